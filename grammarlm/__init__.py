@@ -1,0 +1,34 @@
+"""grammarlm: grammars compiled to token masks, applied while a language model decodes.
+
+Names are resolved on first use (PEP 562), so that `import grammarlm` costs nothing: torch and transformers are imported only
+by the names that need them.
+"""
+
+from importlib import import_module
+from typing import Any
+
+_HOME = {
+    "GrammarError": "errors",
+    "LimitExceeded": "errors",
+    "MaskError": "errors",
+    "TokenizerError": "errors",
+    "UnsatisfiableGrammar": "errors",
+    "UnsupportedFeature": "errors",
+    "Vocabulary": "vocab.vocabulary",
+    "apply_mask_": "decoding.apply_mask",
+    "load_tiny": "models.tiny",
+}
+
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'grammarlm' has no attribute {name!r}; there are {', '.join(__all__)}")
+    value = getattr(import_module(f"grammarlm.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

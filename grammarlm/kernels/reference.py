@@ -1,0 +1,22 @@
+"""What each kernel means, in plain numpy: no kernel is right because it is fast, it is right because it equals these."""
+
+import numpy as np
+
+
+def mask_bits(mask: np.ndarray, width: int) -> np.ndarray:
+    """bool [rows, width] of an int32 mask [rows, words]: bit t % 32 of word t // 32, least significant first; 0 beyond the mask."""
+    bits = np.unpackbits(np.ascontiguousarray(mask).view(np.uint8), axis=1, bitorder="little").astype(bool)
+    if bits.shape[1] < width:
+        bits = np.pad(bits, ((0, 0), (0, width - bits.shape[1])))
+    return bits[:, :width]
+
+
+def apply_mask(logits: np.ndarray, mask: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
+    """A copy of logits [B, V] with -inf where the mask forbids; rows[i] = mask row of logits row i, -1 = leave it alone."""
+    out = logits.copy()
+    rows = np.arange(len(logits)) if rows is None else rows
+    bits = mask_bits(mask, logits.shape[1])
+    for i, row in enumerate(rows):
+        if row >= 0:
+            out[i, ~bits[row]] = -np.inf
+    return out
