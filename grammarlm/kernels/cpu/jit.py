@@ -1,0 +1,139 @@
+"""How every CPU kernel is compiled: one decorator, one disk cache, one list.
+
+A kernel is a numba function over arrays and integers; it runs without the GIL, so threads are ordinary Python threads:
+
+    @kernel("void(int64, int64, int64)")           # compiled at the first call or by load_all(), not at import
+    def add_one(address, count, by):
+        numbers = carray(pointer(address), count, np.int32)
+        for i in range(count):
+            numbers[i] = twice(numbers[i]) + by
+
+    @inlined                                        # part of the kernels that call it, no kernel of its own
+    def twice(x):
+        return x + x
+
+Integers are the cheapest arguments: a call with ten costs 0.3 us, with ten arrays 1.3 us. An address comes from
+`tensor.data_ptr()` or `array.ctypes.data`; `pointer` and `numba.carray` make an array of it again. Nobody checks bounds,
+and the caller keeps the memory alive. Pass plain `int`s: a bool or an np.int32 is another type to numba, and compiles the
+kernel once more.
+
+Compiled code is kept in `cache_folder("numba", <hash>)`. The hash covers every source file beside this one, because numba
+alone does not notice an edit in a function that a cached one calls. So whatever a kernel calls must live in this folder,
+at module level: numba keys a closure by a pickle that can differ at each start. The cache is attached to our dispatchers
+only; numba.config, and with it the cache of the host application, stays as it is. A folder that cannot be written, a full
+disk or a damaged file costs a compilation, nothing else.
+"""
+
+import contextlib
+import functools
+import hashlib
+import os
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numba
+from numba.core import caching, cgutils, sigutils, types
+from numba.extending import intrinsic
+
+from grammarlm.cache import cache_folder
+
+KERNELS: list[Any] = []  # every dispatcher that `kernel` made, in the order of their definition
+SIGNATURES: dict[Any, str] = {}  # dispatcher -> its signature, where one was given
+SECONDS_A_KERNEL = 2  # rough time to compile one, for the line of progress only
+
+
+def kernel(signature: str | None = None) -> Callable[[Callable[..., Any]], Any]:
+    """A compiled function, cached on disk. The signature lets `load_all` fetch it before its first call."""
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        dispatcher: Any = numba.njit(nogil=True, error_model="numpy")(function)
+        dispatcher._cache = _KernelCache(function)  # what cache=True does, with our folder in place of numba's
+        KERNELS.append(dispatcher)
+        if signature is not None:
+            SIGNATURES[dispatcher] = signature
+        return dispatcher
+
+    return decorate
+
+
+def inlined(function: Callable[..., Any]) -> Any:
+    """A function that becomes part of each kernel that calls it."""
+    return numba.njit(inline="always", error_model="numpy")(function)
+
+
+@intrinsic
+def pointer(typingctx, address):  # type: ignore[no-untyped-def]
+    """The integer `address` as a pointer that `numba.carray` takes."""
+    if not isinstance(address, types.Integer):
+        return None
+
+    def cast(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return builder.inttoptr(arguments[0], cgutils.voidptr_t)
+
+    return types.voidptr(address), cast
+
+
+def load_all(kernels: Iterable[Any] | None = None) -> None:
+    """Loads (or compiles) all kernels defined so far, or those given: 0.3 s for a process's first, then 2-3 ms each.
+
+    Call it before the first mask, lest the first call of each kernel comes in the middle of somebody's text. Kernels
+    without a signature are left alone.
+    """
+    for dispatcher in KERNELS if kernels is None else kernels:
+        if dispatcher in SIGNATURES:
+            # as a tuple of types, which is the key of an ordinary call: the signature's text would be cached beside it
+            dispatcher.compile(sigutils.normalize_signature(SIGNATURES[dispatcher])[0])
+
+
+@functools.cache
+def kernel_folder() -> Path:
+    """The cache folder of this very version of the kernels."""
+    digest = hashlib.sha256(numba.__version__.encode())
+    here = Path(__file__).parent
+    for source in sorted(here.rglob("*.py")):
+        digest.update(f"\0{source.relative_to(here).as_posix()}\0".encode())
+        digest.update(source.read_bytes())
+    return cache_folder("numba", digest.hexdigest()[:16])
+
+
+class _KernelLocator(caching.UserProvidedCacheLocator):
+    """Tells numba the folder, and does not touch it: it may be read-only and hold everything already."""
+
+    def __init__(self, py_func: Callable[..., Any], py_file: str):
+        self._py_file = py_file
+        self._lineno = py_func.__code__.co_firstlineno
+        self._cache_path = str(kernel_folder() / self.get_suitable_cache_subpath(py_file))
+
+    @classmethod
+    def from_function(cls, py_func: Callable[..., Any], py_file: str) -> "_KernelLocator":
+        return cls(py_func, py_file)
+
+
+class _KernelCacheImpl(caching.CompileResultCacheImpl):
+    _locator_classes: ClassVar[list[type]] = [_KernelLocator]
+
+
+class _KernelCache(caching.FunctionCache):
+    _impl_class = _KernelCacheImpl
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        found = None
+        with contextlib.suppress(Exception):  # unpickling a damaged file raises almost anything
+            found = super().load_overload(sig, target_context)
+        if found is None:
+            _announce_compilation()
+        return found
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        with contextlib.suppress(OSError):
+            super().save_overload(sig, data)
+
+
+@functools.cache
+def _announce_compilation() -> None:
+    """One line a process, for a person who waits: on a terminal, or where GRAMMARLM_PROGRESS is set."""
+    if sys.stderr is not None and (os.environ.get("GRAMMARLM_PROGRESS") or sys.stderr.isatty()):
+        seconds = SECONDS_A_KERNEL * sum(not dispatcher.overloads for dispatcher in KERNELS)
+        print(f"grammarlm: compiling kernels, once (about {seconds} s) ...", file=sys.stderr, flush=True)
