@@ -1,6 +1,7 @@
 """How every CPU kernel is compiled: one decorator, one disk cache, one list.
 
-A kernel is a numba function over arrays and integers; it runs without the GIL, so threads are ordinary Python threads:
+A kernel is a numba function over arrays and integers; it runs without the GIL, so threads are ordinary Python
+threads:
 
     @kernel("void(int64, int64, int64)")           # compiled at the first call or by load_all(), not at import
     def add_one(address, count, by):
@@ -13,15 +14,15 @@ A kernel is a numba function over arrays and integers; it runs without the GIL, 
         return x + x
 
 Integers are the cheapest arguments: a call with ten costs 0.3 us, with ten arrays 1.3 us. An address comes from
-`tensor.data_ptr()` or `array.ctypes.data`; `pointer` and `numba.carray` make an array of it again. Nobody checks bounds,
-and the caller keeps the memory alive. Pass plain `int`s: a bool or an np.int32 is another type to numba, and compiles the
-kernel once more.
+`tensor.data_ptr()` or `array.ctypes.data`; `pointer` and `numba.carray` make an array of it again. Nobody checks
+bounds, and the caller keeps the memory alive. Pass plain `int`s: a bool or an np.int32 is another type to numba, and
+compiles the kernel once more.
 
-Compiled code is kept in `cache_folder("numba", <hash>)`. The hash covers every source file beside this one, because numba
-alone does not notice an edit in a function that a cached one calls. So whatever a kernel calls must live in this folder,
-at module level: numba keys a closure by a pickle that can differ at each start. The cache is attached to our dispatchers
-only; numba.config, and with it the cache of the host application, stays as it is. A folder that cannot be written, a full
-disk or a damaged file costs a compilation, nothing else.
+Compiled code is kept in `cache_folder("numba", <hash>)`. The hash covers every source file beside this one, because
+numba alone does not notice an edit in a function that a cached one calls. So whatever a kernel calls must live in
+this folder, at module level: numba keys a closure by a pickle that can differ at each start. The cache is attached to
+our dispatchers only; numba.config, and with it the cache of the host application, stays as it is. A folder that
+cannot be written, a full disk or a damaged file costs a compilation, nothing else.
 """
 
 import contextlib
@@ -31,7 +32,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numba
 from numba.core import caching, cgutils, sigutils, types
@@ -112,7 +113,7 @@ class _KernelLocator(caching.UserProvidedCacheLocator):
 
 
 class _KernelCacheImpl(caching.CompileResultCacheImpl):
-    _locator_classes: ClassVar[list[type]] = [_KernelLocator]
+    _locator_classes = [_KernelLocator]  # type: ignore[assignment]  # noqa: RUF012
 
 
 class _KernelCache(caching.FunctionCache):
