@@ -1,0 +1,121 @@
+"""Sets of code points as sorted, disjoint, non-adjacent ranges: `((0x61, 0x7A), (0xE9, 0xE9))`.
+
+Surrogates are never members: they are no characters of a UTF-8 text. A set of thousands of characters is a few hundred
+ranges (letters: 650), so union and complement cost microseconds. Unicode properties come from the `regex` package, which
+scans all characters once per property (50 ms, remembered).
+"""
+
+from collections.abc import Iterable
+from functools import lru_cache
+
+CharSet = tuple[tuple[int, int], ...]
+
+LAST = 0x10FFFF
+SURROGATES = (0xD800, 0xDFFF)
+NONE: CharSet = ()
+ALL: CharSet = ((0, SURROGATES[0] - 1), (SURROGATES[1] + 1, LAST))
+NEWLINE: CharSet = ((10, 10),)
+DIGITS: CharSet = ((48, 57),)
+SPACES: CharSet = ((9, 13), (32, 32))
+WORD: CharSet = ((48, 57), (65, 90), (95, 95), (97, 122))
+
+
+def union(*sets: Iterable[tuple[int, int]]) -> CharSet:
+    """Everything in any of the sets (which may be unsorted and overlap), surrogates taken out."""
+    ranges = sorted(r for s in sets for r in s)
+    merged: list[list[int]] = []
+    for low, high in ranges:
+        if merged and low <= merged[-1][1] + 1:
+            merged[-1][1] = max(merged[-1][1], high)
+        else:
+            merged.append([low, high])
+    return _without_surrogates(merged)
+
+
+def _without_surrogates(ranges: list[list[int]]) -> CharSet:
+    first, last = SURROGATES
+    out = []
+    for low, high in ranges:
+        if high < first or low > last:
+            out.append((low, high))
+            continue
+        if low < first:
+            out.append((low, first - 1))
+        if high > last:
+            out.append((last + 1, high))
+    return tuple(out)
+
+
+def negate(chars: CharSet) -> CharSet:
+    """Every character that is not in the set."""
+    out, start = [], 0
+    for low, high in chars:
+        if low > start:
+            out.append([start, low - 1])
+        start = high + 1
+    if start <= LAST:
+        out.append([start, LAST])
+    return _without_surrogates(out)
+
+
+def intersect(a: CharSet, b: CharSet) -> CharSet:
+    return negate(union(negate(a), negate(b)))
+
+
+def contains(chars: CharSet, code_point: int) -> bool:
+    return any(low <= code_point <= high for low, high in chars)
+
+
+@lru_cache(maxsize=256)
+def unicode_property(name: str) -> CharSet:
+    """The characters of `\\p{name}`; KeyError where the name is unknown."""
+    import regex
+
+    try:
+        pattern = regex.compile(rf"\p{{{name}}}+")
+    except regex.error:
+        raise KeyError(name) from None
+    return _matching(pattern)
+
+
+@lru_cache(maxsize=8)
+def unicode_category(letter: str) -> CharSet:
+    """What Python's `re` takes for `\\d`, `\\s` or `\\w` in Unicode mode."""
+    import re
+
+    return _matching(re.compile(rf"\{letter}+"))
+
+
+def _matching(pattern) -> CharSet:
+    return union((m.start(), m.end() - 1) for m in pattern.finditer(_every_character()))
+
+
+@lru_cache(maxsize=1)
+def _every_character() -> str:
+    """Character i at index i; surrogates stand for themselves and are taken out of every set afterwards."""
+    return "".join(map(chr, range(LAST + 1)))
+
+
+def ignore_case(chars: CharSet, unicode: bool) -> CharSet:
+    """All characters that `re` takes for those of the set under IGNORECASE.
+
+    ASCII mode pairs a-z with A-Z only. Unicode mode compares simple lower case, and lower-case letters that share an upper-case
+    letter count as equal (k and the Kelvin sign, s and the long s).
+    """
+    if not unicode:
+        shifted = [(max(low, a) + d, min(high, z) + d) for low, high in chars for a, z, d in ((65, 90, 32), (97, 122, -32))]
+        return union(chars, (r for r in shifted if r[0] <= r[1]))
+    extra = [(other, other) for group in _case_groups() if any(contains(chars, c) for c in group) for other in group]
+    return union(chars, extra)
+
+
+@lru_cache(maxsize=1)
+def _case_groups() -> tuple[tuple[int, ...], ...]:
+    groups: dict[str, list[int]] = {}
+    for c in range(LAST + 1):
+        lower = chr(c).lower()
+        if len(lower) != 1:  # the dotted capital I alone: `re` maps it to i, as its simple lower case says
+            lower = lower[0]
+        upper = lower.upper()
+        groups.setdefault(upper if len(upper) == 1 else lower, []).append(c)
+    return tuple(tuple(g) for g in groups.values() if len(g) > 1)

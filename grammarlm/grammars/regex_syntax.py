@@ -1,0 +1,499 @@
+"""Python's regular expressions, from text to a term of regular.py.
+
+One pass with an explicit stack of open groups, so 20,000 brackets are no deeper than one. A group collects branches, a branch
+collects items: a literal character (bytes), a set of characters (CharSet), or a term. Literals stay apart until the branch ends,
+so that a quantifier takes the last character only, and 50,000 alternatives of plain text become one WORDS term.
+
+The language is that of `re.fullmatch`. `\\d \\s \\w \\b` and case-insensitivity are ASCII unless the pattern says `(?u)`;
+`\\p{name}` and `\\P{name}` are understood. Refused by name: back-references, conditional and atomic groups, possessive
+repeats, look-behind of more than one character: these are not regular, or do not mean a set of texts that we can tell exactly.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass, field
+from typing import Union
+
+from ..errors import GrammarError, UnsupportedFeature, caret
+from . import charset, utf8
+from .charset import CharSet
+from .regular import ALT, ANYTHING, CAT, FOREVER, LOOK, NIL, PREV, REP, Algebra, Term
+
+Item = Union[bytes, tuple, Term]
+
+IGNORECASE, MULTILINE, DOTALL, VERBOSE, UNICODE = 1, 2, 4, 8, 16
+FLAGS = {"i": IGNORECASE, "m": MULTILINE, "s": DOTALL, "x": VERBOSE, "u": UNICODE, "a": 0}
+CONTROLS = {"a": 7, "b": 8, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11}
+CATEGORIES = {"d": charset.DIGITS, "s": charset.SPACES, "w": charset.WORD}
+OCTAL, HEX = "01234567", "0123456789abcdefABCDEF"
+QUANTIFIERS = "*+?{"
+BYTES: CharSet = ((0, 255),)
+
+
+@dataclass
+class Group:
+    """An open bracket: what it will do when it closes, and what it has collected."""
+
+    start: int
+    flags: int  # to be restored behind it
+    kind: str = "group"  # or "ahead", "behind"
+    negated: bool = False
+    branches: list[list[Item]] = field(default_factory=lambda: [[]])
+
+
+def parse_regex(pattern: str | bytes, algebra: Algebra) -> Term:
+    """The language of the pattern, byte strings in UTF-8 (or plain bytes, for a bytes pattern)."""
+    return _Parser(pattern, algebra).run()
+
+
+class _Parser:
+    def __init__(self, pattern: str | bytes, algebra: Algebra):
+        self.binary = isinstance(pattern, bytes)
+        self.text = pattern.decode("latin-1") if isinstance(pattern, bytes) else pattern
+        self.algebra = algebra
+        self.at = 0
+        self.flags = 0
+        self.repeatable = False  # is there something before this place that a quantifier may take?
+        self.quantified = False  # ... and has it one already?
+        self.groups = [Group(0, 0)]
+        self.behind: list[tuple[CharSet, bool]] = []  # the PREV sets: characters, and does the start of the text count
+
+    # ------------------------------------------------------------------ errors and small steps
+
+    def error(self, message: str, at: int, kind: type[GrammarError] = GrammarError) -> GrammarError:
+        line = self.text.count("\n", 0, at) + 1
+        column = at - self.text.rfind("\n", 0, at)
+        return kind(f"{message}, at line {line}, column {column} of the regex:\n{caret(self.text, at)}", position=at)
+
+    def peek(self, n: int = 1) -> str:
+        return self.text[self.at : self.at + n]
+
+    def take(self, expected: str) -> bool:
+        if not self.text.startswith(expected, self.at):
+            return False
+        self.at += len(expected)
+        return True
+
+    def until(self, end: str, what: str, start: int) -> str:
+        close = self.text.find(end, self.at)
+        if close < 0:
+            raise self.error(f"{what} is not closed: {end!r} is missing", start)
+        found = self.text[self.at : close]
+        self.at = close + len(end)
+        return found
+
+    # ------------------------------------------------------------------ the loop
+
+    def run(self) -> Term:
+        while self.at < len(self.text):
+            start, char = self.at, self.text[self.at]
+            if self.flags & VERBOSE and (char.isspace() or char == "#"):
+                self.at += 1
+                if char == "#":
+                    line_end = self.text.find("\n", self.at)
+                    self.at = len(self.text) if line_end < 0 else line_end + 1
+                continue
+            if char in QUANTIFIERS and self.quantifier(start):
+                continue
+            self.at += 1
+            if char == "(":
+                self.open(start)
+            elif char == ")":
+                if len(self.groups) == 1:
+                    raise self.error("unbalanced parenthesis: ')' without '('", start)
+                self.close()
+            elif char == "|":
+                self.groups[-1].branches.append([])
+                self.repeatable = False
+            elif char == "[":
+                self.push(self.bracket(start))
+            elif char == ".":
+                self.push(self.universe() if self.flags & DOTALL else self.complement(charset.NEWLINE))
+            elif char in "^$":
+                self.anchor(self.caret_anchor() if char == "^" else self.dollar())
+            elif char == "\\":
+                self.escape(start)
+            else:
+                self.literal(ord(char), start)
+        if len(self.groups) > 1:
+            raise self.error("missing ), unterminated subpattern: '(' is not closed", self.groups[-1].start)
+        return self.whole(self.body(self.groups[0]))
+
+    def push(self, item: Item) -> None:
+        self.groups[-1].branches[-1].append(item)
+        self.repeatable, self.quantified = True, False
+
+    def anchor(self, term: Term) -> None:
+        self.push(term)
+        self.repeatable = False
+
+    def literal(self, code_point: int, start: int) -> None:
+        if charset.SURROGATES[0] <= code_point <= charset.SURROGATES[1]:
+            raise self.error(f"U+{code_point:04X} is half of a surrogate pair, which no UTF-8 text contains", start)
+        if self.flags & IGNORECASE:
+            self.push(self.fold(((code_point, code_point),)))
+        else:
+            self.push(bytes([code_point]) if self.binary else chr(code_point).encode())
+
+    # ------------------------------------------------------------------ sets of characters
+
+    def universe(self) -> CharSet:
+        return BYTES if self.binary else charset.ALL
+
+    def complement(self, chars: CharSet) -> CharSet:
+        return charset.intersect(charset.negate(chars), BYTES) if self.binary else charset.negate(chars)
+
+    def fold(self, chars: CharSet) -> CharSet:
+        if not self.flags & IGNORECASE:
+            return chars
+        return charset.ignore_case(chars, bool(self.flags & UNICODE) and not self.binary)
+
+    def category(self, letter: str) -> CharSet:
+        lower = letter.lower()
+        unicode = self.flags & UNICODE and not self.binary
+        chars = charset.unicode_category(lower) if unicode else CATEGORIES[lower]
+        return chars if letter == lower else self.complement(chars)
+
+    def property(self, letter: str, start: int) -> CharSet:
+        name = self.until("}", f"\\{letter}{{", start) if self.take("{") else self.text[self.at : self.at + 1]
+        self.at += 0 if self.text[self.at - 1] == "}" else 1
+        negated = name.startswith("^")
+        try:
+            chars = charset.unicode_property(name.removeprefix("^"))
+        except KeyError:
+            raise self.error(f"unknown Unicode property {name!r}; e.g. L, Lu, Greek, Script=Han", start) from None
+        return self.complement(chars) if negated != (letter == "P") else chars
+
+    def bracket(self, start: int) -> CharSet:
+        """[...]: the opening bracket has been taken."""
+        negated = self.take("^")
+        ranges: list[CharSet] = []
+        first = True
+        while True:
+            here = self.at
+            if here >= len(self.text):
+                raise self.error("unterminated character set: ']' is missing", start)
+            if self.peek() == "]" and not first:
+                self.at += 1
+                break
+            first = False
+            low = self.bracket_item(here)
+            if self.peek() != "-" or self.peek(2) == "-]" or self.at + 1 >= len(self.text):
+                ranges.append(((low, low),) if isinstance(low, int) else low)
+                continue
+            self.at += 1
+            high = self.bracket_item(self.at)
+            if not isinstance(low, int) or not isinstance(high, int) or high < low:
+                raise self.error(f"bad character range {self.text[here : self.at]}", here)
+            ranges.append(((low, high),))
+        chars = self.fold(charset.union(*ranges))
+        return self.complement(chars) if negated else chars
+
+    def bracket_item(self, start: int) -> int | CharSet:
+        char = self.peek()
+        self.at += 1
+        if char != "\\":
+            return ord(char)
+        letter = self.escape_letter(start)
+        if letter in "dDsSwW":
+            return self.category(letter)
+        if letter in "pP":
+            return self.property(letter, start)
+        if letter == "b":
+            return 8
+        return self.escaped_character(letter, start, in_bracket=True)
+
+    # ------------------------------------------------------------------ escapes and anchors
+
+    def escape_letter(self, start: int) -> str:
+        if self.at >= len(self.text):
+            raise self.error("bad escape: the pattern ends with a backslash", start)
+        self.at += 1
+        return self.text[self.at - 1]
+
+    def escape(self, start: int) -> None:
+        letter = self.escape_letter(start)
+        if letter in "dDsSwW":
+            self.push(self.category(letter))
+        elif letter in "pP":
+            self.push(self.property(letter, start))
+        elif letter in "bB":
+            self.anchor(self.word_boundary(letter == "B"))
+        elif letter == "A":
+            self.anchor(self.preceded_by((), start=True))
+        elif letter in "Zz":
+            self.anchor(self.algebra.look(NIL))
+        elif letter in "123456789" and not self.is_octal():
+            raise self.error(f"\\{letter} refers back to a group, which no automaton can", start, UnsupportedFeature)
+        else:
+            self.literal(self.escaped_character(letter, start), start)
+
+    def is_octal(self) -> bool:
+        """Three octal digits are a character, fewer are a back-reference (a digit has been taken)."""
+        digits = self.text[self.at - 1 : self.at + 2]
+        return len(digits) == 3 and digits[0] in "0123" and all(d in OCTAL for d in digits)
+
+    def escaped_character(self, letter: str, start: int, in_bracket: bool = False) -> int:
+        if letter in CONTROLS:
+            return CONTROLS[letter]
+        if letter in "xuU" and not (self.binary and letter != "x"):
+            return self.hex_escape(letter, start)
+        if letter == "N" and self.take("{"):
+            name = self.until("}", "\\N{", start)
+            try:
+                return ord(unicodedata.lookup(name))
+            except (KeyError, TypeError):
+                raise self.error(f"undefined character name {name!r}", start) from None
+        if letter == "0" or (letter in OCTAL and (in_bracket or self.is_octal())):
+            digits = letter
+            while len(digits) < 3 and self.peek() and self.peek() in OCTAL:
+                digits += self.peek()
+                self.at += 1
+            if int(digits, 8) > 0o377:
+                raise self.error(f"octal escape \\{digits} is beyond \\377", start)
+            return int(digits, 8)
+        if letter.isascii() and letter.isalnum():
+            raise self.error(f"bad escape \\{letter}", start)
+        return ord(letter)
+
+    def hex_escape(self, letter: str, start: int) -> int:
+        count = {"x": 2, "u": 4, "U": 8}[letter]
+        digits = self.peek(count)
+        if len(digits) < count or any(d not in HEX for d in digits):
+            raise self.error(f"incomplete escape \\{letter}{digits}: it takes {count} hexadecimal digits", start)
+        self.at += count
+        value = int(digits, 16)
+        if value > charset.LAST:
+            raise self.error(f"\\{letter}{digits} is no character", start)
+        return value
+
+    def preceded_by(self, chars: CharSet, start: bool) -> Term:
+        if not chars and not start:
+            return self.algebra.alt(())
+        if (chars, start) not in self.behind:
+            self.behind.append((chars, start))
+        return self.algebra.prev(self.behind.index((chars, start)))
+
+    def followed_by(self, chars: CharSet, end: bool) -> Term:
+        """LOOK: the next character is in the set (or, with `end`, there is none)."""
+        more = self.algebra.cat(self.set_term(chars), ANYTHING)
+        return self.algebra.look(self.algebra.alt((more, NIL)) if end else more)
+
+    def caret_anchor(self) -> Term:
+        return self.preceded_by(charset.NEWLINE if self.flags & MULTILINE else (), start=True)
+
+    def dollar(self) -> Term:
+        newline = self.algebra.words([b"\n"])
+        if self.flags & MULTILINE:
+            newline = self.algebra.cat(newline, ANYTHING)
+        return self.algebra.look(self.algebra.alt((NIL, newline)))
+
+    def word_boundary(self, negated: bool) -> Term:
+        word = self.category("w")
+        other = self.complement(word)
+        sides = [(self.preceded_by(word, start=False), True), (self.preceded_by(other, start=True), False)]
+        follow = {True: self.followed_by(word, end=False), False: self.followed_by(other, end=True)}
+        return self.algebra.alt(self.algebra.cat(term, follow[is_word == negated]) for term, is_word in sides)
+
+    # ------------------------------------------------------------------ groups
+
+    def open(self, start: int) -> None:
+        group = Group(start, self.flags)
+        if self.take("?"):
+            if self.take("#"):
+                self.until(")", "a comment", start)
+                return
+            if self.take("P"):
+                if not self.take("<"):
+                    if self.take("="):
+                        raise self.error("(?P=name) refers back to a group, which no automaton can", start, UnsupportedFeature)
+                    raise self.error(f"unknown extension ?P{self.peek()}", start + 1)
+                name = self.until(">", "a group name", start)
+                if not name.isidentifier():
+                    raise self.error(f"bad character in group name {name!r}", start + 4)
+            elif self.take("="):
+                group.kind = "ahead"
+            elif self.take("!"):
+                group.kind, group.negated = "ahead", True
+            elif self.take("<="):
+                group.kind = "behind"
+            elif self.take("<!"):
+                group.kind, group.negated = "behind", True
+            elif self.take(">"):
+                raise self.error("an atomic group (?>...) does not mean a set of texts", start, UnsupportedFeature)
+            elif self.take("("):
+                raise self.error("a conditional group refers back to another, which no automaton can", start, UnsupportedFeature)
+            elif not self.take(":") and self.inline_flags(start):
+                return
+        self.groups.append(group)
+        self.repeatable = False
+
+    def inline_flags(self, start: int) -> bool:
+        """(?i) sets flags from the start of the pattern on (True), (?i:...) within the group (False)."""
+        added, removed, minus = 0, 0, False
+        while True:
+            char, here = self.peek(), self.at
+            self.at += 1
+            if char in ("", "<"):
+                raise self.error(f"unknown extension ?{char}" if char else "unexpected end of pattern", start + 1)
+            if char in ")" or char == ":":
+                break
+            if char == "-" and not minus:
+                minus = True
+                continue
+            if char not in FLAGS or (minus and char in "au") or (self.binary and char == "u"):
+                what = "unknown flag" if char.isalpha() and here > start + 2 else "unknown extension"
+                if char in "L":
+                    raise self.error("the flag L depends on the locale", start, UnsupportedFeature)
+                raise self.error(f"{what} ?{char}" if what == "unknown extension" else f"{what} {char!r}", here if here > start + 2 else start + 1)
+            if minus:
+                removed |= FLAGS[char]
+            else:
+                added |= FLAGS[char]
+                removed |= UNICODE if char == "a" else 0
+        if char == ")":
+            if start != 0 and self.text[:start].strip():
+                raise self.error("global flags are not at the start of the expression", start)
+            if minus:
+                raise self.error("missing : behind flags to be turned off, as in (?-i:...)", self.at - 1)
+            self.flags |= added
+            return True
+        self.flags = (self.flags | added) & ~removed
+        return False
+
+    def close(self) -> None:
+        group = self.groups.pop()
+        self.flags = group.flags
+        if group.kind == "behind":
+            self.push(self.lookbehind(group))
+            return
+        body = self.body(group)
+        if group.kind == "ahead":
+            ahead = self.algebra.cat(body, ANYTHING) if not body.look else self.algebra.settle(body, ANYTHING)
+            body = self.algebra.look(self.algebra.without(ahead) if group.negated else ahead)
+        self.push(body)
+
+    def lookbehind(self, group: Group) -> Term:
+        sets = []
+        for branch in group.branches:
+            if len(branch) != 1 or isinstance(branch[0], Term):
+                raise self.error("a look-behind of anything but one character is not supported", group.start, UnsupportedFeature)
+            item = branch[0]
+            sets.append(item if isinstance(item, tuple) else self.single(item))
+        chars = charset.union(*sets)
+        return self.preceded_by(self.complement(chars), start=True) if group.negated else self.preceded_by(chars, start=False)
+
+    def single(self, literal: bytes) -> CharSet:
+        code_point = literal[0] if self.binary else ord(literal.decode())
+        return ((code_point, code_point),)
+
+    def set_term(self, chars: CharSet) -> Term:
+        if not self.binary:
+            return self.algebra.chars(utf8.encode(chars))
+        bits = sum(utf8.byte_range(low, high) for low, high in chars)
+        return self.algebra.chars(((bits, None),) if bits else ())
+
+    def term(self, item: Item) -> Term:
+        if isinstance(item, bytes):
+            return self.algebra.words([item])
+        return self.set_term(item) if isinstance(item, tuple) else item
+
+    def body(self, group: Group) -> Term:
+        """The branches as one term, those of plain text as one set of words."""
+        if len(group.branches) == 1:
+            return self.branch(group.branches[0])
+        words = [b"".join(b) for b in group.branches if all(isinstance(i, bytes) for i in b)]  # type: ignore[arg-type]
+        others = [self.branch(b) for b in group.branches if not all(isinstance(i, bytes) for i in b)]
+        return self.algebra.alt([self.algebra.words(words), *others])
+
+    def branch(self, items: list[Item]) -> Term:
+        terms: list[Term] = []
+        run: list[bytes] = []
+        for item in items:
+            if isinstance(item, bytes):
+                run.append(item)
+                continue
+            if run:
+                terms.append(self.algebra.words([b"".join(run)]))
+                run = []
+            terms.append(self.term(item))
+        if run:
+            terms.append(self.algebra.words([b"".join(run)]))
+        return self.algebra.sequence(terms)
+
+    # ------------------------------------------------------------------ repeats
+
+    def quantifier(self, start: int) -> bool:
+        """Takes * + ? {m,n} with its suffix; False where a brace is a literal."""
+        char = self.text[start]
+        if char == "{":
+            bounds = self.braces()
+            if bounds is None:
+                return False
+            low, high = bounds
+        else:
+            self.at += 1
+            low, high = (1 if char == "+" else 0), (1.0 if char == "?" else FOREVER)
+        items = self.groups[-1].branches[-1]
+        if not items or not self.repeatable:
+            raise self.error("nothing to repeat", start)
+        if self.quantified:
+            raise self.error("multiple repeat", start)
+        if high < low:
+            raise self.error("min repeat greater than max repeat", start)
+        if self.peek() == "+":
+            raise self.error("a possessive repeat does not mean a set of texts", start, UnsupportedFeature)
+        self.take("?")  # a lazy repeat matches the same texts
+        body = self.term(items.pop())
+        if body.look and high > 1 and may_read_nothing(body):
+            message = "a repeat of something that may be empty and looks around (such as \\b or $) is not supported"
+            raise self.error(message, start, UnsupportedFeature)
+        optional = body.look and low == 0 and high == 1
+        self.push(self.algebra.alt((body, NIL)) if optional else self.algebra.repeat(body, low, high))
+        self.quantified = True
+        return True
+
+    def braces(self) -> tuple[int, float] | None:
+        """{m}, {m,}, {,n} or {m,n}; None (nothing taken) where the brace is a literal."""
+        close = self.text.find("}", self.at)
+        inside = self.text[self.at + 1 : close] if 0 < close - self.at < 50 else ""
+        low, comma, high = inside.partition(",")
+        if not (low or comma) or any(part and not (part.isascii() and part.isdigit()) for part in (low, high)):
+            return None
+        self.at = close + 1
+        if not comma:
+            return int(low), int(low)
+        return int(low or 0), int(high) if high else FOREVER
+
+    # ------------------------------------------------------------------ the whole
+
+    def whole(self, body: Term) -> Term:
+        """The language of the whole text: what looks around sees this text only."""
+        if self.behind:
+            at_start = sum(1 << i for i, (_, start) in enumerate(self.behind) if start)
+            body = self.algebra.resolve(body, at_start)
+        body = self.algebra.trim(body)
+        return self.algebra.scope(body, self.tracker(), self.tracker())
+
+    def tracker(self) -> utf8.Edges:
+        """One character, with the bits of the look-behind sets that it is in."""
+        atoms: list[tuple[CharSet, int]] = [(self.universe(), 0)]
+        for index, (chars, _) in enumerate(self.behind):
+            inside = [(charset.intersect(atom, chars), bits | 1 << index) for atom, bits in atoms]
+            outside = [(charset.intersect(atom, charset.negate(chars)), bits) for atom, bits in atoms]
+            atoms = [(atom, bits) for atom, bits in inside + outside if atom]
+        if self.binary:
+            return tuple((sum(utf8.byte_range(low, high) for low, high in atom), bits) for atom, bits in atoms)  # type: ignore[misc]
+        return utf8.encode_map(tuple(atoms))
+
+
+def may_read_nothing(term: Term) -> bool:
+    """Could the term be read without a byte at some place, if everything that looks around there holds?"""
+    if term.kind in (LOOK, PREV):
+        return True
+    if term.kind == CAT:
+        return all(may_read_nothing(p) for p in term.parts)
+    if term.kind == ALT:
+        return any(may_read_nothing(p) for p in term.parts)
+    return term.nullable or (term.kind == REP and may_read_nothing(term.parts[0]))
