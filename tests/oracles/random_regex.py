@@ -1,0 +1,92 @@
+"""Random regular expressions, as text, from a seeded generator: small languages that use every construct."""
+
+import random
+import re
+from collections.abc import Callable
+from typing import Any
+
+# One character of each UTF-8 length, word and other characters, a newline, and characters that a class must escape.
+ALPHABET = "ab1_Z \n-]é€😀"
+_CATEGORIES = [r"\d", r"\w", r"\s", r"\D", r"\W", r"\S"]
+_RANGES = ["a-b", "a-z", "0-9", "A-Z", " -~", "à-ÿ", "ࠀ-€", "😀-😂", r"\x00-\x7f", r"\u0080-\U0010ffff"]
+_REPEATS = ["*", "+", "?", "{2}", "{0,2}", "{1,3}", "{,2}", "{2,}"]
+_ANCHORS = ["^", "$", r"\A", r"\Z", r"\b", r"\B"]
+_FLAGS = ["(?i)", "(?s)", "(?m)", "(?im)", "(?ms)", "(?u)", "(?iu)"]
+
+Expression = str | tuple[str, Any, Any]
+
+
+class RandomRegex:
+    """`pattern()` draws a pattern; `expression()` a pattern or a tree ("&" | "-" | "|" | "+", left, right) of them."""
+
+    def __init__(self, seed: int | str, alphabet: str = ALPHABET, look_around: bool = True):
+        self._rng = random.Random(seed)
+        self._alphabet = alphabet
+        self._look_around = look_around
+
+    def expression(self) -> Expression:
+        if self._rng.random() < 0.75:
+            return self.pattern()
+        operator = self._rng.choice("&&--|+")
+        return (operator, self.pattern(2), self.pattern(2))
+
+    def pattern(self, depth: int = 3) -> str:
+        text = self._alternation(depth)
+        if self._look_around and self._rng.random() < 0.15:
+            text = self._rng.choice(["(?=%s)", "(?!%s)"]) % self._alternation(1) + f"(?:{text})"
+        if self._rng.random() < 0.15:
+            text = self._rng.choice(_FLAGS) + text
+        return text
+
+    def _alternation(self, depth: int) -> str:
+        branches = self._rng.choice([1, 1, 1, 2, 3])
+        return "|".join(self._sequence(depth) for _ in range(branches))
+
+    def _sequence(self, depth: int) -> str:
+        return "".join(self._item(depth) for _ in range(self._rng.choice([0, 1, 1, 2, 2, 3])))
+
+    def _item(self, depth: int) -> str:
+        chance = self._rng.random()
+        if chance < 0.06:
+            return self._rng.choice(_ANCHORS)
+        if chance < 0.09 and self._look_around:
+            return self._rng.choice(["(?=%s)", "(?!%s)", "(?<=%s)", "(?<!%s)"]) % self._atom(0)
+        if chance < 0.35:
+            return self._atom(depth) + self._rng.choice(_REPEATS) + self._rng.choice(["", "", "?"])
+        return self._atom(depth)
+
+    def _atom(self, depth: int) -> str:
+        chance = self._rng.random()
+        if depth > 0 and chance < 0.35:
+            opening = self._rng.choice(["(", "(?:", "(?:", "(?i:", "(?s-i:"])
+            return f"{opening}{self._alternation(depth - 1)})"
+        if chance < 0.75:
+            return re.escape(self._rng.choice(self._alphabet))
+        if chance < 0.8:
+            return "."
+        if chance < 0.85:
+            return self._rng.choice(_CATEGORIES)
+        return self._character_class()
+
+    def _character_class(self) -> str:
+        count = self._rng.randint(1, 3)
+        items = [self._rng.choice([self._single, self._range, self._category])() for _ in range(count)]
+        return f"[{self._rng.choice(['', '', '^'])}{''.join(items)}]"
+
+    def _single(self) -> str:
+        return re.escape(self._rng.choice(self._alphabet))
+
+    def _range(self) -> str:
+        return self._rng.choice(_RANGES)
+
+    def _category(self) -> str:
+        return self._rng.choice(_CATEGORIES)
+
+
+def build(expression: Expression, leaf: Callable[[str], Any]) -> Any:
+    """The expression with `leaf` called on each pattern, combined by Python's operators."""
+    if isinstance(expression, str):
+        return leaf(expression)
+    operator, left, right = expression
+    a, b = build(left, leaf), build(right, leaf)
+    return {"&": lambda: a & b, "|": lambda: a | b, "-": lambda: a - b, "+": lambda: a + b}[operator]()

@@ -1,0 +1,139 @@
+"""The oracle against Python's `re`: every short text over small alphabets, on hundreds of random patterns."""
+
+import contextlib
+import random
+import re
+from itertools import product
+
+import pytest
+
+from tests.oracles.automata import Completion
+from tests.oracles.code_points import ANYTHING, class_ranges, complement, utf8_sequences
+from tests.oracles.random_regex import RandomRegex, build
+from tests.oracles.regex_oracle import Oracle, Texts, TokenOracle, TooManyStates, python_flags
+
+ALPHABETS = ["ab1 ", "a_\n", "aZé", "1€😀\n"]
+
+
+def short_texts(alphabet: str, longest: int) -> list[str]:
+    return ["".join(text) for length in range(longest + 1) for text in product(alphabet, repeat=length)]
+
+
+def check_against_re(pattern: str, alphabet: str, longest: int) -> int:
+    """Membership of every short text, and completability of every beginning of one; how many texts matched."""
+    oracle = Oracle(pattern)
+    compiled = re.compile(pattern, python_flags(pattern))
+    matched = 0
+    for text in short_texts(alphabet, longest):
+        data = text.encode()
+        expected = compiled.fullmatch(text) is not None
+        assert oracle.matches(data) is expected, (pattern, text)
+        matched += expected
+        if expected:
+            with contextlib.suppress(TooManyStates):
+                for end in range(len(data) + 1):
+                    assert oracle.completable_bytes(oracle.read(oracle.start, data[:end])), (pattern, data[:end])
+    return matched
+
+
+@pytest.mark.parametrize("alphabet", ALPHABETS)
+def test_random_patterns_match_as_re_does(alphabet: str) -> None:
+    patterns = RandomRegex(f"oracle {alphabet}")
+    matched = sum(check_against_re(patterns.pattern(), alphabet, 4) for _ in range(50))
+    assert matched > 300
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("alphabet", ALPHABETS)
+def test_many_random_patterns_match_as_re_does(alphabet: str) -> None:
+    patterns = RandomRegex(f"oracle proof {alphabet}")
+    for _ in range(2000):
+        check_against_re(patterns.pattern(), alphabet, 5)
+
+
+def test_combinations_are_those_of_the_sets_of_texts() -> None:
+    patterns = RandomRegex("combinations")
+    texts = short_texts("ab1", 5)
+    for _ in range(30):
+        a, b = patterns.pattern(2), patterns.pattern(2)
+        left = {text for text in texts if re.fullmatch(a, text, python_flags(a))}
+        right = {text for text in texts if re.fullmatch(b, text, python_flags(b))}
+        sequences = {first + second for first in left for second in right if len(first + second) <= 5}
+        expected = {"&": left & right, "|": left | right, "-": left - right, "+": sequences}
+        for operator, language in expected.items():
+            oracle = build((operator, a, b), Oracle)
+            assert {text for text in texts if oracle.matches(text.encode())} == language, (operator, a, b)
+
+
+def test_dead_ends_are_dead() -> None:
+    """In languages of short texts, a beginning that no text of up to six characters continues has no completion."""
+    texts = short_texts("ab", 6)
+    for pattern in ["a{2}b|ab?$", r"a(?!b)[ab]{1,3}", r"(?:a\b|b)a|bb", "(?=aab)a.{2}|b^"]:
+        oracle = Oracle(pattern)
+        language = [text for text in texts if re.fullmatch(pattern, text)]
+        for beginning in short_texts("ab", 4):
+            expected = any(text.startswith(beginning) for text in language)
+            assert oracle.completable_bytes(oracle.read(oracle.start, beginning.encode())) is expected, (
+                pattern,
+                beginning,
+            )
+
+
+def test_utf8_sequences_spell_each_character_of_a_range_once() -> None:
+    rng = random.Random("utf8")
+    edges = [0, 0x7F, 0x80, 0x7FF, 0x800, 0xD7FF, 0xE000, 0xFFFF, 0x10000, 0x10FFFF]
+    for _ in range(200):
+        low, high = sorted(rng.choice(edges) if rng.random() < 0.5 else rng.randrange(0x110000) for _ in range(2))
+        sequences = utf8_sequences(low, high)
+        sizes = 1
+        for code_point in [low, high, *(rng.randrange(0x110000) for _ in range(50))]:
+            if 0xD800 <= code_point <= 0xDFFF:
+                continue
+            data = chr(code_point).encode()
+            spelled = [
+                all(a <= byte <= b for byte, (a, b) in zip(data, sequence, strict=True))
+                for sequence in sequences
+                if len(sequence) == len(data)
+            ]
+            assert sum(spelled) == (low <= code_point <= high), (low, high, code_point)
+        total = 0
+        for sequence in sequences:
+            sizes = 1
+            for a, b in sequence:
+                sizes *= b - a + 1
+            total += sizes
+        surrogates = max(0, min(high, 0xDFFF) - max(low, 0xD800) + 1)
+        assert total == high - low + 1 - surrogates
+
+
+def test_classes_are_read_off_re() -> None:
+    assert class_ranges("[a-cz]", re.ASCII) == ((97, 99), (122, 122))
+    assert class_ranges("[k]", re.IGNORECASE) == ((75, 75), (107, 107), (0x212A, 0x212A))
+    assert class_ranges("[k]", re.IGNORECASE | re.ASCII) == ((75, 75), (107, 107))
+    assert complement(()) == ANYTHING
+    assert complement(complement(((5, 9), (0x110, 0x10FFFF)))) == ((5, 9), (0x110, 0xD7FF), (0xE000, 0x10FFFF))
+
+
+def test_tokens_complete_only_what_tokens_can_spell() -> None:
+    oracle = Oracle("ab|acd")
+    tokens = [b"a", b"b", b"ac", b"", b"ab", b"stop", b"acd"]
+    assert TokenOracle(oracle, tokens, [5]).mask(oracle.start) == {0, 4, 6}
+    assert TokenOracle(oracle, tokens, [5], [4]).mask(oracle.start) == {0, 6}
+    assert TokenOracle(oracle, [*tokens, b"d"], [5]).mask(oracle.start) == {0, 2, 4, 6}
+    after_a = oracle.read(oracle.start, b"a")
+    assert TokenOracle(oracle, tokens, [5, 6]).mask(after_a) == {1}
+    assert TokenOracle(oracle, tokens, [5, 6]).mask(oracle.read(after_a, b"b")) == {5, 6}
+    assert not TokenOracle(oracle, tokens[2:3], [5]).completable(oracle.start)
+
+
+def test_a_set_of_texts_and_the_same_pattern_agree() -> None:
+    texts, oracle = Texts([b"", b"a", "é".encode(), b"abc"]), Oracle("|a|é|abc")
+    for data in [b"", b"a", b"ab", b"abc", b"abcd", b"\xc3", "é".encode(), b"b"]:
+        assert texts.matches(data) is oracle.matches(data)
+        assert (texts.read(texts.start, data) is None) is (oracle.read(oracle.start, data) is None)
+
+
+def test_a_search_that_grows_too_large_says_so() -> None:
+    counting = Completion(lambda state: [state + 1], lambda state: False, most_states=100)
+    with pytest.raises(TooManyStates):
+        counting.holds(0)
