@@ -1,0 +1,115 @@
+"""A vocabulary from a path: a folder with tokenizer.json, that file alone, or a SentencePiece model file.
+
+Neither transformers nor tokenizers is imported for it. Beside a tokenizer.json the files that say which tokens are special
+and which end a text are read; the answer is kept on disk under the hash of all these bytes.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from grammarlm.errors import TokenizerError
+from grammarlm.vocab import table_cache
+from grammarlm.vocab.token_table import TokenTable
+from grammarlm.vocab.tokenizer_json import TokenizerFile, parse_object
+
+TOKENIZER, CONFIG, GENERATION, SPECIAL_MAP = (
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "generation_config.json",
+    "special_tokens_map.json",
+)
+ROLES = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
+LISTS = ("additional_special_tokens", "extra_special_tokens")
+
+
+def read_path(path: Path) -> tuple[TokenTable, "FileEncoder"]:
+    """The table of a tokenizer on disk, and what encodes with it."""
+    if path.is_dir():
+        path = path / TOKENIZER
+    if not path.is_file():
+        raise TokenizerError(
+            f"no file {path}: give a folder with a tokenizer.json, that file, a SentencePiece .model file, or a loaded "
+            "tokenizer (names on a hub are not downloaded here)"
+        )
+    files = {path.name: path.read_bytes()}
+    for name in (CONFIG, GENERATION, SPECIAL_MAP):
+        if (path.parent / name).is_file():
+            files[name] = (path.parent / name).read_bytes()
+    key = _content_hash(files)
+    table = table_cache.load(key)
+    if table is None:
+        table = _read(files, path.name)
+        table_cache.save(key, table)
+    return table, FileEncoder(path)
+
+
+def _content_hash(files: dict[str, bytes]) -> str:
+    digest = hashlib.blake2b(digest_size=20)
+    for name, data in sorted(files.items()):
+        digest.update(f"{name} {len(data)}\n".encode())
+        digest.update(data)
+    return digest.hexdigest()
+
+
+def _read(files: dict[str, bytes], main: str) -> TokenTable:
+    file = TokenizerFile(parse_object(files[main], main), main)
+    configs = {name: parse_object(data, name) for name, data in files.items() if name != main}
+    config = {**configs.get(SPECIAL_MAP, {}), **configs.get(CONFIG, {})}
+    known = config.get("added_tokens_decoder")
+    if isinstance(known, dict):
+        file.add({"id": int(i), **entry} for i, entry in known.items() if i.isdecimal() and isinstance(entry, dict))
+    for content in _named_special(config):
+        token_id = file.id_of(content)
+        if token_id is not None:
+            file.special.add(token_id)
+    return file.components().table(_end_ids(file, config, configs.get(GENERATION, {})))
+
+
+def _content(token: Any) -> str | None:
+    """A token in a config: its text, or an object with the text as "content"."""
+    content = token.get("content") if isinstance(token, dict) else token
+    return content if isinstance(content, str) else None
+
+
+def _named_special(config: dict[str, Any]) -> Iterator[str]:
+    """The tokens that have a role by their name: transformers makes them special, whatever their flag says."""
+    named = [config.get(role) for role in ROLES]
+    for key in LISTS:
+        extra = config.get(key)
+        named += extra.values() if isinstance(extra, dict) else extra if isinstance(extra, list) else ()
+    yield from filter(None, map(_content, named))
+
+
+def _end_ids(file: TokenizerFile, config: dict[str, Any], generation: dict[str, Any]) -> list[int]:
+    """eos_token, and what generation_config.json stops at."""
+    ends = generation.get("eos_token_id")
+    ids = [i for i in (ends if isinstance(ends, list) else [ends]) if type(i) is int and i >= 0]
+    content = _content(config.get("eos_token"))
+    if content is not None:
+        found = file.id_of(content)
+        if found is None:
+            raise TokenizerError(
+                f"{CONFIG} names the eos_token {content!r}, which {file.name} does not have: pass stop_ids="
+            )
+        ids.append(found)
+    return ids
+
+
+class FileEncoder:
+    """Encodes text with a tokenizer.json, loaded when it is first asked."""
+
+    def __init__(self, path: Path):
+        self._path = path
+        self._tokenizer: Any = None
+
+    def __call__(self, text: str) -> list[int]:
+        if self._tokenizer is None:
+            from tokenizers import Tokenizer
+
+            tokenizer = Tokenizer.from_file(str(self._path))
+            tokenizer.no_truncation()  # a file may ask for both; they are no part of what a text means
+            tokenizer.no_padding()
+            self._tokenizer = tokenizer
+        return self._tokenizer.encode(text, add_special_tokens=False).ids

@@ -1,0 +1,190 @@
+"""Token id -> bytes: all that the rest of the package knows of a tokenizer.
+
+    vocab = Vocabulary.from_tokenizer("path/to/model")          # or a tokenizer object
+    vocab.token_bytes(vocab.encode(" the")[0])                  # b" the"
+
+Grammars speak of bytes, models of token ids, and this is the only bridge. It is exact or it is not built: a tokenizer whose
+tokens have no bytes of their own raises TokenizerError. For a text, the bytes of its tokens are the text as the tokenizer's
+normalizer leaves it; where a text begins, its decoder may take one space off (see `decoders`).
+"""
+
+import hashlib
+import operator
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from grammarlm.errors import TokenizerError
+from grammarlm.vocab.sources import Encoder, read_tokenizer
+from grammarlm.vocab.token_table import TokenTable
+
+if TYPE_CHECKING:
+    from grammarlm.vocab.byte_trie import ByteTrie
+
+LARGEST_SIZE = 2**31 - 1
+
+
+class Vocabulary:
+    """The bytes of every token id, frozen. Two with the same content are equal, wherever they come from.
+
+    `size` is the width of the logits. Ids from the tokens' count to `size` exist, but are never allowed; ids from `size` on do
+    not exist. A token is *text* if a mask may allow it: it has bytes, and is neither special nor a stop id.
+    """
+
+    size: int
+    stop_ids: tuple[int, ...]  # sorted
+    special_ids: tuple[int, ...]  # sorted; stop ids among them where the tokenizer flags them so
+    offsets: np.ndarray  # int64 [n + 1]: id i spells data[offsets[i] : offsets[i + 1]]
+    data: np.ndarray  # uint8
+    text_ids: np.ndarray  # int32, sorted
+    single_bytes: np.ndarray  # bool [256]: which bytes are a text token of their own
+
+    def __init__(
+        self,
+        tokens: Sequence[bytes],
+        stop_ids: Iterable[int],
+        special_ids: Iterable[int] = (),
+        size: int | None = None,
+    ):
+        """`tokens[i]` are the bytes of id i; b"" for an id without a token."""
+        if isinstance(tokens, (bytes, str)) or not isinstance(tokens, Sequence) or not tokens:
+            raise TokenizerError(f"tokens is a list of at least one bytes object, not {str(tokens)[:60]!r}")
+        wrong = next((i for i, token in enumerate(tokens) if type(token) is not bytes), None)
+        if wrong is not None:
+            kind = type(tokens[wrong]).__name__
+            raise TokenizerError(f"the token {wrong} is {kind}, not bytes: give the bytes it spells, b'' for a hole")
+        special = _ids(special_ids, "special_ids", len(tokens) if size is None else max(size, len(tokens)))
+        self._fill(TokenTable.from_tokens(tokens, special), size, stop_ids, None)
+
+    @classmethod
+    def from_tokenizer(
+        cls, tokenizer: Any, *, size: int | None = None, stop_ids: Iterable[int] | None = None
+    ) -> "Vocabulary":
+        """The vocabulary of a transformers or tokenizers object, a tiktoken.Encoding, a SentencePiece processor, or a path.
+
+        A path is a folder with a tokenizer.json, that file itself, or a SentencePiece .model file. `size`: the width of the
+        model's logits where it is not the tokenizer's; `stop_ids`: instead of the tokenizer's end of sequence.
+        """
+        table, encoder = read_tokenizer(tokenizer)
+        if stop_ids is None:
+            width = table.count if size is None else size
+            stop_ids = [i for i in table.end_ids if i < width]
+            if not stop_ids:
+                found = f"only {list(table.end_ids)}, beyond the size {width}" if table.end_ids else "none"
+                raise TokenizerError(
+                    f"the tokenizer's end of sequence is not known (found {found}): pass stop_ids=, the ids that end a text"
+                )
+        vocabulary = cls.__new__(cls)
+        vocabulary._fill(table, size, stop_ids, encoder)
+        return vocabulary
+
+    def _fill(self, table: TokenTable, size: int | None, stop_ids: Iterable[int], encoder: Encoder | None) -> None:
+        size = table.count if size is None else _size(size)
+        count = min(size, table.count)
+        offsets, special = table.offsets[: count + 1], [i for i in table.special_ids if i < size]
+        data = table.data[: offsets[-1]]
+        stops = _ids(stop_ids, "stop_ids", size)
+        if not stops:
+            raise TokenizerError("stop_ids is empty: a text could never end. Give the id of the end of sequence")
+        is_text = np.diff(offsets) > 0
+        is_text[[i for i in (*special, *stops) if i < count]] = False
+        text_ids = np.flatnonzero(is_text).astype(np.int32)
+        single_bytes = np.zeros(256, bool)
+        single_bytes[data[offsets[text_ids[np.diff(offsets)[text_ids] == 1]]]] = True
+        for array in (offsets, data, text_ids, single_bytes):
+            array.setflags(write=False)
+        self.__dict__.update(
+            size=size,
+            stop_ids=tuple(stops),
+            special_ids=tuple(special),
+            offsets=offsets,
+            data=data,
+            text_ids=text_ids,
+            single_bytes=single_bytes,
+            _encoder=encoder,
+        )
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"a Vocabulary cannot be changed (setting {name}): make another one")
+
+    def token_bytes(self, token_id: int) -> bytes:
+        """What the id spells; b"" where it has no token. A special id gives its own text, which no mask ever matches."""
+        token_id = _index(token_id, "the token id", self.size)
+        if token_id >= len(self.offsets) - 1:
+            return b""
+        return self.data[self.offsets[token_id] : self.offsets[token_id + 1]].tobytes()
+
+    def encode(self, text: str) -> list[int]:
+        """The tokenizer's own ids for a text, with no special tokens put around it."""
+        if self._encoder is None:
+            raise TokenizerError(
+                "this vocabulary has no tokenizer to encode with: make it with Vocabulary.from_tokenizer"
+            )
+        return self._encoder(text)
+
+    @property
+    def words(self) -> int:
+        """How many int32 words a row of a mask has."""
+        return -(-self.size // 32)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of the content: the same for the same bytes, ids and size, in any process."""
+        digest = hashlib.blake2b(b"vocabulary 1", digest_size=20)
+        ids = (np.array(self.stop_ids, np.int64), np.array(self.special_ids, np.int64))
+        for array in (np.array([self.size]), self.offsets, self.data, self.text_ids, *ids):
+            little = array.astype(array.dtype.newbyteorder("<"), copy=False)
+            digest.update(len(array).to_bytes(8, "little"))
+            digest.update(np.ascontiguousarray(little))
+        return digest.hexdigest()
+
+    @cached_property
+    def trie(self) -> "ByteTrie":
+        """The text tokens sorted by their bytes, as a trie."""
+        from grammarlm.vocab.byte_trie import load_or_build
+
+        return load_or_build(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self.fingerprint == other.fingerprint if isinstance(other, Vocabulary) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def __repr__(self) -> str:
+        return f"<Vocabulary: size {self.size}, {len(self.text_ids)} text tokens, stop ids {list(self.stop_ids)}>"
+
+
+def _index(value: Any, name: str, end: int) -> int:
+    """An integer in 0 .. end - 1; numpy's integers too, but no bool."""
+    try:
+        index = operator.index(value)
+    except TypeError:
+        index = -1
+    if isinstance(value, bool) or not 0 <= index < end:
+        raise TokenizerError(f"{name} is {str(value)[:60]!r}: ids are integers from 0 to {end - 1}")
+    return index
+
+
+def _ids(values: Iterable[int], name: str, end: int) -> list[int]:
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise TokenizerError(f"{name} is {str(values)[:60]!r}: give a list of ids, for example [2]")
+    ids = sorted(_index(value, f"{name}[{i}]", end) for i, value in enumerate(values))
+    twice = next((a for a, b in zip(ids, ids[1:], strict=False) if a == b), None)
+    if twice is not None:
+        raise TokenizerError(f"{name} has the id {twice} twice: each id is given once")
+    return ids
+
+
+def _size(size: Any) -> int:
+    try:
+        number = operator.index(size)
+    except TypeError:
+        number = 0
+    if isinstance(size, bool) or not 0 < number <= LARGEST_SIZE:
+        raise TokenizerError(
+            f"size is {str(size)[:60]!r}: the width of the logits is an integer from 1 to {LARGEST_SIZE}"
+        )
+    return number
