@@ -8,6 +8,14 @@ from importlib import import_module
 from typing import Any
 
 _HOME = {
+    "Choices": "grammars.choices",
+    "Constraint": "masks.constraint",
+    "Limits": "masks.limits",
+    "Matcher": "masks.matcher",
+    "Regex": "grammars.regex",
+    "allocate_mask": "masks.matcher",
+    "compile": "masks.constraint",
+    "generate": "decoding.generate",
     "GrammarError": "errors",
     "LimitExceeded": "errors",
     "MaskError": "errors",

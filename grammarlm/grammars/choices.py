@@ -1,0 +1,44 @@
+"""One of several strings.
+
+The strings are kept sorted; a state is a range of them and a depth, so 100,000 strings cost one sort, and the trie that they span
+exists only where decoding goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ..errors import GrammarError
+from .compose import Grammar
+from .regular import Algebra, Term
+
+
+@dataclass(frozen=True, init=False)
+class Choices(Grammar):
+    """Exactly one of the strings; the same string twice counts once."""
+
+    strings: tuple[str, ...]
+
+    def __init__(self, strings: Iterable[str]):
+        if isinstance(strings, (str, bytes)):
+            raise TypeError(f"Choices() takes a list of strings, not one {type(strings).__name__}; write Choices([...])")
+        copied = tuple(strings)
+        for index, string in enumerate(copied):
+            if not isinstance(string, str):
+                raise TypeError(f"Choices() takes strings; number {index} is {type(string).__name__}: {string!r:.80}")
+        object.__setattr__(self, "strings", copied)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(map(repr, self.strings[:3]))
+        return f"Choices([{shown}{', ...' if len(self.strings) > 3 else ''}])"
+
+    def language(self, algebra: Algebra) -> Term:
+        if not self.strings:
+            raise GrammarError("Choices([]) has nothing to choose from; give at least one string")
+        try:
+            return algebra.words([s.encode() for s in self.strings])
+        except UnicodeEncodeError as error:
+            raise GrammarError(
+                f"choice {error.object[:40]!r} holds half of a surrogate pair, which no UTF-8 text contains"
+            ) from None

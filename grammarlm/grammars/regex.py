@@ -1,0 +1,29 @@
+"""Regular expressions in Python's syntax.
+
+    Regex(r"[A-Z]{2}-[0-9]{3,5}")      the whole text matches, as with re.fullmatch
+    Regex(rb"\\x00[\\x80-\\xff]+")         a bytes pattern: bytes instead of characters
+
+When not to use it: for a list of known strings Choices is quicker to make; for nested brackets no regex will do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .compose import Grammar
+from .regex_syntax import parse_regex
+from .regular import Algebra, Term
+
+
+@dataclass(frozen=True)
+class Regex(Grammar):
+    """All texts that the pattern matches as a whole."""
+
+    pattern: str | bytes
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.pattern, (str, bytes)):
+            raise TypeError(f"Regex() takes a pattern as str or bytes, not {type(self.pattern).__name__}")
+
+    def language(self, algebra: Algebra) -> Term:
+        return parse_regex(self.pattern, algebra)

@@ -1,0 +1,67 @@
+"""compile(): a grammar and a vocabulary become a constraint, which makes matchers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..errors import LimitExceeded, UnsatisfiableGrammar
+from ..grammars.compose import Grammar
+from ..grammars.regular import NOTHING, Algebra
+from ..vocab.vocabulary import Vocabulary
+from .automaton import Automaton
+from .limits import Limits
+from .matcher import Matcher
+
+
+@dataclass(frozen=True)
+class Report:
+    """What compile() did with a grammar. Everything is enforced exactly, or compile() has refused it by name."""
+
+    grammar: str
+    limits: Limits
+    byte_classes: int  # sets of bytes that the grammar does not tell apart
+    tokens_spell_all: bool  # False: the vocabulary lacks some single bytes, so completions are searched token by token
+    relaxed: tuple[str, ...] = field(default=())  # constructs enforced in part, on request only
+
+
+class Constraint:
+    """A compiled grammar, shared by any number of matchers and threads."""
+
+    def __init__(self, automaton: Automaton, report: Report):
+        self._automaton = automaton
+        self.report = report
+
+    @property
+    def vocab(self) -> Vocabulary:
+        return self._automaton.vocab
+
+    @property
+    def nbytes(self) -> int:
+        """What states and rows take now; bounded by limits.max_bytes."""
+        return self._automaton.nbytes
+
+    def matcher(self) -> Matcher:
+        """A new matcher at the start of a text."""
+        return Matcher(self._automaton)
+
+
+def compile(grammar: Grammar, vocab: Vocabulary, *, limits: Limits | None = None) -> Constraint:
+    """Checks everything that can be refused, makes the first state; the rest is made where decoding goes.
+
+    Raises GrammarError (and its kinds) only: the text is broken, a construct is not supported, nothing matches, a limit is reached.
+    """
+    if not isinstance(grammar, Grammar):
+        raise TypeError(f"compile() takes a grammar such as gl.Regex or gl.Choices, not {type(grammar).__name__}")
+    if not isinstance(vocab, Vocabulary):
+        raise TypeError(f"compile() takes a gl.Vocabulary, not {type(vocab).__name__}; see gl.Vocabulary.from_tokenizer")
+    limits = limits or Limits()
+    algebra = Algebra(limits.max_depth)
+    try:
+        start = grammar.language(algebra)
+        if start is NOTHING:
+            raise UnsatisfiableGrammar("the grammar matches no text at all; check its look-aheads and intersections")
+        automaton = Automaton(start, algebra, vocab, limits)
+    except RecursionError:
+        raise LimitExceeded("the grammar is nested too deeply for this process's recursion limit; flatten it") from None
+    report = Report(repr(grammar)[:200], limits, len(automaton.byte_sets.samples), automaton.tokens_spell_all)
+    return Constraint(automaton, report)
