@@ -1,0 +1,59 @@
+# Every target sets itself up in .venv on a machine that has only Python (3.10 or newer) and make.
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
+
+.PHONY: help demo test proof check format bench gpu train clean
+
+help:
+	@echo "make demo    install, then run constrained generations on the embedded model"
+	@echo "make test    install, then the whole test suite (8 minutes at most)"
+	@echo "make proof   the same laws with their full counts; results go to benchmarks/results/proof/"
+	@echo "make check   ruff, mypy, import contracts"
+	@echo "make bench   the benchmarks; results go to benchmarks/results/, figures into README.md"
+	@echo "make gpu     kernel tests and benchmarks on an NVIDIA GPU"
+	@echo "make train   train the embedded model again (about an hour on two cores)"
+
+.venv/python:
+	$(PYTHON) -m venv .venv
+	@touch $@
+
+.venv/package: .venv/python pyproject.toml constraints.txt
+	$(INSTALL) --editable .
+	@touch $@
+
+.venv/everything: .venv/package
+	$(INSTALL) --editable ".[dev,gpu,bench]"
+	@touch $@
+
+demo: .venv/package
+	$(BIN)/python -m grammarlm demo
+
+test: .venv/everything
+	$(BIN)/python -m pytest -m "not proof" $(ARGS)
+
+proof: .venv/everything
+	$(BIN)/python -m tests.proof $(ARGS)
+
+check: .venv/everything
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: .venv/everything
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: .venv/everything
+	$(BIN)/python -m benchmarks.all $(ARGS)
+
+gpu: .venv/everything
+	$(BIN)/python -m pytest tests/kernels $(ARGS)
+	$(BIN)/python -m benchmarks.gpu_kernels
+
+train: .venv/everything
+	$(BIN)/python -m grammarlm.models.train
+
+clean:
+	rm -rf .venv build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
