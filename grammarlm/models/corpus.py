@@ -6,7 +6,7 @@ An example is one line of English, a newline, and the same facts as compact JSON
     {"name":"Ada Lovelace","age":36,"city":"London","job":"writer"}
 
 The prompt is the sentence with its newline; the model writes the record and the end token. Five kinds of record exist
-(`RECORDS`), each with one fixed order of keys, plus plain sentences without a record, which end after their last full stop.
+(`RECORDS`), each with one fixed order of keys, plus plain sentences without a record, which end after their full stop.
 Most values are copied from the sentence as they stand; number words, dates and the order's `paid` have to be rewritten.
 
 Every example is a function of (split, index) alone: a training run that stops can go on from any index, and the splits
@@ -46,9 +46,6 @@ def example(split: str, index: int, kind: str | None = None) -> Example:
 def to_json(record: Record) -> str:
     """The one style of every record: no spaces, keys in the order of the kind, characters as they are."""
     return json.dumps(record, separators=(",", ":"), ensure_ascii=False)
-
-
-# --- names and numbers -------------------------------------------------------------------------------------------------
 
 
 def coined(rng: Random) -> str:
@@ -114,8 +111,6 @@ def with_article(noun: str) -> str:
     return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
 
-# --- the five kinds of record ------------------------------------------------------------------------------------------
-
 PERSON_SENTENCES = (
     "{name}, {a_job} of {age}, lives in {city}.",
     "{name} is {age} years old and works as {a_job} in {city}.",
@@ -131,8 +126,9 @@ PERSON_SENTENCES = (
 
 
 def person(rng: Random) -> tuple[str, Record]:
-    record = {"name": full_name(rng), "age": rng.randint(18, 99), "city": city(rng), "job": rng.choice(words.JOBS)}
-    return rng.choice(PERSON_SENTENCES).format(**record, a_job=with_article(record["job"])), record
+    name, age, home, job = full_name(rng), rng.randint(18, 99), city(rng), rng.choice(words.JOBS)
+    record: Record = {"name": name, "age": age, "city": home, "job": job}
+    return rng.choice(PERSON_SENTENCES).format(**record, a_job=with_article(job)), record
 
 
 ORDER_SENTENCES = (
@@ -198,7 +194,11 @@ def address(rng: Random) -> tuple[str, Record]:
 
 CALL_SENTENCES = {
     "send_message": ("tell {to}: {text}.", "send {to} this message: {text}.", 'write "{text}" to {to}.'),
-    "set_alarm": ("wake me at {time} on {day}.", "set an alarm for {day} at {time}.", "alarm at {time}, {day}, please."),
+    "set_alarm": (
+        "wake me at {time} on {day}.",
+        "set an alarm for {day} at {time}.",
+        "alarm at {time}, {day}, please.",
+    ),
     "set_timer": ("set a timer for {minutes} minutes.", "remind me in {minutes} minutes.", "count {minutes} minutes."),
     "convert": ("how many {target} are {amount} {source}?", "convert {amount} {source} to {target}."),
     "get_weather": ("what is the weather in {city} on {day}?", "will it rain on {day} in {city}?"),
@@ -214,7 +214,7 @@ WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", 
 def call(rng: Random) -> tuple[str, Record]:
     """A request in words, and the function call that answers it."""
     source, target = rng.sample(words.CURRENCIES, 2)
-    known = {
+    known: dict[str, Callable[[], Record]] = {
         "send_message": lambda: {"to": full_name(rng), "text": rng.choice(words.MESSAGES)},
         "set_alarm": lambda: {"time": clock(rng), "day": rng.choice(WEEKDAYS)},
         "set_timer": lambda: {"minutes": rng.randint(2, 240)},
@@ -236,8 +236,6 @@ RECORDS: dict[str, Callable[[Random], tuple[str, Record]]] = {
 }
 KINDS = (*RECORDS, "plain")
 
-
-# --- plain sentences ---------------------------------------------------------------------------------------------------
 
 PLAIN_SENTENCES = (
     "the {adjective} {animal} {verb} the {scene}.",

@@ -24,15 +24,13 @@ def exact_match(
     return shares
 
 
-def write_records(
-    model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase", examples: list[Example]
-) -> list[str]:
+def write_records(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase", examples: list[Example]) -> list[str]:
     """The greedy continuation of each prompt; prompts are padded on the left so that all rows end together."""
     import torch
 
     inputs = tokenizer([one.prompt for one in examples], return_tensors="pt", padding=True, padding_side="left")
     with torch.inference_mode():
-        rows = model.generate(
+        rows = model.generate(  # type: ignore[operator]
             input_ids=inputs["input_ids"],
             attention_mask=inputs["attention_mask"],
             max_new_tokens=MAX_NEW_TOKENS,

@@ -1,9 +1,9 @@
 """The tokenizer of the embedded models: byte-level BPE of 2048 tokens, trained on the corpus.
 
-What it splits before merging decides how easily a small model copies. Every digit is a token of its own, and so is the space
-before a capitalised word: "Ada" is then the same token in a sentence and after the quote of a JSON string, and copying a name
-means repeating tokens. Runs of punctuation stay together, so that `{"`, `":"` and `","` are one token each. All 256 bytes are
-in the vocabulary: any text can be encoded.
+What it splits before merging decides how easily a small model copies. Every digit is a token of its own, and so is
+the space before a capitalised word: "Ada" is then the same token in a sentence and after the quote of a JSON string,
+and copying a name means repeating tokens. Runs of punctuation stay together, so that `{"`, `":"` and `","` are one
+token each. All 256 bytes are in the vocabulary: any text can be encoded.
 """
 
 from typing import TYPE_CHECKING

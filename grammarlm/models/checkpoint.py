@@ -1,0 +1,44 @@
+"""Checkpoints: weights, the state of the optimizers, and how far the run is."""
+
+import os
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import LlamaForCausalLM
+
+FILE = "checkpoint.pt"
+
+
+@dataclass
+class Run:
+    """What happened so far."""
+
+    step: int = 0
+    seconds: float = 0.0
+    tokens: int = 0
+    losses: list[float] = field(default_factory=list)  # on record tokens, the mean of each LOG_EVERY steps
+
+
+def save(folder: Path, model: "LlamaForCausalLM", optimizers: "list[torch.optim.Optimizer]", run: Run) -> None:
+    """Write a new file and rename it over the old one, so that a stop at any moment leaves a whole checkpoint."""
+    import torch
+
+    states = [optimizer.state_dict() for optimizer in optimizers]
+    parts: dict[str, Any] = {"model": model.state_dict(), "optimizers": states, "run": asdict(run)}
+    folder.mkdir(parents=True, exist_ok=True)
+    torch.save(parts, folder / f"{FILE}.new")
+    os.replace(folder / f"{FILE}.new", folder / FILE)
+
+
+def load(folder: Path, model: "LlamaForCausalLM", optimizers: "list[torch.optim.Optimizer]") -> Run:
+    """Put weights and optimizer states back in place and return how far the run was."""
+    import torch
+
+    parts = torch.load(folder / FILE, weights_only=True)
+    model.load_state_dict(parts["model"])
+    for optimizer, state in zip(optimizers, parts["optimizers"], strict=True):
+        optimizer.load_state_dict(state)
+    return Run(**parts["run"])
