@@ -193,7 +193,7 @@ class TokenOracle:
         self.oracle = oracle
         self.stop_ids = frozenset(stop_ids)
         never = self.stop_ids | frozenset(special_ids)
-        self._texts = {token: data for token, data in enumerate(tokens) if data and token not in never}
+        self.texts = {token: data for token, data in enumerate(tokens) if data and token not in never}
         self._moves: dict[State, dict[int, State]] = {}
         self._completion = Completion(lambda state: self.moves(state).values(), oracle.accepts, most_states)
 
@@ -204,7 +204,7 @@ class TokenOracle:
     def moves(self, state: State) -> dict[int, State]:
         """Token -> state, for the tokens whose bytes can be read here, whether or not anything can follow them."""
         if state not in self._moves:
-            after = {token: self.oracle.read(state, data) for token, data in self._texts.items()}
+            after = {token: self.oracle.read(state, data) for token, data in self.texts.items()}
             self._moves[state] = {token: target for token, target in after.items() if target is not None}
         return self._moves[state]
 

@@ -1,0 +1,163 @@
+"""Masks of regular expressions equal those of the independent oracle, for three kinds of vocabulary."""
+
+import random
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import grammarlm as gl
+from tests.laws import vocabularies
+from tests.laws.laws import allowed_ids, assert_walk_equals_oracle
+from tests.oracles.random_regex import Expression, RandomRegex, build
+from tests.oracles.regex_oracle import Oracle, Texts, TooManyStates
+
+VOCABULARIES = {name: make() for name, make in vocabularies.ALL.items()}
+COMPILED = {name: token_list.vocabulary() for name, token_list in VOCABULARIES.items()}
+
+
+def check_expression(expression: Expression, name: str, steps: int) -> str:
+    """Compiles and walks; the outcome, by name, so that a test can count how often each occurred."""
+    vocab, token_list = COMPILED[name], VOCABULARIES[name]
+    rng = random.Random(f"{expression} {name}")
+    try:
+        token_oracle = token_list.token_oracle(build(expression, Oracle))
+        satisfiable = token_oracle.completable(token_oracle.start)
+    except TooManyStates:
+        return "too large for the oracle"
+    try:
+        constraint = gl.compile(build(expression, gl.Regex), vocab)
+    except gl.UnsatisfiableGrammar:
+        assert not satisfiable, f"{expression!r} has texts"
+        return "unsatisfiable"
+    except gl.UnsupportedFeature:
+        assert "(?" in str(expression), expression
+        return "refused"
+    assert satisfiable, f"{expression!r} has no text that the tokens can spell"
+    assert_walk_equals_oracle(constraint.matcher(), token_oracle, vocab, rng, steps)
+    return "walked"
+
+
+def check_many(seed: str, name: str, count: int, steps: int) -> Counter[str]:
+    drawn = RandomRegex(f"{seed} {name}")
+    return Counter(check_expression(drawn.expression(), name, steps) for _ in range(count))
+
+
+@pytest.mark.parametrize("name", VOCABULARIES)
+def test_random_expressions(name: str) -> None:
+    outcomes = check_many("masks", name, 50, 12)
+    assert outcomes["walked"] >= 20, outcomes
+    assert outcomes["refused"] <= 10, outcomes
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("name", VOCABULARIES)
+def test_many_random_expressions(name: str, part: int) -> None:
+    outcomes = check_many(f"proof {part}", name, 300, 25)
+    assert outcomes["walked"] >= 100, outcomes
+
+
+def _patterns() -> st.SearchStrategy[str]:
+    characters = st.sampled_from([*"ab1_", r"\n", r"\-", "é", "€", "😀"])
+    classes = st.builds(
+        "[{}{}]".format, st.sampled_from(["", "^"]), st.sampled_from(["ab", r"\d_", "a-z", "é-😀", r"\W"])
+    )
+    leaves = st.one_of(characters, classes, st.sampled_from([".", r"\w", r"\s", r"\b", "^", "$", ""]))
+    return st.recursive(
+        leaves,
+        lambda inner: st.one_of(
+            st.builds("{}{}".format, inner, inner),
+            st.builds("(?:{}|{})".format, inner, inner),
+            st.builds("(?:{}){}".format, inner, st.sampled_from(["*", "+?", "?", "{2}", "{1,2}"])),
+        ),
+        max_leaves=6,
+    )
+
+
+@settings(max_examples=40, derandomize=True, deadline=None, database=None)
+@given(pattern=_patterns(), name=st.sampled_from(sorted(VOCABULARIES)))
+def test_any_pattern(pattern: str, name: str) -> None:
+    check_expression(pattern, name, 8)
+
+
+@pytest.mark.parametrize("repeats", [20, 200])
+def test_the_automaton_is_never_built_whole(repeats: int) -> None:
+    """A deterministic automaton of this pattern has 2 ** repeats states; a walk meets one a token."""
+    vocab, tokens = COMPILED["every byte"], VOCABULARIES["every byte"].tokens
+    token_list = VOCABULARIES["every byte"]
+    matcher = gl.compile(gl.Regex(rf"(a|b)*a(a|b){{{repeats}}}"), vocab).matcher()
+    never = {*token_list.stop_ids, *token_list.special_ids}
+    texts = {token for token, data in enumerate(tokens) if data and set(data) <= set(b"ab") and token not in never}
+    rng = random.Random(repeats)
+    text = b""
+    for _ in range(100):
+        accepting = text[-repeats - 1 : -repeats] == b"a"
+        assert allowed_ids(matcher, vocab) == texts | (set(token_list.stop_ids) if accepting else set()), text
+        token = rng.choice(sorted(texts))
+        assert matcher.advance(token)
+        text += tokens[token]
+    assert len(text) > 100
+
+
+def test_regexes_compose_with_choices() -> None:
+    vocab, token_list = COMPILED["every byte"], VOCABULARIES["every byte"]
+    names = ["ab", "a", "été", "1"]
+    texts = Texts(name.encode() for name in names)
+    cases = [
+        (gl.Regex("a?") + gl.Choices(names), Oracle("a?") + texts),
+        (gl.Choices(names) + gl.Regex(r"\d*"), texts + Oracle(r"\d*")),
+        (gl.Choices(names) | gl.Regex("b+"), texts | Oracle("b+")),
+        (gl.Choices(names) & gl.Regex("a.*"), texts & Oracle("a.*")),
+        (gl.Regex("[ab]+") & gl.Choices(names), Oracle("[ab]+") & texts),
+        ((gl.Regex("a+") | gl.Regex("b+")) + gl.Regex("^1$"), (Oracle("a+") | Oracle("b+")) + Oracle("1")),
+    ]
+    for place, (grammar, oracle) in enumerate(cases):
+        matcher = gl.compile(grammar, vocab).matcher()
+        assert_walk_equals_oracle(matcher, token_list.token_oracle(oracle), vocab, random.Random(place), 20)
+
+
+def test_everything_allowed_needs_no_mask() -> None:
+    """False is returned exactly where every bit is set: here a stop id, `a` and `b` are all there is."""
+    vocab = gl.Vocabulary([b"a", b"b", b""], stop_ids=[2])
+    matcher = gl.compile(gl.Regex("(?s).*"), vocab).matcher()
+    mask = gl.allocate_mask(1, vocab.size)
+    assert matcher.fill_mask(mask) is False
+    assert mask[0, 0] == 0b111
+    matcher = gl.compile(gl.Regex("(?s).+"), vocab).matcher()
+    assert matcher.fill_mask(mask) is True
+    assert mask[0, 0] == 0b011
+
+
+@pytest.mark.parametrize(
+    ("pattern", "tokens"),
+    [
+        ("a(?!.)b", [b"a", b"b"]),
+        ("[^\\s\\S]", [b"a"]),
+        ("ab", [b"a"]),
+        ("é", [b"\xc3", b"a"]),
+        ("aaa", [b"aa", b"b"]),
+        ("(?:ab)*a", [b"ab", b"ba"]),
+    ],
+)
+def test_what_no_tokens_can_spell_is_unsatisfiable(pattern: str, tokens: list[bytes]) -> None:
+    vocab = gl.Vocabulary([*tokens, b""], stop_ids=[len(tokens)])
+    with pytest.raises(gl.UnsatisfiableGrammar):
+        gl.compile(gl.Regex(pattern), vocab)
+
+
+def test_a_difference_of_a_regex_from_itself_is_unsatisfiable() -> None:
+    for grammar in [gl.Regex("a+") - gl.Regex("aa*"), gl.Regex("a*") & gl.Regex("b+")]:
+        with pytest.raises(gl.UnsatisfiableGrammar):
+            gl.compile(grammar, COMPILED["every byte"])
+
+
+def test_matchers_of_one_constraint_are_independent() -> None:
+    vocab, token_list = COMPILED["merged pairs"], VOCABULARIES["merged pairs"]
+    constraint = gl.compile(gl.Regex(r"(?:[ab]{2} ?)+\d"), vocab)
+    token_oracle = token_list.token_oracle(Oracle(r"(?:[ab]{2} ?)+\d"))
+    first, second = constraint.matcher(), constraint.matcher()
+    assert_walk_equals_oracle(first, token_oracle, vocab, random.Random(1), 10)
+    first.advance_bytes(b"ab")
+    assert_walk_equals_oracle(second, token_oracle, vocab, random.Random(2), 10)
