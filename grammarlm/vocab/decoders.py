@@ -1,25 +1,25 @@
 """What a token spells, by the `decoder` of a tokenizer.json: the component that turns tokens into text.
 
-A decoder sees all tokens of a text at once, so bytes per token exist only where it treats each token alone. That is so for
-the steps below, in an order that is checked:
+A decoder sees all tokens of a text at once, so bytes per token exist only where it treats each token alone. That is
+so for the steps below, in an order that is checked:
 
     Replace, Metaspace, WordPiece, Strip     rewrite each token
     ByteFallback                             reads `<0x0A>` as one byte
     ByteLevel                                reads byte-level writing, and joins
     Fuse                                     joins; then Strip may take spaces off the beginning
 
-Two of them treat the *first* token of a text in another way: it has no leading space (Metaspace, WordPiece, and Strip behind
-Fuse, which is Llama 2's). A token's bytes are those that it has anywhere else, so that texts can be continued: a whole text
-decodes to the bytes of its tokens less that first space. WordPiece's `cleanup` works inside each token and is applied.
-Everything else is refused by name.
+Three of them treat the *first* token of a text in another way: it loses its space (Metaspace, WordPiece, and Strip
+behind Fuse, which is Llama 2's). A token's bytes are those that it has anywhere else, so that texts can be continued:
+a whole text decodes to the bytes of its tokens less that first space. WordPiece's `cleanup` works inside each token
+and is applied. Everything else is refused by name.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from grammarlm.errors import TokenizerError
-from grammarlm.vocab.byte_level import byte_level_bytes
+from ..errors import TokenizerError
+from .byte_level import byte_level_bytes
 
 ACCEPTED = "ByteLevel, Metaspace, WordPiece, Replace (of a string), Strip, ByteFallback, Fuse, and a Sequence of these"
 _BYTE = re.compile(r"<0x([0-9A-Fa-f]{2}|\+[0-9A-Fa-f])>")  # what Rust's u8::from_str_radix reads, the sign included
@@ -51,7 +51,7 @@ def flatten(component: Any, key: str) -> Iterator[dict[str, Any]]:
         yield component
 
 
-def spelled_bytes(decoder: Any, tokens: list[str]) -> list[bytes]:
+def spelled_bytes(decoder: Any, tokens: Sequence[str]) -> list[bytes]:
     """The bytes of each token."""
     steps = list(flatten(decoder, "decoders"))
     if not steps:
@@ -80,8 +80,8 @@ def _check_late(step: dict[str, Any], joined: bool) -> None:
         return
     if kind in _EACH or kind in _TO_BYTES:
         raise TokenizerError(
-            f"the tokenizer's decoder has {kind} where it works on more than one token: the bytes of single tokens cannot "
-            "be told. Accepted: rewriting steps first, then ByteFallback or ByteLevel, then Fuse, then a Strip of leading spaces"
+            f"the tokenizer's decoder has {kind} where it works on several tokens at once: what each spells cannot be "
+            "told. Accepted: rewriting steps, then ByteFallback or ByteLevel, then Fuse, then a Strip of leading spaces"
         )
     raise _unknown(kind)
 

@@ -1,45 +1,57 @@
-"""Vocabularies of live objects: `tokenizers.Tokenizer`, and transformers' tokenizers, fast and slow.
+"""Vocabularies of live objects: `tokenizers.Tokenizer`, and transformers' tokenizers around one ("fast").
 
 Nothing is imported here: whoever has such an object has imported its library.
 """
 
 import json
+from collections.abc import Collection
 from typing import Any
 
-from grammarlm.errors import TokenizerError
-from grammarlm.vocab.components import Components
-from grammarlm.vocab.token_table import TokenTable
-from grammarlm.vocab.tokenizer_json import OPTIONS
+from ..errors import TokenizerError
+from .components import Components
+from .slow_tokenizers import read_slow
+from .token_table import TokenTable
+from .tokenizer_json import OPTIONS
+
+CUSTOM = {"type": "written in Python"}  # refused as a decoder; another component only has to fit a known decoder
 
 
-def read_tokenizers(backend: Any, special: set[int] = frozenset(), end_ids: tuple[int, ...] = ()) -> TokenTable:  # type: ignore[assignment]
-    """The table of a `tokenizers.Tokenizer`."""
+def read_tokenizers(backend: Any, special: Collection[int] = (), end_ids: Collection[int] = ()) -> TokenTable:
+    """The table of a `tokenizers.Tokenizer`; `special` and `end_ids` are what is known besides."""
     vocab = backend.get_vocab(with_added_tokens=False)
     added = backend.get_added_tokens_decoder()
     components = Components(
         list(vocab),
         list(vocab.values()),
         {i: token.content for i, token in added.items()},
-        {i for i, token in added.items() if token.special} | special,
-        decoder=_described(backend.decoder, "decoder"),
-        pre_tokenizer=_described(backend.pre_tokenizer, "pre-tokenizer"),
-        normalizer=_described(backend.normalizer, "normalizer"),
+        {i for i, token in added.items() if token.special} | set(special),
+        decoder=_described(backend.decoder, CUSTOM),
+        pre_tokenizer=_described(backend.pre_tokenizer),
+        normalizer=_described(backend.normalizer),
         model={option: getattr(backend.model, option, None) for option in OPTIONS},
     )
     return components.table(end_ids)
 
 
-def _described(component: Any, role: str) -> Any:
-    """A component as in tokenizer.json: its pickled state is that JSON."""
+def _described(component: Any, unknown: Any = None) -> Any:
+    """A component as in tokenizer.json, which is its pickled state; one written in Python has none: `unknown`."""
     if component is None:
         return None
     try:
         return json.loads(component.__getstate__())
-    except Exception as error:  # one written in Python has no description
-        raise TokenizerError(f"the tokenizer has a {role} of its own ({error}): what it does cannot be told") from None
+    except Exception:  # the library raises a bare Exception for these
+        return unknown
 
 
 def read_transformers(tokenizer: Any) -> TokenTable:
-    """The table of a transformers tokenizer."""
+    """The table of a transformers tokenizer, fast or slow."""
+    if not hasattr(tokenizer, "convert_ids_to_tokens"):
+        raise TokenizerError(
+            f"{type(tokenizer).__name__} is no tokenizer; a processor has one: pass its attribute tokenizer instead"
+        )
     end = getattr(tokenizer, "eos_token_id", None)
-    return read_tokenizers(tokenizer.backend_tokenizer, set(tokenizer.all_special_ids), () if end is None else (end,))
+    end_ids = [end] if isinstance(end, int) else end or []
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        return read_slow(tokenizer, end_ids)
+    return read_tokenizers(backend, [i for i in tokenizer.all_special_ids if i is not None], end_ids)

@@ -1,16 +1,16 @@
 """SentencePiece models, read from their file format (a protocol buffer) without the library.
 
-A piece writes a space as U+2581. The type of a piece says the rest: BYTE pieces (`<0x0A>`) are one byte, CONTROL and UNKNOWN
-pieces are special (the library decodes them to nothing, and to a question mark), all others are text. Where a text begins the
-library takes off the space that the model's `add_dummy_prefix` put there; a token's bytes have it.
+A piece writes a space as U+2581. The type of a piece says the rest: BYTE pieces (`<0x0A>`) are one byte, CONTROL and
+UNKNOWN pieces are special (the library decodes them to nothing, and to a question mark), all others are text. Where a
+text begins the library takes off the space that the model's `add_dummy_prefix` put there; a token's bytes have it.
 """
 
 import re
 from collections.abc import Iterator
 from typing import Any
 
-from grammarlm.errors import TokenizerError
-from grammarlm.vocab.token_table import TokenTable
+from ..errors import TokenizerError
+from .token_table import TokenTable
 
 MARK = "\u2581"
 NORMAL, UNKNOWN, CONTROL, BYTE = 1, 2, 3, 6
@@ -39,23 +39,26 @@ def read_model(proto: bytes, name: str) -> tuple[TokenTable, dict[str, bytes]]:
 def _read(proto: bytes, name: str) -> tuple[TokenTable, dict[str, bytes]]:
     tokens: list[bytes] = []
     special: list[int] = []
+    controls: list[int] = []
     spelled: dict[str, bytes] = {}
-    eos, end = "</s>", []
+    eos = "</s>"
     for field, value in _fields(proto):
         if field == _PIECES:
             piece, kind = _piece(value)
             if kind in (CONTROL, UNKNOWN):
                 special.append(len(tokens))
+            if kind == CONTROL:
+                controls.append(len(tokens))
             spelled[piece] = _spell(piece, kind, name)
             tokens.append(spelled[piece])
         elif field == _TRAINER:
             eos = next((text.decode() for number, text in _fields(value) if number == _EOS_PIECE), eos)
         elif field == _DENORMALIZER and any(number == _CHARSMAP and rules for number, rules in _fields(value)):
-            raise TokenizerError(f"{name} rewrites decoded text (denormalizer_spec): the bytes of its tokens cannot be told")
+            raise TokenizerError(f"{name} has a denormalizer_spec: what it makes of decoded text cannot be told")
     if not tokens:
         raise ValueError("it has no pieces")
-    end = [i for i in special if tokens[i] == eos.encode()]
-    return TokenTable.from_tokens(tokens, special, end), spelled
+    ends = [i for i in controls if tokens[i] == eos.encode()]
+    return TokenTable.from_tokens(tokens, special, ends), spelled
 
 
 def _piece(message: bytes) -> tuple[str, int]:

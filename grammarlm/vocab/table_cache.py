@@ -1,16 +1,18 @@
 """Token tables on disk: a checksum, then .npy arrays one after another.
 
-A file that is damaged, of another format, or says impossible things is as good as none: it is read again from the tokenizer.
+A file that is damaged, of another format, or says impossible things is as good as none: it is read again from the
+tokenizer.
 """
 
 import hashlib
 import io
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
-from grammarlm.cache import cache_folder, write_atomically
-from grammarlm.vocab.token_table import LARGEST_ID, TokenTable
+from ..cache import cache_folder, write_atomically
+from .token_table import LARGEST_ID, TokenTable
 
 # The number rises whenever the same tokenizer files are to give another table: old files are then never looked at.
 MAGIC = b"grammarlm token table 1\n"
@@ -26,8 +28,12 @@ def save(key: str, table: TokenTable) -> bool:
     for array in (table.offsets, table.data, np.array(table.special_ids, np.int64), np.array(table.end_ids, np.int64)):
         np.save(payload, array, allow_pickle=False)
     content = payload.getvalue()
-    digest = hashlib.blake2b(content, digest_size=_DIGEST).digest()
-    return write_atomically(path_of(key), lambda file: file.write(MAGIC + digest + content))
+    stored = MAGIC + hashlib.blake2b(content, digest_size=_DIGEST).digest() + content
+
+    def write(file: BinaryIO) -> None:
+        file.write(stored)
+
+    return write_atomically(path_of(key), write)
 
 
 def load(key: str) -> TokenTable | None:

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from grammarlm.errors import TokenizerError
-from grammarlm.vocab.token_table import LARGEST_ID, TokenTable
+from ..errors import TokenizerError
+from .token_table import LARGEST_ID, TokenTable
 
 END = "<|endoftext|>"  # the name that tiktoken itself gives to the end of a text (Encoding.eot_token)
 
@@ -11,7 +11,9 @@ END = "<|endoftext|>"  # the name that tiktoken itself gives to the end of a tex
 def read_tiktoken(encoding: Any) -> TokenTable:
     """The table of a `tiktoken.Encoding`; every special token of it is special."""
     if encoding.n_vocab > LARGEST_ID:
-        raise TokenizerError(f"the encoding {encoding.name!r} has the id {encoding.n_vocab - 1}: at most {LARGEST_ID - 1}")
+        raise TokenizerError(
+            f"the encoding {encoding.name!r} has the id {encoding.n_vocab - 1}: at most {LARGEST_ID - 1}"
+        )
     spelled = {}
     for i in range(encoding.n_vocab):
         try:

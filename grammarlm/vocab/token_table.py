@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grammarlm.errors import TokenizerError
+from ..errors import TokenizerError
 
 # A file that claims an id of a thousand millions would make the table as large; no model has rows for it.
 LARGEST_ID = 2**24
@@ -24,7 +24,7 @@ class TokenTable:
     def from_tokens(
         cls, tokens: Sequence[bytes], special_ids: Iterable[int] = (), end_ids: Iterable[int] = ()
     ) -> "TokenTable":
-        offsets = np.zeros(len(tokens) + 1, np.int64)
+        offsets: np.ndarray = np.zeros(len(tokens) + 1, np.int64)
         np.cumsum(np.fromiter(map(len, tokens), np.int64, len(tokens)), out=offsets[1:])
         data = np.frombuffer(b"".join(tokens), np.uint8)
         return cls(offsets, data, tuple(sorted(set(special_ids))), tuple(sorted(set(end_ids))))
@@ -44,3 +44,15 @@ class TokenTable:
     @property
     def count(self) -> int:
         return len(self.offsets) - 1
+
+    def token(self, token_id: int) -> bytes:
+        return self.data[self.offsets[token_id] : self.offsets[token_id + 1]].tobytes()
+
+
+def is_utf8(data: bytes) -> bool:
+    """Whether the bytes are text on their own; a token may end inside a character."""
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

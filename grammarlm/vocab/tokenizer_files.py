@@ -1,18 +1,22 @@
 """A vocabulary from a path: a folder with tokenizer.json, that file alone, or a SentencePiece model file.
 
-Neither transformers nor tokenizers is imported for it. Beside a tokenizer.json the files that say which tokens are special
-and which end a text are read; the answer is kept on disk under the hash of all these bytes.
+Neither transformers nor tokenizers is imported for it. Beside a tokenizer.json the files that say which tokens are
+special and which end a text are read; the answer is kept on disk under the hash of all these bytes.
 """
 
+import contextlib
+import gc
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from grammarlm.errors import TokenizerError
-from grammarlm.vocab import table_cache
-from grammarlm.vocab.token_table import TokenTable
-from grammarlm.vocab.tokenizer_json import TokenizerFile, parse_object
+from ..errors import TokenizerError
+from . import table_cache
+from .encoders import Encoder, FileEncoder
+from .sentencepiece import read_model
+from .token_table import TokenTable
+from .tokenizer_json import TokenizerFile, parse_object
 
 TOKENIZER, CONFIG, GENERATION, SPECIAL_MAP = (
     "tokenizer.json",
@@ -24,25 +28,40 @@ ROLES = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_t
 LISTS = ("additional_special_tokens", "extra_special_tokens")
 
 
-def read_path(path: Path) -> tuple[TokenTable, "FileEncoder"]:
+def read_path(path: Path) -> tuple[TokenTable, Encoder]:
     """The table of a tokenizer on disk, and what encodes with it."""
     if path.is_dir():
         path = path / TOKENIZER
-    if not path.is_file():
+    is_json = path.suffix == ".json"
+    try:
+        files = {path.name: path.read_bytes()}
+        for name in (CONFIG, GENERATION, SPECIAL_MAP) if is_json else ():
+            if (path.parent / name).is_file():
+                files[name] = (path.parent / name).read_bytes()
+    except OSError as error:
         raise TokenizerError(
-            f"no file {path}: give a folder with a tokenizer.json, that file, a SentencePiece .model file, or a loaded "
-            "tokenizer (names on a hub are not downloaded here)"
-        )
-    files = {path.name: path.read_bytes()}
-    for name in (CONFIG, GENERATION, SPECIAL_MAP):
-        if (path.parent / name).is_file():
-            files[name] = (path.parent / name).read_bytes()
+            f"{path} cannot be read ({error.strerror}): give a folder with a tokenizer.json, that file, a "
+            "SentencePiece .model file, or a loaded tokenizer (names on a hub are not downloaded here)"
+        ) from None
     key = _content_hash(files)
     table = table_cache.load(key)
     if table is None:
-        table = _read(files, path.name)
+        with _no_garbage_collection():
+            table = _read_json(files, path.name) if is_json else read_model(files[path.name], path.name)[0]
         table_cache.save(key, table)
     return table, FileEncoder(path)
+
+
+@contextlib.contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Half a million merges make as many lists: the collector, which finds nothing, would take most of the time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _content_hash(files: dict[str, bytes]) -> str:
@@ -53,7 +72,7 @@ def _content_hash(files: dict[str, bytes]) -> str:
     return digest.hexdigest()
 
 
-def _read(files: dict[str, bytes], main: str) -> TokenTable:
+def _read_json(files: dict[str, bytes], main: str) -> TokenTable:
     file = TokenizerFile(parse_object(files[main], main), main)
     configs = {name: parse_object(data, name) for name, data in files.items() if name != main}
     config = {**configs.get(SPECIAL_MAP, {}), **configs.get(CONFIG, {})}
@@ -86,30 +105,5 @@ def _end_ids(file: TokenizerFile, config: dict[str, Any], generation: dict[str, 
     """eos_token, and what generation_config.json stops at."""
     ends = generation.get("eos_token_id")
     ids = [i for i in (ends if isinstance(ends, list) else [ends]) if type(i) is int and i >= 0]
-    content = _content(config.get("eos_token"))
-    if content is not None:
-        found = file.id_of(content)
-        if found is None:
-            raise TokenizerError(
-                f"{CONFIG} names the eos_token {content!r}, which {file.name} does not have: pass stop_ids="
-            )
-        ids.append(found)
-    return ids
-
-
-class FileEncoder:
-    """Encodes text with a tokenizer.json, loaded when it is first asked."""
-
-    def __init__(self, path: Path):
-        self._path = path
-        self._tokenizer: Any = None
-
-    def __call__(self, text: str) -> list[int]:
-        if self._tokenizer is None:
-            from tokenizers import Tokenizer
-
-            tokenizer = Tokenizer.from_file(str(self._path))
-            tokenizer.no_truncation()  # a file may ask for both; they are no part of what a text means
-            tokenizer.no_padding()
-            self._tokenizer = tokenizer
-        return self._tokenizer.encode(text, add_special_tokens=False).ids
+    named = file.id_of(_content(config.get("eos_token")) or "")
+    return ids if named is None else [*ids, named]

@@ -1,16 +1,16 @@
 """A tokenizer.json, read without the `tokenizers` library (which takes several times as long to load one).
 
-The library does not take the ids of added tokens from the file: it gives a token that the model has the model's id, and
-counts on from the end for the others. Where that disagrees with the file, the file's model and the library's tokenizer are
-two different things, and the file is refused.
+The library does not take the ids of added tokens from the file: it gives a token that the model has the model's id,
+and counts on from the end for the others. Where that disagrees with the file, the file's model and the library's
+tokenizer are two different things, and the file is refused.
 """
 
 import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from grammarlm.errors import TokenizerError
-from grammarlm.vocab.components import Components
+from ..errors import TokenizerError
+from .components import Components
 
 MODELS = ("BPE", "WordPiece", "WordLevel", "Unigram")
 OPTIONS = ("byte_fallback", "continuing_subword_prefix", "end_of_word_suffix")
@@ -42,6 +42,7 @@ class TokenizerFile:
         self._id_of = dict(zip(self._tokens, self._ids, strict=True))
         self._added: dict[int, str] = {}
         self._added_id: dict[str, int] = {}
+        self._highest_added = -1
         self.add(parsed.get("added_tokens") or ())
 
     def id_of(self, content: str) -> int | None:
@@ -63,12 +64,14 @@ class TokenizerFile:
     def _add(self, claimed: int, content: str) -> None:
         actual = self.id_of(content)
         if actual is None:
-            actual = max(len(self._id_of), 1 + max(self._added, default=-1))
+            actual = max(len(self._id_of), 1 + self._highest_added)
         if actual != claimed:
             raise TokenizerError(
-                f"{self.name} gives the added token {content[:80]!r} the id {claimed}, the tokenizers library loads it as "
+                f"{self.name} gives the added token {content[:80]!r} the id {claimed}, the tokenizers library "
+                "loads it as "
                 f"{actual}: what the id means cannot be told. Load the tokenizer and pass the object instead"
             )
+        self._highest_added = max(self._highest_added, actual)
         self._added[actual] = content
         self._added_id[content] = actual
 

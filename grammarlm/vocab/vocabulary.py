@@ -3,12 +3,13 @@
     vocab = Vocabulary.from_tokenizer("path/to/model")          # or a tokenizer object
     vocab.token_bytes(vocab.encode(" the")[0])                  # b" the"
 
-Grammars speak of bytes, models of token ids, and this is the only bridge. It is exact or it is not built: a tokenizer whose
-tokens have no bytes of their own raises TokenizerError. For a text, the bytes of its tokens are the text as the tokenizer's
-normalizer leaves it; where a text begins, its decoder may take one space off (see `decoders`).
+Grammars speak of bytes, models of token ids, and this is the only bridge. It is exact or it is not built: a tokenizer
+whose tokens have no bytes of their own raises TokenizerError. For a text, the bytes of its tokens are the text as the
+tokenizer's normalizer leaves it; where a text begins, its decoder may take one space off (see `decoders`).
 """
 
 import hashlib
+import itertools
 import operator
 from collections.abc import Iterable, Sequence
 from functools import cached_property
@@ -16,12 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from grammarlm.errors import TokenizerError
-from grammarlm.vocab.sources import Encoder, read_tokenizer
-from grammarlm.vocab.token_table import TokenTable
+from ..errors import TokenizerError
+from .encoders import Encoder
+from .sources import read_tokenizer
+from .token_table import TokenTable
 
 if TYPE_CHECKING:
-    from grammarlm.vocab.byte_trie import ByteTrie
+    from .byte_trie import ByteTrie
 
 LARGEST_SIZE = 2**31 - 1
 
@@ -29,8 +31,9 @@ LARGEST_SIZE = 2**31 - 1
 class Vocabulary:
     """The bytes of every token id, frozen. Two with the same content are equal, wherever they come from.
 
-    `size` is the width of the logits. Ids from the tokens' count to `size` exist, but are never allowed; ids from `size` on do
-    not exist. A token is *text* if a mask may allow it: it has bytes, and is neither special nor a stop id.
+    `size` is the width of the logits. Ids from the tokens' count to `size` exist, but are never allowed; ids from
+    `size` on do not exist. A token is *text* if a mask may allow it: it has bytes, and is neither special nor a stop
+    id.
     """
 
     size: int
@@ -39,6 +42,7 @@ class Vocabulary:
     offsets: np.ndarray  # int64 [n + 1]: id i spells data[offsets[i] : offsets[i + 1]]
     data: np.ndarray  # uint8
     text_ids: np.ndarray  # int32, sorted
+    _encoder: Encoder | None
     single_bytes: np.ndarray  # bool [256]: which bytes are a text token of their own
 
     def __init__(
@@ -62,10 +66,10 @@ class Vocabulary:
     def from_tokenizer(
         cls, tokenizer: Any, *, size: int | None = None, stop_ids: Iterable[int] | None = None
     ) -> "Vocabulary":
-        """The vocabulary of a transformers or tokenizers object, a tiktoken.Encoding, a SentencePiece processor, or a path.
+        """From a transformers or tokenizers object, a tiktoken.Encoding, a SentencePiece processor, or a path.
 
-        A path is a folder with a tokenizer.json, that file itself, or a SentencePiece .model file. `size`: the width of the
-        model's logits where it is not the tokenizer's; `stop_ids`: instead of the tokenizer's end of sequence.
+        A path is a folder with a tokenizer.json, that file itself, or a SentencePiece .model file. `size`: the width
+        of the model's logits where it is not the tokenizer's; `stop_ids`: instead of the tokenizer's end of sequence.
         """
         table, encoder = read_tokenizer(tokenizer)
         if stop_ids is None:
@@ -74,7 +78,8 @@ class Vocabulary:
             if not stop_ids:
                 found = f"only {list(table.end_ids)}, beyond the size {width}" if table.end_ids else "none"
                 raise TokenizerError(
-                    f"the tokenizer's end of sequence is not known (found {found}): pass stop_ids=, the ids that end a text"
+                    f"the tokenizer's end of sequence is not known (found {found}): pass stop_ids=, the ids that "
+                    "end a text"
                 )
         vocabulary = cls.__new__(cls)
         vocabulary._fill(table, size, stop_ids, encoder)
@@ -90,8 +95,8 @@ class Vocabulary:
             raise TokenizerError("stop_ids is empty: a text could never end. Give the id of the end of sequence")
         is_text = np.diff(offsets) > 0
         is_text[[i for i in (*special, *stops) if i < count]] = False
-        text_ids = np.flatnonzero(is_text).astype(np.int32)
-        single_bytes = np.zeros(256, bool)
+        text_ids: np.ndarray = np.flatnonzero(is_text).astype(np.int32)
+        single_bytes: np.ndarray = np.zeros(256, bool)
         single_bytes[data[offsets[text_ids[np.diff(offsets)[text_ids] == 1]]]] = True
         for array in (offsets, data, text_ids, single_bytes):
             array.setflags(write=False)
@@ -110,11 +115,10 @@ class Vocabulary:
         raise AttributeError(f"a Vocabulary cannot be changed (setting {name}): make another one")
 
     def token_bytes(self, token_id: int) -> bytes:
-        """What the id spells; b"" where it has no token. A special id gives its own text, which no mask ever matches."""
+        """What the id spells; b"" where it has no token. A special id gives its own text, which no mask matches."""
         token_id = _index(token_id, "the token id", self.size)
-        if token_id >= len(self.offsets) - 1:
-            return b""
-        return self.data[self.offsets[token_id] : self.offsets[token_id + 1]].tobytes()
+        start, end = self.offsets[token_id : token_id + 2] if token_id < len(self.offsets) - 1 else (0, 0)
+        return self.data[start:end].tobytes()
 
     def encode(self, text: str) -> list[int]:
         """The tokenizer's own ids for a text, with no special tokens put around it."""
@@ -137,13 +141,13 @@ class Vocabulary:
         for array in (np.array([self.size]), self.offsets, self.data, self.text_ids, *ids):
             little = array.astype(array.dtype.newbyteorder("<"), copy=False)
             digest.update(len(array).to_bytes(8, "little"))
-            digest.update(np.ascontiguousarray(little))
+            digest.update(little.tobytes())
         return digest.hexdigest()
 
     @cached_property
     def trie(self) -> "ByteTrie":
         """The text tokens sorted by their bytes, as a trie."""
-        from grammarlm.vocab.byte_trie import load_or_build
+        from .byte_trie import load_or_build
 
         return load_or_build(self)
 
@@ -172,7 +176,7 @@ def _ids(values: Iterable[int], name: str, end: int) -> list[int]:
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise TokenizerError(f"{name} is {str(values)[:60]!r}: give a list of ids, for example [2]")
     ids = sorted(_index(value, f"{name}[{i}]", end) for i, value in enumerate(values))
-    twice = next((a for a, b in zip(ids, ids[1:], strict=False) if a == b), None)
+    twice = next((a for a, b in itertools.pairwise(ids) if a == b), None)
     if twice is not None:
         raise TokenizerError(f"{name} has the id {twice} twice: each id is given once")
     return ids

@@ -1,0 +1,55 @@
+"""Text -> ids by the tokenizer itself: nothing is put around it, cut off or padded. A library loads when needed."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ..errors import TokenizerError
+
+Encoder = Callable[[str], list[int]]
+
+
+def tokenizers_encoder(backend: Any) -> Encoder:
+    """By a `tokenizers.Tokenizer`, or a copy of one that cuts texts off or pads them: its owner may want that."""
+    if backend.truncation is not None or backend.padding is not None:
+        backend = type(backend).from_str(backend.to_str())
+        backend.no_truncation()
+        backend.no_padding()
+    return partial(_encode, backend)
+
+
+def _encode(backend: Any, text: str) -> list[int]:
+    return backend.encode(text, add_special_tokens=False).ids
+
+
+def sentencepiece_encoder(processor: Any) -> Encoder:
+    """By a SentencePiece processor, whatever it was told to add."""
+    return partial(processor.encode, out_type=int, add_bos=False, add_eos=False, reverse=False)
+
+
+class FileEncoder:
+    """By the library that a tokenizer's file belongs to."""
+
+    def __init__(self, path: Path):
+        self._path = path
+        self._encode: Encoder | None = None
+
+    def __call__(self, text: str) -> list[int]:
+        if self._encode is None:
+            self._encode = _load(self._path)
+        return self._encode(text)
+
+
+def _load(path: Path) -> Encoder:
+    library = "tokenizers" if path.suffix == ".json" else "sentencepiece"
+    try:
+        if library == "tokenizers":
+            from tokenizers import Tokenizer
+
+            return tokenizers_encoder(Tokenizer.from_file(str(path)))
+        from sentencepiece import SentencePieceProcessor
+
+        return sentencepiece_encoder(SentencePieceProcessor(model_file=str(path)))
+    except ImportError:
+        raise TokenizerError(f"to encode with {path.name} the package {library} is needed: install it") from None
