@@ -59,6 +59,7 @@ class Automaton:
         self.stop_row = pack_ids(vocab.stop_ids, vocab.words)
         self.is_text = np.zeros(len(vocab.offsets) - 1, np.uint8)
         self.is_text[vocab.text_ids] = 1
+        self.deepest = vocab.trie.deepest
         # The row in which every id is allowed, where there is such a row: no special ids, no padding.
         complete = len(vocab.text_ids) + len(self.stops) == vocab.size
         self.everything = pack_ids(range(vocab.size), vocab.words) if complete else None
@@ -157,15 +158,16 @@ class Epoch:
             (Arena.BYTE, trie.byte),
             (Arena.DEPTH, trie.depth),
             (Arena.END, trie.end),
-            (Arena.FIRST, trie.first),
-            (Arena.TOKENS, trie.tokens),
+            (Arena.TOKEN, trie.token),
+            (Arena.TWINS, trie.twins),
             (Arena.OFFSETS, vocab.offsets),
             (Arena.DATA, vocab.data),
             (Arena.IS_TEXT, is_text),
         ):
             arena[place] = array.ctypes.data
         arena[Arena.CLASSES], arena[Arena.STATES] = table.shape[1], capacity
-        arena[Arena.NODES], arena[Arena.TEXTS] = len(trie.byte), len(trie.tokens)
+        arena[Arena.NODES], arena[Arena.TWIN_COUNT] = len(trie.byte), len(trie.twins)
+        arena[Arena.NOTHING], arena[Arena.SPELLS_ALL] = vocab.words * 32, automaton.tokens_spell_all
         arena[Arena.VOCABULARY], arena[Arena.DATA_LENGTH] = len(is_text), len(vocab.data)
         return Tables(table, usable, class_of, arena, arena.ctypes.data)
 
@@ -242,19 +244,21 @@ class Epoch:
 
     def _token_successors(self, state: int) -> list[int]:
         scratch = self._scratch(state)
+        address, length = scratch.ctypes.data, len(scratch)
         seen: set[int] = set()
         while True:
-            marks = np.zeros(len(self.tables.usable), np.uint8)
             tables = self.tables
-            missing = walk.collect_states(tables.address, scratch.ctypes.data, marks.ctypes.data)
+            marks = np.zeros(len(tables.usable), np.uint8)
+            missing = walk.collect_states(tables.address, address, length, marks.ctypes.data)
             seen.update(np.flatnonzero(marks).tolist())
             if missing == walk.DONE:
                 return sorted(seen)
             self.expand(missing)
 
     def _scratch(self, state: int) -> np.ndarray:
-        scratch = np.zeros(self.automaton.vocab.trie.deepest + 2, np.int64)
-        scratch[1] = state
+        """A kernel's memory of a walk, at its beginning (kernels/cpu/walk.py)."""
+        scratch = np.zeros(self.automaton.deepest + 2, np.int32)
+        scratch[0] = state
         return scratch
 
     # ------------------------------------------------------------------ rows and steps
@@ -268,14 +272,17 @@ class Epoch:
         return known
 
     def _make_row(self, state: int) -> np.ndarray:
-        automaton = self.automaton
-        row = automaton.stop_row.copy() if self.accepting[state] else np.zeros_like(automaton.stop_row)
+        stops = self.automaton.stop_row
+        row = np.zeros(len(stops) + 1, np.int32)  # the walk writes a word behind the row
+        if self.accepting[state]:
+            row[:-1] = stops
         scratch = self._scratch(state)
+        addresses = scratch.ctypes.data, len(scratch), row.ctypes.data
         while True:
             tables = self.tables  # kept in a local: its arrays must outlive the call
-            missing = walk.fill_row(tables.address, scratch.ctypes.data, row.ctypes.data, len(row))
+            missing = walk.fill_row(tables.address, *addresses)
             if missing == walk.DONE:
-                return row
+                return row[:-1].copy()
             if missing > 0:
                 self.expand(missing)
             else:

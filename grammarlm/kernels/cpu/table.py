@@ -9,7 +9,7 @@ State 0 is dead. An entry MISS means that the row has not been made yet: the ker
 from enum import IntEnum
 
 import numpy as np
-from numba import carray, int64
+from numba import carray, uint64
 
 from .jit import inlined, pointer
 
@@ -29,15 +29,17 @@ class Arena(IntEnum):
     BYTE = 6
     DEPTH = 7
     END = 8
-    FIRST = 9
-    TOKENS = 10
-    TEXTS = 11
-    VOCABULARY = 12  # how many ids have bytes
-    OFFSETS = 13  # int64 [VOCABULARY + 1]
-    DATA = 14  # uint8: all tokens' bytes
-    DATA_LENGTH = 15
-    IS_TEXT = 16  # uint8 [VOCABULARY]: may a mask allow this id for its bytes?
-    LENGTH = 17
+    TOKEN = 9
+    TWINS = 10
+    TWIN_COUNT = 11
+    NOTHING = 12  # what `token` holds where a node stands for no token: the first bit behind a row
+    VOCABULARY = 13  # how many ids have bytes
+    OFFSETS = 14  # int64 [VOCABULARY + 1]
+    DATA = 15  # uint8: all tokens' bytes
+    DATA_LENGTH = 16
+    IS_TEXT = 17  # uint8 [VOCABULARY]: may a mask allow this id for its bytes?
+    SPELLS_ALL = 18  # 1: tokens can finish from every state, `usable` need not be asked
+    LENGTH = 19
 
 
 @inlined
@@ -52,5 +54,5 @@ def byte_classes(arena):
 
 @inlined
 def step(table, classes, class_of, state, byte):
-    """The state after a byte, DEAD or MISS."""
-    return int64(table[state * classes + class_of[byte]])
+    """The state after a byte, DEAD or MISS. Indices are unsigned: numba then leaves out its test for negative ones."""
+    return table[uint64(state) * classes + uint64(class_of[byte])]

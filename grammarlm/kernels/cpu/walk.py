@@ -3,59 +3,76 @@
 `fill_row` is the loop that vocab/byte_trie.py derives. It stops where it needs something that Python makes (a row of the table,
 or the knowledge whether tokens can finish from a state), keeps its place in `scratch`, and goes on at the next call.
 
-    scratch[0] = the trie node to go on with; scratch[1 + d] = the state behind d bytes
+    scratch[d] = the state behind d bytes; scratch[0] is the start
+    scratch[-1] = the trie node to go on with
 
 Returns 0 when done, s > 0 when the transitions of state s are missing, -s when `usable[s]` is not known.
 """
 
 import numpy as np
-from numba import carray, int32, int64
+from numba import carray, int32, int64, uint32, uint64
 
-from .jit import kernel, pointer
+from .jit import inlined, kernel, pointer
 from .table import DEAD, MISS, Arena, byte_classes, step, transitions
 
 YES, NO, UNKNOWN = 1, 2, 0
 DONE = 0
 
 
-@kernel("int64(int64, int64, int64, int64)")
-def fill_row(arena_address, scratch_address, row_address, words):
-    """Sets the bits of all tokens that can be read from the state scratch[1] and lead to a usable state."""
-    arena = carray(pointer(arena_address), int64(Arena.LENGTH), np.int64)
+@inlined
+def trie_arrays(arena):
     nodes = arena[Arena.NODES]
     byte = carray(pointer(arena[Arena.BYTE]), nodes, np.uint8)
-    depth = carray(pointer(arena[Arena.DEPTH]), nodes, np.int32)
+    depth = carray(pointer(arena[Arena.DEPTH]), nodes, np.uint16)
     end = carray(pointer(arena[Arena.END]), nodes, np.int32)
-    first = carray(pointer(arena[Arena.FIRST]), nodes + 1, np.int32)
-    tokens = carray(pointer(arena[Arena.TOKENS]), arena[Arena.TEXTS], np.int32)
-    usable = carray(pointer(arena[Arena.USABLE]), arena[Arena.STATES], np.uint8)
-    scratch = carray(pointer(scratch_address), nodes + 2, np.int64)
-    row = carray(pointer(row_address), words, np.int32)
-    table = transitions(arena)
-    classes = arena[Arena.CLASSES]
-    class_of = byte_classes(arena)
+    token = carray(pointer(arena[Arena.TOKEN]), nodes, np.uint32)
+    return uint64(nodes), byte, depth, end, token
 
-    node = scratch[0]
+
+@inlined
+def set_bit(row, index):
+    row[uint64(index) >> uint64(5)] |= int32(1) << int32(index & uint32(31))
+
+
+@kernel("int64(int64, int64, int64, int64)")
+def fill_row(arena_address, scratch_address, scratch_length, row_address):
+    """Sets the bits of all tokens that can be read from scratch[0] and lead to a usable state; the row has one word to spare."""
+    arena = carray(pointer(arena_address), int64(Arena.LENGTH), np.int64)
+    nodes, byte, depth, end, token = trie_arrays(arena)
+    nothing = uint32(arena[Arena.NOTHING])
+    row = carray(pointer(row_address), int64(nothing // 32 + 1), np.int32)
+    usable = carray(pointer(arena[Arena.USABLE]), arena[Arena.STATES], np.uint8)
+    scratch = carray(pointer(scratch_address), scratch_length, np.int32)
+    table, classes, class_of = transitions(arena), uint64(arena[Arena.CLASSES]), byte_classes(arena)
+    ask = arena[Arena.SPELLS_ALL] == 0
+
+    node = uint64(scratch[scratch_length - 1])
     while node < nodes:
-        before = scratch[depth[node]]
+        here = uint64(depth[node])
+        before = scratch[here - uint64(1)]
         state = step(table, classes, class_of, before, byte[node])
-        if state == DEAD:
-            node = int64(end[node])
+        if state <= DEAD:
+            if state == MISS:
+                scratch[scratch_length - 1] = int32(node)
+                return int64(before)
+            node = uint64(end[node])
             continue
-        if state == MISS:
-            scratch[0] = node
-            return before
-        scratch[1 + depth[node]] = state
-        here, behind = first[node], first[node + 1]
-        if here < behind:
-            if usable[state] == UNKNOWN:
-                scratch[0] = node
-                return -state
-            if usable[state] == YES:
-                for i in range(here, behind):
-                    row[tokens[i] >> 5] |= int32(1) << int32(tokens[i] & 31)
-        node += 1
-    return DONE
+        scratch[here] = state
+        found = token[node]
+        if ask and found != nothing and usable[uint64(state)] != YES:
+            if usable[uint64(state)] == UNKNOWN:
+                scratch[scratch_length - 1] = int32(node)
+                return -int64(state)
+            found = nothing
+        set_bit(row, found)
+        node += uint64(1)
+
+    twins = carray(pointer(arena[Arena.TWINS]), (arena[Arena.TWIN_COUNT], 2), np.int32)
+    for i in range(len(twins)):
+        same = twins[i, 1]
+        if row[same >> 5] >> (same & 31) & 1:
+            set_bit(row, uint32(twins[i, 0]))
+    return int64(DONE)
 
 
 @kernel("int64(int64, int64, int64)")
@@ -69,11 +86,9 @@ def advance(arena_address, state, token):
         return int64(DEAD)
     offsets = carray(pointer(arena[Arena.OFFSETS]), count + 1, np.int64)
     data = carray(pointer(arena[Arena.DATA]), arena[Arena.DATA_LENGTH], np.uint8)
-    table = transitions(arena)
-    classes = arena[Arena.CLASSES]
-    class_of = byte_classes(arena)
+    table, classes, class_of = transitions(arena), uint64(arena[Arena.CLASSES]), byte_classes(arena)
     for i in range(offsets[token], offsets[token + 1]):
-        after = step(table, classes, class_of, state, data[i])
+        after = int64(step(table, classes, class_of, state, data[i]))
         if after == MISS:
             return -state
         state = after
@@ -82,33 +97,29 @@ def advance(arena_address, state, token):
     return state
 
 
-@kernel("int64(int64, int64, int64)")
-def collect_states(arena_address, scratch_address, seen_address):
-    """Marks seen[s] = 1 for each state s that some token leads to from scratch[1]; returns as fill_row does."""
+@kernel("int64(int64, int64, int64, int64)")
+def collect_states(arena_address, scratch_address, scratch_length, seen_address):
+    """Marks seen[s] = 1 for each state s that some token leads to from scratch[0]; returns as fill_row does."""
     arena = carray(pointer(arena_address), int64(Arena.LENGTH), np.int64)
-    nodes = arena[Arena.NODES]
-    byte = carray(pointer(arena[Arena.BYTE]), nodes, np.uint8)
-    depth = carray(pointer(arena[Arena.DEPTH]), nodes, np.int32)
-    end = carray(pointer(arena[Arena.END]), nodes, np.int32)
-    first = carray(pointer(arena[Arena.FIRST]), nodes + 1, np.int32)
-    scratch = carray(pointer(scratch_address), nodes + 2, np.int64)
+    nodes, byte, depth, end, token = trie_arrays(arena)
+    nothing = uint32(arena[Arena.NOTHING])
     seen = carray(pointer(seen_address), arena[Arena.STATES], np.uint8)
-    table = transitions(arena)
-    classes = arena[Arena.CLASSES]
-    class_of = byte_classes(arena)
+    scratch = carray(pointer(scratch_address), scratch_length, np.int32)
+    table, classes, class_of = transitions(arena), uint64(arena[Arena.CLASSES]), byte_classes(arena)
 
-    node = scratch[0]
+    node = uint64(scratch[scratch_length - 1])
     while node < nodes:
-        before = scratch[depth[node]]
+        here = uint64(depth[node])
+        before = scratch[here - uint64(1)]
         state = step(table, classes, class_of, before, byte[node])
-        if state == DEAD:
-            node = int64(end[node])
+        if state <= DEAD:
+            if state == MISS:
+                scratch[scratch_length - 1] = int32(node)
+                return int64(before)
+            node = uint64(end[node])
             continue
-        if state == MISS:
-            scratch[0] = node
-            return before
-        scratch[1 + depth[node]] = state
-        if first[node] < first[node + 1]:
-            seen[state] = 1
-        node += 1
+        scratch[here] = state
+        if token[node] != nothing:
+            seen[uint64(state)] = 1
+        node += uint64(1)
     return int64(DONE)
