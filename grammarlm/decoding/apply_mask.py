@@ -1,10 +1,169 @@
-import torch, numpy as np
-from grammarlm.kernels.cpu.apply_mask import *
-K={torch.float32:(apply_mask_32,-8388608)}
-def apply_mask_(logits, mask, *, rows=None):
-    if logits.requires_grad or not logits.is_cpu: raise ValueError
-    k,inf=K[logits.dtype]
-    b,v=logits.shape; rs,cs=logits.stride()
-    if type(mask) is not np.ndarray or mask.dtype is not I or mask.shape[0]<b or not mask.flags.carray: raise ValueError
-    k(logits.data_ptr(),rs,cs,v,mask,0,0,b,inf)
-I=np.dtype(np.int32)
+"""Mask -> logits: what the caller hands over is checked here, and passed on to the kernel of its device.
+
+The ordinary call, contiguous float32 logits and a mask from `allocate_mask`, spends two microseconds in this file:
+attributes are read once and compared, and whatever is unusual leaves for a function of its own.
+"""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch.autograd.graph import increment_version
+
+from grammarlm.errors import MaskError
+from grammarlm.kernels.cpu.apply_mask import apply_mask_16, apply_mask_32
+
+INT32 = np.dtype(np.int32)
+KERNELS = {  # dtype of the logits -> (kernel, the bits of its -inf as a signed integer)
+    torch.float32: (apply_mask_32, -0x800000),
+    torch.float16: (apply_mask_16, -0x400),
+    torch.bfloat16: (apply_mask_16, -0x80),
+}
+
+
+def apply_mask_(logits: torch.Tensor, mask: Any, *, rows: Any = None) -> torch.Tensor:
+    """Sets the logits of forbidden tokens to -inf, in place, and returns them.
+
+    logits: [V] or [B, V], float32, float16 or bfloat16, on the CPU or a CUDA device, with any strides. Columns that the
+    mask has no bit for become -inf; allowed entries keep their bits.
+    mask: int32 [rows, words], numpy or torch, least significant bit first, 1 = allowed; bits beyond V are ignored.
+    rows: for each row of the logits its row of the mask, -1 = leave it alone; without it row i takes mask row i.
+
+        mask = gl.allocate_mask(2, vocab.size)
+        matcher.fill_mask(mask, row=0)
+        gl.apply_mask_(logits, mask, rows=[0, -1])      # the second prompt of the batch is unconstrained
+    """
+    if not isinstance(logits, torch.Tensor):
+        raise MaskError(f"logits are {_a(logits)}, not a torch tensor; wrap a numpy array by torch.from_numpy(logits)")
+    if logits.dtype not in KERNELS:
+        raise MaskError(f"logits are {logits.dtype}; float32, float16 and bfloat16 are accepted: pass logits.float()")
+    if logits.requires_grad and torch.is_grad_enabled():
+        raise MaskError(
+            "logits require a gradient, which masking in place would falsify: "
+            "call under torch.no_grad(), or pass logits.detach()"
+        )
+    shape = logits.shape
+    if len(shape) == 2:
+        count, width = shape
+        row_stride, column_stride = logits.stride()
+    elif len(shape) == 1:
+        count, (width,) = 1, shape
+        row_stride, (column_stride,) = width, logits.stride()
+    else:
+        raise MaskError(f"logits have shape {list(shape)}; [V] or [B, V] is accepted: reshape them to rows, as a view")
+    if not (row_stride and column_stride):
+        _check_overlap(logits)
+    if not logits.is_cpu:
+        return _apply_on_cuda(logits, mask, rows, count)
+
+    # .carray: C-contiguous, aligned and writable, the one numba type that the kernel is compiled for
+    if not (type(mask) is np.ndarray and mask.dtype is INT32 and mask.ndim == 2 and mask.flags.carray):
+        mask = _words_on_cpu(mask)
+    rows_address = 0
+    if rows is not None:
+        rows = _checked_rows(rows, count, len(mask))
+        rows_address = rows.ctypes.data
+    elif count > len(mask):
+        raise _too_few_rows(count, len(mask))
+    if count and width:
+        kernel, infinity = KERNELS[logits.dtype]
+        address = logits.data_ptr()
+        if not address:
+            raise MaskError(
+                "logits have no memory, as fake tensors in tracing; mask real ones, outside the traced function"
+            )
+        kernel(address, row_stride, column_stride, width, mask, rows_address, 0, count, infinity)
+        increment_version(logits)  # autograd must notice that a tensor it may have saved has changed
+    return logits
+
+
+def _a(thing: Any) -> str:
+    name = type(thing).__name__
+    return f"an {name}" if name[0] in "aeiouAEIOU" else f"a {name}"
+
+
+def _check_overlap(logits: torch.Tensor) -> None:
+    if any(size > 1 and stride == 0 for size, stride in zip(logits.shape, logits.stride(), strict=True)):
+        raise MaskError(
+            f"logits of shape {list(logits.shape)} have strides {list(logits.stride())}: several entries share one "
+            "place in memory, as after expand(); pass a copy, logits.clone()"
+        )
+
+
+def _too_few_rows(count: int, mask_rows: int) -> MaskError:
+    return MaskError(
+        f"{count} rows of logits, but the mask has {mask_rows}; pass as many, or say in rows= which mask row each one "
+        "takes (-1: none)"
+    )
+
+
+def _check_words(mask: Any) -> None:
+    """The type and shape of a mask, numpy or torch."""
+    if not isinstance(mask, np.ndarray | torch.Tensor):
+        raise MaskError(
+            f"the mask is {_a(mask)}; an int32 numpy array or tensor [rows, words] is accepted: see allocate_mask"
+        )
+    if mask.dtype not in (INT32, torch.int32):
+        raise MaskError(
+            f"the mask is {mask.dtype}; int32 words are accepted, 32 tokens a word, least significant bit first: "
+            "see allocate_mask, or pass mask.view(np.int32) where only the sign of its type differs"
+        )
+    if mask.ndim != 2:
+        raise MaskError(
+            f"the mask has shape {list(mask.shape)}; [rows, words] is accepted: pass mask[None] for a single row"
+        )
+
+
+def _words_on_cpu(mask: Any) -> np.ndarray:
+    _check_words(mask)
+    if isinstance(mask, torch.Tensor):
+        if not mask.is_cpu:
+            raise MaskError(f"logits are on the CPU, but the mask is on {mask.device}: pass mask.cpu()")
+        mask = mask.numpy()
+    # a slice, a read-only array or a subclass is copied: it is a 32nd of the logits at most
+    return mask if type(mask) is np.ndarray and mask.flags.carray else np.array(mask, dtype=INT32, order="C")
+
+
+def _checked_rows(rows: Any, count: int, mask_rows: int) -> np.ndarray:
+    """A private int64 copy of row numbers, all of them in range."""
+    given = rows.detach().cpu().numpy() if isinstance(rows, torch.Tensor) else rows
+    try:
+        found = np.asarray(given)
+    except ValueError:
+        found = np.empty(0, object)
+    if found.dtype.kind not in "iu" and not (found.ndim == 1 and len(found) == count == 0):
+        raise MaskError(f"rows= must be integers, one mask row (or -1) for each row of logits; found {rows!r}")
+    if found.shape != (count,):
+        raise MaskError(
+            f"rows= has shape {list(found.shape)}, but there are {count} rows of logits: give one mask row for each"
+        )
+    outside = (found < -1) | (found >= mask_rows)
+    if outside.any():
+        at = int(outside.argmax())
+        raise MaskError(
+            f"rows[{at}] is {found[at]}, but the mask has {mask_rows} rows; -1 to {mask_rows - 1} are accepted"
+        )
+    return found.astype(np.int64)
+
+
+def _apply_on_cuda(logits: torch.Tensor, mask: Any, rows: Any, count: int) -> torch.Tensor:
+    """The GPU kernel takes tensors of its own device; a numpy mask, the usual one, is copied there."""
+    if not logits.is_cuda:
+        raise MaskError(f"logits are on {logits.device}; CPU and CUDA tensors are accepted: pass logits.cpu()")
+    _check_words(mask)
+    if isinstance(mask, np.ndarray):
+        mask = torch.from_numpy(np.ascontiguousarray(mask)).to(logits.device)
+    elif mask.device != logits.device:
+        raise MaskError(f"logits are on {logits.device}, but the mask is on {mask.device}: pass mask.to(logits.device)")
+    if rows is not None:
+        rows = torch.from_numpy(_checked_rows(rows, count, len(mask))).to(logits.device)
+    elif count > len(mask):
+        raise _too_few_rows(count, len(mask))
+    try:
+        from grammarlm.kernels.gpu.apply_mask import apply_mask_gpu_
+    except ImportError as error:
+        raise MaskError(
+            f"logits on {logits.device} need the GPU kernels: pip install grammarlm[gpu] ({error})"
+        ) from error
+    apply_mask_gpu_(logits if logits.ndim == 2 else logits[None], mask, rows)
+    return logits

@@ -64,8 +64,7 @@ def inlined(function: Callable[..., Any]) -> Any:
     return numba.njit(inline="always", error_model="numpy")(function)
 
 
-@intrinsic
-def pointer(typingctx, address):  # type: ignore[no-untyped-def]
+def _pointer(typingctx, address):  # type: ignore[no-untyped-def]
     """The integer `address` as a pointer that `numba.carray` takes."""
     if not isinstance(address, types.Integer):
         return None
@@ -74,6 +73,9 @@ def pointer(typingctx, address):  # type: ignore[no-untyped-def]
         return builder.inttoptr(arguments[0], cgutils.voidptr_t)
 
     return types.voidptr(address), cast
+
+
+pointer: Any = intrinsic(_pointer)  # Any: numba's own type has the typing context as an argument of the call
 
 
 def load_all(kernels: Iterable[Any] | None = None) -> None:
