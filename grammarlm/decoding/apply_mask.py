@@ -19,6 +19,7 @@ KERNELS = {  # dtype of the logits -> (kernel, the bits of its -inf as a signed 
     torch.float16: (apply_mask_16, -0x400),
     torch.bfloat16: (apply_mask_16, -0x80),
 }
+NO_ROWS: np.ndarray = np.empty(0, np.int64)
 
 
 def apply_mask_(logits: torch.Tensor, mask: Any, *, rows: Any = None) -> torch.Tensor:
@@ -33,61 +34,61 @@ def apply_mask_(logits: torch.Tensor, mask: Any, *, rows: Any = None) -> torch.T
         matcher.fill_mask(mask, row=0)
         gl.apply_mask_(logits, mask, rows=[0, -1])      # the second prompt of the batch is unconstrained
     """
-    if not isinstance(logits, torch.Tensor):
-        raise MaskError(f"logits are {_a(logits)}, not a torch tensor; wrap a numpy array by torch.from_numpy(logits)")
-    if logits.dtype not in KERNELS:
-        raise MaskError(f"logits are {logits.dtype}; float32, float16 and bfloat16 are accepted: pass logits.float()")
-    if logits.requires_grad and torch.is_grad_enabled():
-        raise MaskError(
-            "logits require a gradient, which masking in place would falsify: "
-            "call under torch.no_grad(), or pass logits.detach()"
-        )
-    shape = logits.shape
-    if len(shape) == 2:
-        count, width = shape
-        row_stride, column_stride = logits.stride()
-    elif len(shape) == 1:
-        count, (width,) = 1, shape
-        row_stride, (column_stride,) = width, logits.stride()
-    else:
-        raise MaskError(f"logits have shape {list(shape)}; [V] or [B, V] is accepted: reshape them to rows, as a view")
-    if not (row_stride and column_stride):
-        _check_overlap(logits)
+    known = KERNELS.get(getattr(logits, "dtype", None))
+    if known is None or (logits.requires_grad and torch.is_grad_enabled()):
+        raise _unfit(logits)
+    shape, strides = logits.shape, logits.stride()
+    if len(shape) == 1:
+        shape, strides = (1, *shape), (shape[0], *strides)
+    if len(shape) != 2:
+        raise _unfit(logits)
+    (count, width), (row_stride, column_stride) = shape, strides
+    if (row_stride == 0 and count > 1) or (column_stride == 0 and width > 1):
+        raise _unfit(logits)
     if not logits.is_cpu:
         return _apply_on_cuda(logits, mask, rows, count)
 
     # .carray: C-contiguous, aligned and writable, the one numba type that the kernel is compiled for
     if not (type(mask) is np.ndarray and mask.dtype is INT32 and mask.ndim == 2 and mask.flags.carray):
         mask = _words_on_cpu(mask)
-    rows_address = 0
     if rows is not None:
         rows = _checked_rows(rows, count, len(mask))
-        rows_address = rows.ctypes.data
     elif count > len(mask):
         raise _too_few_rows(count, len(mask))
     if count and width:
-        kernel, infinity = KERNELS[logits.dtype]
+        kernel, infinity = known
         address = logits.data_ptr()
         if not address:
-            raise MaskError(
-                "logits have no memory, as fake tensors in tracing; mask real ones, outside the traced function"
-            )
-        kernel(address, row_stride, column_stride, width, mask, rows_address, 0, count, infinity)
+            raise _unfit(logits)
+        kernel(address, row_stride, column_stride, width, mask, NO_ROWS if rows is None else rows, 0, count, infinity)
         increment_version(logits)  # autograd must notice that a tensor it may have saved has changed
     return logits
+
+
+def _unfit(logits: Any) -> MaskError:
+    """What is wrong with the logits."""
+    if not isinstance(logits, torch.Tensor):
+        return MaskError(f"logits are {_a(logits)}, not a torch tensor; wrap a numpy array by torch.from_numpy(logits)")
+    if logits.dtype not in KERNELS:
+        return MaskError(f"logits are {logits.dtype}; float32, float16 and bfloat16 are accepted: pass logits.float()")
+    if logits.requires_grad and torch.is_grad_enabled():
+        return MaskError(
+            "logits require a gradient, which masking in place would falsify: "
+            "call under torch.no_grad(), or pass logits.detach()"
+        )
+    if logits.ndim not in (1, 2):
+        return MaskError(f"logits have shape {list(logits.shape)}; [V] or [B, V] is accepted: pass such a view")
+    if 0 in logits.stride():
+        return MaskError(
+            f"logits of shape {list(logits.shape)} have strides {list(logits.stride())}: several entries share one place "
+            "in memory, as after expand(); pass logits.clone()"
+        )
+    return MaskError("logits have no memory, like the fake tensors of tracing; mask real ones, outside what is traced")
 
 
 def _a(thing: Any) -> str:
     name = type(thing).__name__
     return f"an {name}" if name[0] in "aeiouAEIOU" else f"a {name}"
-
-
-def _check_overlap(logits: torch.Tensor) -> None:
-    if any(size > 1 and stride == 0 for size, stride in zip(logits.shape, logits.stride(), strict=True)):
-        raise MaskError(
-            f"logits of shape {list(logits.shape)} have strides {list(logits.stride())}: several entries share one "
-            "place in memory, as after expand(); pass a copy, logits.clone()"
-        )
 
 
 def _too_few_rows(count: int, mask_rows: int) -> MaskError:
@@ -103,7 +104,7 @@ def _check_words(mask: Any) -> None:
         raise MaskError(
             f"the mask is {_a(mask)}; an int32 numpy array or tensor [rows, words] is accepted: see allocate_mask"
         )
-    if mask.dtype not in (INT32, torch.int32):
+    if mask.dtype != (INT32 if isinstance(mask, np.ndarray) else torch.int32):
         raise MaskError(
             f"the mask is {mask.dtype}; int32 words are accepted, 32 tokens a word, least significant bit first: "
             "see allocate_mask, or pass mask.view(np.int32) where only the sign of its type differs"

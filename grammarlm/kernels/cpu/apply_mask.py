@@ -20,16 +20,16 @@ from numba.extending import intrinsic
 
 from grammarlm.kernels.cpu.jit import inlined, kernel, pointer
 
-# The logits' address, the strides of their rows and columns in elements, their width, the mask, the address of int64
-# mask rows (0: row i takes row i), which rows of logits to do (first <= i < last), the bits of -inf.
-SIGNATURE = "void(int64, int64, int64, int64, int32[:, ::1], int64, int64, int64, int64)"
+# The logits' address, the strides of their rows and columns in elements, their width, the mask, which mask row each row
+# takes (empty: its own), which rows of logits to do (first <= i < last), the bits of -inf.
+SIGNATURE = "void(int64, int64, int64, int64, int32[:, ::1], int64[::1], int64, int64, int64)"
 
 
 @kernel(SIGNATURE)
 def apply_mask_32(logits, row_stride, column_stride, width, mask, rows, first, last, infinity):  # noqa: PLR0917
     """Rows of float32 logits."""
     for i in range(first, last):
-        row = mask_row_of(rows, i)
+        row = rows[i] if len(rows) else i
         if row >= 0:
             lanes = carray(pointer(logits + 4 * row_stride * i), 1 + (width - 1) * column_stride, np.int32)
             apply_row(lanes, column_stride, width, mask[row], np.int32(infinity))
@@ -39,15 +39,10 @@ def apply_mask_32(logits, row_stride, column_stride, width, mask, rows, first, l
 def apply_mask_16(logits, row_stride, column_stride, width, mask, rows, first, last, infinity):  # noqa: PLR0917
     """Rows of float16 or bfloat16 logits."""
     for i in range(first, last):
-        row = mask_row_of(rows, i)
+        row = rows[i] if len(rows) else i
         if row >= 0:
             lanes = carray(pointer(logits + 2 * row_stride * i), 1 + (width - 1) * column_stride, np.int16)
             apply_row(lanes, column_stride, width, mask[row], np.int16(infinity))
-
-
-@inlined
-def mask_row_of(rows, i):
-    return carray(pointer(rows), i + 1, np.int64)[i] if rows else i
 
 
 @inlined
