@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given, settings
@@ -19,12 +20,12 @@ COMPILED = {name: token_list.vocabulary() for name, token_list in VOCABULARIES.i
 LOOKING_AROUND = ["(?=", "(?!", "(?<", "\\b", "\\B", "\\A", "\\Z", "^", "$"]
 
 
-def check_expression(expression: Expression, name: str, steps: int) -> str:
+def check_expression(expression: Expression, name: str, steps: int, most_states: int = 150) -> str:
     """Compiles and walks; the outcome, by name, so that a test can count how often each occurred."""
     vocab, token_list = COMPILED[name], VOCABULARIES[name]
     rng = random.Random(f"{expression} {name}")
     try:
-        token_oracle = token_list.token_oracle(build(expression, Oracle))
+        token_oracle = token_list.token_oracle(build(expression, Oracle), most_states)
         satisfiable = token_oracle.completable(token_oracle.start)
     except TooManyStates:
         return "too large for the oracle"
@@ -163,3 +164,27 @@ def test_matchers_of_one_constraint_are_independent() -> None:
     assert_walk_equals_oracle(first, token_oracle, vocab, random.Random(1), 10)
     first.advance_bytes(b"ab")
     assert_walk_equals_oracle(second, token_oracle, vocab, random.Random(2), 10)
+
+
+def test_threads_share_a_constraint() -> None:
+    """States are made when a walk first meets them; four walks at once must not see half of one."""
+    pattern = r"(?:[ab]+\d?|é.|(?:[^a]{2})+_)*"
+    vocab, token_list = COMPILED["every byte"], VOCABULARIES["every byte"]
+    token_oracle = token_list.token_oracle(Oracle(pattern))
+    token_oracle.completable(token_oracle.start)
+    for repeat in range(3):
+        constraint = gl.compile(gl.Regex(pattern), vocab)
+        with ThreadPoolExecutor(4) as pool:
+            walks = [
+                pool.submit(
+                    assert_walk_equals_oracle,
+                    constraint.matcher(),
+                    token_oracle,
+                    vocab,
+                    random.Random(f"{repeat} {thread}"),
+                    30,
+                )
+                for thread in range(4)
+            ]
+        for walk in walks:
+            walk.result()
