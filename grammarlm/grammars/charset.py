@@ -103,7 +103,9 @@ def ignore_case(chars: CharSet, unicode: bool) -> CharSet:
     letter count as equal (k and the Kelvin sign, s and the long s).
     """
     if not unicode:
-        shifted = [(max(low, a) + d, min(high, z) + d) for low, high in chars for a, z, d in ((65, 90, 32), (97, 122, -32))]
+        shifted = [
+            (max(low, a) + d, min(high, z) + d) for low, high in chars for a, z, d in ((65, 90, 32), (97, 122, -32))
+        ]
         return union(chars, (r for r in shifted if r[0] <= r[1]))
     extra = [(other, other) for group in _case_groups() if any(contains(chars, c) for c in group) for other in group]
     return union(chars, extra)

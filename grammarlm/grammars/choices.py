@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..errors import GrammarError
+from ..errors import GrammarError, UnsatisfiableGrammar
 from .compose import Grammar
-from .regular import Algebra, Term
+from .regular import Algebra
+from .terms import Term
 
 
 @dataclass(frozen=True, init=False)
@@ -22,7 +23,9 @@ class Choices(Grammar):
 
     def __init__(self, strings: Iterable[str]):
         if isinstance(strings, (str, bytes)):
-            raise TypeError(f"Choices() takes a list of strings, not one {type(strings).__name__}; write Choices([...])")
+            raise TypeError(
+                f"Choices() takes a list of strings, not one {type(strings).__name__}; write Choices([...])"
+            )
         copied = tuple(strings)
         for index, string in enumerate(copied):
             if not isinstance(string, str):
@@ -35,7 +38,7 @@ class Choices(Grammar):
 
     def language(self, algebra: Algebra) -> Term:
         if not self.strings:
-            raise GrammarError("Choices([]) has nothing to choose from; give at least one string")
+            raise UnsatisfiableGrammar("Choices([]) has nothing to choose from; give at least one string")
         try:
             return algebra.words([s.encode() for s in self.strings])
         except UnicodeEncodeError as error:

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .regular import Algebra, Term
+from .regular import Algebra
+from .terms import Term
 
 
 class Grammar:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from .compose import Grammar
 from .regex_syntax import parse_regex
-from .regular import Algebra, Term
+from .regular import Algebra
+from .terms import Term
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Python's regular expressions, from text to a term of regular.py.
+"""Python's regular expressions, from text to a term of terms.py.
 
 One pass with an explicit stack of open groups, so 20,000 brackets are no deeper than one. A group collects branches, a branch
 collects items: a literal character (bytes), a set of characters (CharSet), or a term. Literals stay apart until the branch ends,
@@ -11,24 +11,20 @@ repeats, look-behind of more than one character: these are not regular, or do no
 
 from __future__ import annotations
 
-import unicodedata
+import sys
 from dataclasses import dataclass, field
-from typing import Union
 
-from ..errors import GrammarError, UnsupportedFeature, caret
+from ..errors import UnsupportedFeature
 from . import charset, utf8
 from .charset import CharSet
-from .regular import ALT, ANYTHING, CAT, FOREVER, LOOK, NIL, PREV, REP, Algebra, Term
+from .regex_scanner import DOTALL, IGNORECASE, MULTILINE, UNICODE, VERBOSE, Scanner
+from .regular import Algebra
+from .terms import ALT, ANYTHING, CAT, FOREVER, LOOK, NIL, PREV, REP, Term
 
-Item = Union[bytes, tuple, Term]
+Item = bytes | tuple | Term
 
-IGNORECASE, MULTILINE, DOTALL, VERBOSE, UNICODE = 1, 2, 4, 8, 16
 FLAGS = {"i": IGNORECASE, "m": MULTILINE, "s": DOTALL, "x": VERBOSE, "u": UNICODE, "a": 0}
-CONTROLS = {"a": 7, "b": 8, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11}
-CATEGORIES = {"d": charset.DIGITS, "s": charset.SPACES, "w": charset.WORD}
-OCTAL, HEX = "01234567", "0123456789abcdefABCDEF"
 QUANTIFIERS = "*+?{"
-BYTES: CharSet = ((0, 255),)
 
 
 @dataclass
@@ -47,41 +43,15 @@ def parse_regex(pattern: str | bytes, algebra: Algebra) -> Term:
     return _Parser(pattern, algebra).run()
 
 
-class _Parser:
+class _Parser(Scanner):
     def __init__(self, pattern: str | bytes, algebra: Algebra):
-        self.binary = isinstance(pattern, bytes)
-        self.text = pattern.decode("latin-1") if isinstance(pattern, bytes) else pattern
+        super().__init__(pattern)
         self.algebra = algebra
-        self.at = 0
-        self.flags = 0
         self.repeatable = False  # is there something before this place that a quantifier may take?
         self.quantified = False  # ... and has it one already?
         self.groups = [Group(0, 0)]
+        self.names: set[str] = set()
         self.behind: list[tuple[CharSet, bool]] = []  # the PREV sets: characters, and does the start of the text count
-
-    # ------------------------------------------------------------------ errors and small steps
-
-    def error(self, message: str, at: int, kind: type[GrammarError] = GrammarError) -> GrammarError:
-        line = self.text.count("\n", 0, at) + 1
-        column = at - self.text.rfind("\n", 0, at)
-        return kind(f"{message}, at line {line}, column {column} of the regex:\n{caret(self.text, at)}", position=at)
-
-    def peek(self, n: int = 1) -> str:
-        return self.text[self.at : self.at + n]
-
-    def take(self, expected: str) -> bool:
-        if not self.text.startswith(expected, self.at):
-            return False
-        self.at += len(expected)
-        return True
-
-    def until(self, end: str, what: str, start: int) -> str:
-        close = self.text.find(end, self.at)
-        if close < 0:
-            raise self.error(f"{what} is not closed: {end!r} is missing", start)
-        found = self.text[self.at : close]
-        self.at = close + len(end)
-        return found
 
     # ------------------------------------------------------------------ the loop
 
@@ -136,81 +106,7 @@ class _Parser:
         else:
             self.push(bytes([code_point]) if self.binary else chr(code_point).encode())
 
-    # ------------------------------------------------------------------ sets of characters
-
-    def universe(self) -> CharSet:
-        return BYTES if self.binary else charset.ALL
-
-    def complement(self, chars: CharSet) -> CharSet:
-        return charset.intersect(charset.negate(chars), BYTES) if self.binary else charset.negate(chars)
-
-    def fold(self, chars: CharSet) -> CharSet:
-        if not self.flags & IGNORECASE:
-            return chars
-        return charset.ignore_case(chars, bool(self.flags & UNICODE) and not self.binary)
-
-    def category(self, letter: str) -> CharSet:
-        lower = letter.lower()
-        unicode = self.flags & UNICODE and not self.binary
-        chars = charset.unicode_category(lower) if unicode else CATEGORIES[lower]
-        return chars if letter == lower else self.complement(chars)
-
-    def property(self, letter: str, start: int) -> CharSet:
-        name = self.until("}", f"\\{letter}{{", start) if self.take("{") else self.text[self.at : self.at + 1]
-        self.at += 0 if self.text[self.at - 1] == "}" else 1
-        negated = name.startswith("^")
-        try:
-            chars = charset.unicode_property(name.removeprefix("^"))
-        except KeyError:
-            raise self.error(f"unknown Unicode property {name!r}; e.g. L, Lu, Greek, Script=Han", start) from None
-        return self.complement(chars) if negated != (letter == "P") else chars
-
-    def bracket(self, start: int) -> CharSet:
-        """[...]: the opening bracket has been taken."""
-        negated = self.take("^")
-        ranges: list[CharSet] = []
-        first = True
-        while True:
-            here = self.at
-            if here >= len(self.text):
-                raise self.error("unterminated character set: ']' is missing", start)
-            if self.peek() == "]" and not first:
-                self.at += 1
-                break
-            first = False
-            low = self.bracket_item(here)
-            if self.peek() != "-" or self.peek(2) == "-]" or self.at + 1 >= len(self.text):
-                ranges.append(((low, low),) if isinstance(low, int) else low)
-                continue
-            self.at += 1
-            high = self.bracket_item(self.at)
-            if not isinstance(low, int) or not isinstance(high, int) or high < low:
-                raise self.error(f"bad character range {self.text[here : self.at]}", here)
-            ranges.append(((low, high),))
-        chars = self.fold(charset.union(*ranges))
-        return self.complement(chars) if negated else chars
-
-    def bracket_item(self, start: int) -> int | CharSet:
-        char = self.peek()
-        self.at += 1
-        if char != "\\":
-            return ord(char)
-        letter = self.escape_letter(start)
-        if letter in "dDsSwW":
-            return self.category(letter)
-        if letter in "pP":
-            return self.property(letter, start)
-        if letter == "b":
-            return 8
-        return self.escaped_character(letter, start, in_bracket=True)
-
     # ------------------------------------------------------------------ escapes and anchors
-
-    def escape_letter(self, start: int) -> str:
-        if self.at >= len(self.text):
-            raise self.error("bad escape: the pattern ends with a backslash", start)
-        self.at += 1
-        return self.text[self.at - 1]
 
     def escape(self, start: int) -> None:
         letter = self.escape_letter(start)
@@ -225,48 +121,9 @@ class _Parser:
         elif letter in "Zz":
             self.anchor(self.algebra.look(NIL))
         elif letter in "123456789" and not self.is_octal():
-            raise self.error(f"\\{letter} refers back to a group, which no automaton can", start, UnsupportedFeature)
+            raise self.error(f"\\{letter} is a backreference, which no automaton can follow", start, UnsupportedFeature)
         else:
             self.literal(self.escaped_character(letter, start), start)
-
-    def is_octal(self) -> bool:
-        """Three octal digits are a character, fewer are a back-reference (a digit has been taken)."""
-        digits = self.text[self.at - 1 : self.at + 2]
-        return len(digits) == 3 and digits[0] in "0123" and all(d in OCTAL for d in digits)
-
-    def escaped_character(self, letter: str, start: int, in_bracket: bool = False) -> int:
-        if letter in CONTROLS:
-            return CONTROLS[letter]
-        if letter in "xuU" and not (self.binary and letter != "x"):
-            return self.hex_escape(letter, start)
-        if letter == "N" and self.take("{"):
-            name = self.until("}", "\\N{", start)
-            try:
-                return ord(unicodedata.lookup(name))
-            except (KeyError, TypeError):
-                raise self.error(f"undefined character name {name!r}", start) from None
-        if letter == "0" or (letter in OCTAL and (in_bracket or self.is_octal())):
-            digits = letter
-            while len(digits) < 3 and self.peek() and self.peek() in OCTAL:
-                digits += self.peek()
-                self.at += 1
-            if int(digits, 8) > 0o377:
-                raise self.error(f"octal escape \\{digits} is beyond \\377", start)
-            return int(digits, 8)
-        if letter.isascii() and letter.isalnum():
-            raise self.error(f"bad escape \\{letter}", start)
-        return ord(letter)
-
-    def hex_escape(self, letter: str, start: int) -> int:
-        count = {"x": 2, "u": 4, "U": 8}[letter]
-        digits = self.peek(count)
-        if len(digits) < count or any(d not in HEX for d in digits):
-            raise self.error(f"incomplete escape \\{letter}{digits}: it takes {count} hexadecimal digits", start)
-        self.at += count
-        value = int(digits, 16)
-        if value > charset.LAST:
-            raise self.error(f"\\{letter}{digits} is no character", start)
-        return value
 
     def preceded_by(self, chars: CharSet, start: bool) -> Term:
         if not chars and not start:
@@ -290,11 +147,22 @@ class _Parser:
         return self.algebra.look(self.algebra.alt((NIL, newline)))
 
     def word_boundary(self, negated: bool) -> Term:
+        """\\b: a word character on exactly one side. Before Python 3.14, \\B does not match in the empty text."""
         word = self.category("w")
         other = self.complement(word)
-        sides = [(self.preceded_by(word, start=False), True), (self.preceded_by(other, start=True), False)]
-        follow = {True: self.followed_by(word, end=False), False: self.followed_by(other, end=True)}
-        return self.algebra.alt(self.algebra.cat(term, follow[is_word == negated]) for term, is_word in sides)
+        before_word, before_other = self.followed_by(word, end=False), self.followed_by(other, end=True)
+        after_word, after_other = self.preceded_by(word, start=False), self.preceded_by(other, start=True)
+        if not negated:
+            return self.either((after_word, before_other), (after_other, before_word))
+        if sys.version_info >= (3, 14):
+            return self.either((after_word, before_word), (after_other, before_other))
+        inside, start = self.preceded_by(other, start=False), self.preceded_by((), start=True)
+        return self.either(
+            (after_word, before_word), (inside, before_other), (start, self.followed_by(other, end=False))
+        )
+
+    def either(self, *pairs: tuple[Term, Term]) -> Term:
+        return self.algebra.alt(self.algebra.cat(first, second) for first, second in pairs)
 
     # ------------------------------------------------------------------ groups
 
@@ -307,11 +175,16 @@ class _Parser:
             if self.take("P"):
                 if not self.take("<"):
                     if self.take("="):
-                        raise self.error("(?P=name) refers back to a group, which no automaton can", start, UnsupportedFeature)
+                        raise self.error(
+                            "(?P=name) is a backreference, which no automaton can follow", start, UnsupportedFeature
+                        )
                     raise self.error(f"unknown extension ?P{self.peek()}", start + 1)
                 name = self.until(">", "a group name", start)
                 if not name.isidentifier():
                     raise self.error(f"bad character in group name {name!r}", start + 4)
+                if name in self.names:
+                    raise self.error(f"redefinition of group name {name!r}", start + 4)
+                self.names.add(name)
             elif self.take("="):
                 group.kind = "ahead"
             elif self.take("!"):
@@ -323,7 +196,9 @@ class _Parser:
             elif self.take(">"):
                 raise self.error("an atomic group (?>...) does not mean a set of texts", start, UnsupportedFeature)
             elif self.take("("):
-                raise self.error("a conditional group refers back to another, which no automaton can", start, UnsupportedFeature)
+                raise self.error(
+                    "a conditional group is a backreference, which no automaton can follow", start, UnsupportedFeature
+                )
             elif not self.take(":") and self.inline_flags(start):
                 return
         self.groups.append(group)
@@ -346,7 +221,10 @@ class _Parser:
                 what = "unknown flag" if char.isalpha() and here > start + 2 else "unknown extension"
                 if char in "L":
                     raise self.error("the flag L depends on the locale", start, UnsupportedFeature)
-                raise self.error(f"{what} ?{char}" if what == "unknown extension" else f"{what} {char!r}", here if here > start + 2 else start + 1)
+                raise self.error(
+                    f"{what} ?{char}" if what == "unknown extension" else f"{what} {char!r}",
+                    here if here > start + 2 else start + 1,
+                )
             if minus:
                 removed |= FLAGS[char]
             else:
@@ -378,11 +256,17 @@ class _Parser:
         sets = []
         for branch in group.branches:
             if len(branch) != 1 or isinstance(branch[0], Term):
-                raise self.error("a look-behind of anything but one character is not supported", group.start, UnsupportedFeature)
+                raise self.error(
+                    "a look-behind of anything but one character is not supported", group.start, UnsupportedFeature
+                )
             item = branch[0]
             sets.append(item if isinstance(item, tuple) else self.single(item))
         chars = charset.union(*sets)
-        return self.preceded_by(self.complement(chars), start=True) if group.negated else self.preceded_by(chars, start=False)
+        return (
+            self.preceded_by(self.complement(chars), start=True)
+            if group.negated
+            else self.preceded_by(chars, start=False)
+        )
 
     def single(self, literal: bytes) -> CharSet:
         code_point = literal[0] if self.binary else ord(literal.decode())

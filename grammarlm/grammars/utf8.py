@@ -12,12 +12,11 @@ A range that covers a whole group needs no look inside, so a node costs time in 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Optional, Union
 
 from .charset import CharSet, union
 
-Edges = tuple[tuple[int, Optional["Edges"]], ...]
-Leaf = Union[None, int]
+Edges = tuple[tuple[int, "Edges | int | None"], ...]
+Leaf = int | None
 
 # First and last code point by encoded length, and the bits that the leading byte carries beside its payload.
 LENGTHS = ((0x0, 0x7F, 0x00), (0x80, 0x7FF, 0xC0), (0x800, 0xFFFF, 0xE0), (0x10000, 0x10FFFF, 0xF0))

@@ -21,7 +21,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import LimitExceeded, UnsatisfiableGrammar
-from ..grammars.regular import CHARS, NOTHING, SCOPE, WORDS, Algebra, Term
+from ..grammars.byte_classes import byte_partition
+from ..grammars.regular import Algebra
+from ..grammars.terms import NOTHING, Term
 from ..kernels.cpu import walk
 from ..kernels.cpu.table import DEAD, MISS, Arena
 from ..vocab.vocabulary import Vocabulary
@@ -184,14 +186,16 @@ class Epoch:
         if state >= limits.max_states:
             self.is_full = True
             raise LimitExceeded(
-                f"the grammar needs more than limits.max_states = {limits.max_states} states at once; simplify it or raise the limit"
+                f"the grammar needs more than limits.max_states = {limits.max_states} states at once; "
+                "simplify it or raise the limit"
             )
         capacity = len(self.tables.next)
         if state == capacity:
             if 2 * self.tables.next.nbytes > limits.max_bytes:
                 self.is_full = True
                 raise LimitExceeded(
-                    f"the grammar's transitions need more than limits.max_bytes = {limits.max_bytes}; simplify it or raise the limit"
+                    f"the grammar's transitions need more than limits.max_bytes = {limits.max_bytes}; "
+                    "simplify it or raise the limit"
                 )
             self.tables = self._allocate(2 * capacity)
         self.terms.append(term)
@@ -334,52 +338,3 @@ def pack_ids(ids: Iterable[int], words: int) -> np.ndarray:
     bits = np.zeros(words * 32, np.uint8)
     bits[list(ids)] = 1
     return np.packbits(bits, bitorder="little").view(np.int32)
-
-
-@dataclass(frozen=True)
-class BytePartition:
-    """Classes of bytes that no transition of a language tells apart."""
-
-    class_of: np.ndarray  # uint8 [256]
-    samples: list[int]  # for each class one of its bytes, as a 256-bit integer
-    used: list[int]  # the byte sets that the language mentions
-
-
-def byte_partition(start: Term) -> BytePartition:
-    """Bytes are in one class iff each byte set in the term contains all or none of them."""
-    sets = _byte_sets(start)
-    packed = np.frombuffer(b"".join(bits.to_bytes(32, "little") for bits in sets), np.uint8).reshape(-1, 32)
-    columns = np.unpackbits(packed, axis=1, bitorder="little")  # [sets, 256]
-    _, sample, class_of = np.unique(columns, axis=1, return_index=True, return_inverse=True)
-    return BytePartition(class_of.reshape(-1).astype(np.uint8), [1 << int(b) for b in sample], sets)
-
-
-def _byte_sets(start: Term) -> list[int]:
-    """Each byte set that a term or a character automaton below it mentions."""
-    sets: set[int] = {0}
-    terms, seen = [start], {start}
-    nodes, known = [], set()
-    while terms:
-        term = terms.pop()
-        if term.kind == WORDS:
-            words, low, high, depth = term.data
-            letters = np.unique(np.frombuffer(b"".join(w[depth:] for w in words.value[low:high]), np.uint8))
-            sets.update(1 << int(b) for b in letters)
-        roots = (term.data,) if term.kind == CHARS else term.data if term.kind == SCOPE else ()
-        for root in roots:
-            if id(root) not in known:
-                known.add(id(root))
-                nodes.append(root)
-        for part in term.parts:
-            if part not in seen:
-                seen.add(part)
-                terms.append(part)
-    while nodes:
-        for bits, target in nodes.pop():
-            sets.add(bits)
-            if isinstance(target, tuple) and id(target) not in known:
-                known.add(id(target))
-                nodes.append(target)
-    return sorted(sets)
-
-

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 from ..errors import LimitExceeded, UnsatisfiableGrammar
 from ..grammars.compose import Grammar
-from ..grammars.regular import NOTHING, Algebra
+from ..grammars.regular import Algebra
+from ..grammars.terms import NOTHING
 from ..vocab.vocabulary import Vocabulary
 from .automaton import Automaton
 from .limits import Limits
@@ -53,7 +54,9 @@ def compile(grammar: Grammar, vocab: Vocabulary, *, limits: Limits | None = None
     if not isinstance(grammar, Grammar):
         raise TypeError(f"compile() takes a grammar such as gl.Regex or gl.Choices, not {type(grammar).__name__}")
     if not isinstance(vocab, Vocabulary):
-        raise TypeError(f"compile() takes a gl.Vocabulary, not {type(vocab).__name__}; see gl.Vocabulary.from_tokenizer")
+        raise TypeError(
+            f"compile() takes a gl.Vocabulary, not {type(vocab).__name__}; see gl.Vocabulary.from_tokenizer"
+        )
     limits = limits or Limits()
     algebra = Algebra(limits.max_depth)
     try:

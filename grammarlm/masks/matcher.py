@@ -179,7 +179,8 @@ def as_mask(mask: Any, words: int) -> np.ndarray:
     shape = "x".join(map(str, array.shape))
     if array.dtype != np.int32 or array.ndim != 2 or array.shape[1] != words:
         raise MaskError(
-            f"the mask is {array.dtype} [{shape}]; this vocabulary takes int32 [batch, {words}], as gl.allocate_mask(batch, vocab.size) makes"
+            f"the mask is {array.dtype} [{shape}]; this vocabulary takes int32 [batch, {words}], "
+            "as gl.allocate_mask(batch, vocab.size) makes"
         )
     if not array.flags.writeable:
         raise MaskError("the mask is read-only; make one with gl.allocate_mask(batch, vocab.size)")

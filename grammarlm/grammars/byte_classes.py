@@ -1,0 +1,59 @@
+"""Which bytes a language does not tell apart: the columns of its transition table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .terms import CHARS, SCOPE, WORDS, Term
+
+
+@dataclass(frozen=True)
+class BytePartition:
+    """Classes of bytes that no transition of a language tells apart."""
+
+    class_of: np.ndarray  # uint8 [256]
+    samples: list[int]  # for each class one of its bytes, as a 256-bit integer
+    used: list[int]  # the byte sets that the language mentions
+
+
+def byte_partition(start: Term) -> BytePartition:
+    """Bytes are in one class iff each byte set in the term contains all or none of them."""
+    sets = _byte_sets(start)
+    packed = np.frombuffer(b"".join(bits.to_bytes(32, "little") for bits in sets), np.uint8).reshape(-1, 32)
+    columns = np.packbits(np.unpackbits(packed, axis=1, bitorder="little"), axis=0).T  # a byte's membership in all sets
+    width, memberships = columns.shape[1], columns.tobytes()
+    classes: dict[bytes, int] = {}
+    class_of = [classes.setdefault(memberships[b * width : (b + 1) * width], len(classes)) for b in range(256)]
+    samples = [1 << class_of.index(c) for c in range(len(classes))]
+    return BytePartition(np.array(class_of, np.uint8), samples, sets)
+
+
+def _byte_sets(start: Term) -> list[int]:
+    """Each byte set that a term or a character automaton below it mentions."""
+    sets: set[int] = {0}
+    terms, seen = [start], {start}
+    nodes, known = [], set()
+    while terms:
+        term = terms.pop()
+        if term.kind == WORDS:
+            words, low, high, depth = term.data
+            letters = np.unique(np.frombuffer(b"".join(w[depth:] for w in words.value[low:high]), np.uint8))
+            sets.update(1 << int(b) for b in letters)
+        roots = (term.data,) if term.kind == CHARS else term.data if term.kind == SCOPE else ()
+        for root in roots:
+            if id(root) not in known:
+                known.add(id(root))
+                nodes.append(root)
+        for part in term.parts:
+            if part not in seen:
+                seen.add(part)
+                terms.append(part)
+    while nodes:
+        for bits, target in nodes.pop():
+            sets.add(bits)
+            if isinstance(target, tuple) and id(target) not in known:
+                known.add(id(target))
+                nodes.append(target)
+    return sorted(sets)

@@ -1,0 +1,261 @@
+"""Terms for regular languages, each made once and in a simple form. regular.py tells what they are for.
+
+    CHARS   one character, or what remains of one, out of a set (a node of utf8.py)
+    CAT     head, then rest; nested to the right
+    ALT     any of several                       AND   all of several             NOT   any bytes but these
+    REP     body from `low` to `high` times: a counter in the term, so {0,1000000} is one term, not a million
+    WORDS   any of a sorted range of strings, from a depth on: 100,000 choices are one term
+    LOOK    nothing, where the rest of the text is in a language: (?=p), (?!p), $
+    PREV    nothing, where the character before is in a set: ^, (?<=c), half of \\b
+    SCOPE   a language whose look-around sees its own text only
+
+Equal terms are one object, so terms are compared by identity, and the laws beside each constructor keep the number of different
+terms that a walk meets small: that number is the number of states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import count
+
+from ..errors import LimitExceeded
+from . import utf8
+
+EMPTY, EPS, CHARS, CAT, ALT, AND, NOT, REP, WORDS, LOOK, PREV, SCOPE = range(12)
+FOREVER = float("inf")  # the `high` of an unbounded repeat
+
+_serials = count()
+
+
+class Term:
+    """One language. `parts` are its subterms, `data` the rest of its meaning, as the table in the module says."""
+
+    __slots__ = ("data", "depth", "kind", "look", "nullable", "parts", "prev", "serial", "sure")
+
+    def __init__(self, kind: int, parts: tuple[Term, ...], data, nullable: bool, sure: bool):
+        self.kind, self.parts, self.data = kind, parts, data
+        self.nullable = nullable  # contains the empty string, every LOOK and PREV in front counted as the empty set
+        self.sure = sure  # certainly not the empty language
+        depth, look, prev = 0, kind == LOOK, kind == PREV
+        for part in parts:
+            depth = max(depth, part.depth)
+            look = look or part.look
+            prev = prev or part.prev
+        self.depth: int = (
+            depth if kind == CAT else depth + 1
+        )  # CAT's right spine is walked in a loop, the rest by recursion
+        self.look: bool = look and kind != SCOPE
+        self.prev: bool = prev and kind != SCOPE
+        self.serial = next(_serials)
+
+    def __lt__(self, other: Term) -> bool:
+        return self.serial < other.serial
+
+
+NOTHING = Term(EMPTY, (), None, False, False)  # the empty language
+NIL = Term(EPS, (), None, True, True)  # the empty string
+ANYTHING = Term(NOT, (NOTHING,), None, True, True)  # every byte string
+
+
+class Terms:
+    """Makes terms, each once, in the simplest form that the laws beside each constructor give."""
+
+    def __init__(self, max_depth: int = 100):
+        self.max_depth = max_depth
+        self._terms: dict = {}
+        self._lists: dict[tuple[bytes, ...], ById] = {}
+
+    def forget(self) -> None:
+        """Drops what was interned; terms at hand stay valid."""
+        self._terms.clear()
+        self._lists.clear()
+
+    def _make(self, kind: int, parts: tuple[Term, ...], data, nullable: bool, sure: bool) -> Term:
+        key = (kind, parts, data)
+        term = self._terms.get(key)
+        if term is None:
+            term = Term(kind, parts, data, nullable, sure)
+            if term.depth > self.max_depth:
+                raise LimitExceeded(
+                    f"repeats, alternatives and look-arounds are nested deeper than {self.max_depth} levels; "
+                    f"flatten the expression or raise limits.max_depth"
+                )
+            self._terms[key] = term
+        return term
+
+    def chars(self, edges: utf8.Edges) -> Term:
+        return self._make(CHARS, (), edges, False, True) if edges else NOTHING
+
+    def words(self, words: Iterable[bytes]) -> Term:
+        """Any of these strings."""
+        ordered = tuple(sorted(set(words)))
+        return self._words(self._lists.setdefault(ordered, ById(ordered)), 0, len(ordered), 0)
+
+    def _words(self, words: ById, low: int, high: int, depth: int) -> Term:
+        """The strings low..high, which agree on their first `depth` bytes, without those bytes."""
+        if low >= high:
+            return NOTHING
+        ends_here = len(words.value[low]) == depth
+        if ends_here and high == low + 1:
+            return NIL
+        return self._make(WORDS, (), (words, low, high, depth), ends_here, True)
+
+    def cat(self, head: Term, rest: Term) -> Term:
+        """0 r = r 0 = 0, 1 r = r 1 = r, (a b) c = a (b c); x* with anything in x behind it is kept as it is."""
+        if head is NOTHING or rest is NOTHING:
+            return NOTHING
+        if head is NIL:
+            return rest
+        if rest is NIL:
+            return head
+        if rest is ANYTHING and head.nullable and not head.look:
+            return ANYTHING
+        if head.kind == CAT:
+            spine = []
+            while head.kind == CAT:
+                spine.append(head.parts[0])
+                head = head.parts[1]
+            rest = self.cat(head, rest)
+            for part in reversed(spine):
+                rest = self.cat(part, rest)
+            return rest
+        if head.kind == REP and rest.kind in (REP, CAT):  # r{a,b} r{c,d} = r{a+c,b+d}: keeps counters from piling up
+            follower = rest.parts[0] if rest.kind == CAT else rest
+            if follower.kind == REP and follower.parts == head.parts and not head.look and not head.prev:
+                (low, high), (more_low, more_high) = head.data, follower.data
+                merged = self.repeat(head.parts[0], low + more_low, high + more_high)
+                return self.cat(merged, rest.parts[1]) if rest.kind == CAT else merged
+        return self._make(CAT, (head, rest), None, head.nullable and rest.nullable, head.sure and rest.sure)
+
+    def sequence(self, terms: Iterable[Term]) -> Term:
+        result = NIL
+        for term in reversed(list(terms)):
+            result = self.cat(term, result)
+        return result
+
+    def alt(self, terms: Iterable[Term]) -> Term:
+        """Associative, commutative, idempotent; counters over the same body whose ranges touch become one."""
+        members: set[Term] = set()
+        for term in terms:
+            members.update(term.parts if term.kind == ALT else (term,))
+        members.discard(NOTHING)
+        if ANYTHING in members:
+            return ANYTHING
+        if len(members) > 1:
+            members = self._merge_counters(members)
+            if NIL in members and any(t.nullable for t in members if t is not NIL):
+                members.discard(NIL)
+        if not members:
+            return NOTHING
+        if len(members) == 1:
+            return members.pop()
+        parts = tuple(sorted(members))
+        return self._make(ALT, parts, None, any(t.nullable for t in parts), any(t.sure for t in parts))
+
+    def _merge_counters(self, members: set[Term]) -> set[Term]:
+        """r{a,b} k | r{c,d} k = r{a,d} k where the ranges overlap or touch."""
+        groups: dict[tuple[Term, Term], list[tuple[int, int]]] = {}
+        for term in members:
+            head, rest = term.parts if term.kind == CAT else (term, NIL)
+            if head.kind == REP:
+                groups.setdefault((head.parts[0], rest), []).append(head.data)
+        for (body, rest), ranges in groups.items():
+            if len(ranges) == 1:
+                continue
+            ranges.sort()
+            joined = [list(ranges[0])]
+            for low, high in ranges[1:]:
+                if low <= joined[-1][1] + 1:
+                    joined[-1][1] = max(joined[-1][1], high)
+                else:
+                    joined.append([low, high])
+            members -= {self.cat(self.repeat(body, low, high), rest) for low, high in ranges}
+            members |= {self.cat(self.repeat(body, low, high), rest) for low, high in joined}
+        return members
+
+    def both(self, terms: Iterable[Term]) -> Term:
+        """Associative, commutative, idempotent; nothing meets anything in nothing."""
+        members: set[Term] = set()
+        for term in terms:
+            members.update(term.parts if term.kind == AND else (term,))
+        members.discard(ANYTHING)
+        if NOTHING in members:
+            return NOTHING
+        if not members:
+            return ANYTHING
+        if len(members) == 1:
+            return members.pop()
+        if NIL in members and not any(t.look or t.prev for t in members):
+            return NIL if all(t.nullable for t in members) else NOTHING
+        parts = tuple(sorted(members))
+        nullable = all(t.nullable for t in parts)
+        return self._make(AND, parts, None, nullable, nullable)
+
+    def without(self, term: Term) -> Term:
+        """Every byte string but these."""
+        if term is NOTHING:
+            return ANYTHING
+        if term.kind == NOT:
+            return term.parts[0]
+        return self._make(NOT, (term,), None, not term.nullable, not term.nullable)
+
+    def repeat(self, body: Term, low: int, high: float) -> Term:
+        """r{m,n} = r{0,n} where r may be empty; (r{0,b}){c,d} = r{0,b d}; (r{a,b}){c,d} = r{a c,b d} where no count is left out."""
+        if high == 0 or body is NIL:
+            return NIL
+        if body is NOTHING:
+            return NIL if low == 0 else NOTHING
+        if low == high == 1:
+            return body
+        if body.nullable:
+            low = 0
+            if body.kind == ALT and NIL in body.parts:
+                body = self.alt(p for p in body.parts if p is not NIL)
+        if body.kind == REP and not body.look and not body.prev:
+            inner_low, inner_high = body.data
+            # The counts i..j of k repeats are k inner_low .. k inner_high: without a gap iff the next k's begin where these end.
+            if low == high or inner_low * (low + 1) <= inner_high * low + 1:
+                return self.repeat(body.parts[0], inner_low * low, inner_high * high)
+        return self._make(REP, (body,), (low, high), low == 0 or body.nullable, low == 0 or body.sure)
+
+    def look(self, rest: Term) -> Term:
+        """Nothing, where the rest of the text is in the language `rest`."""
+        return NIL if rest is ANYTHING else self._make(LOOK, (rest,), None, False, False)
+
+    def prev(self, index: int) -> Term:
+        """Nothing, where the character before is in set number `index` of the enclosing scope."""
+        return self._make(PREV, (), index, False, False)
+
+    def scope(self, body: Term, chars: utf8.Edges, root: utf8.Edges) -> Term:
+        """`body`, read beside `chars`, which tells which sets each character is in; `root` is `chars` between characters."""
+        if not body.look and not body.prev:
+            return body
+        return self._make(SCOPE, (body,), (chars, root), accepts_empty(body), False)
+
+
+def accepts_empty(term: Term) -> bool:
+    """Is the empty text in the language? Everything then reads nothing, so a LOOK holds iff the empty text is in its language."""
+    if not term.look:
+        return term.nullable
+    if term.kind in (CAT, AND):
+        return all(accepts_empty(p) for p in term.parts)
+    if term.kind == ALT:
+        return any(accepts_empty(p) for p in term.parts)
+    if term.kind == NOT:
+        return not accepts_empty(term.parts[0])
+    return accepts_empty(term.parts[0]) or (term.kind == REP and term.data[0] == 0)
+
+
+class ById:
+    """A long list as part of a key: compared by identity, kept alive by the key."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Sequence[bytes]):
+        self.value = value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ById) and other.value is self.value
