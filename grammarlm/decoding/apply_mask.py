@@ -14,7 +14,7 @@ from grammarlm.errors import MaskError
 from grammarlm.kernels.cpu.apply_mask import apply_mask_16, apply_mask_32
 
 INT32 = np.dtype(np.int32)
-KERNELS = {  # dtype of the logits -> (kernel, the bits of its -inf as a signed integer)
+KERNELS: dict[Any, tuple[Any, int]] = {  # dtype of the logits -> (kernel, the bits of its -inf as a signed integer)
     torch.float32: (apply_mask_32, -0x800000),
     torch.float16: (apply_mask_16, -0x400),
     torch.bfloat16: (apply_mask_16, -0x80),
@@ -28,7 +28,8 @@ def apply_mask_(logits: torch.Tensor, mask: Any, *, rows: Any = None) -> torch.T
     logits: [V] or [B, V], float32, float16 or bfloat16, on the CPU or a CUDA device, with any strides. Columns that the
     mask has no bit for become -inf; allowed entries keep their bits.
     mask: int32 [rows, words], numpy or torch, least significant bit first, 1 = allowed; bits beyond V are ignored.
-    rows: for each row of the logits its row of the mask, -1 = leave it alone; without it row i takes mask row i.
+    rows: for each row of the logits its row of the mask, -1 = leave it alone; without it row i takes mask row i. Only
+    the range of an int32 or int64 tensor on the GPU is not checked.
 
         mask = gl.allocate_mask(2, vocab.size)
         matcher.fill_mask(mask, row=0)
@@ -37,7 +38,8 @@ def apply_mask_(logits: torch.Tensor, mask: Any, *, rows: Any = None) -> torch.T
     known = KERNELS.get(getattr(logits, "dtype", None))
     if known is None or (logits.requires_grad and torch.is_grad_enabled()):
         raise _unfit(logits)
-    shape, strides = logits.shape, logits.stride()
+    shape: tuple[int, ...] = logits.shape
+    strides: tuple[int, ...] = logits.stride()
     if len(shape) == 1:
         shape, strides = (1, *shape), (shape[0], *strides)
     if len(shape) != 2:
@@ -149,22 +151,31 @@ def _checked_rows(rows: Any, count: int, mask_rows: int) -> np.ndarray:
 
 def _apply_on_cuda(logits: torch.Tensor, mask: Any, rows: Any, count: int) -> torch.Tensor:
     """The GPU kernel takes tensors of its own device; a numpy mask, the usual one, is copied there."""
+    device = logits.device
     if not logits.is_cuda:
-        raise MaskError(f"logits are on {logits.device}; CPU and CUDA tensors are accepted: pass logits.cpu()")
+        raise MaskError(f"logits are on {device}; CPU and CUDA tensors are accepted: pass logits.cpu()")
     _check_words(mask)
     if isinstance(mask, np.ndarray):
-        mask = torch.from_numpy(np.ascontiguousarray(mask)).to(logits.device)
-    elif mask.device != logits.device:
-        raise MaskError(f"logits are on {logits.device}, but the mask is on {mask.device}: pass mask.to(logits.device)")
+        mask = torch.from_numpy(np.ascontiguousarray(mask)).to(device)
+    elif mask.device != device:
+        raise MaskError(f"logits are on {device}, but the mask is on {mask.device}: pass mask.to(logits.device)")
     if rows is not None:
-        rows = torch.from_numpy(_checked_rows(rows, count, len(mask))).to(logits.device)
+        rows = _rows_on_cuda(rows, count, len(mask), device)
     elif count > len(mask):
         raise _too_few_rows(count, len(mask))
     try:
         from grammarlm.kernels.gpu.apply_mask import apply_mask_gpu_
     except ImportError as error:
-        raise MaskError(
-            f"logits on {logits.device} need the GPU kernels: pip install grammarlm[gpu] ({error})"
-        ) from error
-    apply_mask_gpu_(logits if logits.ndim == 2 else logits[None], mask, rows)
+        raise MaskError(f"logits on {device} need the GPU kernels: pip install grammarlm[gpu] ({error})") from error
+    apply_mask_gpu_(
+        logits if logits.ndim == 2 else logits[None], mask if mask.stride(1) == 1 else mask.contiguous(), rows
+    )
+    increment_version(logits)
     return logits
+
+
+def _rows_on_cuda(rows: Any, count: int, mask_rows: int, device: torch.device) -> torch.Tensor:
+    on_device = isinstance(rows, torch.Tensor) and rows.device == device
+    if on_device and rows.shape == (count,) and rows.dtype in (torch.int32, torch.int64):
+        return rows.contiguous()  # their range is the caller's word: to look at them is to wait for the GPU
+    return torch.from_numpy(_checked_rows(rows, count, mask_rows)).to(device)
