@@ -70,7 +70,9 @@ def apply_mask_(logits: torch.Tensor, mask: Any, *, rows: Any = None) -> torch.T
 def _unfit(logits: Any) -> MaskError:
     """What is wrong with the logits."""
     if not isinstance(logits, torch.Tensor):
-        return MaskError(f"logits are {_a(logits)}, not a torch tensor; wrap a numpy array by torch.from_numpy(logits)")
+        return MaskError(
+            f"logits are a {type(logits).__name__}, not a torch tensor; wrap a numpy array by torch.from_numpy(logits)"
+        )
     if logits.dtype not in KERNELS:
         return MaskError(f"logits are {logits.dtype}; float32, float16 and bfloat16 are accepted: pass logits.float()")
     if logits.requires_grad and torch.is_grad_enabled():
@@ -88,11 +90,6 @@ def _unfit(logits: Any) -> MaskError:
     return MaskError("logits have no memory, like the fake tensors of tracing; mask real ones, outside what is traced")
 
 
-def _a(thing: Any) -> str:
-    name = type(thing).__name__
-    return f"an {name}" if name[0] in "aeiouAEIOU" else f"a {name}"
-
-
 def _too_few_rows(count: int, mask_rows: int) -> MaskError:
     return MaskError(
         f"{count} rows of logits, but the mask has {mask_rows}; pass as many, or say in rows= which mask row each one "
@@ -103,9 +100,8 @@ def _too_few_rows(count: int, mask_rows: int) -> MaskError:
 def _check_words(mask: Any) -> None:
     """The type and shape of a mask, numpy or torch."""
     if not isinstance(mask, np.ndarray | torch.Tensor):
-        raise MaskError(
-            f"the mask is {_a(mask)}; an int32 numpy array or tensor [rows, words] is accepted: see allocate_mask"
-        )
+        found = type(mask).__name__
+        raise MaskError(f"the mask is a {found}; int32 [rows, words], numpy or torch, is accepted: see allocate_mask")
     if mask.dtype != (INT32 if isinstance(mask, np.ndarray) else torch.int32):
         raise MaskError(
             f"the mask is {mask.dtype}; int32 words are accepted, 32 tokens a word, least significant bit first: "
@@ -123,7 +119,11 @@ def _words_on_cpu(mask: Any) -> np.ndarray:
         if not mask.is_cpu:
             raise MaskError(f"logits are on the CPU, but the mask is on {mask.device}: pass mask.cpu()")
         mask = mask.numpy()
-    # a slice, a read-only array or a subclass is copied: it is a 32nd of the logits at most
+    return _plain(mask)
+
+
+def _plain(mask: np.ndarray) -> np.ndarray:
+    """A slice, a read-only array or a subclass is copied: it is a 32nd of the logits at most."""
     return mask if type(mask) is np.ndarray and mask.flags.carray else np.array(mask, dtype=INT32, order="C")
 
 
@@ -137,9 +137,7 @@ def _checked_rows(rows: Any, count: int, mask_rows: int) -> np.ndarray:
     if found.dtype.kind not in "iu" and not (found.ndim == 1 and len(found) == count == 0):
         raise MaskError(f"rows= must be integers, one mask row (or -1) for each row of logits; found {rows!r}")
     if found.shape != (count,):
-        raise MaskError(
-            f"rows= has shape {list(found.shape)}, but there are {count} rows of logits: give one mask row for each"
-        )
+        raise MaskError(f"rows= has shape {list(found.shape)}, logits have {count} rows: give one mask row for each")
     outside = (found < -1) | (found >= mask_rows)
     if outside.any():
         at = int(outside.argmax())
@@ -156,7 +154,7 @@ def _apply_on_cuda(logits: torch.Tensor, mask: Any, rows: Any, count: int) -> to
         raise MaskError(f"logits are on {device}; CPU and CUDA tensors are accepted: pass logits.cpu()")
     _check_words(mask)
     if isinstance(mask, np.ndarray):
-        mask = torch.from_numpy(np.ascontiguousarray(mask)).to(device)
+        mask = torch.from_numpy(_plain(mask)).to(device)
     elif mask.device != device:
         raise MaskError(f"logits are on {device}, but the mask is on {mask.device}: pass mask.to(logits.device)")
     if rows is not None:
@@ -167,9 +165,8 @@ def _apply_on_cuda(logits: torch.Tensor, mask: Any, rows: Any, count: int) -> to
         from grammarlm.kernels.gpu.apply_mask import apply_mask_gpu_
     except ImportError as error:
         raise MaskError(f"logits on {device} need the GPU kernels: pip install grammarlm[gpu] ({error})") from error
-    apply_mask_gpu_(
-        logits if logits.ndim == 2 else logits[None], mask if mask.stride(1) == 1 else mask.contiguous(), rows
-    )
+    table = logits if logits.ndim == 2 else logits.unsqueeze(0)
+    apply_mask_gpu_(table, mask if mask.stride(1) == 1 else mask.contiguous(), rows)
     increment_version(logits)
     return logits
 
