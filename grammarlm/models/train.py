@@ -3,7 +3,7 @@
 The text is generated while the training goes on (`corpus.py`), so nothing is downloaded and no example number comes
 twice. A batch is a function of the step alone and a checkpoint holds the model and both optimizers: `--resume` goes
 on where a run stopped, and `--resume --steps N` with a checkpoint at step N only writes the model. The learning rate
-rises, stays, and falls in a line over the last third; a run may be resumed with another number of steps until that
+rises, stays, and falls in a line over the last half; a run may be resumed with another number of steps until that
 fall begins.
 
 Matrices are trained with Muon, which makes each update orthogonal; the embedding and the norms with AdamW. Muon came
@@ -48,7 +48,7 @@ class Settings:
     other_rate: float = 3e-3
     weight_decay: float = 0.01
     warm_up: int = 200
-    fall: float = 0.35
+    fall: float = 0.47
 
 
 def build_model(tokenizer: "PreTrainedTokenizerFast", settings: Settings) -> "LlamaForCausalLM":
@@ -165,7 +165,7 @@ def progress_bar() -> "Progress":
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--steps", type=int, default=6500)
+    parser.add_argument("--steps", type=int, default=4250)
     parser.add_argument("--out", type=Path, default=FOLDER, help="the folder to write the model to")
     parser.add_argument("--runs", type=Path, default=Path("runs/tiny"), help="the folder of the checkpoint")
     parser.add_argument("--resume", action="store_true", help="go on from the checkpoint")
