@@ -200,7 +200,7 @@ def test_a_resumed_run_ends_where_an_unbroken_one_does(tiny, tmp_path):
     from grammarlm.models.train import Settings, build_model, train
 
     def settings(steps: int) -> Settings:
-        return Settings(steps=steps, batch=2, hidden=32, layers=1, warm_up=2, fall=1e-9)
+        return Settings(steps=steps, batch=2, hidden=32, layers=1, warm_up=2, level=1.0)
 
     tokenizer = tiny[1]
     whole, broken = (build_model(tokenizer, settings(4)) for _ in range(2))

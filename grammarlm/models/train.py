@@ -3,8 +3,8 @@
 The text is generated while the training goes on (`corpus.py`), so nothing is downloaded and no example number comes
 twice. A batch is a function of the step alone and a checkpoint holds the model and both optimizers: `--resume` goes
 on where a run stopped, and `--resume --steps N` with a checkpoint at step N only writes the model. The learning rate
-rises, stays, and falls in a line over the last half; a run may be resumed with another number of steps until that
-fall begins.
+rises, stays level for half of the run, drops to a third (at the high rate the loss soon only jitters) and falls to zero
+in a line. A run may be resumed with another number of steps until the drop.
 
 Matrices are trained with Muon, which makes each update orthogonal; the embedding and the norms with AdamW. Muon came
 with torch 2.9; using the model needs no such version.
@@ -48,7 +48,8 @@ class Settings:
     other_rate: float = 3e-3
     weight_decay: float = 0.01
     warm_up: int = 200
-    fall: float = 0.47
+    level: float = 0.53
+    drop: float = 0.35
 
 
 def build_model(tokenizer: "PreTrainedTokenizerFast", settings: Settings) -> "LlamaForCausalLM":
@@ -90,10 +91,11 @@ def build_optimizers(model: "LlamaForCausalLM", settings: Settings) -> "list[tor
 
 
 def rate(step: int, settings: Settings) -> float:
-    """The factor of the learning rates at a step: up, level, down."""
-    up = (step + 1) / settings.warm_up
-    down = (settings.steps - step) / (settings.fall * settings.steps)
-    return min(1.0, up, down)
+    """The factor of the learning rates at a step: up, level for a share of the run, then `drop` falling to zero."""
+    fall_begins = settings.level * settings.steps
+    if step < fall_begins:
+        return min(1.0, (step + 1) / settings.warm_up)
+    return settings.drop * (settings.steps - step) / (settings.steps - fall_begins)
 
 
 def losses(
