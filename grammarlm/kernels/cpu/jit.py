@@ -123,8 +123,11 @@ class _KernelCache(caching.FunctionCache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         found = None
-        with contextlib.suppress(Exception):  # unpickling a damaged file raises almost anything
+        try:
             found = super().load_overload(sig, target_context)
+        except Exception:  # unpickling a damaged file raises almost anything
+            with contextlib.suppress(OSError):
+                self.flush()
         if found is None:
             _announce_compilation()
         return found

@@ -1,0 +1,162 @@
+"""The disk cache of the kernels, seen from fresh processes: a second one compiles nothing, an edit is noticed, the host's own
+cache stays where it was, and a cache that cannot be used costs time only.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+import grammarlm
+
+PACKAGE = Path(grammarlm.__file__).parent
+
+LOAD_ALL = """
+import importlib, json, pkgutil
+import numpy as np, torch
+import grammarlm as gl
+import grammarlm.kernels.cpu as folder
+from grammarlm.kernels.cpu import jit
+
+for module in pkgutil.walk_packages(folder.__path__, folder.__name__ + "."):
+    importlib.import_module(module.name)
+jit.load_all()
+for dtype in (torch.float32, torch.float16, torch.bfloat16):       # ordinary calls find what load_all prepared
+    assert torch.isneginf(gl.apply_mask_(torch.zeros(2, 70, dtype=dtype), np.zeros((2, 3), np.int32), rows=[1, 0])).all()
+print(json.dumps({
+    "folder": str(jit.kernel_folder()),
+    "paths": [d.stats.cache_path for d in jit.SIGNATURES],
+    "hits": {d.py_func.__qualname__: sum(d.stats.cache_hits.values()) for d in jit.SIGNATURES},
+    "misses": {d.py_func.__qualname__: sum(d.stats.cache_misses.values()) for d in jit.SIGNATURES},
+}))
+"""
+
+# A package with the real jit.py and two modules beside it: a kernel, and a function that it calls.
+PROBE = {
+    "__init__.py": "",
+    "grammarlm/__init__.py": "",
+    "grammarlm/kernels/__init__.py": "",
+    "grammarlm/kernels/cpu/__init__.py": "",
+    "grammarlm/kernels/cpu/answer.py": """
+        import numba
+        @numba.njit
+        def answer():
+            return 1
+        """,
+    "grammarlm/kernels/cpu/probe.py": """
+        from grammarlm.kernels.cpu.answer import answer
+        from grammarlm.kernels.cpu.jit import kernel
+        @kernel("int64(int64)")
+        def probe(x):
+            return x + answer()
+        """,
+    "host.py": """
+        import numba
+        from grammarlm.kernels.cpu.probe import probe
+        before = numba.config.CACHE_DIR
+        @numba.njit(cache=True)
+        def host(x):
+            return x + 1
+        assert host(1) == 2 and probe(1) >= 2
+        @numba.njit(cache=True)
+        def later(x):
+            return x + 2
+        print(probe(10), sum(probe.stats.cache_hits.values()), probe.stats.cache_path)
+        print(numba.config.CACHE_DIR == before, host.stats.cache_path, later.stats.cache_path)
+        """,
+}
+
+
+def python(*arguments, cache, cwd=None, **variables):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA_", "GRAMMARLM_"))}
+    environment |= {"GRAMMARLM_CACHE": str(cache), "PYTHONPATH": str(cwd or PACKAGE.parent), **variables}
+    command = [sys.executable, "-W", "ignore", *arguments]
+    return subprocess.run(command, env=environment, cwd=cwd, check=True, capture_output=True, text=True, timeout=300)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """The same process twice with one cache folder: (its folder, first, second)."""
+    cache = tmp_path_factory.mktemp("cache")
+    return cache, *(python("-c", LOAD_ALL, cache=cache, GRAMMARLM_PROGRESS="1") for _ in range(2))
+
+
+@pytest.fixture
+def probe(tmp_path):
+    """The folder of the probe package, and a function that runs it: (sum, hits, cache path), (same, host, later)."""
+    root = tmp_path / "probe"
+    for name, text in PROBE.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(textwrap.dedent(text))
+    for name in ("cache.py", "errors.py", "kernels/cpu/jit.py"):
+        shutil.copy(PACKAGE / name, root / "grammarlm" / name)
+
+    def run(cache=tmp_path / "cache"):
+        return [line.split() for line in python("host.py", cache=cache, cwd=root).stdout.splitlines()]
+
+    return root, run
+
+
+def test_second_process_compiles_nothing(runs):
+    _, first, second = runs
+    first, second = json.loads(first.stdout), json.loads(second.stdout)
+    assert set(first["misses"].values()) == {1}
+    assert set(first["hits"].values()) == {0}
+    assert set(second["misses"].values()) == {0}
+    assert set(second["hits"].values()) == {1}
+    assert {"apply_mask_32", "apply_mask_16"} <= set(second["hits"])
+
+
+def test_every_kernel_is_in_our_folder(runs):
+    cache, first, _ = runs
+    found = json.loads(first.stdout)
+    assert Path(found["folder"]).parent == cache / "numba"
+    assert all(Path(path).is_relative_to(found["folder"]) for path in found["paths"])
+
+
+def test_one_line_of_progress_where_something_compiles(runs):
+    _, first, second = runs
+    assert first.stderr.startswith("grammarlm: compiling kernels, once (about ")
+    assert first.stderr.endswith(" s) ...\n")
+    assert first.stderr.count("\n") == 1
+    assert second.stderr == ""
+
+
+def test_an_edit_of_a_called_function_is_noticed(probe):
+    root, run = probe
+    (first, hits, folder), _ = run()
+    assert (first, hits) == ("11", "0")
+    assert run()[0] == ["11", "1", folder]
+    source = root / "grammarlm/kernels/cpu/answer.py"
+    source.write_text(source.read_text().replace("return 1", "return 2"))
+    edited, hits, other_folder = run()[0]
+    assert (edited, hits) == ("12", "0")
+    assert other_folder != folder
+
+
+def test_the_cache_of_the_host_stays_its_own(probe):
+    root, run = probe
+    _, (unchanged, host, later) = run()
+    assert unchanged == "True"
+    assert host == later == str(root / "__pycache__")
+
+
+def test_a_folder_that_cannot_be_written(probe, tmp_path):
+    _, run = probe
+    (tmp_path / "file").write_text("not a folder")
+    assert run(tmp_path / "file" / "cache")[0][:2] == ["11", "0"]
+
+
+@pytest.mark.parametrize("kind", ["*.nbi", "*.nbc"], ids=["index", "code"])
+def test_a_damaged_file_is_replaced(probe, tmp_path, kind):
+    _, run = probe
+    run()
+    (damaged,) = (tmp_path / "cache").rglob(kind)
+    damaged.write_bytes(damaged.read_bytes()[:100])
+    assert run()[0][:2] == ["11", "0"]
+    assert run()[0][:2] == ["11", "1"]
