@@ -46,7 +46,7 @@ def load(folder: Path) -> tuple[gl.Vocabulary, list[bytes]]:
 
 def check_tokenizer(folder: Path, pattern: str, steps: int) -> None:
     vocab, tokens = load(folder)
-    token_oracle = EveryByteOracle(Oracle(pattern), tokens, vocab.stop_ids, vocab.special_ids)
+    token_oracle = EveryByteOracle(Oracle(pattern, 5000), tokens, vocab.stop_ids, vocab.special_ids)
     matcher = gl.compile(gl.Regex(pattern), vocab).matcher()
     assert_walk_equals_oracle(matcher, token_oracle, vocab, random.Random(f"{folder.name} {pattern}"), steps)
 

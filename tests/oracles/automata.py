@@ -56,9 +56,9 @@ class Automaton:
 
     start: State
 
-    def __init__(self) -> None:
+    def __init__(self, most_states: int = 500) -> None:
         self._steps: dict[tuple[State, int], State] = {}
-        self._completion = Completion(self._byte_successors, self.accepts)
+        self._completion = Completion(self._byte_successors, self.accepts, most_states)
         self._representatives: set[int] = set()
 
     def next_state(self, state: Any, byte: int) -> State:

@@ -43,8 +43,8 @@ class Config(NamedTuple):
 class Oracle(Automaton):
     """The texts that `re.fullmatch(pattern, text)` matches, as UTF-8. States are numbers of sets of configurations."""
 
-    def __init__(self, pattern: str):
-        super().__init__()
+    def __init__(self, pattern: str, most_states: int = 500):
+        super().__init__(most_states)
         self._program = Program(pattern)
         self._nodes = self._program.nodes
         self._numbers: dict[frozenset[Config], int] = {}
