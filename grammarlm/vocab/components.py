@@ -29,9 +29,9 @@ class Components:
 
     def table(self, end_ids: Collection[int] = ()) -> TokenTable:
         """What every id spells."""
-        _check_encoder(self)
         try:
             spelled = dict(zip(self.ids, spelled_bytes(self.decoder, self.tokens), strict=True))
+            _check_encoder(self)
             if len(spelled) != len(self.ids):
                 raise TokenizerError("two tokens of the tokenizer's model have the same id: its meaning cannot be told")
             spelled |= self._added_bytes()

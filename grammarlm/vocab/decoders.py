@@ -8,7 +8,7 @@ so for the steps below, in an order that is checked:
     ByteLevel                                reads byte-level writing, and joins
     Fuse                                     joins; then Strip may take spaces off the beginning
 
-Three of them treat the *first* token of a text in another way: it loses its space (Metaspace, WordPiece, and Strip
+Three of them treat the *first* token of a text in another way: it loses spaces (Metaspace, WordPiece, and Strip
 behind Fuse, which is Llama 2's). A token's bytes are those that it has anywhere else, so that texts can be continued:
 a whole text decodes to the bytes of its tokens less that first space. WordPiece's `cleanup` works inside each token
 and is applied. Everything else is refused by name.
@@ -53,12 +53,12 @@ def flatten(component: Any, key: str) -> Iterator[dict[str, Any]]:
 
 def spelled_bytes(decoder: Any, tokens: Sequence[str]) -> list[bytes]:
     """The bytes of each token."""
-    steps = list(flatten(decoder, "decoders"))
-    if not steps:
+    if decoder is None:
         raise TokenizerError(
             "the tokenizer has no decoder: its tokens are joined by spaces, which does not say where words begin. "
             f"Set one, for example tokenizers.decoders.ByteLevel(); accepted: {ACCEPTED}"
         )
+    steps = list(flatten(decoder, "decoders"))
     while steps and steps[0]["type"] in _EACH:
         rewrite = _EACH[steps[0]["type"]](steps.pop(0))
         tokens = [rewrite(token) for token in tokens]
@@ -122,17 +122,17 @@ def _wordpiece(step: dict[str, Any]) -> Callable[[str], str]:
 
 def _strip(step: dict[str, Any]) -> Callable[[str], str]:
     content, start, stop = step.get("content"), step.get("start", 0), step.get("stop", 0)
-    if not isinstance(content, str) or len(content) != 1:
-        raise TokenizerError(f"the decoder Strip has the content {content!r}: one character is read")
+    if not isinstance(content, str) or len(content) != 1 or not isinstance(start, int) or stop != 0:
+        raise TokenizerError(
+            f"the decoder Strip takes {stop!r} times {content!r} off the end: accepted is one character at the beginning "
+            "(its library fails on tokens shorter than what it takes off the end)"
+        )
 
     def cut(token: str) -> str:
         left = 0
         while left < min(start, len(token)) and token[left] == content:
             left += 1
-        right = len(token)
-        while right > max(left, len(token) - stop) and token[right - 1] == content:
-            right -= 1
-        return token[left:right]
+        return token[left:]
 
     return cut
 

@@ -25,7 +25,8 @@ def _encode(backend: Any, text: str) -> list[int]:
 
 def sentencepiece_encoder(processor: Any) -> Encoder:
     """By a SentencePiece processor, whatever it was told to add."""
-    return partial(processor.encode, out_type=int, add_bos=False, add_eos=False, reverse=False)
+    plain = {"add_bos": False, "add_eos": False, "reverse": False, "enable_sampling": False}
+    return partial(processor.encode, out_type=int, **plain)
 
 
 class FileEncoder:

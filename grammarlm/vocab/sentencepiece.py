@@ -2,7 +2,7 @@
 
 A piece writes a space as U+2581. The type of a piece says the rest: BYTE pieces (`<0x0A>`) are one byte, CONTROL and
 UNKNOWN pieces are special (the library decodes them to nothing, and to a question mark), all others are text. Where a
-text begins the library takes off the space that the model's `add_dummy_prefix` put there; a token's bytes have it.
+text begins the library takes off spaces (the model's `add_dummy_prefix` put one there); a token's bytes have them.
 """
 
 import re
@@ -27,9 +27,9 @@ def read_model(proto: bytes, name: str) -> tuple[TokenTable, dict[str, bytes]]:
     """The table of a serialized model, and what each piece spells by its writing."""
     try:
         return _read(proto, name)
-    except (IndexError, ValueError, AttributeError, TypeError) as error:
-        if isinstance(error, TokenizerError):
-            raise
+    except TokenizerError:
+        raise
+    except (IndexError, KeyError, ValueError, AttributeError, TypeError) as error:
         raise TokenizerError(
             f"{name} is no SentencePiece model: {error}. (A file of tiktoken ranks may also be called .model: build a "
             "tiktoken.Encoding of it and pass that)"
@@ -76,7 +76,7 @@ def _spell(piece: str, kind: int, name: str) -> bytes:
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, Any]]:
-    """The (number, value) pairs of a protocol buffer message: numbers are int, everything else bytes."""
+    """The (field, value) pairs of a protocol buffer message: int or bytes. Floats are passed over."""
     at = 0
     while at < len(message):
         key, at = _varint(message, at)
@@ -88,7 +88,8 @@ def _fields(message: bytes) -> Iterator[tuple[int, Any]]:
         if kind == 2:
             length, at = _varint(message, at)
         elif kind in (1, 5):
-            length = 8 if kind == 1 else 4
+            at += 8 if kind == 1 else 4
+            continue
         else:
             raise ValueError(f"a field of the unknown kind {kind} at byte {at}")
         if length > len(message) - at:

@@ -83,6 +83,6 @@ def _prove(tokenizer: Any, spelled: dict[int, bytes]) -> None:
         near = slice(max(0, at - 10), at + 20)
         raise TokenizerError(
             f"{type(tokenizer).__name__} does not decode its tokens to the bytes they stand for: it gives "
-            f"{have[near]!r} where they spell {want[near]!r}. Use its fast version, or pass the SentencePiece processor "
-            "or tiktoken encoding in it"
+            f"{have[near]!r} where they spell {want[near]!r}. Use its fast version, or pass the SentencePiece "
+            "processor or tiktoken encoding in it"
         )

@@ -1,11 +1,10 @@
-"""Token tables on disk: a checksum, then .npy arrays one after another.
+"""Token tables on disk: a checksum, four lengths, then the arrays' own bytes.
 
-A file that is damaged, of another format, or says impossible things is as good as none: it is read again from the
-tokenizer.
+A file that is damaged, of another format, or says impossible things is as good as none: the tokenizer is read again.
+Nothing is parsed or unpickled, and every number that is used as an index is checked first.
 """
 
 import hashlib
-import io
 from pathlib import Path
 from typing import BinaryIO
 
@@ -15,19 +14,20 @@ from ..cache import cache_folder, write_atomically
 from .token_table import LARGEST_ID, TokenTable
 
 # The number rises whenever the same tokenizer files are to give another table: old files are then never looked at.
-MAGIC = b"grammarlm token table 1\n"
+FORMAT = 1
+MAGIC = f"grammarlm token table {FORMAT}\n".encode()
 _DIGEST = 32
+_INT64 = np.dtype("<i8")
 
 
 def path_of(key: str) -> Path:
-    return cache_folder("vocab", f"{key}.1.tokens")
+    return cache_folder("vocab", f"{key}.{FORMAT}.tokens")
 
 
 def save(key: str, table: TokenTable) -> bool:
-    payload = io.BytesIO()
-    for array in (table.offsets, table.data, np.array(table.special_ids, np.int64), np.array(table.end_ids, np.int64)):
-        np.save(payload, array, allow_pickle=False)
-    content = payload.getvalue()
+    numbers = [np.asarray(array, _INT64) for array in (table.offsets, table.special_ids, table.end_ids)]
+    lengths = np.array([len(array) for array in (*numbers, table.data)], _INT64)
+    content = b"".join(array.tobytes() for array in (lengths, *numbers, table.data))
     stored = MAGIC + hashlib.blake2b(content, digest_size=_DIGEST).digest() + content
 
     def write(file: BinaryIO) -> None:
@@ -42,30 +42,25 @@ def load(key: str) -> TokenTable | None:
     except OSError:
         return None
     start = len(MAGIC) + _DIGEST
-    content = stored[start:]
+    content = memoryview(stored)[start:]
     digest = hashlib.blake2b(content, digest_size=_DIGEST).digest()
-    if not stored.startswith(MAGIC) or stored[len(MAGIC) : start] != digest:
+    lengths = np.frombuffer(content[:32], _INT64).tolist() if len(content) >= 32 else []
+    if not stored.startswith(MAGIC) or stored[len(MAGIC) : start] != digest or min(lengths, default=-1) < 0:
         return None
-    payload = io.BytesIO(content)
-    try:
-        offsets, data, special, ends = (np.load(payload, allow_pickle=False) for _ in range(4))
-    except (ValueError, OSError, EOFError, SyntaxError, MemoryError):  # what numpy raises for a header that is not one
+    if 8 * (4 + sum(lengths[:3])) + lengths[3] != len(content):
         return None
-    return _checked(offsets, data, special, ends)
+    numbers = np.frombuffer(content, _INT64, sum(lengths[:3]), 32)
+    offsets, special, ends = np.split(numbers, np.cumsum(lengths[:2]))
+    return _checked(offsets, special, ends, np.frombuffer(content, np.uint8, lengths[3], 32 + numbers.nbytes))
 
 
-def _checked(offsets: np.ndarray, data: np.ndarray, special: np.ndarray, ends: np.ndarray) -> TokenTable | None:
+def _checked(offsets: np.ndarray, special: np.ndarray, ends: np.ndarray, data: np.ndarray) -> TokenTable | None:
     """The table, if every index that is ever made of it lies inside."""
-    kinds = (offsets.dtype, data.dtype, special.dtype, ends.dtype) == (np.int64, np.uint8, np.int64, np.int64)
-    if not kinds or any(array.ndim != 1 for array in (offsets, data, special, ends)):
+    if not 1 < len(offsets) <= LARGEST_ID + 1 or offsets[0] != 0 or offsets[-1] != len(data):
         return None
-    if (
-        not 1 < len(offsets) <= LARGEST_ID + 1
-        or offsets[0] != 0
-        or offsets[-1] != len(data)
-        or (np.diff(offsets) < 0).any()
-    ):
+    if (offsets[1:] < offsets[:-1]).any():
         return None
-    if any(len(ids) and (ids[0] < 0 or (np.diff(ids) <= 0).any()) for ids in (special, ends)):
-        return None
+    for ids in (special, ends):
+        if len(ids) and (ids[0] < 0 or (ids[1:] <= ids[:-1]).any()):
+            return None
     return TokenTable(offsets, data, tuple(special.tolist()), tuple(ends.tolist()))
