@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import grammarlm as gl
 from tests.laws import vocabularies
 from tests.laws.laws import allowed_ids, assert_walk_equals_oracle
-from tests.oracles.random_regex import Expression, RandomRegex, build
+from tests.oracles.random_regex import Expression, RandomRegex, build, random_byte_patterns
 from tests.oracles.regex_oracle import Oracle, Texts, TooManyStates
 
 VOCABULARIES = {name: make() for name, make in vocabularies.ALL.items()}
@@ -23,7 +23,7 @@ LOOKING_AROUND = ["(?=", "(?!", "(?<", "\\b", "\\B", "\\A", "\\Z", "^", "$"]
 def check_expression(expression: Expression, name: str, steps: int, most_states: int = 150) -> str:
     """Compiles and walks; the outcome, by name, so that a test can count how often each occurred."""
     vocab, token_list = COMPILED[name], VOCABULARIES[name]
-    rng = random.Random(f"{expression} {name}")
+    rng = random.Random(f"{expression!r} {name}")
     try:
         token_oracle = token_list.token_oracle(build(expression, Oracle), most_states)
         satisfiable = token_oracle.completable(token_oracle.start)
@@ -52,6 +52,24 @@ def test_random_expressions(name: str) -> None:
     outcomes = check_many("masks", name, 50, 12)
     assert outcomes["walked"] >= 20, outcomes
     assert outcomes["refused"] <= 10, outcomes
+
+
+def check_bytes(seed: str, count: int, steps: int) -> Counter[str]:
+    """Patterns of bytes, alone and joined with patterns of text."""
+    texts, patterns = RandomRegex(seed), random_byte_patterns(seed)
+    expressions: list[Expression] = [next(patterns) for _ in range(count)]
+    expressions += [(operator, texts.pattern(1), next(patterns)) for operator in "&|+-" for _ in range(count // 8)]
+    return Counter(check_expression(expression, "every byte", steps) for expression in expressions)
+
+
+def test_random_patterns_of_bytes() -> None:
+    outcomes = check_bytes("bytes", 20, 10)
+    assert outcomes["walked"] >= 15, outcomes
+
+
+@pytest.mark.proof
+def test_many_random_patterns_of_bytes() -> None:
+    assert check_bytes("many bytes", 400, 20)["walked"] >= 200
 
 
 @pytest.mark.proof

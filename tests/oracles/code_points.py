@@ -1,6 +1,6 @@
 """Sets of code points as sorted ranges, their UTF-8 byte sequences, and what a character class of Python matches.
 
-Surrogates are no text: they are left out of every set.
+Surrogates are no text: they are left out of every set. For a pattern of bytes the characters are 0 to 255, a byte each.
 """
 
 import re
@@ -10,6 +10,7 @@ Range = tuple[int, int]
 Ranges = tuple[Range, ...]
 
 ANYTHING: Ranges = ((0, 0xD7FF), (0xE000, 0x10FFFF))
+ANY_BYTE: Ranges = ((0, 0xFF),)
 # Boundaries at which UTF-8 needs one more byte, and the surrogate gap, which no range may straddle.
 _LAST_OF_LENGTH = (0x7F, 0x7FF, 0xD7FF, 0xDFFF, 0xFFFF)
 
@@ -24,8 +25,8 @@ def intersect(a: Ranges, b: Ranges) -> Ranges:
     )
 
 
-def complement(a: Ranges) -> Ranges:
-    """The code points that are text and not in `a`."""
+def complement(a: Ranges, within: Ranges = ANYTHING) -> Ranges:
+    """The code points that are in `within` and not in `a`."""
     outside = []
     start = 0
     for low, high in a:
@@ -33,12 +34,15 @@ def complement(a: Ranges) -> Ranges:
             outside.append((start, low - 1))
         start = high + 1
     outside.append((start, 0x10FFFF))
-    return intersect(tuple(r for r in outside if r[0] <= r[1]), ANYTHING)
+    return intersect(tuple(r for r in outside if r[0] <= r[1]), within)
 
 
 @cache
-def class_ranges(source: str, flags: int) -> Ranges:
+def class_ranges(source: str | bytes, flags: int) -> Ranges:
     """The single characters that Python's own `re` matches with the class `source`: read off a run over all of them."""
+    if isinstance(source, bytes):
+        found = re.compile(b"(?:" + source + b")+", flags).finditer(bytes(range(256)))
+        return tuple((run.start(), run.end() - 1) for run in found)
     runs = re.compile(f"(?:{source})+", flags)
     return tuple(
         (low + run.start(), low + run.end() - 1)

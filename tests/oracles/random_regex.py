@@ -2,7 +2,7 @@
 
 import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 # One character of each UTF-8 length, word and other characters, a newline, and characters that a class must escape.
@@ -13,7 +13,7 @@ _REPEATS = ["*", "+", "?", "{2}", "{0,2}", "{1,3}", "{,2}", "{2,}"]
 _ANCHORS = ["^", "$", r"\A", r"\Z", r"\b", r"\B"]
 _FLAGS = ["(?i)", "(?s)", "(?m)", "(?im)", "(?ms)", "(?u)", "(?iu)"]
 
-Expression = str | tuple[str, Any, Any]
+Expression = str | bytes | tuple[str, Any, Any]
 
 
 class RandomRegex:
@@ -83,9 +83,18 @@ class RandomRegex:
         return self._rng.choice(_CATEGORIES)
 
 
-def build(expression: Expression, leaf: Callable[[str], Any]) -> Any:
+def random_byte_patterns(seed: int | str) -> Iterator[bytes]:
+    """Patterns of bytes: those of the patterns of text that have no character and no flag of their own."""
+    patterns = RandomRegex(seed, "ab1_Z \n-]\xe9\xff")
+    while True:
+        text = patterns.pattern(2)
+        if max(text, default="") <= "\xff" and not re.search(r"\\[uU]|\(\?\w*u", text):
+            yield text.encode("latin-1")
+
+
+def build(expression: Expression, leaf: Callable[[str | bytes], Any]) -> Any:
     """The expression with `leaf` called on each pattern, combined by Python's operators."""
-    if isinstance(expression, str):
+    if not isinstance(expression, tuple):
         return leaf(expression)
     operator, left, right = expression
     a, b = build(left, leaf), build(right, leaf)

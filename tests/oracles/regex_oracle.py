@@ -1,14 +1,14 @@
 """A regular expression as a reader of bytes: sets of configurations over a Thompson graph (`regex_program`).
 
 `Oracle(pattern)` reads the UTF-8 bytes of a text and says at each byte whether the text so far matches (`re.fullmatch`)
-and whether it can still be completed; `&`, `|`, `-` and `+` combine oracles.
+and whether it can still be completed; `&`, `|`, `-` and `+` combine oracles. A pattern of bytes reads bytes as characters.
 """
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from tests.oracles.automata import Automaton, State, Texts, TokenOracle, TooManyStates
-from tests.oracles.code_points import Range, complement, intersect, utf8_sequences
+from tests.oracles.code_points import Range, complement, intersect
 from tests.oracles.regex_program import (
     START,
     Accept,
@@ -43,7 +43,7 @@ class Config(NamedTuple):
 class Oracle(Automaton):
     """The texts that `re.fullmatch(pattern, text)` matches, as UTF-8. States are numbers of sets of configurations."""
 
-    def __init__(self, pattern: str, most_states: int = 500):
+    def __init__(self, pattern: str | bytes, most_states: int = 500):
         super().__init__(most_states)
         self._program = Program(pattern)
         self._nodes = self._program.nodes
@@ -119,12 +119,14 @@ class Oracle(Automaton):
             pieces = [(node.ranges, frozenset[Any]())]
             for index, ranges in enumerate(self._program.behind_classes):
                 inside = [(intersect(piece, ranges), behind | {index}) for piece, behind in pieces]
-                pieces = inside + [(intersect(piece, complement(ranges)), behind) for piece, behind in pieces]
+                pieces = inside + [
+                    (intersect(piece, complement(ranges, self._program.alphabet)), behind) for piece, behind in pieces
+                ]
             self._pieces[config.node] = [
                 (sequence, behind)
                 for piece, behind in pieces
                 for low, high in piece
-                for sequence in utf8_sequences(low, high)
+                for sequence in self._program.spell(low, high)
             ]
         return self._pieces[config.node]
 

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from tests.oracles.code_points import ANYTHING, Ranges, class_ranges, complement
+from tests.oracles.code_points import ANY_BYTE, ANYTHING, Range, Ranges, class_ranges, complement, utf8_sequences
 
 try:
     from re import _constants as sre  # type: ignore[attr-defined]
@@ -19,6 +19,7 @@ except ImportError:  # Python 3.10 keeps them as modules of their own
 
 START = "start"
 ACCEPT = 0
+_ONE_CHARACTER = (sre.LITERAL, sre.NOT_LITERAL, sre.IN, sre.ANY)
 _NEWLINE: Ranges = ((10, 10),)
 _CATEGORIES = {
     sre.CATEGORY_DIGIT: r"\d",
@@ -68,7 +69,7 @@ class Accept(NamedTuple):
 Node = Char | Split | Behind | Ahead | Accept
 
 
-def python_flags(pattern: str) -> int:
+def python_flags(pattern: str | bytes) -> int:
     """ASCII classes are the rule; a pattern that says (?u) itself, which `re` calls incompatible, goes without."""
     try:
         with warnings.catch_warnings():
@@ -84,13 +85,15 @@ def python_flags(pattern: str) -> int:
 class Program:
     """The nodes of a pattern. Each construct is given the node that follows it and returns the node that enters it."""
 
-    def __init__(self, pattern: str):
+    def __init__(self, pattern: str | bytes):
+        self._reads_bytes = isinstance(pattern, bytes)
+        self.alphabet = ANY_BYTE if self._reads_bytes else ANYTHING
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = sre_parser.parse(pattern, python_flags(pattern))
         self.nodes: list[Node] = [Accept()]
         self.behind_classes: list[Ranges] = []
-        self._anything = self._repeat_forever(lambda loop: self._add(Char(ANYTHING, loop)), ACCEPT)
+        self._anything = self._repeat_forever(lambda loop: self._add(Char(self.alphabet, loop)), ACCEPT)
         self.entry = self._build(tree, tree.state.flags, ACCEPT)
 
     def _add(self, node: Node) -> int:
@@ -109,8 +112,8 @@ class Program:
         return after
 
     def _build_one(self, operator: Any, argument: Any, flags: int, after: int) -> int:
-        if operator in (sre.LITERAL, sre.NOT_LITERAL, sre.IN, sre.ANY):
-            return self._add(Char(class_ranges(_render(operator, argument), flags & _CLASS_FLAGS), after))
+        if operator in _ONE_CHARACTER:
+            return self._add(Char(self._class(operator, argument, flags), after))
         if operator is sre.SUBPATTERN:
             _, added, removed, tree = argument
             kept = flags & ~sre_parser.TYPE_FLAGS if added & sre_parser.TYPE_FLAGS else flags
@@ -127,7 +130,7 @@ class Program:
             wanted = operator is sre.ASSERT
             if direction > 0:
                 return self._add(Ahead(self._build(tree, flags, self._anything), wanted, after))
-            index = self._behind_class(_single_character(tree, flags))
+            index = self._behind_class(self._single_character(tree, flags))
             return self._add(Behind(lambda behind: (index in behind) is wanted, after))
         if operator is sre.FAILURE:
             return self._add(Split([]))
@@ -144,14 +147,14 @@ class Program:
         return after
 
     def _build_anchor(self, anchor: Any, flags: int, after: int) -> int:
-        nothing_follows = (self._add(Char(ANYTHING, self._anything)), False)
+        nothing_follows = (self._add(Char(self.alphabet, self._anything)), False)
         if anchor is sre.AT_BEGINNING and flags & re.MULTILINE:
             newline = self._behind_class(_NEWLINE)
             return self._add(Behind(lambda behind: START in behind or newline in behind, after))
         if anchor in (sre.AT_BEGINNING, sre.AT_BEGINNING_STRING):
             return self._add(Behind(lambda behind: START in behind, after))
         if anchor is sre.AT_END and flags & re.MULTILINE:
-            return self._add(Ahead(self._add(Char(complement(_NEWLINE), self._anything)), False, after))
+            return self._add(Ahead(self._add(Char(complement(_NEWLINE, self.alphabet), self._anything)), False, after))
         if anchor is sre.AT_END:
             body = self._add(Split([ACCEPT, self._add(Char(_NEWLINE, ACCEPT))]))
             return self._add(Ahead(body, True, after))
@@ -170,7 +173,7 @@ class Program:
 
     def _build_boundary(self, wanted: bool, flags: int, after: int) -> int:
         """A word character behind and none ahead, or the other way round; `wanted` False asks for the opposite."""
-        word = class_ranges(r"\w", flags & _CLASS_FLAGS)
+        word = self._class(sre.IN, [(sre.CATEGORY, sre.CATEGORY_WORD)], flags)
         index = self._behind_class(word)
         body = self._add(Char(word, self._anything))
         after_word = self._add(Behind(lambda behind: index in behind, self._add(Ahead(body, not wanted, after))))
@@ -182,31 +185,39 @@ class Program:
             self.behind_classes.append(ranges)
         return self.behind_classes.index(ranges)
 
+    def _class(self, operator: Any, argument: Any, flags: int) -> Ranges:
+        source = _render(operator, argument, r"\x{:02x}" if self._reads_bytes else r"\U{:08x}")
+        return class_ranges(source.encode() if self._reads_bytes else source, flags & _CLASS_FLAGS)
 
-def _render(operator: Any, argument: Any) -> str:
+    def _single_character(self, tree: Any, flags: int) -> Ranges:
+        """The class that a look-behind asks for, where its body is one character."""
+        items = list(tree)
+        if len(items) == 1 and items[0][0] in _ONE_CHARACTER:
+            operator, argument = items[0]
+            return self._class(operator, argument, flags)
+        raise UnreadablePattern("a look-behind of more than one class")
+
+    def spell(self, low: int, high: int) -> tuple[tuple[Range, ...], ...]:
+        """The byte sequences of the characters low..high."""
+        return (((low, high),),) if self._reads_bytes else utf8_sequences(low, high)
+
+
+def _render(operator: Any, argument: Any, escape: str) -> str:
     """A parsed class as source text again, every character escaped."""
     if operator is sre.ANY:
         return "."
     if operator is sre.LITERAL:
-        return f"[\\U{argument:08x}]"
+        return f"[{escape.format(argument)}]"
     if operator is sre.NOT_LITERAL:
-        return f"[^\\U{argument:08x}]"
+        return f"[^{escape.format(argument)}]"
     inside = ""
     for kind, value in argument:
         if kind is sre.NEGATE:
             inside += "^"
         elif kind is sre.LITERAL:
-            inside += f"\\U{value:08x}"
+            inside += escape.format(value)
         elif kind is sre.RANGE:
-            inside += f"\\U{value[0]:08x}-\\U{value[1]:08x}"
+            inside += f"{escape.format(value[0])}-{escape.format(value[1])}"
         else:
             inside += _CATEGORIES[value]
     return f"[{inside}]"
-
-
-def _single_character(tree: Any, flags: int) -> Ranges:
-    """The class that a look-behind asks for, where its body is one character."""
-    items = list(tree)
-    if len(items) == 1 and items[0][0] in (sre.LITERAL, sre.NOT_LITERAL, sre.IN, sre.ANY):
-        return class_ranges(_render(*items[0]), flags & _CLASS_FLAGS)
-    raise UnreadablePattern("a look-behind of more than one class")

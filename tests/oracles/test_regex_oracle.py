@@ -9,7 +9,7 @@ import pytest
 
 from tests.oracles.automata import Completion
 from tests.oracles.code_points import ANYTHING, class_ranges, complement, utf8_sequences
-from tests.oracles.random_regex import RandomRegex, build
+from tests.oracles.random_regex import RandomRegex, build, random_byte_patterns
 from tests.oracles.regex_oracle import Oracle, Texts, TokenOracle, TooManyStates, python_flags
 
 ALPHABETS = ["ab1 ", "a_\n", "aZé", "1€😀\n"]
@@ -49,6 +49,16 @@ def test_many_random_patterns_match_as_re_does(alphabet: str) -> None:
     patterns = RandomRegex(f"oracle proof {alphabet}")
     for _ in range(2000):
         check_against_re(patterns.pattern(), alphabet, 5)
+
+
+def test_patterns_of_bytes_match_as_re_does() -> None:
+    patterns = random_byte_patterns("bytes")
+    texts = [bytes(text) for length in range(4) for text in product(b"a1\n\xe9\xff", repeat=length)]
+    for _ in range(60):
+        pattern = next(patterns)
+        oracle, compiled = Oracle(pattern), re.compile(pattern)
+        for text in texts:
+            assert oracle.matches(text) is (compiled.fullmatch(text) is not None), (pattern, text)
 
 
 def test_combinations_are_those_of_the_sets_of_texts() -> None:
