@@ -75,12 +75,17 @@ class Automaton:
             )
 
     def renew(self, term: Term) -> tuple[Epoch, int]:
-        """The current epoch and the state of the term in it; a new epoch if the current one is full."""
+        """The current epoch and the state of the term in it; a new epoch where the current one is full."""
         with self.lock:
-            if self.epoch.is_full:
-                self.algebra.forget()
-                self._alive.clear()
-                self.epoch = Epoch(self)
+            if not self.epoch.is_full:
+                try:
+                    return self.epoch, self.epoch.state_of(term)
+                except LimitExceeded:
+                    if not self.epoch.is_full:
+                        raise
+            self.algebra.forget()
+            self._alive.clear()
+            self.epoch = Epoch(self)
             return self.epoch, self.epoch.state_of(term)
 
     @property

@@ -50,17 +50,17 @@ class Matcher:
         bits = epoch.rows[state]
         if bits is None:
             bits = self._missing_row(row)
-        try:
-            self._mask[row] = bits
-        except IndexError:
-            raise MaskError(f"row {row} is beyond the mask's {len(self._mask)} rows") from None
+        if not 0 <= row < len(self._mask):
+            raise MaskError(f"row {row} is beyond the mask's {len(self._mask)} rows")
+        self._mask[row] = bits
         return self._everything is None or not np.array_equal(bits, self._everything)
 
     def _missing_row(self, row: int) -> np.ndarray:
         try:
             return self._made(lambda epoch, state: epoch.row(state))
         except LimitExceeded:
-            self._mask[row] = self._automaton.stop_row  # a failure closes: nothing but the end is allowed
+            if 0 <= row < len(self._mask):
+                self._mask[row] = self._automaton.stop_row  # a failure closes: nothing but the end is allowed
             raise
 
     # ------------------------------------------------------------------ reading
@@ -131,6 +131,8 @@ class Matcher:
 
     def rollback(self, n: int) -> None:
         """Takes back the last n accepted steps (tokens, stop ids, or byte strings)."""
+        if n < 0:
+            raise ValueError(f"rollback({n}): it takes the number of steps to take back, 0 or more")
         head = self._head
         for done in range(n):
             if head[0] is None:

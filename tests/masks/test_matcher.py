@@ -1,0 +1,288 @@
+"""What a matcher promises beside its masks (those are proved in tests/laws): errors, forks, rollback, stop ids, limits."""
+
+import numpy as np
+import pytest
+
+import grammarlm as gl
+
+TOKENS = [bytes([b]) for b in range(256)] + [b"ab", b"", b"</s>", b"<pad>", b"<eot>"]
+STOP, PAD, OTHER_STOP = 258, 259, 260
+VOCAB = gl.Vocabulary(TOKENS, stop_ids=[STOP, OTHER_STOP], special_ids=[STOP, PAD, OTHER_STOP], size=300)
+
+
+def matcher(pattern: str, **limits) -> gl.Matcher:
+    return gl.compile(gl.Regex(pattern), VOCAB, limits=gl.Limits(**limits)).matcher()
+
+
+def allowed(m: gl.Matcher) -> set[int]:
+    mask = gl.allocate_mask(1, VOCAB.size)
+    assert m.fill_mask(mask)
+    return set(np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist())
+
+
+def test_a_walk_to_the_end() -> None:
+    m = matcher("ab?")
+    assert allowed(m) == {ord("a"), 256}
+    assert not m.is_accepting
+    assert m.advance(ord("a"))
+    assert allowed(m) == {ord("b"), STOP, OTHER_STOP}
+    assert m.is_accepting
+    assert not m.is_finished
+    assert m.advance(OTHER_STOP)
+    assert m.is_finished
+    assert allowed(m) == {STOP, OTHER_STOP}
+    assert not m.advance(STOP)
+    assert not m.advance(ord("b"))
+    m.rollback(1)
+    assert not m.is_finished
+    assert allowed(m) == {ord("b"), STOP, OTHER_STOP}
+
+
+@pytest.mark.parametrize("token", [PAD, 257, 299, 300, 10**12, -1, ord("x"), STOP])
+def test_refused_tokens_change_nothing(token: int) -> None:
+    m = matcher("ab")
+    before = allowed(m)
+    assert not m.advance(token)
+    assert allowed(m) == before
+    assert m.advance(256)
+
+
+def test_tokens_may_be_numpy_and_torch_integers_but_no_floats() -> None:
+    import torch
+
+    m = matcher("aa+")
+    assert m.advance(np.int32(97))
+    assert m.advance(torch.tensor(97))
+    with pytest.raises(TypeError):
+        m.advance(97.0)
+
+
+def test_forks_are_independent() -> None:
+    m = matcher("(ab|ac)*")
+    m.advance(ord("a"))
+    other = m.fork()
+    assert m.advance(ord("b"))
+    assert allowed(other) == {ord("b"), ord("c")}
+    other.rollback(1)
+    assert STOP in allowed(other)
+    assert allowed(m) == {ord("a"), 256, STOP, OTHER_STOP}
+
+
+def test_rollback_beyond_the_start_is_refused() -> None:
+    m = matcher("a*")
+    m.advance(97)
+    with pytest.raises(ValueError, match=r"rollback\(2\): only 1 steps have been read"):
+        m.rollback(2)
+    m.rollback(1)
+    with pytest.raises(ValueError, match="only 0 steps"):
+        m.rollback(1)
+
+
+def test_rollback_takes_back_steps_never_adds_any() -> None:
+    m = matcher("a*")
+    with pytest.raises(ValueError, match=r"rollback\(-1\)"):
+        m.rollback(-1)
+
+
+def test_bytes_are_one_step_and_atomic() -> None:
+    m = matcher("é+x")
+    assert m.advance_bytes("éé".encode())
+    assert not m.advance_bytes("éy".encode())
+    assert not m.advance_bytes(b"\xff")
+    assert m.advance_bytes("é".encode()[:1])
+    assert m.advance_bytes("é".encode()[1:])
+    assert m.advance_bytes(b"")
+    m.rollback(4)
+    assert not m.is_accepting
+    assert not m.advance_bytes(b"x")
+
+
+def test_validate_and_reset() -> None:
+    m = matcher("aab")
+    assert m.validate([97, 97, 98, STOP, 97]) == 4
+    assert m.validate([97, 98]) == 1
+    assert m.validate([]) == 0
+    assert allowed(m) == {97}
+    m.advance(97)
+    m.reset()
+    assert m.validate([97, 256, STOP]) == 3
+
+
+def test_rows_of_a_batch() -> None:
+    mask = gl.allocate_mask(3, VOCAB.size)
+    matcher("a").fill_mask(mask, 1)
+    assert (mask[[0, 2]] == -1).all()
+    with pytest.raises(gl.MaskError, match="row 3 is beyond the mask's 3 rows"):
+        matcher("a").fill_mask(mask, 3)
+    with pytest.raises(gl.MaskError, match="row -1"):
+        matcher("a").fill_mask(mask, -1)
+
+
+@pytest.mark.parametrize(
+    ("mask", "found"),
+    [
+        (np.zeros((1, 10), np.int64), r"int64 \[1x10\]"),
+        (np.zeros((1, 9), np.int32), r"int32 \[1x9\]"),
+        (np.zeros(10, np.int32), r"int32 \[10\]"),
+        ([[0] * 10], "int64"),
+        ("mask", "the mask is"),
+    ],
+)
+def test_a_mask_that_does_not_fit(mask, found: str) -> None:
+    with pytest.raises(gl.MaskError, match=found) as caught:
+        matcher("a").fill_mask(mask)
+    assert "gl.allocate_mask(batch, vocab.size)" in str(caught.value)
+
+
+def test_a_read_only_mask() -> None:
+    mask = gl.allocate_mask(1, VOCAB.size)
+    mask.setflags(write=False)
+    with pytest.raises(gl.MaskError, match="read-only"):
+        matcher("a").fill_mask(mask)
+
+
+def test_torch_masks_share_their_memory() -> None:
+    import torch
+
+    mask = torch.zeros((2, VOCAB.words), dtype=torch.int32)
+    matcher("a").fill_mask(mask, 1)
+    assert mask[0].eq(0).all()
+    assert mask[1].ne(0).any()
+
+
+def test_a_slice_of_a_larger_mask() -> None:
+    whole = gl.allocate_mask(4, VOCAB.size)
+    m = matcher("ab")
+    m.fill_mask(whole[2:], 1)
+    assert (whole[:3] == -1).all()
+    assert (whole[3] != -1).any()
+
+
+def test_everything_allowed_is_said() -> None:
+    vocab = gl.Vocabulary([b"a", b"b", b"."], stop_ids=[2])
+    m = gl.compile(gl.Regex("[ab]*"), vocab).matcher()
+    mask = gl.allocate_mask(1, 3)
+    assert not m.fill_mask(mask)
+    assert mask.tolist() == [[0b111]]
+    bounded = gl.compile(gl.Regex("[ab]{0,2}"), vocab).matcher()
+    assert not bounded.fill_mask(mask)
+    bounded.advance(0)
+    bounded.advance(0)
+    assert bounded.fill_mask(mask)
+
+
+def test_a_padded_vocabulary_is_never_allowed_as_a_whole() -> None:
+    vocab = gl.Vocabulary([b"a", b"."], stop_ids=[1], size=32)
+    mask = gl.allocate_mask(1, 32)
+    assert gl.compile(gl.Regex("a*"), vocab).matcher().fill_mask(mask)
+    assert mask.tolist() == [[0b11]]
+
+
+# ------------------------------------------------------------------ limits
+
+
+def test_states_beyond_the_limit_are_dropped_and_made_again() -> None:
+    m = matcher("(a|b)*a(a|b){12}c", max_states=60)
+    other = m.fork()
+    for i in range(2000):
+        assert m.advance(97 + (i * i // 3) % 2)
+        assert allowed(m) >= {97, 98}
+    assert m.validate([97] * 13 + [99]) == 14
+    assert allowed(other) == {97, 98, 256}
+    m.rollback(2000)
+    assert allowed(m) == {97, 98, 256}
+
+
+def test_rows_are_bounded_in_bytes() -> None:
+    constraint = gl.compile(gl.Regex("[a-z]{3000}"), VOCAB, limits=gl.Limits(max_bytes=60_000))
+    m = constraint.matcher()
+    for _ in range(3000):
+        assert m.advance(97)
+        assert allowed(m)
+        assert constraint.nbytes < 60_000 * 2 + 3100 * 400  # terms are counted at 400 bytes each
+    assert m.is_accepting
+
+
+def test_one_mask_that_needs_too_many_states_fails_closed() -> None:
+    long = gl.Vocabulary([bytes([b]) for b in range(256)] + [b"a" * 50, b"."], stop_ids=[257])
+    m = gl.compile(gl.Regex("a{100}"), long, limits=gl.Limits(max_states=20)).matcher()
+    mask = gl.allocate_mask(1, long.size)
+    with pytest.raises(gl.LimitExceeded, match="limits.max_states = 20"):
+        m.fill_mask(mask)
+    assert set(np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))) == {257}
+    with pytest.raises(gl.LimitExceeded):
+        m.advance(256)
+    assert m.advance(97)  # the state is as before, and what fits still works
+
+
+def test_the_clock_stops_a_search() -> None:
+    # Both sides are large and have nothing in common: (a|b)^n with an a 17 places from the end, and with a b there.
+    hard = gl.Regex("(a|b)*a(a|b){16}") & gl.Regex("(a|b)*b(a|b){16}")
+    with pytest.raises(gl.LimitExceeded, match=r"max_ms = 50 ms|max_states"):
+        gl.compile(hard, VOCAB, limits=gl.Limits(max_ms=50))
+
+
+def test_nesting_is_bounded() -> None:
+    pattern = "a"
+    for i in range(150):
+        pattern = f"({pattern}{'bc'[i % 2]})*"
+    with pytest.raises(gl.LimitExceeded, match="nested deeper than 100 levels"):
+        gl.compile(gl.Regex(pattern), VOCAB)
+    gl.compile(gl.Regex(pattern), VOCAB, limits=gl.Limits(max_depth=200))
+
+
+def test_plain_brackets_are_no_nesting() -> None:
+    assert gl.compile(gl.Regex("(" * 20_000 + "a" + ")" * 20_000), VOCAB).matcher().advance(97)
+
+
+@pytest.mark.parametrize("bad", [{"max_ms": 0}, {"max_states": -1}, {"max_bytes": "many"}, {"max_depth": True}])
+def test_limits_are_positive_numbers(bad: dict) -> None:
+    (name,) = bad
+    with pytest.raises(ValueError, match=rf"Limits\({name}="):
+        gl.Limits(**bad)
+
+
+# ------------------------------------------------------------------ compile
+
+
+def test_compile_refuses_other_things_by_type() -> None:
+    with pytest.raises(TypeError, match=r"takes a grammar such as gl\.Regex"):
+        gl.compile("a+", VOCAB)
+    with pytest.raises(TypeError, match=r"takes a gl\.Vocabulary, not list"):
+        gl.compile(gl.Regex("a"), TOKENS)
+    with pytest.raises(TypeError, match="takes a pattern as str or bytes, not int"):
+        gl.Regex(3)
+
+
+def test_nothing_to_match_is_refused() -> None:
+    for grammar in (gl.Regex("(?!)"), gl.Regex("a") & gl.Regex("b"), gl.Regex("[^\\d\\D]"), gl.Regex("a") - "a"):
+        with pytest.raises(gl.UnsatisfiableGrammar, match="matches no text at all"):
+            gl.compile(grammar, VOCAB)
+
+
+def test_a_vocabulary_that_cannot_spell_it_is_refused() -> None:
+    vocab = gl.Vocabulary([b"a", b"bb", b"."], stop_ids=[2])
+    with pytest.raises(gl.UnsatisfiableGrammar, match="no sequence of this vocabulary's tokens"):
+        gl.compile(gl.Regex("ab"), vocab)
+    m = gl.compile(gl.Regex("ab?|a?b{2}"), vocab).matcher()
+    m.advance(0)
+    mask = gl.allocate_mask(1, 3)
+    m.fill_mask(mask)
+    assert mask.tolist() == [[0b110]]
+
+
+def test_dead_ends_are_never_entered() -> None:
+    vocab = gl.Vocabulary([b"a", b"b", b"cc", b"."], stop_ids=[3])
+    m = gl.compile(gl.Regex("ac|abcc"), vocab).matcher()  # "ac" cannot be spelled: only cc is a token
+    m.advance(0)
+    mask = gl.allocate_mask(1, 4)
+    m.fill_mask(mask)
+    assert mask.tolist() == [[0b010]]
+
+
+def test_the_report_names_limits() -> None:
+    constraint = gl.compile(gl.Regex("a"), VOCAB)
+    assert constraint.report.limits == gl.Limits()
+    assert constraint.report.tokens_spell_all
+    assert constraint.report.relaxed == ()
+    assert constraint.vocab is VOCAB
