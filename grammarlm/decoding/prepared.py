@@ -1,0 +1,58 @@
+"""What generate() makes once and keeps: the vocabularies of the latest tokenizers, and the latest constraints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
+from ..grammars.compose import Grammar
+from ..masks.constraint import Constraint, compile
+from ..vocab.vocabulary import Vocabulary
+from .model_steps import text_config
+
+# Each constraint may grow to limits.max_bytes as it is used, so not many are kept. Vocabularies are kept by count too, not
+# by weak references: a vocabulary holds on to its tokenizer, to encode with, so that a weak key would never die.
+KEPT_CONSTRAINTS = 16
+KEPT_VOCABULARIES = 8
+
+
+def vocabulary_of(tokenizer: Any, size: int, stop_ids: Iterable[int]) -> Vocabulary:
+    """The tokenizer's vocabulary, as wide as the logits; without stop ids it takes the tokenizer's own end of sequence."""
+    stops = tuple(sorted({i for i in stop_ids if 0 <= i < size})) or None
+    count = len(tokenizer) if hasattr(tokenizer, "__len__") else None
+    try:
+        return _vocabulary(tokenizer, size, stops, count)
+    except TypeError:  # a tokenizer that cannot be hashed
+        return Vocabulary.from_tokenizer(tokenizer, size=size, stop_ids=stops)
+
+
+@lru_cache(maxsize=KEPT_VOCABULARIES)
+def _vocabulary(tokenizer: Any, size: int, stops: tuple[int, ...] | None, count: int | None) -> Vocabulary:
+    """`count` is part of the key only: a tokenizer that got more tokens since is another one."""
+    return Vocabulary.from_tokenizer(tokenizer, size=size, stop_ids=stops)
+
+
+def stop_ids_of(model: Any, tokenizer: Any) -> list[int]:
+    """Every id that the model's configs or the tokenizer call the end of sequence."""
+    found: list[int] = []
+    for source in (
+        getattr(model, "generation_config", None),
+        getattr(model, "config", None),
+        text_config(model),
+        tokenizer,
+    ):
+        end = getattr(source, "eos_token_id", None)
+        found += [end] if isinstance(end, int) else end or []
+    return sorted(set(found))
+
+
+def constraint_of(grammar: Grammar, vocab: Vocabulary) -> Constraint:
+    """The compiled grammar, from the latest ones where it is among them."""
+    try:
+        return _compiled(grammar, vocab)
+    except RecursionError:  # a chain of parts too long to be hashed; compile() turns its own into LimitExceeded
+        return compile(grammar, vocab)
+
+
+_compiled = lru_cache(maxsize=KEPT_CONSTRAINTS)(compile)

@@ -1,0 +1,109 @@
+"""Which token comes next, on the CPU.
+
+The order is fixed: the constraint first, then the temperature, then top-k, top-p and min-p, each on what the ones before it
+left over. So `top_k=5` means the five most probable of the allowed tokens, and no place in it is lost to a forbidden one.
+Each of the three keeps what is as probable as the last one that it keeps, so that nothing hangs on an order among equals.
+
+A token is drawn as the first in a race: it arrives after noise / p, where the noise is exponential and a hash of (seed,
+position, token id). That is a draw from p, and it hangs on nothing else: not on the batch, not on the device, not on what
+was drawn before. `kernels/reference_sampling.py` says what all of this means, and kernels/gpu draws the same tokens; here it
+is done without sorting the vocabulary.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..kernels.reference_sampling import COLDEST, noise, philox
+from .arguments import check_integer, check_number
+
+# exp(-104) is 0 in float32: tokens that far below the best are never drawn and add nothing to a sum.
+NEGLIGIBLE = 104.0
+# Noise lies between 2^-33 and 24 log 2, so that a token this much below the best (in log p) never arrives first.
+HOPELESS = 25.7
+HOTTEST = float(np.finfo(np.float32).max)
+LARGEST_SEED = 2**63 - 1
+FIRST_LOOK = 64  # how many of the most probable tokens top-p sorts at first
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How tokens are drawn. With `temperature` 0 the most probable one is taken, and the other settings have no effect."""
+
+    temperature: float = 0.0
+    top_k: int | None = None
+    top_p: float | None = None
+    min_p: float | None = None
+    seed: int | None = None  # None: a random one, which takes its place here where anything is drawn
+
+    def __post_init__(self) -> None:
+        check_number("temperature", self.temperature, lambda t: 0 <= t < math.inf, "0 (greedy) or more")
+        check_integer("top_k", self.top_k, 1, optional=True)
+        check_number("top_p", self.top_p, lambda p: 0 < p <= 1, "above 0 and at most 1", optional=True)
+        check_number("min_p", self.min_p, lambda p: 0 <= p <= 1, "from 0 to 1", optional=True)
+        check_integer("seed", self.seed, 0, LARGEST_SEED, optional=True)
+        if self.seed is None and self.temperature > 0:
+            object.__setattr__(self, "seed", secrets.randbits(LARGEST_SEED.bit_length()))
+
+
+def draw(logits: np.ndarray, sampling: Sampling, position: int) -> tuple[int, float]:
+    """A token, and its log-probability in softmax(logits / temperature); greedily the best one, and temperature 1.
+
+    `logits` is float32 [V] and holds a finite number, no NaN and no +inf; -inf is what cannot be drawn. Of equally good
+    tokens the greedy one is the first. `position` counts the tokens of the answer.
+    """
+    best = int(logits.argmax())
+    temperature = min(max(sampling.temperature, COLDEST), HOTTEST) if sampling.temperature else 1.0
+    floor = max(float(logits[best]) - NEGLIGIBLE * temperature, -HOTTEST)
+    tokens = np.flatnonzero(logits >= floor)
+    scaled = (logits[tokens] - logits[best]) / np.float32(temperature)  # the best is 0: no overflow at any temperature
+    normalizer = math.log(np.exp(scaled).sum())
+    if not sampling.temperature:
+        return best, 0.0 - normalizer
+    rivals = scaled >= max(least_kept(scaled, sampling), -HOPELESS)
+    tokens, scaled = tokens[rivals], scaled[rivals].astype(np.float64)
+    first = (np.log(noise_of(tokens, sampling.seed, position)) - scaled).argmin()
+    return int(tokens[first]), float(scaled[first]) - normalizer
+
+
+def noise_of(tokens: np.ndarray, seed: int | None, position: int) -> np.ndarray:
+    """The noise of some tokens (ascending), equal to what `noise` makes for all."""
+    assert seed is not None
+    width = int(tokens[-1]) + 1
+    if 8 * len(tokens) > width:  # a hash serves four neighbours: where most of them are wanted, all are cheaper
+        return noise(seed, position, width)[tokens]
+    words = philox(seed, tokens >> 2, position)[np.arange(len(tokens)), tokens & 3]
+    uniform = words.astype(np.float32) * np.float32(2**-32) + np.float32(2**-33)
+    return -np.log1p(-np.minimum(uniform, np.float32(1 - 2**-24)).astype(np.float64))
+
+
+# ------------------------------------------------------------------ top-k, top-p, min-p
+
+
+def least_kept(scaled: np.ndarray, sampling: Sampling) -> float:
+    """The lowest value that top-k, top-p and min-p keep; `scaled` is log p up to a constant, and its largest is 0."""
+    least = -math.inf
+    if sampling.top_k is not None and sampling.top_k < len(scaled):
+        least = float(np.partition(scaled, -sampling.top_k)[-sampling.top_k])
+    if sampling.top_p is not None and sampling.top_p < 1:
+        least = max(least, nucleus_edge(scaled[scaled >= least], sampling.top_p))
+    if sampling.min_p:
+        least = max(least, math.log(sampling.min_p))
+    return least
+
+
+def nucleus_edge(scaled: np.ndarray, top_p: float) -> float:
+    """The lowest value among the fewest most probable tokens that together have `top_p` of the probability."""
+    wanted = top_p * np.exp(scaled, dtype=np.float64).sum()
+    count = FIRST_LOOK
+    while True:  # a model's mass sits on few tokens: sort those, and more of them only where that is not enough
+        count = min(count, len(scaled))
+        ranked = np.sort(np.partition(scaled, -count)[-count:])[::-1]
+        together = np.exp(ranked, dtype=np.float64).cumsum()
+        if together[-1] >= wanted or count == len(scaled):
+            return float(ranked[min(np.searchsorted(together, wanted), count - 1)])
+        count *= 8

@@ -1,0 +1,139 @@
+"""The CPU sampler: what top-k, top-p and min-p keep, against their definition, and the law of what is drawn."""
+
+import math
+
+import numpy as np
+import pytest
+
+from grammarlm.decoding.sampling import Sampling, draw, least_kept, noise_of
+from grammarlm.kernels import reference_sampling
+
+
+def kept_by_definition(logits, top_k=None, top_p=None, min_p=None):
+    """Each filter in its own words, over every token: how many, or how much mass, is strictly above it."""
+    kept = [i for i in range(len(logits)) if logits[i] > -math.inf]
+    p = np.exp(np.asarray(logits, np.float64) - max(logits))
+    if top_k is not None:
+        kept = [i for i in kept if sum(logits[kept] > logits[i]) < top_k]
+    if top_p is not None:
+        mass = p[kept].sum()
+        kept = [i for i in kept if p[[j for j in kept if logits[j] > logits[i]]].sum() < top_p * mass]
+    if min_p is not None:
+        kept = [i for i in kept if p[i] >= min_p]
+    return kept
+
+
+def kept(logits, **settings):
+    scaled = np.asarray(logits, np.float32) - np.float32(max(logits))
+    return np.flatnonzero(scaled >= least_kept(scaled, Sampling(1.0, **settings, seed=0))).tolist()
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.5, 3.0])
+def test_what_is_kept_is_what_the_definition_keeps(spread):
+    rng = np.random.default_rng(5)
+    for case in range(120):
+        size = int(rng.integers(1, 300))
+        logits = np.round(rng.normal(0, spread, size), 1).astype(np.float32)  # rounded: many ties
+        settings = {
+            "top_k": int(rng.integers(1, 2 * size)) if case % 2 else None,
+            "top_p": float(rng.uniform(0.01, 1)) if case % 3 else None,
+            "min_p": float(rng.uniform(0, 1)) if case % 5 == 0 else None,
+        }
+        assert kept(logits, **settings) == kept_by_definition(logits, **settings)
+
+
+def test_top_p_looks_further_where_the_mass_is_spread():
+    logits = np.linspace(0, 1, 5000).astype(np.float32)
+    for top_p in (0.005, 0.02, 0.2, 0.9, 0.9999):
+        p = np.exp(np.float64(logits))
+        count = np.searchsorted(p[::-1].cumsum(), top_p * p.sum()) + 1
+        assert kept(logits, top_p=top_p) == list(range(5000 - count, 5000))
+
+
+def test_the_limits_of_the_settings():
+    logits = [0, -1, -1, -2, -3]
+    for settings, expected in (
+        ({"top_k": 1}, [0]),
+        ({"top_k": 2}, [0, 1, 2]),
+        ({"top_k": 9}, [0, 1, 2, 3, 4]),
+        ({"top_p": 1.0}, [0, 1, 2, 3, 4]),
+        ({"top_p": 1e-9}, [0]),
+        ({"min_p": 1.0}, [0]),
+        ({"min_p": 0.0}, [0, 1, 2, 3, 4]),
+        ({"min_p": math.exp(-1.5)}, [0, 1, 2]),
+        ({"top_k": 3, "top_p": 0.57}, [0]),  # of the three kept the first has 0.576
+        ({"top_p": 0.57}, [0, 1, 2]),  # of all five it has 0.521
+    ):
+        assert kept(logits, **settings) == expected, settings
+
+
+def test_draws_are_those_of_the_reference():
+    """What is left out, noise that cannot win and tokens that cannot be drawn, changes nothing."""
+    rng = np.random.default_rng(6)
+    compared = 0
+    for case in range(300):
+        size = int(rng.integers(1, 3000))
+        logits = rng.normal(0, rng.choice([1, 4, 20]), size).astype(np.float32)
+        logits[rng.random(size) < rng.choice([0, 0.5, 0.99])] = -np.inf
+        logits[rng.integers(size)] = 1
+        settings = {
+            "temperature": float(rng.choice([0.01, 0.5, 1.0, 5.0])),
+            "top_k": int(rng.integers(1, 60)) if case % 2 else None,
+            "top_p": float(rng.uniform(0.1, 1)) if case % 3 else None,
+            "min_p": float(rng.uniform(0, 0.3)) if case % 5 == 0 else None,
+        }
+        seed, position = int(rng.integers(2**63)), int(rng.integers(2**40))
+        token, logprob = draw(logits, Sampling(**settings, seed=seed), position)
+        given = {name: value for name, value in settings.items() if value is not None}
+        expected = reference_sampling.sample(logits, np.ones(size, bool), seed, position, **given)
+        if expected.margin > 1e-5:
+            compared += 1
+            assert token == expected.token
+            assert logprob == pytest.approx(expected.logprob, abs=1e-4)
+    assert compared > 250
+
+
+def test_noise_of_some_tokens_is_the_noise_of_all():
+    rng = np.random.default_rng(7)
+    for count in (1, 3, 100, 4000):
+        tokens = np.sort(rng.choice(5000, count, replace=False))
+        expected = reference_sampling.noise(9, 2**33 + 5, 5000)[tokens]
+        assert np.array_equal(noise_of(tokens, 9, 2**33 + 5), expected)
+
+
+def test_draws_follow_the_thinned_softmax():
+    logits = np.array([1.0, -np.inf, 0.3, 0.2, -1.0, 2.0, -np.inf, -2.5], np.float32)
+    settings = {"top_k": 5, "top_p": 0.97, "min_p": 0.01}
+    tokens = kept_by_definition(logits / 1.3, **settings)
+    p = np.exp(logits[tokens] / 1.3)
+    p /= p.sum()
+    draws = 4000
+    drawn = [draw(logits, Sampling(1.3, **settings, seed=11), position)[0] for position in range(draws)]
+    counts = np.array([drawn.count(token) for token in tokens])
+    assert counts.sum() == draws
+    assert ((counts - draws * p) ** 2 / (draws * p)).sum() < (len(tokens) - 1) + 4 * math.sqrt(2 * (len(tokens) - 1))
+
+
+def test_greedy_takes_the_first_of_the_best():
+    logits = np.array([-np.inf, 2.0, 5.0, 5.0, -1.0], np.float32)
+    token, logprob = draw(logits, Sampling(top_k=1), 0)
+    assert token == 2
+    assert logprob == pytest.approx(-math.log(2 + math.exp(-3) + math.exp(-6)))
+    assert draw(np.array([-np.inf, 3.0], np.float32), Sampling(), 0) == (1, 0.0)
+
+
+@pytest.mark.parametrize("temperature", [1e-300, 1e-38, 1e-6, 1e6, 1e300])
+def test_extreme_temperatures(temperature):
+    logits = np.array([-np.inf, 1e4, 1e4 - 1, -1e4], np.float32)
+    with np.errstate(all="raise", under="ignore"):
+        drawn = {draw(logits, Sampling(temperature, seed=s), 0) for s in range(40)}
+    assert {token for token, _ in drawn} == ({1} if temperature < 1 else {1, 2, 3})
+    assert all(logprob == pytest.approx(0 if temperature < 1 else -math.log(3), abs=0.02) for _, logprob in drawn)
+
+
+def test_a_seed_is_drawn_where_none_is_given():
+    seeds = {Sampling(temperature=1.0).seed for _ in range(5)}
+    assert len(seeds) == 5
+    assert all(isinstance(seed, int) for seed in seeds)
+    assert Sampling().seed is None
+    assert Sampling(temperature=1.0, seed=3).seed == 3
