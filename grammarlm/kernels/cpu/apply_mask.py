@@ -49,15 +49,10 @@ def apply_mask_16(logits, row_stride, column_stride, width, mask, rows, first, l
 def apply_row(lanes, column_stride, width, words, infinity):
     """One row of logits, every `column_stride`-th of the lanes."""
     whole = min(len(words), width // 32) if column_stride == 1 else 0
-    for block in range(0, whole, 8):
-        if block + 8 <= len(words) and all_ones(words, block):
-            continue
-        for w in range(block, min(block + 8, whole)):
-            word = words[w]
-            if word == 0:
-                blend(lanes, 32 * w, np.int32(0), infinity)  # with a constant word LLVM sees that no logit is needed
-            elif word != -1:
-                blend(lanes, 32 * w, word, infinity)
+    for block in range(whole // 8):
+        if not all_ones(words, 8 * block):
+            blend_words(lanes, words, 8 * block, 8 * block + 8, infinity)
+    blend_words(lanes, words, whole // 8 * 8, whole, infinity)
     for w in range(whole, min(len(words), (width + 31) // 32)):
         word = words[w]
         if word != -1:
@@ -69,12 +64,23 @@ def apply_row(lanes, column_stride, width, words, infinity):
 
 
 @inlined
-def all_ones(words, block):
+def all_ones(words, first):
     """Whether eight words allow everything: one test of a vector, where most masks inside a text have few zeros."""
-    bits = words[block]
+    bits = words[first]
     for k in range(1, 8):
-        bits &= words[block + k]
+        bits &= words[first + k]
     return bits == -1
+
+
+@inlined
+def blend_words(lanes, words, first, last, infinity):
+    """Words first <= w < last over neighbouring lanes."""
+    for w in range(first, last):
+        word = words[w]
+        if word == 0:
+            blend(lanes, 32 * w, np.int32(0), infinity)  # with a constant word LLVM sees that no logit is needed
+        elif word != -1:
+            blend(lanes, 32 * w, word, infinity)
 
 
 def _blend(typingctx, lanes, start, word, infinity):  # type: ignore[no-untyped-def]
