@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -16,6 +16,14 @@ class BytePartition:
     class_of: np.ndarray  # uint8 [256]
     samples: list[int]  # for each class one of its bytes, as a 256-bit integer
     used: list[int]  # the byte sets that the language mentions
+    known: dict[int, list[int]] = field(default_factory=dict)  # byte set -> its classes
+
+    def classes_in(self, bits: int) -> list[int]:
+        """The classes that the byte set is made of."""
+        classes = self.known.get(bits)
+        if classes is None:
+            classes = self.known[bits] = [index for index, sample in enumerate(self.samples) if bits & sample]
+        return classes
 
 
 def byte_partition(start: Term) -> BytePartition:

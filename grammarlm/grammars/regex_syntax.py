@@ -358,7 +358,10 @@ class _Parser(Scanner):
             at_start = sum(1 << i for i, (_, start) in enumerate(self.behind) if start)
             body = self.algebra.resolve(body, at_start)
         body = self.algebra.trim(body)
-        return self.algebra.scope(body, self.tracker(), self.tracker())
+        if not body.look and not body.prev:
+            return body
+        tracker = self.tracker()
+        return self.algebra.scope(body, tracker, tracker)
 
     def tracker(self) -> utf8.Edges:
         """One character, with the bits of the look-behind sets that it is in."""

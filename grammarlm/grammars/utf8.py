@@ -71,6 +71,7 @@ def _edges(ranges: list, missing: int, marker: int) -> dict:
     return edges
 
 
+@lru_cache(maxsize=1024)
 def _anything(missing: int, leaf: Leaf):
     return leaf if missing == 0 else _interned({_anything(missing - 1, leaf): byte_range(0x80, 0xBF)})
 

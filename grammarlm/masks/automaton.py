@@ -53,18 +53,10 @@ class Automaton:
         self.clock = Clock(limits)
         self.byte_sets = byte_partition(start)
         used = functools.reduce(operator.or_, self.byte_sets.used)
-        single = vocab.single_bytes
+        self.facts = token_facts(vocab)
         # Where each byte that the language uses is a token of its own, tokens can spell whatever bytes can.
-        self.tokens_spell_all = all(single[b] for b in range(256) if used >> b & 1)
+        self.tokens_spell_all = not used & ~self.facts.single_bytes
         self._alive: dict[Term, bool] = {}
-        self.stops = frozenset(vocab.stop_ids)
-        self.stop_row = pack_ids(vocab.stop_ids, vocab.words)
-        self.is_text = np.zeros(len(vocab.offsets) - 1, np.uint8)
-        self.is_text[vocab.text_ids] = 1
-        self.deepest = vocab.trie.deepest
-        # The row in which every id is allowed, where there is such a row: no special ids, no padding.
-        complete = len(vocab.text_ids) + len(self.stops) == vocab.size
-        self.everything = pack_ids(range(vocab.size), vocab.words) if complete else None
         self.epoch = Epoch(self)
         if not self.is_alive(start):
             raise UnsatisfiableGrammar("the grammar matches no text at all; check its intersections and look-aheads")
@@ -135,7 +127,7 @@ class Epoch:
         self.automaton = automaton
         self.terms: list[Term] = [NOTHING, NOTHING]
         self.accepting: list[bool] = [False, False]
-        self.rows: list[np.ndarray | None] = [np.zeros(automaton.vocab.words, np.int32), automaton.stop_row]
+        self.rows: list[np.ndarray | None] = [np.zeros(automaton.vocab.words, np.int32), automaton.facts.stop_row]
         self._index: dict[Term, int] = {}
         self._shared_rows: dict[bytes, np.ndarray] = {}
         self._row_bytes = 0
@@ -156,7 +148,7 @@ class Epoch:
             table[:filled] = self.tables.next[:filled]
             usable[:filled] = self.tables.usable[:filled]
         class_of = automaton.byte_sets.class_of
-        is_text = automaton.is_text
+        is_text = automaton.facts.is_text
         arena = np.zeros(Arena.LENGTH, np.int64)
         for place, array in (
             (Arena.NEXT, table),
@@ -214,13 +206,11 @@ class Epoch:
         automaton.clock.check()
         if self.tables.next[state, 0] != MISS:
             return
-        edges = [(bits, self.state_of(target)) for bits, target in automaton.algebra.edges(self.terms[state])]
         targets = [DEAD] * len(automaton.byte_sets.samples)
-        for index, sample in enumerate(automaton.byte_sets.samples):
-            for bits, target in edges:
-                if bits & sample:
-                    targets[index] = target
-                    break
+        for bits, term in automaton.algebra.edges(self.terms[state]):
+            target = self.state_of(term)
+            for index in automaton.byte_sets.classes_in(bits):
+                targets[index] = target
         self.tables.next[state] = targets
 
     # ------------------------------------------------------------------ can tokens finish from here?
@@ -266,7 +256,7 @@ class Epoch:
 
     def _scratch(self, state: int) -> np.ndarray:
         """A kernel's memory of a walk, at its beginning (kernels/cpu/walk.py)."""
-        scratch = np.zeros(self.automaton.deepest + 2, np.int32)
+        scratch = np.zeros(self.automaton.facts.deepest + 2, np.int32)
         scratch[0] = state
         return scratch
 
@@ -281,7 +271,7 @@ class Epoch:
         return known
 
     def _make_row(self, state: int) -> np.ndarray:
-        stops = self.automaton.stop_row
+        stops = self.automaton.facts.stop_row
         row = np.zeros(len(stops) + 1, np.int32)  # the walk writes a word behind the row
         if self.accepting[state]:
             row[:-1] = stops
@@ -336,6 +326,29 @@ class Epoch:
     @property
     def nbytes(self) -> int:
         return self.tables.next.nbytes + self.tables.usable.nbytes + self._row_bytes + 400 * len(self.terms)
+
+
+@dataclass(frozen=True)
+class TokenFacts:
+    """What all automata over one vocabulary share."""
+
+    stops: frozenset[int]
+    stop_row: np.ndarray  # int32 [W]: the stop ids alone
+    everything: np.ndarray | None  # int32 [W]: all ids, where there can be such a row (no special ids, no padding)
+    is_text: np.ndarray  # uint8: may a mask allow this id for its bytes?
+    single_bytes: int  # the bytes that are tokens of their own, as a 256-bit integer
+    deepest: int  # bytes of the longest token
+
+
+@functools.lru_cache(maxsize=16)
+def token_facts(vocab: Vocabulary) -> TokenFacts:
+    is_text = np.zeros(len(vocab.offsets) - 1, np.uint8)
+    is_text[vocab.text_ids] = 1
+    stops = frozenset(vocab.stop_ids)
+    complete = len(vocab.text_ids) + len(stops) == vocab.size
+    everything = pack_ids(range(vocab.size), vocab.words) if complete else None
+    single_bytes = sum(1 << b for b in range(256) if vocab.single_bytes[b])
+    return TokenFacts(stops, pack_ids(stops, vocab.words), everything, is_text, single_bytes, vocab.trie.deepest)
 
 
 def pack_ids(ids: Iterable[int], words: int) -> np.ndarray:

@@ -30,11 +30,11 @@ class Matcher:
 
     def __init__(self, automaton: Automaton):
         self._automaton = automaton
-        self._stops = automaton.stops
+        self._stops = automaton.facts.stops
         self._words = automaton.vocab.words
-        self._everything = automaton.everything
+        self._everything = automaton.facts.everything
         self._known_mask: Any = None  # the caller's mask object, checked once
-        self._mask: np.ndarray = automaton.stop_row  # the same as an array
+        self._mask: np.ndarray = automaton.facts.stop_row  # the same as an array
         epoch, state = automaton.renew(automaton.start)
         self._start: Head = (None, epoch, state)
         self._head: Head = self._start
@@ -60,7 +60,7 @@ class Matcher:
             return self._made(lambda epoch, state: epoch.row(state))
         except LimitExceeded:
             if 0 <= row < len(self._mask):
-                self._mask[row] = self._automaton.stop_row  # a failure closes: nothing but the end is allowed
+                self._mask[row] = self._automaton.facts.stop_row  # a failure closes: nothing but the end is allowed
             raise
 
     # ------------------------------------------------------------------ reading
