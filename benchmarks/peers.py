@@ -73,7 +73,9 @@ class XGrammar:
         import xgrammar
 
         self.module = xgrammar
-        info = xgrammar.TokenizerInfo.from_huggingface(tokenizer, vocab_size=vocab.size, stop_token_ids=list(vocab.stop_ids))
+        info = xgrammar.TokenizerInfo.from_huggingface(
+            tokenizer, vocab_size=vocab.size, stop_token_ids=list(vocab.stop_ids)
+        )
         self.compiler = xgrammar.GrammarCompiler(info, max_threads=1, cache_enabled=False)
         self.bitmask = xgrammar.allocate_token_bitmask(1, vocab.size)
         self.row = self.bitmask.numpy()

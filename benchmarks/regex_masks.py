@@ -112,7 +112,10 @@ def main() -> None:
     tokenizer, vocab, name = load(args.tokenizer)
     chosen = [kind for kind in ENGINES if kind.name in args.engines.split(",")]
     engines = {kind.name: kind(tokenizer, vocab) for kind in chosen}
-    figures = {e: {"compile + first mask": [], "cold": [], "warm": [], "refused": [], "timeout": [], "wrong": []} for e in engines}
+    figures = {
+        e: {"compile + first mask": [], "cold": [], "warm": [], "refused": [], "timeout": [], "wrong": []}
+        for e in engines
+    }
     rng = random.Random(5)
     for engine in engines.values():  # whatever is made once a process
         engine.compile("[a-z]{3}x?")
@@ -154,7 +157,10 @@ def main() -> None:
 
 def report(figures: dict, tokenizer: str, size: int) -> None:
     kinds = ("compile + first mask", "cold", "warm")
-    summary = {e: {k: quantiles(f[k]) for k in kinds} | {k: f[k] for k in ("refused", "timeout", "wrong")} for e, f in figures.items()}
+    summary = {
+        e: {k: quantiles(f[k]) for k in kinds} | {k: f[k] for k in ("refused", "timeout", "wrong")}
+        for e, f in figures.items()
+    }
     rows = []
     for kind in kinds:
         for engine, found in summary.items():
@@ -165,8 +171,18 @@ def report(figures: dict, tokenizer: str, size: int) -> None:
     text += table(["", "engine", "avg", "p50", "p90", "p99", "max"], rows)
     counts = [[e, len(f["refused"]), len(f["timeout"]), len(f["wrong"])] for e, f in figures.items()]
     text += "\n\n" + table(["engine", "refused", "timeout", "wrong"], counts)
-    notes = [f"- {e}: {kind}: {item}" for e, f in figures.items() for kind in ("refused", "timeout", "wrong") for item in f[kind]]
-    write("regex_masks", "Regular expressions: four engines in one run", {"tokenizer": tokenizer, "engines": summary}, text + "\n\n" + "\n".join(notes))
+    notes = [
+        f"- {e}: {kind}: {item}"
+        for e, f in figures.items()
+        for kind in ("refused", "timeout", "wrong")
+        for item in f[kind]
+    ]
+    write(
+        "regex_masks",
+        "Regular expressions: four engines in one run",
+        {"tokenizer": tokenizer, "engines": summary},
+        text + "\n\n" + "\n".join(notes),
+    )
 
 
 if __name__ == "__main__":

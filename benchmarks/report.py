@@ -1,4 +1,4 @@
-"""What every benchmark writes: figures as JSON and Markdown, with the machine, the versions, the date and the command beside them."""
+"""What every benchmark writes: figures as JSON and Markdown, with machine, versions, date and command beside them."""
 
 import datetime
 import json
@@ -19,7 +19,9 @@ def machine() -> str:
     name = platform.processor() or platform.machine()
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
-        lines = [line.partition(":")[2].strip() for line in cpuinfo.read_text().splitlines() if line.startswith("model name")]
+        lines = [
+            line.partition(":")[2].strip() for line in cpuinfo.read_text().splitlines() if line.startswith("model name")
+        ]
         name = lines[0] if lines else name
     return f"{name}, {os.cpu_count()} cores, Python {platform.python_version()}"
 
@@ -40,7 +42,11 @@ def quantiles(values) -> dict[str, float]:
     if not len(values):
         return {}
     points = {"p50": 50, "p90": 90, "p99": 99, "p99.9": 99.9}
-    return {"avg": float(values.mean()), **{name: float(np.percentile(values, at)) for name, at in points.items()}, "max": float(values.max())}
+    return {
+        "avg": float(values.mean()),
+        **{name: float(np.percentile(values, at)) for name, at in points.items()},
+        "max": float(values.max()),
+    }
 
 
 def table(header: list[str], rows: list[list[str]]) -> str:
@@ -52,7 +58,12 @@ def write(name: str, title: str, figures: dict, markdown: str) -> None:
     """benchmarks/results/NAME.json and NAME.md; the Markdown is printed too."""
     RESULTS.mkdir(exist_ok=True)
     command = "python -m " + " ".join(["benchmarks." + name, *sys.argv[1:]])
-    facts = {"date": datetime.date.today().isoformat(), "machine": machine(), "versions": versions(), "command": command}
+    facts = {
+        "date": datetime.date.today().isoformat(),
+        "machine": machine(),
+        "versions": versions(),
+        "command": command,
+    }
     (RESULTS / f"{name}.json").write_text(json.dumps({**facts, **figures}, indent=1) + "\n")
     packages = ", ".join(f"{k} {v}" for k, v in facts["versions"].items())
     text = f"# {title}\n\n{facts['date']}, {facts['machine']}; {packages}. Command: `{command}`\n\n{markdown}\n"

@@ -1,0 +1,34 @@
+"""README.md is true: its examples run in order, its commands exist, its links lead somewhere."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_examples_run() -> None:
+    blocks = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+    assert sum(block.count("\n") for block in blocks) >= 25
+    names: dict = {}
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), names)
+    assert names["line"] is not None
+    assert names["out"].finish_reason in {"stop", "length"}
+
+
+def test_the_commands_are_targets_of_the_makefile() -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
+    named = set(re.findall(r"make ([a-z]+)\b", README)) - {"them"}
+    assert {"demo", "test"} <= named <= targets
+
+
+def test_the_links_lead_somewhere() -> None:
+    for document in ROOT.glob("*.md"):
+        for target in re.findall(r"\]\(([^)#]+)\)", document.read_text(encoding="utf-8")):
+            assert "://" in target or (ROOT / target).exists(), f"{document.name}: {target}"
+
+
+def test_figures_come_from_results() -> None:
+    for name in re.findall(r"<!-- figures: (\w+) -->", README):
+        assert (ROOT / "benchmarks" / f"{name}.py").exists()
