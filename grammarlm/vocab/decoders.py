@@ -10,7 +10,7 @@ so for the steps below, in an order that is checked:
 
 Three of them treat the *first* token of a text in another way: it loses spaces (Metaspace, WordPiece, and Strip
 behind Fuse, which is Llama 2's). A token's bytes are those that it has anywhere else, so that texts can be continued:
-a whole text decodes to the bytes of its tokens less that first space. WordPiece's `cleanup` works inside each token
+a whole text decodes to the bytes of its tokens less those spaces. WordPiece's `cleanup` works inside each token
 and is applied. Everything else is refused by name.
 """
 
@@ -40,15 +40,16 @@ _CLEANUP = (
 
 def flatten(component: Any, key: str) -> Iterator[dict[str, Any]]:
     """The steps of a component, Sequences opened; `key` names a Sequence's list ("decoders", "pretokenizers", ...)."""
-    if component is None:
-        return
-    if not isinstance(component, dict) or not isinstance(component.get("type"), str):
-        raise TokenizerError(f"a tokenizer component is an object with a type, not {str(component)[:80]!r}")
-    if component["type"] == "Sequence":
-        for step in component.get(key) or ():
-            yield from flatten(step, key)
-    else:
-        yield component
+    waiting = [] if component is None else [component]
+    while waiting:
+        step = waiting.pop()
+        kind = step.get("type") if isinstance(step, dict) else None
+        if kind == "Sequence" and isinstance(step.get(key), list):
+            waiting += reversed(step[key])
+        elif isinstance(kind, str) and kind != "Sequence":
+            yield step
+        else:
+            raise TokenizerError(f"a tokenizer component is an object with a type, not {str(step)[:80]!r}")
 
 
 def spelled_bytes(decoder: Any, tokens: Sequence[str]) -> list[bytes]:
@@ -92,6 +93,13 @@ def _unknown(kind: str) -> TokenizerError:
     )
 
 
+def _string(step: dict[str, Any], key: str, default: str) -> str:
+    value = step.get(key, default)
+    if not isinstance(value, str) or not value:
+        raise TokenizerError(f"the decoder {step['type']} has the {key} {str(value)[:80]!r}: a string is accepted")
+    return value
+
+
 def _replace(step: dict[str, Any]) -> Callable[[str], str]:
     pattern, content = step.get("pattern"), step.get("content")
     string = pattern.get("String") if isinstance(pattern, dict) else None
@@ -103,12 +111,12 @@ def _replace(step: dict[str, Any]) -> Callable[[str], str]:
 
 
 def _metaspace(step: dict[str, Any]) -> Callable[[str], str]:
-    mark = step.get("replacement", "\u2581")
+    mark = _string(step, "replacement", "\u2581")
     return lambda token: token.replace(mark, " ")
 
 
 def _wordpiece(step: dict[str, Any]) -> Callable[[str], str]:
-    prefix, cleanup = step.get("prefix", "##"), step.get("cleanup", True)
+    prefix, cleanup = _string(step, "prefix", "##"), step.get("cleanup", True)
 
     def spell(token: str) -> str:
         token = token[len(prefix) :] if token.startswith(prefix) else " " + token

@@ -22,7 +22,8 @@ def read_tokenizer(tokenizer: Any) -> tuple[TokenTable, Encoder]:
     if "transformers" in libraries:
         return read_transformers(tokenizer), partial(tokenizer.encode, add_special_tokens=False)
     if "tokenizers" in libraries and hasattr(tokenizer, "get_vocab"):
-        return read_tokenizers(tokenizer), tokenizers_encoder(tokenizer)
+        backend = getattr(tokenizer, "_tokenizer", tokenizer)  # tokenizers.implementations wrap one
+        return read_tokenizers(backend), tokenizers_encoder(backend)
     if "tiktoken" in libraries and hasattr(tokenizer, "decode_single_token_bytes"):
         return read_tiktoken(tokenizer), tokenizer.encode_ordinary
     if "sentencepiece" in libraries and hasattr(tokenizer, "serialized_model_proto"):

@@ -15,7 +15,7 @@ from ..errors import TokenizerError
 from . import table_cache
 from .encoders import Encoder, FileEncoder
 from .sentencepiece import read_model
-from .token_table import TokenTable
+from .token_table import LARGEST_ID, TokenTable
 from .tokenizer_json import TokenizerFile, parse_object
 
 TOKENIZER, CONFIG, GENERATION, SPECIAL_MAP = (
@@ -82,7 +82,7 @@ def _read_json(files: dict[str, bytes], main: str) -> TokenTable:
     for content in _named_special(config):
         token_id = file.id_of(content)
         if token_id is not None:
-            file.special.add(token_id)
+            file.add([{"id": token_id, "content": content, "special": True}])
     return file.components().table(_end_ids(file, config, configs.get(GENERATION, {})))
 
 
@@ -104,6 +104,6 @@ def _named_special(config: dict[str, Any]) -> Iterator[str]:
 def _end_ids(file: TokenizerFile, config: dict[str, Any], generation: dict[str, Any]) -> list[int]:
     """eos_token, and what generation_config.json stops at."""
     ends = generation.get("eos_token_id")
-    ids = [i for i in (ends if isinstance(ends, list) else [ends]) if type(i) is int and i >= 0]
+    ids = [i for i in (ends if isinstance(ends, list) else [ends]) if type(i) is int and 0 <= i < LARGEST_ID]
     named = file.id_of(_content(config.get("eos_token")) or "")
     return ids if named is None else [*ids, named]

@@ -43,7 +43,8 @@ class TokenizerFile:
         self._added: dict[int, str] = {}
         self._added_id: dict[str, int] = {}
         self._highest_added = -1
-        self.add(parsed.get("added_tokens") or ())
+        added = parsed.get("added_tokens")
+        self.add(added if isinstance(added, list) else ())
 
     def id_of(self, content: str) -> int | None:
         return self._added_id.get(content, self._id_of.get(content))

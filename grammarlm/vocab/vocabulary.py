@@ -5,7 +5,7 @@
 
 Grammars speak of bytes, models of token ids, and this is the only bridge. It is exact or it is not built: a tokenizer
 whose tokens have no bytes of their own raises TokenizerError. For a text, the bytes of its tokens are the text as the
-tokenizer's normalizer leaves it; where a text begins, its decoder may take one space off (see `decoders`).
+tokenizer's normalizer leaves it; where a text begins, its decoder may take spaces off (see `decoders`).
 """
 
 import hashlib
@@ -42,8 +42,8 @@ class Vocabulary:
     offsets: np.ndarray  # int64 [n + 1]: id i spells data[offsets[i] : offsets[i + 1]]
     data: np.ndarray  # uint8
     text_ids: np.ndarray  # int32, sorted
-    _encoder: Encoder | None
     single_bytes: np.ndarray  # bool [256]: which bytes are a text token of their own
+    _encoder: Encoder | None
 
     def __init__(
         self,
@@ -71,9 +71,10 @@ class Vocabulary:
         A path is a folder with a tokenizer.json, that file itself, or a SentencePiece .model file. `size`: the width
         of the model's logits where it is not the tokenizer's; `stop_ids`: instead of the tokenizer's end of sequence.
         """
+        width = None if size is None else _size(size)
         table, encoder = read_tokenizer(tokenizer)
         if stop_ids is None:
-            width = table.count if size is None else size
+            width = width or table.count
             stop_ids = [i for i in table.end_ids if i < width]
             if not stop_ids:
                 found = f"only {list(table.end_ids)}, beyond the size {width}" if table.end_ids else "none"
@@ -82,7 +83,7 @@ class Vocabulary:
                     "end a text"
                 )
         vocabulary = cls.__new__(cls)
-        vocabulary._fill(table, size, stop_ids, encoder)
+        vocabulary._fill(table, width, stop_ids, encoder)
         return vocabulary
 
     def _fill(self, table: TokenTable, size: int | None, stop_ids: Iterable[int], encoder: Encoder | None) -> None:
@@ -121,7 +122,11 @@ class Vocabulary:
         return self.data[start:end].tobytes()
 
     def encode(self, text: str) -> list[int]:
-        """The tokenizer's own ids for a text, with no special tokens put around it."""
+        """The tokenizer's own ids for a text, with no special tokens put around it.
+
+        What it does with the words of a special token in the text is its own affair: Hugging Face's give its id,
+        tiktoken and SentencePiece encode them as any other text.
+        """
         if self._encoder is None:
             raise TokenizerError(
                 "this vocabulary has no tokenizer to encode with: make it with Vocabulary.from_tokenizer"

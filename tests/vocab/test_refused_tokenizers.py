@@ -202,11 +202,51 @@ def written(folder: Path, changed: dict, *, model: dict | None = None) -> Path:
         ({"added_tokens": []}, {"vocab": {"\ud800": 0}}, "is not Unicode text (a lone surrogate)"),
         ({"decoder": {"kind": 3}}, {}, "a tokenizer component is an object with a type, not \"{'kind': 3}\""),
         ({"decoder": None}, {}, "the tokenizer has no decoder"),
+        ({"decoder": {"type": "Sequence"}}, {}, "a tokenizer component is an object with a type"),
+        ({"decoder": {"type": "Metaspace", "replacement": 5}}, {}, "Metaspace has the replacement '5': a string"),
         ({"decoder": {"type": "Sequence", "decoders": []}}, {}, "but its decoder has no steps"),
     ],
 )
 def test_tokenizer_files(tmp_path, changed, model, message):
     assert message in refusal(written(tmp_path, changed, model=model))
+
+
+def places(node: object, path: tuple = ()) -> list[tuple]:
+    """The way to every value in a JSON value, the long vocabulary left out."""
+    inner = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+    found = [path] if path else []
+    return found + [place for key, value in inner if len(path) < 5 for place in places(value, (*path, key))]
+
+
+ODD = [None, True, -1, 10**20, 1.5, "", "a", "\ud800", [], {}, [["a", 1]], {"type": "Fuse"}, {"content": "b"}]
+
+
+def test_any_damage_to_a_tokenizer_file_is_refused_or_read_as_the_library_does(tmp_path):
+    """Nothing but TokenizerError comes out, and what both can read is the same."""
+    rng = random.Random("damage")
+    whole = json.loads(built.gemma_like().to_str())
+    whole["model"] |= {"vocab": {"a": 0, "b": 1, "\u2581c": 2, "<0x0A>": 3}, "merges": [], "unk_token": "a"}
+    whole["added_tokens"] = [{**whole["added_tokens"][0], "id": 4, "content": "<x>"}]
+    agreed = 0
+    for _ in range(300):
+        file = json.loads(json.dumps(whole))
+        *above, last = rng.choice(places(file))
+        node = file
+        for key in above:
+            node = node[key]
+        node[last] = rng.choice(ODD)
+        (tmp_path / "tokenizer.json").write_text(json.dumps(file))
+        try:
+            vocab = gl.Vocabulary.from_tokenizer(tmp_path, stop_ids=[0])
+        except gl.TokenizerError:
+            continue
+        library = None
+        with contextlib.suppress(Exception):  # the library asks for more fields than decide what a token spells
+            library = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+        if library is not None:
+            assert gl.Vocabulary.from_tokenizer(library, stop_ids=[0]) == vocab
+            agreed += 1
+    assert agreed > 20
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,6 @@ import grammarlm as gl
 from . import built
 from .texts import assert_spells_decoding, assert_spells_text, random_texts, spelled
 
-sentencepiece_backend = pytest.importorskip(
-    "transformers.tokenization_utils_sentencepiece", reason="transformers 5 has the class, 4 has one for each model"
-)
-
 
 class AroundTiktoken(PreTrainedTokenizer):
     """As the tokenizers that come with the weights of Qwen 1, Kimi and GLM-4: an encoding, and tokens of its own."""
@@ -83,8 +79,10 @@ class Opaque(ByteCharacters):
 
 
 def around_sentencepiece(tmp_path, **options):
+    reason = "transformers 5 has this class, 4 has one for each model"
+    module = pytest.importorskip("transformers.tokenization_utils_sentencepiece", reason=reason)
     (tmp_path / "tokenizer.model").write_bytes(built.sentencepiece_model(**options))
-    return sentencepiece_backend.SentencePieceBackend(
+    return module.SentencePieceBackend(
         vocab_file=str(tmp_path / "tokenizer.model"), eos_token="</s>", unk_token="<unk>"
     )
 
