@@ -12,7 +12,10 @@ kernels use one.
 """
 
 import argparse
+import os
 import time
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -26,6 +29,7 @@ SIZES = ((1, 128256, 1001), (8, 151669, 301), (64, 128256, 101))  # rows, column
 BARS = {0.001: 0.4, 0.5: 0.4, 0.999: 1.2}  # share of allowed tokens -> largest ratio to xgrammar, for float32
 LANES = {torch.float32: torch.int32, torch.float16: torch.int16, torch.bfloat16: torch.int16}
 WARM_UP = 5
+BUSY = 0.5  # load average above which figures are provisional
 
 
 def random_mask(rng: np.random.Generator, rows: int, columns: int, density: float) -> np.ndarray:
@@ -34,7 +38,7 @@ def random_mask(rng: np.random.Generator, rows: int, columns: int, density: floa
     return np.packbits(bits, axis=1, bitorder="little").view(np.int32)
 
 
-def is_right(kernel, logits: torch.Tensor, source: torch.Tensor, mask: np.ndarray) -> bool:
+def is_right(kernel: Callable[[], Any], logits: torch.Tensor, source: torch.Tensor, mask: np.ndarray) -> bool:
     logits.copy_(source)
     kernel()
     forbidden = np.isneginf(reference.apply_mask(np.zeros(source.shape, np.float32), mask))
@@ -42,14 +46,16 @@ def is_right(kernel, logits: torch.Tensor, source: torch.Tensor, mask: np.ndarra
     return torch.equal(logits.view(LANES[logits.dtype]), want.view(LANES[logits.dtype]))
 
 
-def nanoseconds(call) -> int:
+def nanoseconds(call: Callable[[], Any]) -> int:
     start = time.perf_counter_ns()
     call()
     return time.perf_counter_ns() - start
 
 
-def measure(rng: np.random.Generator, rows: int, columns: int, dtype: torch.dtype, density: float, rounds: int) -> dict:
+def measure(size: tuple[int, int, int], dtype: torch.dtype, density: float) -> dict[str, Any]:
     """Times in microseconds of one case; a kernel that is wrong has none."""
+    rows, columns, rounds = size
+    rng = np.random.default_rng(rows)
     source = torch.from_numpy(rng.standard_normal((rows, columns), np.float32)).to(dtype)
     logits, mask = source.clone(), random_mask(rng, rows, columns, density)
     mask_tensor = torch.from_numpy(mask)
@@ -65,12 +71,17 @@ def measure(rng: np.random.Generator, rows: int, columns: int, dtype: torch.dtyp
             times["copy"].append(nanoseconds(lambda: np.copyto(raw, raw_source)) / 1e3)
             times[name].append(nanoseconds(kernels[name]) / 1e3)
     times = {name: series[WARM_UP:] for name, series in times.items()}
-    case = {"rows": rows, "columns": columns, "dtype": str(dtype).removeprefix("torch."), "density": density}
+    case: dict[str, Any] = {
+        "rows": rows,
+        "columns": columns,
+        "dtype": str(dtype).removeprefix("torch."),
+        "density": density,
+    }
     case["microseconds"] = {n: quantiles(series) if right.get(n, True) else {} for n, series in times.items()}
     if all(right.values()):
         case["ratio"] = float(np.median(np.divide(times["grammarlm"], times["xgrammar"])))
-    size = logits.numel() * logits.element_size()
-    case["gigabytes_per_second"] = {n: size / q["p50"] / 1e3 for n, q in case["microseconds"].items() if q}
+    nbytes = logits.numel() * logits.element_size()
+    case["gigabytes_per_second"] = {n: nbytes / q["p50"] / 1e3 for n, q in case["microseconds"].items() if q}
     return case
 
 
@@ -90,13 +101,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--effort", type=float, default=1.0, help="times as many rounds")
     effort = parser.parse_args().effort
-    rng = np.random.default_rng(7)
-    cases = [
-        measure(rng, rows, columns, dtype, density, max(1, round(rounds * effort)))
-        for rows, columns, rounds in SIZES
-        for dtype in LANES
-        for density in BARS
-    ]
+    load = os.getloadavg()[0]
+    sizes = [(rows, columns, max(1, round(rounds * effort))) for rows, columns, rounds in SIZES]
+    cases = [measure(size, dtype, density) for size in sizes for dtype in LANES for density in BARS]
     header = [
         "logits",
         "dtype",
@@ -108,14 +115,15 @@ def main() -> None:
         "GB/s",
         "copy, GB/s",
     ]
-    note = "GB/s: the bytes of the logits by the median time. Ratio: the median of paired ratios, one round each.\n\n"
-    bias = "Bias: " + " ".join(__doc__.partition("Bias: ")[2].split())
-    write(
-        "apply_mask_cpu",
-        "apply_mask_ on the CPU",
-        {"cases": cases},
-        f"{table(header, [row(c) for c in cases])}\n\n{note}{bias}",
-    )
+    notes = [
+        "GB/s: the bytes of the logits by the median time. Ratio: the median of paired ratios, one round each. "
+        "Where nearly all tokens are allowed a kernel touches few of these bytes.",
+        "Bias: " + " ".join(__doc__.partition("Bias: ")[2].split()),
+        f"The load average of the machine before the run was {load:.1f}"
+        + (": other programs shared it, so these figures are provisional." if load > BUSY else "."),
+    ]
+    text = "\n\n".join([table(header, [row(case) for case in cases]), *notes])
+    write("apply_mask_cpu", "apply_mask_ on the CPU", {"load_average": load, "cases": cases}, text)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ One mask word decides over 32 neighbouring columns. A word of ones is skipped, s
 than reading the mask; a word of zeros stores 32 infinities and reads no logit, so a nearly empty one costs less than a
 copy; any other word selects among 32 logits by its bits. `blend` says that to LLVM as one vector select, which becomes
 masked stores on AVX-512 and AVX2 and compare-and-blend elsewhere: no table, no branch per logit. (The same as a loop of
-shifts is fast with AVX-512 only, and a table of eight lanes for each byte of the mask is five times slower.)
+shifts is fast with AVX-512 only, and a table of eight lanes for each byte of the mask is several times slower.)
 
 Logits are integers here, int32 for float32 and int16 for float16 and bfloat16, so that whatever is allowed, a NaN's
 payload included, stays bit for bit. What both kernels mean is `reference.apply_mask`.

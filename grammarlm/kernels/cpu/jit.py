@@ -13,10 +13,11 @@ threads:
     def twice(x):
         return x + x
 
-Integers are the cheapest arguments: a call with ten costs 0.3 us, with ten arrays 1.3 us. An address comes from
-`tensor.data_ptr()` or `array.ctypes.data`; `pointer` and `numba.carray` make an array of it again. Nobody checks
-bounds, and the caller keeps the memory alive. Pass plain `int`s: a bool or an np.int32 is another type to numba, and
-compiles the kernel once more.
+Integers are the cheapest arguments: an array costs several times as much to pass. An address comes from
+`tensor.data_ptr()` or `array.ctypes.data` (the latter is slow: better pass the array, or keep its address); `pointer`
+and `numba.carray` make an array of it again. Nobody checks bounds, and the caller keeps the memory alive. Pass plain
+`int`s, and arrays of the very type of the signature: a bool, an np.int32 or a read-only array is another type to
+numba, and compiles the kernel once more.
 
 Compiled code is kept in `cache_folder("numba", <hash>)`. The hash covers every source file beside this one, because
 numba alone does not notice an edit in a function that a cached one calls. So whatever a kernel calls must live in
@@ -79,7 +80,7 @@ pointer: Any = intrinsic(_pointer)  # Any: numba's own type has the typing conte
 
 
 def load_all(kernels: Iterable[Any] | None = None) -> None:
-    """Loads (or compiles) all kernels defined so far, or those given: 0.3 s for a process's first, then 2-3 ms each.
+    """Loads (or compiles) all kernels defined so far, or those given: the first load in a process takes a moment.
 
     Call it before the first mask, lest the first call of each kernel comes in the middle of somebody's text. Kernels
     without a signature are left alone.
