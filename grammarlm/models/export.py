@@ -5,7 +5,7 @@ import os
 import platform
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from grammarlm.models.checkpoint import Run
 from grammarlm.models.corpus import RECORDS, example
@@ -92,31 +92,43 @@ def export(
     write_tokenizer(tokenizer, out)
     stored, reloaded = load_folder(out)
     scores = exact_match(stored, reloaded, RECORDS_PER_KIND)
-    config = stored.config
     card = CARD.format(
-        parameters=stored.num_parameters(),
         end=END,
         examples=sample_records(stored, reloaded),
-        layers=config.num_hidden_layers,
-        hidden=config.hidden_size,
-        heads=config.num_attention_heads,
-        vocabulary=len(reloaded),
         megabytes=(out / "model.safetensors").stat().st_size / 1e6,
-        steps=run.step,
-        batch=batch,
-        tokens=run.tokens,
-        minutes=run.seconds / 60,
-        threads=threads,
-        cores=os.cpu_count(),
-        machine=platform.machine(),
-        log_every=log_every,
-        loss=run.losses[-1],
-        today=date.today().isoformat(),
         per_kind=RECORDS_PER_KIND,
         scores=score_table(scores, prompts_seen(run.step * batch)),
+        **model_facts(stored),
+        **run_facts(run),
+        batch=batch,
+        threads=threads,
+        log_every=log_every,
     )
     (out / "README.md").write_text(card, encoding="utf-8")
     return scores
+
+
+def model_facts(model: "LlamaForCausalLM") -> dict[str, Any]:
+    config = model.config
+    return {
+        "parameters": model.num_parameters(),
+        "layers": config.num_hidden_layers,
+        "hidden": config.hidden_size,
+        "heads": config.num_attention_heads,
+        "vocabulary": config.vocab_size,
+    }
+
+
+def run_facts(run: Run) -> dict[str, Any]:
+    return {
+        "steps": run.step,
+        "tokens": run.tokens,
+        "minutes": run.seconds / 60,
+        "loss": run.losses[-1],
+        "cores": os.cpu_count(),
+        "machine": platform.machine(),
+        "today": date.today().isoformat(),
+    }
 
 
 def write_weights(model: "LlamaForCausalLM", out: Path) -> None:
