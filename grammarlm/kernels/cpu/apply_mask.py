@@ -26,7 +26,7 @@ SIGNATURE = "void(int64, int64, int64, int64, int32[:, ::1], int64[::1], int64, 
 
 
 @kernel(SIGNATURE)
-def apply_mask_32(logits, row_stride, column_stride, width, mask, rows, first, last, infinity):  # noqa: PLR0917
+def apply_mask_32(logits, row_stride, column_stride, width, mask, rows, first, last, infinity):
     """Rows of float32 logits."""
     for i in range(first, last):
         row = rows[i] if len(rows) else i
@@ -36,7 +36,7 @@ def apply_mask_32(logits, row_stride, column_stride, width, mask, rows, first, l
 
 
 @kernel(SIGNATURE)
-def apply_mask_16(logits, row_stride, column_stride, width, mask, rows, first, last, infinity):  # noqa: PLR0917
+def apply_mask_16(logits, row_stride, column_stride, width, mask, rows, first, last, infinity):
     """Rows of float16 or bfloat16 logits."""
     for i in range(first, last):
         row = rows[i] if len(rows) else i
