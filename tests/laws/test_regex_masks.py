@@ -37,6 +37,8 @@ def check_expression(expression: Expression, name: str, steps: int, most_states:
     except gl.UnsupportedFeature:
         assert any(sign in str(expression) for sign in LOOKING_AROUND), expression
         return "refused"
+    except gl.LimitExceeded:
+        return "over a limit"
     assert satisfiable, f"{expression!r} has no text that the tokens can spell"
     assert_walk_equals_oracle(constraint.matcher(), token_oracle, vocab, rng, steps)
     return "walked"
@@ -52,6 +54,23 @@ def test_random_expressions(name: str) -> None:
     outcomes = check_many("masks", name, 50, 12)
     assert outcomes["walked"] >= 20, outcomes
     assert outcomes["refused"] <= 10, outcomes
+
+
+def check_looking_around(seed: str, name: str, count: int, steps: int) -> Counter[str]:
+    """Patterns of few characters and many look-aheads, look-behinds and anchors, nested in each other."""
+    drawn = RandomRegex(f"{seed} {name}", "ab1 \n-é€", look_around=0.35)
+    return Counter(check_expression(drawn.pattern(1), name, steps) for _ in range(count))
+
+
+def test_random_look_arounds() -> None:
+    outcomes = check_looking_around("around", "every byte", 80, 8)
+    assert outcomes["walked"] >= 20, outcomes
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("name", VOCABULARIES)
+def test_many_random_look_arounds(name: str) -> None:
+    assert check_looking_around("many", name, 600, 15)["walked"] >= 200
 
 
 def check_bytes(seed: str, count: int, steps: int) -> Counter[str]:

@@ -17,9 +17,12 @@ Expression = str | bytes | tuple[str, Any, Any]
 
 
 class RandomRegex:
-    """`pattern()` draws a pattern; `expression()` a pattern or a tree ("&" | "-" | "|" | "+", left, right) of them."""
+    """`pattern()` draws a pattern; `expression()` a pattern or a tree ("&" | "-" | "|" | "+", left, right) of them.
 
-    def __init__(self, seed: int | str, alphabet: str = ALPHABET, look_around: bool = True):
+    `look_around` is the share of items that are a look-ahead or a look-behind.
+    """
+
+    def __init__(self, seed: int | str, alphabet: str = ALPHABET, look_around: float = 0.03):
         self._rng = random.Random(seed)
         self._alphabet = alphabet
         self._look_around = look_around
@@ -32,7 +35,7 @@ class RandomRegex:
 
     def pattern(self, depth: int = 3) -> str:
         text = self._alternation(depth)
-        if self._look_around and self._rng.random() < 0.15:
+        if self._rng.random() < 5 * self._look_around:
             text = self._rng.choice(["(?=%s)", "(?!%s)"]) % self._alternation(1) + f"(?:{text})"
         if self._rng.random() < 0.15:
             text = self._rng.choice(_FLAGS) + text
@@ -49,9 +52,11 @@ class RandomRegex:
         chance = self._rng.random()
         if chance < 0.06:
             return self._rng.choice(_ANCHORS)
-        if chance < 0.09 and self._look_around:
-            return self._rng.choice(["(?=%s)", "(?!%s)", "(?<=%s)", "(?<!%s)"]) % self._atom(0)
-        if chance < 0.35:
+        if chance < 0.06 + self._look_around / 2:
+            return self._rng.choice(["(?<=%s)", "(?<!%s)"]) % self._atom(0)
+        if chance < 0.06 + self._look_around:
+            return self._rng.choice(["(?=%s)", "(?!%s)"]) % self._alternation(min(depth, 1))
+        if chance < 0.35 + self._look_around:
             return self._atom(depth) + self._rng.choice(_REPEATS) + self._rng.choice(["", "", "?"])
         return self._atom(depth)
 

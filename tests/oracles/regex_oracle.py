@@ -23,6 +23,8 @@ from tests.oracles.regex_program import (
 
 __all__ = ["Oracle", "Texts", "TokenOracle", "TooManyStates", "UnreadablePattern", "python_flags"]
 
+_MOST_CONFIGURATIONS = 500
+
 Duty = tuple[State, bool]
 
 
@@ -78,6 +80,8 @@ class Oracle(Automaton):
                 steps = [(found.then, owed | {(promise, found.wanted)})]
             queue += [step for step in steps if step not in seen]
             seen.update(steps)
+            if len(queue) > _MOST_CONFIGURATIONS:
+                raise TooManyStates(f"more than {_MOST_CONFIGURATIONS} ways of reading nothing")
         return frozenset(reached)
 
     def next_state(self, state: Any, byte: int) -> State:
