@@ -2,8 +2,8 @@
 
 An example is one line of English, a newline, and the same facts as compact JSON:
 
-    Ada Lovelace, a writer of 36, lives in London.
-    {"name":"Ada Lovelace","age":36,"city":"London","job":"writer"}
+    Ada Turing, a writer of 36, lives in London.
+    {"name":"Ada Turing","age":36,"city":"London","job":"writer"}
 
 The prompt is the sentence with its newline; the model writes the record and the end token. Five kinds of record exist
 (`RECORDS`), each with one fixed order of keys, plus plain sentences without a record, which end after their full stop.

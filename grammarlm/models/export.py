@@ -53,6 +53,9 @@ tokens that holds all 256 bytes, every digit a token. Stored as float16 ({megaby
 bfloat16 matrix products. Training rows are at most some 80 tokens long: longer contexts are outside of what it has
 seen.
 
+It copies names made of pieces that the training text has; names of other pieces, other wordings and other keys come out
+partly wrong ("Lovelace" becomes "Lala"). Without the newline it writes the newline first.
+
 ## Training
 
 `python -m grammarlm.models.train` generates the text while it trains (`corpus.py`, split "train", seeded) and wrote

@@ -15,7 +15,7 @@ def load_tiny() -> tuple["LlamaForCausalLM", "PreTrainedTokenizerFast"]:
     The prompt is one sentence and a newline, the answer a JSON record; `tiny/README.md` shows each kind:
 
         model, tokenizer = grammarlm.load_tiny()
-        inputs = tokenizer("Ada Lovelace (36) is a writer from London.\\n", return_tensors="pt")
+        inputs = tokenizer("Ada Turing (36) is a writer from London.\\n", return_tensors="pt")
         text = tokenizer.decode(model.generate(**inputs, max_new_tokens=64)[0], skip_special_tokens=True)
     """
     return load_folder(FOLDER)
