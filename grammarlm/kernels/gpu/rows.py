@@ -1,0 +1,76 @@
+"""What the sampling kernels see of a row of logits: its allowed logits as float32, one tile of mask words at a time.
+
+Tiles are [word, group, lane] with 8 groups of 4 columns a word, as in `apply_mask`: groups without an allowed column are
+not read.
+"""
+
+from typing import Any, NamedTuple
+
+import triton
+import triton.language as tl
+
+# +inf counts as the largest finite bfloat16, so that differences of logits are numbers and its bits fit every dtype.
+LARGEST = tl.constexpr(3.3895313892515355e38)
+LOWEST = tl.constexpr(
+    -3.4028234663852886e38
+)  # of float32: some models write it where they mean -inf, and it can be drawn
+MINUS_INFINITY = tl.constexpr(float("-inf"))
+
+# A chunk is what one program surveys: 2048 columns, 16 a thread. Its size never hangs on the batch, so sums over a row are
+# the same to the last bit in every batch. A tile is what the one program that chooses looks at in one go.
+CHUNK_WORDS = tl.constexpr(64)
+TILE_CHUNKS = tl.constexpr(4)
+TILE_WORDS = tl.constexpr(256)
+
+
+class Row(NamedTuple):
+    """A row as kernels pass it around; `mask` is None where there is none at all."""
+
+    logits: Any  # pointer to the first column
+    column_stride: Any
+    width: Any  # columns
+    mask: Any  # pointer to the first word
+    words: Any
+    beyond: Any  # what words beyond the mask are: 0, and -1 where `rows` exempts the row, which then has no words
+
+
+@triton.jit
+def row_of(index, logits, row_stride, column_stride, width, mask, words, mask_stride, rows):
+    """Logits row `index`: rows[index] is its mask row, -1 = unconstrained, and without `rows` it is `index`."""
+    index = index.to(tl.int64)
+    beyond = index * 0
+    if mask is not None:
+        mask_row = index if rows is None else tl.load(rows + index).to(tl.int64)
+        beyond = tl.where(mask_row < 0, -1, 0)
+        words = tl.where(mask_row < 0, 0, words)
+        mask += tl.maximum(mask_row, 0) * mask_stride
+    return Row(logits + index * row_stride, column_stride, width, mask, words, beyond)
+
+
+@triton.jit
+def mask_words(row, first, WORDS: tl.constexpr):
+    """WORDS mask words from `first` on and their numbers, both int32 [WORDS, 1, 1]."""
+    number = first + tl.arange(0, WORDS)[:, None, None]
+    word = number * 0 - 1
+    if row.mask is not None:
+        word = tl.load(row.mask + number, mask=number < row.words, other=row.beyond)
+    return word, number
+
+
+@triton.jit
+def allowed_logits(row, word, number):
+    """float32 [WORDS, 8, 4] of the tile, -inf where a column is forbidden or its logit NaN, and the columns' numbers."""
+    shift = tl.arange(0, 8)[None, :, None] * 4
+    lane = tl.arange(0, 4)[None, None, :]
+    column = number * 32 + shift + lane
+    bits = (word >> shift) & 15
+    place = row.logits + column.to(tl.int64) * row.column_stride
+    x = tl.load(place, mask=(column < row.width) & (bits != 0), other=MINUS_INFINITY).to(tl.float32)
+    x = tl.where((((bits >> lane) & 1) != 0) & (x > MINUS_INFINITY), x, MINUS_INFINITY)
+    return tl.minimum(x, LARGEST), column
+
+
+@triton.jit
+def allowed_logit(row, token):
+    """One logit that is allowed, as `allowed_logits` gives it."""
+    return tl.minimum(tl.load(row.logits + token.to(tl.int64) * row.column_stride).to(tl.float32), LARGEST)
