@@ -82,7 +82,7 @@ def _check_encoder(parts: Components) -> None:
             f"the tokenizer's model ends words with {suffix!r}: whether a space follows depends on the next token. "
             "Accepted: byte-level, metaspace, WordPiece, tiktoken and SentencePiece vocabularies"
         )
-    if prefix and prefix not in {step.get("prefix") for step in steps if step["type"] == "WordPiece"}:
+    if prefix and prefix not in [step.get("prefix") for step in steps if step["type"] == "WordPiece"]:
         raise TokenizerError(
             f"the tokenizer's model begins parts of words with {prefix!r}, but {found}; accepted: the decoder "
             "WordPiece with that prefix"
