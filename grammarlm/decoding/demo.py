@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .result import Result, Stats
 
 WIDTH = 80
+SEED = 3
 PACE = 0.06  # seconds a token, where somebody watches
 ALTERNATIVES = 3
 SHOWN_FROM = 0.0005  # the probability from which an alternative is shown
@@ -89,14 +90,15 @@ def run(console: Console | None = None, load: Callable[[], tuple[Any, Any]] | No
     console.width = min(WIDTH, console.width)
     times: Times = []
     with measured(times, "import torch and transformers"):
-        import torch  # noqa: F401
-        import transformers  # noqa: F401
+        import torch
+        from transformers import LlamaForCausalLM, PreTrainedTokenizerFast  # noqa: F401
     with measured(times, "import grammarlm"):
         from ..models.tiny import load_tiny
         from .generate import start
         from .sampling import Sampling
     with measured(times, "load the model"):
         model, tokenizer = (load or load_tiny)()
+    torch.set_num_threads(1)  # several would mostly wait for each other over a model this small
     runs = []
     for number, example in enumerate(EXAMPLES, 1):
         show_question(console, f"{number}  {example.title}", example)
@@ -105,7 +107,7 @@ def run(console: Console | None = None, load: Callable[[], tuple[Any, Any]] | No
             example.prompt,
             tokenizer=tokenizer,
             grammar=example.grammar,
-            sampling=Sampling(example.temperature, seed=number),
+            sampling=Sampling(example.temperature, seed=SEED),
         )
         first_mask = show_steps(console, decoding)
         result = decoding.result()
@@ -193,12 +195,16 @@ def show_answer(console: Console, result: Result, is_right: bool) -> None:
     stats = result.stats
     removed = sum(stats.mass_removed) / max(stats.tokens, 1)
     verdict = Text("matches" if is_right else "DOES NOT MATCH", style="green" if is_right else "bold red")
-    cost = f", {stats.tokens} tokens, {stats.forwards} forwards, {removed:.1%} of the probability removed"
+    cost = f", {counted(stats.tokens, 'token')}, {counted(stats.forwards, 'forward')}, {removed:.1%} of the probability removed"
     lines = labelled()
     lines.add_row("answer", Text(result.text, style="bold"))
     lines.add_row("", verdict.append(cost, style="dim"))
     console.print()
     console.print(lines)
+
+
+def counted(number: int, thing: str) -> str:
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
 # ------------------------------------------------------------------ times

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..kernels.reference_sampling import COLDEST, noise, philox
+from ..kernels.reference_sampling import COLDEST, philox
 from .arguments import check_integer, check_number
 
 # exp(-104) is 0 in float32: tokens that far below the best are never drawn and add nothing to a sum.
@@ -27,7 +27,6 @@ NEGLIGIBLE = 104.0
 HOPELESS = 25.7
 HOTTEST = float(np.finfo(np.float32).max)
 LARGEST_SEED = 2**63 - 1
-FIRST_LOOK = 64  # how many of the most probable tokens top-p sorts at first
 
 
 @dataclass(frozen=True)
@@ -65,20 +64,35 @@ def draw(logits: np.ndarray, sampling: Sampling, position: int) -> tuple[int, fl
     if not sampling.temperature:
         return best, 0.0 - normalizer
     rivals = scaled >= max(least_kept(scaled, sampling), -HOPELESS)
-    tokens, scaled = tokens[rivals], scaled[rivals].astype(np.float64)
-    first = (np.log(noise_of(tokens, sampling.seed, position)) - scaled).argmin()
+    tokens, scaled = tokens[rivals], scaled[rivals]
+    first = first_to_arrive(scaled, uniform_of(tokens, sampling.seed, position))
     return int(tokens[first]), float(scaled[first]) - normalizer
 
 
-def noise_of(tokens: np.ndarray, seed: int | None, position: int) -> np.ndarray:
-    """The noise of some tokens (ascending), equal to what `noise` makes for all."""
+def first_to_arrive(scaled: np.ndarray, uniform: np.ndarray) -> int:
+    """The index of the least noise / p, where log p = `scaled` and noise = -log(1 - uniform).
+
+    That noise is never less than `uniform`, so whoever has not arrived by uniform / p when another one has comes later. Few
+    are left after that, and only they need logarithms.
+    """
+    not_before = uniform / np.exp(scaled)
+    leader = int(not_before.argmin())
+    arrived = -math.log1p(-float(uniform[leader])) / math.exp(float(scaled[leader]))
+    left = np.flatnonzero(not_before <= 1.001 * arrived)  # a little more, for the rounding
+    log_noise = np.log(-np.log1p(-uniform[left].astype(np.float64)))
+    return int(left[(log_noise - scaled[left]).argmin()])
+
+
+def uniform_of(tokens: np.ndarray, seed: int | None, position: int) -> np.ndarray:
+    """float32 in (0, 1) for each of the tokens (ascending): what the reference makes its noise of."""
     assert seed is not None
-    width = int(tokens[-1]) + 1
-    if 8 * len(tokens) > width:  # a hash serves four neighbours: where most of them are wanted, all are cheaper
-        return noise(seed, position, width)[tokens]
-    words = philox(seed, tokens >> 2, position)[np.arange(len(tokens)), tokens & 3]
+    blocks = int(tokens[-1]) // 4 + 1  # one hash serves four neighbours
+    if len(tokens) < blocks:
+        words = philox(seed, tokens >> 2, position)[np.arange(len(tokens)), tokens & 3]
+    else:
+        words = philox(seed, np.arange(blocks), position).reshape(-1)[tokens]
     uniform = words.astype(np.float32) * np.float32(2**-32) + np.float32(2**-33)
-    return -np.log1p(-np.minimum(uniform, np.float32(1 - 2**-24)).astype(np.float64))
+    return np.minimum(uniform, np.float32(1 - 2**-24))
 
 
 # ------------------------------------------------------------------ top-k, top-p, min-p
@@ -98,12 +112,9 @@ def least_kept(scaled: np.ndarray, sampling: Sampling) -> float:
 
 def nucleus_edge(scaled: np.ndarray, top_p: float) -> float:
     """The lowest value among the fewest most probable tokens that together have `top_p` of the probability."""
-    wanted = top_p * np.exp(scaled, dtype=np.float64).sum()
-    count = FIRST_LOOK
-    while True:  # a model's mass sits on few tokens: sort those, and more of them only where that is not enough
-        count = min(count, len(scaled))
-        ranked = np.sort(np.partition(scaled, -count)[-count:])[::-1]
-        together = np.exp(ranked, dtype=np.float64).cumsum()
-        if together[-1] >= wanted or count == len(scaled):
-            return float(ranked[min(np.searchsorted(together, wanted), count - 1)])
-        count *= 8
+    p = np.exp(scaled)
+    mass = p.sum()
+    # All those below (1 - top_p) / n of the mass have less than 1 - top_p of it together: the edge is above them.
+    ranked = np.sort(scaled[p >= (1 - top_p) * mass / len(p)])[::-1]
+    together = np.exp(ranked).cumsum(dtype=np.float64)
+    return float(ranked[min(np.searchsorted(together, top_p * mass), len(ranked) - 1)])
