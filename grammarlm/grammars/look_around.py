@@ -3,7 +3,8 @@
 **LOOK** acts on everything behind it, so it is resolved where it meets its rest: `settle(LOOK(p), rest)` is `rest AND p`.
 **PREV** is resolved right behind each character: SCOPE reads characters beside its body, knows which of the PREV sets the last
 one is in, and replaces the PREVs that now stand in front by nothing or by the empty set. Everywhere else a PREV in front counts
-as the empty set, which is right because the resolved alternative is there beside it.
+as the empty set, which is right because the resolved alternative is there beside it (and, where a NOT stands above the PREV, because
+what is read before it is then restricted to what is not empty).
 """
 
 from __future__ import annotations
@@ -60,10 +61,10 @@ class LookAround(Terms):
             return NIL if holds >> term.data & 1 else NOTHING
         if kind == CAT:
             head = self.resolve(parts[0], holds)
-            read = self.cat(head, parts[1])
-            if parts[1].prev and self.may_be_empty(head):
-                return self.alt((read, self.cat(self._empty_part(head), self.resolve(parts[1], holds))))
-            return read
+            if not parts[1].prev or not self.may_be_empty(head):
+                return self.cat(head, parts[1])
+            read = self.cat(self._nonempty_part(head) if parts[1].denies else head, parts[1])
+            return self.alt((read, self.cat(self._empty_part(head), self.resolve(parts[1], holds))))
         if kind == ALT:
             return self.alt(self.resolve(p, holds) for p in parts)
         if kind == AND:
@@ -76,7 +77,8 @@ class LookAround(Terms):
         first = self.resolve(parts[0], holds)
         # An iteration that is empty here may be followed by as many empty ones as are still owed.
         owed = 0 if first.nullable else max(low - 1, 0)
-        again = self.cat(first, self.repeat(parts[0], owed, high - 1))
+        read = self._nonempty_part(first) if term.denies and self.may_be_empty(first) else first
+        again = self.cat(read, self.repeat(parts[0], owed, high - 1))
         return self.alt((again, NIL)) if low == 0 or first.nullable else again
 
     def may_be_empty(self, term: Term) -> bool:
@@ -104,3 +106,19 @@ class LookAround(Terms):
         if kind == REP:
             return self._empty_part(parts[0])
         return NOTHING
+
+    def _nonempty_part(self, term: Term) -> Term:
+        """The texts of the term without the empty one; LOOKs alone read nothing."""
+        kind, parts = term.kind, term.parts
+        if not self.may_be_empty(term):
+            return term
+        if kind == CAT:
+            later = self.cat(self._empty_part(parts[0]), self._nonempty_part(parts[1]))
+            return self.alt((self.cat(self._nonempty_part(parts[0]), parts[1]), later))
+        if kind == ALT:
+            return self.alt(self._nonempty_part(p) for p in parts)
+        if kind == REP:
+            return self.cat(self._nonempty_part(parts[0]), self.repeat(parts[0], max(term.data[0] - 1, 0), term.data[1] - 1))
+        if kind in (LOOK, PREV) or term is NIL:
+            return NOTHING
+        return self.both((term, self.without(NIL)))

@@ -30,14 +30,15 @@ _serials = count()
 class Term:
     """One language. `parts` are its subterms, `data` the rest of its meaning, as the table in the module says."""
 
-    __slots__ = ("data", "depth", "kind", "look", "nullable", "parts", "prev", "serial", "sure")
+    __slots__ = ("data", "denies", "depth", "kind", "look", "nullable", "parts", "prev", "serial", "sure")
 
     def __init__(self, kind: int, parts: tuple[Term, ...], data, nullable: bool, sure: bool):
         self.kind, self.parts, self.data = kind, parts, data
         self.nullable = nullable  # contains the empty string, every LOOK and PREV in front counted as the empty set
         self.sure = sure  # certainly not the empty language
-        depth, look, prev = 0, kind == LOOK, kind == PREV
+        depth, look, prev, denies = 0, kind == LOOK, kind == PREV, False
         for part in parts:
+            denies = denies or part.denies or (part.prev and kind == NOT)
             depth = max(depth, part.depth)
             look = look or part.look
             prev = prev or part.prev
@@ -46,6 +47,7 @@ class Term:
         )  # CAT's right spine is walked in a loop, the rest by recursion
         self.look: bool = look and kind != SCOPE
         self.prev: bool = prev and kind != SCOPE
+        self.denies: bool = denies and kind != SCOPE  # has a PREV below a NOT, where the empty set is no safe stand-in
         self.serial = next(_serials)
 
     def __lt__(self, other: Term) -> bool:

@@ -21,9 +21,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import LimitExceeded, UnsatisfiableGrammar
-from ..grammars.byte_classes import byte_partition
+from ..grammars import utf8
+from ..grammars.byte_classes import FIRST_NODE, CharacterPattern, byte_partition, character_pattern
 from ..grammars.regular import Algebra
-from ..grammars.terms import NOTHING, Term
+from ..grammars.terms import CAT, CHARS, NIL, NOTHING, Term
 from ..kernels.cpu import walk
 from ..kernels.cpu.table import DEAD, MISS, Arena
 from ..vocab.vocabulary import Vocabulary
@@ -57,6 +58,7 @@ class Automaton:
         # Where each byte that the language uses is a token of its own, tokens can spell whatever bytes can.
         self.tokens_spell_all = not used & ~self.facts.single_bytes
         self._alive: dict[Term, bool] = {}
+        self._patterns: dict[int, CharacterPattern] = {}
         self.epoch = Epoch(self)
         if not self.is_alive(start):
             raise UnsatisfiableGrammar("the grammar matches no text at all; check its intersections and look-aheads")
@@ -115,6 +117,13 @@ class Automaton:
             found = came_from[found]
         return True
 
+    def pattern_of(self, root: utf8.Edges) -> CharacterPattern:
+        """The transitions of one character out of a set, made once."""
+        pattern = self._patterns.get(id(root))
+        if pattern is None:
+            pattern = self._patterns[id(root)] = character_pattern(root, self.byte_sets)
+        return pattern
+
     @property
     def nbytes(self) -> int:
         return self.epoch.nbytes
@@ -125,7 +134,7 @@ class Epoch:
 
     def __init__(self, automaton: Automaton):
         self.automaton = automaton
-        self.terms: list[Term] = [NOTHING, NOTHING]
+        self.terms: list = [NOTHING, NOTHING]  # of Term; (characters, rest) for a stamped state that nobody has asked for
         self.accepting: list[bool] = [False, False]
         self.rows: list[np.ndarray | None] = [np.zeros(automaton.vocab.words, np.int32), automaton.facts.stop_row]
         self._index: dict[Term, int] = {}
@@ -174,31 +183,71 @@ class Epoch:
         """The number of a term's state, DEAD where no text is in its language."""
         state = self._index.get(term)
         if state is None:
-            state = self._index[term] = self._add(term) if self.automaton.is_alive(term) else DEAD
+            if self.automaton.is_alive(term):
+                return self._add(term)
+            state = self._index[term] = DEAD
         return state
 
+    def term_of(self, state: int) -> Term:
+        """The term of a state; those of stamped states are made when somebody asks."""
+        term = self.terms[state]
+        if isinstance(term, tuple):
+            algebra = self.automaton.algebra
+            term = self.terms[state] = algebra.cat(algebra.chars(term[0]), term[1])
+        return term
+
     def _add(self, term: Term) -> int:
+        """A state for the term, transitions still missing; a term that begins with a set of characters gets them at once.
+
+        Behind the first byte of a character stand the states for its other bytes: dozens for `\\w`, again and again for each place in
+        the grammar. They differ in nothing but the state behind the character, so they are stamped from one pattern, not derived.
+        """
+        chain = []  # of such terms, each behind the one before: a loop, because a pattern may be thousands of sets long
+        while term not in self._index:
+            head, rest = term.parts if term.kind == CAT else (term, NIL)
+            if head.kind != CHARS:
+                (self._index[term],) = self._append([term], [term.nullable])
+                break
+            chain.append((term, head, rest))
+            term = rest
+        behind = self._index[term]
+        for whole, head, rest in reversed(chain):
+            self._index[whole] = behind = self._stamp(whole, head, rest, behind)
+        return behind
+
+    def _stamp(self, whole: Term, head: Term, rest: Term, behind: int) -> int:
+        pattern = self.automaton.pattern_of(head.data)
+        count = len(pattern.nodes)
+        block = self._append([whole, *((node, rest) for node in pattern.nodes[1:])], [False] * count)
+        targets = np.arange(block[0] - FIRST_NODE, block[0] + count, dtype=np.int32)
+        targets[:FIRST_NODE] = DEAD, behind
+        self.tables.next[block[0] : block[0] + count] = targets[pattern.codes]
+        return block[0]
+
+    def _append(self, terms: list, accepting: list[bool]) -> range:
         limits = self.automaton.limits
-        state = len(self.terms)
-        if state >= limits.max_states:
+        block = range(len(self.terms), len(self.terms) + len(terms))
+        if block.stop > limits.max_states:
             self.is_full = True
             raise LimitExceeded(
                 f"the grammar needs more than limits.max_states = {limits.max_states} states at once; "
                 "simplify it or raise the limit"
             )
         capacity = len(self.tables.next)
-        if state == capacity:
-            if 2 * self.tables.next.nbytes > limits.max_bytes:
+        while block.stop > capacity:
+            capacity *= 2
+        if capacity > len(self.tables.next):
+            if capacity * self.tables.next.shape[1] * 4 > limits.max_bytes:
                 self.is_full = True
                 raise LimitExceeded(
                     f"the grammar's transitions need more than limits.max_bytes = {limits.max_bytes}; "
                     "simplify it or raise the limit"
                 )
-            self.tables = self._allocate(2 * capacity)
-        self.terms.append(term)
-        self.accepting.append(term.nullable)
-        self.rows.append(None)
-        return state
+            self.tables = self._allocate(capacity)
+        self.terms += terms
+        self.accepting += accepting
+        self.rows += [None] * len(terms)
+        return block
 
     def expand(self, state: int) -> None:
         """Makes the transitions of a state."""
@@ -207,7 +256,7 @@ class Epoch:
         if self.tables.next[state, 0] != MISS:
             return
         targets = [DEAD] * len(automaton.byte_sets.samples)
-        for bits, term in automaton.algebra.edges(self.terms[state]):
+        for bits, term in automaton.algebra.edges(self.term_of(state)):
             target = self.state_of(term)
             for index in automaton.byte_sets.classes_in(bits):
                 targets[index] = target
