@@ -30,7 +30,7 @@ demo: .venv/package
 	$(BIN)/python -m grammarlm demo
 
 test: .venv/everything
-	$(BIN)/python -m pytest -m "not proof" $(ARGS)
+	$(BIN)/python -m pytest $(ARGS)
 
 proof: .venv/everything
 	$(BIN)/python -m tests.proof $(ARGS)

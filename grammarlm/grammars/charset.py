@@ -114,10 +114,8 @@ def ignore_case(chars: CharSet, unicode: bool) -> CharSet:
 @lru_cache(maxsize=1)
 def _case_groups() -> tuple[tuple[int, ...], ...]:
     groups: dict[str, list[int]] = {}
-    for c in range(LAST + 1):
-        lower = chr(c).lower()
-        if len(lower) != 1:  # the dotted capital I alone: `re` maps it to i, as its simple lower case says
-            lower = lower[0]
-        upper = lower.upper()
-        groups.setdefault(upper if len(upper) == 1 else lower, []).append(c)
+    for low, high in unicode_property("Changes_When_Casemapped"):
+        for c in range(low, high + 1):
+            lower = chr(c).lower()[0]  # longer for the dotted capital I alone, which `re` maps to i
+            groups.setdefault(lower.upper(), []).append(c)
     return tuple(tuple(g) for g in groups.values() if len(g) > 1)

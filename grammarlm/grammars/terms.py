@@ -176,7 +176,11 @@ class Terms:
         return members
 
     def both(self, terms: Iterable[Term]) -> Term:
-        """Associative, commutative, idempotent; nothing meets anything in nothing."""
+        """Associative, commutative, idempotent; nothing meets anything in nothing.
+
+        (a | b) & c = a & c | b & c where a or b looks ahead: each turn of a loop adds a conjunct, and nested instead of side by side
+        they would make new terms for ever.
+        """
         members: set[Term] = set()
         for term in terms:
             members.update(term.parts if term.kind == AND else (term,))
@@ -190,6 +194,10 @@ class Terms:
         if NIL in members and not any(t.look or t.prev for t in members):
             return NIL if all(t.nullable for t in members) else NOTHING
         parts = tuple(sorted(members))
+        for loop in parts:
+            if loop.kind == ALT and loop.look:
+                others = [t for t in parts if t is not loop]
+                return self.alt(self.both((p, *others)) for p in loop.parts)
         nullable = all(t.nullable for t in parts)
         return self._make(AND, parts, None, nullable, nullable)
 
