@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 ROUNDS = 7
-MULTIPLIERS = 0xD2511F53, 0xCD9E8D57
-KEY_STEPS = 0x9E3779B9, 0xBB67AE85
-WORD = np.uint64(0xFFFFFFFF)
+MULTIPLIERS = np.array([0xD2511F53, 0xCD9E8D57], np.uint64)
+KEY_STEPS = np.array([0x9E3779B9, 0xBB67AE85], np.uint64)
+HALF, WORD = np.uint64(32), np.uint64(0xFFFFFFFF)
 
 LARGEST = 3.3895313892515355e38  # the largest finite bfloat16: +inf counts as this, so that differences are numbers
 COLDEST, HOTTEST = (
@@ -40,18 +40,16 @@ class Draw:
 
 def philox(seed: int, counters: np.ndarray, position: int, rounds: int = ROUNDS) -> np.ndarray:
     """uint32 [n, 4]: Philox4x32 with key `seed` (64 bits) on the counters (counter, low position, high position, 0)."""
-    c = [
-        np.asarray(counters, np.uint64),
-        *(np.full(len(counters), p, np.uint64) for p in halves(position)),
-        np.uint64(0),
-    ]
-    key = halves(seed)
+    low, high = halves(position)
+    first, second, third, fourth = (np.full(len(counters), part, np.uint64) for part in (0, low, high, 0))
+    first += np.asarray(counters, np.uint64)
+    key = np.array(halves(seed), np.uint64)
     for _ in range(rounds):
-        first, second = np.uint64(MULTIPLIERS[0]) * c[0], np.uint64(MULTIPLIERS[1]) * c[2]
-        high_first, high_second = first >> np.uint64(32), second >> np.uint64(32)
-        c = [high_second ^ c[1] ^ np.uint64(key[0]), second & WORD, high_first ^ c[3] ^ np.uint64(key[1]), first & WORD]
-        key = tuple((k + step) & 0xFFFFFFFF for k, step in zip(key, KEY_STEPS, strict=True))
-    return np.stack(c, axis=1).astype(np.uint32)
+        left, right = first * MULTIPLIERS[0], third * MULTIPLIERS[1]
+        first, second = (right >> HALF) ^ second ^ key[0], right & WORD
+        third, fourth = (left >> HALF) ^ fourth ^ key[1], left & WORD
+        key = (key + KEY_STEPS) & WORD
+    return np.stack([first, second, third, fourth], axis=1).astype(np.uint32)
 
 
 def halves(number: int) -> tuple[int, int]:
