@@ -27,7 +27,7 @@ _HOME = {
     "load_tiny": "models.tiny",
 }
 
-__all__ = sorted(_HOME)
+__all__ = sorted(_HOME)  # noqa: PLE0605 - computed, so that a name is written once
 
 
 def __getattr__(name: str) -> Any:

@@ -9,7 +9,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 
 
 def cache_folder(*parts: str) -> Path:
@@ -26,7 +26,7 @@ def cache_folder(*parts: str) -> Path:
     return Path(base, "grammarlm", *parts)
 
 
-def write_atomically(path: Path, write: Callable[[BinaryIO], None]) -> bool:
+def write_atomically(path: Path, write: Callable[[IO[bytes]], object]) -> bool:
     """Writes a file so that a reader sees all of it or nothing. False where the disk does not take it: a cache is optional."""
     temporary = None
     try:

@@ -3,8 +3,8 @@
 **LOOK** acts on everything behind it, so it is resolved where it meets its rest: `settle(LOOK(p), rest)` is `rest AND p`.
 **PREV** is resolved right behind each character: SCOPE reads characters beside its body, knows which of the PREV sets the last
 one is in, and replaces the PREVs that now stand in front by nothing or by the empty set. Everywhere else a PREV in front counts
-as the empty set, which is right because the resolved alternative is there beside it (and, where a NOT stands above the PREV, because
-what is read before it is then restricted to what is not empty).
+as the empty set, which is right because the resolved alternative is there beside it (and, where a NOT stands above the PREV,
+because what is read before it is then restricted to what is not empty).
 """
 
 from __future__ import annotations
@@ -118,7 +118,9 @@ class LookAround(Terms):
         if kind == ALT:
             return self.alt(self._nonempty_part(p) for p in parts)
         if kind == REP:
-            return self.cat(self._nonempty_part(parts[0]), self.repeat(parts[0], max(term.data[0] - 1, 0), term.data[1] - 1))
+            return self.cat(
+                self._nonempty_part(parts[0]), self.repeat(parts[0], max(term.data[0] - 1, 0), term.data[1] - 1)
+            )
         if kind in (LOOK, PREV) or term is NIL:
             return NOTHING
         return self.both((term, self.without(NIL)))

@@ -210,7 +210,7 @@ class Terms:
         return self._make(NOT, (term,), None, not term.nullable, not term.nullable)
 
     def repeat(self, body: Term, low: int, high: float) -> Term:
-        """r{m,n} = r{0,n} where r may be empty; (r{0,b}){c,d} = r{0,b d}; (r{a,b}){c,d} = r{a c,b d} where no count is left out."""
+        """r{m,n} = r{0,n} where r may be empty; (r{a,b}){c,d} = r{a c,b d} where no count between is left out."""
         if high == 0 or body is NIL:
             return NIL
         if body is NOTHING:

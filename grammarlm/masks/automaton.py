@@ -134,7 +134,7 @@ class Epoch:
 
     def __init__(self, automaton: Automaton):
         self.automaton = automaton
-        self.terms: list = [NOTHING, NOTHING]  # of Term; (characters, rest) for a stamped state that nobody has asked for
+        self.terms: list = [NOTHING, NOTHING]  # Term; (characters, rest) for a stamped state nobody asked for
         self.accepting: list[bool] = [False, False]
         self.rows: list[np.ndarray | None] = [np.zeros(automaton.vocab.words, np.int32), automaton.facts.stop_row]
         self._index: dict[Term, int] = {}
@@ -199,8 +199,8 @@ class Epoch:
     def _add(self, term: Term) -> int:
         """A state for the term, transitions still missing; a term that begins with a set of characters gets them at once.
 
-        Behind the first byte of a character stand the states for its other bytes: dozens for `\\w`, again and again for each place in
-        the grammar. They differ in nothing but the state behind the character, so they are stamped from one pattern, not derived.
+        Behind the first byte of a character stand the states for its other bytes: dozens for `\\w`, again and again for each
+        place in the grammar. They differ in nothing but the state behind the character, so they are stamped from one pattern.
         """
         chain = []  # of such terms, each behind the one before: a loop, because a pattern may be thousands of sets long
         while term not in self._index:
