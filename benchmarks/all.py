@@ -34,11 +34,7 @@ def run(name: str) -> int:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="*", default=list(NAMES), choices=NAMES)
-    failed = [
-        name
-        for name in parser.parse_args().only
-        if subprocess.run([sys.executable, "-m", f"benchmarks.{name}"]).returncode
-    ]
+    failed = [name for name in parser.parse_args().only if run(name)]
     splice()
     print(f"failed: {', '.join(failed)}" if failed else "done; tables are in benchmarks/results/ and README.md")
     return 1 if failed else 0

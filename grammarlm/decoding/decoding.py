@@ -19,9 +19,9 @@ from time import perf_counter
 import numpy as np
 import torch
 
-from ..masks.automaton import pack_ids
 from ..masks.constraint import Constraint
 from ..masks.matcher import allocate_mask
+from ..masks.program import pack_ids
 from ..vocab.vocabulary import Vocabulary
 from .apply_mask import apply_mask_
 from .model_steps import ModelSteps

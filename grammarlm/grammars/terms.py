@@ -178,8 +178,8 @@ class Terms:
     def both(self, terms: Iterable[Term]) -> Term:
         """Associative, commutative, idempotent; nothing meets anything in nothing.
 
-        (a | b) & c = a & c | b & c where a or b looks ahead: each turn of a loop adds a conjunct, and nested instead of side by side
-        they would make new terms for ever.
+        (a | b) & c = a & c | b & c where a or b looks ahead: each turn of a loop adds a conjunct, and nested instead of side by
+        side they would make new terms for ever.
         """
         members: set[Term] = set()
         for term in terms:
@@ -210,7 +210,7 @@ class Terms:
         return self._make(NOT, (term,), None, not term.nullable, not term.nullable)
 
     def repeat(self, body: Term, low: int, high: float) -> Term:
-        """r{m,n} = r{0,n} where r may be empty; (r{a,b}){c,d} = r{a c,b d} where no count between is left out."""
+        """r{m,n} = r{0,n} where r may be empty; (r{a,b}){c,d} = r{a c,b d} where no count is left out."""
         if high == 0 or body is NIL:
             return NIL
         if body is NOTHING:

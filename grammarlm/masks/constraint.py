@@ -12,6 +12,7 @@ from ..vocab.vocabulary import Vocabulary
 from .automaton import Automaton
 from .limits import Limits
 from .matcher import Matcher
+from .program import Program
 
 
 @dataclass(frozen=True)
@@ -34,12 +35,12 @@ class Constraint:
 
     @property
     def vocab(self) -> Vocabulary:
-        return self._automaton.vocab
+        return self._automaton.program.vocab
 
     @property
     def nbytes(self) -> int:
         """What states and rows take now; bounded by limits.max_bytes."""
-        return self._automaton.nbytes
+        return self._automaton.epoch.nbytes
 
     def matcher(self) -> Matcher:
         """A new matcher at the start of a text."""
@@ -63,8 +64,9 @@ def compile(grammar: Grammar, vocab: Vocabulary, *, limits: Limits | None = None
         start = grammar.language(algebra)
         if start is NOTHING:
             raise UnsatisfiableGrammar("the grammar matches no text at all; check its look-aheads and intersections")
-        automaton = Automaton(start, algebra, vocab, limits)
+        program = Program(start, algebra, vocab, limits)
+        automaton = Automaton(program)
     except RecursionError:
         raise LimitExceeded("the grammar is nested too deeply for this process's recursion limit; flatten it") from None
-    report = Report(repr(grammar)[:200], limits, len(automaton.byte_sets.samples), automaton.tokens_spell_all)
+    report = Report(repr(grammar)[:200], limits, len(program.byte_sets.samples), program.tokens_spell_all)
     return Constraint(automaton, report)

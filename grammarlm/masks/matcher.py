@@ -17,7 +17,8 @@ import numpy as np
 
 from ..errors import LimitExceeded, MaskError
 from ..kernels.cpu import walk
-from .automaton import FINISHED, Automaton, Epoch
+from .automaton import Automaton
+from .epoch import FINISHED, Epoch
 
 Head = tuple[Any, Epoch, int]  # the head before it, and a state in an epoch
 Made = TypeVar("Made")
@@ -30,12 +31,12 @@ class Matcher:
 
     def __init__(self, automaton: Automaton):
         self._automaton = automaton
-        self._stops = automaton.facts.stops
-        self._words = automaton.vocab.words
-        self._everything = automaton.facts.everything
+        self._stops = automaton.program.facts.stops
+        self._words = automaton.program.vocab.words
+        self._everything = automaton.program.facts.everything
         self._known_mask: Any = None  # the caller's mask object, checked once
-        self._mask: np.ndarray = automaton.facts.stop_row  # the same as an array
-        epoch, state = automaton.renew(automaton.start)
+        self._mask: np.ndarray = automaton.program.facts.stop_row  # the same as an array
+        epoch, state = automaton.renew(automaton.program.start)
         self._start: Head = (None, epoch, state)
         self._head: Head = self._start
 
@@ -60,7 +61,9 @@ class Matcher:
             return self._made(lambda epoch, state: epoch.row(state))
         except LimitExceeded:
             if 0 <= row < len(self._mask):
-                self._mask[row] = self._automaton.facts.stop_row  # a failure closes: nothing but the end is allowed
+                self._mask[row] = (
+                    self._automaton.program.facts.stop_row
+                )  # a failure closes: nothing but the end is allowed
             raise
 
     # ------------------------------------------------------------------ reading
@@ -112,7 +115,7 @@ class Matcher:
         """The result of something slow at this state, in a new epoch where the old one is full."""
         automaton = self._automaton
         with automaton.lock:
-            automaton.clock.restart()
+            automaton.program.clock.restart()
             before, epoch, state = self._head
             for last in (False, True):
                 if epoch is not automaton.epoch or epoch.is_full:

@@ -30,15 +30,11 @@ import struct
 import zipfile
 import zlib
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..cache import cache_folder, write_atomically
 from ..errors import TokenizerError
-
-if TYPE_CHECKING:
-    from .vocabulary import Vocabulary
 
 FORMAT = 2  # part of the file's name: a change of the arrays' meaning makes new files
 LONGEST = 65_535  # bytes of a token
@@ -119,22 +115,22 @@ def _subtree_ends(depth: np.ndarray) -> np.ndarray:
     return end
 
 
-def load_or_build(vocabulary: Vocabulary) -> ByteTrie:
-    """The vocabulary's trie, from the disk cache where it is there and sound."""
-    path = cache_folder("tries") / f"{vocabulary.fingerprint}-{FORMAT}.npz"
+def load_or_build(data: np.ndarray, offsets: np.ndarray, ids: np.ndarray, nothing: int, name: str) -> ByteTrie:
+    """What build_trie makes, from the disk cache where it is there and sound; `name` stands for the content."""
+    path = cache_folder("tries") / f"{name}-{FORMAT}.npz"
     try:
         with np.load(path, allow_pickle=False) as arrays:
             trie = ByteTrie(*(arrays[f.name] for f in fields(ByteTrie)))
-        if is_sound(trie, vocabulary):
+        if is_sound(trie, ids, nothing):
             return trie
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, struct.error):
         pass  # missing, cut short or damaged: build it again
-    trie = build_trie(vocabulary.data, vocabulary.offsets, vocabulary.text_ids, vocabulary.words * 32)
+    trie = build_trie(data, offsets, ids, nothing)
     write_atomically(path, lambda file: np.savez(file, **{f.name: getattr(trie, f.name) for f in fields(ByteTrie)}))
     return trie
 
 
-def is_sound(trie: ByteTrie, vocabulary: Vocabulary) -> bool:
+def is_sound(trie: ByteTrie, ids: np.ndarray, nothing: int) -> bool:
     """Everything that a kernel relies on, since kernels check no bounds: shapes, ranges, and loops that end."""
     kinds = {"byte": np.uint8, "depth": np.uint16, "end": np.int32, "token": np.uint32}
     n = len(trie.byte)
@@ -142,15 +138,13 @@ def is_sound(trie: ByteTrie, vocabulary: Vocabulary) -> bool:
         return False
     if trie.twins.dtype != np.int32 or trie.twins.ndim != 2 or trie.twins.shape[1] != 2:
         return False
-    nothing = vocabulary.words * 32
     carried = trie.token[trie.token != nothing].astype(np.int32)
-    ids = np.sort(np.concatenate([carried, trie.twins[:, 0]]))
     depth = trie.depth.astype(np.int32)
     return bool(
         (trie.end > np.arange(n)).all()
         and (trie.end <= n).all()
         and (depth >= 1).all()
         and (np.diff(depth, prepend=0) <= 1).all()
-        and np.array_equal(ids, vocabulary.text_ids)
+        and np.array_equal(np.sort(np.concatenate([carried, trie.twins[:, 0]])), ids)
         and np.isin(trie.twins[:, 1], carried).all()
     )

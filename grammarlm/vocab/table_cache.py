@@ -6,7 +6,7 @@ Nothing is parsed or unpickled, and every number that is used as an index is che
 
 import hashlib
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 
 import numpy as np
 
@@ -30,7 +30,7 @@ def save(key: str, table: TokenTable) -> bool:
     content = b"".join(array.tobytes() for array in (lengths, *numbers, table.data))
     stored = MAGIC + hashlib.blake2b(content, digest_size=_DIGEST).digest() + content
 
-    def write(file: BinaryIO) -> None:
+    def write(file: IO[bytes]) -> None:
         file.write(stored)
 
     return write_atomically(path_of(key), write)

@@ -154,7 +154,7 @@ class Vocabulary:
         """The text tokens sorted by their bytes, as a trie."""
         from .byte_trie import load_or_build
 
-        return load_or_build(self)
+        return load_or_build(self.data, self.offsets, self.text_ids, self.words * 32, self.fingerprint)
 
     def __eq__(self, other: object) -> bool:
         return self.fingerprint == other.fingerprint if isinstance(other, Vocabulary) else NotImplemented

@@ -1,0 +1,285 @@
+"""States, their transitions and their mask rows: one generation of a lazy automaton.
+
+A state stands for a term of grammars/terms.py. An epoch owns everything that hangs on state numbers: the terms, the transition
+table that the kernels read, and the mask rows.
+
+Who may write: Python, under the automaton's lock. Kernels only read, without the GIL. An array that must grow is replaced, never
+moved: a kernel works on the arrays of the `Tables` that its caller holds, and an entry that it finds missing there is asked for
+again under the lock. A row of the table is MISS until all of its targets are known.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import LimitExceeded
+from ..grammars.byte_classes import FIRST_NODE
+from ..grammars.terms import CAT, CHARS, NIL, NOTHING, Term
+from ..kernels.cpu import walk
+from ..kernels.cpu.table import DEAD, MISS, Arena
+from .program import Program
+
+FINISHED = 1  # the state behind a stop token
+FIRST_CAPACITY = 64  # states; doubled when full
+
+
+@dataclass(frozen=True)
+class Tables:
+    """What a kernel reads. `arena` holds the addresses of the other arrays, which live as long as this object."""
+
+    next: np.ndarray  # int32 [S, C]
+    usable: np.ndarray  # uint8 [S]
+    class_of: np.ndarray  # uint8 [256]
+    arena: np.ndarray  # int64 [Arena.LENGTH]
+    address: int  # of the arena
+
+
+class Epoch:
+    """One generation of states. All methods run under the automaton's lock; `rows` and `tables` are read without it."""
+
+    def __init__(self, program: Program):
+        self.program = program
+        self.terms: list = [NOTHING, NOTHING]  # Term; (characters, rest) for a stamped state nobody asked for
+        self.accepting: list[bool] = [False, False]
+        self.rows: list[np.ndarray | None] = [np.zeros(program.vocab.words, np.int32), program.facts.stop_row]
+        self._index: dict[Term, int] = {}
+        self._shared_rows: dict[bytes, np.ndarray] = {}
+        self._row_bytes = 0
+        self.is_full = False
+        self.tables = self._allocate(FIRST_CAPACITY)
+        self.tables.next[:2] = DEAD
+        self.start = self.state_of(program.start)
+
+    # ------------------------------------------------------------------ states
+
+    def _allocate(self, capacity: int) -> Tables:
+        program = self.program
+        vocab, trie = program.vocab, program.vocab.trie
+        table = np.full((capacity, len(program.byte_sets.samples)), MISS, np.int32)
+        usable = np.full(capacity, walk.YES if program.tokens_spell_all else walk.UNKNOWN, np.uint8)
+        if len(self.terms) > 2:
+            filled = len(self.terms)
+            table[:filled] = self.tables.next[:filled]
+            usable[:filled] = self.tables.usable[:filled]
+        class_of = program.byte_sets.class_of
+        is_text = program.facts.is_text
+        arena = np.zeros(Arena.LENGTH, np.int64)
+        for place, array in (
+            (Arena.NEXT, table),
+            (Arena.CLASS_OF, class_of),
+            (Arena.USABLE, usable),
+            (Arena.BYTE, trie.byte),
+            (Arena.DEPTH, trie.depth),
+            (Arena.END, trie.end),
+            (Arena.TOKEN, trie.token),
+            (Arena.TWINS, trie.twins),
+            (Arena.OFFSETS, vocab.offsets),
+            (Arena.DATA, vocab.data),
+            (Arena.IS_TEXT, is_text),
+        ):
+            arena[place] = array.ctypes.data
+        arena[Arena.CLASSES], arena[Arena.STATES] = table.shape[1], capacity
+        arena[Arena.NODES], arena[Arena.TWIN_COUNT] = len(trie.byte), len(trie.twins)
+        arena[Arena.NOTHING], arena[Arena.SPELLS_ALL] = vocab.words * 32, program.tokens_spell_all
+        arena[Arena.VOCABULARY], arena[Arena.DATA_LENGTH] = len(is_text), len(vocab.data)
+        return Tables(table, usable, class_of, arena, arena.ctypes.data)
+
+    def state_of(self, term: Term) -> int:
+        """The number of a term's state, DEAD where no text is in its language."""
+        state = self._index.get(term)
+        if state is None:
+            if self.program.is_alive(term):
+                return self._add(term)
+            state = self._index[term] = DEAD
+        return state
+
+    def term_of(self, state: int) -> Term:
+        """The term of a state; those of stamped states are made when somebody asks."""
+        term = self.terms[state]
+        if isinstance(term, tuple):
+            algebra = self.program.algebra
+            term = self.terms[state] = algebra.cat(algebra.chars(term[0]), term[1])
+        return term
+
+    def _add(self, term: Term) -> int:
+        """A state for the term, transitions still missing; a term that begins with a set of characters gets them at once.
+
+        Behind the first byte of a character stand the states for its other bytes: dozens for `\\w`, again and again for each
+        place in the grammar. They differ in nothing but the state behind the character, so they are stamped from one pattern.
+        """
+        chain = []  # of such terms, each behind the one before: a loop, because a pattern may be thousands of sets long
+        while term not in self._index:
+            head, rest = term.parts if term.kind == CAT else (term, NIL)
+            if head.kind != CHARS:
+                (self._index[term],) = self._append([term], [term.nullable])
+                break
+            chain.append((term, head, rest))
+            term = rest
+        behind = self._index[term]
+        for whole, head, rest in reversed(chain):
+            self._index[whole] = behind = self._stamp(whole, head, rest, behind)
+        return behind
+
+    def _stamp(self, whole: Term, head: Term, rest: Term, behind: int) -> int:
+        pattern = self.program.pattern_of(head.data)
+        count = len(pattern.nodes)
+        block = self._append([whole, *((node, rest) for node in pattern.nodes[1:])], [False] * count)
+        targets = np.arange(block[0] - FIRST_NODE, block[0] + count, dtype=np.int32)
+        targets[:FIRST_NODE] = DEAD, behind
+        self.tables.next[block[0] : block[0] + count] = targets[pattern.codes]
+        return block[0]
+
+    def _append(self, terms: list, accepting: list[bool]) -> range:
+        limits = self.program.limits
+        block = range(len(self.terms), len(self.terms) + len(terms))
+        if block.stop > limits.max_states:
+            self.is_full = True
+            raise LimitExceeded(
+                f"the grammar needs more than limits.max_states = {limits.max_states} states at once; "
+                "simplify it or raise the limit"
+            )
+        capacity = len(self.tables.next)
+        while block.stop > capacity:
+            capacity *= 2
+        if capacity > len(self.tables.next):
+            if capacity * self.tables.next.shape[1] * 4 > limits.max_bytes:
+                self.is_full = True
+                raise LimitExceeded(
+                    f"the grammar's transitions need more than limits.max_bytes = {limits.max_bytes}; "
+                    "simplify it or raise the limit"
+                )
+            self.tables = self._allocate(capacity)
+        self.terms += terms
+        self.accepting += accepting
+        self.rows += [None] * len(terms)
+        return block
+
+    def expand(self, state: int) -> None:
+        """Makes the transitions of a state."""
+        program = self.program
+        program.clock.check()
+        if self.tables.next[state, 0] != MISS:
+            return
+        targets = [DEAD] * len(program.byte_sets.samples)
+        for bits, term in program.algebra.edges(self.term_of(state)):
+            target = self.state_of(term)
+            for index in program.byte_sets.classes_in(bits):
+                targets[index] = target
+        self.tables.next[state] = targets
+
+    # ------------------------------------------------------------------ can tokens finish from here?
+
+    def is_usable(self, state: int) -> bool:
+        """Can some sequence of tokens complete a text from this state? The fixpoint over tokens, searched breadth first."""
+        usable = self.tables.usable
+        if usable[state] != walk.UNKNOWN:
+            return bool(usable[state] == walk.YES)
+        came_from = {state: DEAD}
+        queue = deque([state])
+        found = DEAD
+        while queue and not found:
+            here = queue.popleft()
+            if self.accepting[here] or self.tables.usable[here] == walk.YES:
+                found = here
+                break
+            for target in self._token_successors(here):
+                if target not in came_from and self.tables.usable[target] != walk.NO:
+                    came_from[target] = here
+                    queue.append(target)
+        usable = self.tables.usable
+        if not found:
+            usable[list(came_from)] = walk.NO
+            return False
+        while found:
+            usable[found] = walk.YES
+            found = came_from[found]
+        return True
+
+    def _token_successors(self, state: int) -> list[int]:
+        scratch = self._scratch(state)
+        address, length = scratch.ctypes.data, len(scratch)
+        seen: set[int] = set()
+        while True:
+            tables = self.tables
+            marks = np.zeros(len(tables.usable), np.uint8)
+            missing = walk.collect_states(tables.address, address, length, marks.ctypes.data)
+            seen.update(np.flatnonzero(marks).tolist())
+            if missing == walk.DONE:
+                return sorted(seen)
+            self.expand(missing)
+
+    def _scratch(self, state: int) -> np.ndarray:
+        """A kernel's memory of a walk, at its beginning (kernels/cpu/walk.py)."""
+        scratch = np.zeros(self.program.facts.deepest + 2, np.int32)
+        scratch[0] = state
+        return scratch
+
+    # ------------------------------------------------------------------ rows and steps
+
+    def row(self, state: int) -> np.ndarray:
+        """The mask row of a state (read only): tokens that can be read and completed, stop ids iff the text may end."""
+        known = self.rows[state]
+        if known is None:
+            known = self._share(self._make_row(state))
+            self.rows[state] = known
+        return known
+
+    def _make_row(self, state: int) -> np.ndarray:
+        stops = self.program.facts.stop_row
+        row = np.zeros(len(stops) + 1, np.int32)  # the walk writes a word behind the row
+        if self.accepting[state]:
+            row[:-1] = stops
+        scratch = self._scratch(state)
+        addresses = scratch.ctypes.data, len(scratch), row.ctypes.data
+        while True:
+            tables = self.tables  # kept in a local: its arrays must outlive the call
+            missing = walk.fill_row(tables.address, *addresses)
+            if missing == walk.DONE:
+                return row[:-1].copy()
+            if missing > 0:
+                self.expand(missing)
+            else:
+                self.is_usable(-missing)
+
+    def _share(self, row: np.ndarray) -> np.ndarray:
+        """States with equal rows share one array; all rows are dropped when they take too much."""
+        key = row.tobytes()
+        shared = self._shared_rows.get(key)
+        if shared is not None:
+            return shared
+        if self._row_bytes + 2 * row.nbytes > self.program.limits.max_bytes:
+            self.rows[2:] = [None] * (len(self.rows) - 2)
+            self._shared_rows.clear()
+            self._row_bytes = 0
+        row.setflags(write=False)
+        self._shared_rows[key] = row
+        self._row_bytes += 2 * row.nbytes  # the row and its key
+        return row
+
+    def after_token(self, state: int, token: int) -> int:
+        """The state behind a token, DEAD where it is refused."""
+        while True:
+            tables = self.tables
+            after = walk.advance(tables.address, state, token)
+            if after >= 0:
+                break
+            self.expand(-after)
+        return after if after and self.is_usable(after) else DEAD
+
+    def after_bytes(self, state: int, data: bytes) -> int:
+        """The state behind any bytes, DEAD where they are refused."""
+        class_of = self.program.byte_sets.class_of
+        for byte in data:
+            if self.tables.next[state, 0] == MISS:
+                self.expand(state)
+            state = int(self.tables.next[state, class_of[byte]])
+            if state == DEAD:
+                return DEAD
+        return state if self.is_usable(state) else DEAD
+
+    @property
+    def nbytes(self) -> int:
+        return self.tables.next.nbytes + self.tables.usable.nbytes + self._row_bytes + 400 * len(self.terms)
