@@ -5,6 +5,7 @@ ranges (letters: 650), so union and complement cost microseconds. Unicode proper
 scans all characters once per property (50 ms, remembered).
 """
 
+import re
 from collections.abc import Iterable
 from functools import lru_cache
 
@@ -71,6 +72,8 @@ def unicode_property(name: str) -> CharSet:
     """The characters of `\\p{name}`; KeyError where the name is unknown."""
     import regex
 
+    if not re.fullmatch(r"[\w .=:-]{1,100}", name, re.ASCII):  # it becomes part of a pattern
+        raise KeyError(name)
     try:
         pattern = regex.compile(rf"\p{{{name}}}+")
     except regex.error:
@@ -81,8 +84,6 @@ def unicode_property(name: str) -> CharSet:
 @lru_cache(maxsize=8)
 def unicode_category(letter: str) -> CharSet:
     """What Python's `re` takes for `\\d`, `\\s` or `\\w` in Unicode mode."""
-    import re
-
     return _matching(re.compile(rf"\{letter}+"))
 
 

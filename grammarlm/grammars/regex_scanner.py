@@ -66,13 +66,19 @@ class Scanner:
         return chars if letter == lower else self.complement(chars)
 
     def property(self, letter: str, start: int) -> CharSet:
-        name = self.until("}", f"\\{letter}{{", start) if self.take("{") else self.text[self.at : self.at + 1]
-        self.at += 0 if self.text[self.at - 1] == "}" else 1
+        if self.binary:
+            raise self.error(f"bad escape \\{letter}: bytes have no Unicode properties", start)
+        if self.take("{"):
+            name = self.until("}", f"\\{letter}{{", start)
+        else:
+            name = self.peek()
+            self.at += 1
         negated = name.startswith("^")
+        name = name.removeprefix("^")
         try:
-            chars = charset.unicode_property(name.removeprefix("^"))
+            chars = charset.unicode_property(name)
         except KeyError:
-            raise self.error(f"unknown Unicode property {name!r}; e.g. L, Lu, Greek, Script=Han", start) from None
+            raise self.error(f"unknown Unicode property {name[:40]!r}; e.g. L, Lu, Greek, Script=Han", start) from None
         return self.complement(chars) if negated != (letter == "P") else chars
 
     def bracket(self, start: int) -> CharSet:
@@ -136,8 +142,8 @@ class Scanner:
             name = self.until("}", "\\N{", start)
             try:
                 return ord(unicodedata.lookup(name))
-            except (KeyError, TypeError):
-                raise self.error(f"undefined character name {name!r}", start) from None
+            except (KeyError, TypeError, UnicodeError):
+                raise self.error(f"undefined character name {name[:40]!r}", start) from None
         if letter == "0" or (letter in OCTAL and (in_bracket or self.is_octal())):
             digits = letter
             while len(digits) < 3 and self.peek() and self.peek() in OCTAL:

@@ -58,7 +58,7 @@ class _Parser(Scanner):
     def run(self) -> Term:
         while self.at < len(self.text):
             start, char = self.at, self.text[self.at]
-            if self.flags & VERBOSE and (char.isspace() or char == "#"):
+            if self.flags & VERBOSE and char in " \t\n\r\v\f#":
                 self.at += 1
                 if char == "#":
                     line_end = self.text.find("\n", self.at)
@@ -91,6 +91,7 @@ class _Parser(Scanner):
         return self.whole(self.body(self.groups[0]))
 
     def push(self, item: Item) -> None:
+        self.algebra.tick()
         self.groups[-1].branches[-1].append(item)
         self.repeatable, self.quantified = True, False
 
@@ -206,39 +207,34 @@ class _Parser(Scanner):
 
     def inline_flags(self, start: int) -> bool:
         """(?i) sets flags from the start of the pattern on (True), (?i:...) within the group (False)."""
-        added, removed, minus = 0, 0, False
-        while True:
-            char, here = self.peek(), self.at
+        added, removed, minus, here = 0, 0, False, self.at
+        while self.peek() not in ("", ")", ":"):
+            char = self.peek()
             self.at += 1
-            if char in ("", "<"):
-                raise self.error(f"unknown extension ?{char}" if char else "unexpected end of pattern", start + 1)
-            if char in ")" or char == ":":
-                break
             if char == "-" and not minus:
                 minus = True
-                continue
-            if char not in FLAGS or (minus and char in "au") or (self.binary and char == "u"):
-                what = "unknown flag" if char.isalpha() and here > start + 2 else "unknown extension"
-                if char in "L":
-                    raise self.error("the flag L depends on the locale", start, UnsupportedFeature)
-                raise self.error(
-                    f"{what} ?{char}" if what == "unknown extension" else f"{what} {char!r}",
-                    here if here > start + 2 else start + 1,
-                )
-            if minus:
-                removed |= FLAGS[char]
+            elif char == "L":
+                raise self.error("the flag L depends on the locale", start, UnsupportedFeature)
+            elif char not in FLAGS or (minus and char in "au") or (self.binary and char == "u"):
+                where = start + 1 if self.at == here + 1 else self.at - 1
+                raise self.error(f"unknown flag or extension ?{self.text[here : self.at]}", where)
             else:
-                added |= FLAGS[char]
-                removed |= UNICODE if char == "a" else 0
-        if char == ")":
-            if start != 0 and self.text[:start].strip():
-                raise self.error("global flags are not at the start of the expression", start)
-            if minus:
-                raise self.error("missing : behind flags to be turned off, as in (?-i:...)", self.at - 1)
-            self.flags |= added
-            return True
+                added |= 0 if minus else FLAGS[char]
+                removed |= FLAGS[char] if minus else UNICODE * (char == "a")
+        if self.peek() == "":
+            raise self.error("unexpected end of pattern in (?", start)
+        if self.at == here or self.text[self.at - 1] == "-":
+            raise self.error("missing flag", self.at)
+        self.at += 1
+        if self.text[self.at - 1] == ":":
+            self.flags = (self.flags | added) & ~removed
+            return False
+        if minus:
+            raise self.error("missing : behind flags to be turned off, as in (?-i:...)", self.at - 1)
+        if len(self.groups) > 1 or self.groups[0].branches != [[]]:
+            raise self.error("global flags are not at the start of the expression", start)
         self.flags = (self.flags | added) & ~removed
-        return False
+        return True
 
     def close(self) -> None:
         group = self.groups.pop()

@@ -10,7 +10,7 @@ walked, and a bounded repeat needs no copies. The price, microseconds of Python 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from .look_around import LookAround
 from .terms import ALT, AND, ANYTHING, CAT, CHARS, NIL, NOT, NOTHING, REP, SCOPE, WORDS, Term
@@ -23,8 +23,8 @@ EdgeList = tuple[tuple[int, Term], ...]
 class Algebra(LookAround):
     """Terms and their derivatives. One object belongs to one automaton."""
 
-    def __init__(self, max_depth: int = 100):
-        super().__init__(max_depth)
+    def __init__(self, max_depth: int = 100, tick: Callable[[], None] | None = None):
+        super().__init__(max_depth, tick)
         self._edges: dict[Term, EdgeList] = {}
 
     def forget(self) -> None:

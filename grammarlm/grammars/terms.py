@@ -15,7 +15,7 @@ terms that a walk meets small: that number is the number of states.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 
 from ..errors import LimitExceeded
@@ -62,8 +62,10 @@ ANYTHING = Term(NOT, (NOTHING,), None, True, True)  # every byte string
 class Terms:
     """Makes terms, each once, in the simplest form that the laws beside each constructor give."""
 
-    def __init__(self, max_depth: int = 100):
+    def __init__(self, max_depth: int = 100, tick: Callable[[], None] | None = None):
+        """`tick` is called for each new term: it raises where the caller's time is over."""
         self.max_depth = max_depth
+        self.tick = tick or (lambda: None)
         self._terms: dict = {}
         self._lists: dict[tuple[bytes, ...], ById] = {}
 
@@ -76,6 +78,7 @@ class Terms:
         key = (kind, parts, data)
         term = self._terms.get(key)
         if term is None:
+            self.tick()
             term = Term(kind, parts, data, nullable, sure)
             if term.depth > self.max_depth:
                 raise LimitExceeded(

@@ -10,7 +10,7 @@ from ..grammars.regular import Algebra
 from ..grammars.terms import NOTHING
 from ..vocab.vocabulary import Vocabulary
 from .automaton import Automaton
-from .limits import Limits
+from .limits import Clock, Limits
 from .matcher import Matcher
 from .program import Program
 
@@ -59,12 +59,13 @@ def compile(grammar: Grammar, vocab: Vocabulary, *, limits: Limits | None = None
             f"compile() takes a gl.Vocabulary, not {type(vocab).__name__}; see gl.Vocabulary.from_tokenizer"
         )
     limits = limits or Limits()
-    algebra = Algebra(limits.max_depth)
+    clock = Clock(limits)
+    algebra = Algebra(limits.max_depth, clock.check)
     try:
         start = grammar.language(algebra)
         if start is NOTHING:
             raise UnsatisfiableGrammar("the grammar matches no text at all; check its look-aheads and intersections")
-        program = Program(start, algebra, vocab, limits)
+        program = Program(start, algebra, vocab, limits, clock)
         automaton = Automaton(program)
     except RecursionError:
         raise LimitExceeded("the grammar is nested too deeply for this process's recursion limit; flatten it") from None

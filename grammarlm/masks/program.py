@@ -22,9 +22,8 @@ from .limits import Clock, Limits
 class Program:
     """The start term and the algebra that derives it, beside the tokens that spell its texts."""
 
-    def __init__(self, start: Term, algebra: Algebra, vocab: Vocabulary, limits: Limits):
-        self.start, self.algebra, self.vocab, self.limits = start, algebra, vocab, limits
-        self.clock = Clock(limits)
+    def __init__(self, start: Term, algebra: Algebra, vocab: Vocabulary, limits: Limits, clock: Clock):
+        self.start, self.algebra, self.vocab, self.limits, self.clock = start, algebra, vocab, limits, clock
         self.byte_sets = byte_partition(start)
         self.facts = token_facts(vocab)
         used = functools.reduce(operator.or_, self.byte_sets.used)

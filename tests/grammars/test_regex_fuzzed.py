@@ -1,0 +1,36 @@
+"""Patterns that fuzzing found: each crashed, hung or was misread once. The others are in tests/corpus/regex.toml."""
+
+import pytest
+
+import grammarlm as gl
+
+VOCAB = gl.Vocabulary([bytes([b]) for b in range(256)] + [b"."], stop_ids=[256])
+
+
+@pytest.mark.parametrize(
+    "pattern", [rb"\p{L}", rb"[\pL]", "\\N{\ud800}", "\\p{\x00", "\\p{--m\u00dfa{9}", "\\p{" + "L" * 5000 + "}"]
+)
+def test_refused_with_a_short_message(pattern: str | bytes) -> None:
+    with pytest.raises(gl.GrammarError) as caught:
+        gl.compile(gl.Regex(pattern), VOCAB)
+    assert len(str(caught.value)) <= 500
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        ("ab.[c-d]?" * 120_000)[:1_000_000],
+        "".join(chr(97 + i % 26) + "?" for i in range(20_000)),
+        "(?:a{1,3}(?=\\D{2,}\\n))+a" * 3,
+    ],
+    ids=["a long pattern", "20,000 optional letters", "look-ahead in loops"],
+)
+def test_the_clock_holds_everywhere(pattern: str) -> None:
+    matcher = None
+    try:
+        matcher = gl.compile(gl.Regex(pattern), VOCAB, limits=gl.Limits(max_ms=200)).matcher()
+        matcher.fill_mask(gl.allocate_mask(1, VOCAB.size))
+    except (gl.LimitExceeded, gl.UnsatisfiableGrammar) as error:
+        assert "max_ms = 200" in str(error) or "no text at all" in str(error)
+    else:
+        assert matcher.advance(97)
