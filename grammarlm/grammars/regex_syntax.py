@@ -224,7 +224,7 @@ class _Parser(Scanner):
         if self.peek() == "":
             raise self.error("unexpected end of pattern in (?", start)
         if self.at == here or self.text[self.at - 1] == "-":
-            raise self.error("missing flag", self.at)
+            raise self.error("missing flag", self.at if self.at > here else start + 1)
         self.at += 1
         if self.text[self.at - 1] == ":":
             self.flags = (self.flags | added) & ~removed
