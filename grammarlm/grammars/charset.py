@@ -88,7 +88,8 @@ def unicode_category(letter: str) -> CharSet:
 
 
 def _matching(pattern) -> CharSet:
-    return union((m.start(), m.end() - 1) for m in pattern.finditer(_every_character()))
+    matches = pattern.finditer(_every_character())
+    return union((m.start(), m.end() - 1) for m in matches if m.end() > m.start())
 
 
 @lru_cache(maxsize=1)

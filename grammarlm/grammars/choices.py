@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..errors import GrammarError, UnsatisfiableGrammar
-from .compose import Grammar
+from ..errors import UnsatisfiableGrammar
+from .compose import Grammar, encode
 from .regular import Algebra
 from .terms import Term
 
@@ -22,10 +22,8 @@ class Choices(Grammar):
     strings: tuple[str, ...]
 
     def __init__(self, strings: Iterable[str]):
-        if isinstance(strings, (str, bytes)):
-            raise TypeError(
-                f"Choices() takes a list of strings, not one {type(strings).__name__}; write Choices([...])"
-            )
+        if isinstance(strings, (str, bytes)) or not isinstance(strings, Iterable):
+            raise TypeError(f"Choices() takes a list of strings, not {type(strings).__name__}; write Choices([...])")
         copied = tuple(strings)
         for index, string in enumerate(copied):
             if not isinstance(string, str):
@@ -39,9 +37,4 @@ class Choices(Grammar):
     def language(self, algebra: Algebra) -> Term:
         if not self.strings:
             raise UnsatisfiableGrammar("Choices([]) has nothing to choose from; give at least one string")
-        try:
-            return algebra.words([s.encode() for s in self.strings])
-        except UnicodeEncodeError as error:
-            raise GrammarError(
-                f"choice {error.object[:40]!r} holds half of a surrogate pair, which no UTF-8 text contains"
-            ) from None
+        return algebra.words(map(encode, self.strings))

@@ -6,13 +6,15 @@ A grammar is a plain description: cheap to make, compared and hashed by content,
     a + b    a text of a, then one of b             a & b    texts that are in both
     a | b    a text of either                       a - b    texts of a that are not in b
 
-A string stands for itself on either side. Look-around inside a part (`$`, `\\b`, `(?=...)`) sees that part's text only.
+A string on either side stands for itself. Look-around inside a part (`$`, `\\b`, `(?=...)`) sees that part's text only.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
+from ..errors import GrammarError
 from .regular import Algebra
 from .terms import Term
 
@@ -39,8 +41,14 @@ class Grammar:
     def __and__(self, other: Grammar | str) -> Grammar:
         return _combine(Intersection, self, other)
 
+    def __rand__(self, other: Grammar | str) -> Grammar:
+        return _combine(Intersection, other, self)
+
     def __sub__(self, other: Grammar | str) -> Grammar:
         return _combine(Difference, self, other)
+
+    def __rsub__(self, other: Grammar | str) -> Grammar:
+        return _combine(Difference, other, self)
 
 
 @dataclass(frozen=True)
@@ -50,51 +58,69 @@ class Literal(Grammar):
     text: str
 
     def language(self, algebra: Algebra) -> Term:
-        return algebra.words([self.text.encode()])
+        return algebra.words([encode(self.text)])
 
 
-@dataclass(frozen=True)
-class Pair(Grammar):
-    """Two grammars and how they combine."""
+@dataclass(frozen=True, repr=False)
+class Combination(Grammar):
+    """Grammars and how they combine. a + b + c is one of three parts, so that long chains are not deep."""
 
-    left: Grammar
-    right: Grammar
+    parts: tuple[Grammar, ...]
+    sign: ClassVar[str]
 
     def language(self, algebra: Algebra) -> Term:
-        """Long chains such as a + b + c + ... nest to the left, so they are walked down in a loop."""
-        chain, grammar = [], self
-        while type(grammar) is type(self):
-            chain.append(grammar.right.language(algebra))
-            grammar = grammar.left  # type: ignore[assignment]
-        chain.append(grammar.language(algebra))
-        return self.join(chain[::-1], algebra)
+        return self.join([part.language(algebra) for part in self.parts], algebra)
 
     def join(self, terms: list[Term], algebra: Algebra) -> Term:
         raise NotImplementedError
 
+    def __repr__(self) -> str:
+        shown = f" {self.sign} ".join(map(repr, self.parts[:4]))
+        return f"({shown}{f' {self.sign} ... {len(self.parts):,} parts' if len(self.parts) > 4 else ''})"
 
-class Sequence(Pair):
+
+class Sequence(Combination):
+    sign = "+"
+
     def join(self, terms: list[Term], algebra: Algebra) -> Term:
         return algebra.sequence(terms)
 
 
-class Choice(Pair):
+class Choice(Combination):
+    sign = "|"
+
     def join(self, terms: list[Term], algebra: Algebra) -> Term:
         return algebra.alt(terms)
 
 
-class Intersection(Pair):
+class Intersection(Combination):
+    sign = "&"
+
     def join(self, terms: list[Term], algebra: Algebra) -> Term:
         return algebra.both(terms)
 
 
-class Difference(Pair):
+class Difference(Combination):
+    sign = "-"
+
     def join(self, terms: list[Term], algebra: Algebra) -> Term:
         return algebra.both([terms[0], *(algebra.without(t) for t in terms[1:])])
 
 
-def _combine(kind: type[Pair], left: Grammar | str, right: Grammar | str) -> Grammar:
+def encode(text: str) -> bytes:
+    """The text in UTF-8; GrammarError where it has none."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise GrammarError(
+            f"{text[:40]!r} holds half of a surrogate pair at position {error.start}, which no UTF-8 text contains",
+            position=error.start,
+        ) from None
+
+
+def _combine(kind: type[Combination], left: Grammar | str, right: Grammar | str) -> Grammar:
     sides = [Literal(side) if isinstance(side, str) else side for side in (left, right)]
     if not all(isinstance(side, Grammar) for side in sides):
         return NotImplemented
-    return kind(*sides)
+    first, last = sides
+    return kind((*(first.parts if type(first) is kind else (first,)), last))  # type: ignore[arg-type, attr-defined]

@@ -58,7 +58,11 @@ def compile(grammar: Grammar, vocab: Vocabulary, *, limits: Limits | None = None
         raise TypeError(
             f"compile() takes a gl.Vocabulary, not {type(vocab).__name__}; see gl.Vocabulary.from_tokenizer"
         )
-    limits = limits or Limits()
+    limits = Limits() if limits is None else limits
+    if not isinstance(limits, Limits):
+        raise TypeError(
+            f"compile(limits=...) takes a gl.Limits, not {type(limits).__name__}; e.g. gl.Limits(max_ms=500)"
+        )
     clock = Clock(limits)
     algebra = Algebra(limits.max_depth, clock.check)
     try:
@@ -67,7 +71,7 @@ def compile(grammar: Grammar, vocab: Vocabulary, *, limits: Limits | None = None
             raise UnsatisfiableGrammar("the grammar matches no text at all; check its look-aheads and intersections")
         program = Program(start, algebra, vocab, limits, clock)
         automaton = Automaton(program)
+        report = Report(repr(grammar)[:200], limits, len(program.byte_sets.samples), program.tokens_spell_all)
     except RecursionError:
         raise LimitExceeded("the grammar is nested too deeply for this process's recursion limit; flatten it") from None
-    report = Report(repr(grammar)[:200], limits, len(program.byte_sets.samples), program.tokens_spell_all)
     return Constraint(automaton, report)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, fields
+from numbers import Real
 
 from ..errors import LimitExceeded
 
@@ -26,7 +27,7 @@ class Limits:
     def __post_init__(self) -> None:
         for f in fields(self):
             value = getattr(self, f.name)
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
+            if isinstance(value, bool) or not isinstance(value, Real) or not float(value) > 0:
                 raise ValueError(f"Limits({f.name}={value!r}): it takes a positive number")
 
 

@@ -20,6 +20,7 @@ from ..kernels.cpu import walk
 from .automaton import Automaton
 from .epoch import FINISHED, Epoch
 
+_NO_MASK = object()
 Head = tuple[Any, Epoch, int]  # the head before it, and a state in an epoch
 Made = TypeVar("Made")
 
@@ -27,15 +28,16 @@ Made = TypeVar("Made")
 class Matcher:
     """Reads tokens, tells which may come next."""
 
-    __slots__ = ("_automaton", "_everything", "_head", "_known_mask", "_mask", "_start", "_stops", "_words")
+    __slots__ = ("_automaton", "_everything", "_head", "_ids", "_known_mask", "_mask", "_start", "_stops", "_words")
 
     def __init__(self, automaton: Automaton):
         self._automaton = automaton
         self._stops = automaton.program.facts.stops
         self._words = automaton.program.vocab.words
         self._everything = automaton.program.facts.everything
-        self._known_mask: Any = None  # the caller's mask object, checked once
-        self._mask: np.ndarray = automaton.program.facts.stop_row  # the same as an array
+        self._known_mask: Any = _NO_MASK  # the caller's mask object, checked once
+        self._mask = np.empty((0, 0), np.int32)  # the same as an array
+        self._ids = len(automaton.program.facts.is_text)
         epoch, state = automaton.renew(automaton.program.start)
         self._start: Head = (None, epoch, state)
         self._head: Head = self._start
@@ -47,12 +49,14 @@ class Matcher:
         if mask is not self._known_mask:
             self._mask = as_mask(mask, self._words)
             self._known_mask = mask
+        if type(row) is not int:
+            row = as_integer(row, "fill_mask(mask, row) takes a row number")
+        if not 0 <= row < len(self._mask):
+            raise MaskError(f"row {row} is beyond the mask: its {len(self._mask)} rows are 0 to {len(self._mask) - 1}")
         _, epoch, state = self._head
         bits = epoch.rows[state]
         if bits is None:
             bits = self._missing_row(row)
-        if not 0 <= row < len(self._mask):
-            raise MaskError(f"row {row} is beyond the mask's {len(self._mask)} rows")
         self._mask[row] = bits
         return self._everything is None or not np.array_equal(bits, self._everything)
 
@@ -72,12 +76,15 @@ class Matcher:
         """Reads one token; False where it is not allowed, and then nothing has changed."""
         head = self._head
         _, epoch, state = head
-        token = operator.index(token)
+        if type(token) is not int:
+            token = as_integer(token, "advance(token) takes a token id")
         if token in self._stops:
             if state == FINISHED or not epoch.accepting[state]:
                 return False
             self._head = (head, epoch, FINISHED)
             return True
+        if not 0 <= token < self._ids:
+            return False
         tables = epoch.tables  # its arrays must outlive the call
         after = walk.advance(tables.address, state, token)
         if after < 0 or (after and self._automaton.checks_tokens):
@@ -89,6 +96,8 @@ class Matcher:
 
     def advance_bytes(self, data: bytes) -> bool:
         """Reads any bytes as one step; False where they are not allowed as a whole, and then nothing has changed."""
+        if not isinstance(data, (bytes, bytearray, memoryview)):
+            raise TypeError(f"advance_bytes(data) takes bytes, not {type(data).__name__}; write text.encode()")
         if self.is_finished:
             return not data
         head = self._head
@@ -134,6 +143,7 @@ class Matcher:
 
     def rollback(self, n: int) -> None:
         """Takes back the last n accepted steps (tokens, stop ids, or byte strings)."""
+        n = as_integer(n, "rollback(n) takes the number of steps to take back")
         if n < 0:
             raise ValueError(f"rollback({n}): it takes the number of steps to take back, 0 or more")
         head = self._head
@@ -170,23 +180,35 @@ class Matcher:
 
 def allocate_mask(batch: int, size: int) -> np.ndarray:
     """int32 [batch, ceil(size / 32)], every bit set: nothing is forbidden yet."""
-    if batch < 0 or size < 1:
-        raise MaskError(f"allocate_mask({batch}, {size}): batch must be at least 0 and size (vocab.size) at least 1")
+    batch = as_integer(batch, "allocate_mask(batch, size) takes a number of rows")
+    size = as_integer(size, "allocate_mask(batch, size) takes vocab.size")
+    if batch < 0 or not 0 < size < 1 << 31:
+        raise MaskError(f"allocate_mask({batch}, {size}): batch is 0 or more, size (vocab.size) is 1 to 2,147,483,647")
     return np.full((batch, -(-size // 32)), -1, np.int32)
+
+
+def as_integer(value: Any, what: str) -> int:
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{what}, an integer, not {type(value).__name__}") from None
 
 
 def as_mask(mask: Any, words: int) -> np.ndarray:
     """The mask as a writable array of the right kind; a CPU tensor shares its memory."""
-    try:
-        array = mask if isinstance(mask, np.ndarray) else np.asarray(mask)
-    except (TypeError, RuntimeError, ValueError):
-        array = np.empty(0)
+    wanted = f"this vocabulary takes int32 [batch, {words}], as gl.allocate_mask(batch, vocab.size) makes"
+    array = mask
+    if not isinstance(mask, np.ndarray):
+        try:
+            array = mask.numpy()  # a torch tensor; anything else would be copied, and what is written lost
+        except (AttributeError, TypeError, RuntimeError, ValueError) as error:
+            cause = f" ({error})" if hasattr(mask, "numpy") else ""
+            raise MaskError(
+                f"the mask is a {type(mask).__name__}, no array in this memory{cause:.200}; {wanted}"
+            ) from None
     shape = "x".join(map(str, array.shape))
     if array.dtype != np.int32 or array.ndim != 2 or array.shape[1] != words:
-        raise MaskError(
-            f"the mask is {array.dtype} [{shape}]; this vocabulary takes int32 [batch, {words}], "
-            "as gl.allocate_mask(batch, vocab.size) makes"
-        )
-    if not array.flags.writeable:
-        raise MaskError("the mask is read-only; make one with gl.allocate_mask(batch, vocab.size)")
+        raise MaskError(f"the mask is {array.dtype} [{shape}]; {wanted}")
+    if not array.flags.writeable or (array.strides[0] == 0 and len(array) > 1):
+        raise MaskError(f"the mask is read-only, or its rows share their memory; {wanted}")
     return array

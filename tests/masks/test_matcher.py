@@ -38,7 +38,7 @@ def test_a_walk_to_the_end() -> None:
     assert allowed(m) == {ord("b"), STOP, OTHER_STOP}
 
 
-@pytest.mark.parametrize("token", [PAD, 257, 299, 300, 10**12, -1, ord("x"), STOP])
+@pytest.mark.parametrize("token", [PAD, 257, 299, 300, 10**12, 10**30, -(10**30), -1, ord("x"), STOP])
 def test_refused_tokens_change_nothing(token: int) -> None:
     m = matcher("ab")
     before = allowed(m)
@@ -112,7 +112,7 @@ def test_rows_of_a_batch() -> None:
     mask = gl.allocate_mask(3, VOCAB.size)
     matcher("a").fill_mask(mask, 1)
     assert (mask[[0, 2]] == -1).all()
-    with pytest.raises(gl.MaskError, match="row 3 is beyond the mask's 3 rows"):
+    with pytest.raises(gl.MaskError, match="row 3 is beyond the mask: its 3 rows are 0 to 2"):
         matcher("a").fill_mask(mask, 3)
     with pytest.raises(gl.MaskError, match="row -1"):
         matcher("a").fill_mask(mask, -1)
@@ -124,8 +124,10 @@ def test_rows_of_a_batch() -> None:
         (np.zeros((1, 10), np.int64), r"int64 \[1x10\]"),
         (np.zeros((1, 9), np.int32), r"int32 \[1x9\]"),
         (np.zeros(10, np.int32), r"int32 \[10\]"),
-        ([[0] * 10], "int64"),
-        ("mask", "the mask is"),
+        ([[0] * 10], "the mask is a list, no array in this memory"),
+        ([np.zeros(10, np.int32)], "the mask is a list"),  # a copy would be written, and lost
+        ("mask", "the mask is a str"),
+        (None, "the mask is a NoneType"),
     ],
 )
 def test_a_mask_that_does_not_fit(mask, found: str) -> None:
@@ -156,6 +158,56 @@ def test_a_slice_of_a_larger_mask() -> None:
     m.fill_mask(whole[2:], 1)
     assert (whole[:3] == -1).all()
     assert (whole[3] != -1).any()
+
+
+def test_tensors_that_cannot_be_written() -> None:
+    import torch
+
+    m = matcher("a")
+    with pytest.raises(gl.MaskError, match="rows share their memory"):
+        m.fill_mask(torch.zeros(VOCAB.words, dtype=torch.int32).expand(3, VOCAB.words))
+    with pytest.raises(gl.MaskError, match=r"the mask is a Tensor, no array in this memory \("):
+        m.fill_mask(torch.zeros((1, VOCAB.words), dtype=torch.int32, device="meta"))
+
+
+def test_a_missing_mask_does_not_touch_what_is_shared() -> None:
+    vocab = gl.Vocabulary([b"a", b"b", b"."], stop_ids=[2])
+    constraint = gl.compile(gl.Regex("a"), vocab)
+    with pytest.raises(gl.MaskError):
+        constraint.matcher().fill_mask(None)
+    m = constraint.matcher()
+    mask = gl.allocate_mask(1, 3)
+    m.advance(0)
+    m.fill_mask(mask)
+    assert mask.tolist() == [[0b100]]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda m: m.advance(None), r"advance\(token\) takes a token id, an integer, not NoneType"),
+        (lambda m: m.advance("a"), "not str"),
+        (lambda m: m.advance_bytes("a"), r"takes bytes, not str; write text\.encode\(\)"),
+        (lambda m: m.rollback(None), r"rollback\(n\) takes the number of steps to take back, an integer, not NoneType"),
+        (lambda m: m.fill_mask(gl.allocate_mask(1, VOCAB.size), None), "takes a row number, an integer, not NoneType"),
+        (lambda m: gl.allocate_mask(1.5, 5), "takes a number of rows, an integer, not float"),
+        (lambda m: gl.allocate_mask(1, None), r"takes vocab\.size, an integer, not NoneType"),
+        (lambda m: gl.compile(gl.Regex("a"), VOCAB, limits=3), r"takes a gl\.Limits, not int"),
+        (lambda m: gl.compile(gl.Regex("a"), VOCAB, limits={}), r"takes a gl\.Limits, not dict"),
+        (lambda m: gl.Choices(None), r"takes a list of strings, not NoneType"),
+        (lambda m: gl.Choices("abc"), r"takes a list of strings, not str"),
+        (lambda m: gl.Choices(["a", 3]), r"number 1 is int: 3"),
+    ],
+)
+def test_arguments_of_the_wrong_type(call, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        call(matcher("a"))
+
+
+@pytest.mark.parametrize(("batch", "size"), [(-1, 5), (1, 0), (1, 2**70)])
+def test_masks_of_impossible_sizes(batch: int, size: int) -> None:
+    with pytest.raises(gl.MaskError, match="allocate_mask"):
+        gl.allocate_mask(batch, size)
 
 
 def test_everything_allowed_is_said() -> None:
@@ -233,6 +285,10 @@ def test_nesting_is_bounded() -> None:
 
 def test_plain_brackets_are_no_nesting() -> None:
     assert gl.compile(gl.Regex("(" * 20_000 + "a" + ")" * 20_000), VOCAB).matcher().advance(97)
+
+
+def test_limits_may_be_numpy_numbers() -> None:
+    gl.Limits(max_states=np.int64(300), max_ms=np.float32(3))
 
 
 @pytest.mark.parametrize("bad", [{"max_ms": 0}, {"max_states": -1}, {"max_bytes": "many"}, {"max_depth": True}])
