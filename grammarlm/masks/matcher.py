@@ -63,11 +63,8 @@ class Matcher:
     def _missing_row(self, row: int) -> np.ndarray:
         try:
             return self._made(lambda epoch, state: epoch.row(state))
-        except LimitExceeded:
-            if 0 <= row < len(self._mask):
-                self._mask[row] = (
-                    self._automaton.program.facts.stop_row
-                )  # a failure closes: nothing but the end is allowed
+        except LimitExceeded:  # a failure closes: nothing but the end is allowed
+            self._mask[row] = self._automaton.program.facts.stop_row
             raise
 
     # ------------------------------------------------------------------ reading
