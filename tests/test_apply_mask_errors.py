@@ -44,6 +44,18 @@ REFUSED = [
     (torch.zeros(2, 1).expand(2, 40), MASK, None, f"logits of shape [2, 40] have strides [1, 0]{OVERLAP}"),
     (torch.zeros(1).expand(40), MASK, None, f"logits of shape [40] have strides [0]{OVERLAP}"),
     (
+        torch.zeros(2, 40).to_sparse(),
+        MASK,
+        None,
+        "logits are a torch.sparse_coo tensor; a dense one is accepted: pass logits.to_dense()",
+    ),
+    (
+        torch.zeros(2, 40, dtype=torch.complex64).conj().imag,
+        MASK,
+        None,
+        "logits are a view that stands for the negative of its memory; pass logits.resolve_neg()",
+    ),
+    (
         torch.empty(2, 40, device="meta"),
         MASK,
         None,
@@ -56,6 +68,18 @@ REFUSED = [
         "the mask is a list; int32 [rows, words], numpy or torch, is accepted: see allocate_mask",
     ),
     (LOGITS, None, None, "the mask is a NoneType; int32 [rows, words], numpy or torch, is accepted: see allocate_mask"),
+    (
+        LOGITS,
+        torch.from_numpy(MASK).to_sparse(),
+        None,
+        "the mask is a torch.sparse_coo tensor; a dense one is accepted: pass mask.to_dense()",
+    ),
+    (
+        LOGITS,
+        MASK,
+        torch.empty(2, dtype=torch.int64, device="meta"),
+        f"{INTEGERS}tensor(..., device='meta', size=(2,), dtype=torch.int64)",
+    ),
     (LOGITS, MASK.view(np.uint32), None, f"the mask is uint32{LAYOUT}"),
     (LOGITS, MASK.astype(">i4"), None, f"the mask is >i4{LAYOUT}"),
     (LOGITS, np.ones((2, 40), bool), None, f"the mask is bool{LAYOUT}"),
@@ -181,3 +205,15 @@ def test_logits_without_memory():
         gl.apply_mask_(torch.empty(2, 40), MASK)
     want = "logits have no memory, like the fake tensors of tracing; mask real ones, outside what is traced"
     assert str(caught.value) == want
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CSR", "ignore:The PyTorch API of nested tensors")
+def test_logits_without_strides():
+    nested = torch.nested.nested_tensor([torch.zeros(3), torch.zeros(4)])
+    for logits, kind, way in (
+        (torch.zeros(2, 40).to_sparse_csr(), "torch.sparse_csr", "logits.to_dense()"),
+        (nested, "nested", "its rows one by one, as of logits.unbind()"),
+    ):
+        with pytest.raises(gl.MaskError) as caught:
+            gl.apply_mask_(logits, MASK)
+        assert str(caught.value) == f"logits are a {kind} tensor; a dense one is accepted: pass {way}"

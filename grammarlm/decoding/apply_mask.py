@@ -38,14 +38,19 @@ def apply_mask_(logits: torch.Tensor, mask: Any, *, rows: Any = None) -> torch.T
     known = KERNELS.get(getattr(logits, "dtype", None))
     if known is None or (logits.requires_grad and torch.is_grad_enabled()):
         raise _unfit(logits)
-    shape: tuple[int, ...] = logits.shape
-    strides: tuple[int, ...] = logits.stride()
+    try:
+        shape: tuple[int, ...] = logits.shape
+        strides: tuple[int, ...] = logits.stride()
+    except RuntimeError:  # sparse and nested tensors have neither
+        raise _unfit(logits) from None
     if len(shape) == 1:
         shape, strides = (1, *shape), (shape[0], *strides)
     if len(shape) != 2:
         raise _unfit(logits)
     (count, width), (row_stride, column_stride) = shape, strides
     if (row_stride == 0 and count > 1) or (column_stride == 0 and width > 1):
+        raise _unfit(logits)
+    if column_stride != 1 and logits.is_neg():  # as z.conj().imag is: what would be written as -inf is read as inf
         raise _unfit(logits)
     if not logits.is_cpu:
         return _apply_on_cuda(logits, mask, rows, count)
@@ -80,6 +85,15 @@ def _unfit(logits: Any) -> MaskError:
             "logits require a gradient, which masking in place would falsify: "
             "call under torch.no_grad(), or pass logits.detach()"
         )
+    if logits.layout is not torch.strided or logits.is_nested:
+        kind, way = (
+            ("nested", "its rows one by one, as of logits.unbind()")
+            if logits.is_nested
+            else (logits.layout, "logits.to_dense()")
+        )
+        return MaskError(f"logits are a {kind} tensor; a dense one is accepted: pass {way}")
+    if logits.is_neg():
+        return MaskError("logits are a view that stands for the negative of its memory; pass logits.resolve_neg()")
     if logits.ndim not in (1, 2):
         return MaskError(f"logits have shape {list(logits.shape)}; [V] or [B, V] is accepted: pass such a view")
     if 0 in logits.stride():
@@ -118,6 +132,8 @@ def _words_on_cpu(mask: Any) -> np.ndarray:
     if isinstance(mask, torch.Tensor):
         if not mask.is_cpu:
             raise MaskError(f"logits are on the CPU, but the mask is on {mask.device}: pass mask.cpu()")
+        if mask.layout is not torch.strided:
+            raise MaskError(f"the mask is a {mask.layout} tensor; a dense one is accepted: pass mask.to_dense()")
         mask = mask.numpy()
     return _plain(mask)
 
@@ -129,10 +145,9 @@ def _plain(mask: np.ndarray) -> np.ndarray:
 
 def _checked_rows(rows: Any, count: int, mask_rows: int) -> np.ndarray:
     """A private int64 copy of row numbers, all of them in range."""
-    given = rows.detach().cpu().numpy() if isinstance(rows, torch.Tensor) else rows
     try:
-        found = np.asarray(given)
-    except ValueError:
+        found = np.asarray(rows.detach().cpu() if isinstance(rows, torch.Tensor) else rows)
+    except (ValueError, TypeError, NotImplementedError):  # ragged lists; sparse and meta tensors
         found = np.empty(0, object)
     if found.dtype.kind not in "iu" and not (found.ndim == 1 and len(found) == count == 0):
         raise MaskError(f"rows= must be integers, one mask row (or -1) for each row of logits; found {rows!r}")
