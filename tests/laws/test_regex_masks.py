@@ -69,8 +69,16 @@ def test_random_look_arounds() -> None:
 
 @pytest.mark.proof
 @pytest.mark.parametrize("name", VOCABULARIES)
-def test_many_random_look_arounds(name: str) -> None:
-    assert check_looking_around("many", name, 600, 15)["walked"] >= 200
+def test_many_random_look_arounds(name: str, record_property) -> None:
+    outcomes = check_looking_around("many", name, 600, 15)
+    record(record_property, outcomes)
+    assert outcomes["walked"] >= 200
+
+
+def record(record_property, outcomes: Counter[str]) -> None:
+    """What became of the patterns, for the table of `make proof`."""
+    for outcome, count in sorted(outcomes.items()):
+        record_property(outcome, count)
 
 
 def check_bytes(seed: str, count: int, steps: int) -> Counter[str]:
@@ -87,15 +95,18 @@ def test_random_patterns_of_bytes() -> None:
 
 
 @pytest.mark.proof
-def test_many_random_patterns_of_bytes() -> None:
-    assert check_bytes("many bytes", 400, 20)["walked"] >= 200
+def test_many_random_patterns_of_bytes(record_property) -> None:
+    outcomes = check_bytes("many bytes", 400, 20)
+    record(record_property, outcomes)
+    assert outcomes["walked"] >= 200
 
 
 @pytest.mark.proof
 @pytest.mark.parametrize("part", range(4))
 @pytest.mark.parametrize("name", VOCABULARIES)
-def test_many_random_expressions(name: str, part: int) -> None:
+def test_many_random_expressions(name: str, part: int, record_property) -> None:
     outcomes = check_many(f"proof {part}", name, 300, 25)
+    record(record_property, outcomes)
     assert outcomes["walked"] >= 100, outcomes
 
 

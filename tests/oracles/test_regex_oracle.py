@@ -50,7 +50,8 @@ def test_random_look_arounds_match_as_re_does() -> None:
 
 @pytest.mark.proof
 @pytest.mark.parametrize("alphabet", ALPHABETS)
-def test_many_random_patterns_match_as_re_does(alphabet: str) -> None:
+def test_many_random_patterns_match_as_re_does(alphabet: str, record_property) -> None:
+    record_property("patterns", 2000)
     patterns = RandomRegex(f"oracle proof {alphabet}")
     for _ in range(2000):
         check_against_re(patterns.pattern(), alphabet, 5)

@@ -67,7 +67,8 @@ def test_texts(name):
 
 @pytest.mark.proof
 @NAMES
-def test_a_thousand_texts(name):
+def test_a_thousand_texts(name, record_property):
+    record_property("texts", 1000)
     texts_law(name, 1000)
 
 
@@ -79,7 +80,8 @@ def test_ids_in_random_order(name):
 
 @pytest.mark.proof
 @NAMES
-def test_every_id(name):
+def test_every_id(name, record_property):
+    record_property("ids", len(text_ids(name)))
     ids_law(name, ([i] for i in text_ids(name)))
 
 
