@@ -3,7 +3,8 @@
     grammarlm demo
     grammarlm generate --model tiny --prompt - --regex '\\{.*\\}' < prompt.txt
 
-Exit codes: 0 fine; 1 the input is at fault, and a message on stderr says how; 2 wrong usage. A command imports what it needs
+Exit codes: 0 fine; 1 the input is at fault, and a message on stderr says how; 2 wrong usage; as of other programs, 130 after
+Ctrl-C and 141 where the reader of the output has gone. A command imports what it needs
 when it runs, so that `--help` answers at once.
 """
 
@@ -11,12 +12,17 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
+
+from .errors import shorten
+
+INTERRUPTED, PIPE_CLOSED = 130, 141
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -27,12 +33,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.print_help(sys.stderr)
         return 2
     try:
-        return options.command(options)
+        code = options.command(options)
+        if sys.stdout is not None:
+            sys.stdout.flush()  # a full disk or a closed pipe shows here, not in a message of the interpreter's at its end
+        return code
+    except BrokenPipeError:  # the reader, `head` for example, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still in the buffer goes nowhere
+        return PIPE_CLOSED
     except (ValueError, TypeError, OSError) as error:
         print(f"grammarlm: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        return 130
+        return INTERRUPTED
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -86,7 +98,7 @@ def run_generate(options: argparse.Namespace) -> int:
         check_integer("max_tokens", options.max_tokens, 1)
     except ValueError as error:
         options.usage_error(str(error))
-    prompt = sys.stdin.read() if options.prompt == "-" else options.prompt
+    prompt = read_prompt(options.prompt)
     choices = None if options.choices is None else read_choices(options.choices)
     model, tokenizer = load_model(options.model)
 
@@ -101,18 +113,50 @@ def run_generate(options: argparse.Namespace) -> int:
         max_tokens=options.max_tokens,
         **sampling,
     )
-    print(json.dumps(asdict(result), ensure_ascii=False) if options.json else result.text)
+    show(result, options.json)
     if result.finish_reason == "length":
         print(f"grammarlm: the answer was cut after {options.max_tokens} tokens; raise --max-tokens", file=sys.stderr)
         return 1
     return 0
 
 
+def read_prompt(given: str) -> str:
+    """The prompt itself, or stdin's content for -."""
+    if given != "-":
+        return given
+    if sys.stdin is None:
+        raise ValueError("--prompt -: stdin is closed; send the prompt there, or give it as --prompt TEXT")
+    try:
+        return sys.stdin.read()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"--prompt -: stdin is no {error.encoding}: {error.reason} at byte {error.start}") from None
+
+
 def read_choices(given: str) -> list[str]:
     """A,B,C or @FILE with one choice a line; empty ones are left out."""
-    from_file = given.startswith("@")
-    choices = Path(given[1:]).read_text(encoding="utf-8").split("\n") if from_file else given.split(",")
-    return [choice for choice in choices if choice]
+    if not given.startswith("@"):
+        return [choice for choice in given.split(",") if choice]
+    try:
+        text = Path(given[1:]).read_text(encoding="utf-8-sig")  # with or without the mark that some editors put first
+    except UnicodeDecodeError as error:
+        reason = f"{error.reason} at byte {error.start}"
+        raise ValueError(
+            f"--choices {given}: the file is no UTF-8 ({reason}); save it as UTF-8, one choice a line"
+        ) from None
+    return [choice for choice in text.split("\n") if choice]
+
+
+def show(result: Any, as_json: bool) -> None:
+    """Prints the answer, exactly or not at all: JSON has escapes for what the terminal cannot show, plain text has none."""
+    try:
+        print(json.dumps(asdict(result), ensure_ascii=False) if as_json else result.text)
+    except UnicodeEncodeError as error:
+        if not as_json:
+            raise ValueError(
+                f"the answer {result.text[:100]!a} cannot be written in stdout's encoding, {error.encoding}; "
+                "set PYTHONIOENCODING=utf-8, or use --json"
+            ) from None
+        print(json.dumps(asdict(result)))
 
 
 def load_model(name: str) -> tuple[Any, Any]:
@@ -127,8 +171,11 @@ def load_model(name: str) -> tuple[Any, Any]:
     from transformers.utils import logging
 
     logging.disable_progress_bar()
-    model = AutoModelForCausalLM.from_pretrained(name, local_files_only=True)
-    return model.eval(), AutoTokenizer.from_pretrained(name, local_files_only=True)
+    try:
+        model = AutoModelForCausalLM.from_pretrained(name, local_files_only=True)
+        return model.eval(), AutoTokenizer.from_pretrained(name, local_files_only=True)
+    except Exception as error:  # a damaged file of weights has an exception of its own library
+        raise ValueError(shorten(f"--model {name} cannot be loaded: {error}")) from error
 
 
 def installed_version() -> str:

@@ -2,7 +2,9 @@
 
 import io
 import json
+import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -99,7 +101,7 @@ def test_the_input_is_at_fault(capsys, folder, tmp_path):
         ((*given, "--regex", "a(?!a)b(?<!b)"), "matches no text"),
         ((*given, "--choices", f"@{tmp_path}/none"), "No such file"),
         ((*given, "--choices", ","), "nothing to choose from"),
-        (("generate", "--model", "/none", "--prompt", "a", "--regex", "a"), "there is no such folder"),
+        (("generate", "--model", f"{tmp_path}/none", "--prompt", "a", "--regex", "a"), "there is no such folder"),
         (("generate", "--model", str(tmp_path), "--prompt", "a", "--regex", "a"), "config.json"),
         (("generate", "--model", folder, "--prompt", "", "--regex", "a"), "the prompt has no ids"),
     ):
@@ -108,6 +110,61 @@ def test_the_input_is_at_fault(capsys, folder, tmp_path):
         assert message in err
         assert err.startswith("grammarlm: ")
         assert "Traceback" not in err
+
+
+def test_damaged_weights_and_files_in_another_encoding(capsys, folder, tmp_path):
+    broken = tmp_path / "broken"
+    shutil.copytree(folder, broken)
+    (broken / "model.safetensors").write_bytes(b"{")
+    latin = tmp_path / "latin.txt"
+    latin.write_bytes("naïf".encode("latin-1"))
+    for arguments, message in (
+        (("--model", str(broken), "--prompt", "a", "--regex", "a"), f"--model {broken} cannot be loaded: "),
+        (("--model", folder, "--prompt", "a", "--choices", f"@{latin}"), f"--choices @{latin}: the file is no UTF-8"),
+        (("--model", folder, "--prompt", "a\udcff", "--regex", "a"), "the prompt holds '\\udcff' at position 1"),
+    ):
+        code, out, err = call(capsys, "generate", *arguments)
+        assert (code, out) == (1, ""), arguments
+        assert err.startswith(f"grammarlm: {message}")
+
+
+def test_a_file_of_choices_with_a_byte_order_mark(capsys, folder, tmp_path):
+    file = tmp_path / "choices.txt"
+    file.write_bytes(b"\xef\xbb\xbfcat\r\n")
+    assert call(capsys, "generate", "--model", folder, "--prompt", "a", "--choices", f"@{file}")[:2] == (0, "cat\n")
+
+
+def test_a_prompt_from_a_closed_or_foreign_stdin(capsys, folder, monkeypatch):
+    given = ("generate", "--model", folder, "--prompt", "-", "--regex", "a")
+    monkeypatch.setattr(sys, "stdin", None)
+    assert call(capsys, *given) == (
+        1,
+        "",
+        "grammarlm: --prompt -: stdin is closed; send the prompt there, or give it as --prompt TEXT\n",
+    )
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a\xff"), encoding="utf-8"))
+    assert call(capsys, *given)[2] == "grammarlm: --prompt -: stdin is no utf-8: invalid start byte at byte 1\n"
+
+
+def test_a_terminal_that_cannot_show_the_answer(capsys, folder, monkeypatch):
+    """JSON escapes what plain text cannot: the answer is exact, or it is not printed."""
+    given = ("generate", "--model", folder, "--prompt", "a", "--choices", "café")
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
+    assert main((*given, "--json")) == 0
+    assert json.loads(written.getvalue())["text"] == "café"
+    assert main(given) == 1
+    want = r"grammarlm: the answer 'caf\xe9' cannot be written in stdout's encoding, ascii; set PYTHONIOENCODING=utf-8"
+    assert capsys.readouterr().err.startswith(want)
+
+
+def test_the_reader_of_the_output_has_gone(capsys, folder, monkeypatch):
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as stdout:
+        monkeypatch.setattr(sys, "stdout", stdout)
+        assert main(("generate", "--model", folder, "--prompt", "a", "--regex", "a")) == 141
+    assert capsys.readouterr().err == ""
 
 
 def test_a_cut_answer_is_a_failure(capsys, folder):

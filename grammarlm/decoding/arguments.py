@@ -69,7 +69,11 @@ def check_vocabulary(tokenizer: Any, vocab: Any) -> None:
 
 def prompt_ids(prompt: Any, tokenizer: Any, vocab: Vocabulary | None, width: int | None) -> list[int]:
     """The ids of the prompt: those given, or the tokenizer's own with the special tokens that it usually adds."""
-    ids = encode(prompt, tokenizer, vocab) if isinstance(prompt, str) else listed(prompt)
+    if isinstance(prompt, str):
+        check_text(prompt)
+        ids = encode(prompt, tokenizer, vocab)
+    else:
+        ids = listed(prompt)
     if not ids:
         raise ValueError(
             "the prompt has no ids, and a model needs at least one; "
@@ -80,6 +84,17 @@ def prompt_ids(prompt: Any, tokenizer: Any, vocab: Vocabulary | None, width: int
         known = "ids are not negative" if width is None else f"the model knows ids from 0 to {width - 1}"
         raise ValueError(f"the prompt has the id {outside}; {known}. Was another model's tokenizer used?")
     return ids
+
+
+def check_text(prompt: str) -> None:
+    """Half of a surrogate pair, such as Python makes of arguments in another encoding, is no text for any tokenizer."""
+    try:
+        prompt.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"the prompt holds {prompt[error.start]!a} at position {error.start}, half of a surrogate pair, which no text "
+            "contains; was it read in another encoding than UTF-8?"
+        ) from None
 
 
 def encode(prompt: str, tokenizer: Any, vocab: Vocabulary | None) -> list[int]:
