@@ -18,7 +18,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..kernels.reference_sampling import COLDEST, philox
+from ..kernels.cpu.philox import fill_uniform
+from ..kernels.reference_sampling import COLDEST
 from .arguments import check_integer, check_number
 
 # exp(-104) is 0 in float32: tokens that far below the best are never drawn and add nothing to a sum.
@@ -87,12 +88,9 @@ def uniform_of(tokens: np.ndarray, seed: int | None, position: int) -> np.ndarra
     """float32 in (0, 1) for each of the tokens (ascending): what the reference makes its noise of."""
     assert seed is not None
     blocks = int(tokens[-1]) // 4 + 1  # one hash serves four neighbours
-    if len(tokens) < blocks:
-        words = philox(seed, tokens >> 2, position)[np.arange(len(tokens)), tokens & 3]
-    else:
-        words = philox(seed, np.arange(blocks), position).reshape(-1)[tokens]
-    uniform = words.astype(np.float32) * np.float32(2**-32) + np.float32(2**-33)
-    return np.minimum(uniform, np.float32(1 - 2**-24))
+    words = np.empty(4 * blocks, np.float32)
+    fill_uniform(words.ctypes.data, blocks, seed, position)
+    return words[tokens]
 
 
 # ------------------------------------------------------------------ top-k, top-p, min-p
