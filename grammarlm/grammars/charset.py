@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
+import numpy as np
+
 CharSet = tuple[tuple[int, int], ...]
 
 LAST = 0x10FFFF
@@ -95,7 +97,7 @@ def _matching(pattern) -> CharSet:
 @lru_cache(maxsize=1)
 def _every_character() -> str:
     """Character i at index i; surrogates stand for themselves and are taken out of every set afterwards."""
-    return "".join(map(chr, range(LAST + 1)))
+    return np.arange(LAST + 1, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
 
 
 def ignore_case(chars: CharSet, unicode: bool) -> CharSet:

@@ -138,7 +138,7 @@ class Scanner:
             return CONTROLS[letter]
         if letter in "xuU" and not (self.binary and letter != "x"):
             return self.hex_escape(letter, start)
-        if letter == "N" and self.take("{"):
+        if letter == "N" and not self.binary and self.take("{"):
             name = self.until("}", "\\N{", start)
             try:
                 return ord(unicodedata.lookup(name))

@@ -51,6 +51,7 @@ class _Parser(Scanner):
         self.quantified = False  # ... and has it one already?
         self.groups = [Group(0, 0)]
         self.names: set[str] = set()
+        self.global_letters = ""  # the flags set for the whole pattern so far
         self.behind: list[tuple[CharSet, bool]] = []  # the PREV sets: characters, and does the start of the text count
 
     # ------------------------------------------------------------------ the loop
@@ -223,6 +224,9 @@ class _Parser(Scanner):
                 removed |= FLAGS[char] if minus else UNICODE * (char == "a")
         if self.peek() == "":
             raise self.error("unexpected end of pattern in (?", start)
+        letters = self.text[here : self.at]
+        if added & removed & ~UNICODE or ("a" in letters and "u" in letters):
+            raise self.error("a flag is turned on and off, or a and u are both given", start)
         if self.at == here or self.text[self.at - 1] == "-":
             raise self.error("missing flag", self.at if self.at > here else start + 1)
         self.at += 1
@@ -233,6 +237,9 @@ class _Parser(Scanner):
             raise self.error("missing : behind flags to be turned off, as in (?-i:...)", self.at - 1)
         if len(self.groups) > 1 or self.groups[0].branches != [[]]:
             raise self.error("global flags are not at the start of the expression", start)
+        self.global_letters += letters
+        if "a" in self.global_letters and "u" in self.global_letters:
+            raise self.error("the flags a and u are incompatible", start)
         self.flags = (self.flags | added) & ~removed
         return True
 

@@ -271,6 +271,14 @@ def test_prompts(model, tokenizer):
     assert gl.generate(model, "the hat", tokenizer=tokenizer.backend_tokenizer, regex=DATE).tokens == expected
 
 
+def test_a_tokenizer_by_its_path(model, tokenizer, tmp_path):
+    tokenizer.save_pretrained(tmp_path)
+    by_object, by_path = (
+        gl.generate(model, "the cat", tokenizer=given, regex="[a-z]{3}") for given in (tokenizer, str(tmp_path))
+    )
+    assert by_path.tokens == by_object.tokens
+
+
 def test_text_is_the_bytes_of_the_tokens(tokenizer):
     """Cut inside of a character, a replacement character stands for it; special tokens of a free text are none."""
     vocab = gl.Vocabulary([b"\xc3", b"\xa9", b" ", b"<s>", b""], stop_ids=[4], special_ids=[3])
@@ -347,6 +355,11 @@ VOCAB = gl.Vocabulary([b"a", b"b", b""], stop_ids=[2])
         ({"prompt": 7}, TypeError, "prompt is int: 7; it takes one text .str. or one list of token ids"),
         ({"prompt": ["a", "b"]}, TypeError, "prompt is list"),
         ({"prompt": [0.5]}, TypeError, "prompt is list"),
+        ({"prompt": b"a"}, TypeError, "prompt is bytes: b'a'; it takes one text"),
+        ({"prompt": {0: 1}}, TypeError, "prompt is dict"),
+        ({"prompt": "a\ud800"}, ValueError, r"the prompt holds '\\ud800' at position 1, half of a surrogate pair"),
+        ({"temperature": 10**400}, ValueError, "temperature=1000.*; it takes a number, 0 .greedy. or more"),
+        ({"model": lambda ids: torch.zeros(*ids.shape, 0)}, ValueError, r"returned torch.float32 \[1, 1, 0\] for ids"),
         ({"prompt": [True]}, TypeError, "prompt is list"),
         ({"prompt": torch.zeros(1, 2, dtype=torch.long)}, TypeError, "prompt is Tensor"),
         ({"prompt": "a"}, gl.TokenizerError, "no tokenizer to encode with"),

@@ -10,7 +10,17 @@ VOCAB = gl.Vocabulary([bytes([b]) for b in range(256)] + [b"."], stop_ids=[256])
 
 
 @pytest.mark.parametrize(
-    "pattern", [rb"\p{L}", rb"[\pL]", "\\N{\ud800}", "\\p{\x00", "\\p{--m\u00dfa{9}", "\\p{" + "L" * 5000 + "}"]
+    "pattern",
+    [
+        rb"\p{L}",
+        rb"[\pL]",
+        rb"\N{BULLET}",
+        rb"[a-\N{BULLET}]",
+        "\\N{\ud800}",
+        "\\p{\x00",
+        "\\p{--m\u00dfa{9}",
+        "\\p{" + "L" * 5000 + "}",
+    ],
 )
 def test_refused_with_a_short_message(pattern: str | bytes) -> None:
     with pytest.raises(gl.GrammarError) as caught:

@@ -81,6 +81,8 @@ def test_nothing_can_be_changed():
     vocab = plain()
     with pytest.raises(AttributeError, match=r"a Vocabulary cannot be changed \(setting size\)"):
         vocab.size = 3
+    with pytest.raises(AttributeError, match=r"a Vocabulary cannot be changed \(deleting size\)"):
+        del vocab.size
     for array in (vocab.offsets, vocab.data, vocab.text_ids, vocab.single_bytes):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1
@@ -97,30 +99,34 @@ def test_what_is_printed():
 
 
 REFUSED = {
-    "no tokens": ({"tokens": []}, "tokens is a list of at least one bytes object, not '[]'"),
-    "one string": ({"tokens": b"abc"}, "tokens is a list of at least one bytes object, not \"b'abc'\""),
-    "not a list": ({"tokens": 5}, "tokens is a list of at least one bytes object, not '5'"),
+    "no tokens": ({"tokens": []}, "tokens is a list of at least one bytes object, not []"),
+    "one string": ({"tokens": b"abc"}, "tokens is a list of at least one bytes object, not b'abc'"),
+    "not a list": ({"tokens": 5}, "tokens is a list of at least one bytes object, not 5"),
     "text": ({"tokens": [b"a", "b"]}, "the token 1 is str, not bytes: give the bytes it spells, b'' for a hole"),
     "none": ({"tokens": [None, b"b"]}, "the token 0 is NoneType, not bytes: give the bytes it spells, b'' for a hole"),
     "no stop": ({"stop_ids": []}, "stop_ids is empty: a text could never end. Give the id of the end of sequence"),
-    "one stop": ({"stop_ids": 1}, "stop_ids is '1': give a list of ids, for example [2]"),
-    "stop beyond": ({"stop_ids": [9]}, "stop_ids[0] is '9': ids are integers from 0 to 8"),
-    "stop beyond the size": ({"size": 1}, "stop_ids[0] is '1': ids are integers from 0 to 0"),
-    "negative stop": ({"stop_ids": [1, -1]}, "stop_ids[1] is '-1': ids are integers from 0 to 8"),
+    "one stop": ({"stop_ids": 1}, "stop_ids is 1: give a list of ids, for example [2]"),
+    "stop beyond": ({"stop_ids": [9]}, "stop_ids[0] is 9: ids are integers from 0 to 8"),
+    "stop beyond the size": ({"size": 1}, "stop_ids[0] is 1: ids are integers from 0 to 0"),
+    "negative stop": ({"stop_ids": [1, -1]}, "stop_ids[1] is -1: ids are integers from 0 to 8"),
     "stop twice": ({"stop_ids": [1, 0, 1]}, "stop_ids has the id 1 twice: each id is given once"),
     "stop is no number": ({"stop_ids": ["</s>"]}, "stop_ids[0] is '</s>': ids are integers from 0 to 8"),
-    "stop is a float": ({"stop_ids": [1.0]}, "stop_ids[0] is '1.0': ids are integers from 0 to 8"),
-    "stop is a bool": ({"stop_ids": [True]}, "stop_ids[0] is 'True': ids are integers from 0 to 8"),
-    "special beyond": ({"special_ids": [0, 9]}, "special_ids[1] is '9': ids are integers from 0 to 8"),
+    "stop is a float": ({"stop_ids": [1.0]}, "stop_ids[0] is 1.0: ids are integers from 0 to 8"),
+    "stop is a bool": ({"stop_ids": [True]}, "stop_ids[0] is True: ids are integers from 0 to 8"),
+    "special beyond": ({"special_ids": [0, 9]}, "special_ids[1] is 9: ids are integers from 0 to 8"),
     "special twice": ({"special_ids": [0, 0]}, "special_ids has the id 0 twice: each id is given once"),
-    "size 0": ({"size": 0}, f"size is '0': the width of the logits is an integer from 1 to {2**31 - 1}"),
-    "size negative": ({"size": -3}, f"size is '-3': the width of the logits is an integer from 1 to {2**31 - 1}"),
+    "size 0": ({"size": 0}, f"size is 0: the width of the logits is an integer from 1 to {2**31 - 1}"),
+    "size negative": ({"size": -3}, f"size is -3: the width of the logits is an integer from 1 to {2**31 - 1}"),
     "size too large": (
         {"size": 2**31},
-        f"size is '{2**31}': the width of the logits is an integer from 1 to {2**31 - 1}",
+        f"size is {2**31}: the width of the logits is an integer from 1 to {2**31 - 1}",
     ),
-    "size is a float": ({"size": 9.0}, f"size is '9.0': the width of the logits is an integer from 1 to {2**31 - 1}"),
-    "size is a bool": ({"size": True}, f"size is 'True': the width of the logits is an integer from 1 to {2**31 - 1}"),
+    "size is text": (
+        {"size": "9"},
+        f"size is '9': the width of the logits is an integer from 1 to {2**31 - 1}",
+    ),
+    "size is a float": ({"size": 9.0}, f"size is 9.0: the width of the logits is an integer from 1 to {2**31 - 1}"),
+    "size is a bool": ({"size": True}, f"size is True: the width of the logits is an integer from 1 to {2**31 - 1}"),
 }
 
 

@@ -267,8 +267,16 @@ def test_files_that_are_no_tokenizers(tmp_path, data, message):
 
 def test_no_file(tmp_path):
     message = refusal(tmp_path)
-    assert "tokenizer.json cannot be read (No such file or directory): give a folder with a tokenizer.json" in message
+    assert "tokenizer.json' cannot be read (No such file or directory): give a folder with a tokenizer.json" in message
     assert "names on a hub are not downloaded here" in refusal("owner/model")
+
+
+def test_names_that_no_file_can_have():
+    for path in ("a\0b", "a\ud800", "a" * 10_000):
+        message = refusal(path)
+        assert message.startswith("'a")
+        assert "cannot be read (" in message
+        assert "give a folder with a tokenizer.json" in message
 
 
 @pytest.mark.parametrize(
