@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numbers
 import operator
-from collections.abc import Callable, Iterable
+import os
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ..grammars.choices import Choices
@@ -21,7 +22,11 @@ def check_number(
         return
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} is {value!r:.60}; it takes a number, {accepted}")
-    if not is_fine(float(value)):
+    try:
+        fine = is_fine(float(value))
+    except OverflowError:  # 10**400 is an integer without a float
+        fine = False
+    if not fine:
         raise ValueError(f"{name}={value!r:.60}; it takes a number, {accepted}")
 
 
@@ -98,6 +103,8 @@ def check_text(prompt: str) -> None:
 
 
 def encode(prompt: str, tokenizer: Any, vocab: Vocabulary | None) -> list[int]:
+    if isinstance(tokenizer, (str, os.PathLike)):
+        return Vocabulary.from_tokenizer(tokenizer, stop_ids=[0]).encode(prompt)  # stop ids play no part in encoding
     if callable(tokenizer):
         return list(tokenizer(prompt)["input_ids"])
     if hasattr(tokenizer, "encode"):
@@ -108,12 +115,13 @@ def encode(prompt: str, tokenizer: Any, vocab: Vocabulary | None) -> list[int]:
 
 def listed(prompt: Any) -> list[int]:
     """A list, tuple, array or one-dimensional tensor of ids."""
-    try:
-        ids = [operator.index(i) for i in prompt if not isinstance(i, (bool, bytes, str))]
-        if len(ids) == len(prompt):
-            return ids
-    except TypeError:
-        pass
+    if not isinstance(prompt, (bytes, bytearray, Mapping)):
+        try:
+            ids = [operator.index(i) for i in prompt if not isinstance(i, (bool, bytes, str))]
+            if len(ids) == len(prompt):
+                return ids
+        except TypeError:
+            pass
     raise TypeError(
         f"prompt is {type(prompt).__name__}: {prompt!s:.60}; it takes one text (str) or one list of token ids"
     )

@@ -104,7 +104,8 @@ class CallableSteps:
                 f"the model returned {type(logits).__name__}; a callable returns its logits as one tensor [B, T, V]"
             )
         expected = (1, len(self._ids))
-        if logits.ndim != 3 or tuple(logits.shape[:2]) != expected or not logits.is_floating_point():
+        is_table = logits.ndim == 3 and tuple(logits.shape[:2]) == expected and logits.shape[2] > 0
+        if not is_table or not logits.is_floating_point():
             raise ValueError(
                 f"the model returned {logits.dtype} {list(logits.shape)} for ids {list(expected)}; "
                 f"it must be a floating-point tensor [1, {len(self._ids)}, V], the logits after each id"

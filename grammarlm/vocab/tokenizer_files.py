@@ -30,17 +30,21 @@ LISTS = ("additional_special_tokens", "extra_special_tokens")
 
 def read_path(path: Path) -> tuple[TokenTable, Encoder]:
     """The table of a tokenizer on disk, and what encodes with it."""
-    if path.is_dir():
-        path = path / TOKENIZER
-    is_json = path.suffix == ".json"
     try:
+        if path.is_dir():
+            path = path / TOKENIZER
+        is_json = path.suffix == ".json"
         files = {path.name: path.read_bytes()}
         for name in (CONFIG, GENERATION, SPECIAL_MAP) if is_json else ():
             if (path.parent / name).is_file():
                 files[name] = (path.parent / name).read_bytes()
-    except OSError as error:
+    except (
+        OSError,
+        ValueError,
+    ) as error:  # ValueError: no system has a name with a NUL or half of a surrogate pair in it
+        reason = error.strerror if isinstance(error, OSError) else error
         raise TokenizerError(
-            f"{path} cannot be read ({error.strerror}): give a folder with a tokenizer.json, that file, a "
+            f"{str(path)[:200]!r} cannot be read ({reason}): give a folder with a tokenizer.json, that file, a "
             "SentencePiece .model file, or a loaded tokenizer (names on a hub are not downloaded here)"
         ) from None
     key = _content_hash(files)

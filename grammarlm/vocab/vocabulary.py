@@ -54,12 +54,13 @@ class Vocabulary:
     ):
         """`tokens[i]` are the bytes of id i; b"" for an id without a token."""
         if isinstance(tokens, (bytes, str)) or not isinstance(tokens, Sequence) or not tokens:
-            raise TokenizerError(f"tokens is a list of at least one bytes object, not {str(tokens)[:60]!r}")
+            raise TokenizerError(f"tokens is a list of at least one bytes object, not {tokens!r:.60}")
         wrong = next((i for i, token in enumerate(tokens) if type(token) is not bytes), None)
         if wrong is not None:
             kind = type(tokens[wrong]).__name__
             raise TokenizerError(f"the token {wrong} is {kind}, not bytes: give the bytes it spells, b'' for a hole")
-        special = _ids(special_ids, "special_ids", len(tokens) if size is None else max(size, len(tokens)))
+        end = len(tokens) if size is None else max(_size(size), len(tokens))
+        special = _ids(special_ids, "special_ids", end)
         self._fill(TokenTable.from_tokens(tokens, special), size, stop_ids, None)
 
     @classmethod
@@ -114,6 +115,9 @@ class Vocabulary:
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"a Vocabulary cannot be changed (setting {name}): make another one")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a Vocabulary cannot be changed (deleting {name}): make another one")
 
     def token_bytes(self, token_id: int) -> bytes:
         """What the id spells; b"" where it has no token. A special id gives its own text, which no mask matches."""
@@ -173,13 +177,13 @@ def _index(value: Any, name: str, end: int) -> int:
     except TypeError:
         index = -1
     if isinstance(value, bool) or not 0 <= index < end:
-        raise TokenizerError(f"{name} is {str(value)[:60]!r}: ids are integers from 0 to {end - 1}")
+        raise TokenizerError(f"{name} is {value!r:.60}: ids are integers from 0 to {end - 1}")
     return index
 
 
 def _ids(values: Iterable[int], name: str, end: int) -> list[int]:
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-        raise TokenizerError(f"{name} is {str(values)[:60]!r}: give a list of ids, for example [2]")
+        raise TokenizerError(f"{name} is {values!r:.60}: give a list of ids, for example [2]")
     ids = sorted(_index(value, f"{name}[{i}]", end) for i, value in enumerate(values))
     twice = next((a for a, b in itertools.pairwise(ids) if a == b), None)
     if twice is not None:
@@ -193,7 +197,5 @@ def _size(size: Any) -> int:
     except TypeError:
         number = 0
     if isinstance(size, bool) or not 0 < number <= LARGEST_SIZE:
-        raise TokenizerError(
-            f"size is {str(size)[:60]!r}: the width of the logits is an integer from 1 to {LARGEST_SIZE}"
-        )
+        raise TokenizerError(f"size is {size!r:.60}: the width of the logits is an integer from 1 to {LARGEST_SIZE}")
     return number

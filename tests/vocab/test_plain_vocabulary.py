@@ -51,7 +51,7 @@ def test_logits_narrower_than_the_tokens():
     assert (vocab.size, vocab.words, vocab.text_ids.tolist()) == (3, 1, [2])
     assert vocab.data.tobytes() == b"<s></s>a"
     assert plain(size=1, stop_ids=[0]).special_ids == (0,)  # 1 does not exist any more
-    with pytest.raises(gl.TokenizerError, match=r"the token id is '3': ids are integers from 0 to 2"):
+    with pytest.raises(gl.TokenizerError, match=r"the token id is 3: ids are integers from 0 to 2"):
         vocab.token_bytes(3)
 
 
