@@ -105,7 +105,7 @@ def test_widths(tmp_path):
     assert gl.Vocabulary.from_tokenizer(folder, size=640).size == 640
     narrow = gl.Vocabulary.from_tokenizer(folder, size=100, stop_ids=[0])
     assert (narrow.size, len(narrow.offsets), narrow.special_ids) == (100, 101, ())
-    with pytest.raises(gl.TokenizerError, match="size is '0': the width of the logits is an integer"):
+    with pytest.raises(gl.TokenizerError, match="size is 0: the width of the logits is an integer"):
         gl.Vocabulary.from_tokenizer(folder, size=0)
     with pytest.raises(gl.TokenizerError, match=f"found only \\[{END}\\], beyond the size 100"):
         gl.Vocabulary.from_tokenizer(folder, size=100)
