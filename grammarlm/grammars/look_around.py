@@ -63,8 +63,8 @@ class LookAround(Terms):
             head = self.resolve(parts[0], holds)
             if not parts[1].prev or not self.may_be_empty(head):
                 return self.cat(head, parts[1])
-            read = self.cat(self._nonempty_part(head) if parts[1].denies else head, parts[1])
-            return self.alt((read, self.cat(self._empty_part(head), self.resolve(parts[1], holds))))
+            read = self.cat(self.nonempty_part(head) if parts[1].denies else head, parts[1])
+            return self.alt((read, self.cat(self.empty_part(head), self.resolve(parts[1], holds))))
         if kind == ALT:
             return self.alt(self.resolve(p, holds) for p in parts)
         if kind == AND:
@@ -77,50 +77,60 @@ class LookAround(Terms):
         first = self.resolve(parts[0], holds)
         # An iteration that is empty here may be followed by as many empty ones as are still owed.
         owed = 0 if first.nullable else max(low - 1, 0)
-        read = self._nonempty_part(first) if term.denies and self.may_be_empty(first) else first
+        read = self.nonempty_part(first) if term.denies and self.may_be_empty(first) else first
         again = self.cat(read, self.repeat(parts[0], owed, high - 1))
         return self.alt((again, NIL)) if low == 0 or first.nullable else again
 
-    def may_be_empty(self, term: Term) -> bool:
+    # What a term reads where it reads nothing, and what else. `anywhere` asks for all places, where a PREV may hold; without
+    # it the question is about a place whose PREVs have been resolved, and those that are left do not hold.
+
+    def may_be_empty(self, term: Term, anywhere: bool = False) -> bool:
         """Can the term be read without a byte, if every LOOK in it holds?"""
         kind, parts = term.kind, term.parts
-        if not term.look or term.nullable:
+        if term.nullable or not _looks(term, anywhere):
             return term.nullable
         if kind in (CAT, AND):
-            return all(self.may_be_empty(p) for p in parts)
+            return all(self.may_be_empty(p, anywhere) for p in parts)
         if kind == ALT:
-            return any(self.may_be_empty(p) for p in parts)
-        return kind == LOOK or (kind == REP and self.may_be_empty(parts[0]))
+            return any(self.may_be_empty(p, anywhere) for p in parts)
+        return kind == LOOK or (kind == PREV and anywhere) or (kind == REP and self.may_be_empty(parts[0], anywhere))
 
-    def _empty_part(self, term: Term) -> Term:
-        """What the term demands of the rest where it reads nothing itself: NIL, or its LOOKs."""
+    def empty_part(self, term: Term, anywhere: bool = False) -> Term:
+        """What the term demands of its place where it reads nothing: NIL, or its LOOKs (and PREVs)."""
         kind, parts = term.kind, term.parts
-        if term.nullable or not term.look:
-            return NIL if term.nullable else NOTHING
-        if kind == LOOK:
+        if term.nullable:
+            return NIL
+        if not _looks(term, anywhere):
+            return NOTHING
+        if kind == LOOK or (kind == PREV and anywhere):
             return term
         if kind == CAT:
-            return self.cat(self._empty_part(parts[0]), self._empty_part(parts[1]))
+            return self.cat(self.empty_part(parts[0], anywhere), self.empty_part(parts[1], anywhere))
         if kind == ALT:
-            return self.alt(self._empty_part(p) for p in parts)
+            return self.alt(self.empty_part(p, anywhere) for p in parts)
         if kind == REP:
-            return self._empty_part(parts[0])
+            return self.empty_part(parts[0], anywhere)
         return NOTHING
 
-    def _nonempty_part(self, term: Term) -> Term:
+    def nonempty_part(self, term: Term, anywhere: bool = False) -> Term:
         """The texts of the term without the empty one; LOOKs alone read nothing."""
         kind, parts = term.kind, term.parts
-        if not self.may_be_empty(term):
+        if not self.may_be_empty(term, anywhere):
             return term
         if kind == CAT:
-            later = self.cat(self._empty_part(parts[0]), self._nonempty_part(parts[1]))
-            return self.alt((self.cat(self._nonempty_part(parts[0]), parts[1]), later))
-        if kind == ALT:
-            return self.alt(self._nonempty_part(p) for p in parts)
-        if kind == REP:
-            return self.cat(
-                self._nonempty_part(parts[0]), self.repeat(parts[0], max(term.data[0] - 1, 0), term.data[1] - 1)
+            first = self.cat(self.nonempty_part(parts[0], anywhere), parts[1])
+            return self.alt(
+                (first, self.cat(self.empty_part(parts[0], anywhere), self.nonempty_part(parts[1], anywhere)))
             )
+        if kind == ALT:
+            return self.alt(self.nonempty_part(p, anywhere) for p in parts)
+        if kind == REP:
+            (low, high), first = term.data, self.nonempty_part(parts[0], anywhere)
+            return self.cat(first, self.repeat(parts[0], max(low - 1, 0), high - 1))
         if kind in (LOOK, PREV) or term is NIL:
             return NOTHING
         return self.both((term, self.without(NIL)))
+
+
+def _looks(term: Term, anywhere: bool) -> bool:
+    return term.look or (anywhere and term.prev)

@@ -19,7 +19,7 @@ from .charset import CharSet
 from .regex_anchors import Anchors
 from .regex_scanner import DOTALL, IGNORECASE, MULTILINE, UNICODE, VERBOSE
 from .regular import Algebra
-from .terms import ALT, ANYTHING, CAT, FOREVER, LOOK, NIL, PREV, REP, Term
+from .terms import ANYTHING, FOREVER, NIL, NOTHING, Term
 
 Item = bytes | tuple | Term
 
@@ -285,14 +285,25 @@ class _Parser(Anchors):
         if self.peek() == "+":
             raise self.error("a possessive repeat does not mean a set of texts", start, UnsupportedFeature)
         self.take("?")  # a lazy repeat matches the same texts
-        body = self.term(items.pop())
-        if body.look and high > 1 and may_read_nothing(body):
-            message = "a repeat of something that may be empty and looks around (such as \\b or $) is not supported"
-            raise self.error(message, start, UnsupportedFeature)
-        optional = body.look and low == 0 and high == 1
-        self.push(self.algebra.alt((body, NIL)) if optional else self.algebra.repeat(body, low, high))
+        self.push(self.repeated(self.term(items.pop()), low, high, start))
         self.quantified = True
         return True
+
+    def repeated(self, body: Term, low: int, high: float, start: int) -> Term:
+        """A turn that reads nothing but looks around adds a demand and no text, so no turn but a required one need be such."""
+        algebra = self.algebra
+        if not body.look or not algebra.may_be_empty(body, anywhere=True):
+            return algebra.repeat(body, low, high)
+        reading = algebra.nonempty_part(body, anywhere=True)
+        if low == 0 or body.nullable:
+            return algebra.repeat(reading, 0, high)
+        if low == 1 or reading is NOTHING:
+            return algebra.cat(body, algebra.repeat(reading, 0, high - 1))
+        raise self.error(
+            "a repeat of at least 2 turns that may be empty and look around (such as \\b or $) is not supported",
+            start,
+            UnsupportedFeature,
+        )
 
     def braces(self) -> tuple[int, float] | None:
         """{m}, {m,}, {,n} or {m,n}; None (nothing taken) where the brace is a literal."""
@@ -318,14 +329,3 @@ class _Parser(Anchors):
             return body
         tracker = self.tracker()
         return self.algebra.scope(body, tracker, tracker)
-
-
-def may_read_nothing(term: Term) -> bool:
-    """Could the term be read without a byte at some place, if everything that looks around there holds?"""
-    if term.kind in (LOOK, PREV):
-        return True
-    if term.kind == CAT:
-        return all(may_read_nothing(p) for p in term.parts)
-    if term.kind == ALT:
-        return any(may_read_nothing(p) for p in term.parts)
-    return term.nullable or (term.kind == REP and may_read_nothing(term.parts[0]))
