@@ -215,6 +215,8 @@ class _Parser(Anchors):
         self.push(body)
 
     def lookbehind(self, group: Group) -> Term:
+        if [] in group.branches:  # the empty text is always there
+            return self.algebra.alt(()) if group.negated else NIL
         sets = []
         for branch in group.branches:
             if len(branch) != 1 or isinstance(branch[0], Term):
