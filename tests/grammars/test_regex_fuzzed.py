@@ -1,6 +1,7 @@
 """Patterns that fuzzing found: each crashed, hung or was misread once. The others are in tests/corpus/regex.toml."""
 
 import contextlib
+import re
 
 import pytest
 
@@ -43,3 +44,12 @@ def test_the_clock_holds_everywhere(pattern: str) -> None:
         matcher = gl.compile(gl.Regex(pattern), VOCAB, limits=limits).matcher()
         matcher.fill_mask(gl.allocate_mask(1, VOCAB.size))
         assert matcher.advance(97)
+
+
+@pytest.mark.parametrize("pattern", ["(?<=)c", "(?<!)c|d", "(?<=|)cd?"])
+def test_empty_look_behind_is_a_plain_truth(pattern: str) -> None:
+    constraint = gl.compile(gl.Regex(pattern), VOCAB)
+    for text in ("c", "d", "cd", ""):
+        matcher = constraint.matcher()
+        taken = matcher.advance_bytes(text.encode()) and matcher.is_accepting
+        assert taken == bool(re.fullmatch(pattern, text))

@@ -115,6 +115,19 @@ def test_flipped_bits_are_noticed(cached) -> None:
 
 
 @pytest.mark.parametrize(
+    ("found", "put"), [(b"(5,), }", b"(5,,(5("), (b"(5,), }", b"(((((((")], ids=["a shape", "a shape that does not end"]
+)
+def test_a_damaged_header_is_noticed(cached, found: bytes, put: bytes) -> None:
+    """numpy parses an array's header before the archive's checksum is compared, and raises whatever its parser does."""
+    vocab, file = cached
+    nodes = f"({len(build(vocab).byte)},), }}".encode()
+    whole = file.read_bytes()
+    assert nodes in whole
+    file.write_bytes(whole.replace(nodes, put.ljust(len(nodes), b"(")[: len(nodes)], 1))
+    assert arrays(load_or_build(vocab)) == arrays(build(vocab))
+
+
+@pytest.mark.parametrize(
     ("name", "value"),
     [
         ("end", [0, 2, 3]),  # a subtree that ends before it begins: the walk would not end
