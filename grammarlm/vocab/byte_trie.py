@@ -26,9 +26,6 @@ Built with numpy alone in a fraction of a second, kept on disk by the vocabulary
 
 from __future__ import annotations
 
-import struct
-import zipfile
-import zlib
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -123,8 +120,10 @@ def load_or_build(data: np.ndarray, offsets: np.ndarray, ids: np.ndarray, nothin
             trie = ByteTrie(*(arrays[f.name] for f in fields(ByteTrie)))
         if is_sound(trie, ids, nothing):
             return trie
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, struct.error):
-        pass  # missing, cut short or damaged: build it again
+    except (
+        Exception
+    ):  # missing, cut short or damaged, where zipfile and numpy's reader raise almost anything: build it again
+        pass
     trie = build_trie(data, offsets, ids, nothing)
     write_atomically(path, lambda file: np.savez(file, **{f.name: getattr(trie, f.name) for f in fields(ByteTrie)}))
     return trie
