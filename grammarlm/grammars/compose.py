@@ -123,4 +123,6 @@ def _combine(kind: type[Combination], left: Grammar | str, right: Grammar | str)
     if not all(isinstance(side, Grammar) for side in sides):
         return NotImplemented
     first, last = sides
-    return kind((*(first.parts if type(first) is kind else (first,)), last))  # type: ignore[arg-type, attr-defined]
+    left_parts = first.parts if type(first) is kind else (first,)  # type: ignore[attr-defined]
+    right_parts = last.parts if type(last) is kind and kind is not Difference else (last,)  # type: ignore[attr-defined]
+    return kind((*left_parts, *right_parts))  # type: ignore[arg-type]

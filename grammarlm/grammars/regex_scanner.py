@@ -122,6 +122,17 @@ class Scanner:
 
     # ------------------------------------------------------------------ escapes
 
+    def skip_comment(self, end: str) -> bool:
+        """Skips to behind `end`, over escaped characters as `re` does; False where the pattern is over first."""
+        while self.at < len(self.text):
+            char = self.text[self.at]
+            self.at += 1
+            if char == end:
+                return True
+            if char == "\\":
+                self.escape_letter(self.at - 1)
+        return False
+
     def escape_letter(self, start: int) -> str:
         if self.at >= len(self.text):
             raise self.error("bad escape: the pattern ends with a backslash", start)

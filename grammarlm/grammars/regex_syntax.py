@@ -60,8 +60,7 @@ class _Parser(Anchors):
             if self.flags & VERBOSE and char in " \t\n\r\v\f#":
                 self.at += 1
                 if char == "#":
-                    line_end = self.text.find("\n", self.at)
-                    self.at = len(self.text) if line_end < 0 else line_end + 1
+                    self.skip_comment("\n")
                 continue
             if char in QUANTIFIERS and self.quantifier(start):
                 continue
@@ -131,7 +130,8 @@ class _Parser(Anchors):
         group = Group(start, self.flags)
         if self.take("?"):
             if self.take("#"):
-                self.until(")", "a comment", start)
+                if not self.skip_comment(")"):
+                    raise self.error("a comment is not closed: ')' is missing", start)
                 return
             if self.take("P"):
                 if not self.take("<"):

@@ -45,6 +45,17 @@ def test_long_chains_are_not_deep(sign: str) -> None:
     gl.compile(grammar, VOCAB)
 
 
+@pytest.mark.parametrize("sign", ["+", "|", "&"])
+def test_chains_that_grow_to_the_left_are_not_deep_either(sign: str) -> None:
+    step = {"+": gl.Regex.__add__, "|": gl.Regex.__or__, "&": gl.Regex.__and__}[sign]
+    grammar = gl.Regex("a*")
+    for _ in range(5000):
+        grammar = step(gl.Regex("a*"), grammar)
+    assert hash(grammar) == hash(grammar)
+    assert len(repr(grammar)) < 300
+    gl.compile(grammar, VOCAB)
+
+
 def test_half_a_surrogate_pair_is_no_text() -> None:
     for grammar in (gl.Regex("a") + "\ud800", gl.Choices(["a", "b\ud800"])):
         with pytest.raises(gl.GrammarError, match="half of a surrogate pair"):
