@@ -106,6 +106,8 @@ class Matcher:
 
     def validate(self, tokens: Iterable[int]) -> int:
         """How many of the tokens could be read one after another; nothing changes."""
+        if not isinstance(tokens, Iterable):
+            raise TypeError(f"validate(tokens) takes token ids one after another, not {type(tokens).__name__}")
         head = self._head
         try:
             count = 0

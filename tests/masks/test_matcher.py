@@ -188,6 +188,7 @@ def test_a_missing_mask_does_not_touch_what_is_shared() -> None:
         (lambda m: m.advance(None), r"advance\(token\) takes a token id, an integer, not NoneType"),
         (lambda m: m.advance("a"), "not str"),
         (lambda m: m.advance_bytes("a"), r"takes bytes, not str; write text\.encode\(\)"),
+        (lambda m: m.validate(None), r"validate\(tokens\) takes token ids one after another, not NoneType"),
         (lambda m: m.rollback(None), r"rollback\(n\) takes the number of steps to take back, an integer, not NoneType"),
         (lambda m: m.fill_mask(gl.allocate_mask(1, VOCAB.size), None), "takes a row number, an integer, not NoneType"),
         (lambda m: gl.allocate_mask(1.5, 5), "takes a number of rows, an integer, not float"),
