@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..grammars.compose import Grammar
+from ..kernels.cpu.jit import load_all
 from ..vocab.vocabulary import Vocabulary
 from .arguments import check_integer, check_vocabulary, one_grammar, prompt_ids
 from .decoding import Decoding, timed
@@ -87,6 +88,7 @@ def start(
         if vocab is None:
             assert width is not None
             vocab = vocabulary_of(tokenizer, width, stop_ids_of(model, tokenizer))
+        load_all()  # those of sampling too
         constraint = None if grammar is None else constraint_of(grammar, vocab)
     return Decoding(
         reader,

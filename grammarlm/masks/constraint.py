@@ -8,6 +8,7 @@ from ..errors import LimitExceeded, UnsatisfiableGrammar
 from ..grammars.compose import Grammar
 from ..grammars.regular import Algebra
 from ..grammars.terms import NOTHING
+from ..kernels.cpu.jit import load_all
 from ..vocab.vocabulary import Vocabulary
 from .automaton import Automaton
 from .limits import Clock, Limits
@@ -63,6 +64,7 @@ def compile(grammar: Grammar, vocab: Vocabulary, *, limits: Limits | None = None
         raise TypeError(
             f"compile(limits=...) takes a gl.Limits, not {type(limits).__name__}; e.g. gl.Limits(max_ms=500)"
         )
+    load_all()  # the kernels: now, and not in the middle of a text
     clock = Clock(limits)
     algebra = Algebra(limits.max_depth, clock.check)
     try:

@@ -82,11 +82,11 @@ pointer: Any = intrinsic(_pointer)  # Any: numba's own type has the typing conte
 def load_all(kernels: Iterable[Any] | None = None) -> None:
     """Loads (or compiles) all kernels defined so far, or those given: the first load in a process takes a moment.
 
-    Call it before the first mask, lest the first call of each kernel comes in the middle of somebody's text. Kernels
-    without a signature are left alone.
+    Call it before the first mask, lest the first call of each kernel comes in the middle of somebody's text. What is
+    loaded already costs nothing, kernels without a signature are left alone.
     """
     for dispatcher in KERNELS if kernels is None else kernels:
-        if dispatcher in SIGNATURES:
+        if dispatcher in SIGNATURES and not dispatcher.overloads:
             # as a tuple of types, which is the key of an ordinary call: the signature's text would be cached beside it
             dispatcher.compile(sigutils.normalize_signature(SIGNATURES[dispatcher])[0])
 
