@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from . import utf8
 from .terms import CHARS, SCOPE, WORDS, Term
 
 
@@ -25,33 +24,6 @@ class BytePartition:
         if classes is None:
             classes = self.known[bits] = [index for index, sample in enumerate(self.samples) if bits & sample]
         return classes
-
-
-FIRST_NODE = 2  # in a pattern's codes: 0 = dead, 1 = the character is complete, 2 + i = node i
-
-
-@dataclass(frozen=True)
-class CharacterPattern:
-    """The automaton of one character, ready to be stamped into a transition table."""
-
-    nodes: list[utf8.Edges]  # the root first; this list keeps them alive, so that their ids stay theirs
-    codes: np.ndarray  # int32 [nodes, classes]
-
-
-def character_pattern(root: utf8.Edges, bytes_: BytePartition) -> CharacterPattern:
-    nodes, numbers = [root], {id(root): 0}
-    rows = []
-    for node in nodes:  # grows while it is read
-        row = [0] * len(bytes_.samples)
-        for bits, target in node:
-            if target is not None and id(target) not in numbers:
-                numbers[id(target)] = len(nodes)
-                nodes.append(target)  # type: ignore[arg-type]
-            code = 1 if target is None else FIRST_NODE + numbers[id(target)]
-            for index in bytes_.classes_in(bits):
-                row[index] = code
-        rows.append(row)
-    return CharacterPattern(nodes, np.array(rows, np.int32))
 
 
 def byte_partition(start: Term) -> BytePartition:

@@ -2,7 +2,7 @@
 
 Surrogates are never members: they are no characters of a UTF-8 text. A set of thousands of characters is a few hundred
 ranges (letters: 650), so union and complement cost microseconds. Unicode properties come from the `regex` package, which
-scans all characters once per property (50 ms, remembered).
+scans all characters once per property (milliseconds, remembered).
 """
 
 import re
@@ -15,7 +15,6 @@ CharSet = tuple[tuple[int, int], ...]
 
 LAST = 0x10FFFF
 SURROGATES = (0xD800, 0xDFFF)
-NONE: CharSet = ()
 ALL: CharSet = ((0, SURROGATES[0] - 1), (SURROGATES[1] + 1, LAST))
 NEWLINE: CharSet = ((10, 10),)
 DIGITS: CharSet = ((48, 57),)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from .charset import CharSet, union
+from .charset import CharSet
 
 Edges = tuple[tuple[int, "Edges | int | None"], ...]
 Leaf = int | None
@@ -84,7 +84,3 @@ def _interned(edges: dict) -> Edges:
     if len(_KNOWN) > 100_000:  # equal nodes then exist twice, which costs a little memory and nothing else
         _KNOWN.clear()
     return _KNOWN.setdefault(node, node)
-
-
-def any_character() -> Edges:
-    return encode(union(((0, 0x10FFFF),)))

@@ -16,8 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import LimitExceeded
-from ..grammars.byte_classes import FIRST_NODE
-from ..grammars.terms import CAT, CHARS, NIL, NOTHING, Term
+from ..grammars.terms import NOTHING, Term
 from ..kernels.cpu import walk
 from ..kernels.cpu.table import DEAD, MISS, Arena
 from .program import Program
@@ -42,7 +41,7 @@ class Epoch:
 
     def __init__(self, program: Program):
         self.program = program
-        self.terms: list = [NOTHING, NOTHING]  # Term; (characters, rest) for a stamped state nobody asked for
+        self.terms: list[Term] = [NOTHING, NOTHING]
         self.accepting: list[bool] = [False, False]
         self.rows: list[np.ndarray | None] = [np.zeros(program.vocab.words, np.int32), program.facts.stop_row]
         self._index: dict[Term, int] = {}
@@ -91,71 +90,31 @@ class Epoch:
         """The number of a term's state, DEAD where no text is in its language."""
         state = self._index.get(term)
         if state is None:
-            if self.program.is_alive(term):
-                return self._add(term)
-            state = self._index[term] = DEAD
+            state = self._index[term] = self._add(term) if self.program.is_alive(term) else DEAD
         return state
 
-    def term_of(self, state: int) -> Term:
-        """The term of a state; those of stamped states are made when somebody asks."""
-        term = self.terms[state]
-        if isinstance(term, tuple):
-            algebra = self.program.algebra
-            term = self.terms[state] = algebra.cat(algebra.chars(term[0]), term[1])
-        return term
-
     def _add(self, term: Term) -> int:
-        """A state for the term, transitions still missing; a term that begins with a set of characters gets them at once.
-
-        Behind the first byte of a character stand the states for its other bytes: dozens for `\\w`, again and again for each
-        place in the grammar. They differ in nothing but the state behind the character, so they are stamped from one pattern.
-        """
-        chain = []  # of such terms, each behind the one before: a loop, because a pattern may be thousands of sets long
-        while term not in self._index:
-            head, rest = term.parts if term.kind == CAT else (term, NIL)
-            if head.kind != CHARS:
-                (self._index[term],) = self._append([term], [term.nullable])
-                break
-            chain.append((term, head, rest))
-            term = rest
-        behind = self._index[term]
-        for whole, head, rest in reversed(chain):
-            self._index[whole] = behind = self._stamp(whole, head, rest, behind)
-        return behind
-
-    def _stamp(self, whole: Term, head: Term, rest: Term, behind: int) -> int:
-        pattern = self.program.pattern_of(head.data)
-        count = len(pattern.nodes)
-        block = self._append([whole, *((node, rest) for node in pattern.nodes[1:])], [False] * count)
-        targets = np.arange(block[0] - FIRST_NODE, block[0] + count, dtype=np.int32)
-        targets[:FIRST_NODE] = DEAD, behind
-        self.tables.next[block[0] : block[0] + count] = targets[pattern.codes]
-        return block[0]
-
-    def _append(self, terms: list, accepting: list[bool]) -> range:
+        """A state for the term, its transitions still missing."""
         limits = self.program.limits
-        block = range(len(self.terms), len(self.terms) + len(terms))
-        if block.stop > limits.max_states:
+        state = len(self.terms)
+        if state >= limits.max_states:
             self.is_full = True
             raise LimitExceeded(
                 f"the grammar needs more than limits.max_states = {limits.max_states} states at once; "
                 "simplify it or raise the limit"
             )
-        capacity = len(self.tables.next)
-        while block.stop > capacity:
-            capacity *= 2
-        if capacity > len(self.tables.next):
-            if capacity * self.tables.next.shape[1] * 4 > limits.max_bytes:
+        if state == len(self.tables.next):
+            if 2 * self.tables.next.nbytes > limits.max_bytes:
                 self.is_full = True
                 raise LimitExceeded(
                     f"the grammar's transitions need more than limits.max_bytes = {limits.max_bytes}; "
                     "simplify it or raise the limit"
                 )
-            self.tables = self._allocate(capacity)
-        self.terms += terms
-        self.accepting += accepting
-        self.rows += [None] * len(terms)
-        return block
+            self.tables = self._allocate(2 * state)
+        self.terms.append(term)
+        self.accepting.append(term.nullable)
+        self.rows.append(None)
+        return state
 
     def expand(self, state: int) -> None:
         """Makes the transitions of a state."""
@@ -164,7 +123,7 @@ class Epoch:
         if self.tables.next[state, 0] != MISS:
             return
         targets = [DEAD] * len(program.byte_sets.samples)
-        for bits, term in program.algebra.edges(self.term_of(state)):
+        for bits, term in program.algebra.edges(self.terms[state]):
             target = self.state_of(term)
             for index in program.byte_sets.classes_in(bits):
                 targets[index] = target

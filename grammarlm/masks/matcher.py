@@ -127,7 +127,7 @@ class Matcher:
             before, epoch, state = self._head
             for last in (False, True):
                 if epoch is not automaton.epoch or epoch.is_full:
-                    epoch, state = automaton.renew(epoch.term_of(state)) if state != FINISHED else (epoch, state)
+                    epoch, state = automaton.renew(epoch.terms[state]) if state != FINISHED else (epoch, state)
                     self._head = (before, epoch, state)
                 try:
                     return make(epoch, state)

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import LimitExceeded
-from ..grammars import utf8
-from ..grammars.byte_classes import CharacterPattern, byte_partition, character_pattern
+from ..grammars.byte_classes import byte_partition
 from ..grammars.regular import Algebra
 from ..grammars.terms import Term
 from ..vocab.vocabulary import Vocabulary
@@ -30,7 +29,6 @@ class Program:
         # Where each byte that the language uses is a token of its own, tokens can spell whatever bytes can.
         self.tokens_spell_all = not used & ~self.facts.single_bytes
         self._alive: dict[Term, bool] = {}
-        self._patterns: dict[int, CharacterPattern] = {}
 
     def forget(self) -> None:
         """Drops what was derived; it is derived again on demand."""
@@ -67,13 +65,6 @@ class Program:
             self._alive[found] = True
             found = came_from[found]
         return True
-
-    def pattern_of(self, root: utf8.Edges) -> CharacterPattern:
-        """The transitions of one character out of a set, made once."""
-        pattern = self._patterns.get(id(root))
-        if pattern is None:
-            pattern = self._patterns[id(root)] = character_pattern(root, self.byte_sets)
-        return pattern
 
 
 @dataclass(frozen=True)
