@@ -30,9 +30,10 @@ class Report:
 class Constraint:
     """A compiled grammar, shared by any number of matchers and threads."""
 
-    def __init__(self, automaton: Automaton, report: Report):
+    def __init__(self, automaton: Automaton, report: Report, grammar: Grammar):
         self._automaton = automaton
         self.report = report
+        self.grammar = grammar
 
     @property
     def vocab(self) -> Vocabulary:
@@ -76,4 +77,4 @@ def compile(grammar: Grammar, vocab: Vocabulary, *, limits: Limits | None = None
         report = Report(repr(grammar)[:200], limits, len(program.byte_sets.samples), program.tokens_spell_all)
     except RecursionError:
         raise LimitExceeded("the grammar is nested too deeply for this process's recursion limit; flatten it") from None
-    return Constraint(automaton, report)
+    return Constraint(automaton, report, grammar)
