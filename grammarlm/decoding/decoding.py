@@ -21,7 +21,7 @@ import torch
 
 from ..masks.constraint import Constraint
 from ..masks.matcher import allocate_mask
-from ..masks.program import pack_ids
+from ..masks.token_facts import pack_ids
 from ..vocab.vocabulary import Vocabulary
 from .apply_mask import apply_mask_
 from .model_steps import ModelSteps

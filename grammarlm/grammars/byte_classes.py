@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from .terms import CHARS, SCOPE, WORDS, Term
+from .utf8 import Edges
+
+EVERY_BYTE = (1 << 256) - 1
 
 
 @dataclass(frozen=True)
@@ -26,9 +30,9 @@ class BytePartition:
         return classes
 
 
-def byte_partition(start: Term) -> BytePartition:
-    """Bytes are in one class iff each byte set in the term contains all or none of them."""
-    sets = _byte_sets(start)
+def byte_partition(*roots: Term, nodes: Iterable[Edges] = ()) -> BytePartition:
+    """Bytes are in one class iff each byte set in the terms, and in the character automata `nodes`, contains all or none of them."""
+    sets = _byte_sets(roots, nodes)
     packed = np.frombuffer(b"".join(bits.to_bytes(32, "little") for bits in sets), np.uint8).reshape(-1, 32)
     columns = np.packbits(np.unpackbits(packed, axis=1, bitorder="little"), axis=0).T  # a byte's membership in all sets
     width, memberships = columns.shape[1], columns.tobytes()
@@ -38,11 +42,12 @@ def byte_partition(start: Term) -> BytePartition:
     return BytePartition(np.array(class_of, np.uint8), samples, sets)
 
 
-def _byte_sets(start: Term) -> list[int]:
-    """Each byte set that a term or a character automaton below it mentions."""
+def _byte_sets(roots: Iterable[Term], below: Iterable[Edges]) -> list[int]:
+    """Each byte set that a term or a character automaton below it mentions; what stands for no byte is left out."""
     sets: set[int] = {0}
-    terms, seen = [start], {start}
-    nodes, known = [], set()
+    terms, seen = list(roots), set(roots)
+    nodes = list(below)
+    known = {id(node) for node in nodes}
     while terms:
         term = terms.pop()
         if term.kind == WORDS:
@@ -60,7 +65,7 @@ def _byte_sets(start: Term) -> list[int]:
                 terms.append(part)
     while nodes:
         for bits, target in nodes.pop():
-            sets.add(bits)
+            sets.add(bits & EVERY_BYTE)
             if isinstance(target, tuple) and id(target) not in known:
                 known.add(id(target))
                 nodes.append(target)

@@ -65,6 +65,11 @@ def inlined(function: Callable[..., Any]) -> Any:
     return numba.njit(inline="always", error_model="numpy")(function)
 
 
+def part(function: Callable[..., Any]) -> Any:
+    """A function that kernels call, compiled once in each of them."""
+    return numba.njit(error_model="numpy")(function)
+
+
 def _pointer(typingctx, address):  # type: ignore[no-untyped-def]
     """The integer `address` as a pointer that `numba.carray` takes."""
     if not isinstance(address, types.Integer):

@@ -1,0 +1,213 @@
+"""Lexemes as stock lark cuts them, as a lazy automaton.
+
+At a place where some terminals may come, lark's lexer joins their patterns in its order, A|B|..., and takes what `re.match` finds: the
+first terminal that matches at all, with its own first match. A **state** is the ordered list of what is still tried:
+
+    ((terminal, continuation, condition), ...)       first the one that would win
+
+On a byte each entry is replaced by what its heads lead to. Where an entry ends without a condition, those behind it are cut: they can
+no longer win. Where one ends, the lexeme may have its end here: a **commit** of its terminal, under a border, that none of the
+entries before it ever matches, and that its own look-ahead holds. The automaton does not choose between commit and going on, it
+follows both; borders see to it that only what lark does survives.
+
+Keywords: a string terminal that a regular expression of the same priority matches in full is no pattern of its own there; lark
+compares the lexeme afterwards. Its letters travel beside the list, and the commit is renamed where they have just been read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from .ordered import Head, Pattern, Rest
+from .regular import Algebra
+from .terms import ANYTHING, NOTHING, Term
+
+Entry = tuple[int, Rest, Term, "int | None"]  # terminal, continuation, condition, what look-behind knows
+Typing = tuple[int, int, Rest]  # lexeme's terminal, the keyword's, what is left of the keyword
+
+
+@dataclass(frozen=True)
+class Terminal:
+    """A terminal as lark has it."""
+
+    name: str
+    pattern: Pattern
+    ignored: bool
+
+
+class LexerState:
+    """A list of entries, made once. `edges` and `commits` are made when first asked for."""
+
+    __slots__ = ("_made", "entries", "lexer", "serial", "start", "typing")
+
+    def __init__(self, lexer: Lexer, entries: tuple[Entry, ...], typing: tuple[Typing, ...], start: bool, serial: int):
+        self.lexer, self.entries, self.typing, self.start, self.serial = lexer, entries, typing, start, serial
+        self._made: tuple | None = None
+
+    @property
+    def edges(self) -> list[tuple[int, LexerState]]:
+        """Disjoint byte sets and the state behind each."""
+        if self._made is None:
+            self._made = self.lexer.expand(self)
+        return self._made[0]
+
+    @property
+    def commits(self) -> list[tuple[int, Term]]:
+        """The terminals that may end here, each with the border that the rest must satisfy."""
+        if self._made is None:
+            self._made = self.lexer.expand(self)
+        return self._made[1]
+
+    @property
+    def terminals(self) -> set[int]:
+        """Terminals that a lexeme may still become, not looking ahead."""
+        return {entry[0] for entry in self.entries} | {keyword for _, keyword, _ in self.typing}
+
+
+class Lexer:
+    """The terminals of one grammar and the states of all its contexts."""
+
+    def __init__(self, terminals: list[Terminal], algebra: Algebra, tick: Callable[[], None]):
+        self.terminals, self.algebra, self.tick = terminals, algebra, tick
+        self._states: dict = {}
+        self._live: dict[LexerState, int] = {}
+
+    def state(self, entries: tuple[Entry, ...], typing: tuple[Typing, ...], start: bool = False) -> LexerState | None:
+        """None where no lexeme can come of the list."""
+        if not entries:
+            return None
+        key = (entries, typing, start)
+        found = self._states.get(key)
+        if found is None:
+            self.tick()
+            found = self._states[key] = LexerState(self, entries, typing, start, len(self._states))
+        return found
+
+    def start(self, ordered: Iterable[int], keywords: Iterable[tuple[int, int]]) -> LexerState | None:
+        """The state before a lexeme, where these terminals may come, in lark's order; `keywords` are (lexeme's, keyword's)."""
+        entries = tuple((t, self.terminals[t].pattern.start, ANYTHING, None) for t in ordered)
+        typing = tuple((of, keyword, self.terminals[keyword].pattern.start) for of, keyword in keywords)
+        return self.state(entries, typing, start=True)
+
+    # ------------------------------------------------------------------ one byte
+
+    def expand(self, state: LexerState) -> tuple[list[tuple[int, LexerState]], list[tuple[int, Term]]]:
+        algebra = self.algebra
+        moves: list[tuple[int, Entry]] = []  # byte set, what it leads to; in order
+        commits: list[tuple[int, Term]] = []
+        earlier: list[tuple[Term, Pattern, Head]] = []  # what may still win, with its condition
+        doubt = ANYTHING  # the condition that no earlier entry has ended here
+        for terminal, rest, condition, before in state.entries:
+            pattern = self.terminals[terminal].pattern
+            wins = False
+            for head in pattern.heads(rest, before):
+                self.tick()
+                here = algebra.both((condition, head.condition, doubt))
+                if here is NOTHING:
+                    continue
+                if head.edges is None:
+                    border = algebra.both((here, *(self._never(*one) for one in earlier)))
+                    if border is not NOTHING:
+                        commits.append((self._name(state, terminal), border))
+                    if here is ANYTHING:
+                        wins = True
+                        break
+                    doubt = algebra.both((doubt, algebra.without(here)))
+                    continue
+                assert head.then is not None
+                for bits, target in head.edges:
+                    then = head.then if target is None else pattern.inside(target, head.then)
+                    moves.append((bits, (terminal, then, here, head.before)))
+                earlier.append((here, pattern, head))
+            if wins:
+                break
+        return self._edges(state, moves), commits
+
+    def _never(self, condition: Term, pattern: Pattern, head: Head) -> Term:
+        """The texts on which an earlier head does not come to a match."""
+        assert head.edges is not None and head.then is not None
+        texts = self.algebra.cat(self.algebra.chars(head.edges), pattern.texts(head.then, head.before))
+        return self.algebra.without(self.algebra.both((condition, texts)))
+
+    def _name(self, state: LexerState, terminal: int) -> int:
+        for of, keyword, rest in state.typing:
+            if of == terminal and any(h.edges is None for h in self.terminals[keyword].pattern.heads(rest, None)):
+                return keyword
+        return terminal
+
+    def _edges(self, state: LexerState, moves: list[tuple[int, Entry]]) -> list[tuple[int, LexerState]]:
+        typing: list[tuple[int, Typing]] = []
+        for of, keyword, rest in state.typing:
+            pattern = self.terminals[keyword].pattern
+            for head in pattern.heads(rest, None):
+                for bits, target in head.edges or ():
+                    then = head.then if target is None else pattern.inside(target, head.then)
+                    typing.append((bits, (of, keyword, then)))
+        conditions = dict.fromkeys(entry[2] for _, entry in moves if entry[2] is not ANYTHING)
+        told_apart = [bits for condition in conditions for bits, _ in self.algebra.edges(condition)]
+        parts = split([bits for bits, _ in moves] + [bits for bits, _ in typing] + told_apart)
+        grouped: dict[LexerState, int] = {}
+        for part in parts:
+            self.tick()
+            entries: dict[Entry, None] = {}
+            for bits, (terminal, then, condition, before) in moves:
+                if bits & part:
+                    after = condition if condition is ANYTHING else self.after(condition, part)
+                    if after is not NOTHING:
+                        entries[terminal, then, after, before] = None
+            alive = {entry[0] for entry in entries}
+            words = tuple(dict.fromkeys(t for bits, t in typing if bits & part and t[0] in alive))
+            target = self.state(tuple(entries), words)
+            if target is not None:
+                grouped[target] = grouped.get(target, 0) | part
+        return [(bits, target) for target, bits in grouped.items()]
+
+    def after(self, condition: Term, part: int) -> Term:
+        for bits, target in self.algebra.edges(condition):
+            if bits & part:
+                return target
+        return NOTHING
+
+    # ------------------------------------------------------------------ what a state may become
+
+    def live(self, state: LexerState) -> int:
+        """Terminals that some text makes of the state, as bits: breadth first, until each candidate is found."""
+        known = self._live.get(state)
+        if known is not None:
+            return known
+        wanted = state.terminals
+        found = 0
+        seen = {state}
+        queue = [state]
+        for here in queue:
+            self.tick()
+            for terminal, _ in here.commits:
+                found |= 1 << terminal
+                wanted.discard(terminal)
+            if not wanted:
+                break
+            for _, target in here.edges:
+                if target not in seen and target.terminals & wanted:
+                    seen.add(target)
+                    queue.append(target)
+        self._live[state] = found
+        return found
+
+
+def split(sets: list[int]) -> list[int]:
+    """The coarsest disjoint sets of which each given one is a union."""
+    parts: list[int] = []
+    for bits in dict.fromkeys(sets):
+        refined = []
+        for known in parts:
+            both = known & bits
+            if both and both != known:
+                refined += [both, known ^ both]
+            else:
+                refined.append(known)
+            bits ^= both
+        if bits:
+            refined.append(bits)
+        parts = refined
+    return parts

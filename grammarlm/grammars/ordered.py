@@ -1,0 +1,387 @@
+"""Regular expressions as Python's `re` searches them: in order.
+
+A lexeme is what `re.match` takes: of all ways to match the first in the order of the pattern's alternatives, greedy repeats trying
+to go on first, lazy ones to end first. That is no matter of which texts match but of which match is found, so a pattern is not a
+term here but a **continuation**: what is still to be matched, in order. `heads(continuation)` lists what it can do next:
+
+    a character out of a set, then another continuation       or       the match ends here
+
+each under a condition on the rest of the text (what look-ahead demands), a term of terms.py. The list is cut at a match without a
+condition: what stands behind it is never tried. `lexer.py` makes automata of such lists.
+
+The pattern is read by Python's own parser of regular expressions, so it means what it means to `re`.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import GrammarError, LimitExceeded, UnsupportedFeature, caret
+from . import charset, utf8
+from .charset import CharSet
+from .regular import EVERY_BYTE, Algebra
+from .terms import ANYTHING, FOREVER, NIL, NOTHING, Term
+
+if sys.version_info >= (3, 11):
+    from re import _parser as re_parser
+else:
+    import sre_parse as re_parser
+
+CHAR, BRANCH, LOOP, AHEAD, BEHIND, MATCH, INSIDE = range(7)
+UNKNOWN = None  # what is known of the character before a lexeme
+LARGEST = 20_000  # continuations of one pattern
+EACH_BYTE: utf8.Edges = ((EVERY_BYTE, 0),)  # look-ahead in a term of its own, where nothing looks back
+
+
+class Rest:
+    """A continuation. Made by `Pattern.make`, each once, so that equal ones are one object."""
+
+    __slots__ = ("data", "heads", "kind", "looks_back", "serial", "then")
+
+    def __init__(self, kind: int, data: Any, then: Any, serial: int):
+        self.kind, self.data, self.then, self.serial = kind, data, then, serial
+        self.heads: dict[Any, tuple] = {}  # by what is known of the character before
+        self.looks_back = False
+
+
+@dataclass(frozen=True)
+class Head:
+    """One thing that a continuation can do next, if the rest of the text is in `condition`; `edges` None: the match ends."""
+
+    edges: utf8.Edges | None
+    then: Rest | None
+    before: int | None  # which look-behind sets the character is in
+    condition: Term
+
+
+class Pattern:
+    """A regular expression of Python's, `start` its first continuation."""
+
+    def __init__(self, regex: str, flags: int, algebra: Algebra, tick: Callable[[], None], name: str):
+        self.algebra, self.tick, self.regex, self.name = algebra, tick, regex, name
+        self._made: dict = {}
+        self._bodies: dict[int, _Body] = {}
+        self._terms: dict[tuple, Term] = {}
+        self.behind: list[CharSet] = []  # the sets that look-behind asks about
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                tree = re_parser.parse(regex, flags)
+            except re.error as error:
+                raise GrammarError(f"terminal {name}: {error}\n{caret(regex, error.pos or 0)}") from None
+            except (RecursionError, OverflowError):
+                raise LimitExceeded(f"terminal {name}: the regular expression is nested too deeply") from None
+        self.flags = tree.state.flags
+        self.end = self.make(MATCH, None, None)
+        self._collect_behind(tree.data, self.flags)
+        self._tree = tree  # kept alive: bodies of loops are known by identity
+        self.start = self._sequence(list(tree), self.flags, self.end)
+
+    def make(self, kind: int, data: Any, then: Rest | None) -> Rest:
+        key = (kind, data, then)
+        found = self._made.get(key)
+        if found is None:
+            self.tick()
+            if len(self._made) > LARGEST:
+                raise LimitExceeded(f"terminal {self.name} is too large: more than {LARGEST} positions")
+            found = self._made[key] = Rest(kind, data, then, len(self._made))
+            below = data if kind == BRANCH else (then,) if then is not None else ()
+            found.looks_back = kind == BEHIND or (kind != CHAR and any(r.looks_back for r in below))  # before a character
+            if kind == LOOP:
+                found.looks_back = found.looks_back or bool(self.behind)
+        return found
+
+    # ------------------------------------------------------------------ from Python's tree to continuations
+
+    def _refuse(self, what: str) -> UnsupportedFeature:
+        return UnsupportedFeature(f"terminal {self.name}: {what} cannot be made an automaton: /{self.regex[:200]}/")
+
+    def _collect_behind(self, items: Any, flags: int) -> None:
+        """The look-behind sets, wherever they are; known before the first character is compiled."""
+        stack = [(items, flags)]
+        while stack:
+            here, flags = stack.pop()
+            for op, value in here:
+                self.tick()
+                name = str(op)
+                if name in ("ASSERT", "ASSERT_NOT") and value[0] < 0:
+                    self._behind_index(self._single(value[1], flags))
+                elif name == "AT" and "BOUNDARY" in str(value):
+                    self._behind_index(self._word(flags))
+                elif name == "SUBPATTERN":
+                    stack.append((value[3], (flags | value[1]) & ~value[2]))
+                elif name == "BRANCH":
+                    stack += [(branch, flags) for branch in value[1]]
+                elif name in ("MAX_REPEAT", "MIN_REPEAT"):
+                    stack.append((value[2], flags))
+
+    def _behind_index(self, chars: CharSet) -> int:
+        if chars not in self.behind:
+            self.behind.append(chars)
+        return self.behind.index(chars)
+
+    def _word(self, flags: int) -> CharSet:
+        return charset.WORD if flags & re.ASCII else charset.unicode_category("w")
+
+    def _single(self, items: Any, flags: int) -> CharSet:
+        items = list(items)
+        if len(items) != 1:
+            raise self._refuse("a look-behind of anything but one character")
+        op, value = items[0]
+        if str(op) == "SUBPATTERN":
+            return self._single(value[3], (flags | value[1]) & ~value[2])
+        if str(op) == "BRANCH":
+            return charset.union(*(self._single(branch, flags) for branch in value[1]))
+        chars = self._chars(op, value, flags)
+        if chars is None:
+            raise self._refuse("a look-behind of anything but one character")
+        return chars
+
+    def _chars(self, op: Any, value: Any, flags: int) -> CharSet | None:
+        """The set of an item that is one character, None for any other item."""
+        name = str(op)
+        if name == "LITERAL":
+            return self._fold(((value, value),), flags)
+        if name == "NOT_LITERAL":
+            return charset.negate(self._fold(((value, value),), flags))
+        if name == "ANY":
+            return charset.ALL if flags & re.DOTALL else charset.negate(charset.NEWLINE)
+        if name != "IN":
+            return None
+        sets: list[CharSet] = []
+        negated = False
+        for kind, what in value:
+            if str(kind) == "NEGATE":
+                negated = True
+            elif str(kind) == "LITERAL":
+                sets.append(self._fold(((what, what),), flags))
+            elif str(kind) == "RANGE":
+                sets.append(self._fold((what,), flags))
+            else:
+                sets.append(self._category(str(what), flags))
+        chars = charset.union(*sets)
+        return charset.negate(chars) if negated else chars
+
+    def _fold(self, chars: CharSet, flags: int) -> CharSet:
+        return charset.ignore_case(chars, not flags & re.ASCII) if flags & re.IGNORECASE else charset.union(chars)
+
+    def _category(self, name: str, flags: int) -> CharSet:
+        letter = {"DIGIT": "d", "SPACE": "s", "WORD": "w"}[name.rsplit("_", 1)[1]]
+        ascii_sets = {"d": charset.DIGITS, "s": charset.SPACES, "w": charset.WORD}
+        chars = ascii_sets[letter] if flags & re.ASCII else charset.unicode_category(letter)
+        return charset.negate(chars) if "_NOT_" in name else chars
+
+    def _sequence(self, items: list, flags: int, then: Rest) -> Rest:
+        for op, value in reversed(items):
+            then = self._item(str(op), op, value, flags, then)
+        return then
+
+    def _item(self, name: str, op: Any, value: Any, flags: int, then: Rest) -> Rest:
+        chars = self._chars(op, value, flags)
+        if chars is not None:
+            return self.make(CHAR, chars, then)
+        if name == "SUBPATTERN":
+            return self._sequence(list(value[3]), (flags | value[1]) & ~value[2], then)
+        if name == "BRANCH":
+            return self.make(BRANCH, tuple(self._sequence(list(branch), flags, then) for branch in value[1]), None)
+        if name in ("MAX_REPEAT", "MIN_REPEAT"):
+            low, high, body = value
+            most = FOREVER if high == re_parser.MAXREPEAT else int(high)
+            repeated = self._bodies.setdefault(id(body), _Body(body, flags))
+            return self.loop((repeated, int(low), most, name == "MIN_REPEAT"), then)
+        if name in ("ASSERT", "ASSERT_NOT"):
+            direction, body = value
+            if direction < 0:
+                index = self._behind_index(self._single(body, flags))
+                return self.make(BEHIND, (index, name == "ASSERT_NOT"), then)
+            ahead = self._ahead(body, flags)
+            return self.make(AHEAD, self.algebra.without(ahead) if name == "ASSERT_NOT" else ahead, then)
+        if name == "AT":
+            return self._anchor(str(value), flags, then)
+        if name == "GROUPREF":
+            raise self._refuse("a back-reference")
+        raise self._refuse(f"the construct {name.lower()}")
+
+    def loop(self, data: tuple, then: Rest) -> Rest:
+        body, low, high, _ = data
+        if high == 0:
+            return then
+        return self.make(LOOP, data, then)
+
+    def _anchor(self, where: str, flags: int, then: Rest) -> Rest:
+        algebra = self.algebra
+        newline = algebra.words([b"\n"])
+        if where == "AT_END_STRING":
+            return self.make(AHEAD, NIL, then)
+        if where == "AT_END":
+            more = algebra.cat(newline, ANYTHING) if flags & re.MULTILINE else newline
+            return self.make(AHEAD, algebra.alt((NIL, more)), then)
+        if "BOUNDARY" in where:
+            word = self._word(flags)
+            index = self._behind_index(word)
+            inside = algebra.cat(algebra.chars(utf8.encode(word)), ANYTHING)
+            outside = algebra.without(inside)
+            if "NON" in where:
+                inside, outside = outside, inside
+            after_word = self.make(BEHIND, (index, False), self.make(AHEAD, outside, then))
+            after_other = self.make(BEHIND, (index, True), self.make(AHEAD, inside, then))
+            return self.make(BRANCH, (after_word, after_other), None)
+        raise self._refuse("an anchor at the beginning of the text")
+
+    def _ahead(self, body: Any, flags: int) -> Term:
+        """The texts that begin with a match of the body."""
+        start = self._sequence(list(body), flags, self.end)
+        if start.looks_back:
+            raise self._refuse("a look-behind inside a look-ahead")
+        return self.texts(start, UNKNOWN)
+
+    # ------------------------------------------------------------------ what a continuation can do
+
+    def heads(self, rest: Rest, before: int | None) -> tuple[Head, ...]:
+        """In order; `before` tells the look-behind sets of the last character as bits, None where no character is known."""
+        key = before if rest.looks_back else -1
+        known = rest.heads.get(key)
+        if known is None:
+            known = rest.heads[key] = tuple(self._cut(self._find_heads(rest, before)))
+        return known
+
+    def _cut(self, heads: list[Head]) -> list[Head]:
+        seen: set = set()
+        out = []
+        for head in heads:
+            key = (head.edges, head.then, head.before, head.condition)
+            if head.condition is NOTHING or key in seen:
+                continue
+            seen.add(key)
+            out.append(head)
+            if head.edges is None and head.condition is ANYTHING:
+                break
+        return out
+
+    def _find_heads(self, rest: Rest, before: int | None) -> list[Head]:
+        """Depth first in order, as `re` would try. A loop that comes back to itself without a character ends there."""
+        out: list[Head] = []
+        stack: list[tuple[Rest, Term, frozenset]] = [(rest, ANYTHING, frozenset())]
+        while stack:
+            self.tick()
+            here, condition, open_loops = stack.pop()
+            kind = here.kind
+            if kind == MATCH:
+                out.append(Head(None, None, None, condition))
+            elif kind == CHAR:
+                out += self._characters(here, condition)
+            elif kind == INSIDE:  # what look-behind knows of the character is known already
+                out.append(Head(here.data, here.then, before, condition))
+            elif kind == BRANCH:
+                stack += [(branch, condition, open_loops) for branch in reversed(here.data)]
+            elif kind == AHEAD:
+                stack.append((here.then, self.algebra.both((condition, here.data)), open_loops))
+            elif kind == BEHIND:
+                index, negated = here.data
+                if before is UNKNOWN:
+                    raise self._refuse("a look-behind (or \\b) before the first character of a terminal")
+                if bool(before >> index & 1) != negated:
+                    stack.append((here.then, condition, open_loops))
+            else:
+                body, low, high, lazy = here.data
+                leave = [(here.then, condition, open_loops)] if low == 0 else []
+                again: list = []
+                mark = (here.data[0], here.then)
+                if mark not in open_loops:
+                    fewer = self.loop((body, max(low - 1, 0), high - 1, lazy), here.then)
+                    turn = self._sequence(list(body.items), body.flags, fewer)
+                    again = [(turn, condition, open_loops | {mark})]
+                elif low > 0:  # turns that read nothing count
+                    leave = [(here.then, condition, open_loops)]
+                stack += again + leave if lazy else leave + again
+        return out
+
+    def _characters(self, here: Rest, condition: Term) -> list[Head]:
+        """One head a kind of character: characters that look-behind tells apart are apart."""
+        chars: CharSet = here.data
+        then = here.then
+        if not chars:
+            return []
+        if not then.looks_back:
+            return [Head(utf8.encode(chars), then, None, condition)]
+        return [Head(utf8.encode(atom), then, bits, condition) for atom, bits in self._atoms(chars)]
+
+    def _atoms(self, chars: CharSet) -> list[tuple[CharSet, int]]:
+        """The characters, apart by the look-behind sets (as bits) that they are in."""
+        atoms: list[tuple[CharSet, int]] = [(chars, 0)]
+        for index, behind in enumerate(self.behind):
+            inside = [(charset.intersect(atom, behind), bits | 1 << index) for atom, bits in atoms]
+            outside = [(charset.intersect(atom, charset.negate(behind)), bits) for atom, bits in atoms]
+            atoms = [(atom, bits) for atom, bits in inside + outside if atom]
+        return atoms
+
+    def inside(self, edges: utf8.Edges, then: Rest) -> Rest:
+        """What is left within a character, then a continuation."""
+        return self.make(INSIDE, edges, then)
+
+    # ------------------------------------------------------------------ as languages
+
+    def texts(self, rest: Rest, before: int | None) -> Term:
+        """All texts that begin with a match of the continuation: which one `re` would take plays no part."""
+        key = rest, before if rest.looks_back else None
+        known = self._terms.get(key)
+        if known is None:
+            term = self.algebra.cat(self.whole(rest), ANYTHING)
+            each = self._tracker() if self.behind else EACH_BYTE
+            if term.prev:
+                if before is UNKNOWN:
+                    raise self._refuse("a look-behind (or \\b) before the first character of a terminal")
+                term = self.algebra.resolve(term, self._told(before))
+            known = self._terms[key] = self.algebra.scope(term, each, each)
+        return known
+
+    def _told(self, bits: int) -> int:
+        """Bit 2 i: the character is in look-behind set i, bit 2 i + 1: it is not."""
+        return sum(1 << (2 * i + (not bits >> i & 1)) for i in range(len(self.behind)))
+
+    def _tracker(self) -> utf8.Edges:
+        """One character, with what is told of it."""
+        atoms = self._atoms(charset.ALL)
+        return utf8.encode_map(tuple((atom, self._told(bits)) for atom, bits in atoms))  # type: ignore[misc]
+
+    def whole(self, rest: Rest) -> Term:
+        """The texts that the continuation matches as a whole."""
+        algebra = self.algebra
+        parts: list[Term] = []
+        result = NIL
+        while rest.kind != MATCH:
+            self.tick()
+            if rest.kind == BRANCH:
+                result = algebra.alt(self.whole(branch) for branch in rest.data)
+                break
+            if rest.kind == CHAR:
+                parts.append(algebra.chars(utf8.encode(rest.data)))
+            elif rest.kind == INSIDE:
+                parts.append(algebra.chars(rest.data))
+            elif rest.kind == AHEAD:
+                parts.append(algebra.look(rest.data))
+            elif rest.kind == BEHIND:
+                index, negated = rest.data
+                parts.append(algebra.prev(2 * index + negated))
+            else:
+                body, low, high, _ = rest.data
+                turn = self.whole(self._sequence(list(body.items), body.flags, self.end))
+                parts.append(algebra.repeat(turn, low, high))
+            rest = rest.then
+        for part in reversed(parts):
+            result = algebra.cat(part, result)
+        return result
+
+
+class _Body:
+    """What a loop repeats: items of Python's tree, compared by identity."""
+
+    __slots__ = ("flags", "items")
+
+    def __init__(self, items: Any, flags: int):
+        self.items, self.flags = items, flags

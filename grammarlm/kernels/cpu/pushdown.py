@@ -1,0 +1,484 @@
+"""The pushdown machine: what one byte does to a place in a grammar with a stack.
+
+A place is a **config**: a set of threads (q, s, b). `q` is a state of a lazy automaton over bytes, `s` a stack, `b` a border: what the
+rest of the text must still satisfy. States and borders are rows of tables that Python makes (masks/pushdown_epoch.py); stacks,
+configs and everything else are made here. All are numbers, equal things have equal numbers, and nothing that has a number changes.
+
+    q    next[q, class of byte], and moves that read nothing:
+             CALL a r     begin at a, with the return state r on the stack
+             POP c        the frame ends here, if the rest satisfies border c; goes on at the return state
+             LEX t c      a lexeme of terminal t ends here, if the rest satisfies c; the LR parser shifts it
+             END          the LR parser may have the end of its text here
+             ENTER a      an LR parser begins, in its state a
+    s    (parent, symbol): a return state, an LR state, or one of the symbols below 1 that stand for what is under the stack
+    b    next[b, class], 0 = cannot be satisfied, 1 = anything goes
+
+Closing a set of threads follows all moves; what is kept are the threads that can read a byte, and two kinds of pseudo-thread: ACCEPT
+(the text may end here) and EXIT (a frame under which the stack is not known has ended: see surveys.py).
+
+Every function returns a number >= 0, or what it lacks: -(id * 8 + reason). The caller makes it and calls again; nothing is half done.
+"""
+
+from enum import IntEnum
+
+import numpy as np
+from numba import carray, int32, int64, uint64
+
+from .jit import inlined, part, pointer
+
+
+class Place(IntEnum):
+    """What is where in the arena, an int64 array: addresses of arrays, and numbers."""
+
+    CLASSES = 0  # of bytes
+    CLASS_OF = 1  # uint8 [256]
+    Q_NEXT = 2  # int32 [Q, classes]: 0 = dead
+    Q_STATUS = 3  # uint8 [Q]: bits EXPANDED, READS, LIVE_KNOWN, LOOPS
+    Q_MOVES = 4  # int32 [Q, 2]: where its moves begin, and how many
+    MOVES = 5  # int32 [M, 3]: kind and operands
+    Q_LIVE = 6  # uint64 [Q, terminal words]: which terminals a lexeme may still become
+    TERMINAL_WORDS = 7
+    B_NEXT = 8  # int32 [B, classes]
+    B_STATUS = 9  # uint8 [B]: bits EXPANDED, ACCEPTS
+    B_AND = 10  # int64 [size, 2]: hash of (pair of borders, border of both)
+    B_AND_SIZE = 11
+    S_PARENT = 12  # int32 [S]
+    S_SYMBOL = 13  # int32 [S]
+    S_CLASS = 14  # int32 [S]: stack class, -1 = not known yet
+    S_HASH = 15  # int32 [size]
+    S_HASH_SIZE = 16
+    S_COUNT = 17
+    S_CAPACITY = 18
+    K_LEXER = 19  # int32 [K]: the lexer's start state of a stack class
+    K_LIVE = 20  # uint64 [K, terminal words]: the terminals that its stacks can really shift
+    K_COUNT = 21
+    K_CAPACITY = 22
+    C_OFFSET = 23  # int32 [C]: where the threads of a config begin
+    C_LENGTH = 24  # int32 [C]
+    C_ACCEPTS = 25  # uint8 [C]
+    C_ROW = 26  # int32 [C]: row in C_NEXT, -1 = none yet
+    C_HASH = 27  # int32 [size]
+    C_HASH_SIZE = 28
+    C_COUNT = 29
+    C_CAPACITY = 30
+    THREADS = 31  # int32 [T, 3]
+    T_COUNT = 32
+    T_CAPACITY = 33
+    C_NEXT = 34  # int32 [R, classes]: -1 = not made yet
+    R_COUNT = 35
+    R_CAPACITY = 36
+    WORK = 37  # int32 [WIDEST, 3]: the threads being closed
+    KEPT = 38  # int32 [WIDEST, 3]
+    PAIR = 39  # int64 [2]: the borders that need a conjunction
+    LR_ACTION = 40  # int32 [states, terminals + 1]: 0 error, s + 1 shift to s, -(r + 1) reduce by r; the last column is the end
+    LR_GOTO = 41  # int32 [states, nonterminals]
+    LR_RULE = 42  # int32 [rules, 2]: length, nonterminal
+    LR_LEXER = 43  # int32 [states]: the start state of the lexer there
+    LR_TERMINALS = 44
+    LR_NONTERMINALS = 45
+    LR_STATES = 46
+    IGNORED = 47  # uint8 [terminals]
+    NODES = 48  # the byte trie of the vocabulary, see vocab/byte_trie.py
+    BYTE = 49
+    DEPTH = 50
+    END = 51
+    TOKEN = 52
+    TWINS = 53
+    TWIN_COUNT = 54
+    NOTHING = 55  # what `token` holds where a node stands for no token: the first bit behind a row
+    VOCABULARY = 56  # how many ids have bytes
+    OFFSETS = 57  # int64 [VOCABULARY + 1]
+    DATA = 58  # uint8: all tokens' bytes
+    DATA_LENGTH = 59
+    IS_TEXT = 60  # uint8 [VOCABULARY]: may a mask allow this id for its bytes?
+    LENGTH = 61
+
+
+EXPANDED, READS, LIVE_KNOWN, LOOPS = 1, 2, 4, 8  # q status
+ACCEPTS = 2  # b status
+CALL, POP, LEX, END, ENTER = range(5)  # moves
+ACCEPT, EXIT = 1, 2  # pseudo-states; real ones are greater
+NEED_STATE, NEED_BORDER, NEED_AND, NEED_LIVE, FULL, TOO_WIDE = 1, 2, 3, 4, 5, 6  # what is lacking
+ANY = 1  # the border that any text satisfies
+ROOT = 0  # the symbol under a whole text; -1 - k: under a stack of class k
+LR_BASE = 1 << 24  # LR state s is the symbol LR_BASE + s
+WIDEST = 2048  # threads of one config while it is closed
+DEPTH_OF_OVERLAY = 256
+
+
+@inlined
+def lacks(reason, index):
+    return -(int64(index) * 8 + reason)
+
+
+@inlined
+def ints(arena, place, count):
+    return carray(pointer(arena[place]), count, np.int32)
+
+
+@inlined
+def octets(arena, place, count):
+    return carray(pointer(arena[place]), count, np.uint8)
+
+
+@inlined
+def arena_of(address):
+    return carray(pointer(address), int64(Place.LENGTH), np.int64)
+
+
+@inlined
+def mixed(a, b):
+    x = (uint64(a) + uint64(1)) * uint64(0x9E3779B97F4A7C15) ^ uint64(b) * uint64(0xC2B2AE3D27D4EB4F)
+    x ^= x >> uint64(29)
+    x *= uint64(0x94D049BB133111EB)
+    return x ^ x >> uint64(32)
+
+
+@part
+def push(address, parent, symbol):
+    """The stack with a symbol more."""
+    arena = arena_of(address)
+    count = arena[Place.S_CAPACITY]
+    parents, symbols = ints(arena, Place.S_PARENT, count), ints(arena, Place.S_SYMBOL, count)
+    size = arena[Place.S_HASH_SIZE]
+    table = ints(arena, Place.S_HASH, size)
+    at = int64(mixed(parent, symbol) & uint64(size - 1))
+    while table[at] >= 0:
+        found = table[at]
+        if parents[found] == parent and symbols[found] == symbol:
+            return int64(found)
+        at = (at + 1) & (size - 1)
+    new = arena[Place.S_COUNT]
+    if new >= count:
+        return lacks(FULL, 0)
+    parents[new], symbols[new] = parent, symbol
+    ints(arena, Place.S_CLASS, count)[new] = -1
+    table[at] = new
+    arena[Place.S_COUNT] = new + 1
+    return int64(new)
+
+
+@part
+def both(address, b, c):
+    """The border that is satisfied iff both are."""
+    if b == c or c == ANY:
+        return int64(b)
+    if b == ANY:
+        return int64(c)
+    arena = arena_of(address)
+    size = arena[Place.B_AND_SIZE]
+    table = carray(pointer(arena[Place.B_AND]), (size, 2), np.int64)
+    key = (int64(b) << 32 | int64(c)) if b < c else (int64(c) << 32 | int64(b))
+    at = int64(mixed(key, 7) & uint64(size - 1))
+    while table[at, 0] >= 0:
+        if table[at, 0] == key:
+            return table[at, 1]
+        at = (at + 1) & (size - 1)
+    pair = carray(pointer(arena[Place.PAIR]), 2, np.int64)
+    pair[0], pair[1] = b, c
+    return lacks(NEED_AND, 0)
+
+
+@part
+def shift(address, stack, terminal):
+    """The LR stack after a terminal (the end: the stack under the parser), 0 where the parser refuses it, or what is lacking.
+
+    Stack 0 is the empty one, which no parser stands on.
+    """
+    arena = arena_of(address)
+    columns, nonterminals = arena[Place.LR_TERMINALS] + 1, arena[Place.LR_NONTERMINALS]
+    states = arena[Place.LR_STATES]
+    action = carray(pointer(arena[Place.LR_ACTION]), states * columns, np.int32)
+    goto = carray(pointer(arena[Place.LR_GOTO]), states * nonterminals, np.int32)
+    capacity = arena[Place.S_CAPACITY]
+    parents, symbols = ints(arena, Place.S_PARENT, capacity), ints(arena, Place.S_SYMBOL, capacity)
+    while True:
+        top = int64(symbols[stack]) - LR_BASE
+        what = action[top * columns + terminal]
+        if what == 0:
+            return int64(0)
+        if what > 0:
+            if terminal == columns - 1:
+                return int64(parents[parents[stack]])
+            return push(address, stack, LR_BASE + what - 1)
+        rule = carray(pointer(arena[Place.LR_RULE]), (int64(-what), 2), np.int32)[-what - 1]
+        for _ in range(rule[0]):
+            stack = int64(parents[stack])
+        top = int64(symbols[stack]) - LR_BASE
+        stack = push(address, stack, LR_BASE + goto[top * nonterminals + rule[1]])
+        if stack < 0:
+            return stack
+
+
+@part
+def can_shift(address, stack, terminal):
+    """1 where `shift` would take the terminal, 0 where not, or what is lacking. Makes no stacks: gotos lie on an overlay."""
+    arena = arena_of(address)
+    columns, nonterminals = arena[Place.LR_TERMINALS] + 1, arena[Place.LR_NONTERMINALS]
+    states = arena[Place.LR_STATES]
+    action = carray(pointer(arena[Place.LR_ACTION]), states * columns, np.int32)
+    goto = carray(pointer(arena[Place.LR_GOTO]), states * nonterminals, np.int32)
+    capacity = arena[Place.S_CAPACITY]
+    parents, symbols = ints(arena, Place.S_PARENT, capacity), ints(arena, Place.S_SYMBOL, capacity)
+    overlay = np.empty(DEPTH_OF_OVERLAY, np.int32)
+    height = 0
+    while True:
+        top = int64(overlay[height - 1]) if height else int64(symbols[stack]) - LR_BASE
+        what = action[top * columns + terminal]
+        if what >= 0:
+            return int64(what > 0)
+        rule = carray(pointer(arena[Place.LR_RULE]), (int64(-what), 2), np.int32)[-what - 1]
+        length = rule[0]
+        from_overlay = min(length, height)
+        height -= from_overlay
+        for _ in range(length - from_overlay):
+            stack = int64(parents[stack])
+        top = int64(overlay[height - 1]) if height else int64(symbols[stack]) - LR_BASE
+        if height >= DEPTH_OF_OVERLAY:
+            return lacks(TOO_WIDE, 1)
+        overlay[height] = goto[top * nonterminals + rule[1]]
+        height += 1
+
+
+@part
+def stack_class(address, stack):
+    """The number of (lexer, terminals that can really be shifted): all that a lexeme needs to know of a stack."""
+    arena = arena_of(address)
+    capacity = arena[Place.S_CAPACITY]
+    classes = ints(arena, Place.S_CLASS, capacity)
+    if classes[stack] >= 0:
+        return int64(classes[stack])
+    terminals, words = arena[Place.LR_TERMINALS], arena[Place.TERMINAL_WORDS]
+    top = int64(ints(arena, Place.S_SYMBOL, capacity)[stack]) - LR_BASE
+    action = carray(pointer(arena[Place.LR_ACTION]), arena[Place.LR_STATES] * (terminals + 1), np.int32)
+    ignored = octets(arena, Place.IGNORED, terminals)
+    most = arena[Place.K_CAPACITY]
+    lexers = ints(arena, Place.K_LEXER, most)
+    live = carray(pointer(arena[Place.K_LIVE]), (most, words), np.uint64)
+    new = arena[Place.K_COUNT]
+    if new >= most:
+        return lacks(FULL, 1)
+    for w in range(words):
+        live[new, w] = 0
+    for t in range(terminals):
+        takes = int64(ignored[t])
+        if not takes and action[top * (terminals + 1) + t] != 0:
+            takes = can_shift(address, stack, t)
+            if takes < 0:
+                return takes
+        if takes:
+            live[new, t >> 6] |= uint64(1) << uint64(t & 63)
+    lexers[new] = ints(arena, Place.LR_LEXER, arena[Place.LR_STATES])[top]
+    found = new
+    for k in range(new):
+        same = lexers[k] == lexers[new]
+        for w in range(words):
+            same = same and live[k, w] == live[new, w]
+        if same:
+            found = int64(k)
+            break
+    if found == new:
+        arena[Place.K_COUNT] = new + 1
+    classes[stack] = found
+    return int64(found)
+
+
+@inlined
+def add(work, count, q, s, b):
+    """Appends a thread unless it is there; the new count."""
+    for i in range(count):
+        if work[i, 0] == q and work[i, 1] == s and work[i, 2] == b:
+            return count
+    if count < WIDEST:
+        work[count, 0], work[count, 1], work[count, 2] = q, s, b
+    return count + 1
+
+
+@part
+def close(address, count):
+    """Closes the first `count` threads of WORK and returns the config that they are."""
+    arena = arena_of(address)
+    work = carray(pointer(arena[Place.WORK]), (WIDEST, 3), np.int32)
+    kept = carray(pointer(arena[Place.KEPT]), (WIDEST, 3), np.int32)
+    capacity = arena[Place.S_CAPACITY]
+    parents, symbols = ints(arena, Place.S_PARENT, capacity), ints(arena, Place.S_SYMBOL, capacity)
+    terminals = arena[Place.LR_TERMINALS]
+    keep = 0
+    i = 0
+    while i < count:
+        if count >= WIDEST:
+            return lacks(TOO_WIDE, 0)
+        q, s, b = int64(work[i, 0]), int64(work[i, 1]), int64(work[i, 2])
+        i += 1
+        status = octets(arena, Place.Q_STATUS, q + 1)[q]
+        if status & EXPANDED == 0:
+            return lacks(NEED_STATE, q)
+        if status & READS:
+            kept[keep, 0], kept[keep, 1], kept[keep, 2] = q, s, b
+            keep += 1
+        moves = carray(pointer(arena[Place.Q_MOVES]), (q + 1, 2), np.int32)
+        first, many = int64(moves[q, 0]), int64(moves[q, 1])
+        table = carray(pointer(arena[Place.MOVES]), (first + many, 3), np.int32)
+        for m in range(first, first + many):
+            kind, a, c = table[m, 0], int64(table[m, 1]), int64(table[m, 2])
+            if kind == CALL:
+                under = s
+                if c and not (symbols[s] == c and octets(arena, Place.Q_STATUS, c + 1)[c] & LOOPS):
+                    under = push(address, s, c)
+                    if under < 0:
+                        return under
+                count = add(work, count, a, under, b)
+                continue
+            if kind == ENTER:
+                under = push(address, s, LR_BASE + a)
+                if under < 0:
+                    return under
+                count = add(work, count, int64(ints(arena, Place.LR_LEXER, a + 1)[a]), under, b)
+                continue
+            after = s
+            rest = int64(b)
+            if kind == END:
+                if symbols[s] < 0:
+                    count = add(work, count, EXIT, 1 + terminals, b)
+                    continue
+                after = shift(address, s, terminals)
+                if after < 0:
+                    return after
+                if after == 0 and can_shift(address, s, terminals) <= 0:
+                    continue
+            else:
+                rest = both(address, b, c)
+                if rest < 0:
+                    return rest
+                if rest == 0:
+                    continue
+                if kind == LEX:
+                    if octets(arena, Place.IGNORED, terminals)[a]:
+                        after = s
+                    elif symbols[s] < 0:
+                        count = add(work, count, EXIT, 1 + a, rest)
+                        continue
+                    else:
+                        after = shift(address, s, a)
+                        if after < 0:
+                            return after
+                        if after == 0:
+                            continue
+                    symbol = int64(symbols[after])
+                    if symbol < 0:
+                        start = int64(ints(arena, Place.K_LEXER, -symbol)[-symbol - 1])
+                    else:
+                        start = int64(ints(arena, Place.LR_LEXER, arena[Place.LR_STATES])[symbol - LR_BASE])
+                    count = add(work, count, start, after, rest)
+                    continue
+            symbol = int64(symbols[after])
+            if symbol == ROOT:
+                if octets(arena, Place.B_STATUS, rest + 1)[rest] & ACCEPTS:
+                    count = add(work, count, ACCEPT, 0, 0)
+            elif symbol < 0:
+                count = add(work, count, EXIT, 0, rest)
+            else:
+                count = add(work, count, symbol, int64(parents[after]), rest)
+    return config_of(address, keep)
+
+
+@inlined
+def key_of(threads, offset, count):
+    key = uint64(count)
+    for i in range(offset, offset + count):
+        key = mixed(key ^ uint64(threads[i, 0]), uint64(threads[i, 1]) << uint64(32) | uint64(threads[i, 2]))
+    return key
+
+
+@part
+def config_of(address, count):
+    """The number of the config whose threads lie in KEPT."""
+    if count == 0:
+        return int64(0)
+    arena = arena_of(address)
+    kept = carray(pointer(arena[Place.KEPT]), (WIDEST, 3), np.int32)
+    for i in range(1, count):  # sorted by insertion: there are few
+        q, s, b = kept[i, 0], kept[i, 1], kept[i, 2]
+        j = i - 1
+        while j >= 0 and (
+            kept[j, 0] > q
+            or (kept[j, 0] == q and (kept[j, 1] > s or (kept[j, 1] == s and kept[j, 2] > b)))
+        ):
+            kept[j + 1, 0], kept[j + 1, 1], kept[j + 1, 2] = kept[j, 0], kept[j, 1], kept[j, 2]
+            j -= 1
+        kept[j + 1, 0], kept[j + 1, 1], kept[j + 1, 2] = q, s, b
+    key = key_of(kept, 0, count)
+    capacity = arena[Place.C_CAPACITY]
+    offsets, lengths = ints(arena, Place.C_OFFSET, capacity), ints(arena, Place.C_LENGTH, capacity)
+    threads = carray(pointer(arena[Place.THREADS]), (arena[Place.T_CAPACITY], 3), np.int32)
+    size = arena[Place.C_HASH_SIZE]
+    table = ints(arena, Place.C_HASH, size)
+    at = int64(key & uint64(size - 1))
+    while table[at] >= 0:
+        found = int64(table[at])
+        if lengths[found] == count:
+            offset = int64(offsets[found])
+            same = True
+            for i in range(count):
+                for j in range(3):
+                    same = same and threads[offset + i, j] == kept[i, j]
+            if same:
+                return found
+        at = (at + 1) & (size - 1)
+    new, offset = arena[Place.C_COUNT], arena[Place.T_COUNT]
+    if new >= capacity or offset + count > arena[Place.T_CAPACITY]:
+        return lacks(FULL, 2)
+    offsets[new], lengths[new] = offset, count
+    ints(arena, Place.C_ROW, capacity)[new] = -1
+    octets(arena, Place.C_ACCEPTS, capacity)[new] = kept[0, 0] == ACCEPT
+    for i in range(count):
+        for j in range(3):
+            threads[offset + i, j] = kept[i, j]
+    table[at] = new
+    arena[Place.C_COUNT], arena[Place.T_COUNT] = new + 1, offset + count
+    return int64(new)
+
+
+@part
+def step(address, config, column):
+    """The config after a byte of class `column`."""
+    arena = arena_of(address)
+    capacity = arena[Place.C_CAPACITY]
+    offset = int64(ints(arena, Place.C_OFFSET, capacity)[config])
+    length = int64(ints(arena, Place.C_LENGTH, capacity)[config])
+    threads = carray(pointer(arena[Place.THREADS]), (offset + length, 3), np.int32)
+    work = carray(pointer(arena[Place.WORK]), (WIDEST, 3), np.int32)
+    classes = arena[Place.CLASSES]
+    words = arena[Place.TERMINAL_WORDS]
+    count = 0
+    for i in range(offset, offset + length):
+        q, s, b = int64(threads[i, 0]), int64(threads[i, 1]), int64(threads[i, 2])
+        if q <= EXIT:
+            continue
+        after = int64(ints(arena, Place.Q_NEXT, (q + 1) * classes)[q * classes + column])
+        if after == 0:
+            continue
+        if b != ANY:
+            if octets(arena, Place.B_STATUS, b + 1)[b] & EXPANDED == 0:
+                return lacks(NEED_BORDER, b)
+            b = int64(ints(arena, Place.B_NEXT, (b + 1) * classes)[b * classes + column])
+            if b == 0:
+                continue
+        symbol = int64(ints(arena, Place.S_SYMBOL, s + 1)[s])
+        if words and (symbol >= LR_BASE or symbol < 0):
+            if octets(arena, Place.Q_STATUS, after + 1)[after] & LIVE_KNOWN == 0:
+                return lacks(NEED_LIVE, after)
+            k = -symbol - 1 if symbol < 0 else stack_class(address, s)
+            if k < 0:
+                return k
+            here = carray(pointer(arena[Place.Q_LIVE]), (after + 1, words), np.uint64)
+            there = carray(pointer(arena[Place.K_LIVE]), (k + 1, words), np.uint64)
+            live = False
+            for w in range(words):
+                live = live or here[after, w] & there[k, w] != 0
+            if not live:
+                continue
+        count = add(work, count, after, s, b)
+    if count == 0:
+        return int64(0)
+    return close(address, count)

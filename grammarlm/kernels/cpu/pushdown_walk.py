@@ -1,0 +1,186 @@
+"""Masks and steps of the pushdown machine: kernels over the functions of pushdown.py.
+
+`fill_row` is the loop of vocab/byte_trie.py over configs. Like walk.py it stops where something is lacking, keeps its place in
+`scratch` (the config behind each number of bytes, the trie node to go on with at the end), and goes on at the next call.
+"""
+
+import numpy as np
+from numba import carray, int32, int64, uint32, uint64
+
+from .jit import kernel, part, pointer
+from .pushdown import FULL, Place, arena_of, close, ints, key_of, lacks, mixed, octets, push, step
+from .walk import set_bit
+
+DONE = 0
+
+
+@part
+def row_of(address, config):
+    """The number of the config's row of transitions; a new one where it has none."""
+    arena = arena_of(address)
+    rows = ints(arena, Place.C_ROW, arena[Place.C_CAPACITY])
+    if rows[config] < 0:
+        new = arena[Place.R_COUNT]
+        if new >= arena[Place.R_CAPACITY]:
+            return lacks(FULL, 3)
+        classes = arena[Place.CLASSES]
+        table = ints(arena, Place.C_NEXT, (new + 1) * classes)
+        for column in range(classes):
+            table[new * classes + column] = -1
+        rows[config] = new
+        arena[Place.R_COUNT] = new + 1
+    return int64(rows[config])
+
+
+@kernel("int64(int64, int64, int64, int64)")
+def fill_row(address, scratch_address, scratch_length, row_address):
+    """Sets the bits of all tokens that can be read from config scratch[0]; the row has one word to spare. 0, or what is lacking."""
+    arena = arena_of(address)
+    nodes = uint64(arena[Place.NODES])
+    byte = carray(pointer(arena[Place.BYTE]), nodes, np.uint8)
+    depth = carray(pointer(arena[Place.DEPTH]), nodes, np.uint16)
+    end = carray(pointer(arena[Place.END]), nodes, np.int32)
+    token = carray(pointer(arena[Place.TOKEN]), nodes, np.uint32)
+    row = carray(pointer(row_address), int64(arena[Place.NOTHING] // 32 + 1), np.int32)
+    scratch = carray(pointer(scratch_address), scratch_length, np.int32)
+    classes, class_of = uint64(arena[Place.CLASSES]), octets(arena, Place.CLASS_OF, 256)
+    rows = ints(arena, Place.C_ROW, arena[Place.C_CAPACITY])
+    table = ints(arena, Place.C_NEXT, arena[Place.R_CAPACITY] * int64(classes))
+
+    node = uint64(scratch[scratch_length - 1])
+    while node < nodes:
+        here = uint64(depth[node])
+        before = scratch[here - uint64(1)]
+        if rows[uint64(before)] < 0:
+            made = row_of(address, int64(before))
+            if made < 0:
+                scratch[scratch_length - 1] = int32(node)
+                return made
+        place = uint64(rows[uint64(before)]) * classes + uint64(class_of[byte[node]])
+        after = table[place]
+        if after <= 0:
+            if after < 0:
+                found = step(address, int64(before), int64(class_of[byte[node]]))
+                if found < 0:
+                    scratch[scratch_length - 1] = int32(node)
+                    return found
+                table[place] = found
+                continue
+            node = uint64(end[node])
+            continue
+        scratch[here] = after
+        set_bit(row, token[node])
+        node += uint64(1)
+
+    twins = carray(pointer(arena[Place.TWINS]), (arena[Place.TWIN_COUNT], 2), np.int32)
+    for i in range(len(twins)):
+        same = twins[i, 1]
+        if row[same >> 5] >> (same & 31) & 1:
+            set_bit(row, uint32(twins[i, 0]))
+    return int64(DONE)
+
+
+@part
+def read(address, config, byte):
+    """The config after a byte: from its row of transitions where it has one, which `advance` does not make."""
+    arena = arena_of(address)
+    column = int64(octets(arena, Place.CLASS_OF, 256)[byte])
+    row = int64(ints(arena, Place.C_ROW, arena[Place.C_CAPACITY])[config])
+    if row < 0:
+        return step(address, config, column)
+    place = row * arena[Place.CLASSES] + column
+    table = ints(arena, Place.C_NEXT, place + 1)
+    if table[place] < 0:
+        found = step(address, config, column)
+        if found < 0:
+            return found
+        table[place] = found
+    return int64(table[place])
+
+
+@kernel("int64(int64, int64, int64)")
+def advance(address, config, token):
+    """The config after a token, 0 where it is refused, or what is lacking."""
+    arena = arena_of(address)
+    count = arena[Place.VOCABULARY]
+    if token < 0 or token >= count:
+        return int64(0)
+    if octets(arena, Place.IS_TEXT, count)[token] == 0:
+        return int64(0)
+    offsets = carray(pointer(arena[Place.OFFSETS]), count + 1, np.int64)
+    data = octets(arena, Place.DATA, arena[Place.DATA_LENGTH])
+    for i in range(offsets[token], offsets[token + 1]):
+        config = read(address, config, int64(data[i]))
+        if config <= 0:
+            break
+    return config
+
+
+@kernel("int64(int64, int64, int64, int64)")
+def advance_bytes(address, config, data_address, length):
+    """The config after any bytes, 0 where they are refused, or what is lacking."""
+    data = carray(pointer(data_address), length, np.uint8)
+    for i in range(length):
+        config = read(address, config, int64(data[i]))
+        if config <= 0:
+            break
+    return config
+
+
+@kernel("int64(int64, int64, int64)")
+def advance_column(address, config, column):
+    """The config after one symbol that is no byte (a special token), 0, or what is lacking."""
+    return step(address, config, column)
+
+
+@kernel("int64(int64, int64, int64)")
+def push_symbol(address, parent, symbol):
+    """The stack with a symbol more, or what is lacking."""
+    return push(address, parent, symbol)
+
+
+@kernel("int64(int64, int64)")
+def make_config(address, count):
+    """The config of the first `count` threads of WORK, or what is lacking."""
+    return close(address, count)
+
+
+@kernel("void(int64)")
+def rehash_stacks(address):
+    """Fills the hash table of stacks, which is empty."""
+    arena = arena_of(address)
+    count, size = arena[Place.S_COUNT], arena[Place.S_HASH_SIZE]
+    parents, symbols = ints(arena, Place.S_PARENT, count), ints(arena, Place.S_SYMBOL, count)
+    table = ints(arena, Place.S_HASH, size)
+    for stack in range(1, count):
+        at = int64(mixed(parents[stack], symbols[stack]) & uint64(size - 1))
+        while table[at] >= 0:
+            at = (at + 1) & (size - 1)
+        table[at] = stack
+
+
+@kernel("void(int64)")
+def rehash_configs(address):
+    """Fills the hash table of configs, which is empty."""
+    arena = arena_of(address)
+    count, size = arena[Place.C_COUNT], arena[Place.C_HASH_SIZE]
+    offsets, lengths = ints(arena, Place.C_OFFSET, count), ints(arena, Place.C_LENGTH, count)
+    threads = carray(pointer(arena[Place.THREADS]), (arena[Place.T_CAPACITY], 3), np.int32)
+    table = ints(arena, Place.C_HASH, size)
+    for config in range(2, count):
+        at = int64(key_of(threads, int64(offsets[config]), int64(lengths[config])) & uint64(size - 1))
+        while table[at] >= 0:
+            at = (at + 1) & (size - 1)
+        table[at] = config
+
+
+@kernel("void(int64, int64, int64)")
+def remember_pair(address, key, border):
+    """Puts the conjunction of two borders into its hash table, which has room."""
+    arena = arena_of(address)
+    size = arena[Place.B_AND_SIZE]
+    table = carray(pointer(arena[Place.B_AND]), (size, 2), np.int64)
+    at = int64(mixed(key, 7) & uint64(size - 1))
+    while table[at, 0] >= 0 and table[at, 0] != key:
+        at = (at + 1) & (size - 1)
+    table[at, 0], table[at, 1] = key, border

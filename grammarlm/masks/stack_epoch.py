@@ -1,0 +1,455 @@
+"""States, stacks and configs of the pushdown machine: one generation.
+
+The counterpart of epoch.py, with the same face to the matcher: a `state` is the number of a config. Numbers of automaton states and
+borders are given here and their rows are filled when a kernel lacks them; stacks and configs are made by the kernels themselves.
+
+All arrays belong to the epoch and are listed in one arena. One that is full is replaced by one twice as long; when they take more
+than limits.max_bytes the epoch is full, and a new, empty one takes its place (automaton.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..errors import LimitExceeded
+from ..grammars.lexer import LexerState
+from ..grammars.terms import ANYTHING, NOTHING, Term
+from ..kernels.cpu import pushdown as machine
+from ..kernels.cpu import pushdown_walk as walk
+from ..kernels.cpu.pushdown import LR_BASE, Place
+from .stack_program import StackProgram, Thread
+
+FINISHED = 1  # the state behind a stop token
+FIRST_REAL = 3  # automaton states 0, 1, 2 are dead, ACCEPT and EXIT
+
+
+class KnownRows(dict):
+    """Rows by config; None where there is none yet."""
+
+    def __missing__(self, key: int) -> None:
+        return None
+
+
+class StackEpoch:
+    """One generation of configs. All methods run under the automaton's lock; `rows` is read without it."""
+
+    def __init__(self, program: StackProgram):
+        self.program = program
+        self.is_full = False
+        self.rows: dict[int, np.ndarray] = KnownRows()
+        self.rows[FINISHED] = program.facts.stop_row
+        self._shared_rows: dict[bytes, np.ndarray] = {}
+        self._row_bytes = 0
+        self._states: dict[object, int] = {}
+        self.objects: list[object] = [None] * FIRST_REAL
+        self._borders: dict[Term, int] = {NOTHING: 0, ANYTHING: 1}
+        self.border_terms: list[Term] = [NOTHING, ANYTHING]
+        self.lr = program.lr
+        self._arrays: dict[Place, np.ndarray] = {}
+        self.arena = np.zeros(Place.LENGTH, np.int64)
+        self.address = self.arena.ctypes.data
+        self._allocate()
+        self.start = self.state_of(program.start)
+
+    # ------------------------------------------------------------------ arrays
+
+    def _allocate(self) -> None:
+        program = self.program
+        columns = program.columns
+        lr = program.lr
+        terminals = len(lr.ignored) if lr else 0
+        self._words = -(-terminals // 64)
+        words = max(1, self._words)
+        self._widths = {
+            Place.Q_NEXT: columns,
+            Place.Q_STATUS: 1,
+            Place.Q_MOVES: 2,
+            Place.Q_LIVE: words,
+            Place.MOVES: 3,
+            Place.B_NEXT: columns,
+            Place.B_STATUS: 1,
+            Place.B_AND: 2,
+            Place.S_PARENT: 1,
+            Place.S_SYMBOL: 1,
+            Place.S_CLASS: 1,
+            Place.S_HASH: 1,
+            Place.K_LEXER: 1,
+            Place.K_LIVE: words,
+            Place.C_OFFSET: 1,
+            Place.C_LENGTH: 1,
+            Place.C_ACCEPTS: 1,
+            Place.C_ROW: 1,
+            Place.C_HASH: 1,
+            Place.THREADS: 3,
+            Place.C_NEXT: columns,
+        }
+        for place, rows in (
+            (Place.Q_NEXT, 64),
+            (Place.Q_STATUS, 64),
+            (Place.Q_MOVES, 64),
+            (Place.Q_LIVE, 64),
+            (Place.MOVES, 256),
+            (Place.B_NEXT, 16),
+            (Place.B_STATUS, 16),
+            (Place.B_AND, 64),
+            (Place.S_PARENT, 256),
+            (Place.S_SYMBOL, 256),
+            (Place.S_CLASS, 256),
+            (Place.S_HASH, 1024),
+            (Place.K_LEXER, 64),
+            (Place.K_LIVE, 64),
+            (Place.C_OFFSET, 256),
+            (Place.C_LENGTH, 256),
+            (Place.C_ACCEPTS, 256),
+            (Place.C_ROW, 256),
+            (Place.C_HASH, 1024),
+            (Place.THREADS, 512),
+            (Place.C_NEXT, 64),
+        ):
+            self._resize(place, rows)
+        self._fixed(Place.CLASS_OF, program.partition.class_of)
+        for place, shape, kind in (
+            (Place.WORK, (machine.WIDEST, 3), np.int32),
+            (Place.KEPT, (machine.WIDEST, 3), np.int32),
+            (Place.PAIR, (2,), np.int64),
+        ):
+            self._fixed(place, np.zeros(shape, kind))
+        vocab, trie, facts = program.vocab, program.vocab.trie, program.facts
+        for place, array in (
+            (Place.BYTE, trie.byte),
+            (Place.DEPTH, trie.depth),
+            (Place.END, trie.end),
+            (Place.TOKEN, trie.token),
+            (Place.TWINS, trie.twins),
+            (Place.OFFSETS, vocab.offsets),
+            (Place.DATA, vocab.data),
+            (Place.IS_TEXT, facts.is_text),
+        ):
+            self._fixed(place, array)
+        arena = self.arena
+        arena[Place.CLASSES], arena[Place.TERMINAL_WORDS] = columns, self._words
+        arena[Place.NODES], arena[Place.TWIN_COUNT] = len(trie.byte), len(trie.twins)
+        arena[Place.NOTHING], arena[Place.VOCABULARY] = vocab.words * 32, len(facts.is_text)
+        arena[Place.DATA_LENGTH] = len(vocab.data)
+        arena[Place.C_COUNT] = 2  # 0 is dead, 1 finished
+        arena[Place.S_COUNT], arena[Place.K_COUNT] = 1, 1  # the empty stack; the class under which any terminal is live
+        self._arrays[Place.K_LIVE][0] = ~np.uint64(0)
+        self._arrays[Place.S_CLASS][0] = 0
+        self._arrays[Place.Q_STATUS][:FIRST_REAL] = machine.EXPANDED | machine.LIVE_KNOWN | machine.READS
+        self._arrays[Place.B_STATUS][:2] = (machine.EXPANDED, machine.EXPANDED | machine.ACCEPTS)
+        self._arrays[Place.B_NEXT][1] = 1
+        if lr:
+            self._fixed(Place.LR_ACTION, lr.action)
+            self._fixed(Place.LR_GOTO, lr.goto)
+            self._fixed(Place.LR_RULE, lr.rule)
+            self._fixed(Place.IGNORED, lr.ignored)
+            arena[Place.LR_TERMINALS], arena[Place.LR_NONTERMINALS] = terminals, lr.goto.shape[1]
+            arena[Place.LR_STATES] = len(lr.action)
+            self._fixed(Place.LR_LEXER, np.array([self._number(s) for s in lr.lexers], np.int32))
+
+    def _fixed(self, place: Place, array: np.ndarray) -> None:
+        array = np.ascontiguousarray(array)
+        self._arrays[place] = array
+        self.arena[place] = array.ctypes.data
+
+    def _resize(self, place: Place, rows: int) -> None:
+        """The array at this place with more rows; hash tables are filled again."""
+        width = self._widths[place]
+        wide = place in (Place.Q_LIVE, Place.K_LIVE)
+        kind: Any = np.uint64 if wide else np.int64 if place == Place.B_AND else np.int32
+        if place in (Place.Q_STATUS, Place.B_STATUS, Place.C_ACCEPTS):
+            kind = np.uint8
+        shape = (rows, width) if width > 1 or wide or place in (Place.Q_NEXT, Place.B_NEXT, Place.C_NEXT) else (rows,)
+        hashed = place in (Place.S_HASH, Place.C_HASH, Place.B_AND)
+        new = np.full(shape, -1, kind) if hashed else np.zeros(shape, kind)
+        old = self._arrays.get(place)
+        if old is not None and not hashed:
+            new[: len(old)] = old
+        self._fixed(place, new)
+        sizes = {
+            Place.B_AND: Place.B_AND_SIZE,
+            Place.S_HASH: Place.S_HASH_SIZE,
+            Place.S_PARENT: Place.S_CAPACITY,
+            Place.K_LEXER: Place.K_CAPACITY,
+            Place.C_OFFSET: Place.C_CAPACITY,
+            Place.C_HASH: Place.C_HASH_SIZE,
+            Place.THREADS: Place.T_CAPACITY,
+            Place.C_NEXT: Place.R_CAPACITY,
+        }
+        if place in sizes:
+            self.arena[sizes[place]] = rows
+        if place == Place.C_ACCEPTS:
+            self.accepting = memoryview(new)
+        if place == Place.S_HASH:
+            walk.rehash_stacks(self.address)
+        elif place == Place.C_HASH:
+            walk.rehash_configs(self.address)
+        elif place == Place.B_AND and old is not None:
+            for key, value in old[old[:, 0] >= 0].tolist():
+                self._remember_pair(key, value)
+
+    def _grow(self, *places: Place) -> None:
+        for place in places:
+            if self.nbytes > self.program.limits.max_bytes:
+                self.is_full = True
+                raise LimitExceeded(
+                    f"the grammar's automaton needs more than limits.max_bytes = {self.program.limits.max_bytes:,}; "
+                    "simplify it or raise the limit"
+                )
+            self._resize(place, 2 * len(self._arrays[place]))
+
+    # ------------------------------------------------------------------ numbers
+
+    def _number(self, state: object) -> int:
+        """The number of an automaton state, given when it is first met."""
+        if state is ACCEPTED:
+            return machine.ACCEPT
+        number = self._states.get(state)
+        if number is None:
+            limits = self.program.limits
+            number = len(self.objects)
+            if number >= limits.max_states:
+                self.is_full = True
+                raise LimitExceeded(
+                    f"the grammar needs more than limits.max_states = {limits.max_states} states at once; "
+                    "simplify it or raise the limit"
+                )
+            if number >= len(self._arrays[Place.Q_STATUS]):
+                self._grow(Place.Q_NEXT, Place.Q_STATUS, Place.Q_MOVES, Place.Q_LIVE)
+            self._states[state] = number
+            self.objects.append(state)
+            if not (isinstance(state, LexerState) and state.lexer.shifts):
+                self._arrays[Place.Q_LIVE][number] = ~np.uint64(0)
+                self._arrays[Place.Q_STATUS][number] = machine.LIVE_KNOWN
+        return number
+
+    def _border(self, term: Term) -> int:
+        number = self._borders.get(term)
+        if number is None:
+            if not self.program.is_alive(term):
+                number = 0
+            else:
+                number = len(self.border_terms)
+                if number >= self.program.limits.max_states:
+                    self.is_full = True
+                    raise LimitExceeded("the grammar's borders need more than limits.max_states states; simplify it")
+                if number >= len(self._arrays[Place.B_STATUS]):
+                    self._grow(Place.B_NEXT, Place.B_STATUS)
+                self.border_terms.append(term)
+                self._arrays[Place.B_STATUS][number] = machine.ACCEPTS if term.nullable else 0
+            self._borders[term] = number
+        return number
+
+    # ------------------------------------------------------------------ what kernels lack
+
+    def _supply(self, code: int) -> None:
+        """Makes what a kernel's negative answer asks for."""
+        self.program.clock.check()
+        reason, index = -code & 7, -code >> 3
+        if reason == machine.NEED_STATE:
+            self._expand(index)
+        elif reason == machine.NEED_BORDER:
+            self._expand_border(index)
+        elif reason == machine.NEED_AND:
+            b, c = self._arrays[Place.PAIR].tolist()
+            self._conjoin(b, c)
+        elif reason == machine.NEED_LIVE:
+            self._find_live(index)
+        elif reason == machine.FULL:
+            if index == 0:
+                self._grow(Place.S_PARENT, Place.S_SYMBOL, Place.S_CLASS, Place.S_HASH)
+            elif index == 1:
+                self._grow(Place.K_LEXER, Place.K_LIVE)
+            elif index == 3:
+                self._grow(Place.C_NEXT)
+            elif self.arena[Place.C_COUNT] >= self.arena[Place.C_CAPACITY]:
+                self._grow(Place.C_OFFSET, Place.C_LENGTH, Place.C_ACCEPTS, Place.C_ROW, Place.C_HASH)
+            else:
+                self._grow(Place.THREADS)
+        else:
+            raise LimitExceeded(
+                f"the text so far can be read in more than {machine.WIDEST:,} ways at once; make the grammar less ambiguous"
+            )
+
+    def _expand(self, number: int) -> None:
+        program, state = self.program, self.objects[number]
+        edges, moves, tokens = program.expand(state)
+        row = np.zeros(program.columns, np.int32)
+        for bits, target in edges:
+            row[program.partition.classes_in(bits)] = self._number(target)
+        for index, target in tokens:
+            row[len(program.partition.samples) + index] = self._number(target)
+        encoded = [self._move(*move) for move in moves]
+        first = int(self._move_count)
+        while first + len(encoded) > len(self._arrays[Place.MOVES]):
+            self._grow(Place.MOVES)
+        if encoded:
+            self._arrays[Place.MOVES][first : first + len(encoded)] = encoded
+        self._move_count = first + len(encoded)
+        self._arrays[Place.Q_NEXT][number] = row
+        self._arrays[Place.Q_MOVES][number] = first, len(encoded)
+        status = machine.EXPANDED | (machine.READS if edges or tokens else 0)
+        self._arrays[Place.Q_STATUS][number] |= status | (machine.LOOPS if program.loops(state) else 0)
+
+    _move_count = 0
+
+    def _move(self, kind: int, operand: Any, other: Any) -> tuple[int, int, int]:
+        if kind == machine.CALL:
+            after = 0 if other is None else self._number(other)
+            if after:
+                self._mark_loop(after)
+            return kind, self._number(operand), after
+        if kind == machine.LEX:
+            return kind, operand, self._border(other)
+        if kind == machine.POP:
+            return kind, 0, self._border(other)
+        return kind, operand or 0, 0
+
+    def _mark_loop(self, number: int) -> None:
+        if self.program.loops(self.objects[number]):
+            self._arrays[Place.Q_STATUS][number] |= machine.LOOPS
+
+    def _expand_border(self, number: int) -> None:
+        program, term = self.program, self.border_terms[number]
+        row = np.zeros(program.columns, np.int32)
+        for bits, target in program.algebra.edges(term):
+            row[program.partition.classes_in(bits)] = self._border(target)
+        if term.nullable:  # a special token is no text: what the border is about has ended
+            row[len(program.partition.samples) :] = 1
+        self._arrays[Place.B_NEXT][number] = row
+        self._arrays[Place.B_STATUS][number] |= machine.EXPANDED
+
+    def _conjoin(self, b: int, c: int) -> None:
+        number = self._border(self.program.algebra.both((self.border_terms[b], self.border_terms[c])))
+        self._remember_pair(min(b, c) << 32 | max(b, c), number)
+
+    def _remember_pair(self, key: int, number: int) -> None:
+        table = self._arrays[Place.B_AND]
+        if 2 * int((table[:, 0] >= 0).sum()) >= len(table):
+            self._grow(Place.B_AND)
+        walk.remember_pair(self.address, key, number)
+
+    def _find_live(self, number: int) -> None:
+        state = self.objects[number]
+        assert isinstance(state, LexerState)
+        bits = state.lexer.live(state)
+        self._arrays[Place.Q_LIVE][number] = [bits >> 64 * w & (1 << 64) - 1 for w in range(max(1, self._words))]
+        self._arrays[Place.Q_STATUS][number] |= machine.LIVE_KNOWN
+
+    def _made(self, kernel: Callable[..., int], *arguments: int) -> int:
+        """What the kernel answers once it lacks nothing."""
+        while True:
+            found = kernel(self.address, *arguments)
+            if found >= 0:
+                return found
+            self._supply(found)
+
+    # ------------------------------------------------------------------ configs in and out
+
+    def state_of(self, threads: tuple[Thread, ...]) -> int:
+        """The number of a config in this epoch."""
+        rows = []
+        for thread in threads:
+            stack = 0
+            for symbol in reversed(thread.stack):
+                number = LR_BASE + symbol if isinstance(symbol, int) else self._number(symbol)
+                stack = self._made(walk.push_symbol, stack, number)
+            rows.append((self._number(thread.state), stack, self._border(thread.border)))
+        while True:
+            self._arrays[Place.WORK][: len(rows)] = rows
+            found = walk.make_config(self.address, len(rows))
+            if found >= 0:
+                return found
+            self._supply(found)
+
+    def export(self, config: int) -> tuple[Thread, ...]:
+        """The config without numbers."""
+        offset, length = self._arrays[Place.C_OFFSET][config], self._arrays[Place.C_LENGTH][config]
+        out = []
+        for q, stack, border in self._arrays[Place.THREADS][offset : offset + length].tolist():
+            symbols = []
+            while stack:
+                symbol = int(self._arrays[Place.S_SYMBOL][stack])
+                symbols.append(symbol - LR_BASE if symbol >= LR_BASE else self.objects[symbol])
+                stack = int(self._arrays[Place.S_PARENT][stack])
+            out.append(Thread(ACCEPTED if q == machine.ACCEPT else self.objects[q], tuple(symbols), self.border_terms[border]))
+        return tuple(out)
+
+    @property
+    def terms(self) -> _Exports:
+        return _Exports(self)
+
+    # ------------------------------------------------------------------ rows and steps
+
+    def row(self, state: int) -> np.ndarray:
+        """The mask row of a state (read only): tokens that can be read and completed, stop ids iff the text may end."""
+        known = self.rows[state]
+        if known is None:
+            known = self.rows[state] = self._share(self._make_row(state))
+        return known
+
+    def _make_row(self, state: int) -> np.ndarray:
+        facts = self.program.facts
+        row = np.zeros(len(facts.stop_row) + 1, np.int32)
+        if self.accepting[state]:
+            row[:-1] = facts.stop_row
+        scratch = np.zeros(facts.deepest + 2, np.int32)
+        scratch[0] = state
+        self._made(walk.fill_row, scratch.ctypes.data, len(scratch), row.ctypes.data)
+        for index, token in enumerate(self.program.token_ids):
+            if self._made(walk.advance_column, state, len(self.program.partition.samples) + index):
+                row[token >> 5] |= np.int32(np.uint32(1 << (token & 31)).astype(np.int32))
+        return row[:-1].copy()
+
+    def _share(self, row: np.ndarray) -> np.ndarray:
+        """States with equal rows share one array; all rows are dropped when they take too much."""
+        key = row.tobytes()
+        shared = self._shared_rows.get(key)
+        if shared is not None:
+            return shared
+        if self._row_bytes + 2 * row.nbytes > self.program.limits.max_bytes // 2:
+            finished = self.rows[FINISHED]
+            self.rows.clear()
+            self.rows[FINISHED] = finished
+            self._shared_rows.clear()
+            self._row_bytes = 0
+        row.setflags(write=False)
+        self._shared_rows[key] = row
+        self._row_bytes += 2 * row.nbytes
+        return row
+
+    def after_token(self, state: int, token: int) -> int:
+        """The state behind a token, 0 where it is refused."""
+        if token in self.program.token_ids:
+            return self._made(
+                walk.advance_column, state, len(self.program.partition.samples) + self.program.token_ids.index(token)
+            )
+        return self._made(walk.advance, state, token)
+
+    advance = after_token
+
+    def after_bytes(self, state: int, data: bytes) -> int:
+        """The state behind any bytes, 0 where they are refused."""
+        array = np.frombuffer(bytes(data), np.uint8)
+        return self._made(walk.advance_bytes, state, array.ctypes.data if len(array) else 0, len(array))
+
+    @property
+    def nbytes(self) -> int:
+        own = sum(self._arrays[place].nbytes for place in self._widths)
+        return own + self._row_bytes + 400 * len(self.objects)
+
+
+class _Exports:
+    """Configs without numbers, by number: what a matcher carries from a full epoch to the next."""
+
+    def __init__(self, epoch: StackEpoch):
+        self._epoch = epoch
+
+    def __getitem__(self, config: int) -> tuple[Thread, ...]:
+        return self._epoch.export(config)
+
+
+ACCEPTED = object()  # the pseudo-state ACCEPT, without its number

@@ -1,0 +1,127 @@
+"""A grammar with a stack over a vocabulary: what never changes while its automaton runs.
+
+The counterpart of program.py. States are objects: terms of rules (grammars/pushdown.py), lexer states (grammars/lexer.py), or the
+entrance of an LR parser. `expand` tells what each can do; borders are terms of their own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..grammars.byte_classes import BytePartition
+from ..grammars.lexer import LexerState
+from ..grammars.pushdown import Pushdown, byte_bits, call_bits
+from ..grammars.regular import Algebra
+from ..grammars.terms import ANYTHING, FOREVER, NIL, REP, Term
+from ..kernels.cpu.pushdown import CALL, END, ENTER, LEX, POP
+from ..vocab.vocabulary import Vocabulary
+from .limits import Clock, Limits
+from .liveness import Liveness
+from .token_facts import token_facts
+
+
+@dataclass(frozen=True)
+class LrTables:
+    """An LR parser's tables as the kernels read them, and the lexer that each state asks."""
+
+    action: np.ndarray  # int32 [states, terminals + 1]
+    goto: np.ndarray  # int32 [states, nonterminals]
+    rule: np.ndarray  # int32 [rules, 2]
+    ignored: np.ndarray  # uint8 [terminals]
+    lexers: list[LexerState]  # of each state
+    start: int
+
+
+@dataclass(frozen=True)
+class Entrance:
+    """The state before an LR parser begins."""
+
+    lr_state: int
+
+
+@dataclass(frozen=True)
+class Thread:
+    """One thread of a config, without numbers: its state, its stack from the top, its border."""
+
+    state: object
+    stack: tuple  # return states (objects) and LR states (ints)
+    border: Term
+
+
+class StackProgram:
+    """What all epochs of one automaton share."""
+
+    def __init__(
+        self,
+        start: object,
+        rules: Pushdown,
+        lr: LrTables | None,
+        partition: BytePartition,
+        algebra: Algebra,
+        vocab: Vocabulary,
+        limits: Limits,
+        clock: Clock,
+        liveness: Liveness,
+    ):
+        self.start_state, self.rules, self.lr, self.partition = start, rules, lr, partition
+        self.algebra, self.vocab, self.limits, self.clock, self.liveness = algebra, vocab, limits, clock, liveness
+        self.facts = token_facts(vocab)
+        self.start = (Thread(start, (), ANYTHING),)
+        self.token_ids: list[
+            int
+        ] = []  # of the special tokens that the grammar names; one column each behind the bytes'
+        self.tokens_spell_all = True
+
+    @property
+    def columns(self) -> int:
+        return len(self.partition.samples) + len(self.token_ids)
+
+    def forget(self) -> None:
+        """Drops what was derived; it is derived again on demand."""
+        self.algebra.forget()
+        self.liveness.forget()
+
+    def is_alive(self, border: Term) -> bool:
+        return self.liveness.is_alive(border)
+
+    def expand(self, state: object) -> tuple[list[tuple[int, object]], list[tuple[int, object, object]], list]:
+        """(edges by byte set, moves, edges by special token) of a state."""
+        if isinstance(state, Entrance):
+            return [], [(ENTER, state.lr_state, None)], []
+        if isinstance(state, LexerState):
+            return self._expand_lexer(state)
+        return self._expand_term(state)  # type: ignore[arg-type]
+
+    def _expand_lexer(self, state: LexerState) -> tuple[list, list, list]:
+        moves: list[tuple[int, object, object]] = []
+        if state.start:
+            moves.append((END, None, None))
+        for terminal, border in state.commits:
+            if self.is_alive(border):
+                moves.append((LEX, terminal, border) if state.lexer.shifts else (POP, None, border))
+        return list(state.edges), moves, []
+
+    def _expand_term(self, term: Term) -> tuple[list, list, list]:
+        edges: list[tuple[int, object]] = []
+        moves: list[tuple[int, object, object]] = []
+        tokens: list[tuple[int, object]] = []
+        for bits, target in self.algebra.edges(term):
+            if not self.is_alive(target):
+                continue
+            if byte_bits(bits):
+                edges.append((byte_bits(bits), target))
+            for index in call_bits(bits):
+                callee = self.rules.calls[index]
+                if isinstance(callee.key, tuple) and callee.key[0] == "token":
+                    tokens.append((self.rules.tokens.index(callee.key[1]), target))
+                else:
+                    moves.append((CALL, callee.start, None if target is NIL else target))
+        if term.nullable:
+            moves.append((POP, None, ANYTHING))
+        return edges, moves, tokens
+
+    def loops(self, state: object) -> bool:
+        """Is the state's language closed under repetition, so that returning to it twice is returning once?"""
+        return isinstance(state, Term) and state.kind == REP and state.data == (0, FOREVER)

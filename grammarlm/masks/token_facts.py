@@ -1,0 +1,41 @@
+"""What all automata over one vocabulary share."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..vocab.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class TokenFacts:
+    """Which ids mean what."""
+
+    stops: frozenset[int]
+    stop_row: np.ndarray  # int32 [W]: the stop ids alone
+    everything: np.ndarray | None  # int32 [W]: all ids, where there can be such a row (no special ids, no padding)
+    is_text: np.ndarray  # uint8: may a mask allow this id for its bytes?
+    single_bytes: int  # the bytes that are tokens of their own, as a 256-bit integer
+    deepest: int  # bytes of the longest token
+
+
+@functools.lru_cache(maxsize=16)
+def token_facts(vocab: Vocabulary) -> TokenFacts:
+    is_text = np.zeros(len(vocab.offsets) - 1, np.uint8)
+    is_text[vocab.text_ids] = 1
+    stops = frozenset(vocab.stop_ids)
+    complete = len(vocab.text_ids) + len(stops) == vocab.size
+    everything = pack_ids(range(vocab.size), vocab.words) if complete else None
+    single_bytes = sum(1 << b for b in range(256) if vocab.single_bytes[b])
+    return TokenFacts(stops, pack_ids(stops, vocab.words), everything, is_text, single_bytes, vocab.trie.deepest)
+
+
+def pack_ids(ids: Iterable[int], words: int) -> np.ndarray:
+    """A mask row in which exactly these ids are allowed."""
+    bits = np.zeros(words * 32, np.uint8)
+    bits[list(ids)] = 1
+    return np.packbits(bits, bitorder="little").view(np.int32)
