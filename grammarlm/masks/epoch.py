@@ -11,6 +11,7 @@ again under the lock. A row of the table is MISS until all of its targets are kn
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +20,8 @@ from ..errors import LimitExceeded
 from ..grammars.terms import NOTHING, Term
 from ..kernels.cpu import walk
 from ..kernels.cpu.table import DEAD, MISS, Arena
+from ..kernels.cpu.targets import fill_targets
+from .completion import Completions
 from .program import Program
 
 FINISHED = 1  # the state behind a stop token
@@ -39,6 +42,12 @@ class Tables:
 class Epoch:
     """One generation of states. All methods run under the automaton's lock; `rows` and `tables` are read without it."""
 
+    peek_token: Callable[[int, int, int], int]
+    """(tables.address, state, token) -> what after_token says, without the lock; negative where something must be made first.
+
+    Whoever calls it holds on to `tables` meanwhile.
+    """
+
     def __init__(self, program: Program):
         self.program = program
         self.terms: list[Term] = [NOTHING, NOTHING]
@@ -47,9 +56,11 @@ class Epoch:
         self._index: dict[Term, int] = {}
         self._shared_rows: dict[bytes, np.ndarray] = {}
         self._row_bytes = 0
+        self._completions: Completions | None = None
         self.is_full = False
         self.tables = self._allocate(FIRST_CAPACITY)
         self.tables.next[:2] = DEAD
+        self.peek_token = walk.advance if program.tokens_spell_all else self._peek_usable
         self.start = self.state_of(program.start)
 
     # ------------------------------------------------------------------ states
@@ -218,6 +229,12 @@ class Epoch:
         self._row_bytes += 2 * row.nbytes  # the row and its key
         return row
 
+    def _peek_usable(self, address: int, state: int, token: int) -> int:
+        after: int = walk.advance(address, state, token)
+        if after > DEAD and (known := self.tables.usable[after]) != walk.YES:
+            return MISS if known == walk.UNKNOWN else DEAD
+        return after
+
     def after_token(self, state: int, token: int) -> int:
         """The state behind a token, DEAD where it is refused."""
         while True:
@@ -238,6 +255,34 @@ class Epoch:
             if state == DEAD:
                 return DEAD
         return state if self.is_usable(state) else DEAD
+
+    def targets(self, state: int) -> np.ndarray:
+        """int32: the state behind each token that the row of the state allows; other entries mean nothing."""
+        targets = np.zeros(self.program.vocab.words * 32 + 1, np.int32)
+        scratch = self._scratch(state)
+        addresses = scratch.ctypes.data, len(scratch), targets.ctypes.data
+        while True:
+            tables = self.tables
+            missing = fill_targets(tables.address, *addresses)
+            if missing == walk.DONE:
+                return targets[:-1]
+            self.expand(missing)
+
+    # ------------------------------------------------------------------ how the text can end
+
+    def completion(self, state: int) -> bytes | None:
+        """The shortest bytes that end the text, the first in byte order; None where they are too many to be written down."""
+        return b"" if state == FINISHED else self._ends().of(self.terms[state])
+
+    def completion_limit(self, state: int) -> int | None:
+        """No state that tokens reach from here has a longer completion than this many bytes; None where it is not known."""
+        return self._ends().ceiling(self.program.start)
+
+    def _ends(self) -> Completions:
+        if self._completions is None:
+            program = self.program
+            self._completions = Completions(program.algebra, program.limits.max_states, program.clock.check)
+        return self._completions
 
     @property
     def nbytes(self) -> int:

@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..errors import LimitExceeded, MaskError
-from ..kernels.cpu import walk
 from .automaton import Automaton
 from .epoch import FINISHED, Epoch
 
@@ -83,8 +82,8 @@ class Matcher:
         if not 0 <= token < self._ids:
             return False
         tables = epoch.tables  # its arrays must outlive the call
-        after = walk.advance(tables.address, state, token)
-        if after < 0 or (after and self._automaton.checks_tokens):
+        after = epoch.peek_token(tables.address, state, token)
+        if after < 0:
             epoch, after = self._made(lambda epoch, state: (epoch, epoch.after_token(state, token)))
         if not after:
             return False

@@ -1,0 +1,242 @@
+"""The shortest text that ends a language, of several the one that comes first in byte order.
+
+    [a-z]{2}(x|yy)?     b"aa"             a{3}b|c{9}     b"aaab"
+
+It hangs on the language alone, not on how its terms are written, and what remains of it after its first byte is the shortest
+text of what remains of the language. So whoever follows it gets nearer to the end with every byte.
+
+Most terms say it themselves: the shortest text of a sequence is its parts' shortest texts, one after another, that of a repeat
+is its body's, as often as it must come. What intersects, denies or looks around is searched (A*: by derivatives, those first
+whose parts promise the nearest end).
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from itertools import count
+
+import numpy as np
+
+from ..errors import LimitExceeded
+from ..grammars.regular import Algebra
+from ..grammars.terms import ALT, AND, ANYTHING, CAT, CHARS, EMPTY, NIL, REP, SCOPE, WORDS, ById, Term
+from ..grammars.utf8 import Edges
+
+LONGEST = 1 << 20  # bytes; a language whose shortest text is longer has no completion that is worth writing down
+NEVER = float("inf")  # the distance to the end where there is none
+
+
+class Completions:
+    """The shortest texts of terms. What a term's search found is remembered; the object dies with its epoch."""
+
+    def __init__(self, algebra: Algebra, max_states: int, tick: Callable[[], None]):
+        self._algebra, self._max_states, self._tick = algebra, max_states, tick
+        self._exact: dict[Term, float] = {}  # how many bytes the shortest text has
+        self._least: dict[Term, float] = {}  # how many it has at least
+        self._chosen: dict[Term, Term] = {}  # of several alternatives, the one with the first text
+        self._ceilings: dict[Term, int | None] = {}
+        self._lengths: dict[ById, np.ndarray] = {}
+        self._serials = count()
+
+    def of(self, term: Term) -> bytes | None:
+        """The shortest text, the first in byte order among several; None where it is longer than LONGEST."""
+        return self._text(term) if self._distance(term) <= LONGEST else None
+
+    def ceiling(self, term: Term) -> int | None:
+        """A bound: wherever bytes lead from this term, that many more end the text. None where it takes a search to tell."""
+        if term not in self._ceilings:
+            self._ceilings[term] = self._ceiling(term)
+        return self._ceilings[term]
+
+    def _ceiling(self, term: Term) -> int | None:
+        kind, parts = term.kind, term.parts
+        if kind == CHARS:
+            return _deepest_character(term.data)
+        if kind == WORDS:
+            words, low, high, depth = term.data
+            return int(self._lengths_of(words)[low:high].max()) - depth
+        if kind == REP and not _is_searched(term):
+            body = self.ceiling(parts[0])
+            return None if body is None else body + int(max(term.data[0] - 1, 0) * self._distance(parts[0]))
+        if kind == CAT and not _is_searched(term):
+            highest, behind = 0, 0
+            for part in reversed(_spine(term)):
+                ceiling = self.ceiling(part)
+                if ceiling is None:
+                    return None
+                highest, behind = max(highest, ceiling + behind), behind + int(self._distance(part))
+            return highest
+        if kind == ALT and not _is_searched(term):
+            found = [self.ceiling(p) for p in parts]
+            return None if None in found else max(f for f in found if f is not None)
+        return 0 if term is NIL or term is ANYTHING else None
+
+    # ------------------------------------------------------------------ how far the end is
+
+    def _distance(self, term: Term) -> float:
+        """How many bytes the shortest text has, NEVER where there is no text."""
+        if self._floor(term) == self._exact.get(term):
+            return self._exact[term]
+        kind, parts = term.kind, term.parts
+        if _is_searched(term):
+            return self._search(term, NEVER)
+        if kind == CAT:
+            found = sum(map(self._distance, _spine(term)))
+        elif kind == ALT:
+            found = min(map(self._distance, parts))
+        else:  # REP: the other kinds have no part that is searched
+            found = term.data[0] * self._distance(parts[0])
+        self._exact[term] = found
+        return found
+
+    def _is_within(self, term: Term, most: float) -> bool:
+        if self._floor(term) > most:
+            return False
+        known = self._exact.get(term)
+        if known is None:
+            known = self._search(term, most) if _is_searched(term) else self._distance(term)
+        return known <= most
+
+    def _floor(self, term: Term) -> float:
+        """A lower bound of the distance; where the term says its distance itself, that, and it is noted as exact."""
+        known = self._exact.get(term, self._least.get(term))
+        if known is not None:
+            return known
+        self._tick()
+        kind, parts, is_exact = term.kind, term.parts, True
+        found: float
+        if term.nullable:
+            found = 0
+        elif kind == CHARS:
+            found = len(_first_character(term.data))
+        elif kind == WORDS:
+            found = len(self._word(term))
+        elif kind == EMPTY:
+            found = NEVER
+        elif kind == CAT:
+            spine = _spine(term)
+            found = sum(map(self._floor, spine))
+            is_exact = all(p in self._exact for p in spine)
+        elif kind == ALT:
+            found = min(map(self._floor, parts))
+            is_exact = all(p in self._exact for p in parts)
+        elif kind == REP:
+            found = term.data[0] * self._floor(parts[0])
+            is_exact = parts[0] in self._exact
+        else:
+            found = max(map(self._floor, parts)) if kind in (AND, SCOPE) else 0
+            is_exact = False
+        is_exact = term.nullable or (is_exact and not _is_searched(term))
+        (self._exact if is_exact else self._least)[term] = found
+        return found
+
+    def _search(self, term: Term, most: float) -> float:
+        """A*: the distance if it is within `most`, else NEVER; the way to the end and what was ruled out are remembered."""
+        before: dict[Term, Term | None] = {term: None}
+        reached = {term: 0}
+        queue = [(self._floor(term), 0, 0, term)]
+        while queue:
+            total, negative, _, here = heapq.heappop(queue)
+            if total > most:
+                break
+            if -negative > reached[here]:
+                continue
+            self._tick()
+            if here in self._exact:
+                back: Term | None = here
+                while back is not None:
+                    self._exact[back] = total - reached[back]
+                    back = before[back]
+                return total
+            if len(reached) > self._max_states:
+                raise LimitExceeded(
+                    f"the shortest end of a text is not found after {self._max_states} states; "
+                    "simplify intersections and look-aheads, or raise limits.max_states"
+                )
+            read = reached[here] + 1
+            for _, target in self._algebra.edges(here):
+                if read < reached.get(target, NEVER) and (floor := self._floor(target)) < NEVER:
+                    reached[target], before[target] = read, here
+                    heapq.heappush(queue, (read + floor, -read, next(self._serials), target))
+        if most == NEVER:
+            self._exact[term] = NEVER
+        else:
+            self._least[term] = most + 1
+        return NEVER
+
+    # ------------------------------------------------------------------ the text itself
+
+    def _text(self, term: Term) -> bytes:
+        kind, parts = term.kind, term.parts
+        if term.nullable:
+            return b""
+        if kind == CHARS:
+            return _first_character(term.data)
+        if kind == WORDS:
+            return self._word(term)
+        if _is_searched(term):
+            return self._follow(term)
+        if kind == CAT:
+            return b"".join(map(self._text, _spine(term)))
+        if kind == ALT:
+            if term not in self._chosen:
+                nearest = self._distance(term)
+                self._chosen[term] = min((p for p in parts if self._is_within(p, nearest)), key=self._text)
+            return self._text(self._chosen[term])
+        return self._text(parts[0]) * term.data[0]
+
+    def _follow(self, term: Term) -> bytes:
+        """Byte by byte, the smallest that gets nearer to the end, while only a search tells which does."""
+        text = bytearray()
+        while _is_searched(term) and not term.nullable:
+            left = self._distance(term) - 1
+            for bits, target in sorted(self._algebra.edges(term), key=lambda edge: _lowest(edge[0])):
+                if self._is_within(target, left):
+                    text.append(_lowest(bits))
+                    term = target
+                    break
+        return bytes(text) + self._text(term)
+
+    def _word(self, term: Term) -> bytes:
+        words, low, high, depth = term.data
+        # argmin takes the first of the shortest; the words are sorted
+        return words.value[low + int(self._lengths_of(words)[low:high].argmin())][depth:]
+
+    def _lengths_of(self, words: ById) -> np.ndarray:
+        known = self._lengths.get(words)
+        if known is None:
+            known = self._lengths[words] = np.fromiter(map(len, words.value), np.int64, len(words.value))
+        return known
+
+
+def _is_searched(term: Term) -> bool:
+    """Does the shortest text not follow from those of the parts?"""
+    return term.look or term.prev or term.kind not in (EMPTY, CHARS, CAT, ALT, REP, WORDS)
+
+
+def _spine(term: Term) -> list[Term]:
+    spine = []
+    while term.kind == CAT:
+        spine.append(term.parts[0])
+        term = term.parts[1]
+    return [*spine, term]
+
+
+def _lowest(bits: int) -> int:
+    return (bits & -bits).bit_length() - 1
+
+
+def _first_character(edges: Edges) -> bytes:
+    """The shortest character, the first in byte order; what remains of one may be at most three bytes."""
+    shortest: list[bytes] = []
+    for bits, target in edges:
+        rest = _first_character(target) if isinstance(target, tuple) else b""
+        shortest.append(bytes([_lowest(bits)]) + rest)
+    return min(shortest, key=lambda c: (len(c), c))
+
+
+def _deepest_character(edges: Edges) -> int:
+    """The most bytes that the shortest end of a character has, wherever its first bytes lead."""
+    inner = [_deepest_character(target) for _, target in edges if isinstance(target, tuple)]
+    return max(len(_first_character(edges)), *inner, 0)
