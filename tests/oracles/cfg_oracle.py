@@ -1,0 +1,287 @@
+"""Context-free grammars over bytes: Earley's recogniser, and what can still be completed, by bytes or by tokens.
+
+`CfgOracle(rules)` answers for a text (`is_complete`), for a beginning (`is_viable`) and for every token after a
+beginning (`mask`). It reads a byte at a time and remembers every column by the bytes that led to it, so that trying
+all tokens at one place reads each common beginning once.
+
+Only productions that some text spells are kept, and an item is made only where its rule was expected. So each item of
+a column can be completed, and a beginning is viable iff its column has an item: the column is then kept, otherwise it
+is None.
+"""
+
+from collections.abc import Iterable, Mapping
+from heapq import heappop, heappush
+from itertools import count
+from typing import NamedTuple
+
+from grammarlm.grammars.rules import Rules
+from tests.oracles.cfg_productions import Body, Productions, Symbol, productions_of
+
+
+class Item(NamedTuple):
+    """`head` is being read since column `origin`; what `body` has from `dot` on is still to come."""
+
+    head: int
+    body: Body
+    dot: int
+    origin: "Column"
+
+    @property
+    def rest(self) -> Body:
+        return self.body[self.dot :]
+
+    def advanced(self) -> "Item":
+        return Item(self.head, self.body, self.dot + 1, self.origin)
+
+
+class Column:
+    """All items after the same bytes; compared and hashed as an object, there is one for each beginning."""
+
+    def __init__(self, grammar: "CfgOracle") -> None:
+        self.grammar = grammar
+        self.items: set[Item] = set()
+        self.waiting: dict[int, list[Item]] = {}
+        self.reading: list[Item] = []
+        self.complete = False
+        self.after: dict[int, Column | None] = {}
+
+    def close(self, kernel: Iterable[Item]) -> None:
+        """Adds what follows from the kernel without reading.
+
+        predict: a rule that is awaited here starts here; a nullable one may as well be over (it then also is, so a
+        completion inside one column never has to look for items that come later).
+        complete: what awaited a rule where it started, goes on where it ends.
+        """
+        agenda = list(dict.fromkeys(kernel))
+        self.items.update(agenda)
+        for item in agenda:
+            following: list[Item] = []
+            if item.dot == len(item.body):
+                self.complete |= item.head == self.grammar.productions.entry
+                following = [other.advanced() for other in item.origin.waiting.get(item.head, ())]
+            elif isinstance(symbol := item.body[item.dot], tuple):
+                self.reading.append(item)
+            else:
+                if symbol not in self.waiting:
+                    following = [Item(symbol, body, 0, self) for body in self.grammar.productions.bodies[symbol]]
+                self.waiting.setdefault(symbol, []).append(item)
+                following += [item.advanced()] if symbol in self.grammar.nullable else []
+            for each in following:
+                if each not in self.items:
+                    self.items.add(each)
+                    agenda.append(each)
+
+
+class CfgOracle:
+    """The language of `rules`. A state is a column, or None after bytes that nothing can complete."""
+
+    def __init__(self, rules: Rules, token_ids: Mapping[str, int] | None = None):
+        self.productions: Productions = productions_of(rules, token_ids or {}).pruned()
+        self.nullable = self.productions.nullable()
+        self.first = Column(self)
+        entry = self.productions.entry
+        self.first.close(Item(entry, body, 0, self.first) for body in self.productions.bodies[entry])
+        self.start: Column | None = self.first if self.first.items else None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no text at all is in the language."""
+        return self.start is None
+
+    def step(self, state: Column | None, event: int) -> Column | None:
+        """The state after one byte, or after a token (event 256 + its id)."""
+        if state is None:
+            return None
+        if event not in state.after:
+            kernel = [item.advanced() for item in state.reading if _includes(item.body[item.dot], event)]
+            column = Column(self)
+            column.close(kernel)
+            state.after[event] = column if kernel else None
+        return state.after[event]
+
+    def read(self, state: Column | None, data: bytes) -> Column | None:
+        for byte in data:
+            state = self.step(state, byte)
+            if state is None:
+                return None
+        return state
+
+    def accepts(self, state: Column) -> bool:
+        return state.complete
+
+    def is_viable(self, prefix: bytes) -> bool:
+        """Whether some text of the language begins with these bytes."""
+        return self.read(self.start, prefix) is not None
+
+    def is_complete(self, text: bytes) -> bool:
+        """Whether the text is in the language."""
+        state = self.read(self.start, text)
+        return state is not None and state.complete
+
+    def mask(self, prefix: bytes, tokens: Iterable[bytes]) -> set[int]:
+        """The places of those tokens (none of them empty) after which the text is still viable."""
+        state = self.read(self.start, prefix)
+        return {place for place, data in enumerate(tokens) if data and self.read(state, data) is not None}
+
+
+def _includes(symbol: Symbol, event: int) -> bool:
+    return isinstance(symbol, tuple) and symbol[0] <= event <= symbol[1]
+
+
+class ShortestTexts:
+    """The shortest ways to finish, with the given events alone: what steers a walk to its end."""
+
+    def __init__(self, oracle: CfgOracle, events: Iterable[int]):
+        self._entry = (oracle.first, oracle.productions.entry)
+        self._events = sorted(set(events))
+        self._of_range: dict[tuple[int, int], tuple[int, ...] | None] = {}
+        self._of_head: dict[int, tuple[int, ...]] = {}
+        self._explore(oracle.productions)
+
+    def _explore(self, productions: Productions) -> None:
+        """Improves until nothing does."""
+        changed = True
+        while changed:
+            changed = False
+            for head, bodies in enumerate(productions.bodies):
+                for body in bodies:
+                    text = self.of_body(body)
+                    if text is not None and (head not in self._of_head or len(text) < len(self._of_head[head])):
+                        self._of_head[head] = text
+                        changed = True
+
+    def of_body(self, body: Body) -> tuple[int, ...] | None:
+        """The shortest events that spell the body, or None."""
+        text: tuple[int, ...] = ()
+        for symbol in body:
+            piece = self._one_event(symbol) if isinstance(symbol, tuple) else self._of_head.get(symbol)
+            if piece is None:
+                return None
+            text += piece
+        return text
+
+    def _one_event(self, symbol: tuple[int, int]) -> tuple[int, ...] | None:
+        if symbol not in self._of_range:
+            event = next((e for e in self._events if symbol[0] <= e <= symbol[1]), None)
+            self._of_range[symbol] = None if event is None else (event,)
+        return self._of_range[symbol]
+
+    def completion(self, state: Column | None) -> tuple[int, ...] | None:
+        """The shortest events from here to a text of the language, or None.
+
+        Dijkstra over (column, head): all that is to be read until the rule that started there has ended.
+        """
+        if state is None:
+            return None
+        order = count()
+        heap: list[tuple[int, int, tuple[int, ...], tuple[Column, int]]] = []
+        for item in state.items:
+            if (text := self.of_body(item.rest)) is not None:
+                heappush(heap, (len(text), next(order), text, (item.origin, item.head)))
+        done: set[tuple[Column, int]] = set()
+        while heap:
+            _, _, text, ended = heappop(heap)
+            if ended == self._entry:
+                return text
+            if ended in done:
+                continue
+            done.add(ended)
+            column, head = ended
+            for item in column.waiting.get(head, ()):
+                if (rest := self.of_body(item.rest[1:])) is not None:
+                    heappush(heap, (len(text + rest), next(order), text + rest, (item.origin, item.head)))
+        return None
+
+
+class TokenFuture:
+    """Which states tokens can finish, where the vocabulary lacks bytes that the grammar asks for.
+
+    What tokens can spell is a regular language: paths in a trie of the tokens that go back to the root where a token
+    ends. `spells[symbol]` says from which trie nodes to which the texts of a symbol lead: the least fixpoint over all
+    productions. Node sets are the bits of an int; node 0 is the root.
+    """
+
+    def __init__(self, oracle: CfgOracle, tokens: Iterable[bytes], events: Iterable[int] = ()):
+        self._entry = (oracle.first, oracle.productions.entry)
+        self._edges: dict[int, dict[int, int]] = {}
+        used = oracle.productions.bytes_used()
+        self._add_tokens([token for token in tokens if token and set(token) <= used])
+        for event in events:
+            self._edges.setdefault(event, {})[0] = 1
+        self._spells: dict[Symbol, dict[int, int]] = {}
+        self._known: dict[Column, bool] = {}
+        self._explore(oracle.productions)
+
+    def _add_tokens(self, tokens: list[bytes]) -> None:
+        children: dict[tuple[int, int], int] = {}
+        for token in tokens:
+            node = 0
+            for place, byte in enumerate(token):
+                edges = self._edges.setdefault(byte, {})
+                if place == len(token) - 1:
+                    edges[node] = edges.get(node, 0) | 1
+                else:
+                    child = children.setdefault((node, byte), len(children) + 1)
+                    edges[node] = edges.get(node, 0) | 1 << child
+                    node = child
+
+    def _explore(self, productions: Productions) -> None:
+        nodes = {0} | {node for edges in self._edges.values() for node in edges}
+        for bodies in productions.bodies:
+            for symbol in {s for body in bodies for s in body if isinstance(s, tuple)}:
+                self._spells.setdefault(symbol, self._over_range(symbol))
+        changed = True
+        while changed:
+            changed = False
+            for head, bodies in enumerate(productions.bodies):
+                spelled = self._spells.setdefault(head, {})
+                for node in nodes:
+                    reached = spelled.get(node, 0)
+                    for body in bodies:
+                        reached |= self._follow(1 << node, body)
+                    if reached != spelled.get(node, 0):
+                        spelled[node] = reached
+                        changed = True
+
+    def _over_range(self, symbol: tuple[int, int]) -> dict[int, int]:
+        reached: dict[int, int] = {}
+        for event, edges in self._edges.items():
+            if symbol[0] <= event <= symbol[1]:
+                for node, targets in edges.items():
+                    reached[node] = reached.get(node, 0) | targets
+        return reached
+
+    def _follow(self, nodes: int, body: Body) -> int:
+        """The nodes after a text of the body, from any of these nodes."""
+        for symbol in body:
+            spelled = self._spells.get(symbol, {})
+            reached = 0
+            for node, targets in spelled.items():
+                if nodes >> node & 1:
+                    reached |= targets
+            nodes = reached
+            if not nodes:
+                break
+        return nodes
+
+    def completable(self, state: Column | None) -> bool:
+        """Whether tokens lead from this state to a text of the language, and end where it does."""
+        if state is None:
+            return False
+        if state not in self._known:
+            self._known[state] = self._reaches_the_end(state)
+        return self._known[state]
+
+    def _reaches_the_end(self, state: Column) -> bool:
+        """Spreads the nodes at which each rule that is open may end, from the inside out."""
+        ended: dict[tuple[Column, int], int] = {}
+        queue = [((item.origin, item.head), self._follow(1, item.rest)) for item in state.items]
+        for place, nodes in queue:
+            fresh = nodes & ~ended.get(place, 0)
+            if not fresh:
+                continue
+            ended[place] = ended.get(place, 0) | fresh
+            column, head = place
+            around = column.waiting.get(head, ())
+            queue += [((item.origin, item.head), self._follow(fresh, item.rest[1:])) for item in around]
+        return bool(ended.get(self._entry, 0) & 1)

@@ -1,0 +1,218 @@
+"""The oracle of context-free grammars against sets of texts, worked out rule by rule up to a length."""
+
+import random
+import re
+from itertools import accumulate, product
+
+import pytest
+
+from grammarlm.grammars.rules import Alternatives, Call, Chars, Node, Pattern, Repeat, Rules, Sequence, Text, Token
+from tests.oracles.cfg_oracle import CfgOracle, ShortestTexts, TokenFuture
+from tests.oracles.code_points import ANYTHING
+from tests.oracles.random_grammars import RandomGrammar, RandomGrammars
+
+
+def language(rules: Rules, alphabet: str, longest: int) -> set[str]:
+    """All texts of the grammar over an alphabet, up to a length: the least fixpoint of sets of texts."""
+    texts: dict[str, set[str]] = {name: set() for name in rules.bodies}
+
+    def joined(first: set[str], second: set[str]) -> set[str]:
+        return {a + b for a in first for b in second if len(a) + len(b) <= longest}
+
+    def of(node: Node) -> set[str]:
+        if isinstance(node, Text):
+            data = node.data.decode()
+            return {data} if len(data) <= longest and set(data) <= set(alphabet) else set()
+        if isinstance(node, Chars):
+            return {c for c in alphabet if any(low <= ord(c) <= high for low, high in node.chars)}
+        if isinstance(node, Call):
+            return texts[node.name]
+        if isinstance(node, Sequence):
+            return of_sequence(list(node.parts))
+        if isinstance(node, Alternatives):
+            return set().union(*(of(part) for part in node.parts))
+        assert isinstance(node, Repeat)
+        body = of(node.body)
+        found = so_far = of_sequence([node.body] * node.low)
+        for _ in range(longest + 1 if node.high is None else node.high - node.low):
+            so_far = joined(so_far, body)
+            found = found | so_far
+        return found
+
+    def of_sequence(parts: list[Node]) -> set[str]:
+        found = {""}
+        for part in parts:
+            found = joined(found, of(part))
+        return found
+
+    while True:
+        grown = {name: of(body) for name, body in rules.bodies.items()}
+        if grown == texts:
+            return texts[rules.start]
+        texts = grown
+
+
+def check_grammar(grammar: RandomGrammar, alphabet: str, longest: int) -> int:
+    """Every short text and every one of their beginnings; how many texts the grammar has."""
+    oracle = CfgOracle(grammar.rules)
+    expected = language(grammar.rules, alphabet, longest)
+    beginnings = {text.encode()[:end] for text in expected for end in range(len(text.encode()) + 1)}
+    shortest = ShortestTexts(oracle, range(256))
+    for length in range(longest + 1):
+        for letters in product(alphabet, repeat=length):
+            text = "".join(letters)
+            data = text.encode()
+            assert oracle.is_complete(data) is (text in expected), (grammar.gbnf, text)
+            check_beginning(oracle, shortest, data, beginnings)
+    assert oracle.is_empty is (shortest.completion(oracle.start) is None)
+    return len(expected)
+
+
+def check_beginning(oracle: CfgOracle, shortest: ShortestTexts, data: bytes, beginnings: set[bytes]) -> None:
+    """What a text begins with is viable, and what is viable has a completion that makes a text of the language."""
+    for end in range(len(data), max(0, len(data) - 4) - 1, -1):
+        beginning = data[:end]
+        viable = oracle.is_viable(beginning)
+        assert viable or beginning not in beginnings, beginning
+        completion = shortest.completion(oracle.read(oracle.start, beginning))
+        assert viable is (completion is not None), beginning
+        if completion is not None:
+            assert oracle.is_complete(beginning + bytes(completion)), (beginning, completion)
+
+
+def check_many(seed: str, count: int, most: int) -> int:
+    rng, drawn, texts = random.Random(seed), RandomGrammars(seed), 0
+    for _ in range(count):
+        grammar = drawn.grammar()
+        letters = sorted(set(grammar.alphabet))
+        alphabet = "".join(rng.sample(letters, min(len(letters), 4)))
+        longest = max(n for n in range(1, 9) if len(alphabet) ** n <= most)
+        texts += check_grammar(grammar, alphabet, longest)
+    return texts
+
+
+def test_random_grammars_have_the_texts_of_their_rules() -> None:
+    assert check_many("oracle", 40, 400) > 300
+
+
+@pytest.mark.proof
+def test_many_random_grammars_have_the_texts_of_their_rules(record_property) -> None:
+    record_property("grammars", 1000)
+    record_property("texts", check_many("oracle proof", 1000, 3000))
+
+
+def depths(text: str) -> list[int]:
+    """How many brackets are open after each character."""
+    return list(accumulate({"(": 1, ")": -1}.get(character, 0) for character in text))
+
+
+def test_balanced_brackets() -> None:
+    nested = Sequence((Text(b"("), Call("root", 0), Text(b")")))
+    rules = Rules("root", {"root": Repeat(Alternatives((nested, Text(b"a"))), 0, None)})
+    oracle = CfgOracle(rules)
+    for length in range(8):
+        for letters in product("(a)", repeat=length):
+            text = "".join(letters)
+            open_brackets = [0, *depths(text)]
+            assert oracle.is_viable(text.encode()) is (min(open_brackets) == 0), text
+            assert oracle.is_complete(text.encode()) is (min(open_brackets) == open_brackets[-1] == 0), text
+    assert oracle.is_viable(b"(" * 300)
+    assert not oracle.is_viable(b"(" * 300 + b")" * 301)
+
+
+def test_characters_cut_in_the_middle() -> None:
+    """Beginnings of characters are viable iff a character of the set begins so."""
+    chosen = ((0xE9, 0xE9), (0x20AC, 0x20B0), (0x1F600, 0x1F603))
+    for ranges in (chosen, ANYTHING):
+        oracle = CfgOracle(Rules("root", {"root": Chars(ranges)}))
+        some = [c for low, high in ranges for c in {low, min(low + 63, high), high}]
+        spelled = {chr(c).encode()[:end] for c in some for end in range(1, 5)}
+        assert all(oracle.is_viable(data) for data in spelled)
+        for data in (
+            b"\x80",
+            b"\xc0",
+            b"\xc1\x80",
+            b"\xe0\x80",
+            b"\xed\xa0",
+            b"\xf4\x90",
+            b"\xf5",
+            b"\xff",
+            b"\xc3\xc3",
+        ):
+            assert not oracle.is_viable(data), data
+    oracle = CfgOracle(Rules("root", {"root": Chars(chosen)}))
+    for code in [*range(0xD800), *range(0xE000, 0x11000), *range(0x1F5FF, 0x1F606)]:
+        inside = any(low <= code <= high for low, high in chosen)
+        assert oracle.is_complete(chr(code).encode()) is inside, code
+    assert oracle.mask(b"\xe2", [b"\x82", b"\x82\xac", b"\xac", b"", b"\x82\xac\x00"]) == {0, 1}
+
+
+@pytest.mark.parametrize("regex", ["a*b", "(ab|a)(c|bcd)?", "[^a>]é{1,2}", "(?i:aB)", "", "a(?=b)[ab]", "x{0}"])
+def test_patterns_are_those_of_re(regex: str) -> None:
+    oracle = CfgOracle(Rules("root", {"root": Sequence((Text(b"<"), Pattern(regex, 0), Text(b">")))}))
+    for length in range(5):
+        for letters in product("abBcdé", repeat=length):
+            text = "".join(letters)
+            assert oracle.is_complete(f"<{text}>".encode()) is (re.fullmatch(regex, text) is not None), text
+            assert oracle.is_viable(f"<{text}>".encode()) is (re.fullmatch(regex, text) is not None), text
+
+
+def test_token_terminals_are_never_bytes() -> None:
+    rules = Rules("root", {"root": Sequence((Token("<call>", 0), Text(b"a"), Token(7, 0)))})
+    oracle = CfgOracle(rules, {"<call>": 5})
+    assert not oracle.is_viable(b"<")
+    assert oracle.mask(b"", [b"<call>", b"a"]) == set()
+    after = oracle.step(oracle.step(oracle.step(oracle.start, 256 + 5), ord("a")), 256 + 7)
+    assert after is not None
+    assert after.complete
+    assert CfgOracle(rules).is_empty
+
+
+def token_texts(oracle: CfgOracle, tokens: list[bytes], longest: int) -> set[bytes]:
+    """All texts of the language that are tokens in a row, up to a length, by trying."""
+    found, queue = set(), [b""]
+    seen = set(queue)
+    for text in queue:
+        found |= {text} if oracle.is_complete(text) else set()
+        longer = {text + token for token in tokens if len(text + token) <= longest} - seen
+        seen |= longer
+        queue += sorted(data for data in longer if oracle.is_viable(data))
+    return found
+
+
+def test_what_tokens_can_finish() -> None:
+    """Rows of tokens reach a text: what the search finds is completable, and what is completable has such a row."""
+    rng, drawn = random.Random("futures"), RandomGrammars("futures")
+    differed = 0
+    for _ in range(60):
+        grammar = drawn.grammar()
+        data = "".join(rng.choice(grammar.alphabet) for _ in range(40)).encode()
+        tokens = sorted({data[i : i + rng.randint(1, 3)] for i in rng.sample(range(36), 4)})
+        oracle = CfgOracle(grammar.rules)
+        future = TokenFuture(oracle, tokens)
+        texts = token_texts(oracle, tokens, 9)
+        assert future.completable(oracle.start) or not texts, (grammar.gbnf, tokens)
+        for beginning in {b"".join(rng.choices(tokens, k=n)) for n in (0, 1, 1, 2, 2, 3)}:
+            state = oracle.read(oracle.start, beginning)
+            reached = {text for text in texts if text.startswith(beginning)}
+            tails = {tail for tail in rows_of(tokens, 8) if oracle.is_complete(beginning + tail)}
+            assert future.completable(state) or not tails, (grammar.gbnf, tokens, beginning)
+            if future.completable(state) and not tails:
+                assert not reached
+                assert any(oracle.is_complete(beginning + tail) for tail in rows_of(tokens, 14, oracle, state)), (
+                    beginning
+                )
+            differed += state is not None and not future.completable(state)
+    assert differed > 20
+
+
+def rows_of(tokens: list[bytes], longest: int, oracle: CfgOracle | None = None, state=None) -> set[bytes]:
+    """Tokens in a row, up to a length, and only as long as the text is viable where an oracle says so."""
+    queue, seen = [b""], {b""}
+    for row in queue:
+        for token in tokens:
+            longer = row + token
+            if len(longer) <= longest and longer not in seen and (oracle is None or oracle.read(state, longer)):
+                seen.add(longer)
+                queue.append(longer)
+    return seen
