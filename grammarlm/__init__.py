@@ -10,10 +10,12 @@ from typing import Any
 _HOME = {
     "Choices": "grammars.choices",
     "Constraint": "masks.constraint",
+    "Ebnf": "grammars.ebnf",
+    "Gbnf": "grammars.gbnf",
     "Limits": "masks.limits",
     "Matcher": "masks.matcher",
     "Regex": "grammars.regex",
-    "allocate_mask": "masks.matcher",
+    "allocate_mask": "masks.mask_array",
     "compile": "masks.constraint",
     "generate": "decoding.generate",
     "GrammarError": "errors",
