@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from . import utf8
 from .ordered import Head, Pattern, Rest
 from .regular import Algebra
 from .terms import ANYTHING, NOTHING, Term
@@ -68,14 +69,15 @@ class LexerState:
 class Lexer:
     """The terminals of one grammar and the states of all its contexts."""
 
-    def __init__(self, terminals: list[Terminal], algebra: Algebra, tick: Callable[[], None]):
-        self.terminals, self.algebra, self.tick = terminals, algebra, tick
+    def __init__(self, terminals: list[Terminal], algebra: Algebra, tick: Callable[[], None], shifts: bool = True):
+        """`shifts`: an LR parser reads the lexemes, so a commit names its terminal; else the lexeme's frame ends."""
+        self.terminals, self.algebra, self.tick, self.shifts = terminals, algebra, tick, shifts
         self._states: dict = {}
         self._live: dict[LexerState, int] = {}
 
     def state(self, entries: tuple[Entry, ...], typing: tuple[Typing, ...], start: bool = False) -> LexerState | None:
         """None where no lexeme can come of the list."""
-        if not entries:
+        if not entries and not start:
             return None
         key = (entries, typing, start)
         found = self._states.get(key)
@@ -84,11 +86,17 @@ class Lexer:
             found = self._states[key] = LexerState(self, entries, typing, start, len(self._states))
         return found
 
-    def start(self, ordered: Iterable[int], keywords: Iterable[tuple[int, int]]) -> LexerState | None:
+    def start(self, ordered: Iterable[int], keywords: Iterable[tuple[int, int]]) -> LexerState:
         """The state before a lexeme, where these terminals may come, in lark's order; `keywords` are (lexeme's, keyword's)."""
         entries = tuple((t, self.terminals[t].pattern.start, ANYTHING, None) for t in ordered)
         typing = tuple((of, keyword, self.terminals[keyword].pattern.start) for of, keyword in keywords)
-        return self.state(entries, typing, start=True)
+        state = self.state(entries, typing, start=True)
+        assert state is not None
+        return state
+
+    def characters(self) -> list[utf8.Edges]:
+        """The character automata of all patterns: which bytes they tell apart."""
+        return [node for terminal in self.terminals for node in terminal.pattern.characters()]
 
     # ------------------------------------------------------------------ one byte
 

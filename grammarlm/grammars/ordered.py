@@ -67,6 +67,7 @@ class Pattern:
         self._made: dict = {}
         self._bodies: dict[int, _Body] = {}
         self._terms: dict[tuple, Term] = {}
+        self.aheads: list[Term] = []  # what look-ahead demands
         self.behind: list[CharSet] = []  # the sets that look-behind asks about
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -87,6 +88,8 @@ class Pattern:
         found = self._made.get(key)
         if found is None:
             self.tick()
+            if kind == AHEAD:
+                self.aheads.append(data)
             if len(self._made) > LARGEST:
                 raise LimitExceeded(f"terminal {self.name} is too large: more than {LARGEST} positions")
             found = self._made[key] = Rest(kind, data, then, len(self._made))
@@ -239,6 +242,11 @@ class Pattern:
         if start.looks_back:
             raise self._refuse("a look-behind inside a look-ahead")
         return self.texts(start, UNKNOWN)
+
+    def characters(self) -> list[utf8.Edges]:
+        """The character automata of the pattern: with the terms in `aheads`, all that tells bytes apart."""
+        sets = [utf8.encode(rest.data) for rest in self._made.values() if rest.kind == CHAR]
+        return [*dict.fromkeys(sets), *([self._tracker()] if self.behind else [])]
 
     # ------------------------------------------------------------------ what a continuation can do
 

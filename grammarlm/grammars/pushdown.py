@@ -48,6 +48,13 @@ class Foreign:
     key: Key
 
 
+@dataclass(frozen=True)
+class Entrance:
+    """The state before an LR parser begins."""
+
+    lr_state: int
+
+
 @dataclass
 class Callee:
     """What a call leads to: a rule's term, or an object that the machine knows how to expand."""
@@ -107,7 +114,7 @@ class Pushdown:
         return str(key[1]) if isinstance(key, tuple) else str(key)
 
     def _key(self, part: int, node: Call) -> Key:
-        return part, node.name
+        return node.name if isinstance(node.name, tuple) else (part, node.name)
 
     def _visit(self, start: Key) -> None:
         """The rules that the start leads to, their nodes in order, their calls."""

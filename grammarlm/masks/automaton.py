@@ -7,31 +7,33 @@ one moves over by the state's term; the old epoch goes with its last holder.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from typing import Any
 
 from ..errors import LimitExceeded, UnsatisfiableGrammar
-from ..grammars.terms import Term
+from ..kernels.cpu.table import DEAD
 from .epoch import Epoch
-from .program import Program
 
 
 class Automaton:
-    """A program and the current epoch of its states."""
+    """A program and the current epoch of its states: `Epoch` for a regular one, `StackEpoch` for one with a stack."""
 
-    def __init__(self, program: Program):
+    def __init__(self, program: Any, make_epoch: Callable[[Any], Any] = Epoch):
         self.program = program
+        self.make_epoch = make_epoch
         self.lock = threading.RLock()
         self.checks_tokens = not program.tokens_spell_all
-        if not program.is_alive(program.start):
+        self.epoch = make_epoch(program)
+        if self.epoch.start == DEAD:
             raise UnsatisfiableGrammar("the grammar matches no text at all; check its intersections and look-aheads")
-        self.epoch = Epoch(program)
         if self.checks_tokens and not self.epoch.is_usable(self.epoch.start):
             raise UnsatisfiableGrammar(
                 "no sequence of this vocabulary's tokens spells a text of the grammar; "
                 "the vocabulary lacks tokens for some of its bytes"
             )
 
-    def renew(self, term: Term) -> tuple[Epoch, int]:
-        """The current epoch and the state of the term in it; a new epoch where the current one is full."""
+    def renew(self, term: Any) -> tuple[Any, int]:
+        """The current epoch and the state of the term (or config) in it; a new epoch where the current one is full."""
         with self.lock:
             if not self.epoch.is_full:
                 try:
@@ -40,5 +42,5 @@ class Automaton:
                     if not self.epoch.is_full:
                         raise
             self.program.forget()
-            self.epoch = Epoch(self.program)
+            self.epoch = self.make_epoch(self.program)
             return self.epoch, self.epoch.state_of(term)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..errors import LimitExceeded, UnsatisfiableGrammar
+from ..grammars.assembly import needs_stack
 from ..grammars.compose import Grammar
 from ..grammars.regular import Algebra
 from ..grammars.terms import NOTHING
@@ -14,6 +16,8 @@ from .automaton import Automaton
 from .limits import Clock, Limits
 from .matcher import Matcher
 from .program import Program
+from .stack_compile import stack_program
+from .stack_epoch import StackEpoch
 
 
 @dataclass(frozen=True)
@@ -69,11 +73,15 @@ def compile(grammar: Grammar, vocab: Vocabulary, *, limits: Limits | None = None
     clock = Clock(limits)
     algebra = Algebra(limits.max_depth, clock.check)
     try:
-        start = grammar.language(algebra)
-        if start is NOTHING:
-            raise UnsatisfiableGrammar("the grammar matches no text at all; check its look-aheads and intersections")
-        program = Program(start, algebra, vocab, limits, clock)
-        automaton = Automaton(program)
+        if needs_stack(grammar):
+            program: Any = stack_program(grammar, algebra, vocab, limits, clock)
+            automaton = Automaton(program, StackEpoch)
+        else:
+            start = grammar.language(algebra)
+            if start is NOTHING:
+                raise UnsatisfiableGrammar("the grammar matches no text at all; check its look-aheads and intersections")
+            program = Program(start, algebra, vocab, limits, clock)
+            automaton = Automaton(program)
         report = Report(repr(grammar)[:200], limits, len(program.byte_sets.samples), program.tokens_spell_all)
     except RecursionError:
         raise LimitExceeded("the grammar is nested too deeply for this process's recursion limit; flatten it") from None

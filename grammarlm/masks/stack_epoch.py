@@ -10,6 +10,7 @@ than limits.max_bytes the epoch is full, and a new, empty one takes its place (a
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,8 @@ class KnownRows(dict):
 
 class StackEpoch:
     """One generation of configs. All methods run under the automaton's lock; `rows` is read without it."""
+
+    tables = SimpleNamespace(address=0)
 
     def __init__(self, program: StackProgram):
         self.program = program
@@ -110,7 +113,7 @@ class StackEpoch:
             (Place.C_NEXT, 64),
         ):
             self._resize(place, rows)
-        self._fixed(Place.CLASS_OF, program.partition.class_of)
+        self._fixed(Place.CLASS_OF, program.byte_sets.class_of)
         for place, shape, kind in (
             (Place.WORK, (machine.WIDEST, 3), np.int32),
             (Place.KEPT, (machine.WIDEST, 3), np.int32),
@@ -279,9 +282,9 @@ class StackEpoch:
         edges, moves, tokens = program.expand(state)
         row = np.zeros(program.columns, np.int32)
         for bits, target in edges:
-            row[program.partition.classes_in(bits)] = self._number(target)
+            row[program.byte_sets.classes_in(bits)] = self._number(target)
         for index, target in tokens:
-            row[len(program.partition.samples) + index] = self._number(target)
+            row[len(program.byte_sets.samples) + index] = self._number(target)
         encoded = [self._move(*move) for move in moves]
         first = int(self._move_count)
         while first + len(encoded) > len(self._arrays[Place.MOVES]):
@@ -316,9 +319,9 @@ class StackEpoch:
         program, term = self.program, self.border_terms[number]
         row = np.zeros(program.columns, np.int32)
         for bits, target in program.algebra.edges(term):
-            row[program.partition.classes_in(bits)] = self._border(target)
+            row[program.byte_sets.classes_in(bits)] = self._border(target)
         if term.nullable:  # a special token is no text: what the border is about has ended
-            row[len(program.partition.samples) :] = 1
+            row[len(program.byte_sets.samples) :] = 1
         self._arrays[Place.B_NEXT][number] = row
         self._arrays[Place.B_STATUS][number] |= machine.EXPANDED
 
@@ -400,7 +403,7 @@ class StackEpoch:
         scratch[0] = state
         self._made(walk.fill_row, scratch.ctypes.data, len(scratch), row.ctypes.data)
         for index, token in enumerate(self.program.token_ids):
-            if self._made(walk.advance_column, state, len(self.program.partition.samples) + index):
+            if self._made(walk.advance_column, state, len(self.program.byte_sets.samples) + index):
                 row[token >> 5] |= np.int32(np.uint32(1 << (token & 31)).astype(np.int32))
         return row[:-1].copy()
 
@@ -425,11 +428,14 @@ class StackEpoch:
         """The state behind a token, 0 where it is refused."""
         if token in self.program.token_ids:
             return self._made(
-                walk.advance_column, state, len(self.program.partition.samples) + self.program.token_ids.index(token)
+                walk.advance_column, state, len(self.program.byte_sets.samples) + self.program.token_ids.index(token)
             )
         return self._made(walk.advance, state, token)
 
-    advance = after_token
+    @staticmethod
+    def peek_token(address: int, state: int, token: int) -> int:
+        """Configs are made on the way, so nothing is known without the lock."""
+        return -1
 
     def after_bytes(self, state: int, data: bytes) -> int:
         """The state behind any bytes, 0 where they are refused."""

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from ..grammars.byte_classes import BytePartition
+from ..grammars.lark_tables import LrTables
 from ..grammars.lexer import LexerState
-from ..grammars.pushdown import Pushdown, byte_bits, call_bits
+from ..grammars.pushdown import Entrance, Pushdown, byte_bits, call_bits
 from ..grammars.regular import Algebra
 from ..grammars.terms import ANYTHING, FOREVER, NIL, REP, Term
 from ..kernels.cpu.pushdown import CALL, END, ENTER, LEX, POP
@@ -20,25 +19,6 @@ from ..vocab.vocabulary import Vocabulary
 from .limits import Clock, Limits
 from .liveness import Liveness
 from .token_facts import token_facts
-
-
-@dataclass(frozen=True)
-class LrTables:
-    """An LR parser's tables as the kernels read them, and the lexer that each state asks."""
-
-    action: np.ndarray  # int32 [states, terminals + 1]
-    goto: np.ndarray  # int32 [states, nonterminals]
-    rule: np.ndarray  # int32 [rules, 2]
-    ignored: np.ndarray  # uint8 [terminals]
-    lexers: list[LexerState]  # of each state
-    start: int
-
-
-@dataclass(frozen=True)
-class Entrance:
-    """The state before an LR parser begins."""
-
-    lr_state: int
 
 
 @dataclass(frozen=True)
@@ -65,7 +45,7 @@ class StackProgram:
         clock: Clock,
         liveness: Liveness,
     ):
-        self.start_state, self.rules, self.lr, self.partition = start, rules, lr, partition
+        self.start_state, self.rules, self.lr, self.byte_sets = start, rules, lr, partition
         self.algebra, self.vocab, self.limits, self.clock, self.liveness = algebra, vocab, limits, clock, liveness
         self.facts = token_facts(vocab)
         self.start = (Thread(start, (), ANYTHING),)
@@ -76,7 +56,7 @@ class StackProgram:
 
     @property
     def columns(self) -> int:
-        return len(self.partition.samples) + len(self.token_ids)
+        return len(self.byte_sets.samples) + len(self.token_ids)
 
     def forget(self) -> None:
         """Drops what was derived; it is derived again on demand."""

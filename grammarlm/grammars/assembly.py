@@ -1,0 +1,79 @@
+"""A description with stacks somewhere in it becomes one pushdown grammar.
+
+Parts that are regular become terms as they always do; readers give rules for the others; what combines them becomes rules of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..errors import UnsupportedFeature
+from .compose import Choice, Combination, Grammar, Sequence
+from .lark import Lark, LarkParser, lexeme, read_lark
+from .pushdown import Entrance, Foreign, Known, Pushdown
+from .regular import Algebra
+from .rules import Alternatives, Call, Node
+from .rules import Sequence as InOrder
+
+WHOLE = "(whole)"
+
+
+def needs_stack(grammar: Grammar) -> bool:
+    """Is there a part that is not regular?"""
+    waiting = [grammar]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Combination):
+            waiting += part.parts
+        elif isinstance(part, Lark) or hasattr(part, "rules"):
+            return True
+    return False
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """All parts' rules, the rule that whole texts follow, and the LR parsers among the parts."""
+
+    machine: Pushdown
+    start: tuple[int, str]
+    parsers: list[LarkParser]
+
+
+def assemble(grammar: Grammar, algebra: Algebra, max_depth: int, tick: Callable[[], None]) -> Assembly:
+    machine = Pushdown(algebra, tick)
+    parts = 0
+    parsers: list[LarkParser] = []
+    lr_states = 0
+
+    def node_of(part: Grammar) -> Node | Known:
+        nonlocal parts, lr_states
+        if not needs_stack(part):
+            return Known(part.language(algebra))
+        if isinstance(part, (Sequence, Choice)):
+            nodes = tuple(node_of(p) for p in part.parts)
+            return InOrder(nodes) if isinstance(part, Sequence) else Alternatives(nodes)  # type: ignore[arg-type]
+        if isinstance(part, Combination):
+            raise UnsupportedFeature(
+                f"{part.sign!r} with a context-free grammar on one side: {part!r:.200}; intersect its regular parts instead"
+            )
+        parts += 1
+        if isinstance(part, Lark):
+            parser = read_lark(part, algebra, max_depth, tick)
+            parsers.append(parser)
+            if parser.tables is not None:
+                machine.foreign["lr", parts] = Entrance(lr_states + parser.tables.start)
+                lr_states += len(parser.tables.action)
+                return Foreign(("lr", parts))  # type: ignore[return-value]
+            assert parser.rules is not None
+            rules = parser.rules
+            for index in range(len(parser.lexer.terminals)):
+                machine.foreign["lexeme", parts, index] = parser.lexer.start([index], [])
+                machine.add_rules(parts, {lexeme(index): Foreign(("lexeme", parts, index))})  # type: ignore[dict-item]
+        else:
+            rules = part.rules(tick)  # type: ignore[attr-defined]
+        machine.add_rules(parts, rules.bodies)
+        return Call((parts, rules.start), 0)  # type: ignore[arg-type]
+
+    machine.add_rules(0, {WHOLE: node_of(grammar)})  # type: ignore[dict-item]
+    return Assembly(machine, (0, WHOLE), parsers)

@@ -1,0 +1,78 @@
+"""`Lark`: a grammar in lark's own notation, with lark's meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from .compose import Grammar
+from .lark_guard import check_lark
+from .lark_tables import Loaded, LrTables, load, lr_tables, make_lexer
+from .lexer import Lexer
+from .regular import Algebra
+from .rules import Alternatives, Call, Node, Repeat, Rules, Sequence
+
+BIGGEST = 200_000  # symbols of a grammar that lark is given
+
+
+@dataclass(frozen=True)
+class Lark(Grammar):
+    """A grammar in the notation of the lark library. LALR(1) grammars are read with lark's contextual lexer, others as Earley would."""
+
+    text: str
+    start: str = field(default="start", kw_only=True)
+
+    def __post_init__(self) -> None:
+        for name in ("text", "start"):
+            if not isinstance(getattr(self, name), str):
+                raise TypeError(f"Lark({name}=...) takes a str, not {type(getattr(self, name)).__name__}")
+
+    def __repr__(self) -> str:
+        shown = self.text if len(self.text) <= 60 else f"{self.text[:60]}..."
+        return f"Lark({shown!r})" if self.start == "start" else f"Lark({shown!r}, start={self.start!r})"
+
+
+@dataclass(frozen=True)
+class LarkParser:
+    """A Lark grammar made ready: tables, or rules over lexemes."""
+
+    lexer: Lexer
+    tables: LrTables | None
+    rules: Rules | None
+
+
+def read_lark(grammar: Lark, algebra: Algebra, max_depth: int, tick: Callable[[], None]) -> LarkParser:
+    check_lark(grammar.text, grammar.start, max_depth=max_depth, max_size=BIGGEST, tick=tick)
+    loaded = load(grammar.text, grammar.start)
+    lexer = make_lexer(loaded, algebra, tick, shifts=True)
+    tables = lr_tables(loaded, lexer, tick)
+    if tables is not None:
+        return LarkParser(lexer, tables, None)
+    return LarkParser(make_lexer(loaded, algebra, tick, shifts=False), None, rules_over_lexemes(loaded))
+
+
+def lexeme(terminal: int) -> str:
+    """The name of the call that reads a lexeme."""
+    return f"$lexeme {terminal}"
+
+
+def rules_over_lexemes(loaded: Loaded) -> Rules:
+    """lark's rules; ignored terminals may stand before each terminal and at the end, as its dynamic lexer has it."""
+    skipped: Node | None = None
+    if loaded.ignored:
+        calls = tuple(Call(lexeme(loaded.index[name]), 0) for name in loaded.ignored)
+        skipped = Repeat(calls[0] if len(calls) == 1 else Alternatives(calls), 0, None)
+    bodies: dict[str, list[Node]] = {}
+    for rule in loaded.rules:
+        parts: list[Node] = []
+        for symbol in rule.expansion:
+            if symbol.is_term:
+                if skipped is not None:
+                    parts.append(skipped)
+                parts.append(Call(lexeme(loaded.index[symbol.name]), 0))
+            else:
+                parts.append(Call(str(symbol.name), 0))
+        bodies.setdefault(str(rule.origin.name), []).append(parts[0] if len(parts) == 1 else Sequence(tuple(parts)))
+    rules = {name: nodes[0] if len(nodes) == 1 else Alternatives(tuple(nodes)) for name, nodes in bodies.items()}
+    whole: tuple[Node, ...] = (Call(loaded.start, 0),) if skipped is None else (Call(loaded.start, 0), skipped)
+    return Rules("$whole", {**rules, "$whole": Sequence(whole)})

@@ -1,0 +1,157 @@
+"""What lark makes of a grammar: terminals in its order, LALR(1) tables, or rules where the grammar is not LALR.
+
+lark's own loader expands templates, repeats and imports, its own analysis makes the tables, so a grammar means here what it means
+there. What is not used is lark's lexer: grammars/lexer.py does what it does, as an automaton.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..errors import GrammarError, LimitExceeded
+from .lexer import Lexer, LexerState, Terminal
+from .ordered import Pattern
+from .regular import Algebra
+
+
+@dataclass(frozen=True)
+class LrTables:
+    """An LR parser as kernels read it, and the lexer that each state asks."""
+
+    action: np.ndarray  # int32 [states, terminals + 1]: 0 error, s + 1 shift, -(r + 1) reduce; the last column is the end
+    goto: np.ndarray  # int32 [states, nonterminals]
+    rule: np.ndarray  # int32 [rules, 2]: length, nonterminal
+    ignored: np.ndarray  # uint8 [terminals]
+    lexers: list[LexerState]  # of each state
+    start: int
+    shift_won: bool  # a conflict was resolved as lark does, in favour of shifting
+
+
+@dataclass
+class Loaded:
+    """A grammar as lark's loader leaves it."""
+
+    terminals: list[Any]
+    rules: list[Any]
+    ignored: list[str]
+    start: str
+    index: dict[str, int] = field(default_factory=dict)  # of each terminal, in lark's order of preference
+
+
+def load(text: str, start: str, keep: frozenset[str] = frozenset()) -> Loaded:
+    """Reads the text with lark; everything that lark raises becomes a GrammarError."""
+    from lark.exceptions import LarkError
+    from lark.load_grammar import load_grammar
+
+    try:
+        grammar, _ = load_grammar(text, "<grammar>", [], False)
+        terminals, rules, ignored = grammar.compile([start], set(keep))
+    except RecursionError:
+        raise LimitExceeded("the grammar is nested too deeply for lark's loader; flatten it") from None
+    except (LarkError, re.error, AssertionError, KeyError, ValueError, TypeError, AttributeError) as error:
+        if isinstance(error, GrammarError):
+            raise
+        raise GrammarError(f"lark refuses the grammar: {type(error).__name__}: {error}") from None
+    for terminal in terminals:
+        if terminal.pattern.min_width == 0:
+            raise GrammarError(f"terminal {terminal.name} may match the empty text, which no lexeme is: {terminal.pattern}")
+    ordered = sorted(terminals, key=lambda t: (-t.priority, -t.pattern.max_width, -len(t.pattern.value), t.name))
+    return Loaded(ordered, rules, list(ignored), start, {t.name: i for i, t in enumerate(ordered)})
+
+
+def make_lexer(loaded: Loaded, algebra: Algebra, tick: Callable[[], None], shifts: bool) -> Lexer:
+    terminals = [
+        Terminal(t.name, Pattern(t.pattern.to_regexp(), 0, algebra, tick, t.name), t.name in loaded.ignored)
+        for t in loaded.terminals
+    ]
+    return Lexer(terminals, algebra, tick, shifts)
+
+
+def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTables | None:
+    """The tables, None where lark finds the grammar not LALR(1)."""
+    from lark.common import ParserConf
+    from lark.exceptions import LarkError
+    from lark.parsers.lalr_analysis import LALR_Analyzer, Shift
+
+    analysis = LALR_Analyzer(ParserConf(loaded.rules, {}, [loaded.start]), debug=False, strict=False)
+    try:
+        analysis.compute_lalr()
+    except LarkError:
+        return None
+    table = analysis.parse_table
+    order = list(table.states)
+    number = {state: i for i, state in enumerate(order)}
+    rules: dict[Any, int] = {}
+    nonterminals: dict[str, int] = {}
+    lengths: list[tuple[int, int]] = []
+    terminals = len(loaded.terminals)
+    cells: list[tuple[int, int, int]] = []
+    gotos: list[tuple[int, int, int]] = []
+    for state, row in table.states.items():
+        tick()
+        for name, (kind, argument) in row.items():
+            column = terminals if name == "$END" else loaded.index.get(name, -1)
+            if kind is not Shift:
+                if argument not in rules:
+                    rules[argument] = len(rules)
+                    origin = nonterminals.setdefault(argument.origin.name, len(nonterminals))
+                    lengths.append((len(argument.expansion), origin))
+                cells.append((number[state], column, -rules[argument] - 1))
+            elif column >= 0:
+                cells.append((number[state], column, number[argument] + 1))
+            else:
+                gotos.append((number[state], nonterminals.setdefault(name, len(nonterminals)), number[argument]))
+    action = np.zeros((len(order), terminals + 1), np.int32)
+    goto = np.zeros((len(order), max(1, len(nonterminals))), np.int32)
+    for state, column, value in cells:
+        action[state, column] = value
+    for state, column, value in gotos:
+        goto[state, column] = value
+    action[number[table.end_states[loaded.start]], terminals] = 1  # the text may end here: any positive number
+    ignored = np.array([t.name in loaded.ignored for t in loaded.terminals], np.uint8)
+    rule = np.array(lengths or [(0, 0)], np.int32)
+    lexers = _contextual(loaded, lexer, action, ignored)
+    return LrTables(action, goto, rule, ignored, lexers, number[table.start_states[loaded.start]], _shift_won(analysis))
+
+
+def _shift_won(analysis: Any) -> bool:
+    return any(la in itemset.transitions for itemset in analysis.lr0_itemsets for la in itemset.lookaheads)
+
+
+def _contextual(loaded: Loaded, lexer: Lexer, action: np.ndarray, ignored: np.ndarray) -> list[LexerState]:
+    """The lexer's start state in each LR state; equal sets of terminals share one."""
+    renamed = _keywords(loaded)
+    known: dict[bytes, LexerState] = {}
+    out = []
+    for row in (action[:, :-1] != 0) | (ignored != 0)[None, :]:
+        key = row.tobytes()
+        state = known.get(key)
+        if state is None:
+            here = set(np.flatnonzero(row).tolist())
+            pairs = [(of, keyword) for of, keyword, _ in renamed if of in here and keyword in here]
+            hidden = {keyword for of, keyword, embedded in renamed if embedded and of in here}
+            state = known[key] = lexer.start([t for t in sorted(here) if t not in hidden], pairs)
+        out.append(state)
+    return out
+
+
+def _keywords(loaded: Loaded) -> list[tuple[int, int, bool]]:
+    """(terminal, string terminal that it matches in full, is the latter left out of the lexer's pattern?)"""
+    words = [(i, t) for i, t in enumerate(loaded.terminals) if t.pattern.type == "str"]
+    out = []
+    for of, terminal in enumerate(loaded.terminals):
+        if terminal.pattern.type != "re":
+            continue
+        compiled = re.compile(terminal.pattern.to_regexp())
+        for keyword, word in words:
+            if word.priority != terminal.priority:
+                continue
+            match = compiled.match(word.pattern.value)
+            if match is not None and match.group(0) == word.pattern.value:
+                out.append((of, keyword, word.pattern.flags <= terminal.pattern.flags))
+    return out

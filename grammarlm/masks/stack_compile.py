@@ -1,0 +1,39 @@
+"""compile() for grammars that need a stack."""
+
+from __future__ import annotations
+
+from ..errors import UnsupportedFeature
+from ..grammars.assembly import assemble
+from ..grammars.byte_classes import byte_partition
+from ..grammars.compose import Grammar
+from ..grammars.lark_tables import LrTables
+from ..grammars.regular import Algebra
+from ..grammars.terms import Term
+from ..vocab.vocabulary import Vocabulary
+from .limits import Clock, Limits
+from .liveness import Liveness
+from .stack_program import StackProgram
+
+
+def stack_program(
+    grammar: Grammar, algebra: Algebra, vocab: Vocabulary, limits: Limits, clock: Clock
+) -> StackProgram:
+    """Everything that can be refused is refused here."""
+    liveness = Liveness(algebra, limits, clock)
+    assembly = assemble(grammar, algebra, limits.max_depth, clock.check)
+    rules = assembly.machine
+    rules.is_alive = liveness.is_alive  # type: ignore[method-assign]
+    first = rules.solve(assembly.start)
+    terms = [first, *(callee.start for callee in rules.calls if isinstance(callee.start, Term))]
+    nodes = [node for parser in assembly.parsers for node in parser.lexer.characters()]
+    terms += [t for parser in assembly.parsers for terminal in parser.lexer.terminals for t in terminal.pattern.aheads]
+    tables = join([parser.tables for parser in assembly.parsers if parser.tables is not None])
+    partition = byte_partition(*terms, nodes=nodes)
+    return StackProgram(first, rules, tables, partition, algebra, vocab, limits, clock, liveness)
+
+
+def join(tables: list[LrTables]) -> LrTables | None:
+    """The tables of several parsers as one: their states, terminals and rules one after another."""
+    if len(tables) < 2:
+        return tables[0] if tables else None
+    raise UnsupportedFeature("two Lark grammars in one constraint are not supported yet; write them as one")
