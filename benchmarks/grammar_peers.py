@@ -21,6 +21,11 @@ def our_grammar(gl, notation: str, text: str, corpus: str):
 
 
 class OurGrammars(Ours):
+    @property
+    def refusal(self) -> type[Exception]:
+        """What compile raises where the engine does not take a grammar; anything else is an error of the engine."""
+        return self.gl.GrammarError
+
     def compile(self, notation: str, text: str, corpus: str) -> None:
         self.constraint = self.gl.compile(our_grammar(self.gl, notation, text, corpus), self.vocab)
 
@@ -35,6 +40,8 @@ class OurGrammars(Ours):
 
 
 class LLGuidanceGrammars(LLGuidance):
+    refusal = ValueError
+
     def compile(self, notation: str, text: str, corpus: str) -> None:
         from llguidance.gbnf_to_lark import gbnf_to_lark
 
@@ -55,6 +62,8 @@ class LLGuidanceGrammars(LLGuidance):
 
 
 class XGrammarGrammars(XGrammar):
+    refusal = RuntimeError
+
     def compile(self, notation: str, text: str, corpus: str) -> None:
         reader = self.module.Grammar.from_lark if notation == "lark" else self.module.Grammar.from_ebnf
         self.compiled = self.compiler.compile_grammar(reader(text))

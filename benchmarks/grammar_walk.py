@@ -60,12 +60,16 @@ def walk(run: Run, tokens: list[int], until: float) -> tuple[list[tuple[float, f
         engine.mask()
         masked = time.perf_counter_ns()
         allowed = engine.allowed(token)
+        if not allowed:
+            fault = engine.fault()  # asked before the token is: it calls a token that it refuses a fault too
+            raise Stopped(
+                "error" if fault else "wrong", f"token {position} ({token}): {fault or 'not in the mask':.150}"
+            )
         resumed = time.perf_counter_ns()
         taken = engine.advance(token)
         end = time.perf_counter_ns()
-        if not allowed or not taken:
-            fault = engine.fault()
-            raise Stopped("error" if fault else "wrong", f"token {position}: {str(fault)[:150] if fault else token}")
+        if not taken:
+            raise Stopped("wrong", f"token {position} ({token}): in the mask, but refused")
         times.append(((masked - begin + extra) / 1e3, (end - resumed) / 1e3))
         extra = 0
         if time.perf_counter() > until:
@@ -86,7 +90,8 @@ def compile_grammar(run: Run, source: tuple[str, str, str]) -> None:
     except Missing as error:
         run.stop("missing", str(error))
     except Exception as error:
-        run.stop("refused", f"{type(error).__name__}: {error!s:.150}".replace("\n", " "))
+        outcome = "refused" if isinstance(error, run.engine.refusal) else "error"
+        run.stop(outcome, f"{type(error).__name__}: {error!s:.150}".replace("\n", " "))
 
 
 class _Bound:
@@ -209,7 +214,13 @@ def main() -> None:
         few = list(itertools.islice(itertools.accumulate(map(len, texts)), len(texts)))
         texts = texts[: 1 + sum(total < FIRST for total in few)]
         one_pass(runs, texts, args.seconds, "cold")
-        result = {run.engine.name: first_tokens(run) for run in runs}
+        result = {
+            run.engine.name: {
+                "first tokens": first_tokens(run),
+                "compile + first mask": run.compiled + run.cold[0][0][0] if run.cold else None,
+            }
+            for run in runs
+        }
     else:
         for text in corpus.texts:
             corpus.oracle(text)

@@ -56,19 +56,20 @@ RULES = 300
 
 @dataclass
 class Language:
+    size: int  # how many rules it is to have
     rules: dict[str, list[list[tuple]]] = field(default_factory=dict)
     sections: list[str] = field(default_factory=list)
 
 
-def language(seed: int = 3) -> Language:
-    """The 300 rules: values, then sections of options, some of them nested, until there are enough."""
-    rng, made = random.Random(seed), Language()
+def language(seed: int = 3, size: int = RULES) -> Language:
+    """The rules (`size` of them, or one or two less): values, then sections of options, some of them nested."""
+    rng, made = random.Random(seed), Language(size)
     made.rules["root"] = [[("many", "section")]]
     made.rules["section"] = []
     values(made)
     names = [(noun, list(ASPECTS)) for noun in NOUNS]
     rng.shuffle(names)
-    while len(made.rules) < RULES - 2:
+    while len(made.rules) < size - 2:
         noun, aspects = names[len(made.sections) % len(names)]
         add_section(made, rng, noun, aspects)
     return made
@@ -116,7 +117,7 @@ def add_section(made: Language, rng: random.Random, noun: str, aspects: list[str
     made.rules[f"{noun}_option"] = group
     spelled = set()
     for _ in range(rng.randint(4, 7)):
-        if len(made.rules) == RULES:
+        if len(made.rules) == made.size:
             break
         aspect = rng.choice(aspects)
         keyword = f"{rng.choice(QUALITIES)}-{aspect}" if rng.random() < 0.6 else aspect
@@ -256,7 +257,11 @@ def derive(made: Language, rng: random.Random, name: str, indent: int = 0, depth
 
 def text(rng: random.Random, size: int) -> str:
     """A settings file of about `size` characters."""
-    made = language()
+    return text_of(language(), rng, size)
+
+
+def text_of(made: Language, rng: random.Random, size: int) -> str:
+    """A text of any of the languages."""
     out = ""
     while len(out) < size:
         out += derive(made, rng, "section")
