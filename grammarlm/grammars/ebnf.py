@@ -25,7 +25,7 @@ from typing import NoReturn
 
 from ..errors import UnsupportedFeature
 from .ebnf_macros import MACRO_CALL, MACROS, read_macro
-from .ebnf_reader import BRACES, SIMPLE_REPEATS, RuleReader, RuleText
+from .ebnf_reader import BLANK, BRACES, SIMPLE_REPEATS, RuleReader, RuleText
 from .ebnf_scanner import COMMENT, SPACE, Notation
 from .rules import Rules
 
@@ -82,7 +82,7 @@ class _Reader(RuleReader):
             self.name(token, at)
 
     def is_head(self, token: str) -> bool:
-        return token.rstrip(" \t\r\n").endswith("::=")  # a macro's call ends with ")"
+        return token.rstrip(BLANK).endswith("::=")  # a macro's call ends with ")"
 
     def head_inside(self, token: str, at: int) -> None:
         self.check_brackets()

@@ -15,6 +15,7 @@ from .compose import Grammar
 from .ebnf_scanner import EMPTY, SPACE, Notation, Scanner
 from .rules import Alternatives, Call, Node, Repeat, Rules, Sequence, Text
 
+BLANK = " \t\r\n"
 SIMPLE_REPEATS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 BRACES = rf"\{{{SPACE}[0-9]+{SPACE}(?:,{SPACE}(?:-?[0-9]+{SPACE})?)?\}}"
 _BRACES = re.compile(rf"\{{{SPACE}([0-9]+){SPACE}(?:(,){SPACE}(?:(-?[0-9]+){SPACE})?)?\}}")
@@ -55,7 +56,7 @@ class RuleReader(Scanner):
         self.options: list[Node] = []  # the alternatives before it
         self.brackets: list[tuple[list[Node], list[Node], int]] = []  # parts and options around each open bracket
         names = dict.fromkeys(name_characters, self.name)
-        blank = dict.fromkeys("# \t\r\n", self.skip)
+        blank = dict.fromkeys("#" + BLANK, self.skip)
         self.outside: dict[str, Handler] = {**blank, **dict.fromkeys(name_characters, self.name_outside)}
         self.inside: dict[str, Handler] = {
             **names,
@@ -114,7 +115,7 @@ class RuleReader(Scanner):
         if ":" in token and self.is_head(token):
             self.head_inside(token, at)
             return
-        call = Call(token.rstrip(" \t\r\n"), at)
+        call = Call(token.rstrip(BLANK), at)
         self.calls.append(call)
         self.parts.append(call)
 
@@ -198,7 +199,7 @@ class RuleReader(Scanner):
     def unexpected(self, token: str, at: int) -> NoReturn:
         if self.table is self.outside:
             raise self.error("a rule is expected here: its name, then ::=", at)
-        raise self.error(f"unexpected {token[:40].rstrip()!r}", at)
+        raise self.error(f"unexpected {token[:40].rstrip(BLANK)!r}", at)
 
 
 def sequence(parts: list[Node]) -> Node:
@@ -210,11 +211,10 @@ def sequence(parts: list[Node]) -> Node:
     for part in parts:
         if type(part) is Text:
             run.append(part)
-            continue
-        if run:
-            out.append(_joined(run))
-            run = []
-        if part is not EMPTY:
+        elif part is not EMPTY:
+            if run:
+                out.append(_joined(run))
+                run = []
             out.append(part)
     if run:
         out.append(_joined(run))
