@@ -31,7 +31,7 @@ _ESCAPE = r"\\(?:[dDwWsSnrtfv]|x[0-9a-fA-F]{2}|u(?![dD][89a-fA-F])[0-9a-fA-F]{4}
 _LEXEME = re.compile(
     rf"""(?P<repeat> (?: [*+?] | \{{[0-9]+(?:,[0-9]*)?\}} ) \?? )
        | (?P<bracket> \((?:\?:)? | \| )
-       | (?P<item> {_ESCAPE} | [^\\^$|?*+()\[\]{{}}] | \) | \[\^?(?:{_ESCAPE}|[^\\\]])+\] )""",
+       | (?P<item> {_ESCAPE} | [^\\^$|?*+()\[\]{{}}] | \) | \[(?!\^?\])\^?(?:{_ESCAPE}|[^\\\]])+\] )""",
     re.VERBOSE | re.DOTALL,
 )
 
@@ -62,12 +62,13 @@ def _regex(scanner: Scanner, token: str, at: int) -> Node:
     if call is None:
         raise scanner.error('Regex() takes a pattern and perhaps flags: Regex("[0-9]+"), Regex("[a-f]", flags="i")', at)
     letters = "s"  # without flags . is any character, with flags only an s makes it so
-    for name, value in _OPTION.findall(call.group(2)):
+    for option in _OPTION.finditer(token, *call.span(2)):
+        name, value = option.groups()
         if name == "flags":
-            letters = _flags(scanner, scanner.string(value, at), at)
+            letters = _flags(scanner, scanner.string(value, at + option.start(2)), at)
         elif value == "true":
             raise scanner.error("Regex() with json_string=true is not supported", at, UnsupportedFeature)
-    pattern = _common(scanner, scanner.string(call.group(1), at), at)
+    pattern = _common(scanner, scanner.string(call.group(1), at + call.start(1)), at)
     return Pattern(f"(?{letters}:{pattern})" if letters else pattern, at)
 
 
