@@ -35,7 +35,10 @@ class Item(NamedTuple):
 
 
 class Column:
-    """All items after the same bytes; compared and hashed as an object, there is one for each beginning."""
+    """All items at one place of a text; compared and hashed as an object.
+
+    One for each beginning, but where two bytes advance the same items: nothing tells what follows them apart.
+    """
 
     def __init__(self, grammar: "CfgOracle") -> None:
         self.grammar = grammar
@@ -44,6 +47,7 @@ class Column:
         self.reading: list[Item] = []
         self.complete = False
         self.after: dict[int, Column | None] = {}
+        self.by_kernel: dict[tuple[Item, ...], Column] = {}
 
     def close(self, kernel: Iterable[Item]) -> None:
         """Adds what follows from the kernel without reading.
@@ -93,10 +97,11 @@ class CfgOracle:
         if state is None:
             return None
         if event not in state.after:
-            kernel = [item.advanced() for item in state.reading if _includes(item.body[item.dot], event)]
-            column = Column(self)
-            column.close(kernel)
-            state.after[event] = column if kernel else None
+            kernel = tuple(item.advanced() for item in state.reading if _includes(item.body[item.dot], event))
+            if kernel and kernel not in state.by_kernel:
+                state.by_kernel[kernel] = Column(self)
+                state.by_kernel[kernel].close(kernel)
+            state.after[event] = state.by_kernel.get(kernel)
         return state.after[event]
 
     def read(self, state: Column | None, data: bytes) -> Column | None:

@@ -1,0 +1,138 @@
+"""Random context-free grammars through every notation that has them: masks equal those of an Earley recogniser.
+
+Regular expressions go through the same laws, as grammars of one pattern: two engines, one oracle.
+"""
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import grammarlm as gl
+from grammarlm.grammars.rules import Pattern, Rules
+from tests.laws.cfg_laws import assert_laws, assert_laws_between, assert_threads_agree, bounds
+from tests.laws.cfg_vocabularies import VOCABULARIES
+from tests.oracles.automata import TooManyStates
+from tests.oracles.cfg_oracle import CfgOracle
+from tests.oracles.random_grammars import RandomGrammars
+from tests.oracles.random_regex import RandomRegex
+
+# The grammar as the oracle reads it, and as a description to compile; a description is cheap, so it is made on demand.
+Drawn = tuple[Rules, Callable[[], Any]]
+
+COMPILED = {name: token_list.vocabulary() for name, token_list in VOCABULARIES.items()}
+_MOST_REFUSED = 0.02
+
+
+def draw_gbnf(seed: str) -> Iterator[Drawn]:
+    drawn = RandomGrammars(f"gbnf {seed}")
+    while True:
+        grammar = drawn.grammar()
+        yield grammar.rules, lambda text=grammar.gbnf: gl.Gbnf(text)
+
+
+def draw_ebnf(seed: str) -> Iterator[Drawn]:
+    drawn = RandomGrammars(f"ebnf {seed}")
+    while True:
+        grammar = drawn.grammar()
+        yield grammar.rules, lambda text=grammar.ebnf: gl.Ebnf(text)
+
+
+def draw_regex(seed: str) -> Iterator[Drawn]:
+    drawn = RandomRegex(f"cfg {seed}", "ab(,)1é", look_around=0.0)
+    while True:
+        pattern = drawn.pattern()
+        yield Rules("root", {"root": Pattern(pattern, 0)}), lambda text=pattern: gl.Regex(text)
+
+
+MACHINES = {"gbnf": draw_gbnf, "ebnf": draw_ebnf, "regex": draw_regex}
+_NEEDED = {"gbnf": "Gbnf", "ebnf": "Ebnf", "regex": "Regex"}
+ALL_MACHINES = [
+    pytest.param(machine, marks=pytest.mark.skipif(not hasattr(gl, name), reason=f"gl.{name} is not there yet"))
+    for machine, name in _NEEDED.items()
+]
+
+
+def check(drawn: Drawn, name: str, seed: str, steps: int) -> str:
+    """Compiles and walks one grammar; the outcome, by name, so that a test can count how often each occurred."""
+    rules, describe = drawn
+    token_list, grammar, rng = VOCABULARIES[name], describe(), random.Random(f"{seed} {name}")
+    try:
+        oracle = CfgOracle(rules)
+    except TooManyStates:
+        return "too large for the oracle"
+    lower, upper = bounds(oracle, token_list)
+    try:
+        constraint = gl.compile(grammar, COMPILED[name])
+    except gl.UnsatisfiableGrammar:
+        assert not lower.completable(oracle.start), f"{grammar} has texts"
+        return "unsatisfiable"
+    except (gl.UnsupportedFeature, gl.LimitExceeded) as refusal:
+        return f"refused: {type(refusal).__name__}"
+    assert upper.completable(oracle.start), f"{grammar} has no text that the tokens can spell"
+    laws = assert_laws if lower is upper else assert_laws_between
+    try:
+        laws(constraint, oracle, token_list, rng, steps)
+    except gl.LimitExceeded:
+        return "refused: LimitExceeded on the way"
+    except AssertionError as broken:
+        raise AssertionError(f"{grammar}, {name}: {broken}") from broken
+    return "walked"
+
+
+def check_many(machine: str, name: str, seed: str, count: int, steps: int) -> Counter[str]:
+    """Counts of outcomes; refusals must be rare, and enough grammars must have been walked."""
+    drawn = MACHINES[machine](f"{seed} {name}")
+    outcomes = Counter(check(next(drawn), name, f"{seed} {place}", steps) for place in range(count))
+    refused = sum(outcomes[kind] for kind in outcomes if kind.startswith("refused"))
+    assert refused <= _MOST_REFUSED * count, outcomes
+    assert outcomes["walked"] >= count * (0.1 if name == "few bytes" else 0.6), outcomes
+    return outcomes
+
+
+@pytest.mark.parametrize("name", VOCABULARIES)
+@pytest.mark.parametrize("machine", ALL_MACHINES)
+def test_random_grammars(machine: str, name: str) -> None:
+    check_many(machine, name, "few", 12, 6)
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("name", VOCABULARIES)
+@pytest.mark.parametrize("machine", ALL_MACHINES)
+def test_many_random_grammars(machine: str, name: str, record_property) -> None:
+    for outcome, count in sorted(check_many(machine, name, "many", 200, 20).items()):
+        record_property(outcome, count)
+
+
+def check_threads(machine: str, name: str, seed: str, count: int, steps: int) -> int:
+    """How many of the grammars drawn had texts: each is walked by eight threads at once."""
+    drawn, walked = MACHINES[machine](f"threads {seed}"), 0
+    for place in range(count):
+        rules, describe = next(drawn)
+        if CfgOracle(rules).is_empty:
+            continue
+        compile_again = lambda: gl.compile(describe(), COMPILED[name])  # noqa: B023, E731 - called within this turn
+        assert_threads_agree(compile_again, COMPILED[name], f"{seed} {place}", steps)
+        walked += 1
+    return walked
+
+
+@pytest.mark.parametrize("machine", ALL_MACHINES)
+def test_eight_threads(machine: str) -> None:
+    assert check_threads(machine, "pieces", "few", 3, 15)
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("machine", ALL_MACHINES)
+def test_eight_threads_on_many_grammars(machine: str, record_property) -> None:
+    record_property("grammars", check_threads(machine, "hostile", "many", 60, 60))
+
+
+@pytest.mark.parametrize("machine", ALL_MACHINES)
+def test_one_constraint_twice_is_the_same(machine: str) -> None:
+    """Descriptions are equal by content, so that what is compiled can be shared."""
+    first, second = (next(MACHINES[machine]("same"))[1]() for _ in range(2))
+    assert first == second
+    assert hash(first) == hash(second)
