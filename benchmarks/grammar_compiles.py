@@ -2,9 +2,9 @@
 
 usage: python -m benchmarks.grammar_compiles [--tokenizer llama3_1] [--grammars 30] [--engines ...]
 
-The grammars are the corpora's and settings languages of 50 to 300 rules, each from its own seed and so different from all others,
-in EBNF and in Lark. Each engine compiles each grammar once and makes its first mask; a text of the language is walked to its end, so
-that an engine that has not understood the grammar gets no figure for it. Engines take turns in changing order.
+The grammars are the corpora's and settings languages of 50 to 300 rules, each from its own seed and so different from all others.
+Each engine compiles each grammar once and makes its first mask; a text of the language is walked to its end, so that an engine that
+has not understood the grammar gets no figure for it. Engines take turns in changing order.
 """
 
 import argparse
@@ -23,6 +23,7 @@ from benchmarks.tokenizers import load as load_tokenizer
 CORPORA = {"ebnf": (), "gbnf": ("json", "c_like", "arithmetic"), "lark": ("json", "sql", "c_like", "arithmetic")}
 SMALLEST, LARGEST = 50, 300  # rules
 TEXT = 300  # characters
+SPELL = {"lark": device_settings.lark, "ebnf": device_settings.ebnf, "gbnf": device_settings.gbnf}
 
 
 def grammars(notation: str, count: int) -> list[tuple[str, dict[str, str] | str, str]]:
@@ -32,13 +33,11 @@ def grammars(notation: str, count: int) -> list[tuple[str, dict[str, str] | str,
         corpus = load_corpus(name)
         by_engine = {kind.name: corpus.grammar(notation, kind.name) for kind in ENGINES}
         found.append((name, by_engine, corpus.generate(random.Random(1), TEXT)))
-    if notation != "gbnf":
-        for seed in range(count):
-            rules = SMALLEST + (LARGEST - SMALLEST) * seed // max(1, count - 1)
-            made = device_settings.language(1000 + seed, rules)
-            spell = device_settings.lark if notation == "lark" else device_settings.ebnf
-            text = device_settings.text_of(made, random.Random(seed), TEXT)
-            found.append((f"{len(made.rules)} rules", spell(made), text))
+    for index in range(count):
+        seed = 1000 * (1 + list(CORPORA).index(notation)) + index
+        made = device_settings.language(seed, SMALLEST + (LARGEST - SMALLEST) * index // max(1, count - 1))
+        text = device_settings.text_of(made, random.Random(seed), TEXT)
+        found.append((f"{len(made.rules)} rules", SPELL[notation](made), text))
     return found
 
 

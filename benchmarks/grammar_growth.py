@@ -3,13 +3,14 @@
 usage: python -m benchmarks.grammar_growth [--tokenizer llama3_1] [--tokens 10000] [--seconds 60] [--engines ...]
 
 The text is one of the corpus's generator, long enough, cut at the last token. Beside the times stand the bytes that our constraint
-keeps and the growth of the process; an engine that needs more than its seconds is cut off and shows the thousands it finished.
+keeps and the growth of the process; an engine that needs more than its seconds is cut off there.
 """
 
 import argparse
 import random
 import resource
 import time
+from pathlib import Path
 
 from benchmarks.corpora import load as load_corpus
 from benchmarks.grammar_peers import ENGINES
@@ -31,7 +32,10 @@ def long_tokens(corpus, tokenizer, vocab, tokens: int) -> list[int]:
 
 
 def resident() -> float:
-    """The largest size of this process so far, in MB."""
+    """The size of this process in MB, now where Linux tells, else its largest so far."""
+    pages = Path("/proc/self/statm")
+    if pages.exists():
+        return int(pages.read_text().split()[1]) * resource.getpagesize() / 2**20
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
@@ -55,8 +59,10 @@ def grow(run: Run, tokens: list[int], seconds: float) -> list[dict]:
                 raise Stopped("error" if engine.fault() else "wrong", f"token {begin + len(times) - 1}")
             if time.perf_counter() > limit:
                 run.stop("timeout", f"after {begin + len(times)} tokens")
-                return parts
+                break
         parts.append(quantiles(times) | {"bytes": engine.nbytes(), "grown": resident() - before})
+        if run.outcome == "timeout":
+            break
     return parts
 
 

@@ -44,6 +44,7 @@ BIAS = """What to know before reading the figures:
   makes its own, slower grammar. The fast spelling of `c_like` costs it 2 s of compilation instead of 0.15 s.
 - xgrammar is timed with one thread for compilation and without its cache of compiled grammars; both would help it in service.
 - llguidance computes every mask anew and keeps little, so its cold and warm figures hardly differ, and so does its second process.
+- llguidance reads GBNF and EBNF through its own converter, which makes lexemes out of rules; it loses the meaning of `c_like gbnf`.
 - llguidance lets a keyword be an identifier and forbids other spellings of forced text; masks are not equal, only the texts are.
 - `python` is lark's own grammar with its indenter; the peers refuse it, so that case stands alone.
 - Texts come from generators of ours; real files are longer and repeat more, which favours engines that keep rows.

@@ -46,9 +46,14 @@ class LLGuidanceGrammars(LLGuidance):
         from llguidance.gbnf_to_lark import gbnf_to_lark
 
         lark = text if notation == "lark" else gbnf_to_lark(text)
-        self.ready = self.module.LLMatcher(self.tokenizer, self.module.LLMatcher.grammar_from_lark(lark))
+        self.grammar = self.module.LLMatcher.grammar_from_lark(lark)
+        self.ready = self.module.LLMatcher(self.tokenizer, self.grammar)
         if self.ready.is_error():
             raise ValueError(self.ready.get_error()[:200])
+
+    def start_alone(self) -> None:
+        """A matcher that shares no lexer with others: copies of one matcher wait for each other in threads."""
+        self.matcher = self.module.LLMatcher(self.tokenizer, self.grammar)
 
     def complete(self) -> bool:
         return self.matcher.is_accepting()

@@ -61,7 +61,7 @@ def at_positions(engine, texts: list[list[int]], batch: int, shift: int) -> list
         while position >= len(texts[text]):
             position -= len(texts[text])
             text += 1
-        engine.start()
+        getattr(engine, "start_alone", engine.start)()
         if not all(engine.advance(token) for token in texts[text][:position]):
             raise AssertionError(f"{engine.name} refuses a token of text {text}")
         matchers.append(engine.matcher)

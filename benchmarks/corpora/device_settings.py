@@ -10,7 +10,7 @@ A rule's body is a list of alternatives; an alternative is a list of parts: ("te
 
 import random
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 NOUNS = [
     "interface", "vlan", "bridge", "tunnel", "route", "neighbor", "peer", "policy", "filter", "queue",
@@ -141,6 +141,18 @@ def ebnf(made: Language) -> str:
     """The rules in the EBNF that xgrammar reads; patterns are written out in its character classes, groups and repeats."""
     lines = [f"{name} ::= {' | '.join(_alternative(a, _ebnf_part) for a in body)}" for name, body in made.rules.items()]
     return "\n".join(lines) + "\n"
+
+
+def gbnf(made: Language) -> str:
+    """The same for llama.cpp, whose names of rules have no underscore."""
+    renamed = {
+        name.replace("_", "-"): [
+            [(kind, value if kind in ("text", "pattern") else value.replace("_", "-")) for kind, value in part]
+            for part in body
+        ]
+        for name, body in made.rules.items()
+    }
+    return ebnf(replace(made, rules=renamed))
 
 
 def _alternative(parts, spell) -> str:
