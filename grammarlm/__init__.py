@@ -17,6 +17,8 @@ _HOME = {
     "Regex": "grammars.regex",
     "allocate_mask": "masks.mask_array",
     "compile": "masks.constraint",
+    "fill_masks": "masks.batch",
+    "fill_tree": "masks.batch",
     "generate": "decoding.generate",
     "GrammarError": "errors",
     "LimitExceeded": "errors",

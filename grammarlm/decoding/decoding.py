@@ -20,7 +20,7 @@ import numpy as np
 import torch
 
 from ..masks.constraint import Constraint
-from ..masks.matcher import allocate_mask
+from ..masks.mask_array import allocate_mask
 from ..masks.token_facts import pack_ids
 from ..vocab.vocabulary import Vocabulary
 from .apply_mask import apply_mask_

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from ..errors import LimitExceeded, UnsatisfiableGrammar
@@ -12,10 +13,13 @@ from ..grammars.regular import Algebra
 from ..grammars.terms import NOTHING
 from ..kernels.cpu.jit import load_all
 from ..vocab.vocabulary import Vocabulary
+from . import store
 from .automaton import Automaton
+from .budgeted import BudgetedMatcher
 from .limits import Clock, Limits
 from .matcher import Matcher
 from .program import Program
+from .snapshot import restore
 from .stack_compile import stack_program
 from .stack_epoch import StackEpoch
 
@@ -48,9 +52,33 @@ class Constraint:
         """What states and rows take now; bounded by limits.max_bytes."""
         return self._automaton.epoch.nbytes
 
-    def matcher(self) -> Matcher:
-        """A new matcher at the start of a text."""
-        return Matcher(self._automaton)
+    def matcher(self, max_tokens: int | None = None) -> Matcher:
+        """A new matcher at the start of a text; with `max_tokens` the text always ends within so many tokens, stop id not counted.
+
+        ValueError where the text may need more.
+        """
+        return Matcher(self) if max_tokens is None else BudgetedMatcher(self, max_tokens)
+
+    def restore(self, snapshot: bytes) -> Matcher:
+        """The matcher that `matcher.snapshot()` was taken of, its steps and its budget; GrammarError where it is damaged."""
+        return restore(self, snapshot)
+
+    def to_bytes(self) -> bytes:
+        """What this was compiled from: grammar, limits, and the fingerprint of the vocabulary."""
+        return store.save(self.grammar, self.vocab, self.report.limits)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, vocab: Vocabulary) -> Constraint:
+        """Compiles what `to_bytes` saved, for the same vocabulary; GrammarError where the bytes are damaged."""
+        if not isinstance(vocab, Vocabulary):
+            raise TypeError(f"from_bytes(data, vocab) takes a gl.Vocabulary, not {type(vocab).__name__}")
+        grammar, limits = store.load(data, vocab)
+        return compile(grammar, vocab, limits=limits)
+
+    @cached_property
+    def fingerprint(self) -> bytes:
+        """The same for the same grammar and vocabulary, in any process."""
+        return store.fingerprint(self.grammar, self.vocab)
 
 
 def compile(grammar: Grammar, vocab: Vocabulary, *, limits: Limits | None = None) -> Constraint:
@@ -79,7 +107,9 @@ def compile(grammar: Grammar, vocab: Vocabulary, *, limits: Limits | None = None
         else:
             start = grammar.language(algebra)
             if start is NOTHING:
-                raise UnsatisfiableGrammar("the grammar matches no text at all; check its look-aheads and intersections")
+                raise UnsatisfiableGrammar(
+                    "the grammar matches no text at all; check its look-aheads and intersections"
+                )
             program = Program(start, algebra, vocab, limits, clock)
             automaton = Automaton(program)
         report = Report(repr(grammar)[:200], limits, len(program.byte_sets.samples), program.tokens_spell_all)

@@ -1,44 +1,72 @@
 """Where one text stands in its grammar.
 
-A matcher is two references, to the shared automaton and to the head of a chain of steps, so `fork` copies a reference and
-`rollback` follows links. It belongs to one thread at a time; the constraint behind it is shared by all.
+A matcher is two references, to the constraint and to the head of a chain of steps, so `fork` copies a reference and `rollback`
+follows links. It belongs to one thread at a time; the constraint behind it is shared by all.
 
 The ordinary call finds everything made already: `fill_mask` is one list look-up and one row copy, `advance` one call of a kernel.
-What is missing is made under the automaton's lock (`_made`).
+What is missing is made under the automaton's lock (`_made`). Of the machine behind it a matcher knows an epoch and the number of
+a state in it:
+
+    epoch.rows[state], epoch.row(state)        the mask row, None where it has not been made; makes it
+    epoch.accepting[state]                     may the text end here?
+    epoch.peek_token(address, state, token)    the state behind a token, without the lock; negative where it must be made
+    epoch.after_token(state, token)            the same, made; 0 where the token is refused
+    epoch.after_bytes(state, data)             likewise for bytes
+    epoch.completion(state), ...               how the text can end (budget.py)
 """
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from ..errors import LimitExceeded, MaskError
-from .automaton import Automaton
-from .epoch import FINISHED, Epoch
+from . import explain, forced, snapshot
+from .budget import INFINITE, costs_of
+from .epoch import FINISHED
+from .mask_array import as_integer, as_mask
+
+if TYPE_CHECKING:
+    from .constraint import Constraint
 
 _NO_MASK = object()
-Head = tuple[Any, Epoch, int]  # the head before it, and a state in an epoch
+# The head before it; an epoch; a state in it; the token or the bytes that led there; the budget (budgeted.py). A plain tuple: one
+# is made with every token.
+Head = tuple[Any, Any, int, "int | bytes | None", Any]
 Made = TypeVar("Made")
 
 
 class Matcher:
     """Reads tokens, tells which may come next."""
 
-    __slots__ = ("_automaton", "_everything", "_head", "_ids", "_known_mask", "_mask", "_start", "_stops", "_words")
+    __slots__ = (
+        "_automaton",
+        "_constraint",
+        "_everything",
+        "_head",
+        "_ids",
+        "_known_mask",
+        "_mask",
+        "_start",
+        "_stops",
+        "_words",
+    )
 
-    def __init__(self, automaton: Automaton):
+    def __init__(self, constraint: Constraint):
+        automaton = constraint._automaton
+        facts = automaton.program.facts
+        self._constraint = constraint
         self._automaton = automaton
-        self._stops = automaton.program.facts.stops
+        self._stops = facts.stops
         self._words = automaton.program.vocab.words
-        self._everything = automaton.program.facts.everything
+        self._everything = facts.everything
         self._known_mask: Any = _NO_MASK  # the caller's mask object, checked once
         self._mask = np.empty((0, 0), np.int32)  # the same as an array
-        self._ids = len(automaton.program.facts.is_text)
+        self._ids = len(facts.is_text)
         epoch, state = automaton.renew(automaton.program.start)
-        self._start: Head = (None, epoch, state)
+        self._start: Head = (None, epoch, state, None, None)
         self._head: Head = self._start
 
     # ------------------------------------------------------------------ masks
@@ -52,32 +80,38 @@ class Matcher:
             row = as_integer(row, "fill_mask(mask, row) takes a row number")
         if not 0 <= row < len(self._mask):
             raise MaskError(f"row {row} is beyond the mask: its {len(self._mask)} rows are 0 to {len(self._mask) - 1}")
-        _, epoch, state = self._head
-        bits = epoch.rows[state]
+        head = self._head
+        bits = head[1].rows[head[2]]
         if bits is None:
-            bits = self._missing_row(row)
+            try:
+                bits = self._made(_row_of)
+            except LimitExceeded:  # a failure closes: nothing but the end is allowed
+                self._mask[row] = self._automaton.program.facts.stop_row
+                raise
         self._mask[row] = bits
         return self._everything is None or not np.array_equal(bits, self._everything)
 
-    def _missing_row(self, row: int) -> np.ndarray:
-        try:
-            return self._made(lambda epoch, state: epoch.row(state))
-        except LimitExceeded:  # a failure closes: nothing but the end is allowed
-            self._mask[row] = self._automaton.program.facts.stop_row
-            raise
+    def _known_row(self) -> np.ndarray | None:
+        """The row of fill_mask if it needs neither the lock nor time."""
+        return self._head[1].rows[self._head[2]]
+
+    def _row(self) -> np.ndarray:
+        """The row of fill_mask, read only."""
+        bits = self._known_row()
+        return self._made(_row_of) if bits is None else bits
 
     # ------------------------------------------------------------------ reading
 
     def advance(self, token: int) -> bool:
         """Reads one token; False where it is not allowed, and then nothing has changed."""
         head = self._head
-        _, epoch, state = head
+        _, epoch, state, _, _ = head
         if type(token) is not int:
             token = as_integer(token, "advance(token) takes a token id")
         if token in self._stops:
             if state == FINISHED or not epoch.accepting[state]:
                 return False
-            self._head = (head, epoch, FINISHED)
+            self._head = (head, epoch, FINISHED, token, head[4])
             return True
         if not 0 <= token < self._ids:
             return False
@@ -87,20 +121,21 @@ class Matcher:
             epoch, after = self._made(lambda epoch, state: (epoch, epoch.after_token(state, token)))
         if not after:
             return False
-        self._head = (head, epoch, after)
+        self._head = (head, epoch, after, token, None)
         return True
 
     def advance_bytes(self, data: bytes) -> bool:
         """Reads any bytes as one step; False where they are not allowed as a whole, and then nothing has changed."""
         if not isinstance(data, (bytes, bytearray, memoryview)):
             raise TypeError(f"advance_bytes(data) takes bytes, not {type(data).__name__}; write text.encode()")
+        data = bytes(data)
         if self.is_finished:
             return not data
         head = self._head
         epoch, after = self._made(lambda epoch, state: (epoch, epoch.after_bytes(state, data)))
         if not after:
             return False
-        self._head = (head, epoch, after)
+        self._head = (head, epoch, after, data, None)
         return True
 
     def validate(self, tokens: Iterable[int]) -> int:
@@ -118,16 +153,16 @@ class Matcher:
         finally:
             self._head = head
 
-    def _made(self, make: Callable[[Epoch, int], Made]) -> Made:
+    def _made(self, make: Callable[[Any, int], Made]) -> Made:
         """The result of something slow at this state, in a new epoch where the old one is full."""
         automaton = self._automaton
         with automaton.lock:
             automaton.program.clock.restart()
-            before, epoch, state = self._head
+            before, epoch, state, step, budget = self._head
             for last in (False, True):
                 if epoch is not automaton.epoch or epoch.is_full:
                     epoch, state = automaton.renew(epoch.terms[state]) if state != FINISHED else (epoch, state)
-                    self._head = (before, epoch, state)
+                    self._head = (before, epoch, state, step, budget)
                 try:
                     return make(epoch, state)
                 except LimitExceeded:
@@ -153,7 +188,7 @@ class Matcher:
 
     def fork(self) -> Matcher:
         """An independent matcher at the same place."""
-        other = object.__new__(Matcher)
+        other = object.__new__(type(self))
         for name in Matcher.__slots__:
             setattr(other, name, getattr(self, name))
         return other
@@ -162,51 +197,49 @@ class Matcher:
         """Back to the start of the text."""
         self._head = self._start
 
+    def snapshot(self) -> bytes:
+        """The steps read so far, to go on from elsewhere: `constraint.restore(snapshot)`, in this process or another."""
+        return snapshot.take(self._constraint, self._start, self._head)
+
     # ------------------------------------------------------------------ state
 
     @property
     def is_accepting(self) -> bool:
         """Is a stop id allowed now?"""
-        _, epoch, state = self._head
-        return state == FINISHED or epoch.accepting[state]
+        head = self._head
+        return head[2] == FINISHED or bool(head[1].accepting[head[2]])
 
     @property
     def is_finished(self) -> bool:
         """Has a stop id been read?"""
         return self._head[2] == FINISHED
 
+    @property
+    def min_tokens_left(self) -> int:
+        """So many tokens are enough to end the text, stop id not counted; a cleverer end may need fewer."""
+        if self.is_finished:
+            return 0
+        fewest = self._made(lambda epoch, state: costs_of(epoch).fewest(epoch, state))
+        if fewest >= INFINITE:
+            raise LimitExceeded(
+                "the shortest end of the text is too long to be written down, so its tokens are not counted"
+            )
+        return fewest
 
-def allocate_mask(batch: int, size: int) -> np.ndarray:
-    """int32 [batch, ceil(size / 32)], every bit set: nothing is forbidden yet."""
-    batch = as_integer(batch, "allocate_mask(batch, size) takes a number of rows")
-    size = as_integer(size, "allocate_mask(batch, size) takes vocab.size")
-    if batch < 0 or not 0 < size < 1 << 31:
-        raise MaskError(f"allocate_mask({batch}, {size}): batch is 0 or more, size (vocab.size) is 1 to 2,147,483,647")
-    return np.full((batch, -(-size // 32)), -1, np.int32)
+    # ------------------------------------------------------------------ what must come, what may not
+
+    def forced_tokens(self, limit: int = 256) -> list[int]:
+        """The tokens that must come next: each the only bit of its mask. At most `limit`; they end before a stop id."""
+        return forced.tokens(self, as_integer(limit, "forced_tokens(limit) takes a number of tokens"))
+
+    def forced_bytes(self, limit: int = 4096) -> bytes:
+        """The bytes that must come next, whichever tokens spell them. At most `limit`; they end where the text may."""
+        return forced.text(self, as_integer(limit, "forced_bytes(limit) takes a number of bytes"))
+
+    def explain(self, token: int) -> str:
+        """Why the token may not come next, in at most 500 characters; "allowed" where it may."""
+        return explain.explain(self, as_integer(token, "explain(token) takes a token id"))
 
 
-def as_integer(value: Any, what: str) -> int:
-    try:
-        return operator.index(value)
-    except TypeError:
-        raise TypeError(f"{what}, an integer, not {type(value).__name__}") from None
-
-
-def as_mask(mask: Any, words: int) -> np.ndarray:
-    """The mask as a writable array of the right kind; a CPU tensor shares its memory."""
-    wanted = f"this vocabulary takes int32 [batch, {words}], as gl.allocate_mask(batch, vocab.size) makes"
-    array = mask
-    if not isinstance(mask, np.ndarray):
-        try:
-            array = mask.numpy()  # a torch tensor; anything else would be copied, and what is written lost
-        except (AttributeError, TypeError, RuntimeError, ValueError) as error:
-            cause = f" ({error})" if hasattr(mask, "numpy") else ""
-            raise MaskError(
-                f"the mask is a {type(mask).__name__}, no array in this memory{cause:.200}; {wanted}"
-            ) from None
-    shape = "x".join(map(str, array.shape))
-    if array.dtype != np.int32 or array.ndim != 2 or array.shape[1] != words:
-        raise MaskError(f"the mask is {array.dtype} [{shape}]; {wanted}")
-    if not array.flags.writeable or (array.strides[0] == 0 and len(array) > 1):
-        raise MaskError(f"the mask is read-only, or its rows share their memory; {wanted}")
-    return array
+def _row_of(epoch: Any, state: int) -> np.ndarray:
+    return epoch.row(state)

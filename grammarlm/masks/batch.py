@@ -1,0 +1,161 @@
+"""Masks of many texts at once: a batch of matchers, or the draft tree of one."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+from ..errors import LimitExceeded, MaskError
+from .mask_array import as_integer, as_mask
+from .matcher import Matcher
+
+ALONE = 0.3e-3  # seconds of work that one thread does before it asks others: handing over costs some 50 us
+
+
+def fill_masks(matchers: Sequence[Matcher | None], mask: np.ndarray, *, threads: int | None = None) -> list[bool]:
+    """Row i of the mask for matcher i; what each fill_mask returns. None in place of a matcher: every bit set, nothing to apply.
+
+    Rows that are known are copied. Rows that must be made are made by `threads` threads; None: by one, and by as many as the
+    machine has once that has taken a while. If a row cannot be made within its limits it holds the stop ids alone, the others
+    are filled nevertheless, and the first such LimitExceeded is raised.
+    """
+    matchers = list(matchers)
+    for matcher in matchers:
+        if matcher is not None and not isinstance(matcher, Matcher):
+            raise TypeError(f"fill_masks(matchers, mask) takes matchers and None, not {type(matcher).__name__}")
+    if (
+        threads is not None
+        and (threads := as_integer(threads, "fill_masks(threads=...) takes a number of threads")) < 1
+    ):
+        raise ValueError(f"fill_masks(threads={threads}): it takes 1 or more, or None")
+    words = next((m._words for m in matchers if m is not None), None)
+    if words is None:
+        words = mask.shape[-1] if getattr(mask, "ndim", 0) == 2 else 1
+    array = as_mask(mask, words)
+    if len(matchers) > len(array):
+        raise MaskError(f"the mask has {len(array)} rows, too few for {len(matchers)} matchers")
+    needed = [False] * len(matchers)
+    missing: dict[int, list[int]] = {}  # rows by matcher: one matcher belongs to one thread at a time
+    for row, matcher in enumerate(matchers):
+        if matcher is None:
+            array[row] = -1
+        elif matcher._words != words:
+            raise MaskError(f"matcher {row} has another vocabulary: its masks have {matcher._words} words, not {words}")
+        elif matcher._known_row() is None:
+            missing.setdefault(id(matcher), []).append(row)
+        else:
+            needed[row] = matcher.fill_mask(array, row)
+    if not missing:
+        return needed
+    errors: list[tuple[int, LimitExceeded]] = []
+
+    def fill(rows: list[int]) -> None:
+        for row in rows:
+            try:
+                needed[row] = matchers[row].fill_mask(array, row)  # type: ignore[union-attr]  # None is not missing
+            except LimitExceeded as error:
+                needed[row] = True
+                errors.append((row, error))
+
+    _run([partial(fill, rows) for rows in _in_turns(matchers, list(missing.values()))], threads)
+    if errors:
+        raise min(errors, key=lambda e: e[0])[1]
+    return needed
+
+
+def _in_turns(matchers: list[Any], jobs: list[list[int]]) -> list[list[int]]:
+    """The jobs, those of one constraint as far apart as can be: they wait for each other."""
+    counts: Counter[int] = Counter()
+    turns = []
+    for job in jobs:
+        group = id(matchers[job[0]]._automaton)
+        turns.append((counts[group], job))
+        counts[group] += 1
+    return [job for _, job in sorted(turns)]
+
+
+def _run(jobs: list[Callable[[], None]], threads: int | None) -> None:
+    """Runs all jobs, in this thread and in others."""
+    cores = os.cpu_count() or 1
+    pending = iter(jobs)  # one list iterator for all threads: each job is taken once
+    done = 0
+    if threads is None:
+        deadline = time.perf_counter() + ALONE
+        while done < len(jobs) and time.perf_counter() < deadline:
+            next(pending)()
+            done += 1
+    helpers = min(cores if threads is None else threads, cores, len(jobs) - done) - 1
+    helping = [_pool(os.getpid()).submit(_take_all, pending) for _ in range(helpers)]
+    try:
+        _take_all(pending)
+    finally:
+        for future in helping:
+            future.result()
+
+
+def _take_all(jobs: Iterator[Callable[[], None]]) -> None:
+    for job in jobs:
+        job()
+
+
+@cache
+def _pool(process: int) -> ThreadPoolExecutor:
+    """The threads of this process; a forked one has none of its parent's."""
+    return ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="grammarlm")
+
+
+def fill_tree(matcher: Matcher, tokens: Any, parents: Any, mask: np.ndarray) -> list[bool]:
+    """The masks of a draft tree: row 0 for the state now, row i + 1 for the state after node i; what each fill_mask returns.
+
+    Node i is tokens[i], read after node parents[i], or after the state now where that is -1. A node that is refused gets a row of
+    zeros, and so do all below it. The matcher and the rows beyond the tree stay as they are.
+    """
+    if not isinstance(matcher, Matcher):
+        raise TypeError(f"fill_tree(matcher, ...) takes a matcher, not {type(matcher).__name__}")
+    read = _integers(tokens, "tokens")
+    above = _integers(parents, "parents")
+    if len(read) != len(above):
+        raise ValueError(f"fill_tree: {len(read)} tokens, but {len(above)} parents; each node has one of both")
+    for node, parent in enumerate(above):
+        if not -1 <= parent < node:
+            raise ValueError(f"fill_tree: parents[{node}] is {parent}; it takes -1 (the state now) or an earlier node")
+    array = as_mask(mask, matcher._words)
+    if len(array) < len(read) + 1:
+        raise MaskError(f"the mask has {len(array)} rows, too few for the state now and {len(read)} nodes")
+    walker = matcher.fork()
+    heads: list[Any] = [walker._head]
+    needed = []
+    try:
+        needed.append(walker.fill_mask(array, 0))
+        for row, (token, parent) in enumerate(zip(read, above, strict=True), 1):
+            walker._head = heads[parent + 1]
+            if walker._head is None or not walker.advance(token):
+                heads.append(None)
+                array[row] = 0
+                needed.append(True)
+            else:
+                heads.append(walker._head)
+                needed.append(walker.fill_mask(array, row))
+    except LimitExceeded:  # a failure closes: nothing but the end is allowed where nothing is known
+        array[len(needed) : len(read) + 1] = matcher._automaton.program.facts.stop_row
+        raise
+    return needed
+
+
+def _integers(values: Any, name: str) -> list[int]:
+    """A list of integers, from a list or an array of one dimension."""
+    if hasattr(values, "tolist"):
+        values = values.tolist()
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise TypeError(f"fill_tree({name}=...) takes a list or an array of integers, not {type(values).__name__}")
+    return [
+        as_integer(value, f"fill_tree({name}=...) takes integers: a list or an array with one number a node")
+        for value in values
+    ]

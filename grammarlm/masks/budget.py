@@ -1,0 +1,124 @@
+"""How many tokens are enough to end a text, from each state of an epoch: what a budget is reckoned with.
+
+The machine says how the text can end (`epoch.completion(state)`, bytes), the vocabulary cuts that into its longest tokens, and
+their number is U, the *fewest* tokens that are known to be enough. It is a bound that can be kept, not the minimum: another end
+may be longer in bytes and shorter in tokens. Where the vocabulary lacks tokens for some of the bytes, the tokens that end the
+text are searched, breadth first.
+
+A budget of `left` tokens allows a token iff U behind it is below `left`. That is asked token by token only near the end: a state
+whose every token leads to a U below `left` has its ordinary row, and a bound for that is known per state (`most_behind`): first
+from the machine (`epoch.completion_limit(state)`, the bytes that no completion behind a token exceeds; a token has at least one
+byte), later from the tokens themselves.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import numpy as np
+
+from ..errors import LimitExceeded
+from . import greedy
+
+INFINITE = 1 << 62  # more tokens than any budget: the end is too far to be written down
+
+
+class Costs:
+    """What is known about one epoch's states. All methods run under the automaton's lock; `most_behind` is read without it."""
+
+    def __init__(self) -> None:
+        self._fewest: dict[int, int] = {}
+        self.most_behind: dict[int, int] = {}  # at least U behind each token of the state
+
+    def fewest(self, epoch: Any, state: int) -> int:
+        """So many tokens are enough to end the text, INFINITE where they are too many to be written down."""
+        known = self._fewest.get(state)
+        if known is None:
+            plan = _plan(epoch, state)
+            known = self._fewest[state] = INFINITE if plan is None else len(plan)
+        return known
+
+    def plan(self, epoch: Any, state: int) -> tuple[int, ...]:
+        """Tokens that end the text, as many as `fewest` says."""
+        plan = _plan(epoch, state)
+        if plan is None:
+            raise LimitExceeded("the shortest end of the text is too long to be written down")
+        return tuple(plan)
+
+    def row(self, epoch: Any, state: int, left: int) -> np.ndarray:
+        """The mask row of a state with so many tokens left: those behind which the rest is enough."""
+        if state not in self.most_behind:
+            limit = epoch.completion_limit(state) if hasattr(epoch, "completion_limit") else None
+            self.most_behind[state] = INFINITE if limit is None else limit
+        if left > self.most_behind[state]:
+            return epoch.row(state)
+        ids, behind = tokens_and_targets(epoch, state)
+        enough = np.zeros(int(behind.max(initial=0)) + 1, np.int64)
+        enough[behind] = 1
+        for target in np.flatnonzero(enough).tolist():
+            enough[target] = self.fewest(epoch, target)
+        needed = enough[behind]
+        self.most_behind[state] = int(needed.max(initial=0))
+        if left > self.most_behind[state]:
+            return epoch.row(state)
+        facts = epoch.program.facts
+        row = _packed(ids[needed < left], len(facts.stop_row))
+        return row | facts.stop_row if epoch.accepting[state] else row
+
+
+def costs_of(epoch: Any) -> Costs:
+    """The epoch's costs, which live as long as it does."""
+    try:
+        return epoch.costs
+    except AttributeError:
+        epoch.costs = Costs()
+        return epoch.costs
+
+
+def tokens_and_targets(epoch: Any, state: int) -> tuple[np.ndarray, np.ndarray]:
+    """The allowed tokens, stop ids left out, and the state behind each."""
+    allowed = np.unpackbits(epoch.row(state).view(np.uint8), bitorder="little")
+    allowed[list(epoch.program.facts.stops)] = 0
+    ids = np.flatnonzero(allowed)
+    if hasattr(epoch, "targets"):
+        return ids, epoch.targets(state)[ids]
+    return ids, np.fromiter((epoch.after_token(state, token) for token in ids.tolist()), np.int64, len(ids))
+
+
+def _plan(epoch: Any, state: int) -> list[int] | None:
+    """Tokens that end the text from here; None where they are too many to be written down."""
+    epoch.program.clock.check()
+    end = epoch.completion(state)
+    if end is None:
+        return None
+    plan = greedy.cut(epoch.program.vocab, end)
+    return _search(epoch, state) if plan is None else plan
+
+
+def _search(epoch: Any, state: int) -> list[int]:
+    """The shortest sequence of tokens that ends the text, of several one that the numbers of the tokens decide."""
+    before: dict[int, tuple[int, int]] = {}
+    queue = deque([state])
+    while queue:
+        here = queue.popleft()
+        if epoch.accepting[here]:
+            path = []
+            while here != state:
+                here, token = before[here]
+                path.append(token)
+            return path[::-1]
+        epoch.program.clock.check()
+        ids, behind = tokens_and_targets(epoch, here)
+        targets, first = np.unique(behind, return_index=True)
+        for target, token in sorted(zip(targets.tolist(), ids[first].tolist(), strict=True), key=lambda pair: pair[1]):
+            if target != state and target not in before:
+                before[target] = here, token
+                queue.append(target)
+    raise LimitExceeded("no tokens are known to end the text")
+
+
+def _packed(ids: np.ndarray, words: int) -> np.ndarray:
+    bits = np.zeros(words * 32, np.uint8)
+    bits[ids] = 1
+    return np.packbits(bits, bitorder="little").view(np.int32)

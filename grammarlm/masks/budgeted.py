@@ -1,0 +1,155 @@
+"""A matcher with a budget of tokens: the text always ends within it.
+
+    m = constraint.matcher(max_tokens=40)      # ValueError where a text may need more
+
+Each step keeps a promise: so many tokens as are left are enough to end the text. A token is allowed iff the promise holds behind it
+too, and there is always one: the first of those that end the text. While the budget is far away all this costs a look-up, and
+the ordinary row is used (budget.py). Stop ids cost nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import LimitExceeded
+from . import greedy
+from .budget import INFINITE, costs_of
+from .epoch import FINISHED
+from .mask_array import as_integer
+from .matcher import Matcher
+
+if TYPE_CHECKING:
+    from .constraint import Constraint
+
+# How many tokens are left; and tokens that end the text, remembered only where the machine's own end now takes more than are left.
+Budget = tuple[int, "tuple[int, ...] | None"]
+
+
+class BudgetedMatcher(Matcher):
+    """A Matcher whose text ends, without its stop id, within `max_tokens` tokens."""
+
+    __slots__ = ()
+
+    def __init__(self, constraint: Constraint, max_tokens: int):
+        super().__init__(constraint)
+        max_tokens = as_integer(max_tokens, "matcher(max_tokens) takes a number of tokens")
+        needed = self._made(_fewest)
+        if max_tokens < needed:
+            enough = f"{needed} tokens are" if needed < INFINITE else "no number of tokens that can be told is"
+            raise ValueError(
+                f"max_tokens={max_tokens} may not be enough for a text of this grammar; {enough} known to be"
+            )
+        budget: Budget = max_tokens, None
+        self._start = self._head = (*self._start[:4], budget)
+
+    # ------------------------------------------------------------------ masks
+
+    def fill_mask(self, mask: np.ndarray, row: int = 0) -> bool:
+        """Writes what may come next into a row of the mask; False where everything may, so that nothing need be applied."""
+        is_needed = super().fill_mask(mask, row)
+        if self._known_row() is not None:
+            return is_needed
+        try:
+            bits = self._made(self._narrowed)
+        except LimitExceeded:
+            self._mask[row] = self._automaton.program.facts.stop_row
+            raise
+        self._mask[row] = bits
+        return self._everything is None or not np.array_equal(bits, self._everything)
+
+    def _known_row(self) -> np.ndarray | None:
+        _, epoch, state, _, (left, _) = self._head
+        return epoch.rows[state] if left > _most_behind(epoch, state) else None
+
+    def _row(self) -> np.ndarray:
+        bits = self._known_row()
+        return self._made(self._narrowed) if bits is None else bits
+
+    def _narrowed(self, epoch: Any, state: int) -> np.ndarray:
+        left, plan = self._head[4]
+        if state == FINISHED:
+            return epoch.row(state)
+        row = costs_of(epoch).row(epoch, state, left)
+        if plan and not row[plan[0] >> 5] >> (plan[0] & 31) & 1:
+            row = row.copy()
+            row.view(np.uint8)[plan[0] >> 3] |= 1 << (plan[0] & 7)
+        return row
+
+    # ------------------------------------------------------------------ reading
+
+    def advance(self, token: int) -> bool:
+        """Reads one token; False where it is not allowed, and then nothing has changed."""
+        head = self._head
+        if not super().advance(token):
+            return False
+        after = self._head
+        if after[2] == FINISHED:
+            return True
+        left = head[4][0] - 1
+        plan = None
+        if left < _most_behind(head[1], head[2]):
+            try:
+                if self._made(_fewest) > left:
+                    plan = self._rest_of_plan(head, after[3], left)
+            except LimitExceeded:
+                self._head = head
+                raise
+            if plan is None and self._head is head:
+                return False
+        before, epoch, state, step, _ = self._head if plan is None else after
+        self._head = (before, epoch, state, step, (left, plan))
+        return True
+
+    def _rest_of_plan(self, head: Any, token: Any, left: int) -> tuple[int, ...] | None:
+        """What follows the token, where it is the next of those that end the text; the head is put back."""
+        self._head = head
+        plan: tuple[int, ...] = head[4][1] or self._made(_plan)
+        self._head = head
+        return plan[1:] if plan and plan[0] == token and len(plan) - 1 <= left else None
+
+    def advance_bytes(self, data: bytes) -> bool:
+        """Reads any bytes as one step, which costs as many tokens as the longest-match cut of the bytes has."""
+        head = self._head
+        if not super().advance_bytes(data) or self._head is head:
+            return self._head is head and self.is_finished and not data
+        if not data:
+            budget = head[4]
+        else:
+            left = head[4][0] - greedy.cost(self._automaton.program.vocab, bytes(data))
+            try:
+                fits = left >= 0 and self._made(_fewest) <= left
+            except LimitExceeded:
+                self._head = head
+                raise
+            if not fits:
+                self._head = head
+                return False
+            budget = left, None
+        self._head = (*self._head[:4], budget)
+        return True
+
+    @property
+    def min_tokens_left(self) -> int:
+        """So many tokens are enough to end the text, stop id not counted; never more than the budget has left."""
+        if self.is_finished:
+            return 0
+        plan = self._head[4][1]
+        fewest = self._made(_fewest)
+        return fewest if plan is None else min(fewest, len(plan))
+
+
+def _fewest(epoch: Any, state: int) -> int:
+    return costs_of(epoch).fewest(epoch, state)
+
+
+def _plan(epoch: Any, state: int) -> tuple[int, ...]:
+    return costs_of(epoch).plan(epoch, state)
+
+
+def _most_behind(epoch: Any, state: int) -> int:
+    """What `Costs.most_behind` knows, without the lock."""
+    if state == FINISHED:
+        return -1
+    return costs_of(epoch).most_behind.get(state, INFINITE)

@@ -1,0 +1,71 @@
+"""Why a token may not come next, in words."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from ..errors import shorten
+
+if TYPE_CHECKING:
+    from .matcher import Matcher
+
+
+def explain(matcher: Matcher, token: int) -> str:
+    """One or two lines: "allowed", or what stands in the way and what was expected instead."""
+    vocab = matcher._constraint.vocab
+    if not 0 <= token < vocab.size:
+        return f"not in the vocabulary: ids are 0 to {vocab.size - 1}"
+    if matcher.is_finished:
+        return "the text has ended"
+    if matcher._row()[token >> 5] >> (token & 31) & 1:
+        return "allowed"
+    reason = _reason(matcher, token)
+    return shorten(f"{reason}\n{where}" if (where := matcher._made(_where)) else reason)
+
+
+def _reason(matcher: Matcher, token: int) -> str:
+    vocab = matcher._constraint.vocab
+    data = vocab.token_bytes(token)
+    if token in vocab.stop_ids:
+        return f"the text may not end here; expected {shown(matcher._made(_expected(b'')))}"
+    if token in vocab.special_ids:
+        return "a special token, and the grammar asks for no such token here"
+    if not data:
+        return "not in the vocabulary: the id has no bytes"
+    read = matcher._made(lambda epoch, state: _readable(epoch, state, data))
+    if read == len(data):
+        if matcher._made(lambda epoch, state: epoch.row(state))[token >> 5] >> (token & 31) & 1:
+            return "allowed by the grammar, but behind it the tokens that are left might not be enough to end the text"
+        return "its bytes can be read, but no tokens of this vocabulary end the text behind it"
+    offending = shown({data[read]})
+    place = f"byte {read} of {data!r:.80}" if len(data) > 1 else "it"
+    return f"{place} is {offending}; expected {shown(matcher._made(_expected(data[:read])))}"
+
+
+def _readable(epoch: Any, state: int, data: bytes) -> int:
+    """The length of the longest beginning that can be read here."""
+    return next(n for n in range(len(data), -1, -1) if n == 0 or epoch.after_bytes(state, data[:n]))
+
+
+def _expected(read: bytes) -> Any:
+    return lambda epoch, state: {b for b in range(256) if epoch.after_bytes(state, read + bytes([b]))}
+
+
+def _where(epoch: Any, state: int) -> str:
+    """What the machine itself says about the place, where it can."""
+    return epoch.describe(state) if hasattr(epoch, "describe") else ""
+
+
+def shown(bytes_: set[int]) -> str:
+    """A set of bytes for a reader: 'a' to 'z', '\\n', 0x80 to 0xbf."""
+    if not bytes_:
+        return "nothing"
+    if len(bytes_) == 256:
+        return "any byte"
+    ranges = []
+    for _, run in groupby(enumerate(sorted(bytes_)), key=lambda pair: pair[1] - pair[0]):
+        members = [b for _, b in run]
+        names = [repr(chr(b)) if b < 0x80 else f"0x{b:02x}" for b in members]
+        ranges.append(f"{names[0]} to {names[-1]}" if len(names) > 2 else ", ".join(names))
+    return ", ".join(ranges)

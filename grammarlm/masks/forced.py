@@ -1,0 +1,92 @@
+"""What must come next: as tokens, or as bytes whichever tokens spell them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from .matcher import Matcher
+
+
+def tokens(matcher: Matcher, limit: int) -> list[int]:
+    """The chain of masks with exactly one bit, up to a stop id."""
+    ahead = matcher.fork()
+    chain: list[int] = []
+    while len(chain) < limit:
+        token = _only_bit(ahead._row())
+        if token is None or token in ahead._stops or not ahead.advance(token):
+            break
+        chain.append(token)
+    return chain
+
+
+def text(matcher: Matcher, limit: int) -> bytes:
+    """The longest beginning that all texts share which tokens can spell from here.
+
+    Byte by byte: a byte must come if all tokens agree on it that may be half read at this place. Where one of them ends others may
+    begin; of several that end there the one counts that took the fewest tokens, because with a budget it allows whatever the
+    others do.
+    """
+    vocab, spelled = matcher._constraint.vocab, bytearray()
+    beginning = _Beginning.at(matcher.fork(), 0, 0)
+    half_read = [beginning] if beginning else []
+    while half_read and len(spelled) < limit:
+        byte = half_read[0].next_byte(vocab.data, vocab.offsets, len(spelled))
+        if byte is None or any(g.next_byte(vocab.data, vocab.offsets, len(spelled)) != byte for g in half_read[1:]):
+            break
+        spelled.append(byte)
+        ended = [(g.steps, g, token) for g in half_read if (token := g.ending(vocab.offsets, len(spelled))) is not None]
+        half_read = [g for g in half_read if len(g.ids)]
+        if ended:
+            steps, group, token = min(ended, key=lambda e: e[0])
+            after = group.matcher.fork()
+            after.advance(token)
+            beginning = _Beginning.at(after, len(spelled), steps + 1)
+            if beginning is None:
+                break
+            half_read.append(beginning)
+    return bytes(spelled)
+
+
+@dataclass
+class _Beginning:
+    """The tokens that may begin at a place, as far as they agree with what came since."""
+
+    matcher: Matcher
+    place: int
+    steps: int  # tokens up to here
+    ids: np.ndarray
+
+    @classmethod
+    def at(cls, matcher: Matcher, place: int, steps: int) -> _Beginning | None:
+        """None where the text may end or go on with something that has no bytes: nothing must come there."""
+        ids = np.flatnonzero(np.unpackbits(matcher._row().view(np.uint8), bitorder="little"))
+        if matcher.is_accepting or not matcher._automaton.program.facts.is_text[ids].all():
+            return None
+        return cls(matcher, place, steps, ids)
+
+    def next_byte(self, data: np.ndarray, offsets: np.ndarray, at: int) -> int | None:
+        """The byte at this place of all the tokens, None where they differ."""
+        found = data[offsets[self.ids] + (at - self.place)]
+        return int(found[0]) if (found == found[0]).all() else None
+
+    def ending(self, offsets: np.ndarray, at: int) -> int | None:
+        """A token that ends here; those that do are taken out."""
+        ends = offsets[self.ids + 1] - offsets[self.ids] == at - self.place
+        if not ends.any():
+            return None
+        token = int(self.ids[ends][0])
+        self.ids = self.ids[~ends]
+        return token
+
+
+def _only_bit(row: np.ndarray) -> int | None:
+    """The number of the bit where exactly one is set."""
+    words = np.flatnonzero(row)
+    if len(words) != 1:
+        return None
+    bits = int(row[words[0]]) & 0xFFFFFFFF
+    return None if bits & (bits - 1) else int(words[0]) * 32 + bits.bit_length() - 1

@@ -1,0 +1,46 @@
+"""The buffer that masks are written into: the caller's, int32 [rows, ceil(V / 32)]."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from ..errors import MaskError
+
+
+def allocate_mask(batch: int, size: int) -> np.ndarray:
+    """int32 [batch, ceil(size / 32)], every bit set: nothing is forbidden yet."""
+    batch = as_integer(batch, "allocate_mask(batch, size) takes a number of rows")
+    size = as_integer(size, "allocate_mask(batch, size) takes vocab.size")
+    if batch < 0 or not 0 < size < 1 << 31:
+        raise MaskError(f"allocate_mask({batch}, {size}): batch is 0 or more, size (vocab.size) is 1 to 2,147,483,647")
+    return np.full((batch, -(-size // 32)), -1, np.int32)
+
+
+def as_integer(value: Any, what: str) -> int:
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{what}, an integer, not {type(value).__name__}") from None
+
+
+def as_mask(mask: Any, words: int) -> np.ndarray:
+    """The mask as a writable array of the right kind; a CPU tensor shares its memory."""
+    wanted = f"this vocabulary takes int32 [batch, {words}], as gl.allocate_mask(batch, vocab.size) makes"
+    array = mask
+    if not isinstance(mask, np.ndarray):
+        try:
+            array = mask.numpy()  # a torch tensor; anything else would be copied, and what is written lost
+        except (AttributeError, TypeError, RuntimeError, ValueError) as error:
+            cause = f" ({error})" if hasattr(mask, "numpy") else ""
+            raise MaskError(
+                f"the mask is a {type(mask).__name__}, no array in this memory{cause:.200}; {wanted}"
+            ) from None
+    shape = "x".join(map(str, array.shape))
+    if array.dtype != np.int32 or array.ndim != 2 or array.shape[1] != words:
+        raise MaskError(f"the mask is {array.dtype} [{shape}]; {wanted}")
+    if not array.flags.writeable or (array.strides[0] == 0 and len(array) > 1):
+        raise MaskError(f"the mask is read-only, or its rows share their memory; {wanted}")
+    return array

@@ -1,0 +1,58 @@
+"""A constraint as bytes: what it was compiled from, to be compiled again.
+
+    data = constraint.to_bytes()
+    constraint = gl.Constraint.from_bytes(data, vocab)
+
+States and rows are not part of it: they are made again where decoding goes, and the numbers of states mean nothing elsewhere.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from numbers import Integral
+from typing import Any
+
+from ..errors import GrammarError
+from ..grammars.compose import Grammar
+from ..vocab.vocabulary import Vocabulary
+from .codec import decode, encode
+from .limits import Limits
+from .sealed import seal, unseal
+
+_MAGIC, _VERSION, _WHAT = b"grammarlm constraint\n", 1, "saved constraint"
+
+
+def save(grammar: Grammar, vocab: Vocabulary, limits: Limits) -> bytes:
+    settings = tuple((f.name, _plain(getattr(limits, f.name))) for f in dataclasses.fields(limits))
+    return seal(_MAGIC, _VERSION, encode((vocab.fingerprint, settings, grammar)))
+
+
+def load(data: bytes, vocab: Vocabulary) -> tuple[Grammar, Limits]:
+    """What to compile; GrammarError where the bytes are damaged, or made with another vocabulary."""
+    reader = unseal(_MAGIC, _VERSION, data, _WHAT)
+    value = decode(reader)
+    if not isinstance(value, tuple) or len(value) != 3 or not isinstance(value[2], Grammar):
+        raise reader.error("it is no fingerprint, settings and grammar")
+    fingerprint, settings, grammar = value
+    if fingerprint != vocab.fingerprint:
+        raise GrammarError(
+            f"the {_WHAT} was made with another vocabulary ({fingerprint!r:.50}); this one is {vocab.fingerprint}"
+        )
+    names = [f.name for f in dataclasses.fields(Limits)]
+    if not isinstance(settings, tuple) or [p[0] for p in settings if isinstance(p, tuple) and len(p) == 2] != names:
+        raise reader.error("its settings are not those of gl.Limits")
+    try:
+        return grammar, Limits(**dict(settings))
+    except ValueError as error:
+        raise reader.error(str(error)) from error
+
+
+def fingerprint(grammar: Grammar, vocab: Vocabulary) -> bytes:
+    """The same for the same grammar and vocabulary, in any process."""
+    return hashlib.blake2b(vocab.fingerprint.encode() + encode(grammar), digest_size=16).digest()
+
+
+def _plain(value: Any) -> int | float:
+    """A limit without numpy."""
+    return int(value) if isinstance(value, Integral) else float(value)
