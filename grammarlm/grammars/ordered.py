@@ -67,7 +67,7 @@ class Pattern:
         self._made: dict = {}
         self._bodies: dict[int, _Body] = {}
         self._terms: dict[tuple, Term] = {}
-        self.aheads: list[Term] = []  # what look-ahead demands
+        self._sets: dict[CharSet, None] = {}  # every set of characters in the pattern
         self.behind: list[CharSet] = []  # the sets that look-behind asks about
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -79,7 +79,7 @@ class Pattern:
                 raise LimitExceeded(f"terminal {name}: the regular expression is nested too deeply") from None
         self.flags = tree.state.flags
         self.end = self.make(MATCH, None, None)
-        self._collect_behind(tree.data, self.flags)
+        self._collect(tree.data, self.flags)
         self._tree = tree  # kept alive: bodies of loops are known by identity
         self.start = self._sequence(list(tree), self.flags, self.end)
 
@@ -88,8 +88,6 @@ class Pattern:
         found = self._made.get(key)
         if found is None:
             self.tick()
-            if kind == AHEAD:
-                self.aheads.append(data)
             if len(self._made) > LARGEST:
                 raise LimitExceeded(f"terminal {self.name} is too large: more than {LARGEST} positions")
             found = self._made[key] = Rest(kind, data, then, len(self._made))
@@ -104,18 +102,26 @@ class Pattern:
     def _refuse(self, what: str) -> UnsupportedFeature:
         return UnsupportedFeature(f"terminal {self.name}: {what} cannot be made an automaton: /{self.regex[:200]}/")
 
-    def _collect_behind(self, items: Any, flags: int) -> None:
-        """The look-behind sets, wherever they are; known before the first character is compiled."""
+    def _collect(self, items: Any, flags: int) -> None:
+        """All sets of characters, and those that look-behind asks about: known before anything is made of them."""
         stack = [(items, flags)]
         while stack:
             here, flags = stack.pop()
             for op, value in here:
                 self.tick()
                 name = str(op)
-                if name in ("ASSERT", "ASSERT_NOT") and value[0] < 0:
-                    self._behind_index(self._single(value[1], flags))
-                elif name == "AT" and "BOUNDARY" in str(value):
-                    self._behind_index(self._word(flags))
+                chars = self._chars(op, value, flags)
+                if chars is not None:
+                    self._sets[chars] = None
+                elif name in ("ASSERT", "ASSERT_NOT"):
+                    if value[0] < 0:
+                        self._behind_index(self._single(value[1], flags))
+                    else:
+                        stack.append((value[1], flags))
+                elif name == "AT":
+                    self._sets[charset.NEWLINE] = None
+                    if "BOUNDARY" in str(value):
+                        self._behind_index(self._word(flags))
                 elif name == "SUBPATTERN":
                     stack.append((value[3], (flags | value[1]) & ~value[2]))
                 elif name == "BRANCH":
@@ -244,9 +250,8 @@ class Pattern:
         return self.texts(start, UNKNOWN)
 
     def characters(self) -> list[utf8.Edges]:
-        """The character automata of the pattern: with the terms in `aheads`, all that tells bytes apart."""
-        sets = [utf8.encode(rest.data) for rest in self._made.values() if rest.kind == CHAR]
-        return [*dict.fromkeys(sets), *([self._tracker()] if self.behind else [])]
+        """The character automata of the pattern and of its look-around: all that tells bytes apart."""
+        return [utf8.encode(chars) for chars in [*self._sets, *self.behind]]
 
     # ------------------------------------------------------------------ what a continuation can do
 

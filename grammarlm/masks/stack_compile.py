@@ -26,7 +26,6 @@ def stack_program(
     first = rules.solve(assembly.start)
     terms = [first, *(callee.start for callee in rules.calls if isinstance(callee.start, Term))]
     nodes = [node for parser in assembly.parsers for node in parser.lexer.characters()]
-    terms += [t for parser in assembly.parsers for terminal in parser.lexer.terminals for t in terminal.pattern.aheads]
     tables = join([parser.tables for parser in assembly.parsers if parser.tables is not None])
     partition = byte_partition(*terms, nodes=nodes)
     return StackProgram(first, rules, tables, partition, algebra, vocab, limits, clock, liveness)
