@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -55,16 +56,24 @@ def fill_masks(matchers: Sequence[Matcher | None], mask: np.ndarray, *, threads:
     if not missing:
         return needed
     errors: list[tuple[int, LimitExceeded]] = []
+    later: list[list[int]] = []
 
-    def fill(rows: list[int]) -> None:
+    def fill(rows: list[int], is_alone: bool) -> None:
+        """A machine that makes rows without its lock lacks other things where that fails, made in Python: one thread does that."""
+        matcher: Any = matchers[rows[0]]
+        if not is_alone and hasattr(matcher._head[1], "try_row") and matcher._try_row() is None:
+            later.append(rows)
+            return
         for row in rows:
             try:
-                needed[row] = matchers[row].fill_mask(array, row)  # type: ignore[union-attr]  # None is not missing
+                needed[row] = matcher.fill_mask(array, row)
             except LimitExceeded as error:
                 needed[row] = True
                 errors.append((row, error))
 
-    _run([partial(fill, rows) for rows in _in_turns(matchers, list(missing.values()))], threads)
+    _run(fill, _in_turns(matchers, list(missing.values())), threads)
+    for rows in later:
+        fill(rows, True)
     if errors:
         raise min(errors, key=lambda e: e[0])[1]
     return needed
@@ -81,28 +90,28 @@ def _in_turns(matchers: list[Any], jobs: list[list[int]]) -> list[list[int]]:
     return [job for _, job in sorted(turns)]
 
 
-def _run(jobs: list[Callable[[], None]], threads: int | None) -> None:
-    """Runs all jobs, in this thread and in others."""
+def _run(fill: Callable[[list[int], bool], None], jobs: list[list[int]], threads: int | None) -> None:
+    """Runs all jobs, in this thread alone or in others too."""
     cores = os.cpu_count() or 1
-    pending = iter(jobs)  # one list iterator for all threads: each job is taken once
+    workers = min(cores if threads is None else threads, cores)
+    alone_until = time.perf_counter() + ALONE if threads is None and workers > 1 else math.inf if workers == 1 else 0.0
     done = 0
-    if threads is None:
-        deadline = time.perf_counter() + ALONE
-        while done < len(jobs) and time.perf_counter() < deadline:
-            next(pending)()
-            done += 1
-    helpers = min(cores if threads is None else threads, cores, len(jobs) - done) - 1
-    helping = [_pool(os.getpid()).submit(_take_all, pending) for _ in range(helpers)]
+    while done < len(jobs) and time.perf_counter() < alone_until:
+        fill(jobs[done], True)
+        done += 1
+    pending = iter(jobs[done:])  # one iterator for all threads: each job is taken once
+    helpers = min(workers, len(jobs) - done) - 1
+    helping = [_pool(os.getpid()).submit(_take_all, fill, pending) for _ in range(helpers)]
     try:
-        _take_all(pending)
+        _take_all(fill, pending)
     finally:
         for future in helping:
             future.result()
 
 
-def _take_all(jobs: Iterator[Callable[[], None]]) -> None:
+def _take_all(fill: Callable[[list[int], bool], None], jobs: Iterator[list[int]]) -> None:
     for job in jobs:
-        job()
+        fill(job, False)
 
 
 @cache

@@ -7,8 +7,8 @@ text are searched, breadth first.
 
 A budget of `left` tokens allows a token iff U behind it is below `left`. That is asked token by token only near the end: a state
 whose every token leads to a U below `left` has its ordinary row, and a bound for that is known per state (`most_behind`): first
-from the machine (`epoch.completion_limit(state)`, the bytes that no completion behind a token exceeds; a token has at least one
-byte), later from the tokens themselves.
+from the machine (`epoch.completion_limit(state)`, the bytes that no completion behind a token exceeds), later from the tokens
+themselves.
 """
 
 from __future__ import annotations
@@ -49,8 +49,7 @@ class Costs:
     def row(self, epoch: Any, state: int, left: int) -> np.ndarray:
         """The mask row of a state with so many tokens left: those behind which the rest is enough."""
         if state not in self.most_behind:
-            limit = epoch.completion_limit(state) if hasattr(epoch, "completion_limit") else None
-            self.most_behind[state] = INFINITE if limit is None else limit
+            self.most_behind[state] = _limit(epoch, state)
         if left > self.most_behind[state]:
             return epoch.row(state)
         ids, behind = tokens_and_targets(epoch, state)
@@ -84,6 +83,14 @@ def tokens_and_targets(epoch: Any, state: int) -> tuple[np.ndarray, np.ndarray]:
     if hasattr(epoch, "targets"):
         return ids, epoch.targets(state)[ids]
     return ids, np.fromiter((epoch.after_token(state, token) for token in ids.tolist()), np.int64, len(ids))
+
+
+def _limit(epoch: Any, state: int) -> int:
+    """What the machine knows of U behind each token: its bytes are a bound where each of them is a token."""
+    limit = None
+    if epoch.program.tokens_spell_all and hasattr(epoch, "completion_limit"):
+        limit = epoch.completion_limit(state)
+    return INFINITE if limit is None else limit
 
 
 def _plan(epoch: Any, state: int) -> list[int] | None:

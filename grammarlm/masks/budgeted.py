@@ -71,10 +71,14 @@ class BudgetedMatcher(Matcher):
         left, plan = self._head[4]
         if state == FINISHED:
             return epoch.row(state)
-        row = costs_of(epoch).row(epoch, state, left)
-        if plan and not row[plan[0] >> 5] >> (plan[0] & 31) & 1:
-            row = row.copy()
-            row.view(np.uint8)[plan[0] >> 3] |= 1 << (plan[0] & 7)
+        costs = costs_of(epoch)
+        row = costs.row(epoch, state, left)
+        if (
+            left <= costs.most_behind[state]
+        ):  # a row of our own, in which the next token of the plan must not be missing
+            plan = costs.plan(epoch, state) if plan is None else plan
+            if plan:
+                row.view(np.uint8)[plan[0] >> 3] |= 1 << (plan[0] & 7)
         return row
 
     # ------------------------------------------------------------------ reading
@@ -105,7 +109,7 @@ class BudgetedMatcher(Matcher):
     def _rest_of_plan(self, head: Any, token: Any, left: int) -> tuple[int, ...] | None:
         """What follows the token, where it is the next of those that end the text; the head is put back."""
         self._head = head
-        plan: tuple[int, ...] = head[4][1] or self._made(_plan)
+        plan: tuple[int, ...] = self._made(_plan) if head[4][1] is None else head[4][1]
         self._head = head
         return plan[1:] if plan and plan[0] == token and len(plan) - 1 <= left else None
 

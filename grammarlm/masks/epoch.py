@@ -10,6 +10,7 @@ again under the lock. A row of the table is MISS until all of its targets are kn
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -40,7 +41,8 @@ class Tables:
 
 
 class Epoch:
-    """One generation of states. All methods run under the automaton's lock; `rows` and `tables` are read without it."""
+    """One generation of states. All methods run under the automaton's lock, but for `peek_token` and `try_row`; `rows`, `accepting`
+    and `tables` are read without it."""
 
     peek_token: Callable[[int, int, int], int]
     """(tables.address, state, token) -> what after_token says, without the lock; negative where something must be made first.
@@ -56,6 +58,7 @@ class Epoch:
         self._index: dict[Term, int] = {}
         self._shared_rows: dict[bytes, np.ndarray] = {}
         self._row_bytes = 0
+        self._sharing = threading.Lock()
         self._completions: Completions | None = None
         self.is_full = False
         self.tables = self._allocate(FIRST_CAPACITY)
@@ -197,12 +200,26 @@ class Epoch:
             self.rows[state] = known
         return known
 
-    def _make_row(self, state: int) -> np.ndarray:
+    def try_row(self, state: int) -> np.ndarray | None:
+        """row(), without the lock; None where something else must be made first."""
+        tables = self.tables
+        row, scratch = self._begin_row(state)
+        if walk.fill_row(tables.address, scratch.ctypes.data, len(scratch), row.ctypes.data) != walk.DONE:
+            return None
+        known = self._share(row[:-1].copy())
+        self.rows[state] = known
+        return known
+
+    def _begin_row(self, state: int) -> tuple[np.ndarray, np.ndarray]:
+        """A row, with the stop ids where the text may end, and a word behind it that the walk writes too; and a walk's memory."""
         stops = self.program.facts.stop_row
-        row = np.zeros(len(stops) + 1, np.int32)  # the walk writes a word behind the row
+        row = np.zeros(len(stops) + 1, np.int32)
         if self.accepting[state]:
             row[:-1] = stops
-        scratch = self._scratch(state)
+        return row, self._scratch(state)
+
+    def _make_row(self, state: int) -> np.ndarray:
+        row, scratch = self._begin_row(state)
         addresses = scratch.ctypes.data, len(scratch), row.ctypes.data
         while True:
             tables = self.tables  # kept in a local: its arrays must outlive the call
@@ -217,17 +234,19 @@ class Epoch:
     def _share(self, row: np.ndarray) -> np.ndarray:
         """States with equal rows share one array; all rows are dropped when they take too much."""
         key = row.tobytes()
-        shared = self._shared_rows.get(key)
-        if shared is not None:
-            return shared
-        if self._row_bytes + 2 * row.nbytes > self.program.limits.max_bytes:
-            self.rows[2:] = [None] * (len(self.rows) - 2)
-            self._shared_rows.clear()
-            self._row_bytes = 0
-        row.setflags(write=False)
-        self._shared_rows[key] = row
-        self._row_bytes += 2 * row.nbytes  # the row and its key
-        return row
+        with self._sharing:
+            shared = self._shared_rows.get(key)
+            if shared is not None:
+                return shared
+            if self._row_bytes + 2 * row.nbytes > self.program.limits.max_bytes:
+                for state in range(2, len(self.rows)):
+                    self.rows[state] = None
+                self._shared_rows.clear()
+                self._row_bytes = 0
+            row.setflags(write=False)
+            self._shared_rows[key] = row
+            self._row_bytes += 2 * row.nbytes  # the row and its key
+            return row
 
     def _peek_usable(self, address: int, state: int, token: int) -> int:
         after: int = walk.advance(address, state, token)

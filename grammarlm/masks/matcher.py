@@ -84,7 +84,7 @@ class Matcher:
         bits = head[1].rows[head[2]]
         if bits is None:
             try:
-                bits = self._made(_row_of)
+                bits = self._new_row()
             except LimitExceeded:  # a failure closes: nothing but the end is allowed
                 self._mask[row] = self._automaton.program.facts.stop_row
                 raise
@@ -98,6 +98,15 @@ class Matcher:
     def _row(self) -> np.ndarray:
         """The row of fill_mask, read only."""
         bits = self._known_row()
+        return self._new_row() if bits is None else bits
+
+    def _try_row(self) -> np.ndarray | None:
+        """The row, made without the lock; None where the machine cannot, or something else must be made first."""
+        _, epoch, state, _, _ = self._head
+        return epoch.try_row(state) if hasattr(epoch, "try_row") else None
+
+    def _new_row(self) -> np.ndarray:
+        bits = self._try_row()
         return self._made(_row_of) if bits is None else bits
 
     # ------------------------------------------------------------------ reading
