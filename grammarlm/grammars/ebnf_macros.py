@@ -92,7 +92,7 @@ def _common(scanner: Scanner, pattern: str, at: int) -> str:
         if lexeme is None or (lexeme.lastgroup == "repeat" and not repeatable):
             raise scanner.error(
                 f"Regex() with {pattern[place : place + 20]!r} at position {place} is not supported: "
-                "xgrammar and Python read it in different ways",
+                "only what xgrammar and Python read alike is",
                 at,
                 UnsupportedFeature,
             )

@@ -21,7 +21,7 @@ NOTHING = Alternatives(())  # no text at all
 COMMENT = r"\#[^\r\n]*"
 SPACE = rf"[ \t\r\n]*(?:{COMMENT}(?:[\r\n][ \t\r\n]*|\Z))*"
 
-LONGEST_NUMBER = 15  # digits, as in xgrammar
+LONGEST_NUMBER = 15  # digits of a count or an id
 LAST_TOKEN = 2**31 - 1  # the largest id
 CLOSED_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 CLOSED_CLASS = re.compile(r"\[[^\]\\]*(?:\\.[^\]\\]*)*\]", re.DOTALL)

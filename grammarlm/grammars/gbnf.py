@@ -7,9 +7,9 @@ r"""GBNF, the notation of llama.cpp.
 
 `"text"`, `[a-z]`, `[^a-z]`, `.` (any character), `( )`, `|`, `* + ? {m} {m,} {m,n}`, `#` to the end of the line, `<[1000]>` and
 `<think>` (one token, by its id or its text). A rule ends with its line, but for brackets and for line breaks after `::=` or `|`;
-of two rules with one name the second holds. Text is read as llama.cpp's own parser reads it, with four differences: names may
-hold underscores (as its documentation says), counts beyond 2,000 are exact, rules may be left-recursive, and classes that it
-would read as nothing ([], [^], [z-a]) are errors. Negated tokens (!<think>) are refused.
+of two rules with one name the second holds. What llama.cpp's own parser takes means the same here, except that counts beyond
+2,000 are exact, and that what it would silently read as nothing is an error: [] and [^], [z-a], {3,1}, half a surrogate pair.
+Names may hold underscores, as its documentation says, and rules may begin with themselves. Negated tokens (!<think>) are refused.
 
 When not to use it: for a regular language Regex is quicker to compile; for a language with keywords and spaces between words,
 Lark grammars say the same in fewer rules.
