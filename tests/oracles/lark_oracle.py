@@ -11,6 +11,7 @@ beginning with neither proof is "unknown".
 import random
 import re
 from dataclasses import dataclass
+from functools import cached_property
 
 import lark
 from lark.exceptions import GrammarError, UnexpectedInput
@@ -76,8 +77,12 @@ class LarkOracle:
         except GrammarError:
             self.parser = lark.Lark(grammar, start=start, parser="earley", lexer="dynamic", ambiguity="forest")
             self.route = "earley"
-        self.superset = lexerless(self.parser, start)
+        self._start = start
         self._accepted: dict[str, bool] = {}
+
+    @cached_property
+    def superset(self) -> CfgOracle | None:
+        return lexerless(self.parser, self._start)
 
     def accepts(self, text: str) -> bool:
         if text not in self._accepted:

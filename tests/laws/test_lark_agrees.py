@@ -1,0 +1,167 @@
+"""Lark grammars mean what stock lark takes them to mean: every text is accepted by both or by neither.
+
+Texts are derivations of the grammar, derivations with a few characters changed, and characters at random. Of each
+text that lark accepts, every beginning can be read as well.
+"""
+
+import random
+from collections import Counter
+from typing import Any
+
+import pytest
+from lark.exceptions import LarkError
+
+import grammarlm as gl
+from tests.oracles.lark_oracle import LarkOracle, Sentences
+from tests.oracles.random_lark import RandomLark
+
+pytestmark = pytest.mark.skipif(not hasattr(gl, "Lark"), reason="gl.Lark is not there yet")
+
+BYTES = gl.Vocabulary([bytes([byte]) for byte in range(256)] + [b"</s>"], stop_ids=[256])
+_MOST_REFUSED = 0.02
+_TEXTS_OF_A_GRAMMAR = 25
+
+# Each with the characters of its texts: what lark's lexers, conflicts and imports make of these is easily missed.
+HAND_WRITTEN = {
+    "keyword and name": ('start: ("if" NAME | NAME "=" NAME)*\nNAME: /[a-z]+/\n%ignore " "', "ifx= "),
+    "all text is one lexeme": ('start: A "a"? "b"\nA: /a+/', "ab"),
+    "ends of numbers": ('start: (INT | FLOAT | RANGE)+\nINT: /1+/\nFLOAT: /1+\\.1*/\nRANGE: ".."\n', "1."),
+    "member or float": ('start: x | x "." NAME | FLOAT\nx: INT\nINT: /1+/\nFLOAT: /1+\\.1+/\nNAME: /[a1]+/', "1.a"),
+    "longer by priority": ('start: (A | B)+ "c"\nA.2: /ab?/\nB: /abb/', "abc"),
+    "shorter by order": ('start: A B | A "c"\nA: /a|ab/\nB: /b+/', "abc"),
+    "lazy": ('start: C "!"\nC: /<.*?>/', "<>a!"),
+    "strings with escapes": ('%import common.ESCAPED_STRING\nstart: (ESCAPED_STRING | "x")+', '"\\x '),
+    "numbers and space": ("%import common (SIGNED_NUMBER, WS)\n%ignore WS\nstart: SIGNED_NUMBER+", "1.e+- "),
+    "lists": ('start: "[" _list{x, ","} "]"\n_list{a, s}: a (s a)*\nx: "1" | start\n%ignore " "', "[1,] "),
+    "dangling else": ('start: s\ns: "i" s ["e" s] | "x"\n', "iex"),
+    "operators": ('start: start "+" t | start "++" | t\nt: "(" start ")" | /a/', "a+()"),
+    "not LALR": ('start: x "b" "c" | y "b" "d"\nx: A\ny: A\nA: /a+/', "abcd"),
+    "words in pairs": ('start: (x | y)+\nx: NAME NAME\ny: NAME\nNAME: /[ab]+/\n%ignore " "', "ab "),
+    "Earley takes one match": ('start: x "c" | y "c"\nx: A "b"\ny: A "b"\nA: /ab?/', "abc"),
+    "nothing at all": ('start: a b\na: | "a" a\nb: ["b"]\n%ignore /,+/', "ab,"),
+    "comments": ('start: (/[a-z]+/ | "/" )* \n%ignore /\\/\\/[^\\n]*/\n%ignore /[ \\n]+/', "a/ \nB"),
+    "either case": ('start: "select"i NAME ("as"i NAME)?\nNAME: /[a-z]+/i\n%ignore " "', "sSelctaA "),
+    "repeats": ('start: "a"~2..3 ("b"~2)* C~0..1\nC: "c"~3', "abc"),
+    "characters of all lengths": ('start: (A | B)+ "é"\nA: /[é-€]/\nB: "😀" | "é€"', "é€😀a"),
+}
+
+
+def changed(text: str, alphabet: str, rng: random.Random) -> str:
+    """The text with a character less, more, doubled or another; now and then two such changes."""
+    for _ in range(rng.choice([1, 1, 2])):
+        place = rng.randint(0, len(text))
+        middle = rng.choice(["", rng.choice(alphabet), text[place : place + 1] * 2, rng.choice(alphabet)])
+        text = text[:place] + middle + text[place + rng.choice([0, 1, 1]) :]
+    return text
+
+
+def draw_text(sentences: Sentences, alphabet: str, rng: random.Random) -> str:
+    kind = rng.random()
+    derived = sentences.sentence(rng, rng.choice([4, 8, 16])) if kind < 0.8 else None
+    if derived is None:
+        return "".join(rng.choice(alphabet) for _ in range(rng.randint(0, 6)))
+    return derived if kind < 0.45 else changed(derived, alphabet, rng)
+
+
+def check_text(matcher: Any, oracle: LarkOracle, text: str, rng: random.Random) -> bool:
+    """Whether lark accepts the text; the matcher must say the same, whole and in two pieces."""
+    data, expected = text.encode(), oracle.accepts(text)
+    taken = matcher.advance_bytes(data)
+    accepted = taken and matcher.is_accepting
+    matcher.reset()
+    assert accepted is expected, f"{text!r}: lark ({oracle.route}) says {expected}"
+    if expected:
+        cut = rng.randint(0, len(data))
+        assert matcher.advance_bytes(data[:cut]) is True, f"{text!r}, its first {cut} bytes"
+        assert matcher.advance_bytes(data[cut:]) is True, f"{text!r}, cut after {cut} bytes"
+        assert matcher.is_accepting, f"{text!r}, cut after {cut} bytes"
+        matcher.reset()
+    return expected
+
+
+def check_grammar(text: str, alphabet: str, oracle: LarkOracle, rng: random.Random, count: int) -> Counter[str]:
+    """Texts of one grammar, by outcome; `refused` counts grammars."""
+    sentences = Sentences(oracle, alphabet)
+    texts = [draw_text(sentences, alphabet, rng) for _ in range(count)]
+    try:
+        matcher = gl.compile(gl.Lark(text), BYTES).matcher()
+    except gl.UnsatisfiableGrammar:
+        assert not any(map(oracle.accepts, texts)), f"lark accepts some text of {text}"
+        return Counter(unsatisfiable=1)
+    except (gl.UnsupportedFeature, gl.LimitExceeded) as refusal:
+        return Counter({"refused": 1, f"refused: {type(refusal).__name__}": 1})
+    outcomes: Counter[str] = Counter(compiled=1)
+    for each in texts:
+        try:
+            outcomes["accepted" if check_text(matcher, oracle, each, rng) else "rejected"] += 1
+        except gl.LimitExceeded:
+            matcher.reset()
+            outcomes["over a limit"] += 1
+        except AssertionError as broken:
+            raise AssertionError(f"{broken}\n{text}") from broken
+    return outcomes
+
+
+def check_random_grammars(seed: str, wanted: int) -> Counter[str]:
+    """As many random grammars as it takes to try `wanted` texts."""
+    rng, drawn, outcomes = random.Random(f"agrees {seed}"), RandomLark(seed), Counter[str]()
+    while outcomes["accepted"] + outcomes["rejected"] < wanted:
+        grammar, oracle = drawn.readable()
+        outcomes += Counter(grammars=1)
+        outcomes += check_grammar(grammar.text, grammar.alphabet, oracle, rng, _TEXTS_OF_A_GRAMMAR)
+    assert outcomes["refused"] <= max(1, _MOST_REFUSED * outcomes["grammars"]), outcomes
+    assert outcomes["over a limit"] <= _MOST_REFUSED * wanted, outcomes
+    assert outcomes["accepted"] > wanted / 5, outcomes
+    assert outcomes["rejected"] > wanted / 5, outcomes
+    return outcomes
+
+
+def check_hand_written(name: str, count: int) -> Counter[str]:
+    text, alphabet = HAND_WRITTEN[name]
+    outcomes = check_grammar(text, alphabet, LarkOracle(text), random.Random(f"hand {name}"), count)
+    assert outcomes["compiled"], (name, outcomes)
+    assert outcomes["accepted"], (name, outcomes)
+    assert not outcomes["over a limit"], (name, outcomes)
+    return outcomes
+
+
+def test_random_grammars_agree_with_lark() -> None:
+    check_random_grammars("few", 400)
+
+
+@pytest.mark.parametrize("name", HAND_WRITTEN)
+def test_hand_written_grammars_agree_with_lark(name: str) -> None:
+    check_hand_written(name, 15)
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("part", range(4))
+def test_many_random_grammars_agree_with_lark(part: int, record_property) -> None:
+    for outcome, count in sorted(check_random_grammars(f"many {part}", 2000).items()):
+        record_property(outcome, count)
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("name", HAND_WRITTEN)
+def test_many_texts_of_hand_written_grammars_agree_with_lark(name: str, record_property) -> None:
+    for outcome, count in sorted(check_hand_written(name, 150).items()):
+        record_property(outcome, count)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "start: missing",
+        "start: A\nA: /a*/",
+        "start: A\nA: /(/",
+        "start: (",
+        "nothing: /a/",
+        "start: A\nA: B\nB: A",
+        'start: ["a"] "b" | "b"\nstart: "c"',
+    ],
+)
+def test_what_lark_refuses_is_refused(text: str) -> None:
+    with pytest.raises(LarkError):
+        LarkOracle(text)
+    with pytest.raises(gl.GrammarError):
+        gl.compile(gl.Lark(text), BYTES)
