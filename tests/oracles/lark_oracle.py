@@ -119,7 +119,9 @@ class Witnesses:
         self.oracle = oracle
         self._superset = oracle.superset
         self._characters = [character.encode() for character in alphabet]
-        self._shortest = ShortestTexts(oracle.superset, {byte for data in self._characters for byte in data})
+        # A beginning may be cut inside a character of no alphabet; then any bytes will do to finish it.
+        familiar = {byte for data in self._characters for byte in data}
+        self._shortest = [ShortestTexts(oracle.superset, events) for events in (familiar, range(256))]
         self._rng = rng
         self._tries = tries
         self._known: dict[bytes, str] = {}
@@ -139,9 +141,9 @@ class Witnesses:
         state = self._superset.read(self._superset.start, beginning)
         for attempt in range(self._tries if state is not None else 0):
             text, at = self._some_characters(beginning, state, attempt // 4)
-            completion = self._shortest.completion(at)
-            if completion is None:
-                continue
+            completions = (shortest.completion(at) for shortest in self._shortest)
+            completion = next((each for each in completions if each is not None), None)
+            assert completion is not None, "a viable state has a completion in bytes"
             found = (text + bytes(completion)).decode()
             if self.oracle.accepts(found):
                 return found
