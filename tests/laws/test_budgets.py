@@ -279,7 +279,7 @@ def test_an_end_that_is_too_far_to_be_written_down() -> None:
 
 
 def test_a_promise_that_only_the_plan_keeps() -> None:
-    """No token spells x, so the shortest end is searched among tokens; behind "yz" the machine's own end has four, the plan's one."""
+    """No token spells x, so tokens that end the text are searched; behind "yz" the machine's own end takes four, the plan's one."""
     tokens = [b"yz", b"a", b"bbbbbbbb", b"."]
     vocab = gl.Vocabulary(tokens, stop_ids=[3])
     constraint = gl.compile(gl.Regex("x|yz(a{4}|b{8})"), vocab)

@@ -1,0 +1,117 @@
+"""The shortest end of a text against a search that tries all bytes."""
+
+import random
+
+import pytest
+
+import grammarlm as gl
+from grammarlm.grammars.regular import Algebra
+from grammarlm.masks.completion import Completions
+from tests.laws import vocabularies
+from tests.oracles.automata import Automaton
+from tests.oracles.random_regex import RandomRegex, build
+from tests.oracles.regex_oracle import Oracle, TooManyStates
+
+VOCAB = vocabularies.every_byte().vocabulary()
+BYTES = [bytes([b]) for b in range(256)]
+
+
+def shortest(oracle: Automaton, state: object, most_states: int = 300) -> bytes | None:
+    """The first text in byte order among the shortest, breadth first; None where the search grows too large."""
+    layer, seen = {state: b""}, {state}
+    while layer and len(seen) < most_states:
+        ends = [text for here, text in layer.items() if oracle.accepts(here)]
+        if ends:
+            return min(ends)
+        following: dict[object, bytes] = {}
+        for here, text in sorted(layer.items(), key=lambda item: item[1]):
+            for byte in range(256):
+                after = oracle.step(here, byte)
+                if after is not None and after not in seen:
+                    following.setdefault(after, text + BYTES[byte])
+        seen |= set(following)
+        layer = following
+    return None
+
+
+def check(seed: str, patterns: int, steps: int) -> int:
+    drawn, rng, checked = RandomRegex(f"completion {seed}", look_around=0.15), random.Random(seed), 0
+    for number in range(patterns):
+        expression = drawn.expression() if number % 2 else drawn.pattern(1)
+        try:
+            epoch = gl.compile(build(expression, gl.Regex), VOCAB)._automaton.epoch
+            oracle = build(expression, Oracle)
+        except (gl.GrammarError, TooManyStates):
+            continue
+        here, state = oracle.start, epoch.start
+        limit = epoch.completion_limit(state)
+        for _ in range(steps):
+            expected = shortest(oracle, here)
+            if expected is not None:
+                found = epoch.completion(state)
+                assert found == expected, (expression, here)
+                assert limit is None or len(found) <= limit, expression
+                checked += 1
+            choices = [byte for byte in BYTES if epoch.after_bytes(state, byte)]
+            if not choices:
+                break
+            byte = rng.choice(choices)
+            here, state = oracle.step(here, byte[0]), epoch.after_bytes(state, byte)
+    return checked
+
+
+def test_the_shortest_end() -> None:
+    assert check("few", 60, 4) >= 100
+
+
+@pytest.mark.proof
+def test_many_shortest_ends() -> None:
+    assert check("many", 3000, 8) >= 5000
+
+
+def end(pattern: str, read: bytes = b"") -> bytes | None:
+    epoch = gl.compile(gl.Regex(pattern), VOCAB)._automaton.epoch
+    return epoch.completion(epoch.after_bytes(epoch.start, read))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "read", "expected"),
+    [
+        ("a{3}b|c{9}", b"", b"aaab"),
+        ("a{3}b|c{9}", b"c", b"c" * 8),
+        ("[b-z]é|aa", b"", b"aa"),
+        ("é|[^a-z]", b"", b"\x00"),
+        ("é|[à-ü]", b"\xc3", b"\xa0"),
+        ("(a|b)*a(a|b){200}", b"", b"a" * 201),  # 2 ** 200 states within that distance: never searched
+        ("(a|b)*a(a|b){200}", b"a" * 300, b""),
+        ("((a{10}){10}){10}b", b"aa", b"a" * 998 + b"b"),
+    ],
+)
+def test_ends_that_can_be_told_at_sight(pattern: str, read: bytes, expected: bytes) -> None:
+    assert end(pattern, read) == expected
+
+
+def test_following_an_end_shortens_it() -> None:
+    """What remains of it after a byte is the end from there, whatever the terms look like by then."""
+    for pattern in (r"(?=.*1)[ab1_]{4,30}", r"(?:a(?:b(?:1_?){3}Z)+-){2}", r"\b\w{5}\b.{3}\B"):
+        epoch = gl.compile(gl.Regex(pattern) & gl.Regex(r"[^x]*"), VOCAB)._automaton.epoch
+        whole = epoch.completion(epoch.start)
+        for read in range(len(whole) + 1):
+            assert epoch.completion(epoch.after_bytes(epoch.start, whole[:read])) == whole[read:]
+
+
+def test_alternatives_inside_each_other_take_no_time() -> None:
+    """Each level uses the one below twice: 2 ** 60 ways through 60 terms."""
+    algebra = Algebra()
+    term = algebra.words([b"d", b"c"])
+    for _ in range(60):
+        term = algebra.alt([algebra.cat(term, algebra.words([b"y"])), algebra.cat(term, algebra.words([b"x"]))])
+    completions = Completions(algebra, 1000, lambda: None)
+    assert completions.of(term) == b"c" + b"x" * 60
+    assert completions.ceiling(term) == 61
+
+
+def test_an_end_beyond_the_limit() -> None:
+    assert end("a{1048576}") == b"a" * 1048576
+    assert end("a{1048577}") is None
+    assert end("a{1048577}", b"a") == b"a" * 1048576

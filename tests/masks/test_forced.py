@@ -1,0 +1,160 @@
+"""What must come next, against enumeration: all token sequences of small languages, and the oracle's bytes of large ones."""
+
+import random
+
+import pytest
+
+import grammarlm as gl
+from tests.laws import vocabularies
+from tests.laws.laws import allowed_ids
+from tests.oracles.random_regex import RandomRegex, build
+from tests.oracles.regex_oracle import Oracle, Texts, TooManyStates
+
+VOCABULARIES = {name: make() for name, make in vocabularies.ALL.items()}
+COMPILED = {name: token_list.vocabulary() for name, token_list in VOCABULARIES.items()}
+
+
+def texts_by_tokens(matcher: gl.Matcher, vocab: gl.Vocabulary) -> set[bytes]:
+    """All texts that masks lead to, for a language that is finite and small."""
+    found, queue = set(), [(matcher, b"")]
+    seen = set()
+    for here, text in queue:
+        if here.is_accepting:
+            found.add(text)
+        for token in allowed_ids(here, vocab) - set(vocab.stop_ids):
+            after = here.fork()
+            assert after.advance(token)
+            longer = text + vocab.token_bytes(token)
+            if (longer, after.min_tokens_left, len(after.snapshot())) not in seen:
+                seen.add((longer, after.min_tokens_left, len(after.snapshot())))
+                queue.append((after, longer))
+    return found
+
+
+def shared_beginning(texts: set[bytes]) -> bytes:
+    first = min(texts)
+    return first[: max(n for n in range(len(first) + 1) if all(text[:n] == first[:n] for text in texts))]
+
+
+def chain_of_masks(matcher: gl.Matcher, vocab: gl.Vocabulary) -> list[int]:
+    chain, here = [], matcher.fork()
+    while len(allowed := allowed_ids(here, vocab)) == 1 and not allowed & set(vocab.stop_ids):
+        chain += allowed
+        assert here.advance(chain[-1])
+    return chain
+
+
+LISTS = [
+    ["abba", "abab", "ab"],
+    ["abba1", "abba_1"],
+    ["été", "étb"],
+    ["1_1"],
+    ["aé", "aè"],
+    ["a1b1", "a1b1a1b1"],
+    [""],
+    ["ZZZ€]"],
+]
+
+
+@pytest.mark.parametrize("name", VOCABULARIES)
+@pytest.mark.parametrize("strings", LISTS, ids=str)
+def test_finite_languages(strings: list[str], name: str) -> None:
+    vocab, rng = COMPILED[name], random.Random(f"{strings} {name}")
+    try:
+        constraint = gl.compile(gl.Choices(strings), vocab)
+    except gl.UnsatisfiableGrammar:
+        return
+    enough = constraint.matcher().min_tokens_left
+    for budget in (None, enough, enough + 1):
+        matcher = constraint.matcher(max_tokens=budget)
+        while True:
+            before = matcher.snapshot()
+            assert matcher.forced_bytes() == shared_beginning(texts_by_tokens(matcher, vocab))
+            assert matcher.forced_tokens() == chain_of_masks(matcher, vocab)
+            assert matcher.snapshot() == before
+            texts = sorted(allowed_ids(matcher, vocab) - set(vocab.stop_ids))
+            if not texts:
+                break
+            assert matcher.advance(rng.choice(texts))
+
+
+def test_a_budget_forces_what_a_grammar_leaves_open() -> None:
+    vocab = gl.Vocabulary([b"a", b"b", b"ab", b"abb", b"."], stop_ids=[4])
+    constraint = gl.compile(gl.Regex("ab{2,9}|ba"), vocab)
+    assert constraint.matcher().forced_bytes() == b""
+    assert constraint.matcher().min_tokens_left == 2
+    roomy, narrow = constraint.matcher(max_tokens=2), gl.compile(gl.Regex("ab{2,9}|bbba"), vocab).matcher(max_tokens=1)
+    assert roomy.forced_tokens() == []
+    assert narrow.forced_tokens() == [3]
+    assert narrow.forced_bytes() == b"abb"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_bytes_of_random_patterns(seed: int) -> None:
+    """Where every byte is a token, a byte must come iff it is the only one that the oracle can finish, and the text may not end."""
+    vocab, drawn, rng, lengths = COMPILED["every byte"], RandomRegex(f"forced {seed}"), random.Random(seed), []
+    for _ in range(15):
+        expression = drawn.expression()
+        try:
+            oracle = build(expression, Oracle)
+            matcher = gl.compile(build(expression, gl.Regex), vocab).matcher()
+            state = oracle.start
+            for _ in range(3):
+                expected, here = b"", state
+                while not oracle.accepts(here) and len(expected) < 12:
+                    alive = [b for b in range(256) if oracle.completable_bytes(oracle.step(here, b))]
+                    if len(alive) != 1:
+                        break
+                    expected, here = expected + bytes(alive), oracle.step(here, alive[0])
+                assert matcher.forced_bytes(limit=12) == expected
+                lengths.append(len(expected))
+                token = rng.choice([97, 98, 49, *b"_1 \n"])
+                if matcher.advance(token):
+                    state = oracle.step(state, token)
+        except (TooManyStates, gl.GrammarError):
+            continue
+    assert max(lengths) > 0
+
+
+@pytest.mark.parametrize("name", ["every byte", "merged pairs"])
+def test_limits(name: str) -> None:
+    matcher = gl.compile(gl.Regex("a{5000}b"), COMPILED[name]).matcher()
+    assert matcher.forced_bytes() == b"a" * 4096
+    assert matcher.forced_bytes(limit=7) == b"a" * 7
+    assert matcher.forced_bytes(limit=0) == b""
+    assert matcher.forced_bytes(limit=6000) == b"a" * 5000 + b"b"
+
+
+def test_tokens_up_to_a_limit_and_a_stop_id() -> None:
+    vocab = gl.Vocabulary([b"a", b"b", b"."], stop_ids=[2])
+    matcher = gl.compile(gl.Regex("a{300}"), vocab).matcher()
+    assert matcher.forced_tokens() == [0] * 256
+    assert matcher.forced_tokens(limit=300) == matcher.forced_tokens(limit=1000) == [0] * 300
+    assert matcher.forced_tokens(limit=0) == []
+    for _ in range(300):
+        assert matcher.advance(0)
+    assert matcher.forced_tokens() == []
+    assert matcher.forced_bytes() == b""
+    assert matcher.advance(2)
+    assert matcher.forced_tokens() == []
+    assert matcher.forced_bytes() == b""
+
+
+def test_two_tokens_with_the_same_bytes_force_bytes_alone() -> None:
+    vocab = gl.Vocabulary([b"a", b"a", b"."], stop_ids=[2])
+    matcher = gl.compile(gl.Regex("aaa"), vocab).matcher()
+    assert matcher.forced_tokens() == []
+    assert matcher.forced_bytes() == b"aaa"
+
+
+def test_the_oracle_of_finite_languages_is_complete() -> None:
+    vocab, oracle = COMPILED["every byte"], Texts([b"abba", b"ab"])
+    found = texts_by_tokens(gl.compile(gl.Choices(["abba", "ab"]), vocab).matcher(), vocab)
+    assert found == {b"abba", b"ab"}
+    assert all(oracle.matches(text) for text in found)
+
+
+@pytest.mark.parametrize("call", [lambda m: m.forced_tokens("3"), lambda m: m.forced_bytes(1.5)])
+def test_a_limit_is_a_number(call) -> None:
+    with pytest.raises(TypeError, match="takes a number of"):
+        call(gl.compile(gl.Regex("a"), COMPILED["every byte"]).matcher())
