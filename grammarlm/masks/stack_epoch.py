@@ -28,6 +28,7 @@ from ..vocab.vocabulary import Vocabulary
 from .stack_program import StackProgram, Thread
 
 FINISHED = 1  # the state behind a stop token
+AHEAD = 100  # lexer states that are made together
 SCRATCH_LOCK = threading.Lock()
 FIRST_REAL = 3  # automaton states 0, 1, 2 are dead, ACCEPT and EXIT
 
@@ -326,14 +327,14 @@ class StackEpoch:
         self.program.clock.check()
         reason, index = -code & 7, -code >> 3
         if reason == machine.NEED_STATE:
-            self._expand(index)
+            self._expand_ahead(index)
         elif reason == machine.NEED_BORDER:
             self._expand_border(index)
         elif reason == machine.NEED_AND:
             b, c = self._arrays[Place.PAIR].tolist()
             self._conjoin(b, c)
         elif reason == machine.NEED_LIVE:
-            self._find_live(index)
+            self._expand_ahead(index)
         elif reason == machine.FULL:
             if index == 0:
                 self._grow(Place.S_PARENT, Place.S_SYMBOL, Place.S_CLASS, Place.S_HASH)
@@ -351,6 +352,23 @@ class StackEpoch:
             raise LimitExceeded(
                 f"the text so far can be read in more than {machine.WIDEST:,} ways at once; make the grammar less ambiguous"
             )
+
+    def _expand_ahead(self, number: int) -> None:
+        """Makes a state, and those that bytes lead to from it: a walk over tokens that needs one needs the others next."""
+        both_known = machine.EXPANDED | machine.LIVE_KNOWN
+        waiting, seen = [number], {number}
+        for here in waiting:
+            state = self.objects[here]
+            if not self._arrays[Place.Q_STATUS][here] & machine.EXPANDED:
+                self._expand(here)
+            if not self._arrays[Place.Q_STATUS][here] & machine.LIVE_KNOWN:
+                self._find_live(here)
+            if len(waiting) < AHEAD and isinstance(state, LexerState):
+                for _, target in state.edges:
+                    after = self._states[target]
+                    if after not in seen and self._arrays[Place.Q_STATUS][after] & both_known != both_known:
+                        seen.add(after)
+                        waiting.append(after)
 
     def _expand(self, number: int) -> None:
         program, state = self.program, self.objects[number]
