@@ -6,6 +6,7 @@ scans all characters once per property (milliseconds, remembered).
 """
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from functools import lru_cache
 
@@ -99,6 +100,7 @@ def _every_character() -> str:
     return np.arange(LAST + 1, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
 
 
+@lru_cache(maxsize=1024)
 def ignore_case(chars: CharSet, unicode: bool) -> CharSet:
     """All characters that `re` takes for those of the set under IGNORECASE.
 
@@ -110,8 +112,20 @@ def ignore_case(chars: CharSet, unicode: bool) -> CharSet:
             (max(low, a) + d, min(high, z) + d) for low, high in chars for a, z, d in ((65, 90, 32), (97, 122, -32))
         ]
         return union(chars, (r for r in shifted if r[0] <= r[1]))
-    extra = [(other, other) for group in _case_groups() if any(contains(chars, c) for c in group) for other in group]
+    low, members, groups = _case_members()
+    extra: list[tuple[int, int]] = []
+    for first, last in chars:
+        for place in range(bisect_left(low, first), bisect_right(low, last)):
+            extra += [(other, other) for other in groups[members[place]]]
     return union(chars, extra)
+
+
+@lru_cache(maxsize=1)
+def _case_members() -> tuple[list[int], list[int], tuple[tuple[int, ...], ...]]:
+    """Characters that have a partner, sorted; the number of each one's group; the groups."""
+    groups = _case_groups()
+    pairs = sorted((c, number) for number, group in enumerate(groups) for c in group)
+    return [c for c, _ in pairs], [number for _, number in pairs], groups
 
 
 @lru_cache(maxsize=1)

@@ -9,6 +9,8 @@ than limits.max_bytes the epoch is full, and a new, empty one takes its place (a
 
 from __future__ import annotations
 
+import functools
+import threading
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -20,11 +22,26 @@ from ..grammars.lexer import LexerState
 from ..grammars.terms import ANYTHING, NOTHING, Term
 from ..kernels.cpu import pushdown as machine
 from ..kernels.cpu import pushdown_walk as walk
+from ..kernels.cpu import surveys
 from ..kernels.cpu.pushdown import LR_BASE, Place
+from ..vocab.vocabulary import Vocabulary
 from .stack_program import StackProgram, Thread
 
 FINISHED = 1  # the state behind a stop token
+AHEAD = 100  # lexer states that are made together
+SCRATCH_LOCK = threading.Lock()
 FIRST_REAL = 3  # automaton states 0, 1, 2 are dead, ACCEPT and EXIT
+
+
+SURVEY_ARRAYS = {
+    surveys.FULL_NODES: (Place.X_BYTE, Place.X_DEPTH, Place.X_END, Place.X_FIRST, Place.X_COUNT),
+    surveys.FULL_ENTRIES: (Place.X_TOKEN,),
+    surveys.FULL_TRIES: (Place.TRIES, Place.TRIE_KEY),
+    surveys.FULL_SURVEYS: (Place.SURVEY, Place.SURVEY_KEY, Place.SURVEY_HASH),
+    surveys.FULL_SPARSE: (Place.SPARSE,),
+    surveys.FULL_DENSE: (Place.DENSE,),
+    surveys.FULL_EXITS: (Place.EXITS,),
+}
 
 
 class KnownRows(dict):
@@ -38,6 +55,7 @@ class StackEpoch:
     """One generation of configs. All methods run under the automaton's lock; `rows` is read without it."""
 
     tables = SimpleNamespace(address=0)
+    uses_surveys = True
 
     def __init__(self, program: StackProgram):
         self.program = program
@@ -64,7 +82,7 @@ class StackEpoch:
         columns = program.columns
         lr = program.lr
         terminals = len(lr.ignored) if lr else 0
-        self._words = -(-terminals // 64)
+        self._words = -(-(terminals + 1) // 64) if lr else 0  # the end has a bit, too
         words = max(1, self._words)
         self._widths = {
             Place.Q_NEXT: columns,
@@ -88,6 +106,21 @@ class StackEpoch:
             Place.C_HASH: 1,
             Place.THREADS: 3,
             Place.C_NEXT: columns,
+            Place.C_KIND: 1,
+            Place.X_BYTE: 1,
+            Place.X_DEPTH: 1,
+            Place.X_END: 1,
+            Place.X_FIRST: 1,
+            Place.X_COUNT: 1,
+            Place.X_TOKEN: 2,
+            Place.TRIES: 5,
+            Place.TRIE_KEY: 1,
+            Place.SURVEY: 5,
+            Place.SURVEY_KEY: 2,
+            Place.SURVEY_HASH: 1,
+            Place.SPARSE: 1,
+            Place.DENSE: program.vocab.words,
+            Place.EXITS: 3,
         }
         for place, rows in (
             (Place.Q_NEXT, 64),
@@ -111,6 +144,21 @@ class StackEpoch:
             (Place.C_HASH, 1024),
             (Place.THREADS, 512),
             (Place.C_NEXT, 64),
+            (Place.C_KIND, 256),
+            (Place.X_BYTE, 4096),
+            (Place.X_DEPTH, 4096),
+            (Place.X_END, 4096),
+            (Place.X_FIRST, 4096),
+            (Place.X_COUNT, 4096),
+            (Place.X_TOKEN, 4096),
+            (Place.TRIES, 64),
+            (Place.TRIE_KEY, 64),
+            (Place.SURVEY, 64),
+            (Place.SURVEY_KEY, 64),
+            (Place.SURVEY_HASH, 256),
+            (Place.SPARSE, 1024),
+            (Place.DENSE, 8),
+            (Place.EXITS, 256),
         ):
             self._resize(place, rows)
         self._fixed(Place.CLASS_OF, program.byte_sets.class_of)
@@ -118,6 +166,8 @@ class StackEpoch:
             (Place.WORK, (machine.WIDEST, 3), np.int32),
             (Place.KEPT, (machine.WIDEST, 3), np.int32),
             (Place.PAIR, (2,), np.int64),
+            (Place.AGENDA, (surveys.AGENDA_LENGTH, 4), np.int32),
+            (Place.PATH, (program.facts.deepest + 2,), np.int32),
         ):
             self._fixed(place, np.zeros(shape, kind))
         vocab, trie, facts = program.vocab, program.vocab.trie, program.facts
@@ -138,6 +188,13 @@ class StackEpoch:
         arena[Place.NOTHING], arena[Place.VOCABULARY] = vocab.words * 32, len(facts.is_text)
         arena[Place.DATA_LENGTH] = len(vocab.data)
         arena[Place.C_COUNT] = 2  # 0 is dead, 1 finished
+        arena[Place.TRIE_COUNT] = 1  # trie 0 is the vocabulary's
+        arena[Place.PATH_LENGTH] = program.facts.deepest + 2
+        scratch = _scratch_of(vocab)
+        self._fixed(Place.FOUND, scratch[0])
+        self._fixed(Place.SORTED, scratch[1])
+        self._fixed(Place.LEAVES, scratch[2])
+        arena[Place.FOUND_CAPACITY], arena[Place.LEAVES_CAPACITY] = len(scratch[0]), len(scratch[2])
         arena[Place.S_COUNT], arena[Place.K_COUNT] = 1, 1  # the empty stack; the class under which any terminal is live
         self._arrays[Place.K_LIVE][0] = ~np.uint64(0)
         self._arrays[Place.S_CLASS][0] = 0
@@ -151,6 +208,7 @@ class StackEpoch:
             self._fixed(Place.IGNORED, lr.ignored)
             arena[Place.LR_TERMINALS], arena[Place.LR_NONTERMINALS] = terminals, lr.goto.shape[1]
             arena[Place.LR_STATES] = len(lr.action)
+            arena[Place.LR_ALONE] = program.lr_alone
             self._fixed(Place.LR_LEXER, np.array([self._number(s) for s in lr.lexers], np.int32))
 
     def _fixed(self, place: Place, array: np.ndarray) -> None:
@@ -163,10 +221,16 @@ class StackEpoch:
         width = self._widths[place]
         wide = place in (Place.Q_LIVE, Place.K_LIVE)
         kind: Any = np.uint64 if wide else np.int64 if place == Place.B_AND else np.int32
-        if place in (Place.Q_STATUS, Place.B_STATUS, Place.C_ACCEPTS):
+        if place in (Place.Q_STATUS, Place.B_STATUS, Place.C_ACCEPTS, Place.C_KIND, Place.X_BYTE):
             kind = np.uint8
+        elif place == Place.X_DEPTH:
+            kind = np.uint16
+        elif place == Place.SURVEY_KEY:
+            kind = np.int64
+        elif place == Place.TRIE_KEY:
+            kind = np.uint64
         shape = (rows, width) if width > 1 or wide or place in (Place.Q_NEXT, Place.B_NEXT, Place.C_NEXT) else (rows,)
-        hashed = place in (Place.S_HASH, Place.C_HASH, Place.B_AND)
+        hashed = place in (Place.S_HASH, Place.C_HASH, Place.B_AND, Place.SURVEY_HASH)
         new = np.full(shape, -1, kind) if hashed else np.zeros(shape, kind)
         old = self._arrays.get(place)
         if old is not None and not hashed:
@@ -181,6 +245,14 @@ class StackEpoch:
             Place.C_HASH: Place.C_HASH_SIZE,
             Place.THREADS: Place.T_CAPACITY,
             Place.C_NEXT: Place.R_CAPACITY,
+            Place.X_BYTE: Place.X_NODE_CAPACITY,
+            Place.X_TOKEN: Place.X_TOKEN_CAPACITY,
+            Place.TRIES: Place.TRIE_CAPACITY,
+            Place.SURVEY: Place.SURVEY_CAPACITY,
+            Place.SURVEY_HASH: Place.SURVEY_HASH_SIZE,
+            Place.SPARSE: Place.SPARSE_CAPACITY,
+            Place.DENSE: Place.DENSE_CAPACITY,
+            Place.EXITS: Place.EXIT_CAPACITY,
         }
         if place in sizes:
             self.arena[sizes[place]] = rows
@@ -190,6 +262,8 @@ class StackEpoch:
             walk.rehash_stacks(self.address)
         elif place == Place.C_HASH:
             walk.rehash_configs(self.address)
+        elif place == Place.SURVEY_HASH:
+            walk.rehash_surveys(self.address)
         elif place == Place.B_AND and old is not None:
             for key, value in old[old[:, 0] >= 0].tolist():
                 self._remember_pair(key, value)
@@ -253,14 +327,14 @@ class StackEpoch:
         self.program.clock.check()
         reason, index = -code & 7, -code >> 3
         if reason == machine.NEED_STATE:
-            self._expand(index)
+            self._expand_ahead(index)
         elif reason == machine.NEED_BORDER:
             self._expand_border(index)
         elif reason == machine.NEED_AND:
             b, c = self._arrays[Place.PAIR].tolist()
             self._conjoin(b, c)
         elif reason == machine.NEED_LIVE:
-            self._find_live(index)
+            self._expand_ahead(index)
         elif reason == machine.FULL:
             if index == 0:
                 self._grow(Place.S_PARENT, Place.S_SYMBOL, Place.S_CLASS, Place.S_HASH)
@@ -268,14 +342,33 @@ class StackEpoch:
                 self._grow(Place.K_LEXER, Place.K_LIVE)
             elif index == 3:
                 self._grow(Place.C_NEXT)
+            elif index in SURVEY_ARRAYS:
+                self._grow(*SURVEY_ARRAYS[index])
             elif self.arena[Place.C_COUNT] >= self.arena[Place.C_CAPACITY]:
-                self._grow(Place.C_OFFSET, Place.C_LENGTH, Place.C_ACCEPTS, Place.C_ROW, Place.C_HASH)
+                self._grow(Place.C_OFFSET, Place.C_LENGTH, Place.C_ACCEPTS, Place.C_ROW, Place.C_KIND, Place.C_HASH)
             else:
                 self._grow(Place.THREADS)
         else:
             raise LimitExceeded(
                 f"the text so far can be read in more than {machine.WIDEST:,} ways at once; make the grammar less ambiguous"
             )
+
+    def _expand_ahead(self, number: int) -> None:
+        """Makes a state, and those that bytes lead to from it: a walk over tokens that needs one needs the others next."""
+        both_known = machine.EXPANDED | machine.LIVE_KNOWN
+        waiting, seen = [number], {number}
+        for here in waiting:
+            state = self.objects[here]
+            if not self._arrays[Place.Q_STATUS][here] & machine.EXPANDED:
+                self._expand(here)
+            if not self._arrays[Place.Q_STATUS][here] & machine.LIVE_KNOWN:
+                self._find_live(here)
+            if len(waiting) < AHEAD and isinstance(state, LexerState):
+                for _, target in state.edges:
+                    after = self._states[target]
+                    if after not in seen and self._arrays[Place.Q_STATUS][after] & both_known != both_known:
+                        seen.add(after)
+                        waiting.append(after)
 
     def _expand(self, number: int) -> None:
         program, state = self.program, self.objects[number]
@@ -396,16 +489,21 @@ class StackEpoch:
 
     def _make_row(self, state: int) -> np.ndarray:
         facts = self.program.facts
-        row = np.zeros(len(facts.stop_row) + 1, np.int32)
+        words = len(facts.stop_row)
+        row = np.zeros(2 * (words + 1), np.int32)  # a word to spare behind each of two rows, the second is scratch
         if self.accepting[state]:
-            row[:-1] = facts.stop_row
-        scratch = np.zeros(facts.deepest + 2, np.int32)
-        scratch[0] = state
-        self._made(walk.fill_row, scratch.ctypes.data, len(scratch), row.ctypes.data)
+            row[:words] = facts.stop_row
+        if self.uses_surveys:
+            with SCRATCH_LOCK:
+                self._made(surveys.fill_from_surveys, state, row.ctypes.data)
+        else:
+            scratch = np.zeros(facts.deepest + 2, np.int32)
+            scratch[0] = state
+            self._made(walk.fill_row, scratch.ctypes.data, len(scratch), row.ctypes.data)
         for index, token in enumerate(self.program.token_ids):
             if self._made(walk.advance_column, state, len(self.program.byte_sets.samples) + index):
                 row[token >> 5] |= np.int32(np.uint32(1 << (token & 31)).astype(np.int32))
-        return row[:-1].copy()
+        return row[:words].copy()
 
     def _share(self, row: np.ndarray) -> np.ndarray:
         """States with equal rows share one array; all rows are dropped when they take too much."""
@@ -456,6 +554,13 @@ class _Exports:
 
     def __getitem__(self, config: int) -> tuple[Thread, ...]:
         return self._epoch.export(config)
+
+
+@functools.lru_cache(maxsize=4)
+def _scratch_of(vocab: Vocabulary) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What a survey writes down meanwhile; guarded by SCRATCH_LOCK, so that all automata over a vocabulary share it."""
+    most = len(vocab.data) + len(vocab.trie.byte) + 1024
+    return np.zeros((most, 3), np.int32), np.zeros((most, 3), np.int32), np.zeros((len(vocab.trie.byte) + 1024, 2), np.int32)
 
 
 ACCEPTED = object()  # the pseudo-state ACCEPT, without its number

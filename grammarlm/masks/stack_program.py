@@ -48,6 +48,10 @@ class StackProgram:
         self.start_state, self.rules, self.lr, self.byte_sets = start, rules, lr, partition
         self.algebra, self.vocab, self.limits, self.clock, self.liveness = algebra, vocab, limits, clock, liveness
         self.facts = token_facts(vocab)
+        # A text of the LR parser is the whole text: no rule goes on behind it.
+        self.lr_alone = isinstance(start, Term) and all(
+            target is NIL and not start.nullable for _, target in algebra.edges(start)
+        )
         self.start = (Thread(start, (), ANYTHING),)
         self.token_ids: list[
             int

@@ -50,7 +50,7 @@ class Place(IntEnum):
     S_COUNT = 17
     S_CAPACITY = 18
     K_LEXER = 19  # int32 [K]: the lexer's start state of a stack class
-    K_LIVE = 20  # uint64 [K, terminal words]: the terminals that its stacks can really shift
+    K_LIVE = 20  # uint64 [K, terminal words]: the terminals that its stacks can really shift, and then the end
     K_COUNT = 21
     K_CAPACITY = 22
     C_OFFSET = 23  # int32 [C]: where the threads of a config begin
@@ -91,11 +91,51 @@ class Place(IntEnum):
     DATA = 58  # uint8: all tokens' bytes
     DATA_LENGTH = 59
     IS_TEXT = 60  # uint8 [VOCABULARY]: may a mask allow this id for its bytes?
-    LENGTH = 61
+    C_KIND = 61  # uint8 [C]: bits HAS_THREADS, HAS_EXITS
+    X_BYTE = 62  # uint8 [nodes]: the tries of what remains of tokens, see surveys.py
+    X_DEPTH = 63  # uint16 [nodes]
+    X_END = 64  # int32 [nodes], counted from the trie's first
+    X_FIRST = 65  # int32 [nodes]: the first of the node's tokens, counted from the trie's first
+    X_COUNT = 66  # int32 [nodes]: how many tokens end there
+    X_NODES = 67
+    X_NODE_CAPACITY = 68
+    X_TOKEN = 69  # int32 [entries, 2]: a token, and how many of its bytes are gone
+    X_TOKENS = 70
+    X_TOKEN_CAPACITY = 71
+    TRIES = 72  # int32 [tries, 5]: first node, nodes, first entry, entries, entries that nothing remains of
+    TRIE_KEY = 73  # uint64 [tries]
+    TRIE_COUNT = 74
+    TRIE_CAPACITY = 75
+    SURVEY = 76  # int32 [surveys, 5]: kind of row, where it begins, how long it is, first exit, exits
+    SURVEY_KEY = 77  # int64 [surveys, 2]
+    SURVEY_HASH = 78  # int32 [size]
+    SURVEY_HASH_SIZE = 79
+    SURVEY_COUNT = 80
+    SURVEY_CAPACITY = 81
+    SPARSE = 82  # int32: tokens of rows with few
+    SPARSE_COUNT = 83
+    SPARSE_CAPACITY = 84
+    DENSE = 85  # int32 [rows, words]
+    DENSE_COUNT = 86
+    DENSE_CAPACITY = 87
+    EXITS = 88  # int32 [exits, 3]: label, border, trie
+    EXIT_COUNT = 89
+    EXIT_CAPACITY = 90
+    FOUND = 91  # int32 [FOUND_CAPACITY, 3]: scratch of a survey: group, token, bytes gone
+    SORTED = 92  # the same, by group and by what remains
+    FOUND_CAPACITY = 93
+    LEAVES = 94  # int32 [LEAVES_CAPACITY, 2]: scratch: group, node where a frame ends
+    LEAVES_CAPACITY = 95
+    AGENDA = 96  # int32 [AGENDA_LENGTH, 4]: scratch of a mask: trie, q, s, b
+    PATH = 97  # int32 [PATH_LENGTH]: scratch: the config or border behind each number of bytes
+    PATH_LENGTH = 98
+    LR_ALONE = 99  # 1: nothing ever follows the LR parser's text
+    LENGTH = 100
 
 
 EXPANDED, READS, LIVE_KNOWN, LOOPS = 1, 2, 4, 8  # q status
 ACCEPTS = 2  # b status
+HAS_THREADS, HAS_EXITS = 1, 2  # config kind
 CALL, POP, LEX, END, ENTER = range(5)  # moves
 ACCEPT, EXIT = 1, 2  # pseudo-states; real ones are greater
 NEED_STATE, NEED_BORDER, NEED_AND, NEED_LIVE, FULL, TOO_WIDE = 1, 2, 3, 4, 5, 6  # what is lacking
@@ -260,8 +300,8 @@ def stack_class(address, stack):
         return lacks(FULL, 1)
     for w in range(words):
         live[new, w] = 0
-    for t in range(terminals):
-        takes = int64(ignored[t])
+    for t in range(terminals + 1):
+        takes = int64(ignored[t]) if t < terminals else 0
         if not takes and action[top * (terminals + 1) + t] != 0:
             takes = can_shift(address, stack, t)
             if takes < 0:
@@ -292,6 +332,15 @@ def add(work, count, q, s, b):
     if count < WIDEST:
         work[count, 0], work[count, 1], work[count, 2] = q, s, b
     return count + 1
+
+
+@part
+def can_end(address, k):
+    """May the LR parser meet the end of its text under a stack of class k?"""
+    arena = arena_of(address)
+    ends = arena[Place.LR_TERMINALS]
+    live = carray(pointer(arena[Place.K_LIVE]), (k + 1, arena[Place.TERMINAL_WORDS]), np.uint64)
+    return live[k, ends >> 6] >> uint64(ends & 63) & uint64(1) != 0
 
 
 @part
@@ -339,7 +388,11 @@ def close(address, count):
             rest = int64(b)
             if kind == END:
                 if symbols[s] < 0:
-                    count = add(work, count, EXIT, 1 + terminals, b)
+                    if can_end(address, -int64(symbols[s]) - 1):
+                        if arena[Place.LR_ALONE] == 0:
+                            count = add(work, count, EXIT, 1 + terminals, b)
+                        elif octets(arena, Place.B_STATUS, b + 1)[b] & ACCEPTS:
+                            count = add(work, count, ACCEPT, 0, 0)
                     continue
                 after = shift(address, s, terminals)
                 if after < 0:
@@ -356,7 +409,10 @@ def close(address, count):
                     if octets(arena, Place.IGNORED, terminals)[a]:
                         after = s
                     elif symbols[s] < 0:
-                        count = add(work, count, EXIT, 1 + a, rest)
+                        k = -int64(symbols[s]) - 1
+                        live = carray(pointer(arena[Place.K_LIVE]), (k + 1, arena[Place.TERMINAL_WORDS]), np.uint64)
+                        if live[k, a >> 6] >> uint64(a & 63) & uint64(1):
+                            count = add(work, count, EXIT, 1 + a, rest)
                         continue
                     else:
                         after = shift(address, s, a)
@@ -431,9 +487,12 @@ def config_of(address, count):
     offsets[new], lengths[new] = offset, count
     ints(arena, Place.C_ROW, capacity)[new] = -1
     octets(arena, Place.C_ACCEPTS, capacity)[new] = kept[0, 0] == ACCEPT
+    kind = 0
     for i in range(count):
+        kind |= HAS_EXITS if kept[i, 0] == EXIT else HAS_THREADS if kept[i, 0] > EXIT else 0
         for j in range(3):
             threads[offset + i, j] = kept[i, j]
+    octets(arena, Place.C_KIND, capacity)[new] = kind
     table[at] = new
     arena[Place.C_COUNT], arena[Place.T_COUNT] = new + 1, offset + count
     return int64(new)

@@ -184,3 +184,17 @@ def remember_pair(address, key, border):
     while table[at, 0] >= 0 and table[at, 0] != key:
         at = (at + 1) & (size - 1)
     table[at, 0], table[at, 1] = key, border
+
+
+@kernel("void(int64)")
+def rehash_surveys(address):
+    """Fills the hash table of surveys, which is empty."""
+    arena = arena_of(address)
+    count, size = arena[Place.SURVEY_COUNT], arena[Place.SURVEY_HASH_SIZE]
+    keys = carray(pointer(arena[Place.SURVEY_KEY]), (count, 2), np.int64)
+    table = ints(arena, Place.SURVEY_HASH, size)
+    for survey in range(count):
+        at = int64(mixed(keys[survey, 0], keys[survey, 1]) & uint64(size - 1))
+        while table[at] >= 0:
+            at = (at + 1) & (size - 1)
+        table[at] = survey
