@@ -12,6 +12,7 @@ _HOME = {
     "Constraint": "masks.constraint",
     "Ebnf": "grammars.ebnf",
     "Gbnf": "grammars.gbnf",
+    "Lark": "grammars.lark",
     "Limits": "masks.limits",
     "Matcher": "masks.matcher",
     "Regex": "grammars.regex",
