@@ -80,7 +80,7 @@ class StackProgram:
 
     def _expand_lexer(self, state: LexerState) -> tuple[list, list, list]:
         moves: list[tuple[int, object, object]] = []
-        if state.start:
+        if state.start and state.lexer.shifts:
             moves.append((END, None, None))
         for terminal, border in state.commits:
             if self.is_alive(border):
