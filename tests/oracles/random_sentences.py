@@ -2,8 +2,9 @@
 
     Sentences(lark.Lark(text, parser="lalr"), random.Random(1)).text() -> 'SELECT*FROM a'
 
-A walk prefers alternatives that it has taken seldom, so that a few dozen texts meet every rule. Pieces are written side by side
-where lark still reads them back, which is where a grammar's lexical borders are tried, and with ignored text between them otherwise.
+A walk makes for a rule that was taken seldom, so that as many texts as there are rules meet all of them. Pieces are written side
+by side where lark still reads them back, which is where a grammar's lexical borders are tried, and with ignored text between them
+otherwise.
 """
 
 import random
