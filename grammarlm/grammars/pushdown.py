@@ -24,7 +24,7 @@ from . import utf8
 from .regex_syntax import parse_regex
 from .regular import EVERY_BYTE, Algebra
 from .rules import Alternatives, Call, Chars, Node, Pattern, Repeat, Sequence, Text, Token
-from .terms import FOREVER, NIL, NOTHING, Term
+from .terms import ALT, CAT, FOREVER, NIL, NOTHING, Term
 
 FIRST_CALL = 256  # the bit of call 0
 SHORT, USED_ONCE = 40, 400  # nodes of a rule that is put where it is called
@@ -333,9 +333,23 @@ class Pushdown:
                 parts += [algebra.cat(bodies[c], begins[c]) for c in replaced]
                 term = algebra.alt(parts)
             if index in begins:
-                again = begins[index]
+                again = self._without_powers(begins[index])
                 term = algebra.cat(self._first_kept(term, {index}), algebra.repeat(again, 0, FOREVER))
             bodies[index] = term
+
+    def _without_powers(self, body: Term) -> Term:
+        """What is to be repeated: (a | a a)* is a*, with fewer ways to read a text."""
+        if body.kind != ALT:
+            return body
+        parts = set(body.parts)
+        for part in body.parts:
+            pieces, rest = [], part
+            while rest.kind == CAT:
+                pieces.append(rest.parts[0])
+                rest = rest.parts[1]
+            if pieces and {*pieces, rest} <= parts - {part}:
+                parts.discard(part)
+        return self.algebra.alt(parts)
 
     def _first_calls(self, term: Term) -> dict[int, Term]:
         """The rules that a text of the term may begin with, and what follows each."""
