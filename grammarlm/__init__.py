@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Any
 
 _HOME = {
+    "Ban": "grammars.text",
     "Choices": "grammars.choices",
     "Constraint": "masks.constraint",
     "Ebnf": "grammars.ebnf",
@@ -16,6 +17,8 @@ _HOME = {
     "Limits": "masks.limits",
     "Matcher": "masks.matcher",
     "Regex": "grammars.regex",
+    "Text": "grammars.text",
+    "Token": "grammars.special_token",
     "allocate_mask": "masks.mask_array",
     "compile": "masks.constraint",
     "fill_masks": "masks.batch",

@@ -28,7 +28,7 @@ DEEPEST = 2_000  # tuples and grammars inside each other
 LARGEST = 1 << 28  # bytes
 
 # Kinds by name: those with a public name, and those that the operators between grammars make.
-PUBLIC = ("Ban", "Choices", "Ebnf", "Gbnf", "JsonSchema", "Lark", "Regex", "Text", "Tokens")
+PUBLIC = ("Ban", "Choices", "Ebnf", "Gbnf", "JsonSchema", "Lark", "Regex", "Text", "Token", "Tokens")
 INNER = {
     c.__name__: c for c in (compose.Literal, compose.Sequence, compose.Choice, compose.Intersection, compose.Difference)
 }

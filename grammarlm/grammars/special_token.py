@@ -1,0 +1,26 @@
+"""One special token, by its text or its id, never through its bytes.
+
+    Token("<|tool_call|>") + JsonSchema(...)          Token(151657) | Regex(...)
+
+A model's special tokens are no text: the bytes `<|tool_call|>` spell other tokens, and no mask of a text allows the id. This is the
+only way to ask for it. It adds no bytes to the text and one token to its length. GBNF writes it `<think>` or `<[12]>`.
+
+Which id is meant is told when the grammar meets a vocabulary (masks/named_tokens.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .compose import Grammar
+
+
+@dataclass(frozen=True)
+class Token(Grammar):
+    """The special token with this text or this id."""
+
+    name: str | int
+
+    def __post_init__(self) -> None:
+        if isinstance(self.name, bool) or not isinstance(self.name, (str, int)):
+            raise TypeError(f"Token() takes a special token's text or its id, not {type(self.name).__name__}")

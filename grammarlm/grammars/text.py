@@ -1,0 +1,87 @@
+"""Any text: up to a marker, or without certain strings.
+
+    Text()                      any text
+    Text(until="</think>")      any text that ends with the marker's first occurrence, which is part of it
+    Ban(["foo", "bar"])         any text with none of these strings in it; most useful as  grammar & Ban([...])
+
+Text here is UTF-8. Both are about bytes, so it does not matter how tokens cut a marker or a banned string: a token that holds the
+end of a marker and something more is refused, and so is one that completes a banned string begun by the tokens before it.
+
+The states are those of the Aho-Corasick automaton of the strings, which is what the derivatives of "anything, then one of the
+strings" come to: for each place the beginnings of the strings that end there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ..errors import GrammarError
+from . import charset, utf8
+from .compose import Grammar, encode
+from .regular import EVERY_BYTE, Algebra
+from .terms import ANYTHING, FOREVER, Term
+
+
+@dataclass(frozen=True, init=False)
+class Text(Grammar):
+    """Any UTF-8 text; with `until`, a string or several, it ends where one of them is first complete, and nowhere else."""
+
+    until: str | tuple[str, ...] | None
+
+    def __init__(self, until: str | Iterable[str] | None = None):
+        kept = until if until is None or isinstance(until, str) else _strings(until, "Text(until=...)")
+        object.__setattr__(self, "until", kept)
+
+    def language(self, algebra: Algebra) -> Term:
+        if self.until is None:
+            return any_text(algebra)
+        markers = (self.until,) if isinstance(self.until, str) else self.until
+        if not markers:
+            raise GrammarError(
+                "Text(until=()) names no marker, so the text could never end; leave `until` out for any text"
+            )
+        if "" in markers:
+            raise GrammarError(
+                "Text(until=...) has an empty marker, which every text begins with; leave `until` out for any text"
+            )
+        marked = algebra.cat(ANYTHING, algebra.words(map(encode, markers)))
+        goes_on = algebra.sequence([marked, algebra.chars(((EVERY_BYTE, None),)), ANYTHING])
+        return algebra.both([any_text(algebra), marked, algebra.without(goes_on)])
+
+
+@dataclass(frozen=True, init=False)
+class Ban(Grammar):
+    """Any UTF-8 text that holds none of the strings, however tokens spell it."""
+
+    strings: tuple[str, ...]
+
+    def __init__(self, strings: Iterable[str]):
+        if isinstance(strings, str):
+            raise TypeError("Ban() takes a list of strings, not one; write Ban([...])")
+        object.__setattr__(self, "strings", _strings(strings, "Ban()"))
+
+    def __repr__(self) -> str:
+        shown = ", ".join(map(repr, self.strings[:3]))
+        return f"Ban([{shown}{', ...' if len(self.strings) > 3 else ''}])"
+
+    def language(self, algebra: Algebra) -> Term:
+        if "" in self.strings:
+            raise GrammarError("Ban() holds an empty string, which is in every text: no text would be left")
+        banned = algebra.sequence([ANYTHING, algebra.words(map(encode, self.strings)), ANYTHING])
+        return algebra.both([any_text(algebra), algebra.without(banned)])
+
+
+def any_text(algebra: Algebra) -> Term:
+    """All of UTF-8."""
+    return algebra.repeat(algebra.chars(utf8.encode(charset.ALL)), 0, FOREVER)
+
+
+def _strings(values: Iterable[str], name: str) -> tuple[str, ...]:
+    if isinstance(values, (bytes, bytearray)) or not isinstance(values, Iterable):
+        raise TypeError(f"{name} takes strings, not {type(values).__name__}")
+    copied = tuple(values)
+    for index, string in enumerate(copied):
+        if not isinstance(string, str):
+            raise TypeError(f"{name} takes strings; number {index} is {type(string).__name__}: {string!r:.80}")
+    return copied
