@@ -13,6 +13,7 @@ _HOME = {
     "Constraint": "masks.constraint",
     "Ebnf": "grammars.ebnf",
     "Gbnf": "grammars.gbnf",
+    "Indent": "grammars.indent",
     "Lark": "grammars.lark",
     "Limits": "masks.limits",
     "Matcher": "masks.matcher",

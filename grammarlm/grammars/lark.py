@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.resources
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from ..errors import UnsupportedFeature
 from .compose import Grammar
+from .indent import Indent
 from .lark_guard import check_lark
 from .lark_tables import Loaded, LrTables, load, lr_tables, make_lexer
 from .lexer import Lexer
@@ -21,11 +24,20 @@ class Lark(Grammar):
 
     text: str
     start: str = field(default="start", kw_only=True)
+    indent: Indent | None = field(default=None, kw_only=True)
+
+    @classmethod
+    def python(cls, *, start: str = "file_input") -> Lark:
+        """Python 3 as lark's own grammar has it, read from the installed package."""
+        text = importlib.resources.files("lark.grammars").joinpath("python.lark").read_text(encoding="utf-8")
+        return cls(text, start=start, indent=Indent())
 
     def __post_init__(self) -> None:
         for name in ("text", "start"):
             if not isinstance(getattr(self, name), str):
                 raise TypeError(f"Lark({name}=...) takes a str, not {type(getattr(self, name)).__name__}")
+        if self.indent is not None and not isinstance(self.indent, Indent):
+            raise TypeError(f"Lark(indent=...) takes a gl.Indent, not {type(self.indent).__name__}")
 
     def __repr__(self) -> str:
         shown = self.text if len(self.text) <= 60 else f"{self.text[:60]}..."
@@ -43,11 +55,13 @@ class LarkParser:
 
 def read_lark(grammar: Lark, algebra: Algebra, max_depth: int, tick: Callable[[], None]) -> LarkParser:
     check_lark(grammar.text, grammar.start, max_depth=max_depth, max_size=BIGGEST, tick=tick)
-    loaded = load(grammar.text, grammar.start)
+    loaded = load(grammar.text, grammar.start, grammar.indent)
     lexer = make_lexer(loaded, algebra, tick, shifts=True)
     tables = lr_tables(loaded, lexer, tick)
     if tables is not None:
         return LarkParser(lexer, tables, None)
+    if grammar.indent is not None:
+        raise UnsupportedFeature("a grammar with indented blocks that is not LALR(1) is not supported: lark cannot read one, either")
     return LarkParser(make_lexer(loaded, algebra, tick, shifts=False), None, rules_over_lexemes(loaded))
 
 

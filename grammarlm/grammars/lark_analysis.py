@@ -20,6 +20,8 @@ from ..errors import LimitExceeded
 MAX_WORK = 1_500_000.0
 PER_STATE, PER_ITEM, PER_CLOSED_ITEM, PER_PAIR, PER_EDGE = 15.0, 6.0, 3.0, 0.3, 0.1
 PER_SET_MEMBER, PER_SET_UPDATE, PER_SET_ELEMENT = 0.15, 1.0, 0.012
+PER_WALKED_PLACE, PER_SEARCHED_ITEM = 0.5, 0.25
+STATES = "making the parser's states (LR(0) item sets)"
 TICK_EVERY = 256
 END = -1
 ROOT = 0
@@ -149,7 +151,15 @@ class Analysis:
                 if kernel not in seen:
                     seen.add(kernel)
                     waiting.append(kernel)
+        self.walk_rules()
         return len(seen)
+
+    def walk_rules(self) -> None:
+        """From each state lark walks each rule that begins there, and looks for its end among all items of the last state."""
+        for nonterminal, states in enumerate(self.transitions):
+            for rule in self.rules_of[nonterminal]:
+                walk = PER_WALKED_PLACE * len(self.bodies[rule]) + PER_SEARCHED_ITEM * self.items_at_end[rule]
+                self.spend(states * walk, STATES)
 
     def number_items(self) -> None:
         self.next_symbol: list[int] = []  # by item; END where the rule is complete
@@ -161,10 +171,12 @@ class Analysis:
             self.next_symbol += [*body, END]
             self.rule_of += [number] * (len(body) + 1)
         self.closures: dict[int, list[int]] = {}
+        self.transitions = [0] * self.nonterminals  # in how many states each may come next
+        self.items_at_end = [0] * len(self.bodies)  # of the largest state that completes the rule
         follows = [symbols.bit_count() for symbols in self.follow]
         self.includes = [0.0] * self.nonterminals
         for origin, body in zip(self.origins, self.bodies, strict=True):
-            self.includes[origin] += self.edges(body) * (1 + follows[origin]) + len(body) * 5 + follows[origin]
+            self.includes[origin] += self.edges(body) * (1 + follows[origin]) + follows[origin]
         self.conflicts = [
             follows[origin] * (1 + 0.2 * len(body)) for origin, body in zip(self.origins, self.bodies, strict=True)
         ]
@@ -216,9 +228,12 @@ class Analysis:
         for symbol in behind:
             if symbol < self.nonterminals:
                 work += PER_PAIR * items + PER_EDGE * self.includes[symbol]
+                self.transitions[symbol] += 1
+        for rule in complete:
+            self.items_at_end[rule] = max(items, self.items_at_end[rule])
         if len(complete) > 1:
             work += sum(self.conflicts[rule] for rule in complete)
-        self.spend(work, "making the parser's states (LR(0) item sets)")
+        self.spend(work, STATES)
         return [frozenset(items) for items in behind.values()]
 
 

@@ -51,7 +51,7 @@ def check_lark(
     them. `tick` is called now and then: it raises where the caller's time is over.
     """
     depth = min(max_depth, DEEPEST)
-    budget = Budget(text, max_size, WORK_PER_SYMBOL * max_size, tick)
+    budget = Budget(text, depth, max_size, WORK_PER_SYMBOL * max_size, tick)
     found = read_lark(text, max_depth=depth, max_pieces=int(budget.max_work / PER_PIECE), tick=tick)
     leaf_depths = sum(d.leaf_depths for d in found.definitions)
     budget.spend(PER_PIECE * found.pieces, 0, "reading this takes")
@@ -60,7 +60,7 @@ def check_lark(
     grammar = collect(found, budget)
     grammar.check_names()
     grammar.check_start(start)
-    measure_terminals(grammar, depth, budget)
+    measure_terminals(grammar, budget)
     rules = Expansion(grammar, budget)
     rules.expand()
     budget.spend(PER_PASSED_RULE * rules.passes_over_unused(start), 0, "finding unused rules takes")
@@ -71,7 +71,7 @@ class Grammar:
     """What the statements define: names with their bodies, and names whose bodies are elsewhere."""
 
     bodies: dict[str, Definition]
-    outside: dict[str, int]
+    outside: set[str]
     prefixes: tuple[str, ...]
     budget: Budget
 
@@ -114,10 +114,9 @@ def is_terminal(name: str) -> bool:
 
 def collect(found: LarkText, budget: Budget) -> Grammar:
     """The definitions by name, with %override and %extend applied."""
-    outside, prefixes = import_names(found, budget)
-    for declared in found.declared:
-        outside[declared.name] = declared.at
-    grammar = Grammar({}, outside, prefixes, budget)
+    imported, prefixes = import_names(found, budget)
+    declared = {name.name for name in found.declared}
+    grammar = Grammar({}, imported | declared, prefixes, budget)
     bodies = grammar.bodies
     for body in found.definitions:
         before = bodies.get(body.name)
@@ -128,7 +127,7 @@ def collect(found: LarkText, budget: Budget) -> Grammar:
                 check_parameters(before, body, budget)
                 before.code += [*body.code, Alternatives(2, body.at)]
                 continue
-        elif before is not None or body.name in outside:
+        elif before is not None or body.name in declared:  # an import may turn out to bring nothing
             raise budget.error(f"{body.name} is defined twice", body.at)
         bodies[body.name] = body
     return grammar
@@ -139,8 +138,9 @@ def check_parameters(before: Definition, body: Definition, budget: Budget) -> No
         raise budget.error(f"%extend: {body.name} has other parameters than before", body.at)
 
 
-def import_names(found: LarkText, budget: Budget) -> tuple[dict[str, int], tuple[str, ...]]:
-    names: dict[str, int] = {}
+def import_names(found: LarkText, budget: Budget) -> tuple[set[str], tuple[str, ...]]:
+    """What imports call their names, and the beginnings of the names that they may bring along."""
+    names: set[str] = set()
     paths = {}
     for statement in found.imports:
         path = ".".join(statement.path)
@@ -148,14 +148,13 @@ def import_names(found: LarkText, budget: Budget) -> tuple[dict[str, int], tuple
             message = f"%import of another file ({'.' * statement.relative}{path}) is not supported; only {', '.join(SHIPPED)} are"
             raise budget.error(message, statement.at, UnsupportedFeature)
         paths[path] = statement.at
-        for name in statement.names:
-            names[name] = statement.at
+        names.update(statement.names)
     for at in paths.values():
         budget.spend(PER_IMPORT, at, "imports take")
     return names, tuple(f"{_}{path}__" for path in paths for _ in ("", "_"))
 
 
-def measure_terminals(grammar: Grammar, max_depth: int, budget: Budget) -> None:
+def measure_terminals(grammar: Grammar, budget: Budget) -> None:
     """Sizes of terminals, those first that others use."""
     terminals = {name: body for name, body in grammar.bodies.items() if is_terminal(name)}
     users: dict[str, list[str]] = {}
@@ -168,7 +167,7 @@ def measure_terminals(grammar: Grammar, max_depth: int, budget: Budget) -> None:
     sizes: dict[str, TerminalSize] = {}
     ready = [name for name, count in waiting.items() if not count]
     for name in ready:
-        size = terminal_size(terminals[name], sizes, budget, max_depth)
+        size = terminal_size(terminals[name], sizes, budget)
         sizes[name] = size
         budget.spend(size.work, terminals[name].at, "terminals take")
         for user in users.get(name, ()):

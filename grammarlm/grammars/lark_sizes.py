@@ -24,14 +24,14 @@ SMALL_REPEATS, REPEAT_FACTOR = 50, 5  # lark splits `~` from 50 on into rules of
 MOST_GROUPS = 100  # brackets and optional parts in one sequence: lark multiplies them out by recursion
 MOST_REPEATS = 2**32 - 2  # what Python's `re` takes in {n,m}
 ESCAPES = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))", re.DOTALL)
-PARENTHESES = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]?|\(|\)", re.DOTALL)
+REGEXP_PARTS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]?|\(|\)|\{[0-9]*,?[0-9]*\}", re.DOTALL)
 
 
 class Budget:
     """What lark may still spend: symbols that rules expand to, and microseconds."""
 
-    def __init__(self, text: str, max_size: int, max_work: float, tick: Callable[[], None]):
-        self.text, self.max_size, self.max_work, self.tick = text, max_size, max_work, tick
+    def __init__(self, text: str, max_depth: int, max_size: int, max_work: float, tick: Callable[[], None]):
+        self.text, self.max_depth, self.max_size, self.max_work, self.tick = text, max_depth, max_size, max_work, tick
         self.symbols, self.work = 0, 0.0
 
     def error(self, message: str, at: int, kind: type[GrammarError] = GrammarError) -> GrammarError:
@@ -110,6 +110,7 @@ class RuleSizes:
             self.work += PER_NAME
             return ONE_RULE._replace(width=int(not op.name.startswith("_")))
         assert isinstance(op, Literal)
+        literal_size(op, self.budget)
         self.work += PER_LITERAL + PER_CHARACTER * len(op.text)
         is_kept = (
             self.body.keeps_all or op.text.startswith("/") or '".."' in op.text
@@ -180,11 +181,13 @@ class RuleSizes:
         if op.low == op.high:
             return least
         more, up_to = size, NOTHING
-        for a, b in factors(op.high - op.low + 1):
+        pairs = factors(op.high - op.low + 1)
+        for place, (a, b) in enumerate(pairs):
             fewer = [self.sequence([more] * n + [up_to], op.at) for n in range(a)]
             full = [self.copies(a, more, n, size, op) for n in range(b)]
             up_to = self.add_rule(self.alternatives(fewer + full), op.at)
-            more = self.add_rule(self.copies(a, more, b, size, op), op.at)
+            if place < len(pairs) - 1:
+                more = self.add_rule(self.copies(a, more, b, size, op), op.at)
         return Size(1, 2, 4, 0)
 
     def copies(self, a: int, more: Size, b: int, single: Size, op: Repeat) -> Size:
@@ -213,7 +216,7 @@ class TerminalSize(NamedTuple):
 OUTSIDE = TerminalSize(20, 400, 1, 20 * PER_TERMINAL_LEAF)  # a terminal that is imported or declared
 
 
-def terminal_size(body: Definition, names: dict[str, TerminalSize], budget: Budget, max_depth: int) -> TerminalSize:
+def terminal_size(body: Definition, names: dict[str, TerminalSize], budget: Budget) -> TerminalSize:
     """The size of a terminal whose names have sizes: lark puts the regular expression of each name in its place."""
     stack: list[TerminalSize] = []
     for count, op in enumerate(body.code):
@@ -226,7 +229,7 @@ def terminal_size(body: Definition, names: dict[str, TerminalSize], budget: Budg
         elif isinstance(op, Name):
             made = names.get(op.name, OUTSIDE)
         elif isinstance(op, Literal):
-            made = literal_size(op.text)
+            made = literal_size(op, budget)
         elif isinstance(op, Use):
             raise budget.error("a terminal cannot use a template", op.at)
         else:
@@ -237,8 +240,10 @@ def terminal_size(body: Definition, names: dict[str, TerminalSize], budget: Budg
         if made.leaves > budget.max_size or made.characters > 10 * budget.max_size or made.work > budget.max_work:
             message = f"terminal {body.name} becomes a regular expression of more than {budget.max_size} parts"
             raise budget.error(message, op.at, LimitExceeded)
-        if made.depth > max_depth:
-            message = f"terminal {body.name} becomes a regular expression with brackets more than {max_depth} deep"
+        if made.depth > budget.max_depth:
+            message = (
+                f"terminal {body.name} becomes a regular expression with brackets more than {budget.max_depth} deep"
+            )
             raise budget.error(message, op.at, LimitExceeded)
         stack.append(made)
     return stack.pop()
@@ -253,19 +258,28 @@ def joined(parts: list[TerminalSize], is_choice: bool) -> TerminalSize:
     return TerminalSize(leaves, characters, depth, work)
 
 
-def literal_size(text: str) -> TerminalSize:
+def literal_size(literal: Literal, budget: Budget) -> TerminalSize:
+    text = literal.text
     work = PER_TERMINAL_LEAF + PER_CHARACTER * len(text)
     if not text.startswith("/"):
         return TerminalSize(1, 2 * len(text), 1, work)
-    return TerminalSize(1, len(text) + 20, 1 + parenthesis_depth(text), work)
+    return TerminalSize(1, len(text) + 20, 1 + regexp_depth(literal, budget), work)
 
 
-def parenthesis_depth(regexp: str) -> int:
-    """How deep the parentheses of a regular expression are nested, where lark has made characters of \\x28 and its like."""
+def regexp_depth(literal: Literal, budget: Budget) -> int:
+    """How deep parentheses are nested in a regular expression, once lark has made characters of \\x28 and its like."""
+    regexp = literal.text
     if "\\x" in regexp or "\\u" in regexp or "\\U" in regexp:
         regexp = ESCAPES.sub(lambda m: m.group() if m[4] else chr(min(int(m[1] or m[2] or m[3], 16), 0x10FFFF)), regexp)
     depth = deepest = 0
-    for match in PARENTHESES.finditer(regexp):
-        depth += (match.group() == "(") - (match.group() == ")")
+    for match in REGEXP_PARTS.finditer(regexp):
+        part = match.group()
+        depth += (part == "(") - (part == ")")
         deepest = max(deepest, depth)
+        if deepest > budget.max_depth:
+            message = f"the parentheses of a regular expression are nested more than {budget.max_depth} deep"
+            raise budget.error(message, literal.at, LimitExceeded)
+        if part[0] == "{" and any(len(n) > 10 or int(n) > MOST_REPEATS for n in part[1:-1].split(",") if n):
+            message = f"a regular expression repeats a part at most {MOST_REPEATS} times"
+            raise budget.error(message, literal.at, LimitExceeded)
     return deepest

@@ -13,10 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import GrammarError, LimitExceeded
+from ..errors import GrammarError, LimitExceeded, UnsupportedFeature
+from .indent import Indent
 from .lexer import Lexer, LexerState, Terminal
 from .ordered import Pattern
 from .regular import Algebra
+
+STATES = 1 << 14  # what a symbol on the stack has room for
+OPENS_BLOCK, CLOSES_BLOCK, OPENS_BRACKET, CLOSES_BRACKET = 1, 2, 3, 4
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,8 @@ class LrTables:
     lexers: list[LexerState]  # of each state
     start: int
     shift_won: bool  # a conflict was resolved as lark does, in favour of shifting
+    access: np.ndarray  # uint8 [states]: what the symbol that leads to a state does to blocks and brackets
+    blocks: tuple[int, int, int] | None  # the terminals for a line's end, for opening and for closing a block
 
 
 @dataclass
@@ -40,17 +46,18 @@ class Loaded:
     rules: list[Any]
     ignored: list[str]
     start: str
-    index: dict[str, int] = field(default_factory=dict)  # of each terminal, in lark's order of preference
+    index: dict[str, int] = field(default_factory=dict)  # of each terminal, in lark's order of preference; then the declared ones
+    indent: Indent | None = None
 
 
-def load(text: str, start: str, keep: frozenset[str] = frozenset()) -> Loaded:
+def load(text: str, start: str, indent: Indent | None) -> Loaded:
     """Reads the text with lark; everything that lark raises becomes a GrammarError."""
     from lark.exceptions import LarkError
     from lark.load_grammar import load_grammar
 
     try:
         grammar, _ = load_grammar(text, "<grammar>", [], False)
-        terminals, rules, ignored = grammar.compile([start], set(keep))
+        terminals, rules, ignored = grammar.compile([start], {indent.newline} if indent else set())
     except RecursionError:
         raise LimitExceeded("the grammar is nested too deeply for lark's loader; flatten it") from None
     except (LarkError, re.error, AssertionError, KeyError, ValueError, TypeError, AttributeError) as error:
@@ -61,7 +68,19 @@ def load(text: str, start: str, keep: frozenset[str] = frozenset()) -> Loaded:
         if terminal.pattern.min_width == 0:
             raise GrammarError(f"terminal {terminal.name} may match the empty text, which no lexeme is: {terminal.pattern}")
     ordered = sorted(terminals, key=lambda t: (-t.priority, -t.pattern.max_width, -len(t.pattern.value), t.name))
-    return Loaded(ordered, rules, list(ignored), start, {t.name: i for i, t in enumerate(ordered)})
+    index = {t.name: i for i, t in enumerate(ordered)}
+    for rule in rules:
+        for symbol in rule.expansion:
+            if symbol.is_term and symbol.name not in index:
+                if indent is None or symbol.name not in (indent.indent, indent.dedent):
+                    raise UnsupportedFeature(
+                        f"terminal {symbol.name} is declared, not defined: no lexer makes it. Where it opens or closes blocks of "
+                        "indented lines, say Lark(text, indent=gl.Indent(...))"
+                    )
+                index[symbol.name] = len(index)
+    if indent is not None and indent.newline not in index:
+        raise GrammarError(f"Indent(newline={indent.newline!r}): the grammar has no such terminal")
+    return Loaded(ordered, rules, list(ignored), start, index, indent)
 
 
 def make_lexer(loaded: Loaded, algebra: Algebra, tick: Callable[[], None], shifts: bool) -> Lexer:
@@ -69,7 +88,10 @@ def make_lexer(loaded: Loaded, algebra: Algebra, tick: Callable[[], None], shift
         Terminal(t.name, Pattern(t.pattern.to_regexp(), 0, algebra, tick, t.name), t.name in loaded.ignored)
         for t in loaded.terminals
     ]
-    return Lexer(terminals, algebra, tick, shifts)
+    lexer = Lexer(terminals, algebra, tick, shifts)
+    if loaded.indent is not None:
+        lexer.newline, lexer.tab = loaded.index[loaded.indent.newline], loaded.indent.tab
+    return lexer
 
 
 def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTables | None:
@@ -89,7 +111,9 @@ def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTable
     rules: dict[Any, int] = {}
     nonterminals: dict[str, int] = {}
     lengths: list[tuple[int, int]] = []
-    terminals = len(loaded.terminals)
+    terminals = len(loaded.index)
+    if len(order) >= STATES:
+        raise LimitExceeded(f"the grammar's parser needs {len(order):,} states, and {STATES:,} are too many; make it smaller")
     cells: list[tuple[int, int, int]] = []
     gotos: list[tuple[int, int, int]] = []
     for state, row in table.states.items():
@@ -113,10 +137,35 @@ def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTable
     for state, column, value in gotos:
         goto[state, column] = value
     action[number[table.end_states[loaded.start]], terminals] = 1  # the text may end here: any positive number
-    ignored = np.array([t.name in loaded.ignored for t in loaded.terminals], np.uint8)
+    ignored = np.array([name in loaded.ignored for name in loaded.index], np.uint8)
+    access = np.zeros(len(order), np.uint8)
+    blocks = None
+    if loaded.indent is not None:
+        blocks = _blocks(loaded, action, access)
     rule = np.array(lengths or [(0, 0)], np.int32)
     lexers = _contextual(loaded, lexer, action, ignored)
-    return LrTables(action, goto, rule, ignored, lexers, number[table.start_states[loaded.start]], _shift_won(analysis))
+    start = number[table.start_states[loaded.start]]
+    return LrTables(action, goto, rule, ignored, lexers, start, _shift_won(analysis), access, blocks)
+
+
+def _blocks(loaded: Loaded, action: np.ndarray, access: np.ndarray) -> tuple[int, int, int]:
+    """Fills in what leads to each state; the terminals of blocks."""
+    indent = loaded.indent
+    assert indent is not None
+    for names, what in (
+        ((indent.indent,), OPENS_BLOCK),
+        ((indent.dedent,), CLOSES_BLOCK),
+        (indent.opens, OPENS_BRACKET),
+        (indent.closes, CLOSES_BRACKET),
+    ):
+        for name in names:
+            if name in loaded.index:
+                shifted = action[:, loaded.index[name]]
+                access[shifted[shifted > 0] - 1] = what
+    missing = [name for name in (indent.indent, indent.dedent) if name not in loaded.index]
+    if missing:
+        raise GrammarError(f"no rule of the grammar uses {missing[0]}, which Indent(...) names")
+    return loaded.index[indent.newline], loaded.index[indent.indent], loaded.index[indent.dedent]
 
 
 def _shift_won(analysis: Any) -> bool:
@@ -128,7 +177,10 @@ def _contextual(loaded: Loaded, lexer: Lexer, action: np.ndarray, ignored: np.nd
     renamed = _keywords(loaded)
     known: dict[bytes, LexerState] = {}
     out = []
-    for row in (action[:, :-1] != 0) | (ignored != 0)[None, :]:
+    accepted = (action[:, : len(loaded.terminals)] != 0) | (ignored[: len(loaded.terminals)] != 0)[None, :]
+    if lexer.newline is not None:  # ends of lines are read everywhere, and dropped within brackets
+        accepted[:, lexer.newline] = True
+    for row in accepted:
         key = row.tobytes()
         state = known.get(key)
         if state is None:

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from . import utf8
+from .indent import EMPTY_LINE, LINE_END, SPACE, TAB, WIDEST, column_after
 from .ordered import Head, Pattern, Rest
 from .regular import Algebra
 from .terms import ANYTHING, NOTHING, Term
@@ -40,10 +41,19 @@ class Terminal:
 class LexerState:
     """A list of entries, made once. `edges` and `commits` are made when first asked for."""
 
-    __slots__ = ("_made", "entries", "lexer", "serial", "start", "typing")
+    __slots__ = ("_made", "column", "entries", "lexer", "serial", "start", "typing")
 
-    def __init__(self, lexer: Lexer, entries: tuple[Entry, ...], typing: tuple[Typing, ...], start: bool, serial: int):
+    def __init__(
+        self,
+        lexer: Lexer,
+        entries: tuple[Entry, ...],
+        typing: tuple[Typing, ...],
+        start: bool,
+        column: int | None,
+        serial: int,
+    ):
         self.lexer, self.entries, self.typing, self.start, self.serial = lexer, entries, typing, start, serial
+        self.column = column  # of the next line, where the lexeme may be the end of one
         self._made: tuple | None = None
 
     @property
@@ -72,18 +82,25 @@ class Lexer:
     def __init__(self, terminals: list[Terminal], algebra: Algebra, tick: Callable[[], None], shifts: bool = True):
         """`shifts`: an LR parser reads the lexemes, so a commit names its terminal; else the lexeme's frame ends."""
         self.terminals, self.algebra, self.tick, self.shifts = terminals, algebra, tick, shifts
+        self.newline: int | None = None  # the terminal whose lexemes end lines (indent.py)
+        self.tab = 8
         self._states: dict = {}
         self._live: dict[LexerState, int] = {}
 
-    def state(self, entries: tuple[Entry, ...], typing: tuple[Typing, ...], start: bool = False) -> LexerState | None:
+    def state(
+        self, entries: tuple[Entry, ...], typing: tuple[Typing, ...], start: bool = False, column: int = EMPTY_LINE
+    ) -> LexerState | None:
         """None where no lexeme can come of the list."""
+        if column > WIDEST:
+            entries = tuple(entry for entry in entries if entry[0] != self.newline)
         if not entries and not start:
             return None
-        key = (entries, typing, start)
+        at = column if any(entry[0] == self.newline for entry in entries) else None
+        key = (entries, typing, start, at)
         found = self._states.get(key)
         if found is None:
             self.tick()
-            found = self._states[key] = LexerState(self, entries, typing, start, len(self._states))
+            found = self._states[key] = LexerState(self, entries, typing, start, at, len(self._states))
         return found
 
     def start(self, ordered: Iterable[int], keywords: Iterable[tuple[int, int]]) -> LexerState:
@@ -96,7 +113,8 @@ class Lexer:
 
     def characters(self) -> list[utf8.Edges]:
         """The character automata of all patterns: which bytes they tell apart."""
-        return [node for terminal in self.terminals for node in terminal.pattern.characters()]
+        nodes = [node for terminal in self.terminals for node in terminal.pattern.characters()]
+        return nodes if self.newline is None else [*nodes, ((SPACE, None), (TAB, None), (LINE_END, None))]
 
     # ------------------------------------------------------------------ one byte
 
@@ -116,7 +134,7 @@ class Lexer:
                     continue
                 if head.edges is None:
                     border = algebra.both((here, *(self._never(*one) for one in earlier)))
-                    if border is not NOTHING:
+                    if border is not NOTHING and not (terminal == self.newline and state.column == EMPTY_LINE):
                         commits.append((self._name(state, terminal), border))
                     if here is ANYTHING:
                         wins = True
@@ -154,6 +172,8 @@ class Lexer:
                     typing.append((bits, (of, keyword, then)))
         conditions = dict.fromkeys(entry[2] for _, entry in moves if entry[2] is not ANYTHING)
         told_apart = [bits for condition in conditions for bits, _ in self.algebra.edges(condition)]
+        if state.column is not None:
+            told_apart += [SPACE, TAB, LINE_END]
         parts = split([bits for bits, _ in moves] + [bits for bits, _ in typing] + told_apart)
         grouped: dict[LexerState, int] = {}
         for part in parts:
@@ -166,7 +186,8 @@ class Lexer:
                         entries[terminal, then, after, before] = None
             alive = {entry[0] for entry in entries}
             words = tuple(dict.fromkeys(t for bits, t in typing if bits & part and t[0] in alive))
-            target = self.state(tuple(entries), words)
+            column = EMPTY_LINE if state.column is None else column_after(state.column, part, self.tab)
+            target = self.state(tuple(entries), words, column=column)
             if target is not None:
                 grouped[target] = grouped.get(target, 0) | part
         return [(bits, target) for target, bits in grouped.items()]

@@ -347,9 +347,8 @@ class Pattern:
             term = self.algebra.cat(self.whole(rest), ANYTHING)
             each = self._tracker() if self.behind else EACH_BYTE
             if term.prev:
-                if before is UNKNOWN:
-                    raise self._refuse("a look-behind (or \\b) before the first character of a terminal")
-                term = self.algebra.resolve(term, self._told(before))
+                self.heads(rest, before)  # refuses where look-behind asks about an unknown character
+                term = self.algebra.resolve(term, self._told(before or 0))
             known = self._terms[key] = self.algebra.scope(term, each, each)
         return known
 

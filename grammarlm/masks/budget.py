@@ -20,6 +20,7 @@ import numpy as np
 
 from ..errors import LimitExceeded
 from . import greedy
+from .mask_array import ids_of
 
 INFINITE = 1 << 62  # more tokens than any budget: the end is too far to be written down
 
@@ -77,9 +78,8 @@ def costs_of(epoch: Any) -> Costs:
 
 def tokens_and_targets(epoch: Any, state: int) -> tuple[np.ndarray, np.ndarray]:
     """The allowed tokens, stop ids left out, and the state behind each."""
-    allowed = np.unpackbits(epoch.row(state).view(np.uint8), bitorder="little")
-    allowed[list(epoch.program.facts.stops)] = 0
-    ids = np.flatnonzero(allowed)
+    row = epoch.row(state)
+    ids = ids_of(row & ~epoch.program.facts.stop_row if epoch.accepting[state] else row)
     if hasattr(epoch, "targets"):
         return ids, epoch.targets(state)[ids]
     return ids, np.fromiter((epoch.after_token(state, token) for token in ids.tolist()), np.int64, len(ids))

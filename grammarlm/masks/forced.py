@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .mask_array import ids_of
+
 if TYPE_CHECKING:
     from .matcher import Matcher
 
@@ -63,7 +65,7 @@ class _Beginning:
     @classmethod
     def at(cls, matcher: Matcher, place: int, steps: int) -> _Beginning | None:
         """None where the text may end or go on with something that has no bytes: nothing must come there."""
-        ids = np.flatnonzero(np.unpackbits(matcher._row().view(np.uint8), bitorder="little"))
+        ids = ids_of(matcher._row())
         if matcher.is_accepting or not matcher._automaton.program.facts.is_text[ids].all():
             return None
         return cls(matcher, place, steps, ids)

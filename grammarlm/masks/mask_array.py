@@ -19,6 +19,14 @@ def allocate_mask(batch: int, size: int) -> np.ndarray:
     return np.full((batch, -(-size // 32)), -1, np.int32)
 
 
+def ids_of(row: np.ndarray) -> np.ndarray:
+    """The ids that a row allows, in order."""
+    words = np.flatnonzero(row)
+    bits = np.unpackbits(row[words].view(np.uint8).reshape(-1, 4), axis=1, bitorder="little")
+    at, bit = np.nonzero(bits)
+    return words[at] * 32 + bit
+
+
 def as_integer(value: Any, what: str) -> int:
     try:
         return operator.index(value)

@@ -82,7 +82,8 @@ class StackEpoch:
         columns = program.columns
         lr = program.lr
         terminals = len(lr.ignored) if lr else 0
-        self._words = -(-(terminals + 1) // 64) if lr else 0  # the end has a bit, too
+        blocks = lr.blocks if lr else None
+        self._words = -(-(terminals + 2) // 64) if lr else 0  # the end, and ends of lines, have a bit, too
         words = max(1, self._words)
         self._widths = {
             Place.Q_NEXT: columns,
@@ -96,6 +97,9 @@ class StackEpoch:
             Place.S_PARENT: 1,
             Place.S_SYMBOL: 1,
             Place.S_CLASS: 1,
+            Place.S_INDENT: 1,
+            Place.S_OPENER: 1,
+            Place.S_BRACKETS: 1,
             Place.S_HASH: 1,
             Place.K_LEXER: 1,
             Place.K_LIVE: words,
@@ -134,6 +138,9 @@ class StackEpoch:
             (Place.S_PARENT, 256),
             (Place.S_SYMBOL, 256),
             (Place.S_CLASS, 256),
+            (Place.S_INDENT, 256 if blocks else 1),
+            (Place.S_OPENER, 256 if blocks else 1),
+            (Place.S_BRACKETS, 256 if blocks else 1),
             (Place.S_HASH, 1024),
             (Place.K_LEXER, 64),
             (Place.K_LIVE, 64),
@@ -209,6 +216,10 @@ class StackEpoch:
             arena[Place.LR_TERMINALS], arena[Place.LR_NONTERMINALS] = terminals, lr.goto.shape[1]
             arena[Place.LR_STATES] = len(lr.action)
             arena[Place.LR_ALONE] = program.lr_alone
+            self._fixed(Place.LR_ACCESS, lr.access)
+            if blocks:
+                arena[Place.INDENTS] = 1
+                arena[Place.T_NEWLINE], arena[Place.T_INDENT], arena[Place.T_DEDENT] = blocks
             self._fixed(Place.LR_LEXER, np.array([self._number(s) for s in lr.lexers], np.int32))
 
     def _fixed(self, place: Place, array: np.ndarray) -> None:
@@ -337,7 +348,8 @@ class StackEpoch:
             self._expand_ahead(index)
         elif reason == machine.FULL:
             if index == 0:
-                self._grow(Place.S_PARENT, Place.S_SYMBOL, Place.S_CLASS, Place.S_HASH)
+                blocks = (Place.S_INDENT, Place.S_OPENER, Place.S_BRACKETS) if self.arena[Place.INDENTS] else ()
+                self._grow(*blocks, Place.S_PARENT, Place.S_SYMBOL, Place.S_CLASS, Place.S_HASH)
             elif index == 1:
                 self._grow(Place.K_LEXER, Place.K_LIVE)
             elif index == 3:
@@ -398,7 +410,7 @@ class StackEpoch:
             if after:
                 self._mark_loop(after)
             return kind, self._number(operand), after
-        if kind == machine.LEX:
+        if kind in (machine.LEX, machine.LINE):
             return kind, operand, self._border(other)
         if kind == machine.POP:
             return kind, 0, self._border(other)

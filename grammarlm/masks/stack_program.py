@@ -14,7 +14,7 @@ from ..grammars.lexer import LexerState
 from ..grammars.pushdown import Entrance, Pushdown, byte_bits, call_bits
 from ..grammars.regular import Algebra
 from ..grammars.terms import ANYTHING, FOREVER, NIL, REP, Term
-from ..kernels.cpu.pushdown import CALL, END, ENTER, LEX, POP
+from ..kernels.cpu.pushdown import CALL, END, ENTER, LEX, LINE, POP
 from ..vocab.vocabulary import Vocabulary
 from .limits import Clock, Limits
 from .liveness import Liveness
@@ -83,8 +83,14 @@ class StackProgram:
         if state.start and state.lexer.shifts:
             moves.append((END, None, None))
         for terminal, border in state.commits:
-            if self.is_alive(border):
-                moves.append((LEX, terminal, border) if state.lexer.shifts else (POP, None, border))
+            if not self.is_alive(border):
+                continue
+            if not state.lexer.shifts:
+                moves.append((POP, None, border))
+            elif terminal == state.lexer.newline:
+                moves.append((LINE, state.column, border))
+            else:
+                moves.append((LEX, terminal, border))
         return list(state.edges), moves, []
 
     def _expand_term(self, term: Term) -> tuple[list, list, list]:

@@ -10,6 +10,7 @@ configs and everything else are made here. All are numbers, equal things have eq
              LEX t c      a lexeme of terminal t ends here, if the rest satisfies c; the LR parser shifts it
              END          the LR parser may have the end of its text here
              ENTER a      an LR parser begins, in its state a
+             LINE w c     a line ends here and the next one begins in column w: like LEX, then blocks are opened or closed
     s    (parent, symbol): a return state, an LR state, or one of the symbols below 1 that stand for what is under the stack
     b    next[b, class], 0 = cannot be satisfied, 1 = anything goes
 
@@ -130,18 +131,29 @@ class Place(IntEnum):
     PATH = 97  # int32 [PATH_LENGTH]: scratch: the config or border behind each number of bytes
     PATH_LENGTH = 98
     LR_ALONE = 99  # 1: nothing ever follows the LR parser's text
-    LENGTH = 100
+    LR_ACCESS = 100  # uint8 [states]: OPENS_BLOCK, ...
+    INDENTS = 101  # 1: lines have blocks, and the three arrays below are there
+    S_INDENT = 102  # int32 [S]: the width of the block that the stack is in
+    S_OPENER = 103  # int32 [S]: the stack whose top opened that block, 0 outside of blocks
+    S_BRACKETS = 104  # int32 [S]: brackets that are open
+    T_NEWLINE = 105  # terminals
+    T_INDENT = 106
+    T_DEDENT = 107
+    LENGTH = 108
 
 
 EXPANDED, READS, LIVE_KNOWN, LOOPS = 1, 2, 4, 8  # q status
 ACCEPTS = 2  # b status
 HAS_THREADS, HAS_EXITS = 1, 2  # config kind
-CALL, POP, LEX, END, ENTER = range(5)  # moves
+CALL, POP, LEX, END, ENTER, LINE = range(6)  # moves
 ACCEPT, EXIT = 1, 2  # pseudo-states; real ones are greater
 NEED_STATE, NEED_BORDER, NEED_AND, NEED_LIVE, FULL, TOO_WIDE = 1, 2, 3, 4, 5, 6  # what is lacking
 ANY = 1  # the border that any text satisfies
 ROOT = 0  # the symbol under a whole text; -1 - k: under a stack of class k
-LR_BASE = 1 << 24  # LR state s is the symbol LR_BASE + s
+LR_BASE = 1 << 30  # LR state s is the symbol LR_BASE + s + (its width << WIDTH)
+WIDTH = 14  # bits of an LR state; above them how wide the line is that opened a block
+STATES = 1 << WIDTH
+OPENS_BLOCK, CLOSES_BLOCK, OPENS_BRACKET, CLOSES_BRACKET = 1, 2, 3, 4  # what the symbol that leads to an LR state does
 WIDEST = 2048  # threads of one config while it is closed
 DEPTH_OF_OVERLAY = 256
 
@@ -167,11 +179,38 @@ def arena_of(address):
 
 
 @inlined
+def lr_state(symbol):
+    return (int64(symbol) - LR_BASE) & (STATES - 1)
+
+
+@inlined
 def mixed(a, b):
     x = (uint64(a) + uint64(1)) * uint64(0x9E3779B97F4A7C15) ^ uint64(b) * uint64(0xC2B2AE3D27D4EB4F)
     x ^= x >> uint64(29)
     x *= uint64(0x94D049BB133111EB)
     return x ^ x >> uint64(32)
+
+
+@part
+def note_blocks(address, parent, symbol, new):
+    """What a new stack knows of blocks and brackets: what its parent knows, changed by its top."""
+    arena = arena_of(address)
+    count = arena[Place.S_CAPACITY]
+    indents, openers = ints(arena, Place.S_INDENT, count), ints(arena, Place.S_OPENER, count)
+    brackets = ints(arena, Place.S_BRACKETS, count)
+    indents[new], openers[new], brackets[new] = indents[parent], openers[parent], brackets[parent]
+    if symbol < LR_BASE:
+        return
+    access = octets(arena, Place.LR_ACCESS, arena[Place.LR_STATES])[lr_state(symbol)]
+    if access == OPENS_BLOCK:
+        indents[new], openers[new] = (int64(symbol) - LR_BASE) >> WIDTH, new
+    elif access == CLOSES_BLOCK:
+        outside = ints(arena, Place.S_PARENT, count)[openers[parent]]
+        indents[new], openers[new] = indents[outside], openers[outside]
+    elif access == OPENS_BRACKET:
+        brackets[new] += 1
+    elif access == CLOSES_BRACKET:
+        brackets[new] -= 1
 
 
 @part
@@ -193,6 +232,8 @@ def push(address, parent, symbol):
         return lacks(FULL, 0)
     parents[new], symbols[new] = parent, symbol
     ints(arena, Place.S_CLASS, count)[new] = -1
+    if arena[Place.INDENTS]:
+        note_blocks(address, parent, symbol, new)
     table[at] = new
     arena[Place.S_COUNT] = new + 1
     return int64(new)
@@ -220,8 +261,10 @@ def both(address, b, c):
 
 
 @part
-def shift(address, stack, terminal):
+def shift(address, stack, terminal, width):
     """The LR stack after a terminal (the end: the stack under the parser), 0 where the parser refuses it, or what is lacking.
+
+    `width` is that of the line which opens a block, 0 for any other terminal.
 
     Stack 0 is the empty one, which no parser stands on.
     """
@@ -233,18 +276,18 @@ def shift(address, stack, terminal):
     capacity = arena[Place.S_CAPACITY]
     parents, symbols = ints(arena, Place.S_PARENT, capacity), ints(arena, Place.S_SYMBOL, capacity)
     while True:
-        top = int64(symbols[stack]) - LR_BASE
+        top = lr_state(symbols[stack])
         what = action[top * columns + terminal]
         if what == 0:
             return int64(0)
         if what > 0:
             if terminal == columns - 1:
                 return int64(parents[parents[stack]])
-            return push(address, stack, LR_BASE + what - 1)
+            return push(address, stack, LR_BASE + what - 1 + (width << WIDTH))
         rule = carray(pointer(arena[Place.LR_RULE]), (int64(-what), 2), np.int32)[-what - 1]
         for _ in range(rule[0]):
             stack = int64(parents[stack])
-        top = int64(symbols[stack]) - LR_BASE
+        top = lr_state(symbols[stack])
         stack = push(address, stack, LR_BASE + goto[top * nonterminals + rule[1]])
         if stack < 0:
             return stack
@@ -263,7 +306,7 @@ def can_shift(address, stack, terminal):
     overlay = np.empty(DEPTH_OF_OVERLAY, np.int32)
     height = 0
     while True:
-        top = int64(overlay[height - 1]) if height else int64(symbols[stack]) - LR_BASE
+        top = int64(overlay[height - 1]) if height else lr_state(symbols[stack])
         what = action[top * columns + terminal]
         if what >= 0:
             return int64(what > 0)
@@ -273,11 +316,47 @@ def can_shift(address, stack, terminal):
         height -= from_overlay
         for _ in range(length - from_overlay):
             stack = int64(parents[stack])
-        top = int64(overlay[height - 1]) if height else int64(symbols[stack]) - LR_BASE
+        top = int64(overlay[height - 1]) if height else lr_state(symbols[stack])
         if height >= DEPTH_OF_OVERLAY:
             return lacks(TOO_WIDE, 1)
         overlay[height] = goto[top * nonterminals + rule[1]]
         height += 1
+
+
+@part
+def next_line(address, stack, width):
+    """The LR stack after a line's end, where the next line begins in column `width`: blocks are opened or closed."""
+    arena = arena_of(address)
+    newline, indent, dedent = arena[Place.T_NEWLINE], arena[Place.T_INDENT], arena[Place.T_DEDENT]
+    stack = shift(address, stack, newline, 0)
+    if stack <= 0:
+        return stack
+    indents = ints(arena, Place.S_INDENT, arena[Place.S_CAPACITY])
+    if width > indents[stack]:
+        return shift(address, stack, indent, width)
+    while width < indents[stack]:
+        stack = shift(address, stack, dedent, 0)
+        if stack <= 0:
+            return stack
+    return stack if width == indents[stack] else int64(0)
+
+
+@part
+def at_end(address, stack):
+    """The stack under the parser where the text may end, after all blocks have been closed; -1 where it may not, less: lacking."""
+    arena = arena_of(address)
+    if arena[Place.INDENTS]:
+        openers = ints(arena, Place.S_OPENER, arena[Place.S_CAPACITY])
+        while openers[stack]:
+            stack = shift(address, stack, arena[Place.T_DEDENT], 0)
+            if stack == 0:
+                return int64(-1)
+            if stack < 0:
+                return stack
+    takes = can_shift(address, stack, arena[Place.LR_TERMINALS])
+    if takes <= 0:
+        return takes if takes < 0 else int64(-1)
+    return shift(address, stack, arena[Place.LR_TERMINALS], 0)
 
 
 @part
@@ -289,7 +368,7 @@ def stack_class(address, stack):
     if classes[stack] >= 0:
         return int64(classes[stack])
     terminals, words = arena[Place.LR_TERMINALS], arena[Place.TERMINAL_WORDS]
-    top = int64(ints(arena, Place.S_SYMBOL, capacity)[stack]) - LR_BASE
+    top = lr_state(ints(arena, Place.S_SYMBOL, capacity)[stack])
     action = carray(pointer(arena[Place.LR_ACTION]), arena[Place.LR_STATES] * (terminals + 1), np.int32)
     ignored = octets(arena, Place.IGNORED, terminals)
     most = arena[Place.K_CAPACITY]
@@ -300,12 +379,23 @@ def stack_class(address, stack):
         return lacks(FULL, 1)
     for w in range(words):
         live[new, w] = 0
-    for t in range(terminals + 1):
-        takes = int64(ignored[t]) if t < terminals else 0
-        if not takes and action[top * (terminals + 1) + t] != 0:
-            takes = can_shift(address, stack, t)
-            if takes < 0:
-                return takes
+    ends = at_end(address, stack)
+    if ends < -1:
+        return ends
+    in_brackets = int64(0)
+    if arena[Place.INDENTS]:
+        in_brackets = int64(ints(arena, Place.S_BRACKETS, capacity)[stack] > 0)
+    for t in range(terminals + 2):
+        if t < terminals:
+            takes = int64(ignored[t])
+            if in_brackets and t == arena[Place.T_NEWLINE]:
+                takes = int64(1)
+            if not takes and action[top * (terminals + 1) + t] != 0:
+                takes = can_shift(address, stack, t)
+                if takes < 0:
+                    return takes
+        else:
+            takes = int64(ends >= 0) if t == terminals else in_brackets
         if takes:
             live[new, t >> 6] |= uint64(1) << uint64(t & 63)
     lexers[new] = ints(arena, Place.LR_LEXER, arena[Place.LR_STATES])[top]
@@ -335,12 +425,11 @@ def add(work, count, q, s, b):
 
 
 @part
-def can_end(address, k):
-    """May the LR parser meet the end of its text under a stack of class k?"""
+def class_takes(address, k, terminal):
+    """Is the terminal live under a stack of class k? Behind the terminals: the end, and whether ends of lines are ignored."""
     arena = arena_of(address)
-    ends = arena[Place.LR_TERMINALS]
     live = carray(pointer(arena[Place.K_LIVE]), (k + 1, arena[Place.TERMINAL_WORDS]), np.uint64)
-    return live[k, ends >> 6] >> uint64(ends & 63) & uint64(1) != 0
+    return live[k, terminal >> 6] >> uint64(terminal & 63) & uint64(1) != 0
 
 
 @part
@@ -388,16 +477,16 @@ def close(address, count):
             rest = int64(b)
             if kind == END:
                 if symbols[s] < 0:
-                    if can_end(address, -int64(symbols[s]) - 1):
+                    if class_takes(address, -int64(symbols[s]) - 1, terminals):
                         if arena[Place.LR_ALONE] == 0:
                             count = add(work, count, EXIT, 1 + terminals, b)
                         elif octets(arena, Place.B_STATUS, b + 1)[b] & ACCEPTS:
                             count = add(work, count, ACCEPT, 0, 0)
                     continue
-                after = shift(address, s, terminals)
-                if after < 0:
+                after = at_end(address, s)
+                if after < -1:
                     return after
-                if after == 0 and can_shift(address, s, terminals) <= 0:
+                if after < 0:
                     continue
             else:
                 rest = both(address, b, c)
@@ -405,17 +494,23 @@ def close(address, count):
                     return rest
                 if rest == 0:
                     continue
-                if kind == LEX:
-                    if octets(arena, Place.IGNORED, terminals)[a]:
-                        after = s
-                    elif symbols[s] < 0:
+                if kind == LEX or kind == LINE:
+                    terminal = a if kind == LEX else arena[Place.T_NEWLINE]
+                    skipped = octets(arena, Place.IGNORED, terminals)[terminal] != 0
+                    if symbols[s] < 0:
                         k = -int64(symbols[s]) - 1
-                        live = carray(pointer(arena[Place.K_LIVE]), (k + 1, arena[Place.TERMINAL_WORDS]), np.uint64)
-                        if live[k, a >> 6] >> uint64(a & 63) & uint64(1):
-                            count = add(work, count, EXIT, 1 + a, rest)
-                        continue
+                        if kind == LINE:
+                            skipped = class_takes(address, k, terminals + 1)
+                        if not skipped:
+                            if class_takes(address, k, terminal):
+                                count = add(work, count, EXIT, 1 + a if kind == LEX else 2 + terminals + a, rest)
+                            continue
+                    elif kind == LINE and ints(arena, Place.S_BRACKETS, capacity)[s] > 0:
+                        skipped = True
+                    if skipped:
+                        after = s
                     else:
-                        after = shift(address, s, a)
+                        after = shift(address, s, a, 0) if kind == LEX else next_line(address, s, a)
                         if after < 0:
                             return after
                         if after == 0:
@@ -424,7 +519,7 @@ def close(address, count):
                     if symbol < 0:
                         start = int64(ints(arena, Place.K_LEXER, -symbol)[-symbol - 1])
                     else:
-                        start = int64(ints(arena, Place.LR_LEXER, arena[Place.LR_STATES])[symbol - LR_BASE])
+                        start = int64(ints(arena, Place.LR_LEXER, arena[Place.LR_STATES])[lr_state(symbol)])
                     count = add(work, count, start, after, rest)
                     continue
             symbol = int64(symbols[after])

@@ -14,6 +14,7 @@ Surveys, their tries and rows belong to the grammar and the vocabulary, never to
 
     label 0          the frame of a rule ends             label 1 + t      a lexeme of terminal t ends
     label 1 + T      the LR parser meets the end of its text (T terminals)
+    label 2 + T + w  a line ends and the next one begins in column w
 """
 
 import numpy as np
@@ -36,11 +37,14 @@ from .pushdown import (
     WIDEST,
     Place,
     arena_of,
+    at_end,
     close,
     config_of,
     ints,
     lacks,
+    lr_state,
     mixed,
+    next_line,
     octets,
     push,
     shift,
@@ -84,20 +88,21 @@ def behind_exit(address, stack, label, border):
     capacity = arena[Place.S_CAPACITY]
     parents, symbols = ints(arena, Place.S_PARENT, capacity), ints(arena, Place.S_SYMBOL, capacity)
     terminals = arena[Place.LR_TERMINALS]
-    if 0 < label <= terminals:
-        after = shift(address, stack, label - 1)
+    if label > 0 and label != terminals + 1:
+        if label <= terminals:
+            after = shift(address, stack, label - 1, 0)
+        else:
+            after = next_line(address, stack, label - 2 - terminals)
         if after <= 0:
             return after
-        start = ints(arena, Place.LR_LEXER, arena[Place.LR_STATES])[int64(symbols[after]) - LR_BASE]
+        start = ints(arena, Place.LR_LEXER, arena[Place.LR_STATES])[lr_state(symbols[after])]
         work[0, 0], work[0, 1], work[0, 2] = start, after, border
         return close(address, 1)
     under = int64(stack)
     if label > terminals:
-        under = shift(address, stack, terminals)
+        under = at_end(address, stack)
         if under < 0:
-            return under
-        if under == 0 and symbols[stack] == ROOT:
-            return int64(0)
+            return int64(0) if under == -1 else under
     symbol = int64(symbols[under])
     if symbol == ROOT:
         if octets(arena, Place.B_STATUS, border + 1)[border] & ACCEPTS == 0:

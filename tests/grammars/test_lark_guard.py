@@ -1,0 +1,349 @@
+"""The check before lark: good grammars pass, mistakes have a place, hostile texts end, and sizes are those that lark makes."""
+
+import json
+import random
+import subprocess
+import sys
+from contextlib import suppress
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from lark.common import ParserConf
+from lark.exceptions import GrammarError as LarkGrammarError
+from lark.load_grammar import load_grammar
+from lark.parsers.lalr_analysis import LALR_Analyzer
+
+from grammarlm.errors import GrammarError, LimitExceeded, UnsupportedFeature
+from grammarlm.grammars.lark_analysis import check_analysis
+from grammarlm.grammars.lark_guard import Expansion, check_lark, collect
+from grammarlm.grammars.lark_sizes import Budget
+from grammarlm.grammars.lark_text import read_lark
+from tests.grammars.hostile_lark import HOSTILE
+from tests.oracles.random_lark import RandomLark
+
+ROOT = Path(__file__).parents[2]
+LETTERS = 'A: "a"\nB: "b"\nC: "c"\nD: /d+/\n'
+
+VALID = {
+    "one literal": 'start: "a"',
+    "an empty rule": "start:\n",
+    "an empty alternative": 'start: "a" |\n',
+    "comments and blank lines": '// one\n# two\n\nstart: "a" // three\n\n\n  # four\n   | "b"\n\n# five',
+    "a line goes on": 'start: "a" \\\n  "b"\n',
+    "alternatives on lines": 'start: "a"\n     | "b"\n\n     | "c"\n',
+    "alternatives on lines in brackets": "start: (A\n   | B\n   | [C\n | D]) A\n" + LETTERS,
+    "windows line ends": 'start: "a" A\r\n     | "b"\r\nA: "c"\r\n',
+    "modifiers": "?start: a b c d\n!a: A\n?!b: B\n!?c: C\nd: A B\n" + LETTERS,
+    "priorities": "start.2: a b\na.-1: A\nb.+3: B\nX.5: A\n" + LETTERS,
+    "aliases": "start: A -> one\n  | B C -> two\n | -> three\n" + LETTERS,
+    "operators": "start: A? B* C+ D~2 A~1..3 (A B)? [C] (A | B)+ (C D)~2..3\n" + LETTERS,
+    "signed counts": "start: A~+2..+3 B~0 C~-1\n" + LETTERS,
+    "counts beyond fifty": "start: A~60 B~0..99 (C | D)~55..70\n" + LETTERS,
+    "a billion": "start: A~0..1000000000\n" + LETTERS,
+    "nested optional parts": "start: [A [B [C [D]]]]\n" + LETTERS,
+    "strings": r'start: "\"" "\\" "\n" "i"i "\u00e9" "//" "#" "é" "a b"',
+    "regular expressions": r'start: /a/ /[\/]/ /\// /a|b/i /(?i:x)/ /a b # c/x /"/ /\d{2,3}/' + "\n",
+    "a verbose pattern on lines": "start: A\nA: /a\n b # c\n c/x\n",
+    "ranges": 'start: "a".."z" A\nA: "0".."9" | "\\x41".."\\x5a"\n',
+    "a string of dots": 'start: ".." "a"',
+    "terminals in terminals": 'start: A\nA: B+ C? | (B C)~2..4 | [D]  B\nB: "b" | "bb"i\nC: D "c"\nD: /d/\n',
+    "a long chain of terminals": "start: T0\n" + "".join(f"T{i}: T{i + 1} | T9\n" for i in range(9)) + 'T9: "x"\n',
+    "ignore": 'start: A\n%ignore " "\n%ignore /[\\t\\n]+/\n%ignore B | C "c"\n%ignore B\n' + LETTERS,
+    "declare": "start: A INDENT A DEDENT\n%declare INDENT DEDENT\n" + LETTERS,
+    "import": "%import common.NUMBER\nstart: NUMBER\n",
+    "import with an alias": "%import common.NUMBER -> N\n%import common.WS -> _W\n%ignore _W\nstart: N\n",
+    "import of many": "%import common (WORD, INT, WS)\nstart: WORD INT\n%ignore WS\n",
+    "import of a rule": "%import python.file_input -> start\n",
+    "names that an import brings": "%import python (file_input, NAME)\nstart: python__stmt NAME file_input\n",
+    "import twice": "%import common.INT\n%import common.INT\nstart: INT\n",
+    "unicode": "%import unicode.WS\nstart: WS+\n",
+    "override": "%import common.INT\n%override INT: /[0-7]+/\nstart: INT\n",
+    "extend": '%import common.INT\n%extend INT: "zero"\nstart: a INT\na: A\n%extend a: B | C\n' + LETTERS,
+    "templates": "start: _list{A, B} | _list{C, B} | _list{A, B}\n_list{x, sep}: x (sep x)*\n" + LETTERS,
+    "template in template": "start: _f{_f{_g{A, B}}}\n_f{x}: x [x]\n_g{x, y}: x | y x\n" + LETTERS,
+    "a template's name as argument": "start: apply{pair, A}\napply{f, x}: f{x}\npair{x}: x x\n" + LETTERS,
+    "literals as arguments": 'start: _sep{A, ","} _sep{/b/, "a".."c"}\n_sep{x, s}: x (s x)*\n' + LETTERS,
+    "a template that uses itself": "start: f{A}\nf{x}: x | x f{x}\n" + LETTERS,
+    "a template nobody uses": "start: A\n_f{x}: _f{_f{x}} | x\n" + LETTERS,
+    "recursion": "start: a\na: a A | b\nb: B a | B\n" + LETTERS,
+    "unused rules": "start: A\na: b\nb: c a\nc: A\nd: d A | B\n" + LETTERS,
+    "underscores": "start: _a _B a_b A_B\n_a: A\na_b: B\n_B: B\nA_B: B C\n" + LETTERS,
+    "names without blanks": 'start:A"x"B(C)[D]A~2"y"\n' + LETTERS,
+}
+STARTS = {"python.lark": "file_input"}
+SHIPPED = {"common.lark": "\nstart: NUMBER\n", "unicode.lark": "\nstart: WS\n", "lark.lark": "", "python.lark": ""}
+
+
+def written_grammars() -> list:
+    cases = [pytest.param(text, "start", id=name) for name, text in VALID.items()]
+    for name, rest in SHIPPED.items():
+        text = (files("lark") / "grammars" / name).read_text(encoding="utf-8") + rest
+        cases.append(pytest.param(text, STARTS.get(name, "start"), id=f"lark's {name}"))
+    ours = [
+        path for path in sorted(files("grammarlm.grammars.library").iterdir(), key=str) if path.name.endswith(".lark")
+    ]
+    cases += [pytest.param(path.read_text(encoding="utf-8"), "start", id=f"our {path.name}") for path in ours]
+    return cases
+
+
+def lark_rules(text: str, start: str = "start") -> list:
+    """The rules as lark's loader leaves them."""
+    grammar, _ = load_grammar(text, "<string>", [], False)
+    return grammar.compile([start], set())[1]
+
+
+def lark_states(rules: list, start: str) -> int:
+    analyzer = LALR_Analyzer(ParserConf(rules, {}, [start]))
+    analyzer.compute_lr0_states()
+    return len(analyzer.lr0_itemsets)
+
+
+def estimated_symbols(text: str) -> int:
+    budget = Budget(text, 64, 10**9, 1e12, lambda: None)
+    grammar = collect(read_lark(text, max_depth=64, max_pieces=10**6, tick=lambda: None), budget)
+    Expansion(grammar, budget).expand()
+    return budget.symbols
+
+
+@pytest.mark.parametrize(("text", "start"), written_grammars())
+def test_grammars_that_lark_takes_pass(text: str, start: str) -> None:
+    rules = lark_rules(text, start)
+    check_lark(text, start)
+    assert check_analysis(rules, start) == lark_states(rules, start)
+
+
+BROKEN = [
+    ('start: ("a"\n', 8, "')' is missing"),
+    ('start: ["a" | ("b")\n', 8, "']' is missing"),
+    ('start: "a")\n', 11, "found ')'"),
+    ('start: ("a"]\n', 12, "found ']'"),
+    ('start: ("a"\n)\n', 8, "')' is missing"),
+    ('start: "a\n', 8, "string is not closed"),
+    (r'start: "a\"' + "\n", 8, "string is not closed"),
+    ("start: /a\n", 8, "regular expression is not closed"),
+    ('start "a"\n', 7, "expected ':'"),
+    ("start: a\n", 8, "rule a is used but not defined"),
+    ("start: A\n", 8, "terminal A is used but not defined"),
+    ('start: f{"a"}\n', 8, "template f is used but not defined"),
+    ('a: "a"\n', 1, "no rule 'start'"),
+    ("start{x}: x\n%declare y\n", 1, "start is a template"),
+    ('start: "a"\nstart: "b"\n', 1, "start is defined twice"),
+    ('start: A\nA: "a"\n%declare B A\n', 1, "A is defined twice"),
+    ('start: A\nA: "a" B\nB: A | "b"\n', 1, "uses itself"),
+    ('start: A\nA: "a" b\nb: "b"\n', 8, "terminal A uses rule b"),
+    ('start: "a"??\n', 12, "found '?'"),
+    ('start: "a" + + "b"\n', 14, "found '+'"),
+    ("start: | * \n", 10, "found '*'"),
+    ('start: "a" ~ 3..2\n', 12, "bad range 3..2"),
+    ('start: "a" ~ -3..2\n', 12, "bad range -3..2"),
+    ('start: "a" ~ x\n', 14, "expected a number, found 'x'"),
+    ('start: "a" -> B\n', 15, "a name in small letters"),
+    ('start: "a" -> b "c"\n', 17, "behind an alias"),
+    ('start: f{"a", "b"}\nf{x}: x\n', 8, "f takes 1 arguments, 2 are given"),
+    ("start: f{}\nf{x}: x\n", 10, "found '}'"),
+    ('start: f{"a" "b"}\nf{x}: x\n', 14, "expected ',' or '}'"),
+    ('?_start: "a"\n', 2, "no modifier"),
+    ("%import common\nstart: INT\n", 1, "nothing is imported"),
+    ('%override start: "a"\n', 11, "start is not defined before"),
+    ('%extend start: "a"\n', 9, "start is not defined before"),
+    ("%ignore\nstart: $\n", 8, "unexpected character '$'"),
+    ("%declare\n", 9, "expected a name"),
+    ('start: "a" \\', 13, "found the end"),
+    ('start: "a"..\n', 13, "last character of the range"),
+]
+
+
+@pytest.mark.parametrize(("text", "column", "message"), BROKEN, ids=[repr(text) for text, *_ in BROKEN])
+def test_mistakes_are_shown_in_their_place(text: str, column: int, message: str) -> None:
+    with pytest.raises(GrammarError) as caught:
+        check_lark(text)
+    assert type(caught.value) is GrammarError
+    assert message in str(caught.value)
+    position = caught.value.position
+    assert position - text.rfind("\n", 0, position) == column
+    line, mark = str(caught.value).split("\n")[-2:]
+    assert text[position : position + 1] in {"", "\n", line[mark.index("^") : mark.index("^") + 1]}
+    assert lark_refuses(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("%import .mine.A\nstart: A\n", ".mine"),
+        ("%import mine.A\nstart: A\n", "mine"),
+        ("%import common.more (A, B)\nstart: A\n", "common.more"),
+    ],
+)
+def test_other_files_are_refused_by_name(text: str, name: str) -> None:
+    with pytest.raises(UnsupportedFeature, match=name):
+        check_lark(text)
+
+
+def test_limits_are_the_callers() -> None:
+    text = "start: ((A)) (A | B) (A | B)\n" + LETTERS
+    check_lark(text, max_depth=2, max_size=1000)
+    with pytest.raises(LimitExceeded, match="more than 1 deep"):
+        check_lark(text, max_depth=1)
+    check_lark("start: A~0..40\n" + LETTERS, max_size=861)
+    with pytest.raises(LimitExceeded, match="more than 860 symbols"):
+        check_lark("start: A~0..40\n" + LETTERS, max_size=860)
+
+
+def test_the_clock_is_asked() -> None:
+    def over() -> None:
+        raise LimitExceeded("time is over")
+
+    with pytest.raises(LimitExceeded, match="time is over"):
+        check_lark("start: " + "A " * 5000 + "\n" + LETTERS, tick=over)
+    rules = lark_rules("start: " + " | ".join(f'"{n}"' for n in range(1000)))
+    with pytest.raises(LimitExceeded, match="time is over"):
+        check_analysis(rules, "start", tick=over)
+
+
+def lark_refuses(text: str) -> bool:
+    try:
+        rules = lark_rules(text)
+        LALR_Analyzer(ParserConf(rules, {}, ["start"]))
+    except Exception:  # a LarkError, or what escapes from its loader: AssertionError, TypeError, KeyError, ValueError
+        return True
+    return False
+
+
+SIZED = [
+    "(A | B) (C | D)",
+    "A? B? C? D?",
+    "[A B] [C] [D [A]]",
+    "A~2..3 (A | B)~3",
+    "(A B | C)~0..4 D",
+    "A~60",
+    "(A | B C)~51..77",
+    "A~0..1000",
+    "(A? B)+ (C | D A)*",
+    "((A | B) (C | D) | A)? D",
+    "(A (B (C D | A)? | D)+)~2",
+]
+
+
+@pytest.mark.parametrize("body", SIZED)
+def test_sizes_are_those_that_lark_makes(body: str) -> None:
+    """Exactly, placeholders included."""
+    text = f"start: {body}\n{LETTERS}"
+    rules = lark_rules(text)
+    made = sum(1 + len(rule.expansion) + sum(rule.options.empty_indices) for rule in rules)
+    assert made == estimated_symbols(text)
+
+
+class RandomText(RandomLark):
+    """Random grammars with templates, and the same with a piece changed, so that most are broken."""
+
+    def __init__(self, seed: str):
+        super().__init__(seed)
+        self.rng = random.Random(f"text {seed}")
+
+    def with_templates(self) -> str:
+        text = self.grammar().text
+        uses = [f"_pair{{{a}}}" for a in self._terminals] + ['two{"a", "b"}', "two{_pair{start}, start}"]
+        rules = ["_pair{x}: x x | x _pair{x}", "two{x, y}: x [y] x | y two{x, y}", f"extra: {' | '.join(uses)}"]
+        return text + "\n".join(rules) + "\n"
+
+    def changed(self) -> str:
+        text = self.with_templates()
+        pieces = [
+            "(",
+            ")",
+            "[",
+            "]",
+            "{",
+            "}",
+            "|",
+            "->",
+            "~",
+            "..",
+            '"',
+            "/",
+            "\n",
+            "\\",
+            " a",
+            " A",
+            ":",
+            "?",
+            "1",
+            "%",
+        ]
+        at = self.rng.randrange(len(text))
+        return text[:at] + self.rng.choice(["", *pieces]) + text[at + self.rng.randint(0, 2) :]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_random_grammars_pass_and_sizes_bound_what_lark_makes(seed: int) -> None:
+    supply = RandomText(str(seed))
+    taken = 0
+    for _ in range(40):
+        text = supply.with_templates()
+        try:
+            rules = lark_rules(text)
+        except LarkGrammarError:
+            continue  # two alternatives that are the same
+        taken += 1
+        check_lark(text)
+        assert sum(1 + len(rule.expansion) for rule in rules) <= estimated_symbols(text)
+        with suppress(LimitExceeded):  # some keep lark busy for half a minute
+            assert check_analysis(rules, "start", max_work=300_000) == lark_states(rules, "start")
+    assert taken > 20
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_what_the_guard_calls_broken_lark_refuses(seed: int) -> None:
+    supply = RandomText(f"changed {seed}")
+    broken = 0
+    for _ in range(40):
+        text = supply.changed()
+        try:
+            check_lark(text)
+        except (LimitExceeded, UnsupportedFeature):
+            continue
+        except GrammarError:
+            broken += 1
+            assert lark_refuses(text), text
+    assert broken > 5
+
+
+ENDS = """
+import json, resource, sys
+resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+resource.setrlimit(resource.RLIMIT_CPU, (90, 90))
+from grammarlm.errors import GrammarError
+from grammarlm.grammars.lark_analysis import check_analysis
+from grammarlm.grammars.lark_guard import check_lark
+from tests.grammars.hostile_lark import HOSTILE
+from lark.common import ParserConf
+from lark.load_grammar import load_grammar
+from lark.parsers.lalr_analysis import LALR_Analyzer
+
+def outcome(text):
+    try:
+        check_lark(text)
+        grammar, _ = load_grammar(text, "<string>", [], False)
+        rules = grammar.compile(["start"], set())[1]
+        check_analysis(rules, "start")
+    except GrammarError as error:
+        return f"{type(error).__name__} {error}"
+    LALR_Analyzer(ParserConf(rules, {}, ["start"])).compute_lalr()
+    return "built"
+
+print(json.dumps({name: outcome(case.text()) for name, case in HOSTILE.items()}))
+"""
+
+
+@pytest.fixture(scope="module")
+def outcomes() -> dict[str, str]:
+    """What becomes of the hostile texts in a process with little memory and time: the check, and lark where it passes."""
+    done = subprocess.run([sys.executable, "-c", ENDS], capture_output=True, text=True, check=False, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_texts_end(name: str, outcomes: dict[str, str]) -> None:
+    assert outcomes[name].startswith(HOSTILE[name].outcome)
