@@ -15,18 +15,20 @@ from .pushdown import Entrance, Foreign, Known, Pushdown
 from .regular import Algebra
 from .rules import Alternatives, Call, Node
 from .rules import Sequence as InOrder
+from .rules import Token as NamedToken
+from .special_token import Token
 
 WHOLE = "(whole)"
 
 
 def needs_stack(grammar: Grammar) -> bool:
-    """Is there a part that is not regular?"""
+    """Is there a part that is not regular, or a special token, which is no text?"""
     waiting = [grammar]
     while waiting:
         part = waiting.pop()
         if isinstance(part, Combination):
             waiting += part.parts
-        elif isinstance(part, Lark) or hasattr(part, "rules"):
+        elif isinstance(part, (Lark, Token)) or hasattr(part, "rules"):
             return True
     return False
 
@@ -40,8 +42,15 @@ class Assembly:
     parsers: list[LarkParser]
 
 
-def assemble(grammar: Grammar, algebra: Algebra, max_depth: int, tick: Callable[[], None]) -> Assembly:
-    machine = Pushdown(algebra, tick)
+def assemble(
+    grammar: Grammar,
+    algebra: Algebra,
+    token_id: Callable[[str | int, int], int],
+    max_depth: int,
+    tick: Callable[[], None],
+) -> Assembly:
+    """`token_id` tells the id of a special token by what the grammar calls it and where it does."""
+    machine = Pushdown(algebra, tick, token_id)
     parts = 0
     parsers: list[LarkParser] = []
     lr_states = 0
@@ -57,6 +66,8 @@ def assemble(grammar: Grammar, algebra: Algebra, max_depth: int, tick: Callable[
             raise UnsupportedFeature(
                 f"{part.sign!r} with a context-free grammar on one side: {part!r:.200}; intersect its regular parts instead"
             )
+        if isinstance(part, Token):
+            return NamedToken(part.name, 0)
         parts += 1
         if isinstance(part, Lark):
             parser = read_lark(part, algebra, max_depth, tick)

@@ -79,13 +79,13 @@ class RuleFacts:
 class Pushdown:
     """Rules of all parts of a grammar, joined; made ready by `solve`."""
 
-    def __init__(self, algebra: Algebra, tick: Callable[[], None]):
-        self.algebra, self.tick = algebra, tick
+    def __init__(self, algebra: Algebra, tick: Callable[[], None], token_id: Callable[[str | int, int], int]):
+        self.algebra, self.tick, self.token_id = algebra, tick, token_id
         self.rules: dict[Key, RuleFacts] = {}
         self.foreign: dict[Key, object] = {}
         self.calls: list[Callee] = []
         self.call_of: dict[Key, int] = {}
-        self.tokens: list[str | int] = []  # special tokens that the grammar names
+        self.tokens: dict[int, None] = {}  # special tokens that the grammar names, in the order of their first names
         self.patterns: dict[str, Term] = {}
         self.byte_sets: set[int] = set()
 
@@ -281,10 +281,11 @@ class Pushdown:
         others = [term for part, term in zip(node.parts, terms, strict=True) if not isinstance(part, Text)]
         return self.algebra.alt([self.algebra.words(words), *others])
 
-    def _token(self, node: Token) -> str | int:
-        if node.name not in self.tokens:
-            self.tokens.append(node.name)
-        return node.name
+    def _token(self, node: Token) -> int:
+        """The token's id: one letter, whatever names it has."""
+        token = self.token_id(node.name, node.position)
+        self.tokens[token] = None
+        return token
 
     def _called(self, key: Key) -> Term:
         facts = self.rules[key]

@@ -28,7 +28,7 @@ def _reason(matcher: Matcher, token: int) -> str:
     vocab = matcher._constraint.vocab
     data = vocab.token_bytes(token)
     if token in vocab.stop_ids:
-        return f"the text may not end here; expected {shown(matcher._made(_expected(b'')))}"
+        return f"the text may not end here; expected {_expected(matcher, b'')}"
     if token in vocab.special_ids:
         return "a special token, and the grammar asks for no such token here"
     if not data:
@@ -40,7 +40,7 @@ def _reason(matcher: Matcher, token: int) -> str:
         return "its bytes can be read, but no tokens of this vocabulary end the text behind it"
     offending = shown({data[read]})
     place = f"byte {read} of {data!r:.80}" if len(data) > 1 else "it"
-    return f"{place} is {offending}; expected {shown(matcher._made(_expected(data[:read])))}"
+    return f"{place} is {offending}; expected {_expected(matcher, data[:read])}"
 
 
 def _readable(epoch: Any, state: int, data: bytes) -> int:
@@ -48,8 +48,20 @@ def _readable(epoch: Any, state: int, data: bytes) -> int:
     return next(n for n in range(len(data), -1, -1) if n == 0 or epoch.after_bytes(state, data[:n]))
 
 
-def _expected(read: bytes) -> Any:
-    return lambda epoch, state: {b for b in range(256) if epoch.after_bytes(state, read + bytes([b]))}
+def _expected(matcher: Matcher, read: bytes) -> str:
+    """What may come behind these bytes, in words."""
+
+    def find(epoch: Any, state: int) -> tuple[set[int], list[int]]:
+        after = epoch.after_bytes(state, read)
+        tokens = epoch.special_tokens(after) if hasattr(epoch, "special_tokens") else []
+        return {b for b in range(256) if epoch.after_bytes(after, bytes([b]))}, tokens
+
+    bytes_, tokens = matcher._made(find)
+    vocab = matcher._constraint.vocab
+    names = [f"the token {vocab.token_bytes(t).decode(errors='replace')!r:.60}" for t in tokens[:5]]
+    if len(tokens) > len(names):
+        names.append(f"{len(tokens) - len(names)} other special tokens")
+    return ", ".join([shown(bytes_), *names] if bytes_ or not names else names)
 
 
 def _where(epoch: Any, state: int) -> str:

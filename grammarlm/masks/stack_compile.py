@@ -12,6 +12,7 @@ from ..grammars.terms import Term
 from ..vocab.vocabulary import Vocabulary
 from .limits import Clock, Limits
 from .liveness import Liveness
+from .named_tokens import NamedTokens
 from .stack_program import StackProgram
 
 
@@ -20,7 +21,7 @@ def stack_program(
 ) -> StackProgram:
     """Everything that can be refused is refused here."""
     liveness = Liveness(algebra, limits, clock)
-    assembly = assemble(grammar, algebra, limits.max_depth, clock.check)
+    assembly = assemble(grammar, algebra, NamedTokens(vocab).id_of, limits.max_depth, clock.check)
     rules = assembly.machine
     rules.is_alive = liveness.is_alive  # type: ignore[method-assign]
     first = rules.solve(assembly.start)

@@ -388,8 +388,8 @@ class StackEpoch:
         row = np.zeros(program.columns, np.int32)
         for bits, target in edges:
             row[program.byte_sets.classes_in(bits)] = self._number(target)
-        for index, target in tokens:
-            row[len(program.byte_sets.samples) + index] = self._number(target)
+        for column, target in tokens:
+            row[column] = self._number(target)
         encoded = [self._move(*move) for move in moves]
         first = int(self._move_count)
         while first + len(encoded) > len(self._arrays[Place.MOVES]):
@@ -512,10 +512,20 @@ class StackEpoch:
             scratch = np.zeros(facts.deepest + 2, np.int32)
             scratch[0] = state
             self._made(walk.fill_row, scratch.ctypes.data, len(scratch), row.ctypes.data)
-        for index, token in enumerate(self.program.token_ids):
-            if self._made(walk.advance_column, state, len(self.program.byte_sets.samples) + index):
-                row[token >> 5] |= np.int32(np.uint32(1 << (token & 31)).astype(np.int32))
+        bits = row.view(np.uint8)
+        for token in self.special_tokens(state):
+            bits[token >> 3] |= 1 << (token & 7)
         return row[:words].copy()
+
+    def special_tokens(self, state: int) -> list[int]:
+        """The special tokens that may come next."""
+        columns = self.program.token_columns
+        if not columns or state <= FINISHED:
+            return []
+        offset, length = self._arrays[Place.C_OFFSET][state], self._arrays[Place.C_LENGTH][state]
+        automaton_states = self._arrays[Place.THREADS][offset : offset + length, 0]
+        asked = self._arrays[Place.Q_NEXT][automaton_states].any(axis=0)
+        return [t for t, column in columns.items() if asked[column] and self._made(walk.advance_column, state, column)]
 
     def _share(self, row: np.ndarray) -> np.ndarray:
         """States with equal rows share one array; all rows are dropped when they take too much."""
@@ -536,10 +546,9 @@ class StackEpoch:
 
     def after_token(self, state: int, token: int) -> int:
         """The state behind a token, 0 where it is refused."""
-        if token in self.program.token_ids:
-            return self._made(
-                walk.advance_column, state, len(self.program.byte_sets.samples) + self.program.token_ids.index(token)
-            )
+        column = self.program.token_columns.get(token)
+        if column is not None:
+            return self._made(walk.advance_column, state, column)
         return self._made(walk.advance, state, token)
 
     @staticmethod

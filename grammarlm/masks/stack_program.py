@@ -53,14 +53,13 @@ class StackProgram:
             target is NIL and not start.nullable for _, target in algebra.edges(start)
         )
         self.start = (Thread(start, (), ANYTHING),)
-        self.token_ids: list[
-            int
-        ] = []  # of the special tokens that the grammar names; one column each behind the bytes'
+        # The special tokens that the grammar names, by id: each has a column behind the bytes'.
+        self.token_columns = {token: len(partition.samples) + i for i, token in enumerate(rules.tokens)}
         self.tokens_spell_all = True
 
     @property
     def columns(self) -> int:
-        return len(self.byte_sets.samples) + len(self.token_ids)
+        return len(self.byte_sets.samples) + len(self.token_columns)
 
     def forget(self) -> None:
         """Drops what was derived; it is derived again on demand."""
@@ -105,7 +104,7 @@ class StackProgram:
             for index in call_bits(bits):
                 callee = self.rules.calls[index]
                 if isinstance(callee.key, tuple) and callee.key[0] == "token":
-                    tokens.append((self.rules.tokens.index(callee.key[1]), target))
+                    tokens.append((self.token_columns[callee.key[1]], target))
                 else:
                     moves.append((CALL, callee.start, None if target is NIL else target))
         if term.nullable:
