@@ -81,12 +81,14 @@ class Grammar:
 
     def check_names(self) -> None:
         for body in self.bodies.values():
-            for parameter in body.parameters:
+            self.budget.tick()
+            parameters = frozenset(body.parameters)
+            for parameter in parameters:
                 if parameter in self.bodies:
                     message = f"parameter {parameter} of {body.name} has the name of a rule"
                     raise self.budget.error(message, body.at)
             for op in body.code:
-                if isinstance(op, Name | Use) and op.name not in body.parameters:
+                if isinstance(op, Name | Use) and op.name not in parameters:
                     self.check_name(op, body)
 
     def check_name(self, op: Name | Use, body: Definition) -> None:

@@ -31,11 +31,10 @@ def fill_masks(matchers: Sequence[Matcher | None], mask: np.ndarray, *, threads:
     for matcher in matchers:
         if matcher is not None and not isinstance(matcher, Matcher):
             raise TypeError(f"fill_masks(matchers, mask) takes matchers and None, not {type(matcher).__name__}")
-    if (
-        threads is not None
-        and (threads := as_integer(threads, "fill_masks(threads=...) takes a number of threads")) < 1
-    ):
-        raise ValueError(f"fill_masks(threads={threads}): it takes 1 or more, or None")
+    if threads is not None:
+        threads = as_integer(threads, "fill_masks(threads=...) takes a number of threads")
+        if threads < 1:
+            raise ValueError(f"fill_masks(threads={threads}): it takes 1 or more, or None")
     words = next((m._words for m in matchers if m is not None), None)
     if words is None:
         words = mask.shape[-1] if getattr(mask, "ndim", 0) == 2 else 1
@@ -93,8 +92,10 @@ def _in_turns(matchers: list[Any], jobs: list[list[int]]) -> list[list[int]]:
 def _run(fill: Callable[[list[int], bool], None], jobs: list[list[int]], threads: int | None) -> None:
     """Runs all jobs, in this thread alone or in others too."""
     cores = os.cpu_count() or 1
-    workers = min(cores if threads is None else threads, cores)
-    alone_until = time.perf_counter() + ALONE if threads is None and workers > 1 else math.inf if workers == 1 else 0.0
+    workers = min(threads or cores, cores)
+    alone_until = math.inf if workers == 1 else 0.0
+    if threads is None and workers > 1:
+        alone_until = time.perf_counter() + ALONE
     done = 0
     while done < len(jobs) and time.perf_counter() < alone_until:
         fill(jobs[done], True)

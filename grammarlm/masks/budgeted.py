@@ -73,9 +73,7 @@ class BudgetedMatcher(Matcher):
             return epoch.row(state)
         costs = costs_of(epoch)
         row = costs.row(epoch, state, left)
-        if (
-            left <= costs.most_behind[state]
-        ):  # a row of our own, in which the next token of the plan must not be missing
+        if left <= costs.most_behind[state]:  # a row of our own; the next token of the plan must not be missing in it
             plan = costs.plan(epoch, state) if plan is None else plan
             if plan:
                 row.view(np.uint8)[plan[0] >> 3] |= 1 << (plan[0] & 7)

@@ -202,6 +202,9 @@ class Epoch:
 
     def try_row(self, state: int) -> np.ndarray | None:
         """row(), without the lock; None where something else must be made first."""
+        known = self.rows[state]
+        if known is not None:
+            return known
         tables = self.tables
         row, scratch = self._begin_row(state)
         if walk.fill_row(tables.address, scratch.ctypes.data, len(scratch), row.ctypes.data) != walk.DONE:

@@ -114,7 +114,7 @@ class Matcher:
     def advance(self, token: int) -> bool:
         """Reads one token; False where it is not allowed, and then nothing has changed."""
         head = self._head
-        _, epoch, state, _, _ = head
+        epoch, state = head[1], head[2]
         if type(token) is not int:
             token = as_integer(token, "advance(token) takes a token id")
         if token in self._stops:
@@ -127,11 +127,15 @@ class Matcher:
         tables = epoch.tables  # its arrays must outlive the call
         after = epoch.peek_token(tables.address, state, token)
         if after < 0:
-            epoch, after = self._made(lambda epoch, state: (epoch, epoch.after_token(state, token)))
+            epoch, after = self._after(token)
         if not after:
             return False
         self._head = (head, epoch, after, token, None)
         return True
+
+    def _after(self, token: int) -> tuple[Any, int]:
+        """Apart from advance, where the function made here would make every call of it slower."""
+        return self._made(lambda epoch, state: (epoch, epoch.after_token(state, token)))
 
     def advance_bytes(self, data: bytes) -> bool:
         """Reads any bytes as one step; False where they are not allowed as a whole, and then nothing has changed."""

@@ -161,6 +161,7 @@ def test_mistakes_are_shown_in_their_place(text: str, column: int, message: str)
     assert type(caught.value) is GrammarError
     assert message in str(caught.value)
     position = caught.value.position
+    assert position is not None
     assert position - text.rfind("\n", 0, position) == column
     line, mark = str(caught.value).split("\n")[-2:]
     assert text[position : position + 1] in {"", "\n", line[mark.index("^") : mark.index("^") + 1]}

@@ -84,6 +84,23 @@ def test_other_threads_do_help(monkeypatch) -> None:
     batch._pool.cache_clear()
 
 
+def test_little_work_is_done_by_one_thread(monkeypatch) -> None:
+    """Without a number of threads the others are asked only after ALONE seconds; with one thread never."""
+
+    def no_pool(process: int) -> None:
+        raise AssertionError("other threads are asked")
+
+    monkeypatch.setattr(batch, "_pool", no_pool)
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    mask = gl.allocate_mask(12, VOCAB.size)
+    for alone, threads in ((1e9, None), (0.0, 1)):
+        monkeypatch.setattr(batch, "ALONE", alone)
+        gl.fill_masks(matchers(3, 12), mask, threads=threads)
+    monkeypatch.setattr(batch, "ALONE", 0.0)
+    with pytest.raises(AssertionError, match="other threads are asked"):
+        gl.fill_masks([gl.compile(gl.Regex(p), VOCAB).matcher() for p in PATTERNS], mask)
+
+
 def single(matcher: gl.Matcher) -> np.ndarray:
     mask = gl.allocate_mask(1, VOCAB.size)
     gl.Matcher.fill_mask(matcher, mask)

@@ -86,12 +86,19 @@ class LarkOracle:
 
     def accepts(self, text: str) -> bool:
         if text not in self._accepted:
-            try:
-                self.parser.parse(text)
-                self._accepted[text] = True
-            except UnexpectedInput:
-                self._accepted[text] = False
+            self._accepted[text] = self._parses(text)
         return self._accepted[text]
+
+    def _parses(self, text: str) -> bool:
+        try:
+            self.parser.parse(text)
+        except UnexpectedInput:
+            return False
+        except RuntimeError as error:
+            # Raised where the whole text was recognised twice, with and without the ignored text at its end.
+            if "multiple start symbol items" not in str(error):
+                raise
+        return True
 
     def enumerate_language(self, alphabet: str, max_length: int) -> set[str]:
         """All texts over the alphabet, up to a length, that lark accepts; every one that may be is tried."""

@@ -28,6 +28,8 @@ KNOWN = [
     ('start: x "b" | y "c" | z\nx: "a" z\ny: "a" "a"\nz: "a"\n', "abc", "aab|aac|a", "lalr"),
     # Not LALR: x and y end before the same character. Earley tries both.
     ('start: x "b" "c" | y "b" "d"\nx: "a"\ny: "a"', "abcd", "abc|abd", "earley"),
+    # With and without the spaces at its end the text is recognised twice, which stock lark calls a bug of its own.
+    ('start: x | y | A " "\nx: A\ny: A\nA: "a"\n%ignore " "', "a b", " *a *", "earley"),
     ('start: "a" start "a" | "b" start "b" | x | y\nx: "a" | "b"\ny: "a" | "b"', "ab", None, "earley"),
 ]
 
@@ -92,7 +94,7 @@ def test_verdicts_of_random_grammars() -> None:
 
 @pytest.mark.proof
 def test_verdicts_of_many_random_grammars(record_property) -> None:
-    accepted, judged = check_verdicts("many verdicts", 600)
+    accepted, judged = check_verdicts("many verdicts", 150)
     record_property("texts accepted", accepted)
     record_property("beginnings", judged)
 
