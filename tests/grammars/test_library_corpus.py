@@ -121,7 +121,7 @@ def records(tree: lark.Tree[Any]) -> Iterator[list[str]]:
         yield [unquoted(field.children[0]) for field in record.children]
 
 
-def unquoted(field: str | None) -> str:
+def unquoted(field: Any) -> str:
     if field is None or not field.startswith('"'):
         return field or ""
     return field[1:-1].replace('""', '"')

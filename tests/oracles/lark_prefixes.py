@@ -9,7 +9,8 @@ import functools
 
 import lark
 import regex
-from lark.lexer import BasicLexer, ContextualLexer, LexerThread
+from lark.lexer import BasicLexer, ContextualLexer
+from lark.parsers.lalr_interactive_parser import InteractiveParser
 
 
 def may_go_on(parser: lark.Lark, text: str) -> bool:
@@ -17,30 +18,37 @@ def may_go_on(parser: lark.Lark, text: str) -> bool:
     lexers: ContextualLexer = parser.parser.lexer  # type: ignore[attr-defined]
     position = 0
     while position < len(text):
-        state = interactive.parser_state
-        lexer = lexers.lexers[state.position]
+        lexer = lexers.lexers[interactive.parser_state.position]
         assert isinstance(lexer, BasicLexer)
-        thread: LexerThread = interactive.lexer_thread
-        try:
-            token = lexer.next_token(thread.state, state)
-            begin, end = token.start_pos, token.end_pos
-        except EOFError:
-            return True
-        except lark.exceptions.UnexpectedCharacters as error:
-            token, begin, end = None, error.pos_in_stream, None
+        token, begin, end = cut(interactive, lexer)
         # Ignored pieces before the lexeme are lexemes too, and may begin anywhere up to it.
-        welcome = interactive.accepts() | lexer.ignore_types
         reaching = {name for place in range(position, begin + 1) for name in reach_the_end(lexer, text, place)}
-        if reaching & welcome:
+        if reaching & (interactive.accepts() | lexer.ignore_types):
             return True
         if token is None:
-            return False
+            return end == len(text)
         try:
             interactive.feed_token(token)
         except lark.exceptions.UnexpectedToken:
             return False
         position = end
     return True
+
+
+def cut(interactive: InteractiveParser, lexer: BasicLexer) -> tuple[lark.Token | None, int, int]:
+    """lark's next lexeme, where it begins and ends; without one, where lark stopped, twice."""
+    state = interactive.lexer_thread.state
+    assert state is not None
+    try:
+        token = lexer.next_token(state, interactive.parser_state)
+    except EOFError:
+        return None, state.line_ctr.char_pos, state.line_ctr.char_pos
+    except lark.exceptions.UnexpectedCharacters as error:
+        stopped: int = error.pos_in_stream  # type: ignore[assignment]
+        return None, stopped, stopped
+    assert token.start_pos is not None
+    assert token.end_pos is not None
+    return token, token.start_pos, token.end_pos
 
 
 def reach_the_end(lexer: BasicLexer, text: str, position: int) -> set[str]:
