@@ -6,6 +6,7 @@ entrance of an LR parser. `expand` tells what each can do; borders are terms of 
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 
 from ..grammars.byte_classes import BytePartition
@@ -48,6 +49,7 @@ class StackProgram:
         self.start_state, self.rules, self.lr, self.byte_sets = start, rules, lr, partition
         self.algebra, self.vocab, self.limits, self.clock, self.liveness = algebra, vocab, limits, clock, liveness
         self.facts = token_facts(vocab)
+        self.lock = threading.RLock()  # of the automaton: who writes holds it
         # A text of the LR parser is the whole text: no rule goes on behind it.
         self.lr_alone = isinstance(start, Term) and all(
             target is NIL and not start.nullable for _, target in algebra.edges(start)
