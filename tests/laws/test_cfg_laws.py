@@ -172,3 +172,18 @@ def test_one_constraint_twice_is_the_same(machine: str) -> None:
     first, second = (next(MACHINES[machine]("same"))[1]() for _ in range(2))
     assert first == second
     assert hash(first) == hash(second)
+
+
+@pytest.mark.parametrize("machine", ALL_MACHINES)
+def test_a_row_from_before_raw_bytes_says_nothing_after_them(machine: str) -> None:
+    """A matcher may remember the row it filled last, but not over bytes read since."""
+    vocab, text = COMPILED["bytes"], "a|b" if machine == "regex" else 'root ::= "a" | "b"'
+    grammar = getattr(gl, _NEEDED[machine])(text)
+    matcher, mask = gl.compile(grammar, vocab).matcher(), gl.allocate_mask(1, vocab.size)
+    matcher.fill_mask(mask)
+    assert matcher.advance_bytes(b"a") is True
+    assert matcher.validate([ord("b")]) == 0
+    assert matcher.validate([256, ord("b")]) == 1
+    assert matcher.advance(256) is True
+    assert matcher.advance(ord("b")) is False
+    assert matcher.is_finished is True

@@ -229,7 +229,18 @@ def test_eight_threads(grammar: str) -> None:
     assert_threads_agree(lambda: gl.compile(gl.Lark(text), vocab), vocab, grammar, 20)
 
 
-def test_a_grammar_that_no_text_is_cut_for_is_unsatisfiable() -> None:
-    for grammar in ('start: A "a"\nA: /a+/', 'start: start "a"', 'start: A start\nA: "a"'):
-        with pytest.raises(gl.UnsatisfiableGrammar):
-            gl.compile(gl.Lark(grammar), VOCABULARIES["bytes"].vocabulary())
+@pytest.mark.parametrize(
+    "grammar",
+    [
+        'start: A "a"\nA: /a+/',
+        'start: start "a"',
+        'start: A start\nA: "a"',
+        'start: "a" x\nx: "b" x | y\ny: x "c"',
+        'start: start\n%ignore " "',
+        'start: (A | B) "!"\nA: /a.*/\nB: /b.*/',
+    ],
+)
+def test_a_grammar_without_texts_is_unsatisfiable(grammar: str) -> None:
+    """Be it that rules never end, or that the lexer never cuts a text as the rules have it."""
+    with pytest.raises(gl.UnsatisfiableGrammar):
+        gl.compile(gl.Lark(grammar), VOCABULARIES["bytes"].vocabulary())
