@@ -236,7 +236,8 @@ def _walk(constraint: Any, vocab: gl.Vocabulary, seed: str, steps: int) -> list[
 
 def assert_threads_agree(compile_again: Callable[[], Any], vocab: gl.Vocabulary, seed: str, steps: int) -> None:
     """Eight threads on one constraint see what each sees alone on a constraint of its own."""
-    shared, found = compile_again(), {}
+    shared = compile_again()
+    found: dict[int, Any] = {}
     start = threading.Barrier(_THREADS)
 
     def walk(place: int) -> None:

@@ -6,6 +6,7 @@ Regular expressions go through the same laws, as grammars of one pattern: two en
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -38,21 +39,21 @@ def draw_gbnf(seed: str) -> Iterator[Drawn]:
     drawn = RandomGrammars(f"gbnf {seed}")
     while True:
         grammar = drawn.grammar()
-        yield grammar.rules, lambda text=grammar.gbnf: gl.Gbnf(text)
+        yield grammar.rules, partial(gl.Gbnf, grammar.gbnf)
 
 
 def draw_ebnf(seed: str) -> Iterator[Drawn]:
     drawn = RandomGrammars(f"ebnf {seed}")
     while True:
         grammar = drawn.grammar()
-        yield grammar.rules, lambda text=grammar.ebnf: gl.Ebnf(text)
+        yield grammar.rules, partial(gl.Ebnf, grammar.ebnf)
 
 
 def draw_regex(seed: str) -> Iterator[Drawn]:
     drawn = RandomRegex(f"cfg {seed}", "ab(,)1é", look_around=0.0)
     while True:
         pattern = drawn.pattern()
-        yield Rules("root", {"root": Pattern(pattern, 0)}), lambda text=pattern: gl.Regex(text)
+        yield Rules("root", {"root": Pattern(pattern, 0)}), partial(gl.Regex, pattern)
 
 
 MACHINES = {"gbnf": draw_gbnf, "ebnf": draw_ebnf, "regex": draw_regex}

@@ -19,7 +19,7 @@ from tests.laws.cfg_laws import (
 )
 from tests.laws.cfg_vocabularies import VOCABULARIES
 from tests.laws.vocabularies import TokenList
-from tests.oracles.cfg_oracle import CfgOracle, ShortestTexts
+from tests.oracles.cfg_oracle import CfgOracle, Column, ShortestTexts
 from tests.oracles.random_grammars import RandomGrammars
 
 NESTED = Rules("root", {"root": Alternatives((Sequence((Text(b"("), Call("root", 0), Text(b")"))), Text(b"a1")))})
@@ -37,7 +37,9 @@ class SlowMatcher:
     @property
     def min_tokens_left(self) -> int:
         assert self.shortest is not None
-        completion = self.shortest.completion(self.trail[-1][0])
+        state = self.trail[-1][0]
+        assert isinstance(state, Column)
+        completion = self.shortest.completion(state)
         assert completion is not None
         return len(completion)
 
@@ -108,8 +110,12 @@ class BudgetedMatcher(SlowMatcher):
             return full
         state = self.trail[-1][0]
         after = {token: self.token_oracle.after(state, token) for token in full - self.token_oracle.stop_ids}
-        needed = {token: self.shortest.completion(target) for token, target in after.items()}
-        fitting = {token for token, events in needed.items() if events is not None and len(events) < left}
+        assert self.shortest is not None
+        fitting = set()
+        for token, target in after.items():
+            assert isinstance(target, Column)
+            events = self.shortest.completion(target)
+            fitting |= {token} if events is not None and len(events) < left else set()
         return fitting | (full & self.token_oracle.stop_ids)
 
 
@@ -258,7 +264,7 @@ def test_threads_that_see_something_else_are_caught() -> None:
             super().__init__(SharesItsTrail, oracle, token_list)
             self._only = super().matcher()
 
-        def matcher(self) -> SlowMatcher:
+        def matcher(self, max_tokens: int | None = None) -> SlowMatcher:
             return self._only.fork()
 
     assert_threads_agree(lambda: SlowConstraint(SlowMatcher, oracle, token_list), vocab, "threads", 10)
