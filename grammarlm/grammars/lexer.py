@@ -111,6 +111,13 @@ class Lexer:
         assert state is not None
         return state
 
+    def takes_whole(self, terminal: int, text: str) -> bool:
+        """Would the terminal, alone, match all of this text?"""
+        state: LexerState | None = self.start([terminal], [])
+        for byte in text.encode():
+            state = next((target for bits, target in state.edges if bits >> byte & 1), None) if state else None
+        return state is not None and any(border.nullable for _, border in state.commits)
+
     def characters(self) -> list[utf8.Edges]:
         """The character automata of all patterns: which bytes they tell apart."""
         nodes = [node for terminal in self.terminals for node in terminal.pattern.characters()]

@@ -21,8 +21,8 @@ from ..errors import LimitExceeded
 from ..grammars.lexer import LexerState
 from ..grammars.terms import ANYTHING, NOTHING, Term
 from ..kernels.cpu import pushdown as machine
-from ..kernels.cpu import pushdown_walk as walk
-from ..kernels.cpu import surveys
+from ..kernels.cpu import pushdown_walk, surveys
+from ..kernels.cpu import stack_calls as walk
 from ..kernels.cpu.pushdown import LR_BASE, Place
 from ..vocab.vocabulary import Vocabulary
 from .stack_program import StackProgram, Thread
@@ -55,12 +55,14 @@ class StackEpoch:
     """One generation of configs. All methods run under the automaton's lock; `rows` is read without it."""
 
     tables = SimpleNamespace(address=0)
+    uses_surveys: bool | None = None  # None: where they are worth it
 
     def __init__(self, program: StackProgram):
         self.program = program
         self.is_full = False
         # Without a lexer rules end where blanks may follow, nearly everywhere: what remains of tokens is then not less than they are.
-        self.uses_surveys = program.lr is not None
+        if self.uses_surveys is None:
+            self.uses_surveys = program.lr is not None
         self.rows: dict[int, np.ndarray] = KnownRows()
         self.rows[FINISHED] = program.facts.stop_row
         self._shared_rows: dict[bytes, np.ndarray] = {}
@@ -271,11 +273,11 @@ class StackEpoch:
         if place == Place.C_ACCEPTS:
             self.accepting = memoryview(new)
         if place == Place.S_HASH:
-            walk.rehash_stacks(self.address)
+            pushdown_walk.rehash_stacks(self.address)
         elif place == Place.C_HASH:
-            walk.rehash_configs(self.address)
+            pushdown_walk.rehash_configs(self.address)
         elif place == Place.SURVEY_HASH:
-            walk.rehash_surveys(self.address)
+            pushdown_walk.rehash_surveys(self.address)
         elif place == Place.B_AND and old is not None:
             for key, value in old[old[:, 0] >= 0].tolist():
                 self._remember_pair(key, value)
@@ -438,7 +440,7 @@ class StackEpoch:
         table = self._arrays[Place.B_AND]
         if 2 * int((table[:, 0] >= 0).sum()) >= len(table):
             self._grow(Place.B_AND)
-        walk.remember_pair(self.address, key, number)
+        pushdown_walk.remember_pair(self.address, key, number)
 
     def _find_live(self, number: int) -> None:
         state = self.objects[number]
@@ -507,7 +509,7 @@ class StackEpoch:
             row[:words] = facts.stop_row
         if self.uses_surveys:
             with SCRATCH_LOCK:
-                self._made(surveys.fill_from_surveys, state, row.ctypes.data)
+                self._made(walk.fill_from_surveys, state, row.ctypes.data)
         else:
             scratch = np.zeros(facts.deepest + 2, np.int32)
             scratch[0] = state

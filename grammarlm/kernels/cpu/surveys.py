@@ -20,7 +20,7 @@ Surveys, their tries and rows belong to the grammar and the vocabulary, never to
 import numpy as np
 from numba import carray, int32, int64, uint32, uint64
 
-from .jit import inlined, kernel, part, pointer
+from .jit import inlined, part, pointer
 from .pushdown import (
     ACCEPT,
     ACCEPTS,
@@ -251,6 +251,9 @@ def find_remainders(address, trie, path_address, taken_address):
     counts = ints(arena, Place.X_COUNT, node_end)
     entries = carray(pointer(arena[Place.X_TOKEN]), (arena[Place.X_TOKEN_CAPACITY], 2), np.int32)
     nothing = int64(arena[Place.NOTHING])
+    classes, class_of = int64(arena[Place.CLASSES]), octets(arena, Place.CLASS_OF, 256)
+    borders = int64(1) << 20
+    border_status, border_next = octets(arena, Place.B_STATUS, borders), ints(arena, Place.B_NEXT, borders * classes)
     tokens = taken[0]
     for leaf in range(taken[1]):
         group, top = int64(leaves[leaf, 0]), int64(leaves[leaf, 1])
@@ -261,12 +264,14 @@ def find_remainders(address, trie, path_address, taken_address):
         last = int64(end[first + top])
         while node < last:
             here = int64(depth[first + node])
-            after = border_after(address, int64(path[here - 1]), int64(byte[first + node]))
-            if after < 0:
-                return after
-            if after == 0:
-                node = int64(end[first + node])
-                continue
+            after = int64(path[here - 1])
+            if after != ANY:
+                if border_status[after] & EXPANDED == 0:
+                    return lacks(NEED_BORDER, after)
+                after = int64(border_next[after * classes + int64(class_of[byte[first + node]])])
+                if after == 0:
+                    node = int64(end[first + node])
+                    continue
             path[here] = after
             if whole:
                 if int64(token[node]) != nothing:
@@ -699,7 +704,7 @@ def add_thread(address, trie, q, s, b, row_address):
     return int64(0)
 
 
-@kernel("int64(int64, int64, int64)")
+@part
 def fill_from_surveys(address, config, row_address):
     """Sets the bits of all tokens that the config can read; two rows behind each other, each with a word to spare, the second is
     scratch. 0, or what is lacking: then call again.
