@@ -315,6 +315,8 @@ class StackEpoch:
             if not (isinstance(state, LexerState) and state.lexer.shifts):
                 self._arrays[Place.Q_LIVE][number] = ~np.uint64(0)
                 self._arrays[Place.Q_STATUS][number] = machine.LIVE_KNOWN
+            elif state.start:
+                self._arrays[Place.Q_STATUS][number] = machine.STARTS
         return number
 
     def _border(self, term: Term) -> int:

@@ -142,7 +142,7 @@ class Place(IntEnum):
     LENGTH = 108
 
 
-EXPANDED, READS, LIVE_KNOWN, LOOPS = 1, 2, 4, 8  # q status
+EXPANDED, READS, LIVE_KNOWN, LOOPS, STARTS = 1, 2, 4, 8, 16  # q status; STARTS: before a lexeme
 ACCEPTS = 2  # b status
 HAS_THREADS, HAS_EXITS = 1, 2  # config kind
 CALL, POP, LEX, END, ENTER, LINE = range(6)  # moves
@@ -399,18 +399,49 @@ def stack_class(address, stack):
         if takes:
             live[new, t >> 6] |= uint64(1) << uint64(t & 63)
     lexers[new] = ints(arena, Place.LR_LEXER, arena[Place.LR_STATES])[top]
-    found = new
+    classes[stack] = known_class(address, new)
+    return int64(classes[stack])
+
+
+@part
+def known_class(address, new):
+    """The class written down as the last: its number, or that of an equal one."""
+    arena = arena_of(address)
+    words, most = arena[Place.TERMINAL_WORDS], arena[Place.K_CAPACITY]
+    lexers = ints(arena, Place.K_LEXER, most)
+    live = carray(pointer(arena[Place.K_LIVE]), (most, words), np.uint64)
     for k in range(new):
         same = lexers[k] == lexers[new]
         for w in range(words):
             same = same and live[k, w] == live[new, w]
         if same:
-            found = int64(k)
-            break
-    if found == new:
-        arena[Place.K_COUNT] = new + 1
-    classes[stack] = found
-    return int64(found)
+            return int64(k)
+    arena[Place.K_COUNT] = new + 1
+    return int64(new)
+
+
+@part
+def narrowed_class(address, k, q):
+    """What the state needs to know of a stack of class k: of terminals that it cannot become nothing, and nothing of the lexer where it
+    can become none that is ignored. So one survey serves a name wherever it stands. Or what is lacking."""
+    arena = arena_of(address)
+    words, most, new = arena[Place.TERMINAL_WORDS], arena[Place.K_CAPACITY], arena[Place.K_COUNT]
+    if words == 0 or octets(arena, Place.Q_STATUS, q + 1)[q] & (STARTS | LIVE_KNOWN) != LIVE_KNOWN:
+        return int64(k)
+    if new >= most:
+        return lacks(FULL, 1)
+    here = carray(pointer(arena[Place.Q_LIVE]), (q + 1, words), np.uint64)
+    live = carray(pointer(arena[Place.K_LIVE]), (most, words), np.uint64)
+    terminals = arena[Place.LR_TERMINALS]
+    ignored = octets(arena, Place.IGNORED, terminals)
+    for t in range(terminals):
+        if ignored[t] or (arena[Place.INDENTS] and t == arena[Place.T_NEWLINE]):
+            if here[q, t >> 6] >> uint64(t & 63) & uint64(1):
+                return int64(k)
+    for w in range(words):
+        live[new, w] = live[k, w] & here[q, w]
+    ints(arena, Place.K_LEXER, most)[new] = 0
+    return known_class(address, new)
 
 
 @inlined

@@ -44,6 +44,7 @@ from .pushdown import (
     lacks,
     lr_state,
     mixed,
+    narrowed_class,
     next_line,
     octets,
     push,
@@ -661,6 +662,9 @@ def add_thread(address, trie, q, s, b, row_address):
         k = int64(0)
         if symbols[s] >= LR_BASE:
             k = stack_class(address, s)
+            if k < 0:
+                return k
+            k = narrowed_class(address, k, q)
             if k < 0:
                 return k
         number = survey_of(address, trie, q, b, k)
