@@ -220,6 +220,12 @@ class StackEpoch:
             arena[Place.LR_STATES] = len(lr.action)
             arena[Place.LR_ALONE] = program.lr_alone
             self._fixed(Place.LR_ACCESS, lr.access)
+            shifts, begins, rules, reduce_on = _rows_of_bits(lr.action, self._words)
+            self._fixed(Place.LR_SHIFTS, shifts)
+            self._fixed(Place.LR_REDUCES, begins)
+            self._fixed(Place.REDUCE_RULE, rules)
+            self._fixed(Place.REDUCE_ON, reduce_on)
+            self._fixed(Place.CHAIN, np.zeros(machine.STATES, np.int32))
             if blocks:
                 arena[Place.INDENTS] = 1
                 arena[Place.T_NEWLINE], arena[Place.T_INDENT], arena[Place.T_DEDENT] = blocks
@@ -579,6 +585,22 @@ class _Exports:
 
     def __getitem__(self, config: int) -> tuple[Thread, ...]:
         return self._epoch.export(config)
+
+
+def _rows_of_bits(action: np.ndarray, words: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """An LR table by sets of terminals: what each state shifts; where its reductions begin, their rules, and on what they happen."""
+    padded = np.zeros((len(action), words * 64), np.int32)
+    padded[:, : action.shape[1]] = action
+    states, columns = np.nonzero(padded < 0)
+    pairs, which = np.unique(np.stack([states, -padded[states, columns] - 1], axis=1), axis=0, return_inverse=True)
+    on = np.zeros((len(pairs), words * 64), bool)
+    on[which.reshape(-1), columns] = True
+    begins = np.searchsorted(pairs[:, 0], np.arange(len(action) + 1)).astype(np.int32)
+    return _bits(padded > 0), begins, pairs[:, 1].astype(np.int32), _bits(on)
+
+
+def _bits(rows: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(np.packbits(rows, axis=1, bitorder="little")).view(np.uint64)
 
 
 @functools.lru_cache(maxsize=4)

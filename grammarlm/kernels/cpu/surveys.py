@@ -38,7 +38,7 @@ from .pushdown import (
     Place,
     arena_of,
     at_end,
-    close,
+    close_threads,
     config_of,
     ints,
     lacks,
@@ -57,7 +57,7 @@ from .walk import set_bit
 
 DENSE, SPARSE = 1, 0
 FEW = 400  # tokens of a row that is kept as a list
-SMALL = 24  # nodes of a trie that is walked outright
+SMALL = 4  # nodes of a trie that is walked outright
 GROUPS = 512  # different exits of one survey
 AGENDA_LENGTH = 8192
 FULL_NODES, FULL_ENTRIES, FULL_TRIES, FULL_SURVEYS, FULL_SPARSE, FULL_DENSE, FULL_EXITS = 4, 5, 6, 7, 8, 9, 10
@@ -83,7 +83,7 @@ def border_after(address, border, byte):
 
 @part
 def behind_exit(address, stack, label, border):
-    """The config behind an exit, on the real stack; 0 where there is none, or what is lacking."""
+    """How many threads lie in KEPT: those behind an exit, on the real stack; or what is lacking."""
     arena = arena_of(address)
     work = triples(arena, Place.WORK, WIDEST)
     capacity = arena[Place.S_CAPACITY]
@@ -98,7 +98,7 @@ def behind_exit(address, stack, label, border):
             return after
         start = ints(arena, Place.LR_LEXER, arena[Place.LR_STATES])[lr_state(symbols[after])]
         work[0, 0], work[0, 1], work[0, 2] = start, after, border
-        return close(address, 1)
+        return close_threads(address, 1)
     under = int64(stack)
     if label > terminals:
         under = at_end(address, stack)
@@ -111,7 +111,7 @@ def behind_exit(address, stack, label, border):
         work[0, 0], work[0, 1], work[0, 2] = ACCEPT, 0, 0
     else:
         work[0, 0], work[0, 1], work[0, 2] = symbol, parents[under], border
-    return close(address, 1)
+    return close_threads(address, 1)
 
 
 @part
@@ -646,8 +646,8 @@ def add_thread(address, trie, q, s, b, row_address):
     row = carray(pointer(row_address), int64(arena[Place.NOTHING] // 32 + 1), np.int32)
     words = int64(arena[Place.NOTHING] // 32)
     agenda = carray(pointer(arena[Place.AGENDA]), (AGENDA_LENGTH, 4), np.int32)
-    threads = triples(arena, Place.THREADS, arena[Place.T_CAPACITY])
     symbols = ints(arena, Place.S_SYMBOL, arena[Place.S_CAPACITY])
+    kept = triples(arena, Place.KEPT, WIDEST)
     agenda[0, 0], agenda[0, 1], agenda[0, 2], agenda[0, 3] = trie, q, s, b
     count = int64(1)
     while count > 0:
@@ -695,15 +695,13 @@ def add_thread(address, trie, q, s, b, row_address):
                 set_bit(row, uint32(entries[i, 0]))
             if tries[below, 1] == 0:
                 continue
-            offset = int64(ints(arena, Place.C_OFFSET, behind + 1)[behind])
-            length = int64(ints(arena, Place.C_LENGTH, behind + 1)[behind])
-            for i in range(offset, offset + length):
-                if threads[i, 0] <= EXIT:
+            for i in range(behind):
+                if kept[i, 0] <= EXIT:
                     continue
                 if count >= AGENDA_LENGTH:
                     return lacks(TOO_WIDE, 4)
-                agenda[count, 0], agenda[count, 1], agenda[count, 2] = below, threads[i, 0], threads[i, 1]
-                agenda[count, 3] = threads[i, 2]
+                agenda[count, 0], agenda[count, 1], agenda[count, 2] = below, kept[i, 0], kept[i, 1]
+                agenda[count, 3] = kept[i, 2]
                 count += 1
     return int64(0)
 
