@@ -7,9 +7,11 @@ entrance of an LR parser. `expand` tells what each can do; borders are terms of 
 from __future__ import annotations
 
 import threading
+import functools
+import operator
 from dataclasses import dataclass
 
-from ..grammars.byte_classes import BytePartition
+from ..grammars.byte_classes import EVERY_BYTE, BytePartition
 from ..grammars.lark_tables import LrTables
 from ..grammars.lexer import LexerState
 from ..grammars.pushdown import Entrance, Pushdown, byte_bits, call_bits
@@ -57,7 +59,10 @@ class StackProgram:
         self.start = (Thread(start, (), ANYTHING),)
         # The special tokens that the grammar names, by id: each has a column behind the bytes'.
         self.token_columns = {token: len(partition.samples) + i for i, token in enumerate(rules.tokens)}
-        self.tokens_spell_all = True
+        used = functools.reduce(operator.or_, partition.used) & EVERY_BYTE
+        # Where each byte that the grammar uses is a token of its own, tokens can spell whatever bytes can.
+        self.missing_bytes = used & ~self.facts.single_bytes
+        self.tokens_spell_all = not self.missing_bytes
 
     @property
     def columns(self) -> int:
