@@ -208,6 +208,7 @@ class StackEpoch:
         arena[Place.S_COUNT], arena[Place.K_COUNT] = 1, 1  # the empty stack; the class under which any terminal is live
         self._arrays[Place.K_LIVE][0] = ~np.uint64(0)
         self._arrays[Place.S_CLASS][0] = 0
+        self._arrays[Place.C_ROW][:2] = -1
         self._arrays[Place.Q_STATUS][:FIRST_REAL] = machine.EXPANDED | machine.LIVE_KNOWN | machine.READS
         self._arrays[Place.B_STATUS][:2] = (machine.EXPANDED, machine.EXPANDED | machine.ACCEPTS)
         self._arrays[Place.B_NEXT][1] = 1
