@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import LimitExceeded, TokenizerError, UnsatisfiableGrammar, UnsupportedFeature
 from ..grammars.assembly import needs_stack
@@ -16,7 +16,6 @@ from ..vocab.vocabulary import Vocabulary
 from . import store
 from .automaton import Automaton
 from .budgeted import BudgetedMatcher
-from .canonical import Canonical, canonical_of
 from .canonical_matcher import CanonicalBudgetedMatcher, CanonicalMatcher
 from .limits import Clock, Limits
 from .matcher import Matcher
@@ -24,6 +23,9 @@ from .program import Program
 from .snapshot import restore
 from .stack_compile import stack_program
 from .stack_epoch import StackEpoch
+
+if TYPE_CHECKING:
+    from .canonical import Canonical
 
 
 @dataclass
@@ -116,11 +118,12 @@ def compile(
             f"compile(limits=...) takes a gl.Limits, not {type(limits).__name__}; e.g. gl.Limits(max_ms=500)"
         )
     canonical = _canonical_tokens(vocab) if canonical_only else None
-    load_all()  # the kernels: now, and not in the middle of a text
+    with_stack = needs_stack(grammar)
+    load_all(large=with_stack)  # the kernels: now, and not in the middle of a text
     clock = Clock(limits)
     algebra = Algebra(limits.max_depth, clock.check)
     try:
-        if needs_stack(grammar):
+        if with_stack:
             program: Any = stack_program(grammar, algebra, vocab, limits, clock)
             automaton = Automaton(program, StackEpoch)
         else:
@@ -144,6 +147,8 @@ def compile(
 
 
 def _canonical_tokens(vocab: Vocabulary) -> Canonical:
+    from .canonical import canonical_of  # its kernels are loaded only where somebody asks for it
+
     try:
         return canonical_of(vocab)
     except TokenizerError as error:
