@@ -1,7 +1,9 @@
 """canonical_only=True: the rows against the tokenizer itself, pair by pair; matchers over them; what is refused."""
 
+import os
 import random
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -247,6 +249,37 @@ def with_dropout() -> Tokenizer:
     tokenizer = TOKENIZERS["gpt2"]()
     tokenizer.model.dropout = 0.1
     return tokenizer
+
+
+DATA = os.environ.get("GRAMMARLM_DATA")
+
+
+@pytest.mark.skipif(not DATA, reason="GRAMMARLM_DATA names no folder with real tokenizers")
+@pytest.mark.parametrize("name", ["gpt2", "llama2", "llama3_1", "qwen3", "gemma3"])
+def test_real_tokenizers(name: str, record_property) -> None:
+    """Rows of many last tokens, some pairs of each. Llama 2's dummy space, which every text begins with, is taken off."""
+    folder = Path(DATA or "", "tokenizers", name)
+    vocab, tokenizer = gl.Vocabulary.from_tokenizer(folder), Tokenizer.from_file(str(folder / "tokenizer.json"))
+    if name == "llama2":
+        tokenizer.normalizer = normalizers.Replace(" ", "\u2581")
+    canonical, rng, judged = Canonical(vocab), random.Random(name), 0
+    tokens = vocab.text_ids.tolist()
+    apostrophes = [t for t in tokens if canonical.texts[t] and canonical.texts[t][-2:].count("'")]
+    whole = np.flatnonzero(canonical.is_whole & canonical.is_text).tolist()
+    lasts = [None, *rng.sample(tokens[:3000], 10), *rng.sample(tokens, 10), *apostrophes[:5], *whole[:5]]
+    for last in lasts:
+        row = ids_of(canonical.row(last))
+        before = [] if last is None else [last]
+        for token in rng.sample(tokens, 150) + rng.sample(tokens[:3000], 150) + apostrophes[:20] + whole[:20]:
+            data = b"".join(map(vocab.token_bytes, [*before, token]))
+            try:
+                found = tokenizer.encode(data.decode(), add_special_tokens=False).ids
+            except UnicodeDecodeError:
+                continue
+            judged += 1
+            assert (token in row) == (found == [*before, token]), (last, token, data)
+    record_property("cases", judged)
+    assert judged > 5_000
 
 
 def test_what_patterns_name() -> None:
