@@ -112,7 +112,7 @@ def _cut(epoch: Any, state: int) -> list[int] | None:
         return None
     plan: list[int] = []
     for part in parts:
-        plan += [part] if isinstance(part, int) else greedy.cut(epoch.program.vocab, part)
+        plan += [part] if isinstance(part, int) else greedy.cut(epoch.program.vocab, part) or []
     return plan
 
 

@@ -2,8 +2,8 @@
 
 A thread still needs the rest of its frame, then the rest of each frame below. These texts are known without looking at borders
 (stack_spelling.py), added up along the stack, and remembered by stack, so that a config behind a token costs a look-up or two. The
-candidate is then spelled and *read* by the machine itself: only what it accepts counts. Where it accepts none the configs around are
-searched, those first whose candidates promise the nearest end.
+candidate is then spelled and *read* by the machine itself: only what it accepts counts. Where it accepts none the configs around
+are searched, those first whose candidates promise the nearest end.
 
     JSON within '{"a": [1, '      b'1]}'            C-like behind 'int'      b' a;'
 
@@ -106,7 +106,7 @@ class StackEnds:
             return None
         lengths = sorted(c.length for c, _ in found)
         enough = min(lengths[min(TRIED, len(lengths)) - 1], LONGEST)
-        near = {}
+        near: dict[tuple, tuple[Candidate, int, str]] = {}
         for candidate, border in found:
             if candidate.length <= enough:
                 rest = _flat(candidate.rest)
