@@ -115,10 +115,9 @@ class Completions:
         if term.nullable:
             found = 0
         elif kind == CHARS:
-            first = self._first_character(term.data)
-            found = NEVER if first is None else len(first)
+            found = _length(self._first_character(term.data))
         elif kind == WORDS:
-            found = len(self._word(term))
+            found = _length(self._word(term))
         elif kind == EMPTY:
             found = NEVER
         elif kind == CAT:
@@ -250,6 +249,10 @@ def _spine(term: Term) -> list[Term]:
         spine.append(term.parts[0])
         term = term.parts[1]
     return [*spine, term]
+
+
+def _length(text: Any) -> float:
+    return NEVER if text is None else len(text)
 
 
 def _lowest(bits: int) -> int:
