@@ -24,7 +24,7 @@ from ..errors import LimitExceeded
 from ..grammars.lark_tables import WHOLE
 from ..grammars.lexer import LexerState
 from ..grammars.terms import ANYTHING, Term
-from ..kernels.cpu import stack_targets
+from ..kernels.cpu import stack_calls
 from ..kernels.cpu.pushdown import ACCEPT, LR_BASE, STATES, Place
 from .completion import LONGEST
 from .stack_spelling import SPECIAL, Spelling, order
@@ -183,7 +183,7 @@ class StackEnds:
                 found.append((lexeme.text, lexeme.border, s))
             elif terminal == state.lexer.newline:
                 found += self._lines(lexeme.text, lexeme.border, max(lexeme.state.column or 0, 0), s)
-            elif after := epoch.made(stack_targets.shift_terminal, s, terminal):
+            elif after := epoch.made(stack_calls.shift_terminal, s, terminal):
                 found.append((lexeme.text, lexeme.border, after))
         return found
 
@@ -193,7 +193,7 @@ class StackEnds:
             return [(text, border, s)]
         widths = self._widths(s)
         targets = {w for w in widths if w >= column} | {max(column, widths[-1] + 1)}
-        ways = [(w, self._epoch.made(stack_targets.begin_line, s, w)) for w in sorted(targets)]
+        ways = [(w, self._epoch.made(stack_calls.begin_line, s, w)) for w in sorted(targets)]
         return [(text + " " * (w - column), border, after) for w, after in ways if after]
 
     def _widths(self, s: int) -> list[int]:
@@ -303,7 +303,7 @@ class StackEnds:
 
     def _successors(self, config: int) -> list[tuple[str, int]]:
         """The letters that can be read, and the configs behind them: one letter for each."""
-        row = self._epoch.made(stack_targets.fill_next, config)
+        row = self._epoch.made(stack_calls.fill_next, config)
         behind = self._epoch.array(Place.C_NEXT)[row]
         letters = self._letters_of_columns()
         found: dict[int, str] = {}

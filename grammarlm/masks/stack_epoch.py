@@ -21,7 +21,7 @@ from ..errors import LimitExceeded
 from ..grammars.lexer import LexerState
 from ..grammars.terms import ANYTHING, NOTHING, Term
 from ..kernels.cpu import pushdown as machine
-from ..kernels.cpu import pushdown_walk, stack_targets, surveys
+from ..kernels.cpu import pushdown_walk, surveys
 from ..kernels.cpu import stack_calls as walk
 from ..kernels.cpu.pushdown import LR_BASE, Place
 from ..vocab.vocabulary import Vocabulary
@@ -616,7 +616,7 @@ class StackEpoch:
         targets = np.zeros(self.program.vocab.words * 32 + 1, np.int32)
         scratch = np.zeros(self.program.facts.deepest + 2, np.int32)
         scratch[0] = state
-        self._made(stack_targets.fill_targets, scratch.ctypes.data, len(scratch), targets.ctypes.data)
+        self._made(walk.fill_targets, scratch.ctypes.data, len(scratch), targets.ctypes.data)
         for token in self.special_tokens(state):
             targets[token] = self._made(walk.advance_column, state, self.program.token_columns[token])
         return targets[:-1]

@@ -1,17 +1,17 @@
 """The configs that tokens lead to: what `fill_row` (pushdown_walk.py) is to a mask, this is to the configs behind its tokens.
 
-Beside it what a search for the end of a text asks of the pushdown machine: all configs one byte away, and LR stacks.
+Beside it all configs that are one byte away, which a search for the end of a text asks for.
 """
 
 import numpy as np
 from numba import carray, int32, int64, uint32, uint64
 
-from .jit import kernel, pointer
-from .pushdown import Place, arena_of, ints, next_line, octets, shift, step
+from .jit import part, pointer
+from .pushdown import Place, arena_of, ints, octets, step
 from .pushdown_walk import DONE, row_of
 
 
-@kernel("int64(int64, int64, int64, int64)")
+@part
 def fill_targets(address, scratch_address, scratch_length, targets_address):
     """targets[t] = the config behind token t; entries of tokens that cannot be read stay as they are. 0, or what is lacking.
 
@@ -60,7 +60,7 @@ def fill_targets(address, scratch_address, scratch_length, targets_address):
     return int64(DONE)
 
 
-@kernel("int64(int64, int64)")
+@part
 def fill_next(address, config):
     """Makes all transitions of a config; the number of its row of them, or what is lacking."""
     arena = arena_of(address)
@@ -76,15 +76,3 @@ def fill_next(address, config):
                 return found
             table[row * classes + column] = found
     return row
-
-
-@kernel("int64(int64, int64, int64)")
-def shift_terminal(address, stack, terminal):
-    """The LR stack after a terminal, 0 where the parser refuses it, or what is lacking."""
-    return shift(address, stack, terminal, 0)
-
-
-@kernel("int64(int64, int64, int64)")
-def begin_line(address, stack, width):
-    """The LR stack after a line's end where the next line begins in column `width`, 0 where it may not, or what is lacking."""
-    return next_line(address, stack, width)
