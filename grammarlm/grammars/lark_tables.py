@@ -19,8 +19,18 @@ from .lexer import Lexer, LexerState, Terminal
 from .ordered import Pattern
 from .regular import Algebra
 
+WHOLE = -1  # in place of a nonterminal: the rule that a whole text follows
 STATES = 1 << 14  # what a symbol on the stack has room for
 OPENS_BLOCK, CLOSES_BLOCK, OPENS_BRACKET, CLOSES_BRACKET = 1, 2, 3, 4
+
+
+@dataclass(frozen=True)
+class Item:
+    """A rule whose first symbols have been read. Terminals are their numbers, nonterminal n is ~n."""
+
+    origin: int  # nonterminal; WHOLE: the text
+    read: int  # symbols
+    rest: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -36,6 +46,8 @@ class LrTables:
     shift_won: bool  # a conflict was resolved as lark does, in favour of shifting
     access: np.ndarray  # uint8 [states]: what the symbol that leads to a state does to blocks and brackets
     blocks: tuple[int, int, int] | None  # the terminals for a line's end, for opening and for closing a block
+    items: list[tuple[Item, ...]] = field(default_factory=list)  # the rules that each state is in the midst of
+    expansions: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)  # all rules: nonterminal, symbols
 
 
 @dataclass
@@ -146,7 +158,39 @@ def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTable
     rule = np.array(lengths or [(0, 0)], np.int32)
     lexers = _contextual(loaded, lexer, action, ignored)
     start = number[table.start_states[loaded.start]]
-    return LrTables(action, goto, rule, ignored, lexers, start, _shift_won(analysis), access, blocks)
+    items, expansions = _items(analysis, loaded, nonterminals)
+    won = _shift_won(analysis)
+    return LrTables(action, goto, rule, ignored, lexers, start, won, access, blocks, items, expansions)
+
+
+def _items(
+    analysis: Any, loaded: Loaded, nonterminals: dict[str, int]
+) -> tuple[list[tuple[Item, ...]], list[tuple[int, tuple[int, ...]]]]:
+    """The kernel of each state, in the order of the table's states; and all rules."""
+
+    def numbers(symbols: Any) -> tuple[int, ...]:
+        return tuple(
+            loaded.index[s.name] if s.is_term else ~nonterminals.setdefault(s.name, len(nonterminals))
+            for s in symbols
+            if s.name != "$END"
+        )
+
+    def origin(rule: Any) -> int:
+        name = rule.origin.name
+        return WHOLE if name == f"$root_{loaded.start}" else nonterminals.setdefault(name, len(nonterminals))
+
+    kernels = []
+    for closure in _closures(analysis):
+        read = [item for item in closure if item.index or origin(item.rule) == WHOLE]
+        found = {Item(origin(i.rule), i.index, numbers(i.rule.expansion[i.index :])) for i in read}
+        kernels.append(tuple(sorted(found, key=lambda i: (i.origin, i.read, i.rest))))
+    rules = sorted({(origin(rule), numbers(rule.expansion)) for rule in loaded.rules})
+    return kernels, rules
+
+
+def _closures(analysis: Any) -> list[Any]:
+    """The item set of each state, in the order in which lark numbers them."""
+    return list({itemset.closure: None for itemset in analysis.lr0_itemsets})
 
 
 def _blocks(loaded: Loaded, action: np.ndarray, access: np.ndarray) -> tuple[int, int, int]:

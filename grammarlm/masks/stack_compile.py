@@ -10,7 +10,6 @@ from ..grammars.lark_tables import LrTables
 from ..grammars.regular import Algebra
 from ..grammars.terms import ANYTHING, Term
 from ..vocab.vocabulary import Vocabulary
-from .explain import shown
 from .limits import Clock, Limits
 from .liveness import Liveness
 from .named_tokens import NamedTokens
@@ -33,13 +32,7 @@ def stack_program(grammar: Grammar, algebra: Algebra, vocab: Vocabulary, limits:
     nodes = [node for parser in assembly.parsers for node in parser.lexer.characters()]
     tables = join([parser.tables for parser in assembly.parsers if parser.tables is not None])
     partition = byte_partition(*terms, nodes=nodes)
-    program = StackProgram(first, rules, tables, partition, algebra, vocab, limits, clock, liveness)
-    if not program.tokens_spell_all:
-        missing = {b for b in range(256) if program.missing_bytes >> b & 1}
-        raise UnsupportedFeature(
-            f"a grammar with a stack over a vocabulary that has no tokens for some single bytes of it: {shown(missing):.300}"
-        )
-    return program
+    return StackProgram(first, rules, tables, partition, algebra, vocab, limits, clock, liveness)
 
 
 def join(tables: list[LrTables]) -> LrTables | None:

@@ -25,6 +25,8 @@ from ..kernels.cpu import pushdown_walk, surveys
 from ..kernels.cpu import stack_calls as walk
 from ..kernels.cpu.pushdown import LR_BASE, Place
 from ..vocab.vocabulary import Vocabulary
+from .mask_array import ids_of
+from .stack_completion import StackEnds, parts
 from .stack_program import StackProgram, Thread
 
 FINISHED = 1  # the state behind a stop token
@@ -494,7 +496,9 @@ class StackEpoch:
                 symbol = int(self._arrays[Place.S_SYMBOL][stack])
                 symbols.append(symbol - LR_BASE if symbol >= LR_BASE else self.objects[symbol])
                 stack = int(self._arrays[Place.S_PARENT][stack])
-            out.append(Thread(ACCEPTED if q == machine.ACCEPT else self.objects[q], tuple(symbols), self.border_terms[border]))
+            out.append(
+                Thread(ACCEPTED if q == machine.ACCEPT else self.objects[q], tuple(symbols), self.border_terms[border])
+            )
         return tuple(out)
 
     @property
@@ -526,6 +530,11 @@ class StackEpoch:
         bits = row.view(np.uint8)
         for token in self.special_tokens(state):
             bits[token >> 3] |= 1 << (token & 7)
+        if not self.program.tokens_spell_all:
+            targets = self.targets(state)
+            for token in ids_of(row[:words] & ~facts.stop_row).tolist():
+                if not self.ends.is_usable(int(targets[token])):
+                    bits[token >> 3] &= ~(1 << (token & 7)) & 0xFF
         return row[:words].copy()
 
     def special_tokens(self, state: int) -> list[int]:
@@ -559,18 +568,76 @@ class StackEpoch:
         """The state behind a token, 0 where it is refused."""
         column = self.program.token_columns.get(token)
         if column is not None:
-            return self._made(walk.advance_column, state, column)
-        return self._made(walk.advance, state, token)
+            return self._usable(self._made(walk.advance_column, state, column))
+        return self._usable(self._made(walk.advance, state, token))
 
     def peek_token(self, address: int, state: int, token: int) -> int:
         """What after_token says, negative where Python must make something first."""
         with self.program.lock:  # configs are made on the way
-            return -1 if token in self.program.token_columns else walk.advance(self.address, state, token)
+            if token in self.program.token_columns or not self.program.tokens_spell_all:
+                return -1
+            after: int = walk.advance(self.address, state, token)
+            return after
 
     def after_bytes(self, state: int, data: bytes) -> int:
         """The state behind any bytes, 0 where they are refused."""
         array = np.frombuffer(bytes(data), np.uint8)
-        return self._made(walk.advance_bytes, state, array.ctypes.data if len(array) else 0, len(array))
+        return self._usable(self._made(walk.advance_bytes, state, array.ctypes.data if len(array) else 0, len(array)))
+
+    def _usable(self, state: int) -> int:
+        return state if self.program.tokens_spell_all or not state or self.ends.is_usable(state) else 0
+
+    def is_usable(self, state: int) -> bool:
+        """Can tokens of single bytes, and special ones, complete a text from this state?"""
+        return self.ends.is_usable(state)
+
+    # ------------------------------------------------------------------ how the text can end
+
+    @functools.cached_property
+    def ends(self) -> StackEnds:
+        return StackEnds(self)
+
+    def completion(self, state: int) -> bytes | None:
+        """Bytes that end the text; None where none are known, or special tokens are needed."""
+        found = self.completion_parts(state)
+        if found is None or any(isinstance(part, int) for part in found):
+            return None
+        return b"".join(part for part in found if isinstance(part, bytes))
+
+    def completion_parts(self, state: int) -> list[bytes | int] | None:
+        """Bytes and special tokens that end the text; None where none are known."""
+        if state == FINISHED:
+            return []
+        letters = self.ends.of(state)
+        return None if letters is None else parts(letters)
+
+    def targets(self, state: int) -> np.ndarray:
+        """int32: the state behind each token that the row of the state allows; other entries mean nothing."""
+        targets = np.zeros(self.program.vocab.words * 32 + 1, np.int32)
+        scratch = np.zeros(self.program.facts.deepest + 2, np.int32)
+        scratch[0] = state
+        self._made(walk.fill_targets, scratch.ctypes.data, len(scratch), targets.ctypes.data)
+        for token in self.special_tokens(state):
+            targets[token] = self._made(walk.advance_column, state, self.program.token_columns[token])
+        return targets[:-1]
+
+    def made(self, kernel: Callable[..., int], *arguments: int) -> int:
+        """What a kernel answers, for those who look at configs from outside."""
+        return self._made(kernel, *arguments)
+
+    def after_column(self, state: int, column: int) -> int:
+        """The state behind one letter, 0 where it cannot be read."""
+        return self._made(walk.advance_column, state, column)
+
+    def array(self, place: Place) -> np.ndarray:
+        """An array as it is now: the next call of a kernel may replace it."""
+        return self._arrays[place]
+
+    def threads_of(self, state: int) -> list[list[int]]:
+        """(automaton state, stack, border) of each thread."""
+        offset, length = int(self._arrays[Place.C_OFFSET][state]), int(self._arrays[Place.C_LENGTH][state])
+        threads: list[list[int]] = self._arrays[Place.THREADS][offset : offset + length].tolist()
+        return threads
 
     @property
     def nbytes(self) -> int:
@@ -608,7 +675,11 @@ def _bits(rows: np.ndarray) -> np.ndarray:
 def _scratch_of(vocab: Vocabulary) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """What a survey writes down meanwhile; guarded by SCRATCH_LOCK, so that all automata over a vocabulary share it."""
     most = len(vocab.data) + len(vocab.trie.byte) + 1024
-    return np.zeros((most, 3), np.int32), np.zeros((most, 3), np.int32), np.zeros((len(vocab.trie.byte) + 1024, 2), np.int32)
+    return (
+        np.zeros((most, 3), np.int32),
+        np.zeros((most, 3), np.int32),
+        np.zeros((len(vocab.trie.byte) + 1024, 2), np.int32),
+    )
 
 
 ACCEPTED = object()  # the pseudo-state ACCEPT, without its number

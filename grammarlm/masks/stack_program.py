@@ -6,9 +6,9 @@ entrance of an LR parser. `expand` tells what each can do; borders are terms of 
 
 from __future__ import annotations
 
-import threading
 import functools
 import operator
+import threading
 from dataclasses import dataclass
 
 from ..grammars.byte_classes import EVERY_BYTE, BytePartition
@@ -21,6 +21,7 @@ from ..kernels.cpu.pushdown import CALL, END, ENTER, LEX, LINE, POP
 from ..vocab.vocabulary import Vocabulary
 from .limits import Clock, Limits
 from .liveness import Liveness
+from .stack_spelling import Spelling
 from .token_facts import token_facts
 
 
@@ -61,8 +62,7 @@ class StackProgram:
         self.token_columns = {token: len(partition.samples) + i for i, token in enumerate(rules.tokens)}
         used = functools.reduce(operator.or_, partition.used) & EVERY_BYTE
         # Where each byte that the grammar uses is a token of its own, tokens can spell whatever bytes can.
-        self.missing_bytes = used & ~self.facts.single_bytes
-        self.tokens_spell_all = not self.missing_bytes
+        self.tokens_spell_all = not used & ~self.facts.single_bytes
 
     @property
     def columns(self) -> int:
@@ -72,6 +72,13 @@ class StackProgram:
         """Drops what was derived; it is derived again on demand."""
         self.algebra.forget()
         self.liveness.forget()
+        if "spelling" in self.__dict__:
+            self.spelling.forget()
+
+    @functools.cached_property
+    def spelling(self) -> Spelling:
+        """The shortest texts of rules and lexemes, made when an end is first asked for."""
+        return Spelling(self)
 
     def is_alive(self, border: Term) -> bool:
         return self.liveness.is_alive(border)
