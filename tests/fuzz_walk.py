@@ -102,7 +102,7 @@ class Walk:
                 "validate is not the mask",
             )
             self.matcher.explain(argument % self.vocab.size)
-        elif what == 7 and allowed & set(self.vocab.stop_ids):
+        elif what == 7 and self.matcher.is_accepting and not self.matcher.is_finished:
             self.read(min(allowed & set(self.vocab.stop_ids)))
         elif texts:
             self.read(texts[argument % len(texts)])
