@@ -8,7 +8,7 @@ from ..grammars.byte_classes import byte_partition
 from ..grammars.compose import Grammar
 from ..grammars.lark_tables import LrTables
 from ..grammars.regular import Algebra
-from ..grammars.terms import Term
+from ..grammars.terms import ANYTHING, Term
 from ..vocab.vocabulary import Vocabulary
 from .limits import Clock, Limits
 from .liveness import Liveness
@@ -20,6 +20,11 @@ def stack_program(grammar: Grammar, algebra: Algebra, vocab: Vocabulary, limits:
     """Everything that can be refused is refused here."""
     liveness = Liveness(algebra, limits, clock)
     assembly = assemble(grammar, algebra, NamedTokens(vocab).id_of, limits.max_depth, clock.check)
+    if assembly.border is not ANYTHING:
+        raise UnsupportedFeature(
+            f"'&' and '-' with a context-free grammar on one side are not supported yet: {grammar!r:.200}; "
+            "intersect its regular parts instead"
+        )
     rules = assembly.machine
     rules.is_alive = liveness.is_alive  # type: ignore[method-assign]
     first = rules.solve(assembly.start)
