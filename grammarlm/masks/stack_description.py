@@ -39,7 +39,7 @@ class RuleNames:
             for callee, name in zip(calls, self.calls, strict=True)
             if isinstance(callee.start, Term)
         ]
-        queue = [*starts, (program.start_state, "")]
+        queue = [*sorted(starts, key=lambda start: start[1]), (program.start_state, "")]
         for term, name in queue:
             program.clock.check()
             if not isinstance(term, Term) or term in self._names or len(self._names) >= KNOWN:

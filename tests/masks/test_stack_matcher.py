@@ -1,4 +1,4 @@
-"""What a matcher promises, for grammars with a stack: budgets, ends, forced text, trees, snapshots, saved constraints, explanations.
+"""What a matcher promises, for grammars with a stack: budgets, forced text, trees, snapshots, saved constraints, explanations.
 
 The texts that budgets end are read by oracles that share nothing with the machine: stock lark, `json`, `re`, a few lines of Python.
 """
@@ -433,7 +433,7 @@ EXPLAINED = [
     ),
     ("keywords", b"let x b", b"1", "it is '1'; expected 'e'", "in start; within BE"),
     ("keywords", b"do", b";", "it is ';'; expected ' ', 'a' to 'z'", "in start; next: NAME"),
-    ("not LALR", b"((q", b"(", "it is '('; expected ' ', ')'", "in b; next: RPAR"),
+    ("not LALR", b"((q", b"(", "it is '('; expected ' ', ')'", "in a; next: RPAR"),
     ("nested", b"([", b")", "it is ')'; expected '(', '[', 'x'", "in root"),
     ("left recursion", b"<a", b">", "it is '>'; expected 'b'", "in root"),
     ("regex, then nested", b"ab: (x", b"]", "it is ']'; expected ')'", "in root"),
