@@ -214,6 +214,50 @@ def _blocks(loaded: Loaded, action: np.ndarray, access: np.ndarray) -> tuple[int
     return loaded.index[indent.newline], loaded.index[indent.indent], loaded.index[indent.dedent]
 
 
+def join(tables: list[tuple[LrTables, Lexer]]) -> LrTables | None:
+    """Several parsers as one: their states, terminals, rules and nonterminals one after another; the end stays the last column.
+
+    Each lexer is told where its terminals begin.
+    """
+    if not tables:
+        return None
+    if len(tables) == 1:
+        return tables[0][0]
+    if sum(one.blocks is not None for one, _ in tables) > 1:
+        raise UnsupportedFeature("two grammars with indented blocks in one constraint are not supported; write them as one")
+    states, terminals = sum(len(one.action) for one, _ in tables), sum(len(one.ignored) for one, _ in tables)
+    if states >= STATES:
+        raise LimitExceeded(f"the grammars' parsers need {states:,} states, and {STATES:,} are too many; make them smaller")
+    action = np.zeros((states, terminals + 1), np.int32)
+    goto = np.zeros((states, sum(one.goto.shape[1] for one, _ in tables)), np.int32)
+    rules: list[np.ndarray] = []
+    blocks = None
+    at = terminal = nonterminal = rule = 0
+    for one, lexer in tables:
+        lexer.offset = terminal
+        rows, columns = slice(at, at + len(one.action)), slice(terminal, terminal + len(one.ignored))
+        moved = np.where(one.action > 0, one.action + at, np.where(one.action < 0, one.action - rule, 0))
+        action[rows, columns], action[rows, -1] = moved[:, :-1], moved[:, -1]
+        goto[rows, nonterminal : nonterminal + one.goto.shape[1]] = one.goto + at
+        rules.append(one.rule + np.array([0, nonterminal], np.int32))
+        if one.blocks is not None:
+            newline, opens, closes = one.blocks
+            blocks = (newline + terminal, opens + terminal, closes + terminal)
+        at, terminal = at + len(one.action), terminal + len(one.ignored)
+        nonterminal, rule = nonterminal + one.goto.shape[1], rule + len(one.rule)
+    return LrTables(
+        action,
+        goto,
+        np.concatenate(rules),
+        np.concatenate([one.ignored for one, _ in tables]),
+        [lexer for one, _ in tables for lexer in one.lexers],
+        tables[0][0].start,
+        any(one.shift_won for one, _ in tables),
+        np.concatenate([one.access for one, _ in tables]),
+        blocks,
+    )
+
+
 def _shift_won(analysis: Any) -> bool:
     return any(la in itemset.transitions for itemset in analysis.lr0_itemsets for la in itemset.lookaheads)
 

@@ -473,7 +473,7 @@ class StackEpoch:
     def _find_live(self, number: int) -> None:
         state = self.objects[number]
         assert isinstance(state, LexerState)
-        bits = state.lexer.live(state)
+        bits = state.lexer.live(state) << state.lexer.offset
         self._arrays[Place.Q_LIVE][number] = [bits >> 64 * w & (1 << 64) - 1 for w in range(max(1, self._words))]
         self._arrays[Place.Q_STATUS][number] |= machine.LIVE_KNOWN
 
