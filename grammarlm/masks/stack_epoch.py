@@ -10,6 +10,7 @@ than limits.max_bytes the epoch is full, and a new, empty one takes its place (a
 from __future__ import annotations
 
 import functools
+import hashlib
 import threading
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -27,6 +28,7 @@ from ..kernels.cpu.pushdown import LR_BASE, Place
 from ..vocab.vocabulary import Vocabulary
 from .mask_array import ids_of
 from .stack_completion import StackEnds, parts
+from .stack_description import RuleNames, describe
 from .stack_program import StackProgram, Thread
 
 FINISHED = 1  # the state behind a stop token
@@ -35,6 +37,8 @@ SCRATCH_LOCK = threading.Lock()
 FIRST_REAL = 3  # automaton states 0, 1, 2 are dead, ACCEPT and EXIT
 
 
+HASHES = (Place.S_HASH, Place.C_HASH, Place.B_AND, Place.SURVEY_HASH)
+LARGE = 1 << 20  # bytes of an array that no longer doubles
 SURVEY_ARRAYS = {
     surveys.FULL_NODES: (Place.X_BYTE, Place.X_DEPTH, Place.X_END, Place.X_FIRST, Place.X_COUNT),
     surveys.FULL_ENTRIES: (Place.X_TOKEN,),
@@ -146,14 +150,14 @@ class StackEpoch:
             (Place.S_INDENT, 256 if blocks else 1),
             (Place.S_OPENER, 256 if blocks else 1),
             (Place.S_BRACKETS, 256 if blocks else 1),
-            (Place.S_HASH, 1024),
+            (Place.S_HASH, 512),
             (Place.K_LEXER, 64),
             (Place.K_LIVE, 64),
             (Place.C_OFFSET, 256),
             (Place.C_LENGTH, 256),
             (Place.C_ACCEPTS, 256),
             (Place.C_ROW, 256),
-            (Place.C_HASH, 1024),
+            (Place.C_HASH, 512),
             (Place.THREADS, 512),
             (Place.C_NEXT, 64),
             (Place.C_KIND, 256),
@@ -200,6 +204,7 @@ class StackEpoch:
         arena[Place.NOTHING], arena[Place.VOCABULARY] = vocab.words * 32, len(facts.is_text)
         arena[Place.DATA_LENGTH] = len(vocab.data)
         arena[Place.C_COUNT] = 2  # 0 is dead, 1 finished
+        arena[Place.LINE_STACK] = -1
         arena[Place.TRIE_COUNT] = 1  # trie 0 is the vocabulary's
         arena[Place.PATH_LENGTH] = program.facts.deepest + 2
         scratch = _scratch_of(vocab)
@@ -253,7 +258,7 @@ class StackEpoch:
         elif place == Place.TRIE_KEY:
             kind = np.uint64
         shape = (rows, width) if width > 1 or wide or place in (Place.Q_NEXT, Place.B_NEXT, Place.C_NEXT) else (rows,)
-        hashed = place in (Place.S_HASH, Place.C_HASH, Place.B_AND, Place.SURVEY_HASH)
+        hashed = place in HASHES
         new = np.full(shape, -1, kind) if hashed else np.zeros(shape, kind)
         old = self._arrays.get(place)
         if old is not None and not hashed:
@@ -292,6 +297,9 @@ class StackEpoch:
                 self._remember_pair(key, value)
 
     def _grow(self, *places: Place) -> None:
+        """Arrays of one length, and the hash table that finds their rows, get longer: by half where they are large."""
+        old = self._arrays[places[0]]
+        rows = len(old) * 2 if old.nbytes < LARGE else len(old) * 3 // 2
         for place in places:
             if self.nbytes > self.program.limits.max_bytes:
                 self.is_full = True
@@ -299,7 +307,16 @@ class StackEpoch:
                     f"the grammar's automaton needs more than limits.max_bytes = {self.program.limits.max_bytes:,}; "
                     "simplify it or raise the limit"
                 )
-            self._resize(place, 2 * len(self._arrays[place]))
+            if place in HASHES and len(places) > 1:
+                size = len(self._arrays[place])
+                while size < 2 * rows:
+                    size *= 2
+                if size > len(self._arrays[place]):
+                    self._resize(place, size)
+            elif place in HASHES:
+                self._resize(place, 2 * len(self._arrays[place]))
+            else:
+                self._resize(place, rows)
 
     # ------------------------------------------------------------------ numbers
 
@@ -456,7 +473,7 @@ class StackEpoch:
     def _find_live(self, number: int) -> None:
         state = self.objects[number]
         assert isinstance(state, LexerState)
-        bits = state.lexer.live(state)
+        bits = state.lexer.live(state) << state.lexer.offset
         self._arrays[Place.Q_LIVE][number] = [bits >> 64 * w & (1 << 64) - 1 for w in range(max(1, self._words))]
         self._arrays[Place.Q_STATUS][number] |= machine.LIVE_KNOWN
 
@@ -549,11 +566,11 @@ class StackEpoch:
 
     def _share(self, row: np.ndarray) -> np.ndarray:
         """States with equal rows share one array; all rows are dropped when they take too much."""
-        key = row.tobytes()
+        key = hashlib.blake2b(row, digest_size=16).digest()
         shared = self._shared_rows.get(key)
-        if shared is not None:
+        if shared is not None and np.array_equal(shared, row):
             return shared
-        if self._row_bytes + 2 * row.nbytes > self.program.limits.max_bytes // 2:
+        if self._row_bytes + row.nbytes > self.program.limits.max_bytes // 2:
             finished = self.rows[FINISHED]
             self.rows.clear()
             self.rows[FINISHED] = finished
@@ -561,7 +578,7 @@ class StackEpoch:
             self._row_bytes = 0
         row.setflags(write=False)
         self._shared_rows[key] = row
-        self._row_bytes += 2 * row.nbytes
+        self._row_bytes += row.nbytes
         return row
 
     def after_token(self, state: int, token: int) -> int:
@@ -596,6 +613,14 @@ class StackEpoch:
     @functools.cached_property
     def ends(self) -> StackEnds:
         return StackEnds(self)
+
+    @functools.cached_property
+    def rule_names(self) -> RuleNames:
+        return RuleNames(self.program)
+
+    def describe(self, state: int) -> str:
+        """Where the text stands, in words."""
+        return "" if state == FINISHED else describe(self, state)
 
     def completion(self, state: int) -> bytes | None:
         """Bytes that end the text; None where none are known, or special tokens are needed."""
