@@ -48,6 +48,7 @@ class LrTables:
     blocks: tuple[int, int, int] | None  # the terminals for a line's end, for opening and for closing a block
     items: list[tuple[Item, ...]] = field(default_factory=list)  # the rules that each state is in the midst of
     expansions: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)  # all rules: nonterminal, symbols
+    names: list[str] = field(default_factory=list)  # of nonterminals
 
 
 @dataclass
@@ -160,7 +161,7 @@ def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTable
     start = number[table.start_states[loaded.start]]
     items, expansions = _items(analysis, loaded, nonterminals)
     won = _shift_won(analysis)
-    return LrTables(action, goto, rule, ignored, lexers, start, won, access, blocks, items, expansions)
+    return LrTables(action, goto, rule, ignored, lexers, start, won, access, blocks, items, expansions, [*nonterminals])
 
 
 def _items(

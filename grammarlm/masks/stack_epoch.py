@@ -28,6 +28,7 @@ from ..kernels.cpu.pushdown import LR_BASE, Place
 from ..vocab.vocabulary import Vocabulary
 from .mask_array import ids_of
 from .stack_completion import StackEnds, parts
+from .stack_description import RuleNames, describe
 from .stack_program import StackProgram, Thread
 
 FINISHED = 1  # the state behind a stop token
@@ -612,6 +613,14 @@ class StackEpoch:
     @functools.cached_property
     def ends(self) -> StackEnds:
         return StackEnds(self)
+
+    @functools.cached_property
+    def rule_names(self) -> RuleNames:
+        return RuleNames(self.program)
+
+    def describe(self, state: int) -> str:
+        """Where the text stands, in words."""
+        return "" if state == FINISHED else describe(self, state)
 
     def completion(self, state: int) -> bytes | None:
         """Bytes that end the text; None where none are known, or special tokens are needed."""

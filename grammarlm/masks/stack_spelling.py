@@ -195,8 +195,8 @@ class Spelling:
         """What each call of a rule spells: better and better, until nothing gets shorter."""
         calls = self.program.rules.calls
         letters: list[str | None] = [None] * len(calls)
-        for index, callee in enumerate(calls):
-            start = callee.start
+        for index in sorted(range(len(calls)), key=lambda index: repr(calls[index].key)):  # marks get their numbers here
+            callee, start = calls[index], calls[index].start
             if isinstance(callee.key, tuple) and callee.key[0] == "token":
                 letters[index] = chr(SPECIAL + callee.key[1])
             elif isinstance(start, Entrance):
