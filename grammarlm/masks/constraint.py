@@ -121,7 +121,7 @@ def compile(
     with_stack = needs_stack(grammar)
     load_all(large=with_stack)  # the kernels: now, and not in the middle of a text
     clock = Clock(limits)
-    algebra = Algebra(limits.max_depth, clock.check)
+    algebra = Algebra(limits.max_depth, clock.tick)
     try:
         if with_stack:
             program: Any = stack_program(grammar, algebra, vocab, limits, clock)

@@ -19,7 +19,7 @@ from .stack_program import StackProgram
 def stack_program(grammar: Grammar, algebra: Algebra, vocab: Vocabulary, limits: Limits, clock: Clock) -> StackProgram:
     """Everything that can be refused is refused here."""
     liveness = Liveness(algebra, limits, clock)
-    assembly = assemble(grammar, algebra, NamedTokens(vocab).id_of, limits.max_depth, clock.check)
+    assembly = assemble(grammar, algebra, NamedTokens(vocab).id_of, limits.max_depth, clock.tick)
     if assembly.border is not ANYTHING:
         raise UnsupportedFeature(
             f"'&' and '-' with a context-free grammar on one side are not supported yet: {grammar!r:.200}; "

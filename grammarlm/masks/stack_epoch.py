@@ -406,7 +406,7 @@ class StackEpoch:
                 self._expand(here)
             if not self._arrays[Place.Q_STATUS][here] & machine.LIVE_KNOWN:
                 self._find_live(here)
-            if len(waiting) < (AHEAD if isinstance(state, LexerState) else AHEAD_TERMS):
+            if len(waiting) < (AHEAD if isinstance(state, LexerState) else AHEAD_TERMS if self.uses_surveys else 1):
                 for after in np.unique(self._arrays[Place.Q_NEXT][here]).tolist():
                     if after >= FIRST_REAL and after not in seen and self._arrays[Place.Q_STATUS][after] & done != done:
                         seen.add(after)
