@@ -197,11 +197,12 @@ class StackEnds:
             return [("", ANYTHING, s)]
         found = []
         for terminal, lexeme in self._spelling.lexemes(state).items():
-            if self._program.lr.ignored[terminal]:  # type: ignore[union-attr]
+            number = terminal + state.lexer.offset
+            if self._program.lr.ignored[number]:  # type: ignore[union-attr]
                 found.append((lexeme.text, lexeme.border, s))
             elif terminal == state.lexer.newline:
                 found += self._lines(lexeme.text, lexeme.border, max(lexeme.state.column or 0, 0), s)
-            elif after := epoch.made(stack_calls.shift_terminal, s, terminal):
+            elif after := epoch.made(stack_calls.shift_terminal, s, number):
                 found.append((lexeme.text, lexeme.border, after))
         return found
 

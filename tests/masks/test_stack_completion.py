@@ -169,6 +169,26 @@ def test_targets_are_the_states_behind_all_tokens(name: str) -> None:
         assert {token: int(targets[token]) for token in allowed} == {t: epoch.after_token(state, t) for t in allowed}
 
 
+def test_two_parsers_in_one_text() -> None:
+    """Each lexeme is asked of its own parser's lexer. Behind `let` only a name may come, so no blank is needed there."""
+    names = gl.Lark('start: "let" NAME\nNAME: /[a-z]+/\n%ignore " "\n')
+    sums = gl.Lark('start: N ("+" N)*\n    | "[" start "]"\nN: /[0-9]+/\n%ignore "_"\n')
+    constraint = gl.compile(names + "; " + sums + "; " + names, COMPILED["bytes"])
+    for text, end in [
+        (b"", b"leta; 0; leta"),
+        (b"let", b"a; 0; leta"),
+        (b"let x; [1+", b"0]; leta"),
+        (b"let x; 1; le", b"ta"),
+    ]:
+        matcher = constraint.matcher()
+        assert matcher.advance_bytes(text)
+        assert completion_of(matcher) == end
+        assert constraint.matcher(max_tokens=len(text + end)).advance_bytes(text + end)
+    matcher.reset()
+    assert matcher.advance_bytes(b"let x; [1")
+    assert "next: PLUS, RSQB" in matcher.explain(0)
+
+
 def test_special_tokens_are_part_of_an_end() -> None:
     vocab = gl.Vocabulary([b"a", b"b", b"ab", b"<call>", b"</call>", b"</s>"], stop_ids=[5], special_ids=[3, 4, 5])
     grammar = gl.Choices(["ab", "b"]) + gl.Token("<call>") + gl.Gbnf('root ::= "a" root "b" | ""') + gl.Token("</call>")
