@@ -56,6 +56,7 @@ def assemble(
     parts = 0
     parsers: list[LarkParser] = []
     lr_states = 0
+    entrances: dict[Grammar, tuple[str, int]] = {}
 
     def node_of(part: Grammar) -> Node | Known:
         nonlocal parts, lr_states
@@ -68,11 +69,14 @@ def assemble(
             raise refuse_nested(part)
         if isinstance(part, Token):
             return NamedToken(part.name, 0)
+        if part in entrances:  # the same grammar twice
+            return Foreign(entrances[part])  # type: ignore[return-value]
         parts += 1
         if isinstance(part, Lark):
             parser = read_lark(part, algebra, max_depth, tick)
             parsers.append(parser)
             if parser.tables is not None:
+                entrances[part] = ("lr", parts)
                 machine.foreign["lr", parts] = Entrance(lr_states + parser.tables.start)
                 lr_states += len(parser.tables.action)
                 return Foreign(("lr", parts))  # type: ignore[return-value]

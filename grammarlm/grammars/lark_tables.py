@@ -32,6 +32,15 @@ class Item:
     read: int  # symbols
     rest: tuple[int, ...]
 
+    def moved(self, terminals: int, nonterminals: int) -> Item:
+        """The same behind so many terminals and nonterminals of other parsers."""
+        origin = self.origin if self.origin == WHOLE else self.origin + nonterminals
+        return Item(origin, self.read, _moved(self.rest, terminals, nonterminals))
+
+
+def _moved(symbols: tuple[int, ...], terminals: int, nonterminals: int) -> tuple[int, ...]:
+    return tuple(s + terminals if s >= 0 else s - nonterminals for s in symbols)
+
 
 @dataclass(frozen=True)
 class LrTables:
@@ -48,6 +57,7 @@ class LrTables:
     blocks: tuple[int, int, int] | None  # the terminals for a line's end, for opening and for closing a block
     items: list[tuple[Item, ...]] = field(default_factory=list)  # the rules that each state is in the midst of
     expansions: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)  # all rules: nonterminal, symbols
+    names: list[str] = field(default_factory=list)  # of nonterminals
 
 
 @dataclass
@@ -143,6 +153,7 @@ def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTable
                 cells.append((number[state], column, number[argument] + 1))
             else:
                 gotos.append((number[state], nonterminals.setdefault(name, len(nonterminals)), number[argument]))
+    items, expansions = _items(analysis, loaded, nonterminals)
     action = np.zeros((len(order), terminals + 1), np.int32)
     goto = np.zeros((len(order), max(1, len(nonterminals))), np.int32)
     for state, column, value in cells:
@@ -158,9 +169,8 @@ def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTable
     rule = np.array(lengths or [(0, 0)], np.int32)
     lexers = _contextual(loaded, lexer, action, ignored)
     start = number[table.start_states[loaded.start]]
-    items, expansions = _items(analysis, loaded, nonterminals)
     won = _shift_won(analysis)
-    return LrTables(action, goto, rule, ignored, lexers, start, won, access, blocks, items, expansions)
+    return LrTables(action, goto, rule, ignored, lexers, start, won, access, blocks, items, expansions, [*nonterminals])
 
 
 def _items(
@@ -211,6 +221,57 @@ def _blocks(loaded: Loaded, action: np.ndarray, access: np.ndarray) -> tuple[int
     if missing:
         raise GrammarError(f"no rule of the grammar uses {missing[0]}, which Indent(...) names")
     return loaded.index[indent.newline], loaded.index[indent.indent], loaded.index[indent.dedent]
+
+
+def join(tables: list[tuple[LrTables, Lexer]]) -> LrTables | None:
+    """Several parsers as one: their states, terminals, rules and nonterminals one after another; the end stays the last column.
+
+    Each lexer is told where its terminals begin.
+    """
+    if not tables:
+        return None
+    if len(tables) == 1:
+        return tables[0][0]
+    if sum(one.blocks is not None for one, _ in tables) > 1:
+        raise UnsupportedFeature("two grammars with indented blocks in one constraint are not supported; write them as one")
+    states, terminals = sum(len(one.action) for one, _ in tables), sum(len(one.ignored) for one, _ in tables)
+    if states >= STATES:
+        raise LimitExceeded(f"the grammars' parsers need {states:,} states, and {STATES:,} are too many; make them smaller")
+    action = np.zeros((states, terminals + 1), np.int32)
+    goto = np.zeros((states, sum(one.goto.shape[1] for one, _ in tables)), np.int32)
+    rules: list[np.ndarray] = []
+    items: list[tuple[Item, ...]] = []
+    expansions: list[tuple[int, tuple[int, ...]]] = []
+    blocks = None
+    at = terminal = nonterminal = rule = 0
+    for one, lexer in tables:
+        lexer.offset = terminal
+        rows, columns = slice(at, at + len(one.action)), slice(terminal, terminal + len(one.ignored))
+        moved = np.where(one.action > 0, one.action + at, np.where(one.action < 0, one.action - rule, 0))
+        action[rows, columns], action[rows, -1] = moved[:, :-1], moved[:, -1]
+        goto[rows, nonterminal : nonterminal + one.goto.shape[1]] = one.goto + at
+        rules.append(one.rule + np.array([0, nonterminal], np.int32))
+        items += [tuple(item.moved(terminal, nonterminal) for item in kernel) for kernel in one.items]
+        expansions += [(n + nonterminal, _moved(rest, terminal, nonterminal)) for n, rest in one.expansions]
+        if one.blocks is not None:
+            newline, opens, closes = one.blocks
+            blocks = (newline + terminal, opens + terminal, closes + terminal)
+        at, terminal = at + len(one.action), terminal + len(one.ignored)
+        nonterminal, rule = nonterminal + one.goto.shape[1], rule + len(one.rule)
+    return LrTables(
+        action,
+        goto,
+        np.concatenate(rules),
+        np.concatenate([one.ignored for one, _ in tables]),
+        [lexer for one, _ in tables for lexer in one.lexers],
+        tables[0][0].start,
+        any(one.shift_won for one, _ in tables),
+        np.concatenate([one.access for one, _ in tables]),
+        blocks,
+        items,
+        expansions,
+        [name for one, _ in tables for name in one.names],
+    )
 
 
 def _shift_won(analysis: Any) -> bool:

@@ -257,7 +257,7 @@ class Canonical:
         if self.is_added[last] and not self.is_whole[last]:
             return np.flatnonzero(self.shape_of >= 0)
         ends = [text[-k:] for k in range(1, len(text) + 1) if text[-k:] in self._added_ends]
-        rests = {a[len(end) :] for end in ends for a in self._added if a.startswith(end)}
+        rests = {a[len(end) :] for end in ends for a in self._added if a.startswith(end) and a != end}
         crossing = [token for rest in rests for _, token in self._beginning_with(rest.encode())]
         added = np.flatnonzero(self.is_added & ~self.is_whole & (self.shape_of >= 0))
         found = np.unique(np.concatenate([added, np.array(crossing, np.int64), self._composing]))

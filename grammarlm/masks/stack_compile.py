@@ -6,7 +6,7 @@ from ..errors import UnsupportedFeature
 from ..grammars.assembly import assemble
 from ..grammars.byte_classes import byte_partition
 from ..grammars.compose import Grammar
-from ..grammars.lark_tables import LrTables
+from ..grammars.lark_tables import join
 from ..grammars.regular import Algebra
 from ..grammars.terms import ANYTHING, Term
 from ..vocab.vocabulary import Vocabulary
@@ -19,7 +19,7 @@ from .stack_program import StackProgram
 def stack_program(grammar: Grammar, algebra: Algebra, vocab: Vocabulary, limits: Limits, clock: Clock) -> StackProgram:
     """Everything that can be refused is refused here."""
     liveness = Liveness(algebra, limits, clock)
-    assembly = assemble(grammar, algebra, NamedTokens(vocab).id_of, limits.max_depth, clock.check)
+    assembly = assemble(grammar, algebra, NamedTokens(vocab).id_of, limits.max_depth, clock.tick)
     if assembly.border is not ANYTHING:
         raise UnsupportedFeature(
             f"'&' and '-' with a context-free grammar on one side are not supported yet: {grammar!r:.200}; "
@@ -30,13 +30,6 @@ def stack_program(grammar: Grammar, algebra: Algebra, vocab: Vocabulary, limits:
     first = rules.solve(assembly.start)
     terms = [first, *(callee.start for callee in rules.calls if isinstance(callee.start, Term))]
     nodes = [node for parser in assembly.parsers for node in parser.lexer.characters()]
-    tables = join([parser.tables for parser in assembly.parsers if parser.tables is not None])
+    tables = join([(parser.tables, parser.lexer) for parser in assembly.parsers if parser.tables is not None])
     partition = byte_partition(*terms, nodes=nodes)
     return StackProgram(first, rules, tables, partition, algebra, vocab, limits, clock, liveness)
-
-
-def join(tables: list[LrTables]) -> LrTables | None:
-    """The tables of several parsers as one: their states, terminals and rules one after another."""
-    if len(tables) < 2:
-        return tables[0] if tables else None
-    raise UnsupportedFeature("two Lark grammars in one constraint are not supported yet; write them as one")

@@ -28,6 +28,7 @@ from ..kernels.cpu.pushdown import LR_BASE, Place
 from ..vocab.vocabulary import Vocabulary
 from .mask_array import ids_of
 from .stack_completion import StackEnds, parts
+from .stack_description import RuleNames, describe
 from .stack_program import StackProgram, Thread
 
 FINISHED = 1  # the state behind a stop token
@@ -405,7 +406,7 @@ class StackEpoch:
                 self._expand(here)
             if not self._arrays[Place.Q_STATUS][here] & machine.LIVE_KNOWN:
                 self._find_live(here)
-            if len(waiting) < (AHEAD if isinstance(state, LexerState) else AHEAD_TERMS):
+            if len(waiting) < (AHEAD if isinstance(state, LexerState) else AHEAD_TERMS if self.uses_surveys else 1):
                 for after in np.unique(self._arrays[Place.Q_NEXT][here]).tolist():
                     if after >= FIRST_REAL and after not in seen and self._arrays[Place.Q_STATUS][after] & done != done:
                         seen.add(after)
@@ -472,7 +473,7 @@ class StackEpoch:
     def _find_live(self, number: int) -> None:
         state = self.objects[number]
         assert isinstance(state, LexerState)
-        bits = state.lexer.live(state)
+        bits = state.lexer.live(state) << state.lexer.offset
         self._arrays[Place.Q_LIVE][number] = [bits >> 64 * w & (1 << 64) - 1 for w in range(max(1, self._words))]
         self._arrays[Place.Q_STATUS][number] |= machine.LIVE_KNOWN
 
@@ -597,8 +598,12 @@ class StackEpoch:
 
     def after_bytes(self, state: int, data: bytes) -> int:
         """The state behind any bytes, 0 where they are refused."""
+        return self._usable(self.after_text(state, data))
+
+    def after_text(self, state: int, data: bytes) -> int:
+        """The state behind any bytes, usable or not."""
         array = np.frombuffer(bytes(data), np.uint8)
-        return self._usable(self._made(walk.advance_bytes, state, array.ctypes.data if len(array) else 0, len(array)))
+        return self._made(walk.advance_bytes, state, array.ctypes.data if len(array) else 0, len(array))
 
     def _usable(self, state: int) -> int:
         return state if self.program.tokens_spell_all or not state or self.ends.is_usable(state) else 0
@@ -612,6 +617,14 @@ class StackEpoch:
     @functools.cached_property
     def ends(self) -> StackEnds:
         return StackEnds(self)
+
+    @functools.cached_property
+    def rule_names(self) -> RuleNames:
+        return RuleNames(self.program)
+
+    def describe(self, state: int) -> str:
+        """Where the text stands, in words."""
+        return "" if state == FINISHED else describe(self, state)
 
     def completion(self, state: int) -> bytes | None:
         """Bytes that end the text; None where none are known, or special tokens are needed."""
@@ -658,7 +671,8 @@ class StackEpoch:
     @property
     def nbytes(self) -> int:
         own = sum(self._arrays[place].nbytes for place in self._widths)
-        return own + self._row_bytes + 400 * len(self.objects)
+        ends = self.__dict__["ends"].nbytes if "ends" in self.__dict__ else 0
+        return own + self._row_bytes + 400 * len(self.objects) + ends
 
 
 class _Exports:

@@ -103,7 +103,7 @@ class StackProgram:
             elif terminal == state.lexer.newline:
                 moves.append((LINE, state.column, border))
             else:
-                moves.append((LEX, terminal, border))
+                moves.append((LEX, terminal + state.lexer.offset, border))
         return list(state.edges), moves, []
 
     def _expand_term(self, term: Term) -> tuple[list, list, list]:
