@@ -121,7 +121,10 @@ def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTable
     from lark.parsers.lalr_analysis import LALR_Analyzer, Shift
 
     check_analysis(loaded.rules, loaded.start, tick=tick)
-    analysis = LALR_Analyzer(ParserConf(loaded.rules, {}, [loaded.start]), debug=False, strict=False)
+    try:
+        analysis = LALR_Analyzer(ParserConf(loaded.rules, {}, [loaded.start]), debug=False, strict=False)
+    except LarkError as error:  # such as a rule that a file was to bring, and does not have
+        raise GrammarError(f"lark refuses the grammar: {error}") from None
     try:
         analysis.compute_lalr()
     except RecursionError:
