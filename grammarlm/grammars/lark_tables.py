@@ -28,12 +28,14 @@ class LrTables:
     """An LR parser as kernels read it, and the lexer that each state asks."""
 
     action: np.ndarray  # int32 [states, terminals + 1]: 0 error, s + 1 shift, -(r + 1) reduce; the last column is the end
-    goto: np.ndarray  # int32 [states, nonterminals]
+    goto: np.ndarray  # int32 [states, nonterminals]; -1 where there is none
     rule: np.ndarray  # int32 [rules, 2]: length, nonterminal
     ignored: np.ndarray  # uint8 [terminals]
     lexers: list[LexerState]  # of each state
     start: int
     shift_won: bool  # a conflict was resolved as lark does, in favour of shifting
+    lost: dict[tuple[int, int], int]  # (state, rule): terminals, as bits, on which a conflict went against that reduction
+    productive: bool  # each nonterminal derives some terminals
     access: np.ndarray  # uint8 [states]: what the symbol that leads to a state does to blocks and brackets
     blocks: tuple[int, int, int] | None  # the terminals for a line's end, for opening and for closing a block
 
@@ -131,7 +133,7 @@ def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTable
             else:
                 gotos.append((number[state], nonterminals.setdefault(name, len(nonterminals)), number[argument]))
     action = np.zeros((len(order), terminals + 1), np.int32)
-    goto = np.zeros((len(order), max(1, len(nonterminals))), np.int32)
+    goto = np.full((len(order), max(1, len(nonterminals))), -1, np.int32)
     for state, column, value in cells:
         action[state, column] = value
     for state, column, value in gotos:
@@ -145,7 +147,9 @@ def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTable
     rule = np.array(lengths or [(0, 0)], np.int32)
     lexers = _contextual(loaded, lexer, action, ignored)
     start = number[table.start_states[loaded.start]]
-    return LrTables(action, goto, rule, ignored, lexers, start, _shift_won(analysis), access, blocks)
+    lost = _lost(analysis, action, rules, loaded.index)
+    won = _shift_won(analysis)
+    return LrTables(action, goto, rule, ignored, lexers, start, won, lost, _productive(loaded.rules), access, blocks)
 
 
 def _blocks(loaded: Loaded, action: np.ndarray, access: np.ndarray) -> tuple[int, int, int]:
@@ -170,6 +174,43 @@ def _blocks(loaded: Loaded, action: np.ndarray, access: np.ndarray) -> tuple[int
 
 def _shift_won(analysis: Any) -> bool:
     return any(la in itemset.transitions for itemset in analysis.lr0_itemsets for la in itemset.lookaheads)
+
+
+def _lost(analysis: Any, action: np.ndarray, rules: dict, index: dict[str, int]) -> dict[tuple[int, int], int]:
+    """The lookaheads of each reduction on which the tables do something else."""
+    lost: dict[tuple[int, int], int] = {}
+    ends = action.shape[1] - 1
+    for state, itemset in enumerate(analysis.lr0_itemsets):  # lark numbers its states in this order
+        for lookahead, complete in itemset.lookaheads.items():
+            column = ends if lookahead.name == "$END" else index[lookahead.name]
+            for rule in complete:
+                number = rules.get(rule)
+                if number is not None and action[state, column] != -number - 1:
+                    lost[state, number] = lost.get((state, number), 0) | 1 << column
+    return lost
+
+
+def _productive(rules: list[Any]) -> bool:
+    """Does each nonterminal derive some terminals (or nothing)?"""
+    users: dict[str, list[int]] = {}
+    missing = []
+    for number, rule in enumerate(rules):
+        parts = [symbol.name for symbol in rule.expansion if not symbol.is_term]
+        missing.append(len(parts))
+        for name in parts:
+            users.setdefault(name, []).append(number)
+    done: set[str] = set()
+    waiting = [str(rule.origin.name) for rule, count in zip(rules, missing, strict=True) if count == 0]
+    while waiting:
+        name = waiting.pop()
+        if name in done:
+            continue
+        done.add(name)
+        for number in users.get(name, ()):
+            missing[number] -= 1
+            if missing[number] == 0:
+                waiting.append(str(rules[number].origin.name))
+    return done >= {str(rule.origin.name) for rule in rules} | set(users)
 
 
 def _contextual(loaded: Loaded, lexer: Lexer, action: np.ndarray, ignored: np.ndarray) -> list[LexerState]:

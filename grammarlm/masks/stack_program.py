@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ..grammars.byte_classes import BytePartition
 from ..grammars.lark_tables import LrTables
-from ..grammars.lexer import LexerState
+from ..grammars.lexer import Lexer, LexerState
 from ..grammars.pushdown import Entrance, Pushdown, byte_bits, call_bits
 from ..grammars.regular import Algebra
 from ..grammars.terms import ANYTHING, FOREVER, NIL, REP, Term
@@ -18,6 +18,7 @@ from ..kernels.cpu.pushdown import CALL, END, ENTER, LEX, LINE, POP
 from ..vocab.vocabulary import Vocabulary
 from .limits import Clock, Limits
 from .liveness import Liveness
+from .stack_trust import Trust
 from .token_facts import token_facts
 
 
@@ -44,7 +45,9 @@ class StackProgram:
         limits: Limits,
         clock: Clock,
         liveness: Liveness,
+        lexer: Lexer | None = None,
     ):
+        """`lexer`: that of a Lark grammar, where the whole program is one."""
         self.start_state, self.rules, self.lr, self.byte_sets = start, rules, lr, partition
         self.algebra, self.vocab, self.limits, self.clock, self.liveness = algebra, vocab, limits, clock, liveness
         self.facts = token_facts(vocab)
@@ -56,6 +59,7 @@ class StackProgram:
         # The special tokens that the grammar names, by id: each has a column behind the bytes'.
         self.token_columns = {token: len(partition.samples) + i for i, token in enumerate(rules.tokens)}
         self.tokens_spell_all = True
+        self.trust = Trust(self, lexer)
 
     @property
     def columns(self) -> int:
@@ -65,6 +69,7 @@ class StackProgram:
         """Drops what was derived; it is derived again on demand."""
         self.algebra.forget()
         self.liveness.forget()
+        self.trust.forget()
 
     def is_alive(self, border: Term) -> bool:
         return self.liveness.is_alive(border)
