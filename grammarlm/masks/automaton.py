@@ -6,7 +6,6 @@ one moves over by the state's term; the old epoch goes with its last holder.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -21,7 +20,7 @@ class Automaton:
     def __init__(self, program: Any, make_epoch: Callable[[Any], Any] = Epoch):
         self.program = program
         self.make_epoch = make_epoch
-        self.lock = threading.RLock()
+        self.lock = program.lock
         self.checks_tokens = not program.tokens_spell_all
         self.epoch = make_epoch(program)
         if self.epoch.start == DEAD:

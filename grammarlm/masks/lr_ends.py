@@ -32,6 +32,7 @@ class Ended(NamedTuple):
     more: int
 
 
+Fact = Reduced | Ended
 Goal = tuple[int, int]  # an LR state, and a nonterminal that has just been read, or -1
 FRESH = -1
 
@@ -54,14 +55,15 @@ class _Ends:
         action, lossy = tables.action, {state for state, _ in tables.lost}
         self.shifts = [sorted({a - 1 for a in row[:-1] if a > 0}) for row in action.tolist()]
         self.reductions = [
-            [] if state in lossy else sorted({-a - 1 for a in row if a < 0}) for state, row in enumerate(action.tolist())
+            [] if state in lossy else sorted({-a - 1 for a in row if a < 0})
+            for state, row in enumerate(action.tolist())
         ]
         self.ends = (action[:, -1] > 0).tolist()
-        self.found: dict[Goal, set] = {}
+        self.found: dict[Goal, set[Fact]] = {}
         self.users: dict[Goal, list[Goal]] = {}
         self.linked: set[tuple[Goal, Goal]] = set()
         self.new: list[Goal] = []
-        self.facts: list[tuple[Goal, tuple]] = []
+        self.facts: list[tuple[Goal, Fact]] = []
 
     def all_end(self) -> bool:
         wanted: list[Goal] = [(state, FRESH) for state in range(len(self.goto))]
@@ -110,7 +112,7 @@ class _Ends:
             for fact in list(self.found[goal]):
                 self.arrive(user, fact)
 
-    def arrive(self, user: Goal, fact: tuple) -> None:
+    def arrive(self, user: Goal, fact: Fact) -> None:
         """What is above the user's state has come to `fact`."""
         state = user[0]
         if isinstance(fact, Ended):
@@ -120,7 +122,7 @@ class _Ends:
         elif self.goto[state][fact.nonterminal] >= 0:
             self.link(self.goto[state][fact.nonterminal], user)
 
-    def add(self, goal: Goal, fact: tuple) -> None:
+    def add(self, goal: Goal, fact: Fact) -> None:
         if fact not in self.found[goal]:
             self.found[goal].add(fact)
             self.facts.append((goal, fact))

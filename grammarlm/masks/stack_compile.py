@@ -11,15 +11,14 @@ from ..grammars.lark_tables import LrTables
 from ..grammars.regular import Algebra
 from ..grammars.terms import Term
 from ..vocab.vocabulary import Vocabulary
+from .explain import shown
 from .limits import Clock, Limits
 from .liveness import Liveness
 from .named_tokens import NamedTokens
 from .stack_program import StackProgram
 
 
-def stack_program(
-    grammar: Grammar, algebra: Algebra, vocab: Vocabulary, limits: Limits, clock: Clock
-) -> StackProgram:
+def stack_program(grammar: Grammar, algebra: Algebra, vocab: Vocabulary, limits: Limits, clock: Clock) -> StackProgram:
     """Everything that can be refused is refused here."""
     liveness = Liveness(algebra, limits, clock)
     assembly = assemble(grammar, algebra, NamedTokens(vocab).id_of, limits.max_depth, clock.check)
@@ -31,7 +30,13 @@ def stack_program(
     tables = join([parser.tables for parser in assembly.parsers if parser.tables is not None])
     partition = byte_partition(*terms, nodes=nodes)
     lexer = assembly.parsers[0].lexer if isinstance(grammar, Lark) else None
-    return StackProgram(first, rules, tables, partition, algebra, vocab, limits, clock, liveness, lexer)
+    program = StackProgram(first, rules, tables, partition, algebra, vocab, limits, clock, liveness, lexer)
+    if not program.tokens_spell_all:
+        missing = {b for b in range(256) if program.missing_bytes >> b & 1}
+        raise UnsupportedFeature(
+            f"a grammar with a stack over a vocabulary that has no tokens for some single bytes of it: {shown(missing):.300}"
+        )
+    return program
 
 
 def join(tables: list[LrTables]) -> LrTables | None:

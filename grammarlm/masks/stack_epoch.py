@@ -28,7 +28,7 @@ from ..vocab.vocabulary import Vocabulary
 from .stack_program import StackProgram, Thread
 
 FINISHED = 1  # the state behind a stop token
-AHEAD = 100  # lexer states that are made together
+AHEAD, AHEAD_TERMS = 100, 12  # lexer states, or states of a rule, that are made together
 SCRATCH_LOCK = threading.Lock()
 FIRST_REAL = 3  # automaton states 0, 1, 2 are dead, ACCEPT and EXIT
 
@@ -59,11 +59,12 @@ class StackEpoch:
     """One generation of configs. All methods run under the automaton's lock; `rows` is read without it."""
 
     tables = SimpleNamespace(address=0)
-    uses_surveys = True
 
     def __init__(self, program: StackProgram):
         self.program = program
         self.is_full = False
+        # Without a lexer rules end where blanks may follow, nearly everywhere: what remains of tokens is then not less than they are.
+        self.uses_surveys = program.lr is not None
         self.rows: dict[int, np.ndarray] = KnownRows()
         self.rows[FINISHED] = program.facts.stop_row
         self._shared_rows: dict[bytes, np.ndarray] = {}
@@ -384,7 +385,7 @@ class StackEpoch:
 
     def _expand_ahead(self, number: int) -> None:
         """Makes a state, and those that bytes lead to from it: a walk over tokens that needs one needs the others next."""
-        both_known = machine.EXPANDED | machine.LIVE_KNOWN
+        done = machine.EXPANDED | machine.LIVE_KNOWN
         waiting, seen = [number], {number}
         for here in waiting:
             state = self.objects[here]
@@ -392,10 +393,9 @@ class StackEpoch:
                 self._expand(here)
             if not self._arrays[Place.Q_STATUS][here] & machine.LIVE_KNOWN:
                 self._find_live(here)
-            if len(waiting) < AHEAD and isinstance(state, LexerState):
-                for _, target in state.edges:
-                    after = self._states[target]
-                    if after not in seen and self._arrays[Place.Q_STATUS][after] & both_known != both_known:
+            if len(waiting) < (AHEAD if isinstance(state, LexerState) else AHEAD_TERMS):
+                for after in np.unique(self._arrays[Place.Q_NEXT][here]).tolist():
+                    if after >= FIRST_REAL and after not in seen and self._arrays[Place.Q_STATUS][after] & done != done:
                         seen.add(after)
                         waiting.append(after)
 
@@ -621,10 +621,10 @@ class StackEpoch:
             return self._made(walk.advance_column, state, column)
         return self._made(walk.advance, state, token)
 
-    @staticmethod
-    def peek_token(address: int, state: int, token: int) -> int:
-        """Configs are made on the way, so nothing is known without the lock."""
-        return -1
+    def peek_token(self, address: int, state: int, token: int) -> int:
+        """What after_token says, negative where Python must make something first."""
+        with self.program.lock:  # configs are made on the way
+            return -1 if token in self.program.token_columns else walk.advance(self.address, state, token)
 
     def after_bytes(self, state: int, data: bytes) -> int:
         """The state behind any bytes, 0 where they are refused."""

@@ -14,7 +14,10 @@ from ..grammars.terms import ANYTHING, NOTHING, Term
 from .limits import Clock, Limits
 
 Commits = frozenset[tuple[int, Term]]  # terminals, each with what it leaves of the border
-UNDECIDED = "whether what is begun can be finished is not decided within the limits: {}; simplify the grammar or raise limits.max_states"
+UNDECIDED = (
+    "whether what is begun can be finished is not decided within the limits: {}; "
+    "simplify the grammar or raise limits.max_states"
+)
 
 
 class Lexing:

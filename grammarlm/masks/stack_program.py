@@ -6,9 +6,12 @@ entrance of an LR parser. `expand` tells what each can do; borders are terms of 
 
 from __future__ import annotations
 
+import functools
+import operator
+import threading
 from dataclasses import dataclass
 
-from ..grammars.byte_classes import BytePartition
+from ..grammars.byte_classes import EVERY_BYTE, BytePartition
 from ..grammars.lark_tables import LrTables
 from ..grammars.lexer import Lexer, LexerState
 from ..grammars.pushdown import Entrance, Pushdown, byte_bits, call_bits
@@ -51,6 +54,7 @@ class StackProgram:
         self.start_state, self.rules, self.lr, self.byte_sets = start, rules, lr, partition
         self.algebra, self.vocab, self.limits, self.clock, self.liveness = algebra, vocab, limits, clock, liveness
         self.facts = token_facts(vocab)
+        self.lock = threading.RLock()  # of the automaton: who writes holds it
         # A text of the LR parser is the whole text: no rule goes on behind it.
         self.lr_alone = isinstance(start, Term) and all(
             target is NIL and not start.nullable for _, target in algebra.edges(start)
@@ -58,7 +62,10 @@ class StackProgram:
         self.start = (Thread(start, (), ANYTHING),)
         # The special tokens that the grammar names, by id: each has a column behind the bytes'.
         self.token_columns = {token: len(partition.samples) + i for i, token in enumerate(rules.tokens)}
-        self.tokens_spell_all = True
+        used = functools.reduce(operator.or_, partition.used) & EVERY_BYTE
+        # Where each byte that the grammar uses is a token of its own, tokens can spell whatever bytes can.
+        self.missing_bytes = used & ~self.facts.single_bytes
+        self.tokens_spell_all = not self.missing_bytes
         self.trust = Trust(self, lexer)
 
     @property

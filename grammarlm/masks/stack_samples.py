@@ -54,8 +54,8 @@ def find_samples(
 ) -> Samples | None:
     """None where the theorem does not hold, or not with the samples that were tried.
 
-    `used` are the terminals that rules ask for; `rivals` those that stand with each in some context, as bits, None where lexemes are
-    read alone; `pairs` (terminal, keyword): lexemes of the one are renamed to the other.
+    `used` are the terminals that rules ask for; `rivals` those that stand with each in some context, as bits, None where
+    lexemes are read alone; `pairs` (terminal, keyword): lexemes of the one are renamed to the other.
     """
     search = _Search(lexer, rivals, pairs, tick)
     gaps = search.gaps(used)

@@ -164,7 +164,12 @@ class Trust:
     def _lexer_verdict(self, state: LexerState, border: Term) -> Verdict:
         """Breadth first until every terminal that the state may become is sure, or all is seen."""
         program, lexing = self.program, self.lexing
-        if state.start and state.lexer.shifts and self.positions is not None and self.positions.trusts_at(state, border):
+        if (
+            state.start
+            and state.lexer.shifts
+            and self.positions is not None
+            and self.positions.trusts_at(state, border)
+        ):
             return Verdict(ALL, ALL)
         if state.start and self.samples is not None and self.trusts(border):
             return Verdict(ALL, ALL)

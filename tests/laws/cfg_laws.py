@@ -129,6 +129,44 @@ def assert_reaches_the_end(
         fork.rollback(1)
 
 
+def budgeted_text(
+    constraint: Any, max_tokens: int, begin: list[int], token_list: TokenList, rng: random.Random
+) -> bytes:
+    """A random text of at most `max_tokens` tokens that begins with the given ones; its masks see to its end."""
+    matcher, vocab = constraint.matcher(max_tokens=max_tokens), token_list.vocabulary()
+    for token in begin:
+        assert matcher.advance(token) is True, (begin, max_tokens)
+    tokens = list(begin)
+    while not matcher.is_finished:
+        allowed = sorted(allowed_ids(matcher, vocab))
+        assert allowed, ("an empty mask within a budget", tokens, max_tokens)
+        texts = [token for token in allowed if token not in token_list.stop_ids]
+        token = rng.choice(texts if texts and (len(texts) == len(allowed) or rng.random() < 0.9) else allowed)
+        assert matcher.advance(token) is True, (tokens, token)
+        tokens += [token] if token in texts else []
+        assert len(tokens) <= max_tokens, ("more tokens than the budget has", tokens, max_tokens)
+    return b"".join(token_list.tokens[token] for token in tokens)
+
+
+def least_budget(constraint: Any, tokens: list[int]) -> int:
+    """A budget with which these tokens can be read and the text finished: at each of them the bound has to fit."""
+    matcher, needed = constraint.matcher(), constraint.matcher().min_tokens_left
+    for place, token in enumerate(tokens):
+        assert matcher.advance(token) is True
+        needed = max(needed, place + 1 + matcher.min_tokens_left)
+    return needed
+
+
+def assert_budgets_finish(
+    constraint: Any, is_complete: Callable[[bytes], bool], token_list: TokenList, rng: random.Random
+) -> None:
+    """Walks with the least budget or somewhat more end in time, with a text of the language."""
+    least = least_budget(constraint, [])
+    for more in (0, 2, 15):
+        text = budgeted_text(constraint, least + more, [], token_list, rng)
+        assert is_complete(text), (text, least + more)
+
+
 def assert_laws(constraint: Any, oracle: CfgOracle, token_list: TokenList, rng: random.Random, steps: int) -> None:
     """All laws of one constraint whose vocabulary spells every byte that its grammar asks for."""
     vocab, token_oracle = token_list.vocabulary(), CfgTokenOracle(oracle, token_list)
@@ -198,7 +236,8 @@ def _walk(constraint: Any, vocab: gl.Vocabulary, seed: str, steps: int) -> list[
 
 def assert_threads_agree(compile_again: Callable[[], Any], vocab: gl.Vocabulary, seed: str, steps: int) -> None:
     """Eight threads on one constraint see what each sees alone on a constraint of its own."""
-    shared, found = compile_again(), {}
+    shared = compile_again()
+    found: dict[int, Any] = {}
     start = threading.Barrier(_THREADS)
 
     def walk(place: int) -> None:

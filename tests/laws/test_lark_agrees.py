@@ -42,6 +42,10 @@ HAND_WRITTEN = {
     "comments": ('start: (/[a-z]+/ | "/" )* \n%ignore /\\/\\/[^\\n]*/\n%ignore /[ \\n]+/', "a/ \nB"),
     "either case": ('start: "select"i NAME ("as"i NAME)?\nNAME: /[a-z]+/i\n%ignore " "', "sSelctaA "),
     "repeats": ('start: "a"~2..3 ("b"~2)* C~0..1\nC: "c"~3', "abc"),
+    # Of an ignored pattern and a string that it matches, the pattern is taken; of an ignored string and a pattern that
+    # matches it, the string is, but as a lexeme that no rule has.
+    "ignored pattern beside a string": ('start: OTHER ("," | "b")\nOTHER: /./\n%ignore /,/', "ab,"),
+    "ignored string beside a pattern": ('start: KEY OTHER\nKEY: "ab"\nOTHER: /./\n%ignore " "', "ab ."),
     "characters of all lengths": ('start: (A | B)+ "é"\nA: /[é-€]/\nB: "😀" | "é€"', "é€😀a"),
 }
 

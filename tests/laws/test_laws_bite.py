@@ -7,10 +7,19 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.grammars.rules import Alternatives, Call, Rules, Sequence, Text
-from tests.laws.cfg_laws import CfgTokenOracle, assert_laws, assert_laws_between, assert_threads_agree, bounds
+from tests.laws.cfg_laws import (
+    CfgTokenOracle,
+    assert_budgets_finish,
+    assert_laws,
+    assert_laws_between,
+    assert_threads_agree,
+    bounds,
+    single_bytes,
+    spelling_tokens,
+)
 from tests.laws.cfg_vocabularies import VOCABULARIES
 from tests.laws.vocabularies import TokenList
-from tests.oracles.cfg_oracle import CfgOracle
+from tests.oracles.cfg_oracle import CfgOracle, Column, ShortestTexts
 from tests.oracles.random_grammars import RandomGrammars
 
 NESTED = Rules("root", {"root": Alternatives((Sequence((Text(b"("), Call("root", 0), Text(b")"))), Text(b"a1")))})
@@ -23,6 +32,16 @@ class SlowMatcher:
         self.token_oracle = token_oracle
         self.size = size
         self.trail = [(token_oracle.start, False)]
+        self.shortest: ShortestTexts | None = None
+
+    @property
+    def min_tokens_left(self) -> int:
+        assert self.shortest is not None
+        state = self.trail[-1][0]
+        assert isinstance(state, Column)
+        completion = self.shortest.completion(state)
+        assert completion is not None
+        return len(completion)
 
     @property
     def is_accepting(self) -> bool:
@@ -75,6 +94,34 @@ class SlowMatcher:
 
     def reset(self) -> None:
         del self.trail[1:]
+
+
+class BudgetedMatcher(SlowMatcher):
+    """Of the allowed tokens those after which the shortest completion, a byte a token, still fits."""
+
+    def __init__(self, token_oracle: CfgTokenOracle, size: int, shortest: ShortestTexts, max_tokens: int):
+        super().__init__(token_oracle, size)
+        self.shortest = shortest
+        self.max_tokens = max_tokens
+
+    def allowed(self) -> set[int]:
+        full, left = super().allowed(), self.max_tokens - len(self.trail) + 1
+        if self.is_finished:
+            return full
+        state = self.trail[-1][0]
+        after = {token: self.token_oracle.after(state, token) for token in full - self.token_oracle.stop_ids}
+        assert self.shortest is not None
+        fitting = set()
+        for token, target in after.items():
+            assert isinstance(target, Column)
+            events = self.shortest.completion(target)
+            fitting |= {token} if events is not None and len(events) < left else set()
+        return fitting | (full & self.token_oracle.stop_ids)
+
+
+class OverdrawsItsBudget(BudgetedMatcher):
+    def __init__(self, token_oracle: CfgTokenOracle, size: int, shortest: ShortestTexts, max_tokens: int):
+        super().__init__(token_oracle, size, shortest, max_tokens + 1)
 
 
 class MissesAToken(SlowMatcher):
@@ -143,13 +190,26 @@ BROKEN = [
 class SlowConstraint:
     """Compiled: matchers of one class, whose masks are one bound or the other."""
 
-    def __init__(self, kind: type[SlowMatcher], oracle: CfgOracle, token_list: TokenList, bound: int = 0):
+    def __init__(
+        self,
+        kind: type[SlowMatcher],
+        oracle: CfgOracle,
+        token_list: TokenList,
+        bound: int = 0,
+        budgeted: type[BudgetedMatcher] = BudgetedMatcher,
+    ):
         self._kind = kind
+        self._budgeted = budgeted
         self._token_oracle = bounds(oracle, token_list)[bound]
         self._size = token_list.size
+        self._shortest = ShortestTexts(oracle, single_bytes(spelling_tokens(token_list)))
 
-    def matcher(self) -> SlowMatcher:
-        return self._kind(self._token_oracle, self._size)
+    def matcher(self, max_tokens: int | None = None) -> SlowMatcher:
+        if max_tokens is not None:
+            return self._budgeted(self._token_oracle, self._size, self._shortest, max_tokens)
+        matcher = self._kind(self._token_oracle, self._size)
+        matcher.shortest = self._shortest
+        return matcher
 
 
 @pytest.mark.parametrize("name", VOCABULARIES)
@@ -158,7 +218,7 @@ def test_a_slow_matcher_obeys_the_laws(name: str) -> None:
     for place in range(8):
         oracle = CfgOracle(drawn.grammar().rules)
         for bound in (0, 1) if name == "few bytes" else (0,):
-            if bounds(oracle, token_list)[bound].completable(oracle.start):
+            if bounds(oracle, token_list)[0].completable(oracle.start):
                 laws = assert_laws_between if name == "few bytes" else assert_laws
                 laws(
                     SlowConstraint(SlowMatcher, oracle, token_list, bound), oracle, token_list, random.Random(place), 4
@@ -180,6 +240,20 @@ def test_a_broken_matcher_is_caught(kind: type[SlowMatcher]) -> None:
     assert caught
 
 
+def test_a_budget_that_is_overdrawn_is_caught() -> None:
+    rows = Rules("root", {"root": Alternatives((Sequence((Text(b"a"), Call("root", 0))), Text(b"b")))})
+    token_list, oracle, caught = VOCABULARIES["bytes"], CfgOracle(rows), 0
+    for budgeted in (BudgetedMatcher, OverdrawsItsBudget):
+        constraint = SlowConstraint(SlowMatcher, oracle, token_list, budgeted=budgeted)
+        for seed in range(10):
+            try:
+                assert_budgets_finish(constraint, oracle.is_complete, token_list, random.Random(seed))
+            except AssertionError:
+                assert budgeted is OverdrawsItsBudget
+                caught += 1
+    assert caught
+
+
 def test_threads_that_see_something_else_are_caught() -> None:
     """A constraint whose matchers share one trail: what one thread reads, the others see."""
     token_list, oracle = VOCABULARIES["bytes"], CfgOracle(NESTED)
@@ -190,7 +264,7 @@ def test_threads_that_see_something_else_are_caught() -> None:
             super().__init__(SharesItsTrail, oracle, token_list)
             self._only = super().matcher()
 
-        def matcher(self) -> SlowMatcher:
+        def matcher(self, max_tokens: int | None = None) -> SlowMatcher:
             return self._only.fork()
 
     assert_threads_agree(lambda: SlowConstraint(SlowMatcher, oracle, token_list), vocab, "threads", 10)

@@ -48,9 +48,14 @@ class Productions:
         return Productions(self.entry, without_events).productive()
 
     def pruned(self) -> "Productions":
-        """The same language, every remaining body spelled by some events."""
+        """The same language, every remaining body spelled by some events and part of some text."""
         productive = self.productive()
-        return Productions(self.entry, [[b for b in bodies if _all_in(b, productive)] for bodies in self.bodies])
+        bodies = [[body for body in of_head if _all_in(body, productive)] for of_head in self.bodies]
+        reached = [self.entry]
+        for head in reached:
+            called = {symbol for body in bodies[head] for symbol in body if isinstance(symbol, int)}
+            reached += sorted(called - set(reached))
+        return Productions(self.entry, [of_head if head in reached else [] for head, of_head in enumerate(bodies)])
 
     def bytes_used(self) -> set[int]:
         """Every byte that some body asks for."""

@@ -23,7 +23,7 @@ Every function returns a number >= 0, or what it lacks: -(id * 8 + reason). The 
 from enum import IntEnum
 
 import numpy as np
-from numba import carray, int32, int64, uint64
+from numba import carray, int64, uint64
 
 from .jit import inlined, part, pointer
 

@@ -301,6 +301,33 @@ def remains_before(data, offsets, token_a, gone_a, token_b, gone_b):
 
 
 @part
+def merge_run(data, offsets, entries, other, low, high):
+    """Sorts a run of (token, bytes gone) by what remains, by merging ever longer pieces. Runs of blanks make long ones."""
+    width = 1
+    while width < high - low:
+        left = low
+        while left < high:
+            middle, right = min(left + width, high), min(left + 2 * width, high)
+            i, j = left, middle
+            for k in range(left, right):
+                from_right = i >= middle
+                if not from_right and j < right:
+                    from_right = remains_before(
+                        data, offsets, entries[j, 0], entries[j, 1], entries[i, 0], entries[i, 1]
+                    )
+                if from_right:
+                    other[k, 0], other[k, 1] = entries[j, 0], entries[j, 1]
+                    j += 1
+                else:
+                    other[k, 0], other[k, 1] = entries[i, 0], entries[i, 1]
+                    i += 1
+            left = right
+        for k in range(low, high):
+            entries[k, 0], entries[k, 1] = other[k, 0], other[k, 1]
+        width *= 2
+
+
+@part
 def sort_remainders(address, low, high):
     """Sorts SORTED[low:high] by what remains of each token: by eight bytes as one number, then by the rest."""
     arena = arena_of(address)
@@ -322,17 +349,14 @@ def sort_remainders(address, low, high):
     for i in range(count):
         copy[i, 0], copy[i, 1] = entries[low + order[i], 1], entries[low + order[i], 2]
         sorted_keys[i] = keys[order[i]]
+    other = np.empty((count, 2), np.int32)
     i = 0
-    while i < count:  # runs of equal keys, by insertion
+    while i < count:
         j = i + 1
         while j < count and sorted_keys[j] == sorted_keys[i]:
-            token, gone = copy[j, 0], copy[j, 1]
-            k = j - 1
-            while k >= i and remains_before(data, offsets, token, gone, copy[k, 0], copy[k, 1]):
-                copy[k + 1, 0], copy[k + 1, 1] = copy[k, 0], copy[k, 1]
-                k -= 1
-            copy[k + 1, 0], copy[k + 1, 1] = token, gone
             j += 1
+        if j - i > 1:
+            merge_run(data, offsets, copy, other, i, j)
         i = j
     for i in range(count):
         entries[low + i, 1], entries[low + i, 2] = copy[i, 0], copy[i, 1]
