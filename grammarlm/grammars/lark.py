@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ..errors import UnsupportedFeature
+from . import library
 from .compose import Grammar
 from .indent import Indent
 from .lark_guard import check_lark
@@ -25,6 +26,11 @@ class Lark(Grammar):
     text: str
     start: str = field(default="start", kw_only=True)
     indent: Indent | None = field(default=None, kw_only=True)
+
+    @classmethod
+    def library(cls, name: str) -> Lark:
+        """A grammar that comes with this package ("json", "sqlite", "c", ...; see grammars/library), or "python"."""
+        return cls.python() if name == "python" else cls(library.text(name))
 
     @classmethod
     def python(cls, *, start: str = "file_input") -> Lark:

@@ -6,7 +6,6 @@ there. What is not used is lark's lexer: grammars/lexer.py does what it does, as
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +14,7 @@ import numpy as np
 
 from ..errors import GrammarError, LimitExceeded, UnsupportedFeature
 from .indent import Indent
+from .lark_analysis import check_analysis
 from .lexer import Lexer, LexerState, Terminal
 from .ordered import Pattern
 from .regular import Algebra
@@ -54,20 +54,18 @@ class Loaded:
 
 def load(text: str, start: str, indent: Indent | None) -> Loaded:
     """Reads the text with lark; everything that lark raises becomes a GrammarError."""
-    from lark.exceptions import LarkError
     from lark.load_grammar import load_grammar
 
     try:
         grammar, _ = load_grammar(text, "<grammar>", [], False)
         terminals, rules, ignored = grammar.compile([start], {indent.newline} if indent else set())
+        widths = [(t.pattern.min_width, t.pattern.max_width) for t in terminals]
     except RecursionError:
         raise LimitExceeded("the grammar is nested too deeply for lark's loader; flatten it") from None
-    except (LarkError, re.error, AssertionError, KeyError, ValueError, TypeError, AttributeError) as error:
-        if isinstance(error, GrammarError):
-            raise
+    except Exception as error:  # noqa: BLE001 - of many kinds: its own, those of `re` and `regex`, and what its code trips over
         raise GrammarError(f"lark refuses the grammar: {type(error).__name__}: {error}") from None
-    for terminal in terminals:
-        if terminal.pattern.min_width == 0:
+    for terminal, (least, _) in zip(terminals, widths, strict=True):
+        if least == 0:
             raise GrammarError(f"terminal {terminal.name} may match the empty text, which no lexeme is: {terminal.pattern}")
     ordered = sorted(terminals, key=lambda t: (-t.priority, -t.pattern.max_width, -len(t.pattern.value), t.name))
     index = {t.name: i for i, t in enumerate(ordered)}
@@ -102,9 +100,12 @@ def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTable
     from lark.exceptions import LarkError
     from lark.parsers.lalr_analysis import LALR_Analyzer, Shift
 
+    check_analysis(loaded.rules, loaded.start, tick=tick)
     analysis = LALR_Analyzer(ParserConf(loaded.rules, {}, [loaded.start]), debug=False, strict=False)
     try:
         analysis.compute_lalr()
+    except RecursionError:
+        raise LimitExceeded("the grammar's rules follow each other too deeply for lark's LALR analysis") from None
     except LarkError:
         return None
     table = analysis.parse_table
@@ -215,7 +216,7 @@ def _productive(rules: list[Any]) -> bool:
 
 def _contextual(loaded: Loaded, lexer: Lexer, action: np.ndarray, ignored: np.ndarray) -> list[LexerState]:
     """The lexer's start state in each LR state; equal sets of terminals share one."""
-    renamed = _keywords(loaded)
+    renamed = _keywords(loaded, lexer)
     known: dict[bytes, LexerState] = {}
     out = []
     accepted = (action[:, : len(loaded.terminals)] != 0) | (ignored[: len(loaded.terminals)] != 0)[None, :]
@@ -233,18 +234,14 @@ def _contextual(loaded: Loaded, lexer: Lexer, action: np.ndarray, ignored: np.nd
     return out
 
 
-def _keywords(loaded: Loaded) -> list[tuple[int, int, bool]]:
+def _keywords(loaded: Loaded, lexer: Lexer) -> list[tuple[int, int, bool]]:
     """(terminal, string terminal that it matches in full, is the latter left out of the lexer's pattern?)"""
     words = [(i, t) for i, t in enumerate(loaded.terminals) if t.pattern.type == "str"]
     out = []
     for of, terminal in enumerate(loaded.terminals):
         if terminal.pattern.type != "re":
             continue
-        compiled = re.compile(terminal.pattern.to_regexp())
         for keyword, word in words:
-            if word.priority != terminal.priority:
-                continue
-            match = compiled.match(word.pattern.value)
-            if match is not None and match.group(0) == word.pattern.value:
+            if word.priority == terminal.priority and lexer.takes_whole(of, word.pattern.value):
                 out.append((of, keyword, word.pattern.flags <= terminal.pattern.flags))
     return out

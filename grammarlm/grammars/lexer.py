@@ -111,6 +111,13 @@ class Lexer:
         assert state is not None
         return state
 
+    def takes_whole(self, terminal: int, text: str) -> bool:
+        """Would the terminal, alone, match all of this text?"""
+        state: LexerState | None = self.start([terminal], [])
+        for byte in text.encode():
+            state = next((target for bits, target in state.edges if bits >> byte & 1), None) if state else None
+        return state is not None and any(border.nullable for _, border in state.commits)
+
     def characters(self) -> list[utf8.Edges]:
         """The character automata of all patterns: which bytes they tell apart."""
         nodes = [node for terminal in self.terminals for node in terminal.pattern.characters()]
@@ -134,8 +141,9 @@ class Lexer:
                     continue
                 if head.edges is None:
                     border = algebra.both((here, *(self._never(*one) for one in earlier)))
-                    if border is not NOTHING and not (terminal == self.newline and state.column == EMPTY_LINE):
-                        commits.append((self._name(state, terminal), border))
+                    name = self._name(state, terminal)
+                    if border is not NOTHING and name is not None:
+                        commits.append((name, border))
                     if here is ANYTHING:
                         wins = True
                         break
@@ -156,10 +164,15 @@ class Lexer:
         texts = self.algebra.cat(self.algebra.chars(head.edges), pattern.texts(head.then, head.before))
         return self.algebra.without(self.algebra.both((condition, texts)))
 
-    def _name(self, state: LexerState, terminal: int) -> int:
+    def _name(self, state: LexerState, terminal: int) -> int | None:
+        """The terminal that the parser is told of; None where there is none that it could take."""
+        if terminal == self.newline and state.column == EMPTY_LINE:
+            return None
+        if self.terminals[terminal].ignored:  # whatever its letters are
+            return terminal
         for of, keyword, rest in state.typing:
             if of == terminal and any(h.edges is None for h in self.terminals[keyword].pattern.heads(rest, None)):
-                return keyword
+                return None if self.terminals[keyword].ignored else keyword
         return terminal
 
     def _edges(self, state: LexerState, moves: list[tuple[int, Entry]]) -> list[tuple[int, LexerState]]:

@@ -23,7 +23,7 @@ from ..errors import LimitExceeded, UnsatisfiableGrammar
 from . import utf8
 from .regex_syntax import parse_regex
 from .regular import EVERY_BYTE, Algebra
-from .rules import Alternatives, Call, Chars, Node, Pattern, Repeat, Sequence, Text, Token
+from .rules import Alternatives, Call, Chars, Node, Repeat, Sequence, Text, Token
 from .terms import ALT, CAT, FOREVER, NIL, NOTHING, Term
 
 FIRST_CALL = 256  # the bit of call 0

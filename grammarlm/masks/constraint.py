@@ -97,11 +97,12 @@ def compile(grammar: Grammar, vocab: Vocabulary, *, limits: Limits | None = None
         raise TypeError(
             f"compile(limits=...) takes a gl.Limits, not {type(limits).__name__}; e.g. gl.Limits(max_ms=500)"
         )
-    load_all()  # the kernels: now, and not in the middle of a text
+    with_stack = needs_stack(grammar)
+    load_all(large=with_stack)  # the kernels: now, and not in the middle of a text
     clock = Clock(limits)
     algebra = Algebra(limits.max_depth, clock.check)
     try:
-        if needs_stack(grammar):
+        if with_stack:
             program: Any = stack_program(grammar, algebra, vocab, limits, clock)
             automaton = Automaton(program, StackEpoch)
         else:

@@ -21,8 +21,8 @@ from ..errors import LimitExceeded
 from ..grammars.lexer import LexerState
 from ..grammars.terms import ANYTHING, NOTHING, Term
 from ..kernels.cpu import pushdown as machine
-from ..kernels.cpu import pushdown_walk as walk
-from ..kernels.cpu import surveys
+from ..kernels.cpu import pushdown_walk, surveys
+from ..kernels.cpu import stack_calls as walk
 from ..kernels.cpu.pushdown import LR_BASE, Place
 from ..vocab.vocabulary import Vocabulary
 from .stack_program import StackProgram, Thread
@@ -59,12 +59,14 @@ class StackEpoch:
     """One generation of configs. All methods run under the automaton's lock; `rows` is read without it."""
 
     tables = SimpleNamespace(address=0)
+    uses_surveys: bool | None = None  # None: where they are worth it
 
     def __init__(self, program: StackProgram):
         self.program = program
         self.is_full = False
         # Without a lexer rules end where blanks may follow, nearly everywhere: what remains of tokens is then not less than they are.
-        self.uses_surveys = program.lr is not None
+        if self.uses_surveys is None:
+            self.uses_surveys = program.lr is not None
         self.rows: dict[int, np.ndarray] = KnownRows()
         self.rows[FINISHED] = program.facts.stop_row
         self._shared_rows: dict[bytes, np.ndarray] = {}
@@ -217,6 +219,7 @@ class StackEpoch:
         arena[Place.S_COUNT], arena[Place.K_COUNT] = 1, 1  # the empty stack; the class under which any terminal is live
         self._arrays[Place.K_LIVE][0] = ~np.uint64(0)
         self._arrays[Place.S_CLASS][0] = 0
+        self._arrays[Place.C_ROW][:2] = -1
         self._arrays[Place.Q_STATUS][:FIRST_REAL] = machine.EXPANDED | machine.LIVE_KNOWN | machine.READS
         self._arrays[Place.B_STATUS][:2] = (machine.EXPANDED, machine.EXPANDED | machine.ACCEPTS)
         self._arrays[Place.B_NEXT][1] = 1
@@ -229,6 +232,12 @@ class StackEpoch:
             arena[Place.LR_STATES] = len(lr.action)
             arena[Place.LR_ALONE] = program.lr_alone
             self._fixed(Place.LR_ACCESS, lr.access)
+            shifts, begins, rules, reduce_on = _rows_of_bits(lr.action, self._words)
+            self._fixed(Place.LR_SHIFTS, shifts)
+            self._fixed(Place.LR_REDUCES, begins)
+            self._fixed(Place.REDUCE_RULE, rules)
+            self._fixed(Place.REDUCE_ON, reduce_on)
+            self._fixed(Place.CHAIN, np.zeros(machine.STATES, np.int32))
             if blocks:
                 arena[Place.INDENTS] = 1
                 arena[Place.T_NEWLINE], arena[Place.T_INDENT], arena[Place.T_DEDENT] = blocks
@@ -283,13 +292,13 @@ class StackEpoch:
         if place == Place.C_ACCEPTS:
             self.accepting = memoryview(new)
         if place == Place.S_HASH:
-            walk.rehash_stacks(self.address)
+            pushdown_walk.rehash_stacks(self.address)
         elif place == Place.C_HASH:
-            walk.rehash_configs(self.address)
+            pushdown_walk.rehash_configs(self.address)
         elif place == Place.SURVEY_HASH:
-            walk.rehash_surveys(self.address)
+            pushdown_walk.rehash_surveys(self.address)
         elif place == Place.JUDGED and old is not None:
-            walk.rehash_verdicts(self.address, old.ctypes.data, len(old))
+            pushdown_walk.rehash_verdicts(self.address, old.ctypes.data, len(old))
         elif place == Place.B_AND and old is not None:
             for key, value in old[old[:, 0] >= 0].tolist():
                 self._remember_pair(key, value)
@@ -327,6 +336,8 @@ class StackEpoch:
             if not (isinstance(state, LexerState) and state.lexer.shifts):
                 self._arrays[Place.Q_LIVE][number] = ~np.uint64(0)
                 self._arrays[Place.Q_STATUS][number] = machine.LIVE_KNOWN
+            elif state.start:
+                self._arrays[Place.Q_STATUS][number] = machine.STARTS
         return number
 
     def _border(self, term: Term) -> int:
@@ -459,7 +470,7 @@ class StackEpoch:
         table = self._arrays[Place.B_AND]
         if 2 * int((table[:, 0] >= 0).sum()) >= len(table):
             self._grow(Place.B_AND)
-        walk.remember_pair(self.address, key, number)
+        pushdown_walk.remember_pair(self.address, key, number)
 
     def _find_live(self, number: int) -> None:
         state = self.objects[number]
@@ -489,7 +500,7 @@ class StackEpoch:
         self._judged += 1
         if 2 * self._judged >= len(table):
             self._grow(Place.JUDGED)
-        walk.remember_verdict(self.address, q, stack, border, int(value))
+        pushdown_walk.remember_verdict(self.address, q, stack, border, int(value))
 
     def _look(self, stack: Any) -> tuple[Any, int] | None:
         """(top, stack below); None of the empty stack."""
@@ -582,7 +593,7 @@ class StackEpoch:
             return False
         try:
             with SCRATCH_LOCK:
-                self._made(surveys.fill_from_surveys, state, row.ctypes.data)
+                self._made(walk.fill_from_surveys, state, row.ctypes.data)
         except _NeedsWalks:
             return False
         return True
@@ -645,6 +656,22 @@ class _Exports:
 
     def __getitem__(self, config: int) -> tuple[Thread, ...]:
         return self._epoch.export(config)
+
+
+def _rows_of_bits(action: np.ndarray, words: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """An LR table by sets of terminals: what each state shifts; where its reductions begin, their rules, and on what they happen."""
+    padded = np.zeros((len(action), words * 64), np.int32)
+    padded[:, : action.shape[1]] = action
+    states, columns = np.nonzero(padded < 0)
+    pairs, which = np.unique(np.stack([states, -padded[states, columns] - 1], axis=1), axis=0, return_inverse=True)
+    on = np.zeros((len(pairs), words * 64), bool)
+    on[which.reshape(-1), columns] = True
+    begins = np.searchsorted(pairs[:, 0], np.arange(len(action) + 1)).astype(np.int32)
+    return _bits(padded > 0), begins, pairs[:, 1].astype(np.int32), _bits(on)
+
+
+def _bits(rows: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(np.packbits(rows, axis=1, bitorder="little")).view(np.uint64)
 
 
 @functools.lru_cache(maxsize=4)

@@ -42,17 +42,23 @@ from numba.extending import intrinsic
 from grammarlm.cache import cache_folder
 
 KERNELS: list[Any] = []  # every dispatcher that `kernel` made, in the order of their definition
+LARGE: set[Any] = set()  # those that take many seconds to compile, and that not every grammar needs
 SIGNATURES: dict[Any, str] = {}  # dispatcher -> its signature, where one was given
 SECONDS_A_KERNEL = 2  # rough time to compile one, for the line of progress only
 
 
-def kernel(signature: str | None = None) -> Callable[[Callable[..., Any]], Any]:
-    """A compiled function, cached on disk. The signature lets `load_all` fetch it before its first call."""
+def kernel(signature: str | None = None, *, large: bool = False) -> Callable[[Callable[..., Any]], Any]:
+    """A compiled function, cached on disk. The signature lets `load_all` fetch it before its first call.
+
+    A `large` one is compiled only for those who need it: `load_all(large=True)`.
+    """
 
     def decorate(function: Callable[..., Any]) -> Any:
         dispatcher: Any = numba.njit(nogil=True, error_model="numpy")(function)
         dispatcher._cache = _KernelCache(function)  # what cache=True does, with our folder in place of numba's
         KERNELS.append(dispatcher)
+        if large:
+            LARGE.add(dispatcher)
         if signature is not None:
             SIGNATURES[dispatcher] = signature
         return dispatcher
@@ -84,13 +90,16 @@ def _pointer(typingctx, address):  # type: ignore[no-untyped-def]
 pointer: Any = intrinsic(_pointer)  # Any: numba's own type has the typing context as an argument of the call
 
 
-def load_all(kernels: Iterable[Any] | None = None) -> None:
+def load_all(kernels: Iterable[Any] | None = None, *, large: bool = False) -> None:
     """Loads (or compiles) all kernels defined so far, or those given: the first load in a process takes a moment.
+
+    Large ones are left out unless asked for.
 
     Call it before the first mask, lest the first call of each kernel comes in the middle of somebody's text. What is
     loaded already costs nothing, kernels without a signature are left alone.
     """
-    for dispatcher in KERNELS if kernels is None else kernels:
+    chosen = [k for k in KERNELS if large or k not in LARGE] if kernels is None else kernels
+    for dispatcher in chosen:
         if dispatcher in SIGNATURES and not dispatcher.overloads:
             # as a tuple of types, which is the key of an ordinary call: the signature's text would be cached beside it
             dispatcher.compile(sigutils.normalize_signature(SIGNATURES[dispatcher])[0])
@@ -147,5 +156,6 @@ class _KernelCache(caching.FunctionCache):
 def _announce_compilation() -> None:
     """One line a process, for a person who waits: on a terminal, or where GRAMMARLM_PROGRESS is set."""
     if sys.stderr is not None and (os.environ.get("GRAMMARLM_PROGRESS") or sys.stderr.isatty()):
-        seconds = SECONDS_A_KERNEL * sum(not dispatcher.overloads for dispatcher in KERNELS)
+        missing = [dispatcher for dispatcher in KERNELS if not dispatcher.overloads and dispatcher not in LARGE]
+        seconds = SECONDS_A_KERNEL * len(missing)
         print(f"grammarlm: compiling kernels, once (about {seconds} s) ...", file=sys.stderr, flush=True)

@@ -139,14 +139,20 @@ class Place(IntEnum):
     T_NEWLINE = 105  # terminals
     T_INDENT = 106
     T_DEDENT = 107
-    CHECKS = 108  # which threads are asked about: UNCHECKED, DOUBTS or EVERYTHING, see masks/stack_trust.py
-    JUDGED = 109  # int32 [size, 4]: hash of (q, s, b): 1 = can be finished, 0 = not; of (q, -1, b): a row in VERDICTS
-    JUDGED_SIZE = 110
-    VERDICTS = 111  # uint64 [rows, 2, terminal words]: terminals that surely lead on, terminals that may
-    LENGTH = 112
+    LR_SHIFTS = 108  # uint64 [states, terminal words]: the terminals (and the end) that a state shifts
+    LR_REDUCES = 109  # int32 [states + 1]: where the reductions of a state begin in the two arrays below
+    REDUCE_RULE = 110  # int32 [reductions]
+    REDUCE_ON = 111  # uint64 [reductions, terminal words]: on which terminals
+    CHAIN = 112  # int32 [STATES]: scratch of stack_class
+    CHECKS = 113  # which threads are asked about: UNCHECKED, DOUBTS or EVERYTHING, see masks/stack_trust.py
+    JUDGED = 114  # int32 [size, 4]: hash of (q, s, b): 1 = can be finished, 0 = not; of (q, -1, b): a row in VERDICTS
+    JUDGED_SIZE = 115
+    VERDICTS = 116  # uint64 [rows, 2, terminal words]: terminals that surely lead on, terminals that may
+    LENGTH = 117
 
 
-EXPANDED, READS, LIVE_KNOWN, LOOPS, DOUBTFUL, BETWEEN = 1, 2, 4, 8, 16, 32  # q status
+EXPANDED, READS, LIVE_KNOWN, LOOPS = 1, 2, 4, 8  # q status
+STARTS, DOUBTFUL, BETWEEN = 16, 32, 64  # before a lexeme; to be asked about under any border; not to be, under a trusted one
 ACCEPTS, TRUSTED = 2, 4  # b status
 UNCHECKED, DOUBTS, EVERYTHING = 0, 1, 2  # which threads are asked about
 HAS_THREADS, HAS_EXITS = 1, 2  # config kind
@@ -365,57 +371,131 @@ def at_end(address, stack):
 
 
 @part
+def reduced(address, stack, rule):
+    """The LR stack after a reduction, or what is lacking."""
+    arena = arena_of(address)
+    capacity, nonterminals = arena[Place.S_CAPACITY], arena[Place.LR_NONTERMINALS]
+    parents, symbols = ints(arena, Place.S_PARENT, capacity), ints(arena, Place.S_SYMBOL, capacity)
+    shape = carray(pointer(arena[Place.LR_RULE]), (rule + 1, 2), np.int32)
+    for _ in range(shape[rule, 0]):
+        stack = int64(parents[stack])
+    goto = carray(pointer(arena[Place.LR_GOTO]), arena[Place.LR_STATES] * nonterminals, np.int32)
+    return push(address, stack, LR_BASE + goto[lr_state(symbols[stack]) * nonterminals + shape[rule, 1]])
+
+
+@part
 def stack_class(address, stack):
-    """The number of (lexer, terminals that can really be shifted): all that a lexeme needs to know of a stack."""
+    """The number of (lexer, terminals that can really be shifted): all that a lexeme needs to know of a stack.
+
+    A stack shifts what its top state shifts, and, of what the state reduces on, what the stack after the reduction shifts. Those
+    stacks are few, their classes are kept, so this seldom goes further than one step; CHAIN holds the stacks that wait for others.
+    """
     arena = arena_of(address)
     capacity = arena[Place.S_CAPACITY]
     classes = ints(arena, Place.S_CLASS, capacity)
     if classes[stack] >= 0:
         return int64(classes[stack])
-    terminals, words = arena[Place.LR_TERMINALS], arena[Place.TERMINAL_WORDS]
-    top = lr_state(ints(arena, Place.S_SYMBOL, capacity)[stack])
-    action = carray(pointer(arena[Place.LR_ACTION]), arena[Place.LR_STATES] * (terminals + 1), np.int32)
+    terminals, words, states = arena[Place.LR_TERMINALS], arena[Place.TERMINAL_WORDS], arena[Place.LR_STATES]
+    symbols = ints(arena, Place.S_SYMBOL, capacity)
     ignored = octets(arena, Place.IGNORED, terminals)
+    shifts = carray(pointer(arena[Place.LR_SHIFTS]), (states, words), np.uint64)
+    begins = ints(arena, Place.LR_REDUCES, states + 1)
+    reductions = int64(begins[states])
+    rules = ints(arena, Place.REDUCE_RULE, reductions)
+    reduce_on = carray(pointer(arena[Place.REDUCE_ON]), (reductions, words), np.uint64)
+    lexers = ints(arena, Place.LR_LEXER, states)
     most = arena[Place.K_CAPACITY]
+    live = carray(pointer(arena[Place.K_LIVE]), (most, words), np.uint64)
+    chain = ints(arena, Place.CHAIN, STATES)
+    chain[0] = stack
+    height = 1
+    while height > 0:
+        here = int64(chain[height - 1])
+        top = lr_state(symbols[here])
+        new = arena[Place.K_COUNT]
+        if new >= most:
+            return lacks(FULL, 1)
+        for w in range(words):
+            live[new, w] = shifts[top, w]
+        waits = False
+        for r in range(begins[top], begins[top + 1]):
+            after = reduced(address, here, int64(rules[r]))
+            if after < 0:
+                return after
+            if classes[after] < 0:
+                if height >= STATES:
+                    return lacks(TOO_WIDE, 1)
+                chain[height] = after
+                height += 1
+                waits = True
+                break
+            for w in range(words):
+                live[new, w] |= reduce_on[r, w] & live[classes[after], w]
+        if waits:
+            continue
+        for t in range(terminals):
+            if ignored[t]:
+                live[new, t >> 6] |= uint64(1) << uint64(t & 63)
+        if arena[Place.INDENTS]:
+            ends = at_end(address, here)
+            if ends < -1:
+                return ends
+            set_terminal(live, new, terminals, ends >= 0)
+            in_brackets = ints(arena, Place.S_BRACKETS, capacity)[here] > 0
+            set_terminal(live, new, terminals + 1, in_brackets)
+            if in_brackets:
+                set_terminal(live, new, arena[Place.T_NEWLINE], True)
+        ints(arena, Place.K_LEXER, most)[new] = lexers[top]
+        classes[here] = known_class(address, new)
+        height -= 1
+    return int64(classes[stack])
+
+
+@inlined
+def set_terminal(live, k, terminal, takes):
+    bit = uint64(1) << uint64(terminal & 63)
+    live[k, terminal >> 6] = live[k, terminal >> 6] | bit if takes else live[k, terminal >> 6] & ~bit
+
+
+@part
+def known_class(address, new):
+    """The class written down as the last: its number, or that of an equal one."""
+    arena = arena_of(address)
+    words, most = arena[Place.TERMINAL_WORDS], arena[Place.K_CAPACITY]
     lexers = ints(arena, Place.K_LEXER, most)
     live = carray(pointer(arena[Place.K_LIVE]), (most, words), np.uint64)
-    new = arena[Place.K_COUNT]
-    if new >= most:
-        return lacks(FULL, 1)
-    for w in range(words):
-        live[new, w] = 0
-    ends = at_end(address, stack)
-    if ends < -1:
-        return ends
-    in_brackets = int64(0)
-    if arena[Place.INDENTS]:
-        in_brackets = int64(ints(arena, Place.S_BRACKETS, capacity)[stack] > 0)
-    for t in range(terminals + 2):
-        if t < terminals:
-            takes = int64(ignored[t])
-            if in_brackets and t == arena[Place.T_NEWLINE]:
-                takes = int64(1)
-            if not takes and action[top * (terminals + 1) + t] != 0:
-                takes = can_shift(address, stack, t)
-                if takes < 0:
-                    return takes
-        else:
-            takes = int64(ends >= 0) if t == terminals else in_brackets
-        if takes:
-            live[new, t >> 6] |= uint64(1) << uint64(t & 63)
-    lexers[new] = ints(arena, Place.LR_LEXER, arena[Place.LR_STATES])[top]
-    found = new
     for k in range(new):
         same = lexers[k] == lexers[new]
         for w in range(words):
             same = same and live[k, w] == live[new, w]
         if same:
-            found = int64(k)
-            break
-    if found == new:
-        arena[Place.K_COUNT] = new + 1
-    classes[stack] = found
-    return int64(found)
+            return int64(k)
+    arena[Place.K_COUNT] = new + 1
+    return int64(new)
+
+
+@part
+def narrowed_class(address, k, q):
+    """What the state needs to know of a stack of class k: of terminals that it cannot become nothing, and nothing of the lexer where it
+    can become none that is ignored. So one survey serves a name wherever it stands. Or what is lacking."""
+    arena = arena_of(address)
+    words, most, new = arena[Place.TERMINAL_WORDS], arena[Place.K_CAPACITY], arena[Place.K_COUNT]
+    if words == 0 or octets(arena, Place.Q_STATUS, q + 1)[q] & (STARTS | LIVE_KNOWN) != LIVE_KNOWN:
+        return int64(k)
+    if new >= most:
+        return lacks(FULL, 1)
+    here = carray(pointer(arena[Place.Q_LIVE]), (q + 1, words), np.uint64)
+    live = carray(pointer(arena[Place.K_LIVE]), (most, words), np.uint64)
+    terminals = arena[Place.LR_TERMINALS]
+    ignored = octets(arena, Place.IGNORED, terminals)
+    for t in range(terminals):
+        if ignored[t] or (arena[Place.INDENTS] and t == arena[Place.T_NEWLINE]):
+            if here[q, t >> 6] >> uint64(t & 63) & uint64(1):
+                return int64(k)
+    for w in range(words):
+        live[new, w] = live[k, w] & here[q, w]
+    ints(arena, Place.K_LEXER, most)[new] = 0
+    return known_class(address, new)
 
 
 @inlined
@@ -488,7 +568,14 @@ def can_finish(address, q, s, b):
 
 @part
 def close(address, count):
-    """Closes the first `count` threads of WORK and returns the config that they are."""
+    """Closes the first `count` threads of WORK and returns the config that they are, or what is lacking."""
+    count = close_threads(address, count)
+    return config_of(address, count) if count >= 0 else count
+
+
+@part
+def close_threads(address, count):
+    """Closes the first `count` threads of WORK; how many lie in KEPT then, or what is lacking."""
     arena = arena_of(address)
     work = carray(pointer(arena[Place.WORK]), (WIDEST, 3), np.int32)
     kept = carray(pointer(arena[Place.KEPT]), (WIDEST, 3), np.int32)
@@ -594,7 +681,7 @@ def close(address, count):
                 count = add(work, count, EXIT, 0, rest)
             else:
                 count = add(work, count, symbol, int64(parents[after]), rest)
-    return config_of(address, keep)
+    return int64(keep)
 
 
 @inlined

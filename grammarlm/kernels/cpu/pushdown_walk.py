@@ -1,4 +1,4 @@
-"""Masks and steps of the pushdown machine: kernels over the functions of pushdown.py.
+"""Masks and steps of the pushdown machine, over the functions of pushdown.py; calls.py makes kernels of them.
 
 `fill_row` is the loop of vocab/byte_trie.py over configs. Like walk.py it stops where something is lacking, keeps its place in
 `scratch` (the config behind each number of bytes, the trie node to go on with at the end), and goes on at the next call.
@@ -8,7 +8,7 @@ import numpy as np
 from numba import carray, int32, int64, uint32, uint64
 
 from .jit import kernel, part, pointer
-from .pushdown import FULL, Place, arena_of, close, ints, key_of, lacks, mixed, octets, push, slot_of, step
+from .pushdown import FULL, Place, arena_of, ints, key_of, lacks, mixed, octets, slot_of, step
 from .walk import set_bit
 
 DONE = 0
@@ -32,7 +32,7 @@ def row_of(address, config):
     return int64(rows[config])
 
 
-@kernel("int64(int64, int64, int64, int64)")
+@part
 def fill_row(address, scratch_address, scratch_length, row_address):
     """Sets the bits of all tokens that can be read from config scratch[0]; the row has one word to spare. 0, or what is lacking."""
     arena = arena_of(address)
@@ -98,7 +98,7 @@ def read(address, config, byte):
     return int64(table[place])
 
 
-@kernel("int64(int64, int64, int64)")
+@part
 def advance(address, config, token):
     """The config after a token, 0 where it is refused, or what is lacking."""
     arena = arena_of(address)
@@ -116,7 +116,7 @@ def advance(address, config, token):
     return config
 
 
-@kernel("int64(int64, int64, int64, int64)")
+@part
 def advance_bytes(address, config, data_address, length):
     """The config after any bytes, 0 where they are refused, or what is lacking."""
     data = carray(pointer(data_address), length, np.uint8)
@@ -127,25 +127,7 @@ def advance_bytes(address, config, data_address, length):
     return config
 
 
-@kernel("int64(int64, int64, int64)")
-def advance_column(address, config, column):
-    """The config after one symbol that is no byte (a special token), 0, or what is lacking."""
-    return step(address, config, column)
-
-
-@kernel("int64(int64, int64, int64)")
-def push_symbol(address, parent, symbol):
-    """The stack with a symbol more, or what is lacking."""
-    return push(address, parent, symbol)
-
-
-@kernel("int64(int64, int64)")
-def make_config(address, count):
-    """The config of the first `count` threads of WORK, or what is lacking."""
-    return close(address, count)
-
-
-@kernel("void(int64)")
+@kernel("void(int64)", large=True)
 def rehash_stacks(address):
     """Fills the hash table of stacks, which is empty."""
     arena = arena_of(address)
@@ -159,7 +141,7 @@ def rehash_stacks(address):
         table[at] = stack
 
 
-@kernel("void(int64)")
+@kernel("void(int64)", large=True)
 def rehash_configs(address):
     """Fills the hash table of configs, which is empty."""
     arena = arena_of(address)
@@ -174,7 +156,7 @@ def rehash_configs(address):
         table[at] = config
 
 
-@kernel("void(int64, int64, int64)")
+@kernel("void(int64, int64, int64)", large=True)
 def remember_pair(address, key, border):
     """Puts the conjunction of two borders into its hash table, which has room."""
     arena = arena_of(address)
@@ -186,7 +168,7 @@ def remember_pair(address, key, border):
     table[at, 0], table[at, 1] = key, border
 
 
-@kernel("void(int64)")
+@kernel("void(int64)", large=True)
 def rehash_surveys(address):
     """Fills the hash table of surveys, which is empty."""
     arena = arena_of(address)
@@ -200,7 +182,7 @@ def rehash_surveys(address):
         table[at] = survey
 
 
-@kernel("void(int64, int64, int64, int64, int64)")
+@kernel("void(int64, int64, int64, int64, int64)", large=True)
 def remember_verdict(address, q, s, b, value):
     """Puts a verdict into its hash table, which has room."""
     arena = arena_of(address)
@@ -210,7 +192,7 @@ def remember_verdict(address, q, s, b, value):
     table[at, 0], table[at, 1], table[at, 2], table[at, 3] = q, s, b, value
 
 
-@kernel("void(int64, int64, int64)")
+@kernel("void(int64, int64, int64)", large=True)
 def rehash_verdicts(address, old_address, old_size):
     """Fills the hash table of verdicts, which is empty, with those of the old one."""
     arena = arena_of(address)

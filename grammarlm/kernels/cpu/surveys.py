@@ -20,7 +20,7 @@ Surveys, their tries and rows belong to the grammar and the vocabulary, never to
 import numpy as np
 from numba import carray, int32, int64, uint32, uint64
 
-from .jit import inlined, kernel, part, pointer
+from .jit import inlined, part, pointer
 from .pushdown import (
     ACCEPT,
     ACCEPTS,
@@ -38,12 +38,13 @@ from .pushdown import (
     Place,
     arena_of,
     at_end,
-    close,
+    close_threads,
     config_of,
     ints,
     lacks,
     lr_state,
     mixed,
+    narrowed_class,
     next_line,
     octets,
     push,
@@ -56,7 +57,7 @@ from .walk import set_bit
 
 DENSE, SPARSE = 1, 0
 FEW = 400  # tokens of a row that is kept as a list
-SMALL = 24  # nodes of a trie that is walked outright
+SMALL = 4  # nodes of a trie that is walked outright
 GROUPS = 512  # different exits of one survey
 AGENDA_LENGTH = 8192
 FULL_NODES, FULL_ENTRIES, FULL_TRIES, FULL_SURVEYS, FULL_SPARSE, FULL_DENSE, FULL_EXITS = 4, 5, 6, 7, 8, 9, 10
@@ -82,7 +83,7 @@ def border_after(address, border, byte):
 
 @part
 def behind_exit(address, stack, label, border):
-    """The config behind an exit, on the real stack; 0 where there is none, or what is lacking."""
+    """How many threads lie in KEPT: those behind an exit, on the real stack; or what is lacking."""
     arena = arena_of(address)
     work = triples(arena, Place.WORK, WIDEST)
     capacity = arena[Place.S_CAPACITY]
@@ -97,7 +98,7 @@ def behind_exit(address, stack, label, border):
             return after
         start = ints(arena, Place.LR_LEXER, arena[Place.LR_STATES])[lr_state(symbols[after])]
         work[0, 0], work[0, 1], work[0, 2] = start, after, border
-        return close(address, 1)
+        return close_threads(address, 1)
     under = int64(stack)
     if label > terminals:
         under = at_end(address, stack)
@@ -110,7 +111,7 @@ def behind_exit(address, stack, label, border):
         work[0, 0], work[0, 1], work[0, 2] = ACCEPT, 0, 0
     else:
         work[0, 0], work[0, 1], work[0, 2] = symbol, parents[under], border
-    return close(address, 1)
+    return close_threads(address, 1)
 
 
 @part
@@ -251,6 +252,9 @@ def find_remainders(address, trie, path_address, taken_address):
     counts = ints(arena, Place.X_COUNT, node_end)
     entries = carray(pointer(arena[Place.X_TOKEN]), (arena[Place.X_TOKEN_CAPACITY], 2), np.int32)
     nothing = int64(arena[Place.NOTHING])
+    classes, class_of = int64(arena[Place.CLASSES]), octets(arena, Place.CLASS_OF, 256)
+    borders = int64(1) << 20
+    border_status, border_next = octets(arena, Place.B_STATUS, borders), ints(arena, Place.B_NEXT, borders * classes)
     tokens = taken[0]
     for leaf in range(taken[1]):
         group, top = int64(leaves[leaf, 0]), int64(leaves[leaf, 1])
@@ -261,12 +265,14 @@ def find_remainders(address, trie, path_address, taken_address):
         last = int64(end[first + top])
         while node < last:
             here = int64(depth[first + node])
-            after = border_after(address, int64(path[here - 1]), int64(byte[first + node]))
-            if after < 0:
-                return after
-            if after == 0:
-                node = int64(end[first + node])
-                continue
+            after = int64(path[here - 1])
+            if after != ANY:
+                if border_status[after] & EXPANDED == 0:
+                    return lacks(NEED_BORDER, after)
+                after = int64(border_next[after * classes + int64(class_of[byte[first + node]])])
+                if after == 0:
+                    node = int64(end[first + node])
+                    continue
             path[here] = after
             if whole:
                 if int64(token[node]) != nothing:
@@ -640,8 +646,8 @@ def add_thread(address, trie, q, s, b, row_address):
     row = carray(pointer(row_address), int64(arena[Place.NOTHING] // 32 + 1), np.int32)
     words = int64(arena[Place.NOTHING] // 32)
     agenda = carray(pointer(arena[Place.AGENDA]), (AGENDA_LENGTH, 4), np.int32)
-    threads = triples(arena, Place.THREADS, arena[Place.T_CAPACITY])
     symbols = ints(arena, Place.S_SYMBOL, arena[Place.S_CAPACITY])
+    kept = triples(arena, Place.KEPT, WIDEST)
     agenda[0, 0], agenda[0, 1], agenda[0, 2], agenda[0, 3] = trie, q, s, b
     count = int64(1)
     while count > 0:
@@ -656,6 +662,9 @@ def add_thread(address, trie, q, s, b, row_address):
         k = int64(0)
         if symbols[s] >= LR_BASE:
             k = stack_class(address, s)
+            if k < 0:
+                return k
+            k = narrowed_class(address, k, q)
             if k < 0:
                 return k
         number = survey_of(address, trie, q, b, k)
@@ -686,20 +695,18 @@ def add_thread(address, trie, q, s, b, row_address):
                 set_bit(row, uint32(entries[i, 0]))
             if tries[below, 1] == 0:
                 continue
-            offset = int64(ints(arena, Place.C_OFFSET, behind + 1)[behind])
-            length = int64(ints(arena, Place.C_LENGTH, behind + 1)[behind])
-            for i in range(offset, offset + length):
-                if threads[i, 0] <= EXIT:
+            for i in range(behind):
+                if kept[i, 0] <= EXIT:
                     continue
                 if count >= AGENDA_LENGTH:
                     return lacks(TOO_WIDE, 4)
-                agenda[count, 0], agenda[count, 1], agenda[count, 2] = below, threads[i, 0], threads[i, 1]
-                agenda[count, 3] = threads[i, 2]
+                agenda[count, 0], agenda[count, 1], agenda[count, 2] = below, kept[i, 0], kept[i, 1]
+                agenda[count, 3] = kept[i, 2]
                 count += 1
     return int64(0)
 
 
-@kernel("int64(int64, int64, int64)")
+@part
 def fill_from_surveys(address, config, row_address):
     """Sets the bits of all tokens that the config can read; two rows behind each other, each with a word to spare, the second is
     scratch. 0, or what is lacking: then call again.

@@ -1,0 +1,63 @@
+"""What Python asks of the pushdown machine: one kernel, so that its parts are compiled once and not once a question.
+
+The functions below the kernel have the arguments of the parts that they ask for.
+"""
+
+from numba import int64
+
+from .jit import kernel
+from .pushdown import close, push, step
+from .pushdown_walk import advance as _advance
+from .pushdown_walk import advance_bytes as _advance_bytes
+from .pushdown_walk import fill_row as _fill_row
+from .surveys import fill_from_surveys as _fill_from_surveys
+
+FILL_ROW, FILL_FROM_SURVEYS, ADVANCE, ADVANCE_BYTES, ADVANCE_COLUMN, PUSH, MAKE_CONFIG = range(7)
+
+
+@kernel("int64(int64, int64, int64, int64, int64)", large=True)
+def ask(question, address, a, b, c):
+    if question == ADVANCE:
+        return _advance(address, a, b)
+    if question == FILL_FROM_SURVEYS:
+        return _fill_from_surveys(address, a, b)
+    if question == FILL_ROW:
+        return _fill_row(address, a, b, c)
+    if question == ADVANCE_BYTES:
+        return _advance_bytes(address, a, b, c)
+    if question == ADVANCE_COLUMN:
+        return step(address, a, b)
+    if question == PUSH:
+        return push(address, a, b)
+    return int64(close(address, a))
+
+
+def fill_row(address: int, scratch_address: int, scratch_length: int, row_address: int) -> int:
+    return ask(FILL_ROW, address, scratch_address, scratch_length, row_address)
+
+
+def fill_from_surveys(address: int, config: int, row_address: int) -> int:
+    return ask(FILL_FROM_SURVEYS, address, config, row_address, 0)
+
+
+def advance(address: int, config: int, token: int) -> int:
+    return ask(ADVANCE, address, config, token, 0)
+
+
+def advance_bytes(address: int, config: int, data_address: int, length: int) -> int:
+    return ask(ADVANCE_BYTES, address, config, data_address, length)
+
+
+def advance_column(address: int, config: int, column: int) -> int:
+    """The config after one symbol that is no byte: a special token."""
+    return ask(ADVANCE_COLUMN, address, config, column, 0)
+
+
+def push_symbol(address: int, parent: int, symbol: int) -> int:
+    """The stack with a symbol more."""
+    return ask(PUSH, address, parent, symbol, 0)
+
+
+def make_config(address: int, count: int) -> int:
+    """The config of the first `count` threads of WORK."""
+    return ask(MAKE_CONFIG, address, count, 0, 0)
