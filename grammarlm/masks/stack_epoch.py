@@ -485,10 +485,10 @@ class StackEpoch:
     # ------------------------------------------------------------------ what can be finished
 
     def _judge(self, q: int, stack: int, border: int) -> None:
-        """The verdict on a state under a border (no stack: -1), or on a thread."""
+        """The verdict on a state under a border (no stack: -1 - the lexer of its context), or on a thread."""
         trust, state, term = self.program.trust, self.objects[q], self.border_terms[border]
-        if stack == -1:
-            verdict, value = trust.verdict(state, term), self._verdicts
+        if stack < 0:
+            verdict, value = trust.verdict(state, term, self.objects[-1 - stack]), self._verdicts
             if value >= len(self._arrays[Place.VERDICTS]):
                 self._grow(Place.VERDICTS)
             self._arrays[Place.VERDICTS][value] = self._as_words(verdict.surely) + self._as_words(verdict.maybe)

@@ -53,6 +53,10 @@ class Ended(NamedTuple):
     border: Term
 
 
+class Alive(NamedTuple):
+    """Whatever is below, it can be finished: what is left of the text is under a trusted border."""
+
+
 class InRule(NamedTuple):
     """A state of a rule, or of a lexeme that is a frame of its own, or the entrance of an LR parser. Outcomes: borders."""
 
@@ -74,6 +78,7 @@ class Under(NamedTuple):
     outcome: Any
 
 
+ALIVE = Alive()
 Goal = InRule | OnTop | Under
 Outcome = Any
 
@@ -132,7 +137,7 @@ class StackLiveness:
         key = stack, outcome
         while True:
             self.program.clock.check()
-            answer = known.get(key)
+            answer = True if key[1] == ALIVE else known.get(key)
             if answer is None:
                 top = look(key[0])
                 if top is None:
@@ -198,7 +203,7 @@ class StackLiveness:
             self._arrive(user, how, outcome)
 
     def _arrive(self, user: Goal, how: object, outcome: Outcome) -> None:
-        if how is None:
+        if how is None or outcome == ALIVE:
             self._add(user, outcome)
         elif not isinstance(how, int):
             self._link(InRule(how, outcome), user, None)
@@ -228,6 +233,9 @@ class StackLiveness:
     def _open_lr(self, goal: OnTop) -> None:
         lr, state, at = self.program.lr, goal.state, goal.at
         row = self._action[state]
+        if at.state is at.start and not at.forbidden and self.program.trust.trusts_at(at.start, at.border):
+            self._add(goal, ALIVE)
+            return
         read, ends = self.lexing.next(at.state, at.start, at.border)
         for terminal, border in read:
             if row[terminal] > 0 and not at.forbidden >> terminal & 1:
@@ -253,6 +261,9 @@ class StackLiveness:
         if isinstance(state, Entrance):
             start = program.lr.lexers[state.lr_state]
             self._link(OnTop(state.lr_state, At(start, start, border, 0)), goal, None)
+            return
+        if program.trust.is_between(state) and program.trust.trusts(border):
+            self._add(goal, ALIVE)
             return
         edges, moves, tokens = program.expand(state)
         for kind, operand, other in moves:

@@ -47,7 +47,7 @@ class Trust:
         self.liveness = StackLiveness(program, self.lexing)
         self.samples: Samples | None = None
         self.positions: SafePositions | None = None
-        self._verdicts: dict[tuple[object, Term], Verdict] = {}
+        self._verdicts: dict[tuple[object, Term, object], Verdict] = {}
         self.needs_walks = False  # surveys know no stacks, so they cannot ask about threads
         self.level = self._find_level()
         self.needs_walks = self.level == EVERYTHING
@@ -107,6 +107,10 @@ class Trust:
             return self.samples.trusts(border)
         return self.positions is not None and self.positions.trusts_anywhere(border)
 
+    def trusts_at(self, lexer: LexerState, border: Term) -> bool:
+        """The same where lexemes of this lexer begin."""
+        return self.trusts(border) if self.positions is None else self.positions.trusts_at(lexer, border)
+
     def _trusts_behind(self, terminal: int, border: Term) -> bool:
         if self.positions is None or self.lexing.ignored[terminal]:
             return self.trusts(border)
@@ -125,7 +129,7 @@ class Trust:
         if not isinstance(state, LexerState):
             return False
         if state.start and state.lexer.shifts and self.positions is not None:
-            return not self.positions.trusts_at(state, ANYTHING)
+            return not self.trusts_at(state, ANYTHING)
         verdict = self.verdict(state, ANYTHING)
         return verdict.surely != verdict.maybe
 
@@ -135,17 +139,19 @@ class Trust:
             return self.verdict(state, ANYTHING).maybe
         return state.lexer.live(state)
 
-    def verdict(self, state: object, border: Term) -> Verdict:
-        known = self._verdicts.get((state, border))
+    def verdict(self, state: object, border: Term, context: object = None) -> Verdict:
+        """`context`: where the lexer goes on behind something ignored, None where that is not known."""
+        key = state, border, context
+        known = self._verdicts.get(key)
         if known is None:
-            known = self._verdicts[state, border] = self._find_verdict(state, border)
+            known = self._verdicts[key] = self._find_verdict(state, border, context)
         return known
 
-    def _find_verdict(self, state: object, border: Term) -> Verdict:
+    def _find_verdict(self, state: object, border: Term, context: object) -> Verdict:
         if self.level == EVERYTHING:
             return Verdict(0, ALL)
         if isinstance(state, LexerState):
-            return self._lexer_verdict(state, border)
+            return self._lexer_verdict(state, border, context)
         if border is ANYTHING or (self.whole is not None and self.trusts(border)):
             return Verdict(ALL, ALL)
         if not isinstance(state, Entrance) and self._gets_rid(state, border):
@@ -161,21 +167,13 @@ class Trust:
                 freeing |= bits
         return any(bits & freeing for bits, _ in edges)
 
-    def _lexer_verdict(self, state: LexerState, border: Term) -> Verdict:
+    def _lexer_verdict(self, state: LexerState, border: Term, context: object) -> Verdict:
         """Breadth first until every terminal that the state may become is sure, or all is seen."""
         program, lexing = self.program, self.lexing
-        if (
-            state.start
-            and state.lexer.shifts
-            and self.positions is not None
-            and self.positions.trusts_at(state, border)
-        ):
+        if state.start and self.trusts_at(state, border):
             return Verdict(ALL, ALL)
-        if state.start and self.samples is not None and self.trusts(border):
-            return Verdict(ALL, ALL)
-        surely = maybe = 0
-        if state.start and state.lexer.shifts and border.nullable:
-            surely = maybe = 1 << len(program.lr.ignored)
+        ends = 1 << len(lexing.ignored)
+        surely = maybe = ends if state.start and state.lexer.shifts and border.nullable else 0
         wanted = state.terminals
         queue, seen = [(state, border)], {(state, border)}
         for here in queue:
@@ -185,7 +183,18 @@ class Trust:
                 left = program.algebra.both((rest, demanded))
                 if left is NOTHING or not program.is_alive(left):
                     continue
-                maybe |= 1 << terminal
+                if not state.lexer.shifts:
+                    maybe |= 1 << terminal
+                elif lexing.ignored[terminal] and isinstance(context, LexerState) and not self.trusts(left):
+                    if (context, left) not in seen:
+                        seen.add((context, left))
+                        queue.append((context, left))
+                        wanted |= context.terminals
+                        found = ends if left.nullable else 0
+                        surely, maybe = surely | found, maybe | found
+                    continue
+                else:
+                    maybe |= 1 << terminal
                 if not surely >> terminal & 1 and self._trusts_behind(terminal, left):
                     surely |= 1 << terminal
                     wanted.discard(terminal)

@@ -145,7 +145,7 @@ class Place(IntEnum):
     REDUCE_ON = 111  # uint64 [reductions, terminal words]: on which terminals
     CHAIN = 112  # int32 [STATES]: scratch of stack_class
     CHECKS = 113  # which threads are asked about: UNCHECKED, DOUBTS or EVERYTHING, see masks/stack_trust.py
-    JUDGED = 114  # int32 [size, 4]: hash of (q, s, b): 1 = can be finished, 0 = not; of (q, -1, b): a row in VERDICTS
+    JUDGED = 114  # int32 [size, 4]: hash of (q, s, b): 1 = can be finished, 0 = not; of (q, -1 - lexer, b): a row in VERDICTS
     JUDGED_SIZE = 115
     VERDICTS = 116  # uint64 [rows, 2, terminal words]: terminals that surely lead on, terminals that may
     LENGTH = 117
@@ -544,11 +544,6 @@ def judged(address, q, s, b):
 def can_finish(address, q, s, b):
     """1 where the thread can be finished, 0 where not, or what is lacking. First by terminals alone."""
     arena = arena_of(address)
-    row = judged(address, q, int64(-1), b)
-    if row < 0:
-        return row
-    words = max(arena[Place.TERMINAL_WORDS], int64(1))
-    verdicts = carray(pointer(arena[Place.VERDICTS]), (row + 1, 2, words), np.uint64)
     symbol = int64(ints(arena, Place.S_SYMBOL, s + 1)[s])
     k = int64(0)
     if symbol < 0:
@@ -557,6 +552,11 @@ def can_finish(address, q, s, b):
         k = stack_class(address, s)
         if k < 0:
             return k
+    row = judged(address, q, -1 - int64(ints(arena, Place.K_LEXER, k + 1)[k]), b)
+    if row < 0:
+        return row
+    words = max(arena[Place.TERMINAL_WORDS], int64(1))
+    verdicts = carray(pointer(arena[Place.VERDICTS]), (row + 1, 2, words), np.uint64)
     takes = carray(pointer(arena[Place.K_LIVE]), (k + 1, words), np.uint64)
     maybe = False
     for w in range(words):
