@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..errors import UnsupportedFeature
 from .compose import Choice, Combination, Grammar, Sequence
 from .lark import Lark, LarkParser, lexeme, read_lark
 from .pushdown import Entrance, Foreign, Known, Pushdown
@@ -17,6 +16,8 @@ from .rules import Alternatives, Call, Node
 from .rules import Sequence as InOrder
 from .rules import Token as NamedToken
 from .special_token import Token
+from .terms import Term
+from .top_level import refuse_nested, split
 
 WHOLE = "(whole)"
 
@@ -39,6 +40,7 @@ class Assembly:
 
     machine: Pushdown
     start: tuple[int, str]
+    border: Term  # what whole texts must satisfy besides
     parsers: list[LarkParser]
 
 
@@ -54,6 +56,7 @@ def assemble(
     parts = 0
     parsers: list[LarkParser] = []
     lr_states = 0
+    entrances: dict[Grammar, tuple[str, int]] = {}
 
     def node_of(part: Grammar) -> Node | Known:
         nonlocal parts, lr_states
@@ -63,16 +66,17 @@ def assemble(
             nodes = tuple(node_of(p) for p in part.parts)
             return InOrder(nodes) if isinstance(part, Sequence) else Alternatives(nodes)  # type: ignore[arg-type]
         if isinstance(part, Combination):
-            raise UnsupportedFeature(
-                f"{part.sign!r} with a context-free grammar on one side: {part!r:.200}; intersect its regular parts instead"
-            )
+            raise refuse_nested(part)
         if isinstance(part, Token):
             return NamedToken(part.name, 0)
+        if part in entrances:  # the same grammar twice
+            return Foreign(entrances[part])  # type: ignore[return-value]
         parts += 1
         if isinstance(part, Lark):
             parser = read_lark(part, algebra, max_depth, tick)
             parsers.append(parser)
             if parser.tables is not None:
+                entrances[part] = ("lr", parts)
                 machine.foreign["lr", parts] = Entrance(lr_states + parser.tables.start)
                 lr_states += len(parser.tables.action)
                 return Foreign(("lr", parts))  # type: ignore[return-value]
@@ -86,5 +90,6 @@ def assemble(
         machine.add_rules(parts, rules.bodies)
         return Call((parts, rules.start), 0)  # type: ignore[arg-type]
 
-    machine.add_rules(0, {WHOLE: node_of(grammar)})  # type: ignore[dict-item]
-    return Assembly(machine, (0, WHOLE), parsers)
+    whole = split(grammar, needs_stack, algebra)
+    machine.add_rules(0, {WHOLE: node_of(whole.grammar)})  # type: ignore[dict-item]
+    return Assembly(machine, (0, WHOLE), whole.border, parsers)

@@ -19,8 +19,18 @@ from .lexer import Lexer, LexerState, Terminal
 from .ordered import Pattern
 from .regular import Algebra
 
+WHOLE = -1  # in place of a nonterminal: the rule that a whole text follows
 STATES = 1 << 14  # what a symbol on the stack has room for
 OPENS_BLOCK, CLOSES_BLOCK, OPENS_BRACKET, CLOSES_BRACKET = 1, 2, 3, 4
+
+
+@dataclass(frozen=True)
+class Item:
+    """A rule whose first symbols have been read. Terminals are their numbers, nonterminal n is ~n."""
+
+    origin: int  # nonterminal; WHOLE: the text
+    read: int  # symbols
+    rest: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -38,6 +48,9 @@ class LrTables:
     productive: bool  # each nonterminal derives some terminals
     access: np.ndarray  # uint8 [states]: what the symbol that leads to a state does to blocks and brackets
     blocks: tuple[int, int, int] | None  # the terminals for a line's end, for opening and for closing a block
+    items: list[tuple[Item, ...]] = field(default_factory=list)  # the rules that each state is in the midst of
+    expansions: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)  # all rules: nonterminal, symbols
+    names: list[str] = field(default_factory=list)  # of nonterminals
 
 
 @dataclass
@@ -148,9 +161,53 @@ def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTable
     rule = np.array(lengths or [(0, 0)], np.int32)
     lexers = _contextual(loaded, lexer, action, ignored)
     start = number[table.start_states[loaded.start]]
-    lost = _lost(analysis, action, rules, loaded.index)
-    won = _shift_won(analysis)
-    return LrTables(action, goto, rule, ignored, lexers, start, won, lost, _productive(loaded.rules), access, blocks)
+    items, expansions = _items(analysis, loaded, nonterminals)
+    return LrTables(
+        action,
+        goto,
+        rule,
+        ignored,
+        lexers,
+        start,
+        _shift_won(analysis),
+        _lost(analysis, action, rules, loaded.index),
+        _productive(loaded.rules),
+        access,
+        blocks,
+        items,
+        expansions,
+        [*nonterminals],
+    )
+
+
+def _items(
+    analysis: Any, loaded: Loaded, nonterminals: dict[str, int]
+) -> tuple[list[tuple[Item, ...]], list[tuple[int, tuple[int, ...]]]]:
+    """The kernel of each state, in the order of the table's states; and all rules."""
+
+    def numbers(symbols: Any) -> tuple[int, ...]:
+        return tuple(
+            loaded.index[s.name] if s.is_term else ~nonterminals.setdefault(s.name, len(nonterminals))
+            for s in symbols
+            if s.name != "$END"
+        )
+
+    def origin(rule: Any) -> int:
+        name = rule.origin.name
+        return WHOLE if name == f"$root_{loaded.start}" else nonterminals.setdefault(name, len(nonterminals))
+
+    kernels = []
+    for closure in _closures(analysis):
+        read = [item for item in closure if item.index or origin(item.rule) == WHOLE]
+        found = {Item(origin(i.rule), i.index, numbers(i.rule.expansion[i.index :])) for i in read}
+        kernels.append(tuple(sorted(found, key=lambda i: (i.origin, i.read, i.rest))))
+    rules = sorted({(origin(rule), numbers(rule.expansion)) for rule in loaded.rules})
+    return kernels, rules
+
+
+def _closures(analysis: Any) -> list[Any]:
+    """The item set of each state, in the order in which lark numbers them."""
+    return list({itemset.closure: None for itemset in analysis.lr0_itemsets})
 
 
 def _blocks(loaded: Loaded, action: np.ndarray, access: np.ndarray) -> tuple[int, int, int]:
@@ -171,6 +228,60 @@ def _blocks(loaded: Loaded, action: np.ndarray, access: np.ndarray) -> tuple[int
     if missing:
         raise GrammarError(f"no rule of the grammar uses {missing[0]}, which Indent(...) names")
     return loaded.index[indent.newline], loaded.index[indent.indent], loaded.index[indent.dedent]
+
+
+def join(tables: list[tuple[LrTables, Lexer]]) -> LrTables | None:
+    """Several parsers as one: their states, terminals, rules and nonterminals one after another; the end stays the last column.
+
+    Each lexer is told where its terminals begin.
+    """
+    if not tables:
+        return None
+    if len(tables) == 1:
+        return tables[0][0]
+    if sum(one.blocks is not None for one, _ in tables) > 1:
+        raise UnsupportedFeature("two grammars with indented blocks in one constraint are not supported; write them as one")
+    states, terminals = sum(len(one.action) for one, _ in tables), sum(len(one.ignored) for one, _ in tables)
+    if states >= STATES:
+        raise LimitExceeded(f"the grammars' parsers need {states:,} states, and {STATES:,} are too many; make them smaller")
+    action = np.zeros((states, terminals + 1), np.int32)
+    goto = np.full((states, sum(one.goto.shape[1] for one, _ in tables)), -1, np.int32)
+    rules: list[np.ndarray] = []
+    lost: dict[tuple[int, int], int] = {}
+    blocks = None
+    at = terminal = nonterminal = rule = 0
+    for one, lexer in tables:
+        lexer.offset = terminal
+        rows, columns = slice(at, at + len(one.action)), slice(terminal, terminal + len(one.ignored))
+        moved = np.where(one.action > 0, one.action + at, np.where(one.action < 0, one.action - rule, 0))
+        action[rows, columns], action[rows, -1] = moved[:, :-1], moved[:, -1]
+        goto[rows, nonterminal : nonterminal + one.goto.shape[1]] = np.where(one.goto < 0, -1, one.goto + at)
+        for (state, number), terminals_lost in one.lost.items():
+            lost[state + at, number + rule] = _moved_bits(terminals_lost, len(one.ignored), terminal, terminals)
+        rules.append(one.rule + np.array([0, nonterminal], np.int32))
+        if one.blocks is not None:
+            newline, opens, closes = one.blocks
+            blocks = (newline + terminal, opens + terminal, closes + terminal)
+        at, terminal = at + len(one.action), terminal + len(one.ignored)
+        nonterminal, rule = nonterminal + one.goto.shape[1], rule + len(one.rule)
+    return LrTables(
+        action,
+        goto,
+        np.concatenate(rules),
+        np.concatenate([one.ignored for one, _ in tables]),
+        [lexer for one, _ in tables for lexer in one.lexers],
+        tables[0][0].start,
+        any(one.shift_won for one, _ in tables),
+        lost,
+        all(one.productive for one, _ in tables),
+        np.concatenate([one.access for one, _ in tables]),
+        blocks,
+    )
+
+
+def _moved_bits(bits: int, count: int, offset: int, ends: int) -> int:
+    """A set of `count` terminals and the end, as bits, where the terminals begin at `offset` and the end is at `ends`."""
+    return (bits & (1 << count) - 1) << offset | (bits >> count & 1) << ends
 
 
 def _shift_won(analysis: Any) -> bool:

@@ -84,6 +84,7 @@ class Lexer:
         self.terminals, self.algebra, self.tick, self.shifts = terminals, algebra, tick, shifts
         self.newline: int | None = None  # the terminal whose lexemes end lines (indent.py)
         self.tab = 8
+        self.offset = 0  # of its terminals among those of all parsers
         self._states: dict = {}
         self._live: dict[LexerState, int] = {}
 

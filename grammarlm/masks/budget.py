@@ -96,11 +96,24 @@ def _limit(epoch: Any, state: int) -> int:
 def _plan(epoch: Any, state: int) -> list[int] | None:
     """Tokens that end the text from here; None where they are too many to be written down."""
     epoch.program.clock.check()
+    if hasattr(epoch, "completion_parts"):
+        return _cut(epoch, state)
     end = epoch.completion(state)
     if end is None:
         return None
     plan = greedy.cut(epoch.program.vocab, end)
     return _search(epoch, state) if plan is None else plan
+
+
+def _cut(epoch: Any, state: int) -> list[int] | None:
+    """The tokens of an end that has special tokens in it; each of its bytes is a token."""
+    parts = epoch.completion_parts(state)
+    if parts is None:
+        return None
+    plan: list[int] = []
+    for part in parts:
+        plan += [part] if isinstance(part, int) else greedy.cut(epoch.program.vocab, part) or []
+    return plan
 
 
 def _search(epoch: Any, state: int) -> list[int]:

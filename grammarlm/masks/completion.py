@@ -15,6 +15,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 from itertools import count
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +29,12 @@ NEVER = float("inf")  # the distance to the end where there is none
 
 
 class Completions:
-    """The shortest texts of terms. What a term's search found is remembered; the object dies with its epoch."""
+    """The shortest texts of terms. What a term's search found is remembered; the object dies with its epoch.
+
+    A text is bytes. Where the letters of terms are more than bytes, a subclass says what they spell (stack_completion.py).
+    """
+
+    empty: Any = b""
 
     def __init__(self, algebra: Algebra, max_states: int, tick: Callable[[], None]):
         self._algebra, self._max_states, self._tick = algebra, max_states, tick
@@ -39,7 +45,7 @@ class Completions:
         self._lengths: dict[ById, np.ndarray] = {}
         self._serials = count()
 
-    def of(self, term: Term) -> bytes | None:
+    def of(self, term: Term) -> Any:
         """The shortest text, the first in byte order among several; None where it is longer than LONGEST."""
         return self._text(term) if self._distance(term) <= LONGEST else None
 
@@ -109,9 +115,9 @@ class Completions:
         if term.nullable:
             found = 0
         elif kind == CHARS:
-            found = len(_first_character(term.data))
+            found = _length(self._first_character(term.data))
         elif kind == WORDS:
-            found = len(self._word(term))
+            found = _length(self._word(term))
         elif kind == EMPTY:
             found = NEVER
         elif kind == CAT:
@@ -154,8 +160,11 @@ class Completions:
                     f"the shortest end of a text is not found after {self._max_states} states; "
                     "simplify intersections and look-aheads, or raise limits.max_states"
                 )
-            read = reached[here] + 1
-            for _, target in self._algebra.edges(here):
+            for bits, target in self._algebra.edges(here):
+                letter = self._letter(bits)
+                if letter is None:
+                    continue
+                read = reached[here] + len(letter)
                 if read < reached.get(target, NEVER) and (floor := self._floor(target)) < NEVER:
                     reached[target], before[target] = read, here
                     heapq.heappush(queue, (read + floor, -read, next(self._serials), target))
@@ -167,18 +176,18 @@ class Completions:
 
     # ------------------------------------------------------------------ the text itself
 
-    def _text(self, term: Term) -> bytes:
+    def _text(self, term: Term) -> Any:
         kind, parts = term.kind, term.parts
         if term.nullable:
-            return b""
+            return self.empty
         if kind == CHARS:
-            return _first_character(term.data)
+            return self._first_character(term.data)
         if kind == WORDS:
             return self._word(term)
         if _is_searched(term):
             return self._follow(term)
         if kind == CAT:
-            return b"".join(map(self._text, _spine(term)))
+            return self.empty.join(map(self._text, _spine(term)))
         if kind == ALT:
             if term not in self._chosen:
                 nearest = self._distance(term)
@@ -186,19 +195,38 @@ class Completions:
             return self._text(self._chosen[term])
         return self._text(parts[0]) * term.data[0]
 
-    def _follow(self, term: Term) -> bytes:
-        """Byte by byte, the smallest that gets nearer to the end, while only a search tells which does."""
-        text = bytearray()
+    def _follow(self, term: Term) -> Any:
+        """Letter by letter, the smallest that gets nearer to the end, while only a search tells which does."""
+        text = []
         while _is_searched(term) and not term.nullable:
-            left = self._distance(term) - 1
-            for bits, target in sorted(self._algebra.edges(term), key=lambda edge: _lowest(edge[0])):
-                if self._is_within(target, left):
-                    text.append(_lowest(bits))
+            distance = self._distance(term)
+            spelled = [
+                (letter, target)
+                for bits, target in self._algebra.edges(term)
+                if (letter := self._letter(bits)) is not None
+            ]
+            for letter, target in sorted(spelled, key=lambda edge: edge[0]):
+                if self._is_within(target, distance - len(letter)):
+                    text.append(letter)
                     term = target
                     break
-        return bytes(text) + self._text(term)
+        return self.empty.join(text) + self._text(term)
 
-    def _word(self, term: Term) -> bytes:
+    def _letter(self, bits: int) -> Any:
+        """The first of the letters in a set, spelled; None where none can be."""
+        return bytes([_lowest(bits)])
+
+    def _first_character(self, edges: Edges) -> Any:
+        """The shortest character, the first in byte order; what remains of one may be at most three bytes."""
+        shortest: list[Any] = []
+        for bits, target in edges:
+            letter = self._letter(bits)
+            rest = self._first_character(target) if isinstance(target, tuple) else self.empty
+            if letter is not None and rest is not None:
+                shortest.append(letter + rest)
+        return min(shortest, key=lambda c: (len(c), c), default=None)
+
+    def _word(self, term: Term) -> Any:
         words, low, high, depth = term.data
         # argmin takes the first of the shortest; the words are sorted
         return words.value[low + int(self._lengths_of(words)[low:high].argmin())][depth:]
@@ -223,20 +251,19 @@ def _spine(term: Term) -> list[Term]:
     return [*spine, term]
 
 
+def _length(text: Any) -> float:
+    return NEVER if text is None else len(text)
+
+
 def _lowest(bits: int) -> int:
     return (bits & -bits).bit_length() - 1
-
-
-def _first_character(edges: Edges) -> bytes:
-    """The shortest character, the first in byte order; what remains of one may be at most three bytes."""
-    shortest: list[bytes] = []
-    for bits, target in edges:
-        rest = _first_character(target) if isinstance(target, tuple) else b""
-        shortest.append(bytes([_lowest(bits)]) + rest)
-    return min(shortest, key=lambda c: (len(c), c))
 
 
 def _deepest_character(edges: Edges) -> int:
     """The most bytes that the shortest end of a character has, wherever its first bytes lead."""
     inner = [_deepest_character(target) for _, target in edges if isinstance(target, tuple)]
-    return max(len(_first_character(edges)), *inner, 0)
+    return max(_nearest(edges), *inner, 0)
+
+
+def _nearest(edges: Edges) -> int:
+    return min(1 + (_nearest(target) if isinstance(target, tuple) else 0) for _, target in edges)

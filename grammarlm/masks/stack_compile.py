@@ -7,11 +7,10 @@ from ..grammars.assembly import assemble
 from ..grammars.byte_classes import byte_partition
 from ..grammars.compose import Grammar
 from ..grammars.lark import Lark
-from ..grammars.lark_tables import LrTables
+from ..grammars.lark_tables import join
 from ..grammars.regular import Algebra
-from ..grammars.terms import Term
+from ..grammars.terms import ANYTHING, Term
 from ..vocab.vocabulary import Vocabulary
-from .explain import shown
 from .limits import Clock, Limits
 from .liveness import Liveness
 from .named_tokens import NamedTokens
@@ -22,25 +21,18 @@ def stack_program(grammar: Grammar, algebra: Algebra, vocab: Vocabulary, limits:
     """Everything that can be refused is refused here."""
     liveness = Liveness(algebra, limits, clock)
     assembly = assemble(grammar, algebra, NamedTokens(vocab).id_of, limits.max_depth, clock.check)
+    if assembly.border is not ANYTHING:
+        raise UnsupportedFeature(
+            f"'&' and '-' with a context-free grammar on one side are not supported yet: {grammar!r:.200}; "
+            "intersect its regular parts instead"
+        )
     rules = assembly.machine
     rules.is_alive = liveness.is_alive  # type: ignore[method-assign]
     first = rules.solve(assembly.start)
     terms = [first, *(callee.start for callee in rules.calls if isinstance(callee.start, Term))]
     nodes = [node for parser in assembly.parsers for node in parser.lexer.characters()]
-    tables = join([parser.tables for parser in assembly.parsers if parser.tables is not None])
+    tables = join([(parser.tables, parser.lexer) for parser in assembly.parsers if parser.tables is not None])
     partition = byte_partition(*terms, nodes=nodes)
     lexer = assembly.parsers[0].lexer if isinstance(grammar, Lark) else None
-    program = StackProgram(first, rules, tables, partition, algebra, vocab, limits, clock, liveness, lexer)
-    if not program.tokens_spell_all:
-        missing = {b for b in range(256) if program.missing_bytes >> b & 1}
-        raise UnsupportedFeature(
-            f"a grammar with a stack over a vocabulary that has no tokens for some single bytes of it: {shown(missing):.300}"
-        )
-    return program
+    return StackProgram(first, rules, tables, partition, algebra, vocab, limits, clock, liveness, lexer)
 
-
-def join(tables: list[LrTables]) -> LrTables | None:
-    """The tables of several parsers as one: their states, terminals and rules one after another."""
-    if len(tables) < 2:
-        return tables[0] if tables else None
-    raise UnsupportedFeature("two Lark grammars in one constraint are not supported yet; write them as one")

@@ -10,6 +10,7 @@ than limits.max_bytes the epoch is full, and a new, empty one takes its place (a
 from __future__ import annotations
 
 import functools
+import hashlib
 import threading
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -25,6 +26,9 @@ from ..kernels.cpu import pushdown_walk, surveys
 from ..kernels.cpu import stack_calls as walk
 from ..kernels.cpu.pushdown import LR_BASE, Place
 from ..vocab.vocabulary import Vocabulary
+from .mask_array import ids_of
+from .stack_completion import StackEnds, parts
+from .stack_description import RuleNames, describe
 from .stack_program import StackProgram, Thread
 
 FINISHED = 1  # the state behind a stop token
@@ -33,6 +37,8 @@ SCRATCH_LOCK = threading.Lock()
 FIRST_REAL = 3  # automaton states 0, 1, 2 are dead, ACCEPT and EXIT
 
 
+HASHES = (Place.S_HASH, Place.C_HASH, Place.B_AND, Place.SURVEY_HASH, Place.JUDGED)
+LARGE = 1 << 20  # bytes of an array that no longer doubles
 SURVEY_ARRAYS = {
     surveys.FULL_NODES: (Place.X_BYTE, Place.X_DEPTH, Place.X_END, Place.X_FIRST, Place.X_COUNT),
     surveys.FULL_ENTRIES: (Place.X_TOKEN,),
@@ -152,14 +158,14 @@ class StackEpoch:
             (Place.S_INDENT, 256 if blocks else 1),
             (Place.S_OPENER, 256 if blocks else 1),
             (Place.S_BRACKETS, 256 if blocks else 1),
-            (Place.S_HASH, 1024),
+            (Place.S_HASH, 512),
             (Place.K_LEXER, 64),
             (Place.K_LIVE, 64),
             (Place.C_OFFSET, 256),
             (Place.C_LENGTH, 256),
             (Place.C_ACCEPTS, 256),
             (Place.C_ROW, 256),
-            (Place.C_HASH, 1024),
+            (Place.C_HASH, 512),
             (Place.THREADS, 512),
             (Place.C_NEXT, 64),
             (Place.C_KIND, 256),
@@ -209,6 +215,7 @@ class StackEpoch:
         arena[Place.NOTHING], arena[Place.VOCABULARY] = vocab.words * 32, len(facts.is_text)
         arena[Place.DATA_LENGTH] = len(vocab.data)
         arena[Place.C_COUNT] = 2  # 0 is dead, 1 finished
+        arena[Place.LINE_STACK] = -1
         arena[Place.TRIE_COUNT] = 1  # trie 0 is the vocabulary's
         arena[Place.PATH_LENGTH] = program.facts.deepest + 2
         scratch = _scratch_of(vocab)
@@ -262,7 +269,7 @@ class StackEpoch:
         elif place == Place.TRIE_KEY:
             kind = np.uint64
         shape = (rows, width) if width > 1 or wide or place in (Place.Q_NEXT, Place.B_NEXT, Place.C_NEXT) else (rows,)
-        hashed = place in (Place.S_HASH, Place.C_HASH, Place.B_AND, Place.SURVEY_HASH, Place.JUDGED)
+        hashed = place in HASHES
         new = np.full(shape, -1, kind) if hashed else np.zeros(shape, kind)
         old = self._arrays.get(place)
         if old is not None and not hashed:
@@ -304,6 +311,9 @@ class StackEpoch:
                 self._remember_pair(key, value)
 
     def _grow(self, *places: Place) -> None:
+        """Arrays of one length, and the hash table that finds their rows, get longer: by half where they are large."""
+        old = self._arrays[places[0]]
+        rows = len(old) * 2 if old.nbytes < LARGE else len(old) * 3 // 2
         for place in places:
             if self.nbytes > self.program.limits.max_bytes:
                 self.is_full = True
@@ -311,7 +321,16 @@ class StackEpoch:
                     f"the grammar's automaton needs more than limits.max_bytes = {self.program.limits.max_bytes:,}; "
                     "simplify it or raise the limit"
                 )
-            self._resize(place, 2 * len(self._arrays[place]))
+            if place in HASHES and len(places) > 1:
+                size = len(self._arrays[place])
+                while size < 2 * rows:
+                    size *= 2
+                if size > len(self._arrays[place]):
+                    self._resize(place, size)
+            elif place in HASHES:
+                self._resize(place, 2 * len(self._arrays[place]))
+            else:
+                self._resize(place, rows)
 
     # ------------------------------------------------------------------ numbers
 
@@ -555,7 +574,9 @@ class StackEpoch:
                 symbol = int(self._arrays[Place.S_SYMBOL][stack])
                 symbols.append(symbol - LR_BASE if symbol >= LR_BASE else self.objects[symbol])
                 stack = int(self._arrays[Place.S_PARENT][stack])
-            out.append(Thread(ACCEPTED if q == machine.ACCEPT else self.objects[q], tuple(symbols), self.border_terms[border]))
+            out.append(
+                Thread(ACCEPTED if q == machine.ACCEPT else self.objects[q], tuple(symbols), self.border_terms[border])
+            )
         return tuple(out)
 
     @property
@@ -585,6 +606,11 @@ class StackEpoch:
         bits = row.view(np.uint8)
         for token in self.special_tokens(state):
             bits[token >> 3] |= 1 << (token & 7)
+        if not self.program.tokens_spell_all:
+            targets = self.targets(state)
+            for token in ids_of(row[:words] & ~facts.stop_row).tolist():
+                if not self.ends.is_usable(int(targets[token])):
+                    bits[token >> 3] &= ~(1 << (token & 7)) & 0xFF
         return row[:words].copy()
 
     def _fill_from_surveys(self, state: int, row: np.ndarray) -> bool:
@@ -610,11 +636,11 @@ class StackEpoch:
 
     def _share(self, row: np.ndarray) -> np.ndarray:
         """States with equal rows share one array; all rows are dropped when they take too much."""
-        key = row.tobytes()
+        key = hashlib.blake2b(row, digest_size=16).digest()
         shared = self._shared_rows.get(key)
-        if shared is not None:
+        if shared is not None and np.array_equal(shared, row):
             return shared
-        if self._row_bytes + 2 * row.nbytes > self.program.limits.max_bytes // 2:
+        if self._row_bytes + row.nbytes > self.program.limits.max_bytes // 2:
             finished = self.rows[FINISHED]
             self.rows.clear()
             self.rows[FINISHED] = finished
@@ -622,25 +648,91 @@ class StackEpoch:
             self._row_bytes = 0
         row.setflags(write=False)
         self._shared_rows[key] = row
-        self._row_bytes += 2 * row.nbytes
+        self._row_bytes += row.nbytes
         return row
 
     def after_token(self, state: int, token: int) -> int:
         """The state behind a token, 0 where it is refused."""
         column = self.program.token_columns.get(token)
         if column is not None:
-            return self._made(walk.advance_column, state, column)
-        return self._made(walk.advance, state, token)
+            return self._usable(self._made(walk.advance_column, state, column))
+        return self._usable(self._made(walk.advance, state, token))
 
     def peek_token(self, address: int, state: int, token: int) -> int:
         """What after_token says, negative where Python must make something first."""
         with self.program.lock:  # configs are made on the way
-            return -1 if token in self.program.token_columns else walk.advance(self.address, state, token)
+            if token in self.program.token_columns or not self.program.tokens_spell_all:
+                return -1
+            after: int = walk.advance(self.address, state, token)
+            return after
 
     def after_bytes(self, state: int, data: bytes) -> int:
         """The state behind any bytes, 0 where they are refused."""
         array = np.frombuffer(bytes(data), np.uint8)
-        return self._made(walk.advance_bytes, state, array.ctypes.data if len(array) else 0, len(array))
+        return self._usable(self._made(walk.advance_bytes, state, array.ctypes.data if len(array) else 0, len(array)))
+
+    def _usable(self, state: int) -> int:
+        return state if self.program.tokens_spell_all or not state or self.ends.is_usable(state) else 0
+
+    def is_usable(self, state: int) -> bool:
+        """Can tokens of single bytes, and special ones, complete a text from this state?"""
+        return self.ends.is_usable(state)
+
+    # ------------------------------------------------------------------ how the text can end
+
+    @functools.cached_property
+    def ends(self) -> StackEnds:
+        return StackEnds(self)
+
+    @functools.cached_property
+    def rule_names(self) -> RuleNames:
+        return RuleNames(self.program)
+
+    def describe(self, state: int) -> str:
+        """Where the text stands, in words."""
+        return "" if state == FINISHED else describe(self, state)
+
+    def completion(self, state: int) -> bytes | None:
+        """Bytes that end the text; None where none are known, or special tokens are needed."""
+        found = self.completion_parts(state)
+        if found is None or any(isinstance(part, int) for part in found):
+            return None
+        return b"".join(part for part in found if isinstance(part, bytes))
+
+    def completion_parts(self, state: int) -> list[bytes | int] | None:
+        """Bytes and special tokens that end the text; None where none are known."""
+        if state == FINISHED:
+            return []
+        letters = self.ends.of(state)
+        return None if letters is None else parts(letters)
+
+    def targets(self, state: int) -> np.ndarray:
+        """int32: the state behind each token that the row of the state allows; other entries mean nothing."""
+        targets = np.zeros(self.program.vocab.words * 32 + 1, np.int32)
+        scratch = np.zeros(self.program.facts.deepest + 2, np.int32)
+        scratch[0] = state
+        self._made(walk.fill_targets, scratch.ctypes.data, len(scratch), targets.ctypes.data)
+        for token in self.special_tokens(state):
+            targets[token] = self._made(walk.advance_column, state, self.program.token_columns[token])
+        return targets[:-1]
+
+    def made(self, kernel: Callable[..., int], *arguments: int) -> int:
+        """What a kernel answers, for those who look at configs from outside."""
+        return self._made(kernel, *arguments)
+
+    def after_column(self, state: int, column: int) -> int:
+        """The state behind one letter, 0 where it cannot be read."""
+        return self._made(walk.advance_column, state, column)
+
+    def array(self, place: Place) -> np.ndarray:
+        """An array as it is now: the next call of a kernel may replace it."""
+        return self._arrays[place]
+
+    def threads_of(self, state: int) -> list[list[int]]:
+        """(automaton state, stack, border) of each thread."""
+        offset, length = int(self._arrays[Place.C_OFFSET][state]), int(self._arrays[Place.C_LENGTH][state])
+        threads: list[list[int]] = self._arrays[Place.THREADS][offset : offset + length].tolist()
+        return threads
 
     @property
     def nbytes(self) -> int:
@@ -678,7 +770,11 @@ def _bits(rows: np.ndarray) -> np.ndarray:
 def _scratch_of(vocab: Vocabulary) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """What a survey writes down meanwhile; guarded by SCRATCH_LOCK, so that all automata over a vocabulary share it."""
     most = len(vocab.data) + len(vocab.trie.byte) + 1024
-    return np.zeros((most, 3), np.int32), np.zeros((most, 3), np.int32), np.zeros((len(vocab.trie.byte) + 1024, 2), np.int32)
+    return (
+        np.zeros((most, 3), np.int32),
+        np.zeros((most, 3), np.int32),
+        np.zeros((len(vocab.trie.byte) + 1024, 2), np.int32),
+    )
 
 
 ACCEPTED = object()  # the pseudo-state ACCEPT, without its number

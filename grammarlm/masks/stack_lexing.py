@@ -51,7 +51,7 @@ class Lexing:
             for terminal, demanded in at.commits:
                 left = self.algebra.both((rest, demanded))
                 if left is not NOTHING and self.is_alive(left):
-                    found.add((terminal, left))
+                    found.add((terminal + at.lexer.offset, left))
             for step in self.steps(at, rest):
                 if step not in seen:
                     seen.add(step)

@@ -21,6 +21,7 @@ from ..kernels.cpu.pushdown import CALL, END, ENTER, LEX, LINE, POP
 from ..vocab.vocabulary import Vocabulary
 from .limits import Clock, Limits
 from .liveness import Liveness
+from .stack_spelling import Spelling
 from .stack_trust import Trust
 from .token_facts import token_facts
 
@@ -64,8 +65,7 @@ class StackProgram:
         self.token_columns = {token: len(partition.samples) + i for i, token in enumerate(rules.tokens)}
         used = functools.reduce(operator.or_, partition.used) & EVERY_BYTE
         # Where each byte that the grammar uses is a token of its own, tokens can spell whatever bytes can.
-        self.missing_bytes = used & ~self.facts.single_bytes
-        self.tokens_spell_all = not self.missing_bytes
+        self.tokens_spell_all = not used & ~self.facts.single_bytes
         self.trust = Trust(self, lexer)
 
     @property
@@ -77,6 +77,13 @@ class StackProgram:
         self.algebra.forget()
         self.liveness.forget()
         self.trust.forget()
+        if "spelling" in self.__dict__:
+            self.spelling.forget()
+
+    @functools.cached_property
+    def spelling(self) -> Spelling:
+        """The shortest texts of rules and lexemes, made when an end is first asked for."""
+        return Spelling(self)
 
     def is_alive(self, border: Term) -> bool:
         return self.liveness.is_alive(border)
@@ -101,7 +108,7 @@ class StackProgram:
             elif terminal == state.lexer.newline:
                 moves.append((LINE, state.column, border))
             else:
-                moves.append((LEX, terminal, border))
+                moves.append((LEX, terminal + state.lexer.offset, border))
         return list(state.edges), moves, []
 
     def _expand_term(self, term: Term) -> tuple[list, list, list]:

@@ -7,8 +7,8 @@ ignored texts, such that
     sample gap      is cut behind the sample, as a lexeme of that terminal, whatever follows
     gap sample      is cut behind the gap, as something ignored, whatever follows; and a gap may end the text
 
-A border is **trusted** that some gap satisfies, or that every sample satisfies and the text's end, too. Behind a trusted border any
-terminals can follow one another: gap sample gap sample ... gap, and each border on the way is trusted again.
+A border is **trusted** if all texts of samples with gaps between them satisfy it, perhaps behind a gap. Mostly the first gap does;
+but where /* */ is a comment, a text may go on behind "/" as long as there is no "*/" in all the rest, and the samples have none.
 
 Only terminals before another in lark's order can take a text away from it. Those that stand with it in any context are asked, each
 alone, so one look at the terminals serves all contexts of a grammar.
@@ -25,28 +25,47 @@ from ..grammars.ordered import CHAR, MATCH, Pattern
 from ..grammars.terms import ANYTHING, NOTHING, Term
 
 PREFERRED = b"x0 \n\tqZ7_.=-"  # bytes that samples are made of where they can be
-MOST_STATES, MOST_WAYS, MOST_GAPS = 200, 8, 3
+MOST_STATES, MOST_WAYS, MOST_GAPS, MOST_BORDERS = 200, 8, 3, 20
 ALL = -1
 
 
 class Samples:
-    """The samples and gaps of a lexer, and what they prove of borders."""
+    """The samples and gaps of a lexer, and what they prove of borders. `gap` is the one that stands behind each sample."""
 
-    def __init__(self, lexer: Lexer, gaps: dict[bytes, Term], samples: list[bytes]):
-        self.lexer, self.gaps, self.samples = lexer, gaps, samples
+    def __init__(self, lexer: Lexer, gaps: list[bytes], gap: bytes, samples: list[bytes]):
+        self.lexer, self.gaps, self.gap, self.samples = lexer, gaps, gap, samples
+        self.forget()
+
+    def forget(self) -> None:
         self._trusted: dict[Term, bool] = {ANYTHING: True}
+        self._kept: dict[Term, bool] = {ANYTHING: True}
 
     def trusts(self, border: Term) -> bool:
         known = self._trusted.get(border)
         if known is None:
-            known = any(_behind(self.lexer, border, gap) is ANYTHING for gap in self.gaps) or (
-                border.nullable and all(_behind(self.lexer, border, sample) is ANYTHING for sample in self.samples)
-            )
+            known = any(_behind(self.lexer, border, gap) is ANYTHING for gap in self.gaps)
+            known = known or self.keeps(border)
+            known = known or any(self.keeps(_behind(self.lexer, border, gap)) for gap in self.gaps)
             self._trusted[border] = known
         return known
 
-    def forget(self) -> None:
-        self._trusted = {ANYTHING: True}
+    def keeps(self, border: Term) -> bool:
+        """Do all samples in a row, whichever and however many, keep to the border? The texts may never end: it is searched."""
+        known = self._kept.get(border)
+        if known is not None:
+            return known
+        queue, seen = [border], {border}
+        for here in queue:
+            if not here.nullable or len(queue) > MOST_BORDERS:
+                self._kept[border] = False
+                return False
+            for sample in self.samples:
+                after = _behind(self.lexer, here, sample + self.gap)
+                if after not in seen and self._kept.get(after) is not True:
+                    seen.add(after)
+                    queue.append(after)
+        self._kept.update(dict.fromkeys(seen, True))
+        return True
 
 
 def find_samples(
@@ -76,15 +95,15 @@ def find_samples(
             return None
         samples.append(best[0])
         gaps = {gap: gaps[gap] for gap in best[1]}
-    found = Samples(lexer, gaps, samples)
-    for terminal, text in zip(used, samples, strict=True):
-        if rivals is None:
-            border = search.own_border(terminal, text)
-            if border is None or not found.trusts(border):
-                return None
-        elif not any(search.is_cut(terminal, text, gap) for gap in gaps):
-            return None
-    return found
+    cut = list(zip(used, samples, strict=True))
+    if rivals is not None:
+        gap = next((g for g in gaps if all(search.is_cut(terminal, text, g) for terminal, text in cut)), None)
+        return None if gap is None else Samples(lexer, list(gaps), gap, samples)
+    gap = next(iter(gaps), b"")
+    found = Samples(lexer, list(gaps), gap, samples)
+    borders = [search.own_border(terminal, text) for terminal, text in cut]
+    kept = all(border is not None and found.keeps(_behind(lexer, border, gap)) for border in borders)
+    return found if kept else None
 
 
 class _Search:

@@ -137,7 +137,7 @@ class Trust:
         """The terminals that a lexeme of the state may be, as bits."""
         if self.level == DOUBTS:
             return self.verdict(state, ANYTHING).maybe
-        return state.lexer.live(state)
+        return state.lexer.live(state) << state.lexer.offset
 
     def verdict(self, state: object, border: Term, context: object = None) -> Verdict:
         """`context`: where the lexer goes on behind something ignored, None where that is not known."""

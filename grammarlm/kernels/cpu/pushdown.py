@@ -144,11 +144,13 @@ class Place(IntEnum):
     REDUCE_RULE = 110  # int32 [reductions]
     REDUCE_ON = 111  # uint64 [reductions, terminal words]: on which terminals
     CHAIN = 112  # int32 [STATES]: scratch of stack_class
-    CHECKS = 113  # which threads are asked about: UNCHECKED, DOUBTS or EVERYTHING, see masks/stack_trust.py
-    JUDGED = 114  # int32 [size, 4]: hash of (q, s, b): 1 = can be finished, 0 = not; of (q, -1 - lexer, b): a row in VERDICTS
-    JUDGED_SIZE = 115
-    VERDICTS = 116  # uint64 [rows, 2, terminal words]: terminals that surely lead on, terminals that may
-    LENGTH = 117
+    LINE_STACK = 113  # the last stack that met the end of a line, -1 = none,
+    LINE_AFTER = 114  # and what it became: lines of all widths are asked for one after another
+    CHECKS = 115  # which threads are asked about: UNCHECKED, DOUBTS or EVERYTHING, see masks/stack_trust.py
+    JUDGED = 116  # int32 [size, 4]: hash of (q, s, b): 1 = can be finished, 0 = not; of (q, -1 - lexer, b): a row in VERDICTS
+    JUDGED_SIZE = 117
+    VERDICTS = 118  # uint64 [rows, 2, terminal words]: terminals that surely lead on, terminals that may
+    LENGTH = 119
 
 
 EXPANDED, READS, LIVE_KNOWN, LOOPS = 1, 2, 4, 8  # q status
@@ -339,7 +341,13 @@ def next_line(address, stack, width):
     """The LR stack after a line's end, where the next line begins in column `width`: blocks are opened or closed."""
     arena = arena_of(address)
     newline, indent, dedent = arena[Place.T_NEWLINE], arena[Place.T_INDENT], arena[Place.T_DEDENT]
-    stack = shift(address, stack, newline, 0)
+    if arena[Place.LINE_STACK] == stack:
+        stack = arena[Place.LINE_AFTER]
+    else:
+        after = shift(address, stack, newline, 0)
+        if after >= 0:
+            arena[Place.LINE_STACK], arena[Place.LINE_AFTER] = stack, after
+        stack = after
     if stack <= 0:
         return stack
     indents = ints(arena, Place.S_INDENT, arena[Place.S_CAPACITY])

@@ -6,13 +6,16 @@ The functions below the kernel have the arguments of the parts that they ask for
 from numba import int64
 
 from .jit import kernel
-from .pushdown import close, push, step
+from .pushdown import close, next_line, push, shift, step
 from .pushdown_walk import advance as _advance
 from .pushdown_walk import advance_bytes as _advance_bytes
 from .pushdown_walk import fill_row as _fill_row
+from .stack_targets import fill_next as _fill_next
+from .stack_targets import fill_targets as _fill_targets
 from .surveys import fill_from_surveys as _fill_from_surveys
 
 FILL_ROW, FILL_FROM_SURVEYS, ADVANCE, ADVANCE_BYTES, ADVANCE_COLUMN, PUSH, MAKE_CONFIG = range(7)
+FILL_TARGETS, FILL_NEXT, SHIFT, NEXT_LINE = range(7, 11)
 
 
 @kernel("int64(int64, int64, int64, int64, int64)", large=True)
@@ -29,6 +32,14 @@ def ask(question, address, a, b, c):
         return step(address, a, b)
     if question == PUSH:
         return push(address, a, b)
+    if question == FILL_TARGETS:
+        return _fill_targets(address, a, b, c)
+    if question == FILL_NEXT:
+        return _fill_next(address, a)
+    if question == SHIFT:
+        return shift(address, a, b, 0)
+    if question == NEXT_LINE:
+        return next_line(address, a, b)
     return int64(close(address, a))
 
 
@@ -61,3 +72,21 @@ def push_symbol(address: int, parent: int, symbol: int) -> int:
 def make_config(address: int, count: int) -> int:
     """The config of the first `count` threads of WORK."""
     return ask(MAKE_CONFIG, address, count, 0, 0)
+
+
+def fill_targets(address: int, scratch_address: int, scratch_length: int, targets_address: int) -> int:
+    return ask(FILL_TARGETS, address, scratch_address, scratch_length, targets_address)
+
+
+def fill_next(address: int, config: int) -> int:
+    return ask(FILL_NEXT, address, config, 0, 0)
+
+
+def shift_terminal(address: int, stack: int, terminal: int) -> int:
+    """The LR stack after a terminal, 0 where the parser refuses it."""
+    return ask(SHIFT, address, stack, terminal, 0)
+
+
+def begin_line(address: int, stack: int, width: int) -> int:
+    """The LR stack after a line's end where the next line begins in column `width`, 0 where it may not."""
+    return ask(NEXT_LINE, address, stack, width, 0)

@@ -41,6 +41,7 @@ from .pushdown import (
     close_threads,
     config_of,
     ints,
+    key_of,
     lacks,
     lr_state,
     mixed,
@@ -58,6 +59,7 @@ from .walk import set_bit
 DENSE, SPARSE = 1, 0
 FEW = 400  # tokens of a row that is kept as a list
 SMALL = 4  # nodes of a trie that is walked outright
+WORTH_A_ROW = 1000  # nodes of a trie for whose walk configs get rows of transitions
 GROUPS = 512  # different exits of one survey
 AGENDA_LENGTH = 8192
 FULL_NODES, FULL_ENTRIES, FULL_TRIES, FULL_SURVEYS, FULL_SPARSE, FULL_DENSE, FULL_EXITS = 4, 5, 6, 7, 8, 9, 10
@@ -154,17 +156,20 @@ def find_leaves(address, trie, config, path_address, taken_address):
     while node < nodes:
         here = int64(depth[first + node])
         before = int64(path[here - 1])
-        if rows[before] < 0:
+        if rows[before] < 0 and nodes > WORTH_A_ROW:
             made = row_of(address, before)
             if made < 0:
                 return made
+        after = int64(-1)
         place = int64(rows[before]) * classes + int64(class_of[byte[first + node]])
-        after = int64(table[place])
+        if place >= 0:
+            after = int64(table[place])
         if after < 0:
             after = step(address, before, int64(class_of[byte[first + node]]))
             if after < 0:
                 return after
-            table[place] = after
+            if place >= 0:
+                table[place] = after
         if after == 0:
             node = int64(end[first + node])
             continue
@@ -707,6 +712,37 @@ def add_thread(address, trie, q, s, b, row_address):
 
 
 @part
+def forget_since(address, stacks, configs, threads):
+    """Takes back the stacks and configs made since there were so many: what a mask made on its way.
+
+    Taken back in reverse order, so that linear probing finds each table as it was.
+    """
+    arena = arena_of(address)
+    capacity = arena[Place.S_CAPACITY]
+    parents, symbols = ints(arena, Place.S_PARENT, capacity), ints(arena, Place.S_SYMBOL, capacity)
+    size = arena[Place.S_HASH_SIZE]
+    table = ints(arena, Place.S_HASH, size)
+    for stack in range(arena[Place.S_COUNT] - 1, stacks - 1, -1):
+        at = int64(mixed(parents[stack], symbols[stack]) & uint64(size - 1))
+        while table[at] != stack:
+            at = (at + 1) & (size - 1)
+        table[at] = -1
+    arena[Place.S_COUNT] = stacks
+    arena[Place.LINE_STACK] = -1
+    most = arena[Place.C_CAPACITY]
+    offsets, lengths = ints(arena, Place.C_OFFSET, most), ints(arena, Place.C_LENGTH, most)
+    list_ = triples(arena, Place.THREADS, arena[Place.T_CAPACITY])
+    size = arena[Place.C_HASH_SIZE]
+    table = ints(arena, Place.C_HASH, size)
+    for config in range(arena[Place.C_COUNT] - 1, configs - 1, -1):
+        at = int64(key_of(list_, int64(offsets[config]), int64(lengths[config])) & uint64(size - 1))
+        while table[at] != config:
+            at = (at + 1) & (size - 1)
+        table[at] = -1
+    arena[Place.C_COUNT], arena[Place.T_COUNT] = configs, threads
+
+
+@part
 def fill_from_surveys(address, config, row_address):
     """Sets the bits of all tokens that the config can read; two rows behind each other, each with a word to spare, the second is
     scratch. 0, or what is lacking: then call again.
@@ -719,6 +755,8 @@ def fill_from_surveys(address, config, row_address):
     rows = carray(pointer(row_address), 2 * (words + 1), np.int32)
     other_address = row_address + 4 * (words + 1)
     threads = triples(arena, Place.THREADS, arena[Place.T_CAPACITY])
+    stacks, configs, threads_before = arena[Place.S_COUNT], arena[Place.C_COUNT], arena[Place.T_COUNT]
+    made_before = arena[Place.SURVEY_COUNT] + arena[Place.R_COUNT]
     offset = int64(ints(arena, Place.C_OFFSET, config + 1)[config])
     length = int64(ints(arena, Place.C_LENGTH, config + 1)[config])
     for i in range(offset, offset + length):
@@ -745,6 +783,8 @@ def fill_from_surveys(address, config, row_address):
         dense = ints(arena, Place.DENSE, (start + 1) * words)[start * words :]
         for w in range(words):
             rows[w] |= rows[words + 1 + w] & dense[w]
+    if arena[Place.SURVEY_COUNT] + arena[Place.R_COUNT] == made_before:  # surveys keep what they are made from
+        forget_since(address, stacks, configs, threads_before)
 
     row = rows[: words + 1]
     twins = carray(pointer(arena[Place.TWINS]), (arena[Place.TWIN_COUNT], 2), np.int32)
