@@ -32,6 +32,15 @@ class Item:
     read: int  # symbols
     rest: tuple[int, ...]
 
+    def moved(self, terminals: int, nonterminals: int) -> Item:
+        """The same behind so many terminals and nonterminals of other parsers."""
+        origin = self.origin if self.origin == WHOLE else self.origin + nonterminals
+        return Item(origin, self.read, _moved(self.rest, terminals, nonterminals))
+
+
+def _moved(symbols: tuple[int, ...], terminals: int, nonterminals: int) -> tuple[int, ...]:
+    return tuple(s + terminals if s >= 0 else s - nonterminals for s in symbols)
+
 
 @dataclass(frozen=True)
 class LrTables:
@@ -146,6 +155,7 @@ def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTable
                 cells.append((number[state], column, number[argument] + 1))
             else:
                 gotos.append((number[state], nonterminals.setdefault(name, len(nonterminals)), number[argument]))
+    items, expansions = _items(analysis, loaded, nonterminals)
     action = np.zeros((len(order), terminals + 1), np.int32)
     goto = np.full((len(order), max(1, len(nonterminals))), -1, np.int32)
     for state, column, value in cells:
@@ -161,7 +171,6 @@ def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTable
     rule = np.array(lengths or [(0, 0)], np.int32)
     lexers = _contextual(loaded, lexer, action, ignored)
     start = number[table.start_states[loaded.start]]
-    items, expansions = _items(analysis, loaded, nonterminals)
     return LrTables(
         action,
         goto,
@@ -248,6 +257,8 @@ def join(tables: list[tuple[LrTables, Lexer]]) -> LrTables | None:
     goto = np.full((states, sum(one.goto.shape[1] for one, _ in tables)), -1, np.int32)
     rules: list[np.ndarray] = []
     lost: dict[tuple[int, int], int] = {}
+    items: list[tuple[Item, ...]] = []
+    expansions: list[tuple[int, tuple[int, ...]]] = []
     blocks = None
     at = terminal = nonterminal = rule = 0
     for one, lexer in tables:
@@ -259,6 +270,8 @@ def join(tables: list[tuple[LrTables, Lexer]]) -> LrTables | None:
         for (state, number), terminals_lost in one.lost.items():
             lost[state + at, number + rule] = _moved_bits(terminals_lost, len(one.ignored), terminal, terminals)
         rules.append(one.rule + np.array([0, nonterminal], np.int32))
+        items += [tuple(item.moved(terminal, nonterminal) for item in kernel) for kernel in one.items]
+        expansions += [(n + nonterminal, _moved(rest, terminal, nonterminal)) for n, rest in one.expansions]
         if one.blocks is not None:
             newline, opens, closes = one.blocks
             blocks = (newline + terminal, opens + terminal, closes + terminal)
@@ -276,6 +289,9 @@ def join(tables: list[tuple[LrTables, Lexer]]) -> LrTables | None:
         all(one.productive for one, _ in tables),
         np.concatenate([one.access for one, _ in tables]),
         blocks,
+        items,
+        expansions,
+        [name for one, _ in tables for name in one.names],
     )
 
 

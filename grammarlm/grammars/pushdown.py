@@ -132,6 +132,9 @@ class Pushdown:
                         seen.add(callee)
                         waiting.append(callee)
         self.rules = {key: self.rules[key] for key in seen}
+        graph = {key: facts.calls for key, facts in self.rules.items()}
+        self._knots = components(graph, self.tick)  # callees first
+        self._callees_first = [key for knot in self._knots for key in knot]
 
     def _post_order(self, body: Node) -> Iterator[Node]:
         stack: list[tuple[Node, bool]] = [(body, False)]
@@ -151,7 +154,7 @@ class Pushdown:
         for key, facts in self.rules.items():
             for callee in facts.calls:
                 users[callee].add(key)
-        waiting = list(self.rules)
+        waiting = self._callees_first[::-1]
         queued = set(waiting)
         while waiting:
             key = waiting.pop()
@@ -221,7 +224,7 @@ class Pushdown:
         """Rules without which no rule contains itself: of each knot the one that is called most, again and again."""
         kept: set[Key] = set()
         graph = {key: facts.calls for key, facts in self.rules.items()}
-        knots = [c for c in components(graph, self.tick) if len(c) > 1 or c[0] in graph[c[0]]]
+        knots = [c for c in self._knots if len(c) > 1 or c[0] in graph[c[0]]]
         while knots:
             knot = knots.pop()
             inside = set(knot)

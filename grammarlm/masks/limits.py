@@ -37,10 +37,17 @@ class Clock:
     def __init__(self, limits: Limits):
         self._limits = limits
         self._deadline = 0.0
+        self._ticks = 0
         self.restart()
 
     def restart(self) -> None:
         self._deadline = time.perf_counter() + self._limits.max_ms / 1e3
+
+    def tick(self) -> None:
+        """`check`, for loops whose turns take less time than a look at the clock: asks it every 32 turns."""
+        self._ticks += 1
+        if not self._ticks & 31:
+            self.check()
 
     def check(self) -> None:
         if time.perf_counter() > self._deadline:

@@ -20,7 +20,7 @@ from .stack_program import StackProgram
 def stack_program(grammar: Grammar, algebra: Algebra, vocab: Vocabulary, limits: Limits, clock: Clock) -> StackProgram:
     """Everything that can be refused is refused here."""
     liveness = Liveness(algebra, limits, clock)
-    assembly = assemble(grammar, algebra, NamedTokens(vocab).id_of, limits.max_depth, clock.check)
+    assembly = assemble(grammar, algebra, NamedTokens(vocab).id_of, limits.max_depth, clock.tick)
     if assembly.border is not ANYTHING:
         raise UnsupportedFeature(
             f"'&' and '-' with a context-free grammar on one side are not supported yet: {grammar!r:.200}; "
@@ -35,4 +35,3 @@ def stack_program(grammar: Grammar, algebra: Algebra, vocab: Vocabulary, limits:
     partition = byte_partition(*terms, nodes=nodes)
     lexer = assembly.parsers[0].lexer if isinstance(grammar, Lark) else None
     return StackProgram(first, rules, tables, partition, algebra, vocab, limits, clock, liveness, lexer)
-

@@ -423,7 +423,7 @@ class StackEpoch:
                 self._expand(here)
             if not self._arrays[Place.Q_STATUS][here] & machine.LIVE_KNOWN:
                 self._find_live(here)
-            if len(waiting) < (AHEAD if isinstance(state, LexerState) else AHEAD_TERMS):
+            if len(waiting) < (AHEAD if isinstance(state, LexerState) else AHEAD_TERMS if self.uses_surveys else 1):
                 for after in np.unique(self._arrays[Place.Q_NEXT][here]).tolist():
                     if after >= FIRST_REAL and after not in seen and self._arrays[Place.Q_STATUS][after] & done != done:
                         seen.add(after)
@@ -668,8 +668,12 @@ class StackEpoch:
 
     def after_bytes(self, state: int, data: bytes) -> int:
         """The state behind any bytes, 0 where they are refused."""
+        return self._usable(self.after_text(state, data))
+
+    def after_text(self, state: int, data: bytes) -> int:
+        """The state behind any bytes, usable or not."""
         array = np.frombuffer(bytes(data), np.uint8)
-        return self._usable(self._made(walk.advance_bytes, state, array.ctypes.data if len(array) else 0, len(array)))
+        return self._made(walk.advance_bytes, state, array.ctypes.data if len(array) else 0, len(array))
 
     def _usable(self, state: int) -> int:
         return state if self.program.tokens_spell_all or not state or self.ends.is_usable(state) else 0
@@ -737,7 +741,8 @@ class StackEpoch:
     @property
     def nbytes(self) -> int:
         own = sum(self._arrays[place].nbytes for place in self._widths)
-        return own + self._row_bytes + 400 * len(self.objects)
+        ends = self.__dict__["ends"].nbytes if "ends" in self.__dict__ else 0
+        return own + self._row_bytes + 400 * len(self.objects) + ends
 
 
 class _Exports:
