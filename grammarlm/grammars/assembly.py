@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from .compose import Choice, Combination, Grammar, Sequence
 from .lark import Lark, LarkParser, lexeme, read_lark
+from .lexer import Lexer
 from .pushdown import Entrance, Foreign, Known, Pushdown
 from .regular import Algebra
 from .rules import Alternatives, Call, Node
@@ -41,6 +42,7 @@ class Assembly:
     machine: Pushdown
     start: tuple[int, str]
     border: Term  # what whole texts must satisfy besides
+    lexer: Lexer | None  # of the Lark grammar that the whole is, but for its border, if it is one
     parsers: list[LarkParser]
 
 
@@ -92,4 +94,5 @@ def assemble(
 
     whole = split(grammar, needs_stack, algebra)
     machine.add_rules(0, {WHOLE: node_of(whole.grammar)})  # type: ignore[dict-item]
-    return Assembly(machine, (0, WHOLE), whole.border, parsers)
+    lexer = parsers[0].lexer if isinstance(whole.grammar, Lark) else None
+    return Assembly(machine, (0, WHOLE), whole.border, lexer, parsers)

@@ -7,13 +7,17 @@ place, a comment that only a line's end may follow, a conflict that the tables d
 
 import itertools
 import random
+import re
 from functools import cache
 
 import pytest
 
 import grammarlm as gl
-from grammarlm.masks.stack_program import StackProgram
+from grammarlm.grammars.regex_syntax import parse_regex
+from grammarlm.kernels.cpu.pushdown import DOUBTS, EVERYTHING, UNCHECKED
+from grammarlm.masks.stack_program import StackProgram, Thread
 from tests.laws.laws import allowed_ids
+from tests.oracles.cfg_oracle import CfgOracle
 from tests.oracles.lark_oracle import LarkOracle
 
 BYTES = gl.Vocabulary([bytes([byte]) for byte in range(256)] + [b"</s>"], stop_ids=[256])
@@ -173,3 +177,71 @@ def test_walks_end_where_lark_accepts(name: str) -> None:
 def test_no_text_at_all(name: str) -> None:
     with pytest.raises(gl.UnsatisfiableGrammar):
         gl.compile(gl.Lark(NO_TEXT[name]), BYTES)
+
+
+# Rules over bytes, under a border that all of the text must satisfy, beside a way to write every text of the rules.
+INTERSECTIONS = {
+    "counted": ('root ::= "a" root "b" | "c"', "(aa)*c?b*", "abc"),
+    "nothing in common": ('root ::= "a" root "b" | "c"', "a+b+", "abc"),
+    "odd and even": ('root ::= "a" root "a" | "b"', "(aa)*(a|b)(aa)*", "ab"),
+    "brackets": ('root ::= "" | "(" root ")" root', r"\(\(.*\)\)", "()"),
+    "brackets, never two": ('root ::= "" | "(" root ")" root', r"(\([^(]*)*", "()"),
+    "left recursion": ('root ::= root "+" t | t\nt ::= "a" | "(" root ")"', r"[a+]*\(a\)", "a+()"),
+    "too long": ('root ::= "a" root "b" | "c"', "a{3}c?b{4}", "abc"),
+}
+
+
+@pytest.mark.parametrize("name", INTERSECTIONS)
+def test_threads_under_any_border(name: str) -> None:
+    """Of each beginning: is there a text of the rules that goes on so and that the border matches?"""
+    grammar, border, alphabet = INTERSECTIONS[name]
+    oracle = CfgOracle(gl.Gbnf(grammar).rules(lambda: None))
+    made = gl.compile(gl.Gbnf(grammar), BYTES)._automaton.program
+    term = parse_regex(border, made.algebra)
+    strings = ["".join(s) for n in range(10) for s in itertools.product(alphabet, repeat=n)]
+    texts = {s for s in strings if re.fullmatch(border, s) and oracle.is_complete(s.encode())}
+    assert made.trust.liveness.alive(Thread(made.start_state, (), term)) is bool(texts)
+    both = gl.Gbnf(grammar) & gl.Regex(border)
+    if not texts:
+        with pytest.raises(gl.UnsatisfiableGrammar):
+            gl.compile(both, BYTES)
+        return
+    viable = {text[:end] for text in texts for end in range(len(text) + 1)}
+    matcher = gl.compile(both, BYTES).matcher()
+    for beginning in sorted(viable, key=len):
+        if len(beginning) > 3:
+            break
+        assert matcher.advance_bytes(beginning.encode()) is True, beginning
+        expected = {ord(character) for character in alphabet if beginning + character in viable}
+        assert allowed(matcher) - {STOP} == expected, beginning
+        assert (STOP in allowed(matcher)) is (beginning in texts), beginning
+        matcher.reset()
+
+
+# What is proved once, and what is asked about: with a lexer whose lexemes a space may part, nothing is left to ask.
+LEVELS = {
+    "no lexer": (gl.Gbnf('root ::= "a" root | "b"'), UNCHECKED, False),
+    "spaces": (gl.Lark('start: NAME ("=" NAME)* | "if" NAME\nNAME: /[a-z]+/\n%ignore " "'), DOUBTS, False),
+    "comments": (
+        gl.Lark('start: (NAME | "/" | "*")+\nNAME: /[a-z]+/\n%ignore /\\/\\*.*?\\*\\//\n%ignore " "'),
+        DOUBTS,
+        False,
+    ),
+    "strings": (gl.Lark('start: "(" start ")" | "a"'), DOUBTS, False),
+    "a decided conflict": (gl.Lark('start: "i" start ["e" start] | N\nN: /x+/\n%ignore " "'), DOUBTS, False),
+    "a rule without texts": (gl.Lark('start: x "b" | "d"\nx: "a" | "a" "b" y\ny: "c" y'), EVERYTHING, True),
+    "a lexer beside text": (gl.Text() + gl.Lark('start: "a"'), EVERYTHING, True),
+}
+
+
+@pytest.mark.parametrize("name", LEVELS)
+def test_what_is_proved_once(name: str) -> None:
+    grammar, level, walks = LEVELS[name]
+    trust = gl.compile(grammar, BYTES)._automaton.program.trust
+    assert (trust.level, trust.needs_walks) == (level, walks)
+
+
+def test_too_many_states_are_refused_by_name() -> None:
+    both = gl.Gbnf('root ::= "a" root "b" | "c"') & gl.Regex("(a{97})*c(b{89})*")
+    with pytest.raises(gl.UnsupportedFeature, match="not decided within the limits"):
+        gl.compile(both, BYTES, limits=gl.Limits(max_states=200))
