@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..errors import UnsupportedFeature
 from .compose import Choice, Combination, Grammar, Sequence
 from .lark import Lark, LarkParser, lexeme, read_lark
 from .pushdown import Entrance, Foreign, Known, Pushdown
@@ -17,6 +16,8 @@ from .rules import Alternatives, Call, Node
 from .rules import Sequence as InOrder
 from .rules import Token as NamedToken
 from .special_token import Token
+from .terms import Term
+from .top_level import refuse_nested, split
 
 WHOLE = "(whole)"
 
@@ -39,6 +40,7 @@ class Assembly:
 
     machine: Pushdown
     start: tuple[int, str]
+    border: Term  # what whole texts must satisfy besides
     parsers: list[LarkParser]
 
 
@@ -63,9 +65,7 @@ def assemble(
             nodes = tuple(node_of(p) for p in part.parts)
             return InOrder(nodes) if isinstance(part, Sequence) else Alternatives(nodes)  # type: ignore[arg-type]
         if isinstance(part, Combination):
-            raise UnsupportedFeature(
-                f"{part.sign!r} with a context-free grammar on one side: {part!r:.200}; intersect its regular parts instead"
-            )
+            raise refuse_nested(part)
         if isinstance(part, Token):
             return NamedToken(part.name, 0)
         parts += 1
@@ -86,5 +86,6 @@ def assemble(
         machine.add_rules(parts, rules.bodies)
         return Call((parts, rules.start), 0)  # type: ignore[arg-type]
 
-    machine.add_rules(0, {WHOLE: node_of(grammar)})  # type: ignore[dict-item]
-    return Assembly(machine, (0, WHOLE), parsers)
+    whole = split(grammar, needs_stack, algebra)
+    machine.add_rules(0, {WHOLE: node_of(whole.grammar)})  # type: ignore[dict-item]
+    return Assembly(machine, (0, WHOLE), whole.border, parsers)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..errors import LimitExceeded, UnsatisfiableGrammar
+from ..errors import LimitExceeded, TokenizerError, UnsatisfiableGrammar, UnsupportedFeature
 from ..grammars.assembly import needs_stack
 from ..grammars.compose import Grammar
 from ..grammars.regular import Algebra
@@ -16,12 +16,23 @@ from ..vocab.vocabulary import Vocabulary
 from . import store
 from .automaton import Automaton
 from .budgeted import BudgetedMatcher
+from .canonical_matcher import CanonicalBudgetedMatcher, CanonicalMatcher
 from .limits import Clock, Limits
 from .matcher import Matcher
 from .program import Program
 from .snapshot import restore
 from .stack_compile import stack_program
 from .stack_epoch import StackEpoch
+
+if TYPE_CHECKING:
+    from .canonical import Canonical
+
+
+@dataclass
+class CanonicalReport:
+    """What canonical_only did so far."""
+
+    rows_left_whole: int = 0  # no token that the grammar allows was canonical there
 
 
 @dataclass(frozen=True)
@@ -33,13 +44,15 @@ class Report:
     byte_classes: int  # sets of bytes that the grammar does not tell apart
     tokens_spell_all: bool  # False: the vocabulary lacks some single bytes, so completions are searched token by token
     relaxed: tuple[str, ...] = field(default=())  # constructs enforced in part, on request only
+    canonical: CanonicalReport | None = None  # with canonical_only
 
 
 class Constraint:
     """A compiled grammar, shared by any number of matchers and threads."""
 
-    def __init__(self, automaton: Automaton, report: Report, grammar: Grammar):
+    def __init__(self, automaton: Automaton, report: Report, grammar: Grammar, canonical: Canonical | None = None):
         self._automaton = automaton
+        self._canonical = canonical
         self.report = report
         self.grammar = grammar
 
@@ -57,7 +70,9 @@ class Constraint:
 
         ValueError where the text may need more.
         """
-        return Matcher(self) if max_tokens is None else BudgetedMatcher(self, max_tokens)
+        if max_tokens is None:
+            return Matcher(self) if self._canonical is None else CanonicalMatcher(self)
+        return (BudgetedMatcher if self._canonical is None else CanonicalBudgetedMatcher)(self, max_tokens)
 
     def restore(self, snapshot: bytes) -> Matcher:
         """The matcher that `matcher.snapshot()` was taken of, its steps and its budget; GrammarError where it is damaged."""
@@ -65,24 +80,29 @@ class Constraint:
 
     def to_bytes(self) -> bytes:
         """What this was compiled from: grammar, limits, and the fingerprint of the vocabulary."""
-        return store.save(self.grammar, self.vocab, self.report.limits)
+        return store.save(self.grammar, self.vocab, self.report.limits, self._canonical is not None)
 
     @classmethod
     def from_bytes(cls, data: bytes, vocab: Vocabulary) -> Constraint:
         """Compiles what `to_bytes` saved, for the same vocabulary; GrammarError where the bytes are damaged."""
         if not isinstance(vocab, Vocabulary):
             raise TypeError(f"from_bytes(data, vocab) takes a gl.Vocabulary, not {type(vocab).__name__}")
-        grammar, limits = store.load(data, vocab)
-        return compile(grammar, vocab, limits=limits)
+        grammar, limits, canonical_only = store.load(data, vocab)
+        return compile(grammar, vocab, limits=limits, canonical_only=canonical_only)
 
     @cached_property
     def fingerprint(self) -> bytes:
         """The same for the same grammar and vocabulary, in any process."""
-        return store.fingerprint(self.grammar, self.vocab)
+        return store.fingerprint(self.grammar, self.vocab, self._canonical is not None)
 
 
-def compile(grammar: Grammar, vocab: Vocabulary, *, limits: Limits | None = None) -> Constraint:
+def compile(
+    grammar: Grammar, vocab: Vocabulary, *, limits: Limits | None = None, canonical_only: bool = False
+) -> Constraint:
     """Checks everything that can be refused, makes the first state; the rest is made where decoding goes.
+
+    `canonical_only`: of the sequences of tokens that spell a text, those that the tokenizer would make of it; not all others are
+    forbidden, see masks/canonical.py. For BPE tokenizers with their merges at hand.
 
     Raises GrammarError (and its kinds) only: the text is broken, a construct is not supported, nothing matches, a limit is reached.
     """
@@ -97,6 +117,7 @@ def compile(grammar: Grammar, vocab: Vocabulary, *, limits: Limits | None = None
         raise TypeError(
             f"compile(limits=...) takes a gl.Limits, not {type(limits).__name__}; e.g. gl.Limits(max_ms=500)"
         )
+    canonical = _canonical_tokens(vocab) if canonical_only else None
     with_stack = needs_stack(grammar)
     load_all(large=with_stack)  # the kernels: now, and not in the middle of a text
     clock = Clock(limits)
@@ -113,7 +134,22 @@ def compile(grammar: Grammar, vocab: Vocabulary, *, limits: Limits | None = None
                 )
             program = Program(start, algebra, vocab, limits, clock)
             automaton = Automaton(program)
-        report = Report(repr(grammar)[:200], limits, len(program.byte_sets.samples), program.tokens_spell_all)
+        report = Report(
+            repr(grammar)[:200],
+            limits,
+            len(program.byte_sets.samples),
+            program.tokens_spell_all,
+            canonical=CanonicalReport() if canonical_only else None,
+        )
     except RecursionError:
         raise LimitExceeded("the grammar is nested too deeply for this process's recursion limit; flatten it") from None
-    return Constraint(automaton, report, grammar)
+    return Constraint(automaton, report, grammar, canonical)
+
+
+def _canonical_tokens(vocab: Vocabulary) -> Canonical:
+    from .canonical import canonical_of  # its kernels are loaded only where somebody asks for it
+
+    try:
+        return canonical_of(vocab)
+    except TokenizerError as error:
+        raise UnsupportedFeature(f"canonical_only=True is not supported for this tokenizer: {error}") from None

@@ -36,6 +36,8 @@ def _reason(matcher: Matcher, token: int) -> str:
     read = matcher._made(lambda epoch, state: _readable(epoch, state, data))
     if read == len(data):
         if matcher._made(lambda epoch, state: epoch.row(state))[token >> 5] >> (token & 31) & 1:
+            if (kept := matcher._row_behind()) is not None and not kept[token >> 5] >> (token & 31) & 1:
+                return "allowed by the grammar, but the tokenizer cuts the last token and this one in another way"
             return "allowed by the grammar, but behind it the tokens that are left might not be enough to end the text"
         return "its bytes can be read, but no tokens of this vocabulary end the text behind it"
     offending = shown({data[read]})

@@ -109,6 +109,10 @@ class Matcher:
         bits = self._try_row()
         return self._made(_row_of) if bits is None else bits
 
+    def _row_behind(self) -> np.ndarray | None:
+        """All ids that may follow the last token, whatever the grammar says; None: any (canonical_matcher.py)."""
+        return None
+
     # ------------------------------------------------------------------ reading
 
     def advance(self, token: int) -> bool:

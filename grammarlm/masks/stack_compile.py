@@ -9,7 +9,7 @@ from ..grammars.compose import Grammar
 from ..grammars.lark import Lark
 from ..grammars.lark_tables import LrTables
 from ..grammars.regular import Algebra
-from ..grammars.terms import Term
+from ..grammars.terms import ANYTHING, Term
 from ..vocab.vocabulary import Vocabulary
 from .explain import shown
 from .limits import Clock, Limits
@@ -22,6 +22,11 @@ def stack_program(grammar: Grammar, algebra: Algebra, vocab: Vocabulary, limits:
     """Everything that can be refused is refused here."""
     liveness = Liveness(algebra, limits, clock)
     assembly = assemble(grammar, algebra, NamedTokens(vocab).id_of, limits.max_depth, clock.check)
+    if assembly.border is not ANYTHING:
+        raise UnsupportedFeature(
+            f"'&' and '-' with a context-free grammar on one side are not supported yet: {grammar!r:.200}; "
+            "intersect its regular parts instead"
+        )
     rules = assembly.machine
     rules.is_alive = liveness.is_alive  # type: ignore[method-assign]
     first = rules.solve(assembly.start)

@@ -21,15 +21,20 @@ from .limits import Limits
 from .sealed import seal, unseal
 
 _MAGIC, _VERSION, _WHAT = b"grammarlm constraint\n", 1, "saved constraint"
+_CANONICAL = ("canonical_only", True)
 
 
-def save(grammar: Grammar, vocab: Vocabulary, limits: Limits) -> bytes:
+def save(grammar: Grammar, vocab: Vocabulary, limits: Limits, canonical_only: bool) -> bytes:
     settings = tuple((f.name, _plain(getattr(limits, f.name))) for f in dataclasses.fields(limits))
+    settings += (_CANONICAL,) if canonical_only else ()
     return seal(_MAGIC, _VERSION, encode((vocab.fingerprint, settings, grammar)))
 
 
-def load(data: bytes, vocab: Vocabulary) -> tuple[Grammar, Limits]:
-    """What to compile; GrammarError where the bytes are damaged, or made with another vocabulary."""
+def load(data: bytes, vocab: Vocabulary) -> tuple[Grammar, Limits, bool]:
+    """What to compile, and whether for canonical tokens only.
+
+    GrammarError where the bytes are damaged, or made with another vocabulary.
+    """
     reader = unseal(_MAGIC, _VERSION, data, _WHAT)
     value = decode(reader)
     if not isinstance(value, tuple) or len(value) != 3 or not isinstance(value[2], Grammar):
@@ -39,18 +44,22 @@ def load(data: bytes, vocab: Vocabulary) -> tuple[Grammar, Limits]:
         raise GrammarError(
             f"the {_WHAT} was made with another vocabulary ({fingerprint!r:.50}); this one is {vocab.fingerprint}"
         )
+    canonical_only = isinstance(settings, tuple) and settings[-1:] == (_CANONICAL,)
+    if canonical_only:
+        settings = settings[:-1]
     names = [f.name for f in dataclasses.fields(Limits)]
     if not isinstance(settings, tuple) or [p[0] for p in settings if isinstance(p, tuple) and len(p) == 2] != names:
         raise reader.error("its settings are not those of gl.Limits")
     try:
-        return grammar, Limits(**dict(settings))
+        return grammar, Limits(**dict(settings)), canonical_only
     except ValueError as error:
         raise reader.error(str(error)) from error
 
 
-def fingerprint(grammar: Grammar, vocab: Vocabulary) -> bytes:
+def fingerprint(grammar: Grammar, vocab: Vocabulary, canonical_only: bool) -> bytes:
     """The same for the same grammar and vocabulary, in any process."""
-    return hashlib.blake2b(vocab.fingerprint.encode() + encode(grammar), digest_size=16).digest()
+    settings = encode(_CANONICAL) if canonical_only else b""
+    return hashlib.blake2b(vocab.fingerprint.encode() + encode(grammar) + settings, digest_size=16).digest()
 
 
 def _plain(value: Any) -> int | float:

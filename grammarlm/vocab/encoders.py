@@ -16,10 +16,10 @@ def tokenizers_encoder(backend: Any) -> Encoder:
         backend = type(backend).from_str(backend.to_str())
         backend.no_truncation()
         backend.no_padding()
-    return partial(_encode, backend)
+    return partial(encode_with, backend)
 
 
-def _encode(backend: Any, text: str) -> list[int]:
+def encode_with(backend: Any, text: str) -> list[int]:
     return backend.encode(text, add_special_tokens=False).ids
 
 
@@ -33,12 +33,12 @@ class FileEncoder:
     """By the library that a tokenizer's file belongs to."""
 
     def __init__(self, path: Path):
-        self._path = path
+        self.path = path
         self._encode: Encoder | None = None
 
     def __call__(self, text: str) -> list[int]:
         if self._encode is None:
-            self._encode = _load(self._path)
+            self._encode = _load(self.path)
         return self._encode(text)
 
 

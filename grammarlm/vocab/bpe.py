@@ -1,0 +1,159 @@
+"""What byte-pair encoding is made of: merges with their ranks, what texts are cut into before, and added tokens.
+
+Read from the tokenizer.json that a vocabulary was made with. Whatever changes a text in a way that is not known here is refused by
+name. What a tokenizer puts before a text's first word (a dummy space) is left out: it is about the text's beginning alone.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..errors import TokenizerError
+from .encoders import FileEncoder, encode_with
+from .vocabulary import Vocabulary
+
+SPACE = "\u2581"
+
+
+@dataclass(frozen=True)
+class Bpe:
+    """BPE over the ids of a vocabulary."""
+
+    merges: np.ndarray  # int64 [3, merges]: left << 32 | right, sorted; rank; what the two become
+    ids: dict[str, int]  # the model's tokens, as it writes them
+    byte_level: bool  # symbols are bytes; otherwise characters, or bytes where there is no such character
+    spaces_as_mark: bool  # a space is written as U+2581
+    composes: bool  # texts are brought into the normal form C first
+    keeps_whole: bool  # a word that is a token is that token, whatever the merges say
+    cuts: Any  # the tokenizer's pre-tokenizer as JSON, None where there is none
+    added: dict[str, int]  # texts that are taken out before anything else, and their ids
+    raw: frozenset[str]  # those of them that are looked for before a text is normalized
+    json: str  # a tokenizer.json of all this
+
+
+def read_bpe(vocab: Vocabulary) -> Bpe:
+    """TokenizerError where the vocabulary has no such tokenizer, or one with a part that is not known here."""
+    try:
+        return _read(vocab)
+    except (KeyError, TypeError, ValueError, AttributeError, OSError) as error:
+        if isinstance(error, TokenizerError):
+            raise
+        raise TokenizerError(f"its tokenizer.json cannot be read: {error!r:.200}") from None
+
+
+def tokenizer_of(bpe: Bpe) -> Any:
+    """The `tokenizers` library's own, without what a text's beginning gets."""
+    try:
+        from tokenizers import Tokenizer
+    except ImportError:
+        raise TokenizerError("the package tokenizers is needed: install it") from None
+    return Tokenizer.from_str(bpe.json)
+
+
+def _read(vocab: Vocabulary) -> Bpe:
+    text = _tokenizer_json(vocab._encoder)
+    if text is None:
+        raise TokenizerError(
+            "its merges are not at hand: the vocabulary is not made from a Hugging Face tokenizer or a tokenizer.json"
+        )
+    parsed = json.loads(text)
+    model = parsed["model"]
+    if model.get("type", "BPE") != "BPE" or "merges" not in model:
+        raise TokenizerError(f"its model is {model.get('type')}, not BPE")
+    for option in ("dropout", "continuing_subword_prefix", "end_of_word_suffix"):
+        if model.get(option):
+            raise TokenizerError(f"its BPE has a {option}")
+    normalizers = _parts(parsed.get("normalizer"), "normalizers")
+    cutters = _parts(parsed.get("pre_tokenizer"), "pretokenizers")
+    spaces_as_mark, composes = _normalizers(normalizers)
+    byte_level = _pre_tokenizers(cutters)
+    if byte_level and spaces_as_mark:
+        raise TokenizerError("its texts are both bytes and marked spaces")
+    added = parsed.get("added_tokens") or []
+    for token in added:
+        if any(token.get(flag) for flag in ("lstrip", "rstrip", "single_word")):
+            raise TokenizerError(
+                f"its added token {token['content'][:60]!r} is matched with lstrip, rstrip or single_word"
+            )
+    parsed["normalizer"] = {"type": "Sequence", "normalizers": normalizers} if normalizers else None
+    parsed["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": cutters} if cutters else None
+    parsed["post_processor"] = parsed["truncation"] = parsed["padding"] = None
+    ids = model["vocab"]
+    return Bpe(
+        _merges(model["merges"], ids),
+        ids,
+        byte_level,
+        spaces_as_mark,
+        composes,
+        bool(model.get("ignore_merges")),
+        parsed["pre_tokenizer"],
+        {token["content"]: token["id"] for token in added},
+        frozenset(token["content"] for token in added if not token.get("normalized")),
+        json.dumps(parsed),
+    )
+
+
+def _tokenizer_json(encoder: Any) -> str | None:
+    if isinstance(encoder, FileEncoder):
+        return encoder.path.read_text("utf-8") if encoder.path.suffix == ".json" else None
+    if isinstance(encoder, partial):
+        if encoder.func is encode_with:
+            return encoder.args[0].to_str()
+        backend = getattr(getattr(encoder.func, "__self__", None), "backend_tokenizer", None)
+        return None if backend is None else backend.to_str()
+    return None
+
+
+def _parts(component: Any, name: str) -> list[dict[str, Any]]:
+    """A component, or those of a sequence of them."""
+    found, waiting = [], [component] if component else []
+    while waiting:
+        part = waiting.pop(0)
+        if part["type"] == "Sequence":
+            waiting[:0] = part[name]
+        else:
+            found.append(part)
+    return found
+
+
+def _normalizers(parts: list[dict[str, Any]]) -> tuple[bool, bool]:
+    """Takes out what a text's beginning alone gets; (spaces are marked, texts are composed)."""
+    parts[:] = [part for part in parts if part["type"] != "Prepend"]
+    marked = composed = False
+    for part in parts:
+        if part["type"] == "Replace" and part["pattern"] == {"String": " "} and part["content"] == SPACE:
+            marked = True
+        elif part["type"] == "NFC":
+            composed = True
+        else:
+            raise TokenizerError(f"its normalizer {part['type']} is not known here")
+    return marked, composed
+
+
+def _pre_tokenizers(parts: list[dict[str, Any]]) -> bool:
+    """Are symbols bytes?"""
+    byte_level = False
+    for part in parts:
+        if part["type"] == "ByteLevel":
+            byte_level, part["add_prefix_space"] = True, False
+        elif part["type"] == "Split":
+            if part["behavior"] not in ("Isolated", "MergedWithPrevious", "MergedWithNext"):
+                raise TokenizerError(f"its pre-tokenizer takes characters away ({part['behavior']})")
+        elif part["type"] != "Digits":
+            raise TokenizerError(f"its pre-tokenizer {part['type']} is not known here")
+    return byte_level
+
+
+def _merges(pairs: list, ids: dict[str, int]) -> np.ndarray:
+    table = np.empty((3, len(pairs)), np.int64)
+    for rank, pair in enumerate(pairs):
+        left, right = pair.split(" ") if isinstance(pair, str) else pair
+        table[0, rank] = ids[left] << 32 | ids[right]
+        table[2, rank] = ids[left + right]
+    table[1] = np.arange(len(pairs))
+    return np.ascontiguousarray(table[:, np.argsort(table[0])])

@@ -1,0 +1,260 @@
+"""canonical_only=True: the rows against the tokenizer itself, pair by pair; matchers over them; what is refused."""
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import grammarlm as gl
+from grammarlm.masks.canonical import Canonical
+from grammarlm.vocab.shapes import Shapes, named_in
+from tests.laws.laws import allowed_ids
+
+tokenizers = pytest.importorskip("tokenizers")
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers  # noqa: E402
+
+TEXT = [
+    "the cat sat on the mat, that's what they'll say; it's 12345 or 100 km away",
+    "aaa aaaa aaaaa  aa   a    aaaaaaaa\n\n\n  ab abab ababab bababa",
+    "naïve café é è ê 你好 你们好 ćwiczyć ü ñ Å ffi ß ſ 'S 'LL don'T \u00a0x\u3000y",
+    "def f(x):\n    return {'a': [1, 2, 3], \"b\": x + 10_000}\n\t\tpass\r\n",
+]
+LLAMA = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+
+
+def trained(pre: Any, normalizer: Any = None, added: tuple = (), seed: str = "", **options: Any) -> Tokenizer:
+    tokenizer = Tokenizer(models.BPE(**options))
+    if normalizer is not None:
+        tokenizer.normalizer = normalizer
+    if pre is not None:
+        tokenizer.pre_tokenizer = pre
+    byte_level = options.get("unk_token") is None
+    tokenizer.decoder = (
+        decoders.ByteLevel()
+        if byte_level
+        else decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()])
+    )
+    alphabet = pre_tokenizers.ByteLevel.alphabet() if byte_level else []
+    specials = ["</s>"] if byte_level else ["</s>", "<unk>", *(f"<0x{b:02X}>" for b in range(256))]
+    trainer = trainers.BpeTrainer(
+        vocab_size=900, initial_alphabet=alphabet, special_tokens=specials, show_progress=False
+    )
+    rng = random.Random(seed)
+    tokenizer.train_from_iterator([rng.choice(TEXT) for _ in range(40)] + TEXT, trainer)
+    tokenizer.add_tokens([AddedToken(a, normalized=False) for a in added])
+    return tokenizer
+
+
+def byte_level(pattern: str | None) -> Any:
+    if pattern is None:
+        return pre_tokenizers.ByteLevel(add_prefix_space=False)
+    split = pre_tokenizers.Split(Regex(pattern), "isolated")
+    return pre_tokenizers.Sequence([split, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
+
+
+TOKENIZERS: dict[str, Callable[[], Tokenizer]] = {
+    "gpt2": lambda: trained(byte_level(None)),
+    "no words": lambda: trained(pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)),
+    "llama3": lambda: trained(byte_level(LLAMA), ignore_merges=True),
+    "composed": lambda: trained(byte_level(LLAMA), normalizers.NFC(), ("<think>", "</think>", "é!", " x", "aa")),
+    "a pattern that is not known": lambda: trained(byte_level(r"[a-m]+|\w+|[^\w]")),
+    "digits": lambda: trained(
+        pre_tokenizers.Sequence([pre_tokenizers.Digits(True), pre_tokenizers.ByteLevel(add_prefix_space=False)])
+    ),
+    "spaces marked": lambda: trained(
+        None, normalizers.Replace(" ", "▁"), ("<td>", "\n\n"), unk_token="<unk>", byte_fallback=True, fuse_unk=True
+    ),
+}
+
+
+@pytest.fixture(scope="module", params=TOKENIZERS)
+def built(request) -> tuple[Tokenizer, gl.Vocabulary]:
+    tokenizer = TOKENIZERS[request.param]()
+    return tokenizer, vocabulary(tokenizer)
+
+
+def vocabulary(tokenizer: Tokenizer) -> gl.Vocabulary:
+    return gl.Vocabulary.from_tokenizer(tokenizer, stop_ids=[tokenizer.token_to_id("</s>")])
+
+
+def ids_of(row: np.ndarray) -> set[int]:
+    return set(np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")).tolist())
+
+
+def assert_row(canonical: Canonical, vocab: gl.Vocabulary, last: int | None, tokens: list[int]) -> int:
+    """Each token whose bytes and the last one's are a text is in the row iff the tokenizer makes these two tokens of it."""
+    row, judged = ids_of(canonical.row(last)), 0
+    before = [] if last is None else [last]
+    for token in tokens:
+        data = b"".join(map(vocab.token_bytes, [*before, token]))
+        try:
+            text = data.decode()
+        except UnicodeDecodeError:
+            continue
+        judged += 1
+        assert (token in row) == (vocab.encode(text) == [*before, token]), (last, token, data)
+    return judged
+
+
+def test_rows_are_what_the_tokenizer_says(built) -> None:
+    _, vocab = built
+    canonical, tokens, rng = Canonical(vocab), vocab.text_ids.tolist(), random.Random("rows")
+    lasts = [None, *rng.sample(tokens, 50), *(t for t in tokens if canonical.is_added[t])]
+    lasts += [t for t in tokens if canonical.texts[t] and "'" in canonical.texts[t]][:15]
+    judged = sum(assert_row(canonical, vocab, last, tokens) for last in lasts)
+    assert judged > 5_000
+    never = set(range(vocab.size)) - set(tokens)
+    assert ids_of(canonical.row(tokens[0])) & never == {*vocab.stop_ids, *vocab.special_ids}
+
+
+def test_walks_are_what_the_tokenizer_makes(built) -> None:
+    """Allowed is what the grammar and the row allow; nothing is allowed that an encoding of two tokens forbids."""
+    _, vocab = built
+    grammar = gl.Regex(r"(?:[a-m ']|1|é|\n){0,30}")
+    plain, canonical = gl.compile(grammar, vocab), gl.compile(grammar, vocab, canonical_only=True)
+    rows, rng, left_whole = Canonical(vocab), random.Random("walk"), 0
+    for _ in range(4):
+        one, other, last = plain.matcher(), canonical.matcher(), None
+        for _ in range(12):
+            expected = allowed_ids(one, vocab) & ids_of(rows.row(last))
+            if not expected:
+                expected, left_whole = allowed_ids(one, vocab), left_whole + 1
+            assert allowed_ids(other, vocab) == expected
+            for token in rng.sample(range(vocab.size), 20):
+                assert other.validate([token]) == (token in expected)
+            last = rng.choice(sorted(expected))
+            assert one.advance(last)
+            assert other.advance(last)
+            if one.is_finished:
+                break
+    assert canonical.report.canonical is not None
+    assert canonical.report.canonical.rows_left_whole == left_whole
+    assert plain.report.canonical is None
+
+
+def gpt2() -> gl.Vocabulary:
+    return vocabulary(TOKENIZERS["gpt2"]())
+
+
+def test_only_one_way_to_write_a_text() -> None:
+    vocab = gpt2()
+    for text in ("the cat", "that's 12345 km", "aaaaa  ab"):
+        chain, matcher = [], gl.compile(gl.Choices([text]), vocab, canonical_only=True).matcher()
+        while not matcher.is_accepting:
+            row = sorted(allowed_ids(matcher, vocab))
+            fitting = [t for t in row if vocab.encode(text)[: len(chain) + 1] == [*chain, t]]
+            assert len(fitting) == 1  # the tokenizer's own way is never forbidden
+            chain += fitting
+            assert matcher.advance(chain[-1])
+        assert chain == vocab.encode(text)
+
+
+def test_a_row_that_would_be_empty_is_left_whole() -> None:
+    """A bytes pattern for the first half of a character: the halves are joined by a merge, so only the row itself is left."""
+    vocab = gpt2()
+    assert len(vocab.encode("é")) == 1
+    first, second = (next(t for t in vocab.text_ids.tolist() if vocab.token_bytes(t) == b) for b in (b"\xc3", b"\xa9"))
+    constraint = gl.compile(gl.Regex(rb"\xc3\xa9"), vocab, canonical_only=True)
+    matcher = constraint.matcher()
+    assert matcher.advance(first)
+    assert allowed_ids(matcher, vocab) == {second}
+    assert constraint.report.canonical is not None
+    assert constraint.report.canonical.rows_left_whole == 1
+    assert matcher.advance(second)
+    assert matcher.is_accepting
+
+
+def test_bytes_budgets_trees_and_snapshots() -> None:
+    vocab = gpt2()
+    constraint = gl.compile(gl.Regex("[a-z ]{0,40}"), vocab, canonical_only=True)
+    matcher = constraint.matcher()
+    plain = gl.compile(constraint.grammar, vocab).matcher()
+    assert matcher.advance_bytes(b"the ca")
+    assert plain.advance_bytes(b"the ca")
+    assert allowed_ids(matcher, vocab) == allowed_ids(plain, vocab)
+    matcher.rollback(1)
+    tokens = vocab.encode("the cat sat")
+    assert matcher.validate(tokens) == len(tokens)
+    assert constraint.restore(matcher.snapshot()).validate(tokens) == len(tokens)
+
+    mask, alone = gl.allocate_mask(len(tokens) + 1, vocab.size), gl.allocate_mask(1, vocab.size)
+    gl.fill_tree(matcher, tokens, list(range(-1, len(tokens) - 1)), mask)
+    batch = gl.allocate_mask(2, vocab.size)
+    for row, token in enumerate([None, *tokens]):
+        assert token is None or matcher.advance(token)
+        matcher.fill_mask(alone)
+        assert (mask[row] == alone[0]).all()
+        gl.fill_masks([matcher, None], batch)
+        assert (batch[0] == alone[0]).all()
+
+    again = gl.Constraint.from_bytes(constraint.to_bytes(), vocab)
+    assert again.report.canonical is not None
+    assert again.fingerprint == constraint.fingerprint != gl.compile(constraint.grammar, vocab).fingerprint
+
+    rng = random.Random("budget")
+    for most in (0, 3, 8):
+        budgeted = gl.compile(gl.Regex("(?:ab|a c){0,20}"), vocab, canonical_only=True).matcher(max_tokens=most)
+        for used in range(most + 1):
+            allowed = sorted(allowed_ids(budgeted, vocab))
+            assert allowed
+            token = rng.choice(allowed)
+            assert budgeted.advance(token)
+            if budgeted.is_finished:
+                break
+            assert used < most
+
+
+def test_explained() -> None:
+    vocab = gpt2()
+    matcher = gl.compile(gl.Regex("a*"), vocab, canonical_only=True).matcher()
+    one = vocab.encode("a")[0]
+    assert matcher.advance(one)
+    assert (
+        matcher.explain(one)
+        == "allowed by the grammar, but the tokenizer cuts the last token and this one in another way"
+    )
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: gl.Vocabulary([b"a", b"</s>"], stop_ids=[1]), "its merges are not at hand"),
+        (lambda: vocabulary(with_normalizer(normalizers.Lowercase())), "normalizer Lowercase is not known"),
+        (lambda: vocabulary(with_added(AddedToken("<x>", lstrip=True))), "'<x>' is matched with lstrip"),
+        (lambda: vocabulary(with_dropout()), "its BPE has a dropout"),
+    ],
+)
+def test_what_is_refused_by_name(make: Callable[[], gl.Vocabulary], message: str) -> None:
+    with pytest.raises(gl.UnsupportedFeature, match=message):
+        gl.compile(gl.Regex("a"), make(), canonical_only=True)
+
+
+def with_normalizer(normalizer: Any) -> Tokenizer:
+    tokenizer = TOKENIZERS["gpt2"]()
+    tokenizer.normalizer = normalizer
+    return tokenizer
+
+
+def with_added(token: AddedToken) -> Tokenizer:
+    tokenizer = TOKENIZERS["gpt2"]()
+    tokenizer.add_tokens([token])
+    return tokenizer
+
+
+def with_dropout() -> Tokenizer:
+    tokenizer = TOKENIZERS["gpt2"]()
+    tokenizer.model.dropout = 0.1
+    return tokenizer
+
+
+def test_what_patterns_name() -> None:
+    assert named_in(r"\p{L}+|\s+(?!\S)|[^\r\n\p{Lu}]{1,3}") is not None
+    for unknown in (r"\w+", r"[a-z]", r"\p{Han}", r"(?s:.)", r"\1", r"[[:alpha:]]", r"[\p{L}&&\p{N}]"):
+        assert named_in(unknown) is None
+    shapes = Shapes({"pretokenizers": [{"type": "Split", "pattern": {"Regex": LLAMA}, "behavior": "Isolated"}]})
+    assert shapes.of("cat") == shapes.of("dog") == shapes.of("set")
+    assert shapes.of("cat") != shapes.of("Cat")
+    assert shapes.of("x's") != shapes.of("x'a")
+    assert shapes.behind_apostrophe("s") != shapes.behind_apostrophe("a")
