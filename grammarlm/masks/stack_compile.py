@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from ..grammars.assembly import assemble
+from dataclasses import replace
+
+from ..errors import UnsupportedFeature
+from ..grammars.assembly import Assembly, assemble
 from ..grammars.byte_classes import byte_partition
 from ..grammars.compose import Grammar
-from ..grammars.lark_tables import join
+from ..grammars.lark_tables import LrTables, join
 from ..grammars.regular import Algebra
-from ..grammars.terms import Term
+from ..grammars.terms import ANYTHING, Term
 from ..vocab.vocabulary import Vocabulary
 from .limits import Clock, Limits
 from .liveness import Liveness
@@ -25,5 +28,23 @@ def stack_program(grammar: Grammar, algebra: Algebra, vocab: Vocabulary, limits:
     terms = [first, *(callee.start for callee in rules.calls if isinstance(callee.start, Term))]
     nodes = [node for parser in assembly.parsers for node in parser.lexer.characters()]
     tables = join([(parser.tables, parser.lexer) for parser in assembly.parsers if parser.tables is not None])
-    partition = byte_partition(*terms, assembly.border, nodes=nodes)
-    return StackProgram(first, rules, tables, partition, algebra, vocab, limits, clock, liveness, assembly.lexer, assembly.border)
+    partition = byte_partition(*terms, nodes=nodes)
+    if assembly.border is not ANYTHING:
+        check_border(grammar, assembly, tables)
+        # Bytes that the border alone speaks of are in no text.
+        partition = replace(byte_partition(*terms, assembly.border, nodes=nodes), used=partition.used)
+    return StackProgram(
+        first, rules, tables, partition, algebra, vocab, limits, clock, liveness, assembly.lexer, assembly.border
+    )
+
+
+def check_border(grammar: Grammar, assembly: Assembly, tables: LrTables | None) -> None:
+    """Refuses what no border can run beside."""
+    if tables is not None and tables.blocks is not None:
+        raise UnsupportedFeature(
+            f"'&' and '-' with an indentation language: {grammar!r:.200}; whether its blocks leave a text cannot be told exactly"
+        )
+    if assembly.parsers and assembly.machine.tokens:
+        raise UnsupportedFeature(
+            f"'&' and '-' with a Lark grammar and special tokens in one: {grammar!r:.200}; write the Lark part as GBNF or EBNF"
+        )

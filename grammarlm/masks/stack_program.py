@@ -62,6 +62,8 @@ class StackProgram:
             target is NIL and not start.nullable for _, target in algebra.edges(start)
         )
         self.start = (Thread(start, (), border),)
+        # Beside a whole text special tokens add nothing to what a border reads; a lexeme's border ends before one.
+        self.border_reads_on = border is not ANYTHING
         # The special tokens that the grammar names, by id: each has a column behind the bytes'.
         self.token_columns = {token: len(partition.samples) + i for i, token in enumerate(rules.tokens)}
         used = functools.reduce(operator.or_, partition.used) & EVERY_BYTE
