@@ -17,7 +17,7 @@ until another is read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from ..errors import UnsupportedFeature
@@ -86,8 +86,9 @@ Outcome = Any
 class StackLiveness:
     """Outcomes and answers, remembered until `forget`."""
 
-    def __init__(self, program: Any, lexing: Lexing):
-        self.program, self.lexing = program, lexing
+    def __init__(self, program: Any, lexing: Lexing, trusts: bool = True):
+        """`trusts`: what is under a border that the program trusts is not looked into."""
+        self.program, self.lexing, self.trusts = program, lexing, trusts
         lr = program.lr
         if lr is not None:
             self._action, self._goto, self._rules = lr.action.tolist(), lr.goto.tolist(), lr.rule.tolist()
@@ -100,6 +101,7 @@ class StackLiveness:
         self._linked: set[tuple[Goal, Goal, object]] = set()
         self._unopened: list[Goal] = []
         self._facts: list[tuple[Goal, Outcome]] = []
+        self._places: dict[Goal, None] = {}  # where threads and what is below them are found besides: see all_live
 
     # ------------------------------------------------------------------ threads
 
@@ -166,19 +168,43 @@ class StackLiveness:
             return self.outcomes(Under(symbol, outcome))
         return self.outcomes(InRule(symbol, outcome))
 
+    def all_live(self, threads: Iterable[Any], most: int) -> bool:
+        """Can all be finished that these threads lead to? False also where there is more of it than `most`.
+
+        If every goal has an outcome, each frame of any stack can end, and then the one below, down to the bottom. Asked besides
+        are the places behind something ignored, and what a nonterminal that was read leaves to its stack.
+        """
+        for thread in threads:
+            self._want(InRule(thread.state, thread.border))
+        asked = 0
+        while self._unopened or self._facts or asked < len(self._places):
+            if len(self._linked) > most:
+                return False
+            if self._unopened or self._facts:
+                self._go_on()
+            else:
+                places = list(self._places)[asked:]
+                asked += len(places)
+                for goal in places:
+                    self._want(goal)
+        return all(self._outcomes.values())
+
     # ------------------------------------------------------------------ the fixpoint
 
     def outcomes(self, goal: Goal) -> set[Outcome]:
         self._want(goal)
         while self._unopened or self._facts:
-            self.program.clock.check()
-            if self._unopened:
-                self._open(self._unopened.pop())
-                continue
-            of, outcome = self._facts.pop()
-            for user, how in list(self._users[of]):
-                self._arrive(user, how, outcome)
+            self._go_on()
         return self._outcomes[goal]
+
+    def _go_on(self) -> None:
+        self.program.clock.check()
+        if self._unopened:
+            self._open(self._unopened.pop())
+            return
+        of, outcome = self._facts.pop()
+        for user, how in list(self._users[of]):
+            self._arrive(user, how, outcome)
 
     def _want(self, goal: Goal) -> None:
         if goal not in self._outcomes:
@@ -217,6 +243,8 @@ class StackLiveness:
     def _push(self, user: Goal, state: int, nonterminal: int, at: At) -> None:
         """The nonterminal has been read on top of the LR state."""
         target = self._goto[state][nonterminal]
+        if not self.trusts:
+            self._places[Under(state, Reduced(0, nonterminal, at))] = None
         if target >= 0:
             self._link(OnTop(target, at), user, state)
 
@@ -233,15 +261,14 @@ class StackLiveness:
     def _open_lr(self, goal: OnTop) -> None:
         lr, state, at = self.program.lr, goal.state, goal.at
         row = self._action[state]
-        if at.state is at.start and not at.forbidden and self.program.trust.trusts_at(at.start, at.border):
+        if self._is_trusted(at):
             self._add(goal, ALIVE)
             return
         read, ends = self.lexing.next(at.state, at.start, at.border)
         for terminal, border in read:
             if row[terminal] > 0 and not at.forbidden >> terminal & 1:
                 target = row[terminal] - 1
-                start = lr.lexers[target]
-                self._link(OnTop(target, At(start, start, border, 0)), goal, state)
+                self._link(self._begun(target, border), goal, state)
         for rule in self._reductions[state]:
             length, nonterminal = self._rules[rule]
             after = at._replace(forbidden=at.forbidden | lr.lost.get((state, rule), 0))
@@ -253,16 +280,28 @@ class StackLiveness:
             for border in ends:
                 self._add(goal, Ended(border))
 
+    def _begun(self, state: int, border: Term) -> OnTop:
+        """The LR state before a lexeme; behind ignored ones it is a place of its own."""
+        start = self.program.lr.lexers[state]
+        at = At(start, start, border, 0)
+        if not self.trusts:
+            _, behind = self.lexing.next(start, start, border)
+            self._places.update((OnTop(state, at._replace(border=left)), None) for left in behind)
+        return OnTop(state, at)
+
+    def _is_trusted(self, at: At) -> bool:
+        between = self.trusts and at.state is at.start and not at.forbidden
+        return between and self.program.trust.trusts_at(at.start, at.border)
+
     # ------------------------------------------------------------------ rules and lexemes that are frames
 
     def _open_rule(self, goal: InRule) -> None:
         program, algebra = self.program, self.lexing.algebra
         state, border = goal
         if isinstance(state, Entrance):
-            start = program.lr.lexers[state.lr_state]
-            self._link(OnTop(state.lr_state, At(start, start, border, 0)), goal, None)
+            self._link(self._begun(state.lr_state, border), goal, None)
             return
-        if program.trust.is_between(state) and program.trust.trusts(border):
+        if self.trusts and program.trust.is_between(state) and program.trust.trusts(border):
             self._add(goal, ALIVE)
             return
         edges, moves, tokens = program.expand(state)

@@ -37,6 +37,10 @@ class SafePositions:
         self._borders = {border for _, border in seen}
         self._doubtful = {border for _, border in seen - safe}
 
+    @property
+    def are_all_safe(self) -> bool:
+        return not self._doubtful
+
     def trusts_anywhere(self, border: Term) -> bool:
         return border in self._borders and border not in self._doubtful
 

@@ -27,6 +27,7 @@ from .stack_liveness import StackLiveness
 from .stack_positions import SafePositions, find_safe_positions
 from .stack_samples import Samples, find_samples
 
+MOST_LINKS = 20_000  # of goals, where it is asked whether there are dead ends at all
 ALL = -1  # every terminal, as bits
 
 
@@ -47,6 +48,7 @@ class Trust:
         self.liveness = StackLiveness(program, self.lexing)
         self.samples: Samples | None = None
         self.positions: SafePositions | None = None
+        self.all_live = False  # there are no dead ends at all
         self._verdicts: dict[tuple[object, Term, object], Verdict] = {}
         self.needs_walks = False  # surveys know no stacks, so they cannot ask about threads
         self.level = self._find_level()
@@ -57,12 +59,21 @@ class Trust:
         has_lexer = lr is not None or any(isinstance(callee.start, LexerState) for callee in program.rules.calls)
         if not has_lexer or (lr is not None and lr.blocks is not None):
             return UNCHECKED if all(thread.border is ANYTHING for thread in program.start) else DOUBTS
-        if self.whole is None or (lr is not None and not always_ends(lr, program.clock.check)):
-            return EVERYTHING
-        self.samples = find_samples(self.whole, self._used(), self._rivals(), self._pairs(), program.clock.check)
+        if self._proves_lexer():
+            return DOUBTS
+        if all(thread.border is ANYTHING for thread in program.start):
+            self.all_live = StackLiveness(program, self.lexing, trusts=False).all_live(program.start, MOST_LINKS)
+        return DOUBTS if self.all_live or self.positions is not None else EVERYTHING
+
+    def _proves_lexer(self) -> bool:
+        """Looks for a theorem about the lexer; False where there is none, or one that leaves positions out."""
+        lr = self.program.lr
+        if self.whole is None or (lr is not None and not always_ends(lr, self.program.clock.check)):
+            return False
+        self.samples = find_samples(self.whole, self._used(), self._rivals(), self._pairs(), self.program.clock.check)
         if self.samples is None and lr is not None:
-            self.positions = find_safe_positions(lr, self.lexing, program.clock)
-        return EVERYTHING if self.samples is None and self.positions is None else DOUBTS
+            self.positions = find_safe_positions(lr, self.lexing, self.program.clock)
+        return self.samples is not None or (self.positions is not None and self.positions.are_all_safe)
 
     def _used(self) -> list[int]:
         """The terminals that rules ask for."""
@@ -92,7 +103,7 @@ class Trust:
         self.liveness.forget()
         if self.samples is not None:
             self.samples.forget()
-        if self.positions is not None:
+        if self.positions is not None and not self.all_live:
             self.positions = find_safe_positions(self.program.lr, self.lexing, self.program.clock)
             if self.positions is None:
                 self.level, self.needs_walks = EVERYTHING, True
@@ -101,7 +112,7 @@ class Trust:
 
     def trusts(self, border: Term) -> bool:
         """Can a thread between lexemes be finished under this border, whatever its stack?"""
-        if border is ANYTHING and self.positions is None:
+        if self.all_live or (border is ANYTHING and self.positions is None):
             return self.level != EVERYTHING
         if self.samples is not None:
             return self.samples.trusts(border)
@@ -109,24 +120,26 @@ class Trust:
 
     def trusts_at(self, lexer: LexerState, border: Term) -> bool:
         """The same where lexemes of this lexer begin."""
-        return self.trusts(border) if self.positions is None else self.positions.trusts_at(lexer, border)
+        if self.all_live or self.positions is None:
+            return self.trusts(border)
+        return self.positions.trusts_at(lexer, border)
 
     def _trusts_behind(self, terminal: int, border: Term) -> bool:
-        if self.positions is None or self.lexing.ignored[terminal]:
+        if self.all_live or self.positions is None or self.lexing.ignored[terminal]:
             return self.trusts(border)
         return self.positions.trusts_behind(terminal, border)
 
     def is_between(self, state: object) -> bool:
         """Is that a place between lexemes?"""
         if isinstance(state, LexerState):
-            return state.start
-        return self.whole is not None
+            return state.start or (self.all_live and not state.lexer.shifts)
+        return self.all_live or self.whole is not None
 
     def is_doubtful(self, state: object) -> bool:
         """Must a thread in this state be asked about even if its border is ANYTHING? Not asked of states without a lexer."""
         if self.level == EVERYTHING:
             return True
-        if not isinstance(state, LexerState):
+        if not isinstance(state, LexerState) or (self.all_live and not state.lexer.shifts):
             return False
         if state.start and state.lexer.shifts and self.positions is not None:
             return not self.trusts_at(state, ANYTHING)

@@ -230,7 +230,11 @@ LEVELS = {
     "strings": (gl.Lark('start: "(" start ")" | "a"'), DOUBTS, False),
     "a decided conflict": (gl.Lark('start: "i" start ["e" start] | N\nN: /x+/\n%ignore " "'), DOUBTS, False),
     "a rule without texts": (gl.Lark('start: x "b" | "d"\nx: "a" | "a" "b" y\ny: "c" y'), EVERYTHING, True),
-    "a lexer beside text": (gl.Text() + gl.Lark('start: "a"'), EVERYTHING, True),
+    "a lexer beside text": (gl.Text() + gl.Lark('start: "a"'), DOUBTS, False),
+    "a lexer behind a name": (gl.Regex("[a-z]+") + gl.Lark("start: A+\nA: /[a-z]/"), DOUBTS, False),
+    "a lexer before a letter": (gl.Lark("start: A | B\nA: /a+/\nB: /b+/") + gl.Regex("a"), EVERYTHING, True),
+    "not LALR": (gl.Lark('start: x "b" "c" | y "b" "d"\nx: A\ny: A\nA: /a+/'), DOUBTS, False),
+    "a space that comes once": (gl.Lark('start: (S | "a")+\nS: / +/'), DOUBTS, False),
 }
 
 
