@@ -32,6 +32,15 @@ class Item:
     read: int  # symbols
     rest: tuple[int, ...]
 
+    def moved(self, terminals: int, nonterminals: int) -> Item:
+        """The same behind so many terminals and nonterminals of other parsers."""
+        origin = self.origin if self.origin == WHOLE else self.origin + nonterminals
+        return Item(origin, self.read, _moved(self.rest, terminals, nonterminals))
+
+
+def _moved(symbols: tuple[int, ...], terminals: int, nonterminals: int) -> tuple[int, ...]:
+    return tuple(s + terminals if s >= 0 else s - nonterminals for s in symbols)
+
 
 @dataclass(frozen=True)
 class LrTables:
@@ -144,6 +153,7 @@ def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTable
                 cells.append((number[state], column, number[argument] + 1))
             else:
                 gotos.append((number[state], nonterminals.setdefault(name, len(nonterminals)), number[argument]))
+    items, expansions = _items(analysis, loaded, nonterminals)
     action = np.zeros((len(order), terminals + 1), np.int32)
     goto = np.zeros((len(order), max(1, len(nonterminals))), np.int32)
     for state, column, value in cells:
@@ -159,7 +169,6 @@ def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTable
     rule = np.array(lengths or [(0, 0)], np.int32)
     lexers = _contextual(loaded, lexer, action, ignored)
     start = number[table.start_states[loaded.start]]
-    items, expansions = _items(analysis, loaded, nonterminals)
     won = _shift_won(analysis)
     return LrTables(action, goto, rule, ignored, lexers, start, won, access, blocks, items, expansions, [*nonterminals])
 
@@ -231,6 +240,8 @@ def join(tables: list[tuple[LrTables, Lexer]]) -> LrTables | None:
     action = np.zeros((states, terminals + 1), np.int32)
     goto = np.zeros((states, sum(one.goto.shape[1] for one, _ in tables)), np.int32)
     rules: list[np.ndarray] = []
+    items: list[tuple[Item, ...]] = []
+    expansions: list[tuple[int, tuple[int, ...]]] = []
     blocks = None
     at = terminal = nonterminal = rule = 0
     for one, lexer in tables:
@@ -240,6 +251,8 @@ def join(tables: list[tuple[LrTables, Lexer]]) -> LrTables | None:
         action[rows, columns], action[rows, -1] = moved[:, :-1], moved[:, -1]
         goto[rows, nonterminal : nonterminal + one.goto.shape[1]] = one.goto + at
         rules.append(one.rule + np.array([0, nonterminal], np.int32))
+        items += [tuple(item.moved(terminal, nonterminal) for item in kernel) for kernel in one.items]
+        expansions += [(n + nonterminal, _moved(rest, terminal, nonterminal)) for n, rest in one.expansions]
         if one.blocks is not None:
             newline, opens, closes = one.blocks
             blocks = (newline + terminal, opens + terminal, closes + terminal)
@@ -255,6 +268,9 @@ def join(tables: list[tuple[LrTables, Lexer]]) -> LrTables | None:
         any(one.shift_won for one, _ in tables),
         np.concatenate([one.access for one, _ in tables]),
         blocks,
+        items,
+        expansions,
+        [name for one, _ in tables for name in one.names],
     )
 
 

@@ -33,4 +33,3 @@ def stack_program(grammar: Grammar, algebra: Algebra, vocab: Vocabulary, limits:
     tables = join([(parser.tables, parser.lexer) for parser in assembly.parsers if parser.tables is not None])
     partition = byte_partition(*terms, nodes=nodes)
     return StackProgram(first, rules, tables, partition, algebra, vocab, limits, clock, liveness)
-

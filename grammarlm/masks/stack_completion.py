@@ -67,12 +67,13 @@ class StackEnds:
         self._direct: dict[int, str | None] = {}
         self._found: dict[int, str | None] = {}
         self._usable: set[int] = set()
+        self.nbytes = 0  # about what the texts take
 
     def of(self, config: int) -> str | None:
         """Letters without marks that end the text; None where none are known."""
         if config not in self._found:
             direct = self.direct(config)
-            self._found[config] = self._search(config, SEARCHED) if direct is None else direct
+            self._remember(self._found, config, self._search(config, SEARCHED) if direct is None else direct)
         return self._found[config]
 
     def is_usable(self, config: int) -> bool:
@@ -84,17 +85,26 @@ class StackEnds:
             text = self._search(config, self._program.limits.max_states) if direct is None else direct
             if text is None:
                 return False
-            self._found[config] = text
-        for here in self._path(config, self._found[config] or ""):
-            self._usable.add(here)
+            self._remember(self._found, config, text)
+        self._usable.update(self._path(config, self._found[config] or ""))
         return True
+
+    def _remember(self, texts: dict[int, str | None], config: int, text: str | None) -> None:
+        """Texts are found again when they are dropped, and they are dropped when they take too much."""
+        self.nbytes += 300 + len(text or "")
+        if self.nbytes > self._program.limits.max_bytes // 4:
+            for known in (self._found, self._direct, self._lengths, self._ropes, self._threads):
+                known.clear()  # type: ignore[attr-defined]
+            self._usable.clear()
+            self.nbytes = 0
+        texts[config] = text
 
     # ------------------------------------------------------------------ candidates
 
     def direct(self, config: int) -> str | None:
         """The first of the candidates that the machine accepts."""
         if config not in self._direct:
-            self._direct[config] = self._choose(config)
+            self._remember(self._direct, config, self._choose(config))
         return self._direct[config]
 
     def _choose(self, config: int) -> str | None:
@@ -130,12 +140,20 @@ class StackEnds:
         if known is None:
             candidates = [c.length for q, s, _ in self._epoch.threads_of(config) for c in self._candidates(q, s)]
             known = min(candidates, default=float("inf"))
-            self._lengths[config] = known = 0 if self._epoch.accepting[config] else known
+            known = 0 if self._epoch.accepting[config] else known if known <= LONGEST else float("inf")
+            self._lengths[config] = known
         return known
 
     def _is_end(self, config: int, text: str) -> bool:
-        path = self._path(config, text)
-        return bool(self._epoch.accepting[path[-1]])
+        epoch = self._epoch
+        for part in parts(text):
+            if isinstance(part, int):
+                config = epoch.after_column(config, self._program.token_columns[part])
+            else:
+                config = epoch.after_text(config, part)
+            if not config:
+                return False
+        return bool(epoch.accepting[config])
 
     def _path(self, config: int, text: str) -> list[int]:
         """The configs along a text, up to where it cannot be read on."""
@@ -179,11 +197,12 @@ class StackEnds:
             return [("", ANYTHING, s)]
         found = []
         for terminal, lexeme in self._spelling.lexemes(state).items():
-            if self._program.lr.ignored[terminal]:  # type: ignore[union-attr]
+            number = terminal + state.lexer.offset
+            if self._program.lr.ignored[number]:  # type: ignore[union-attr]
                 found.append((lexeme.text, lexeme.border, s))
             elif terminal == state.lexer.newline:
                 found += self._lines(lexeme.text, lexeme.border, max(lexeme.state.column or 0, 0), s)
-            elif after := epoch.made(stack_calls.shift_terminal, s, terminal):
+            elif after := epoch.made(stack_calls.shift_terminal, s, number):
                 found.append((lexeme.text, lexeme.border, after))
         return found
 
@@ -232,6 +251,7 @@ class StackEnds:
                 continue
             tied = [_tied(text, rope) for text, below in ways[here] if (rope := ropes[below]) is not None]
             ropes[here] = _first(tied)
+            self.nbytes += 300
         return ropes[key]
 
     def _named(self, stack: int) -> Key:

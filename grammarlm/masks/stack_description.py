@@ -101,8 +101,11 @@ def _called(state: LexerState, terminal: int) -> str:
 
 def _shiftable(epoch: StackEpoch, top: LexerState, stack: int) -> set[str]:
     ignored = epoch.program.lr.ignored  # type: ignore[union-attr]
+    offset = top.lexer.offset
     return {
-        _called(top, t) for t in top.terminals if not ignored[t] and epoch.made(stack_calls.shift_terminal, stack, t)
+        _called(top, t)
+        for t in top.terminals
+        if not ignored[t + offset] and epoch.made(stack_calls.shift_terminal, stack, t + offset)
     }
 
 

@@ -598,8 +598,12 @@ class StackEpoch:
 
     def after_bytes(self, state: int, data: bytes) -> int:
         """The state behind any bytes, 0 where they are refused."""
+        return self._usable(self.after_text(state, data))
+
+    def after_text(self, state: int, data: bytes) -> int:
+        """The state behind any bytes, usable or not."""
         array = np.frombuffer(bytes(data), np.uint8)
-        return self._usable(self._made(walk.advance_bytes, state, array.ctypes.data if len(array) else 0, len(array)))
+        return self._made(walk.advance_bytes, state, array.ctypes.data if len(array) else 0, len(array))
 
     def _usable(self, state: int) -> int:
         return state if self.program.tokens_spell_all or not state or self.ends.is_usable(state) else 0
@@ -667,7 +671,8 @@ class StackEpoch:
     @property
     def nbytes(self) -> int:
         own = sum(self._arrays[place].nbytes for place in self._widths)
-        return own + self._row_bytes + 400 * len(self.objects)
+        ends = self.__dict__["ends"].nbytes if "ends" in self.__dict__ else 0
+        return own + self._row_bytes + 400 * len(self.objects) + ends
 
 
 class _Exports:

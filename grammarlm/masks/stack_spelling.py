@@ -138,11 +138,12 @@ class Spelling:
         """Each terminal in the context with the most others: what is cut there so is cut elsewhere, too."""
         assert self.lr is not None
         ignored = self.lr.ignored
-        contexts = sorted(dict.fromkeys(self.lr.lexers), key=lambda s: (-len(s.terminals), sorted(s.terminals)))
-        for context in contexts:
-            if context.terminals <= self._terminals.keys():
+        order_of = {s: (s.lexer.offset, -len(s.terminals), sorted(s.terminals)) for s in self.lr.lexers}
+        for context in sorted(order_of, key=order_of.__getitem__):
+            offset = context.lexer.offset
+            if {t + offset for t in context.terminals} <= self._terminals.keys():
                 continue
-            found = self.lexemes(context)
+            found = {t + offset: lexeme for t, lexeme in self.lexemes(context).items()}
             blanks = [found[t] for t in found if ignored[t]]
             separator = min(blanks, key=lambda lexeme: order(lexeme.text), default=None)
             for terminal, lexeme in found.items():
@@ -195,7 +196,9 @@ class Spelling:
         """What each call of a rule spells: better and better, until nothing gets shorter."""
         calls = self.program.rules.calls
         letters: list[str | None] = [None] * len(calls)
-        for index in sorted(range(len(calls)), key=lambda index: repr(calls[index].key)):  # marks get their numbers here
+        for index in sorted(
+            range(len(calls)), key=lambda index: repr(calls[index].key)
+        ):  # marks get their numbers here
             callee, start = calls[index], calls[index].start
             if isinstance(callee.key, tuple) and callee.key[0] == "token":
                 letters[index] = chr(SPECIAL + callee.key[1])
