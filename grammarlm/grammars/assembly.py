@@ -1,6 +1,6 @@
 """A description with stacks somewhere in it becomes one pushdown grammar.
 
-Parts that are regular become terms as they always do; readers give rules for the others; what combines them becomes rules of its own.
+Parts that are regular become terms as they always do; readers give rules for the others; what combines them becomes rules, too.
 """
 
 from __future__ import annotations

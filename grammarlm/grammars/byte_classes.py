@@ -31,7 +31,7 @@ class BytePartition:
 
 
 def byte_partition(*roots: Term, nodes: Iterable[Edges] = ()) -> BytePartition:
-    """Bytes are in one class iff each byte set in the terms, and in the character automata `nodes`, contains all or none of them."""
+    """Bytes are in one class iff each byte set in the terms and in the character automata `nodes` has all or none of them."""
     sets = _byte_sets(roots, nodes)
     packed = np.frombuffer(b"".join(bits.to_bytes(32, "little") for bits in sets), np.uint8).reshape(-1, 32)
     columns = np.packbits(np.unpackbits(packed, axis=1, bitorder="little"), axis=0).T  # a byte's membership in all sets

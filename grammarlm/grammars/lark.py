@@ -21,7 +21,7 @@ BIGGEST = 200_000  # symbols of a grammar that lark is given
 
 @dataclass(frozen=True)
 class Lark(Grammar):
-    """A grammar in the notation of the lark library. LALR(1) grammars are read with lark's contextual lexer, others as Earley would."""
+    """A grammar in the notation of the lark library: LALR(1) grammars with its contextual lexer, others as its Earley reads them."""
 
     text: str
     start: str = field(default="start", kw_only=True)
@@ -67,7 +67,7 @@ def read_lark(grammar: Lark, algebra: Algebra, max_depth: int, tick: Callable[[]
     if tables is not None:
         return LarkParser(lexer, tables, None)
     if grammar.indent is not None:
-        raise UnsupportedFeature("a grammar with indented blocks that is not LALR(1) is not supported: lark cannot read one, either")
+        raise UnsupportedFeature("a grammar with indented blocks must be LALR(1): lark itself can read no other")
     return LarkParser(make_lexer(loaded, algebra, tick, shifts=False), None, rules_over_lexemes(loaded))
 
 

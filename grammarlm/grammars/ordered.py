@@ -217,8 +217,7 @@ class Pattern:
         raise self._refuse(f"the construct {name.lower()}")
 
     def loop(self, data: tuple, then: Rest) -> Rest:
-        body, low, high, _ = data
-        if high == 0:
+        if data[2] == 0:  # at most no turn
             return then
         return self.make(LOOP, data, then)
 

@@ -66,7 +66,7 @@ class StackEpoch:
     def __init__(self, program: StackProgram):
         self.program = program
         self.is_full = False
-        # Without a lexer rules end where blanks may follow, nearly everywhere: what remains of tokens is then not less than they are.
+        # Without a lexer rules end where blanks may follow, nearly everywhere: what remains of tokens is then nearly all of them.
         if self.uses_surveys is None:
             self.uses_surveys = program.lr is not None
         self.rows: dict[int, np.ndarray] = KnownRows()
@@ -686,7 +686,7 @@ class _Exports:
 
 
 def _rows_of_bits(action: np.ndarray, words: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """An LR table by sets of terminals: what each state shifts; where its reductions begin, their rules, and on what they happen."""
+    """An LR table by sets of terminals: what each state shifts; where its reductions begin, their rules, and on what."""
     padded = np.zeros((len(action), words * 64), np.int32)
     padded[:, : action.shape[1]] = action
     states, columns = np.nonzero(padded < 0)
