@@ -3,12 +3,13 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
-.PHONY: help demo test proof check format bench gpu train clean
+.PHONY: help demo test proof fuzz check format bench gpu train clean
 
 help:
 	@echo "make demo    install, then run constrained generations on the embedded model"
 	@echo "make test    install, then the whole test suite (8 minutes at most)"
 	@echo "make proof   the same laws with their full counts; results go to benchmarks/results/proof/"
+	@echo "make fuzz    a minute of mutated grammars and token sequences (SECONDS=60); findings go to FINDINGS"
 	@echo "make check   ruff, mypy, import contracts"
 	@echo "make bench   the benchmarks; results go to benchmarks/results/, figures into README.md"
 	@echo "make gpu     kernel tests and benchmarks on an NVIDIA GPU"
@@ -34,6 +35,11 @@ test: .venv/everything
 
 proof: .venv/everything
 	$(BIN)/python -m tests.proof $(ARGS)
+
+SECONDS ?= 60
+FINDINGS ?= /tmp/grammarlm-fuzz
+fuzz: .venv/everything
+	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --findings $(FINDINGS) $(ARGS)
 
 check: .venv/everything
 	$(BIN)/ruff check .

@@ -21,6 +21,19 @@ class Indent:
     closes: tuple[str, ...] = ("RPAR", "RSQB", "RBRACE")
     tab: int = 8  # columns of a tab
 
+    def __post_init__(self) -> None:
+        for name in ("newline", "indent", "dedent"):
+            if not isinstance(getattr(self, name), str):
+                raise TypeError(f"Indent({name}=...) takes a terminal's name, not {type(getattr(self, name)).__name__}")
+        for name in ("opens", "closes"):
+            names = getattr(self, name)
+            if not isinstance(names, tuple) or not all(isinstance(each, str) for each in names):
+                raise TypeError(f"Indent({name}=...) takes a tuple of terminals' names, not {names!r:.60}")
+        if type(self.tab) is not int:
+            raise TypeError(f"Indent(tab=...) takes a number of columns, not {type(self.tab).__name__}")
+        if self.tab < 0:
+            raise ValueError(f"Indent(tab={self.tab}): a tab takes 0 columns or more")
+
 
 WIDEST = 1023  # columns of a line's indentation; a text's lines are not indented further, and the report says so
 EMPTY_LINE = -1  # no line has ended yet in this lexeme

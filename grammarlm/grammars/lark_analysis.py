@@ -21,6 +21,7 @@ MAX_WORK = 1_500_000.0
 PER_STATE, PER_ITEM, PER_CLOSED_ITEM, PER_PAIR, PER_EDGE = 15.0, 6.0, 3.0, 0.3, 0.1
 PER_SET_MEMBER, PER_SET_UPDATE, PER_SET_ELEMENT = 0.15, 1.0, 0.012
 PER_WALKED_PLACE, PER_SEARCHED_ITEM = 0.5, 0.25
+PER_LOOKAHEAD = 1.5  # an entry of the table: what may come behind a complete rule
 STATES = "making the parser's states (LR(0) item sets)"
 TICK_EVERY = 256
 END = -1
@@ -173,7 +174,7 @@ class Analysis:
         self.closures: dict[int, list[int]] = {}
         self.transitions = [0] * self.nonterminals  # in how many states each may come next
         self.items_at_end = [0] * len(self.bodies)  # of the largest state that completes the rule
-        follows = [symbols.bit_count() for symbols in self.follow]
+        self.follows = follows = [symbols.bit_count() for symbols in self.follow]
         self.includes = [0.0] * self.nonterminals
         for origin, body in zip(self.origins, self.bodies, strict=True):
             self.includes[origin] += self.edges(body) * (1 + follows[origin]) + follows[origin]
@@ -231,6 +232,7 @@ class Analysis:
                 self.transitions[symbol] += 1
         for rule in complete:
             self.items_at_end[rule] = max(items, self.items_at_end[rule])
+        work += PER_LOOKAHEAD * sum(self.follows[self.origins[rule]] for rule in complete)
         if len(complete) > 1:
             work += sum(self.conflicts[rule] for rule in complete)
         self.spend(work, STATES)

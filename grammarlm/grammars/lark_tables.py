@@ -47,12 +47,14 @@ class LrTables:
     """An LR parser as kernels read it, and the lexer that each state asks."""
 
     action: np.ndarray  # int32 [states, terminals + 1]: 0 error, s + 1 shift, -(r + 1) reduce; the last column is the end
-    goto: np.ndarray  # int32 [states, nonterminals]
+    goto: np.ndarray  # int32 [states, nonterminals]; -1 where there is none
     rule: np.ndarray  # int32 [rules, 2]: length, nonterminal
     ignored: np.ndarray  # uint8 [terminals]
     lexers: list[LexerState]  # of each state
     start: int
     shift_won: bool  # a conflict was resolved as lark does, in favour of shifting
+    lost: dict[tuple[int, int], int]  # (state, rule): terminals, as bits, on which a conflict went against that reduction
+    productive: bool  # each nonterminal derives some terminals
     access: np.ndarray  # uint8 [states]: what the symbol that leads to a state does to blocks and brackets
     blocks: tuple[int, int, int] | None  # the terminals for a line's end, for opening and for closing a block
     items: list[tuple[Item, ...]] = field(default_factory=list)  # the rules that each state is in the midst of
@@ -121,7 +123,10 @@ def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTable
     from lark.parsers.lalr_analysis import LALR_Analyzer, Shift
 
     check_analysis(loaded.rules, loaded.start, tick=tick)
-    analysis = LALR_Analyzer(ParserConf(loaded.rules, {}, [loaded.start]), debug=False, strict=False)
+    try:
+        analysis = LALR_Analyzer(ParserConf(loaded.rules, {}, [loaded.start]), debug=False, strict=False)
+    except LarkError as error:  # such as a rule that a file was to bring, and does not have
+        raise GrammarError(f"lark refuses the grammar: {error}") from None
     try:
         analysis.compute_lalr()
     except RecursionError:
@@ -155,7 +160,7 @@ def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTable
                 gotos.append((number[state], nonterminals.setdefault(name, len(nonterminals)), number[argument]))
     items, expansions = _items(analysis, loaded, nonterminals)
     action = np.zeros((len(order), terminals + 1), np.int32)
-    goto = np.zeros((len(order), max(1, len(nonterminals))), np.int32)
+    goto = np.full((len(order), max(1, len(nonterminals))), -1, np.int32)
     for state, column, value in cells:
         action[state, column] = value
     for state, column, value in gotos:
@@ -169,8 +174,22 @@ def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTable
     rule = np.array(lengths or [(0, 0)], np.int32)
     lexers = _contextual(loaded, lexer, action, ignored)
     start = number[table.start_states[loaded.start]]
-    won = _shift_won(analysis)
-    return LrTables(action, goto, rule, ignored, lexers, start, won, access, blocks, items, expansions, [*nonterminals])
+    return LrTables(
+        action,
+        goto,
+        rule,
+        ignored,
+        lexers,
+        start,
+        _shift_won(analysis),
+        _lost(analysis, action, rules, loaded.index),
+        _productive(loaded.rules),
+        access,
+        blocks,
+        items,
+        expansions,
+        [*nonterminals],
+    )
 
 
 def _items(
@@ -238,8 +257,9 @@ def join(tables: list[tuple[LrTables, Lexer]]) -> LrTables | None:
     if states >= STATES:
         raise LimitExceeded(f"the grammars' parsers need {states:,} states, and {STATES:,} are too many; make them smaller")
     action = np.zeros((states, terminals + 1), np.int32)
-    goto = np.zeros((states, sum(one.goto.shape[1] for one, _ in tables)), np.int32)
+    goto = np.full((states, sum(one.goto.shape[1] for one, _ in tables)), -1, np.int32)
     rules: list[np.ndarray] = []
+    lost: dict[tuple[int, int], int] = {}
     items: list[tuple[Item, ...]] = []
     expansions: list[tuple[int, tuple[int, ...]]] = []
     blocks = None
@@ -249,7 +269,9 @@ def join(tables: list[tuple[LrTables, Lexer]]) -> LrTables | None:
         rows, columns = slice(at, at + len(one.action)), slice(terminal, terminal + len(one.ignored))
         moved = np.where(one.action > 0, one.action + at, np.where(one.action < 0, one.action - rule, 0))
         action[rows, columns], action[rows, -1] = moved[:, :-1], moved[:, -1]
-        goto[rows, nonterminal : nonterminal + one.goto.shape[1]] = one.goto + at
+        goto[rows, nonterminal : nonterminal + one.goto.shape[1]] = np.where(one.goto < 0, -1, one.goto + at)
+        for (state, number), terminals_lost in one.lost.items():
+            lost[state + at, number + rule] = _moved_bits(terminals_lost, len(one.ignored), terminal, terminals)
         rules.append(one.rule + np.array([0, nonterminal], np.int32))
         items += [tuple(item.moved(terminal, nonterminal) for item in kernel) for kernel in one.items]
         expansions += [(n + nonterminal, _moved(rest, terminal, nonterminal)) for n, rest in one.expansions]
@@ -266,6 +288,8 @@ def join(tables: list[tuple[LrTables, Lexer]]) -> LrTables | None:
         [lexer for one, _ in tables for lexer in one.lexers],
         tables[0][0].start,
         any(one.shift_won for one, _ in tables),
+        lost,
+        all(one.productive for one, _ in tables),
         np.concatenate([one.access for one, _ in tables]),
         blocks,
         items,
@@ -274,8 +298,50 @@ def join(tables: list[tuple[LrTables, Lexer]]) -> LrTables | None:
     )
 
 
+def _moved_bits(bits: int, count: int, offset: int, ends: int) -> int:
+    """A set of `count` terminals and the end, as bits, where the terminals begin at `offset` and the end is at `ends`."""
+    return (bits & (1 << count) - 1) << offset | (bits >> count & 1) << ends
+
+
 def _shift_won(analysis: Any) -> bool:
     return any(la in itemset.transitions for itemset in analysis.lr0_itemsets for la in itemset.lookaheads)
+
+
+def _lost(analysis: Any, action: np.ndarray, rules: dict, index: dict[str, int]) -> dict[tuple[int, int], int]:
+    """The lookaheads of each reduction on which the tables do something else."""
+    lost: dict[tuple[int, int], int] = {}
+    ends = action.shape[1] - 1
+    for state, itemset in enumerate(analysis.lr0_itemsets):  # lark numbers its states in this order
+        for lookahead, complete in itemset.lookaheads.items():
+            column = ends if lookahead.name == "$END" else index[lookahead.name]
+            for rule in complete:
+                number = rules.get(rule)
+                if number is not None and action[state, column] != -number - 1:
+                    lost[state, number] = lost.get((state, number), 0) | 1 << column
+    return lost
+
+
+def _productive(rules: list[Any]) -> bool:
+    """Does each nonterminal derive some terminals (or nothing)?"""
+    users: dict[str, list[int]] = {}
+    missing = []
+    for number, rule in enumerate(rules):
+        parts = [symbol.name for symbol in rule.expansion if not symbol.is_term]
+        missing.append(len(parts))
+        for name in parts:
+            users.setdefault(name, []).append(number)
+    done: set[str] = set()
+    waiting = [str(rule.origin.name) for rule, count in zip(rules, missing, strict=True) if count == 0]
+    while waiting:
+        name = waiting.pop()
+        if name in done:
+            continue
+        done.add(name)
+        for number in users.get(name, ()):
+            missing[number] -= 1
+            if missing[number] == 0:
+                waiting.append(str(rules[number].origin.name))
+    return done >= {str(rule.origin.name) for rule in rules} | set(users)
 
 
 def _contextual(loaded: Loaded, lexer: Lexer, action: np.ndarray, ignored: np.ndarray) -> list[LexerState]:

@@ -15,7 +15,7 @@ class Anchors(Scanner):
     """A scanner that makes terms, and numbers the sets that look-behind asks for."""
 
     def __init__(self, pattern: str | bytes, algebra: Algebra):
-        super().__init__(pattern)
+        super().__init__(pattern, algebra.tick)
         self.algebra = algebra
         self.behind: list[tuple[CharSet, bool]] = []  # the PREV sets: characters, and does the start of the text count
 

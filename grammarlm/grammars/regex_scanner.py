@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Callable
 
 from ..errors import GrammarError, caret
 from . import charset
@@ -18,7 +19,8 @@ BYTES: CharSet = ((0, 255),)
 class Scanner:
     """A place in a pattern, and the flags that hold there."""
 
-    def __init__(self, pattern: str | bytes):
+    def __init__(self, pattern: str | bytes, tick: Callable[[], None]):
+        self.tick = tick
         self.binary = isinstance(pattern, bytes)
         self.text = pattern.decode("latin-1") if isinstance(pattern, bytes) else pattern
         self.at = 0
@@ -94,6 +96,7 @@ class Scanner:
                 self.at += 1
                 break
             first = False
+            self.tick()
             low = self.bracket_item(here)
             if self.peek() != "-" or self.peek(2) == "-]" or self.at + 1 >= len(self.text):
                 ranges.append(((low, low),) if isinstance(low, int) else low)

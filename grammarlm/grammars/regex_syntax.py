@@ -72,6 +72,7 @@ class _Parser(Anchors):
                     raise self.error("unbalanced parenthesis: ')' without '('", start)
                 self.close()
             elif char == "|":
+                self.algebra.tick()
                 self.groups[-1].branches.append([])
                 self.repeatable = False
             elif char == "[":
@@ -127,6 +128,7 @@ class _Parser(Anchors):
     # ------------------------------------------------------------------ groups
 
     def open(self, start: int) -> None:
+        self.algebra.tick()
         group = Group(start, self.flags)
         if self.take("?"):
             if self.take("#"):

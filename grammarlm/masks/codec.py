@@ -5,7 +5,7 @@
           | d 8 bytes                                       a float
           | s length bytes | b length bytes                 a string in UTF-8, bytes
           | ( count value ...                               a tuple
-          | G length name value ...                         a grammar: the name of its kind, and its fields in their order
+          | G length name value ...                         a grammar or a part of one: its kind's name, its fields in their order
 
 Only the kinds of KINDS are read, and only with fields of the types that their classes declare.
 """
@@ -22,6 +22,7 @@ from typing import Any
 
 from ..errors import LimitExceeded, UnsupportedFeature
 from ..grammars import compose
+from ..grammars.indent import Indent
 from .sealed import Reader, number
 
 DEEPEST = 2_000  # tuples and grammars inside each other
@@ -29,21 +30,23 @@ LARGEST = 1 << 28  # bytes
 
 # Kinds by name: those with a public name, and those that the operators between grammars make.
 PUBLIC = ("Ban", "Choices", "Ebnf", "Gbnf", "JsonSchema", "Lark", "Regex", "Text", "Token", "Tokens")
-INNER = {
+Kind = type[compose.Grammar] | type[Indent]
+INNER: dict[str, Kind] = {
     c.__name__: c for c in (compose.Literal, compose.Sequence, compose.Choice, compose.Intersection, compose.Difference)
 }
+INNER["Indent"] = Indent  # no grammar, but a part of one
 
 
 @functools.cache
-def kind_of(name: str) -> type[compose.Grammar] | None:
-    """The class of grammars with this name; None where this version knows none."""
+def kind_of(name: str) -> Kind | None:
+    """The class of grammars, or of their parts, with this name; None where this version knows none."""
     if name in INNER:
         return INNER[name]
     found = getattr(import_module("grammarlm"), name, None) if name in PUBLIC else None
     return found if isinstance(found, type) and issubclass(found, compose.Grammar) else None
 
 
-def fields_of(kind: type[compose.Grammar]) -> dict[str, Any]:
+def fields_of(kind: Kind) -> dict[str, Any]:
     """The names of a kind's fields, and their types."""
     return _fields(kind.__name__)
 
@@ -67,7 +70,7 @@ def encode(value: Any) -> bytes:
         if isinstance(value, tuple):
             out += b"(" + number(len(value))
             inner = list(value)
-        elif isinstance(value, compose.Grammar):
+        elif isinstance(value, (compose.Grammar, Indent)):
             name = type(value).__name__
             if kind_of(name) is not type(value):
                 raise UnsupportedFeature(
@@ -104,7 +107,7 @@ def _string(data: bytes) -> bytes:
 class _Open:
     """A tuple or a grammar that is being read."""
 
-    def __init__(self, kind: type[compose.Grammar] | None, count: int):
+    def __init__(self, kind: Kind | None, count: int):
         self.kind, self.count, self.values = kind, count, list[Any]()
 
 

@@ -6,6 +6,7 @@ from ..errors import UnsupportedFeature
 from ..grammars.assembly import assemble
 from ..grammars.byte_classes import byte_partition
 from ..grammars.compose import Grammar
+from ..grammars.lark import Lark
 from ..grammars.lark_tables import join
 from ..grammars.regular import Algebra
 from ..grammars.terms import ANYTHING, Term
@@ -32,4 +33,5 @@ def stack_program(grammar: Grammar, algebra: Algebra, vocab: Vocabulary, limits:
     nodes = [node for parser in assembly.parsers for node in parser.lexer.characters()]
     tables = join([(parser.tables, parser.lexer) for parser in assembly.parsers if parser.tables is not None])
     partition = byte_partition(*terms, nodes=nodes)
-    return StackProgram(first, rules, tables, partition, algebra, vocab, limits, clock, liveness)
+    lexer = assembly.parsers[0].lexer if isinstance(grammar, Lark) else None
+    return StackProgram(first, rules, tables, partition, algebra, vocab, limits, clock, liveness, lexer)

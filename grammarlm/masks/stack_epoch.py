@@ -37,7 +37,7 @@ SCRATCH_LOCK = threading.Lock()
 FIRST_REAL = 3  # automaton states 0, 1, 2 are dead, ACCEPT and EXIT
 
 
-HASHES = (Place.S_HASH, Place.C_HASH, Place.B_AND, Place.SURVEY_HASH)
+HASHES = (Place.S_HASH, Place.C_HASH, Place.B_AND, Place.SURVEY_HASH, Place.JUDGED)
 LARGE = 1 << 20  # bytes of an array that no longer doubles
 SURVEY_ARRAYS = {
     surveys.FULL_NODES: (Place.X_BYTE, Place.X_DEPTH, Place.X_END, Place.X_FIRST, Place.X_COUNT),
@@ -48,6 +48,10 @@ SURVEY_ARRAYS = {
     surveys.FULL_DENSE: (Place.DENSE,),
     surveys.FULL_EXITS: (Place.EXITS,),
 }
+
+
+class _NeedsWalks(Exception):
+    """A survey has met a thread whose end hangs on its whole stack."""
 
 
 class KnownRows(dict):
@@ -78,6 +82,8 @@ class StackEpoch:
         self._borders: dict[Term, int] = {NOTHING: 0, ANYTHING: 1}
         self.border_terms: list[Term] = [NOTHING, ANYTHING]
         self.lr = program.lr
+        self._judged = self._verdicts = 0
+        self._finishes: dict[tuple[Any, Any], bool] = {}
         self._arrays: dict[Place, np.ndarray] = {}
         self.arena = np.zeros(Place.LENGTH, np.int64)
         self.address = self.arena.ctypes.data
@@ -134,6 +140,8 @@ class StackEpoch:
             Place.SPARSE: 1,
             Place.DENSE: program.vocab.words,
             Place.EXITS: 3,
+            Place.JUDGED: 4,
+            Place.VERDICTS: 2 * words,
         }
         for place, rows in (
             (Place.Q_NEXT, 64),
@@ -175,13 +183,15 @@ class StackEpoch:
             (Place.SPARSE, 1024),
             (Place.DENSE, 8),
             (Place.EXITS, 256),
+            (Place.JUDGED, 64),
+            (Place.VERDICTS, 16),
         ):
             self._resize(place, rows)
         self._fixed(Place.CLASS_OF, program.byte_sets.class_of)
         for place, shape, kind in (
             (Place.WORK, (machine.WIDEST, 3), np.int32),
             (Place.KEPT, (machine.WIDEST, 3), np.int32),
-            (Place.PAIR, (2,), np.int64),
+            (Place.PAIR, (3,), np.int64),
             (Place.AGENDA, (surveys.AGENDA_LENGTH, 4), np.int32),
             (Place.PATH, (program.facts.deepest + 2,), np.int32),
         ):
@@ -199,6 +209,7 @@ class StackEpoch:
         ):
             self._fixed(place, array)
         arena = self.arena
+        arena[Place.CHECKS] = program.trust.level
         arena[Place.CLASSES], arena[Place.TERMINAL_WORDS] = columns, self._words
         arena[Place.NODES], arena[Place.TWIN_COUNT] = len(trie.byte), len(trie.twins)
         arena[Place.NOTHING], arena[Place.VOCABULARY] = vocab.words * 32, len(facts.is_text)
@@ -247,7 +258,7 @@ class StackEpoch:
     def _resize(self, place: Place, rows: int) -> None:
         """The array at this place with more rows; hash tables are filled again."""
         width = self._widths[place]
-        wide = place in (Place.Q_LIVE, Place.K_LIVE)
+        wide = place in (Place.Q_LIVE, Place.K_LIVE, Place.VERDICTS)
         kind: Any = np.uint64 if wide else np.int64 if place == Place.B_AND else np.int32
         if place in (Place.Q_STATUS, Place.B_STATUS, Place.C_ACCEPTS, Place.C_KIND, Place.X_BYTE):
             kind = np.uint8
@@ -281,6 +292,7 @@ class StackEpoch:
             Place.SPARSE: Place.SPARSE_CAPACITY,
             Place.DENSE: Place.DENSE_CAPACITY,
             Place.EXITS: Place.EXIT_CAPACITY,
+            Place.JUDGED: Place.JUDGED_SIZE,
         }
         if place in sizes:
             self.arena[sizes[place]] = rows
@@ -292,6 +304,8 @@ class StackEpoch:
             pushdown_walk.rehash_configs(self.address)
         elif place == Place.SURVEY_HASH:
             pushdown_walk.rehash_surveys(self.address)
+        elif place == Place.JUDGED and old is not None:
+            pushdown_walk.rehash_verdicts(self.address, old.ctypes.data, len(old))
         elif place == Place.B_AND and old is not None:
             for key, value in old[old[:, 0] >= 0].tolist():
                 self._remember_pair(key, value)
@@ -358,7 +372,8 @@ class StackEpoch:
                 if number >= len(self._arrays[Place.B_STATUS]):
                     self._grow(Place.B_NEXT, Place.B_STATUS)
                 self.border_terms.append(term)
-                self._arrays[Place.B_STATUS][number] = machine.ACCEPTS if term.nullable else 0
+                trusted = machine.TRUSTED if self.program.trust.trusts(term) else 0
+                self._arrays[Place.B_STATUS][number] = trusted | (machine.ACCEPTS if term.nullable else 0)
             self._borders[term] = number
         return number
 
@@ -373,10 +388,12 @@ class StackEpoch:
         elif reason == machine.NEED_BORDER:
             self._expand_border(index)
         elif reason == machine.NEED_AND:
-            b, c = self._arrays[Place.PAIR].tolist()
+            b, c, _ = self._arrays[Place.PAIR].tolist()
             self._conjoin(b, c)
         elif reason == machine.NEED_LIVE:
             self._expand_ahead(index)
+        elif reason == machine.NEED_VERDICT:
+            self._judge(*self._arrays[Place.PAIR].tolist())
         elif reason == machine.FULL:
             if index == 0:
                 blocks = (Place.S_INDENT, Place.S_OPENER, Place.S_BRACKETS) if self.arena[Place.INDENTS] else ()
@@ -430,6 +447,10 @@ class StackEpoch:
         self._arrays[Place.Q_NEXT][number] = row
         self._arrays[Place.Q_MOVES][number] = first, len(encoded)
         status = machine.EXPANDED | (machine.READS if edges or tokens else 0)
+        trust = program.trust
+        if trust.level != machine.UNCHECKED:
+            status |= machine.BETWEEN if trust.is_between(state) else 0
+            status |= machine.DOUBTFUL if trust.is_doubtful(state) else 0
         self._arrays[Place.Q_STATUS][number] |= status | (machine.LOOPS if program.loops(state) else 0)
 
     _move_count = 0
@@ -473,9 +494,49 @@ class StackEpoch:
     def _find_live(self, number: int) -> None:
         state = self.objects[number]
         assert isinstance(state, LexerState)
-        bits = state.lexer.live(state) << state.lexer.offset
-        self._arrays[Place.Q_LIVE][number] = [bits >> 64 * w & (1 << 64) - 1 for w in range(max(1, self._words))]
+        bits = self.program.trust.may_become(state)
+        self._arrays[Place.Q_LIVE][number] = self._as_words(bits)
         self._arrays[Place.Q_STATUS][number] |= machine.LIVE_KNOWN
+
+    def _as_words(self, bits: int) -> list[int]:
+        return [bits >> 64 * w & (1 << 64) - 1 for w in range(max(1, self._words))]
+
+    # ------------------------------------------------------------------ what can be finished
+
+    def _judge(self, q: int, stack: int, border: int) -> None:
+        """The verdict on a state under a border (no stack: -1 - the lexer of its context), or on a thread."""
+        trust, state, term = self.program.trust, self.objects[q], self.border_terms[border]
+        if stack < 0:
+            verdict, value = trust.verdict(state, term, self.objects[-1 - stack]), self._verdicts
+            if value >= len(self._arrays[Place.VERDICTS]):
+                self._grow(Place.VERDICTS)
+            self._arrays[Place.VERDICTS][value] = self._as_words(verdict.surely) + self._as_words(verdict.maybe)
+            self._verdicts += 1
+        else:
+            self._find_bottom(stack)
+            value = trust.liveness.alive_on(state, term, stack, self._look, self._finishes)
+        table = self._arrays[Place.JUDGED]
+        self._judged += 1
+        if 2 * self._judged >= len(table):
+            self._grow(Place.JUDGED)
+        pushdown_walk.remember_verdict(self.address, q, stack, border, int(value))
+
+    def _look(self, stack: Any) -> tuple[Any, int] | None:
+        """(top, stack below); None of the empty stack."""
+        symbol = int(self._arrays[Place.S_SYMBOL][stack])
+        if symbol == machine.ROOT:
+            return None
+        below = int(self._arrays[Place.S_PARENT][stack])
+        return (symbol - LR_BASE if symbol >= LR_BASE else self.objects[symbol]), below
+
+    def _find_bottom(self, stack: int) -> None:
+        """Raises where the bottom is unknown, as in a survey: then surveys are no use for this grammar."""
+        symbols, parents = self._arrays[Place.S_SYMBOL], self._arrays[Place.S_PARENT]
+        while stack and symbols[stack] >= 0:
+            stack = parents[stack]
+        if stack:
+            self.program.trust.needs_walks = True
+            raise _NeedsWalks
 
     def _made(self, kernel: Callable[..., int], *arguments: int) -> int:
         """What the kernel answers once it lacks nothing."""
@@ -537,10 +598,8 @@ class StackEpoch:
         row = np.zeros(2 * (words + 1), np.int32)  # a word to spare behind each of two rows, the second is scratch
         if self.accepting[state]:
             row[:words] = facts.stop_row
-        if self.uses_surveys:
-            with SCRATCH_LOCK:
-                self._made(walk.fill_from_surveys, state, row.ctypes.data)
-        else:
+        if not self._fill_from_surveys(state, row):
+            row[:words] = facts.stop_row if self.accepting[state] else 0
             scratch = np.zeros(facts.deepest + 2, np.int32)
             scratch[0] = state
             self._made(walk.fill_row, scratch.ctypes.data, len(scratch), row.ctypes.data)
@@ -553,6 +612,17 @@ class StackEpoch:
                 if not self.ends.is_usable(int(targets[token])):
                     bits[token >> 3] &= ~(1 << (token & 7)) & 0xFF
         return row[:words].copy()
+
+    def _fill_from_surveys(self, state: int, row: np.ndarray) -> bool:
+        """False where it takes a walk from the state itself."""
+        if not self.uses_surveys or self.program.trust.needs_walks:
+            return False
+        try:
+            with SCRATCH_LOCK:
+                self._made(walk.fill_from_surveys, state, row.ctypes.data)
+        except _NeedsWalks:
+            return False
+        return True
 
     def special_tokens(self, state: int) -> list[int]:
         """The special tokens that may come next."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from ..grammars.byte_classes import EVERY_BYTE, BytePartition
 from ..grammars.lark_tables import LrTables
-from ..grammars.lexer import LexerState
+from ..grammars.lexer import Lexer, LexerState
 from ..grammars.pushdown import Entrance, Pushdown, byte_bits, call_bits
 from ..grammars.regular import Algebra
 from ..grammars.terms import ANYTHING, FOREVER, NIL, REP, Term
@@ -22,6 +22,7 @@ from ..vocab.vocabulary import Vocabulary
 from .limits import Clock, Limits
 from .liveness import Liveness
 from .stack_spelling import Spelling
+from .stack_trust import Trust
 from .token_facts import token_facts
 
 
@@ -48,7 +49,9 @@ class StackProgram:
         limits: Limits,
         clock: Clock,
         liveness: Liveness,
+        lexer: Lexer | None = None,
     ):
+        """`lexer`: that of a Lark grammar, where the whole program is one."""
         self.start_state, self.rules, self.lr, self.byte_sets = start, rules, lr, partition
         self.algebra, self.vocab, self.limits, self.clock, self.liveness = algebra, vocab, limits, clock, liveness
         self.facts = token_facts(vocab)
@@ -63,6 +66,7 @@ class StackProgram:
         used = functools.reduce(operator.or_, partition.used) & EVERY_BYTE
         # Where each byte that the grammar uses is a token of its own, tokens can spell whatever bytes can.
         self.tokens_spell_all = not used & ~self.facts.single_bytes
+        self.trust = Trust(self, lexer)
 
     @property
     def columns(self) -> int:
@@ -72,6 +76,7 @@ class StackProgram:
         """Drops what was derived; it is derived again on demand."""
         self.algebra.forget()
         self.liveness.forget()
+        self.trust.forget()
         if "spelling" in self.__dict__:
             self.spelling.forget()
 

@@ -70,7 +70,7 @@ class Place(IntEnum):
     R_CAPACITY = 36
     WORK = 37  # int32 [WIDEST, 3]: the threads being closed
     KEPT = 38  # int32 [WIDEST, 3]
-    PAIR = 39  # int64 [2]: the borders that need a conjunction
+    PAIR = 39  # int64 [3]: the borders that need a conjunction, or the thread that needs a verdict
     LR_ACTION = 40  # int32 [states, terminals + 1]: 0 error, s + 1 shift to s, -(r + 1) reduce by r; the last column is the end
     LR_GOTO = 41  # int32 [states, nonterminals]
     LR_RULE = 42  # int32 [rules, 2]: length, nonterminal
@@ -146,15 +146,21 @@ class Place(IntEnum):
     CHAIN = 112  # int32 [STATES]: scratch of stack_class
     LINE_STACK = 113  # the last stack that met the end of a line, -1 = none,
     LINE_AFTER = 114  # and what it became: lines of all widths are asked for one after another
-    LENGTH = 115
+    CHECKS = 115  # which threads are asked about: UNCHECKED, DOUBTS or EVERYTHING, see masks/stack_trust.py
+    JUDGED = 116  # int32 [size, 4]: hash of (q, s, b): 1 = can be finished, 0 = not; of (q, -1 - lexer, b): a row in VERDICTS
+    JUDGED_SIZE = 117
+    VERDICTS = 118  # uint64 [rows, 2, terminal words]: terminals that surely lead on, terminals that may
+    LENGTH = 119
 
 
-EXPANDED, READS, LIVE_KNOWN, LOOPS, STARTS = 1, 2, 4, 8, 16  # q status; STARTS: before a lexeme
-ACCEPTS = 2  # b status
+EXPANDED, READS, LIVE_KNOWN, LOOPS = 1, 2, 4, 8  # q status
+STARTS, DOUBTFUL, BETWEEN = 16, 32, 64  # before a lexeme; to be asked about under any border; not to be, under a trusted one
+ACCEPTS, TRUSTED = 2, 4  # b status
+UNCHECKED, DOUBTS, EVERYTHING = 0, 1, 2  # which threads are asked about
 HAS_THREADS, HAS_EXITS = 1, 2  # config kind
 CALL, POP, LEX, END, ENTER, LINE = range(6)  # moves
 ACCEPT, EXIT = 1, 2  # pseudo-states; real ones are greater
-NEED_STATE, NEED_BORDER, NEED_AND, NEED_LIVE, FULL, TOO_WIDE = 1, 2, 3, 4, 5, 6  # what is lacking
+NEED_STATE, NEED_BORDER, NEED_AND, NEED_LIVE, FULL, TOO_WIDE, NEED_VERDICT = 1, 2, 3, 4, 5, 6, 7  # what is lacking
 ANY = 1  # the border that any text satisfies
 ROOT = 0  # the symbol under a whole text; -1 - k: under a stack of class k
 LR_BASE = 1 << 30  # LR state s is the symbol LR_BASE + s + (its width << WIDTH)
@@ -262,7 +268,7 @@ def both(address, b, c):
         if table[at, 0] == key:
             return table[at, 1]
         at = (at + 1) & (size - 1)
-    pair = carray(pointer(arena[Place.PAIR]), 2, np.int64)
+    pair = carray(pointer(arena[Place.PAIR]), 3, np.int64)
     pair[0], pair[1] = b, c
     return lacks(NEED_AND, 0)
 
@@ -519,6 +525,55 @@ def class_takes(address, k, terminal):
     return live[k, terminal >> 6] >> uint64(terminal & 63) & uint64(1) != 0
 
 
+@inlined
+def slot_of(table, size, q, s, b):
+    """Where the verdict on (q, s, b) is, or would be."""
+    at = int64(mixed(mixed(q, b), s + 1) & uint64(size - 1))
+    while table[at, 0] >= 0 and not (table[at, 0] == q and table[at, 1] == s and table[at, 2] == b):
+        at = (at + 1) & (size - 1)
+    return at
+
+
+@part
+def judged(address, q, s, b):
+    """What is known of (q, s, b), or what is lacking."""
+    arena = arena_of(address)
+    size = arena[Place.JUDGED_SIZE]
+    table = carray(pointer(arena[Place.JUDGED]), (size, 4), np.int32)
+    at = slot_of(table, size, q, s, b)
+    if table[at, 0] >= 0:
+        return int64(table[at, 3])
+    pair = carray(pointer(arena[Place.PAIR]), 3, np.int64)
+    pair[0], pair[1], pair[2] = q, s, b
+    return lacks(NEED_VERDICT, 0)
+
+
+@part
+def can_finish(address, q, s, b):
+    """1 where the thread can be finished, 0 where not, or what is lacking. First by terminals alone."""
+    arena = arena_of(address)
+    symbol = int64(ints(arena, Place.S_SYMBOL, s + 1)[s])
+    k = int64(0)
+    if symbol < 0:
+        k = -symbol - 1
+    elif symbol >= LR_BASE:
+        k = stack_class(address, s)
+        if k < 0:
+            return k
+    row = judged(address, q, -1 - int64(ints(arena, Place.K_LEXER, k + 1)[k]), b)
+    if row < 0:
+        return row
+    words = max(arena[Place.TERMINAL_WORDS], int64(1))
+    verdicts = carray(pointer(arena[Place.VERDICTS]), (row + 1, 2, words), np.uint64)
+    takes = carray(pointer(arena[Place.K_LIVE]), (k + 1, words), np.uint64)
+    maybe = False
+    for w in range(words):
+        if verdicts[row, 0, w] & takes[k, w] != 0:
+            return int64(1)
+        maybe = maybe or verdicts[row, 1, w] & takes[k, w] != 0
+    return judged(address, q, s, b) if maybe else int64(0)
+
+
 @part
 def close(address, count):
     """Closes the first `count` threads of WORK and returns the config that they are, or what is lacking."""
@@ -545,6 +600,16 @@ def close_threads(address, count):
         status = octets(arena, Place.Q_STATUS, q + 1)[q]
         if status & EXPANDED == 0:
             return lacks(NEED_STATE, q)
+        if arena[Place.CHECKS] != UNCHECKED and q > EXIT:
+            asks = arena[Place.CHECKS] == EVERYTHING or status & DOUBTFUL != 0
+            if b != ANY and not asks:
+                asks = status & BETWEEN == 0 or octets(arena, Place.B_STATUS, b + 1)[b] & TRUSTED == 0
+            if asks:
+                finishes = can_finish(address, q, s, b)
+                if finishes < 0:
+                    return finishes
+                if finishes == 0:
+                    continue
         if status & READS:
             kept[keep, 0], kept[keep, 1], kept[keep, 2] = q, s, b
             keep += 1

@@ -8,7 +8,7 @@ import numpy as np
 from numba import carray, int32, int64, uint32, uint64
 
 from .jit import kernel, part, pointer
-from .pushdown import FULL, Place, arena_of, ints, key_of, lacks, mixed, octets, step
+from .pushdown import FULL, Place, arena_of, ints, key_of, lacks, mixed, octets, slot_of, step
 from .walk import set_bit
 
 DONE = 0
@@ -180,3 +180,27 @@ def rehash_surveys(address):
         while table[at] >= 0:
             at = (at + 1) & (size - 1)
         table[at] = survey
+
+
+@kernel("void(int64, int64, int64, int64, int64)", large=True)
+def remember_verdict(address, q, s, b, value):
+    """Puts a verdict into its hash table, which has room."""
+    arena = arena_of(address)
+    size = arena[Place.JUDGED_SIZE]
+    table = carray(pointer(arena[Place.JUDGED]), (size, 4), np.int32)
+    at = slot_of(table, size, q, s, b)
+    table[at, 0], table[at, 1], table[at, 2], table[at, 3] = q, s, b, value
+
+
+@kernel("void(int64, int64, int64)", large=True)
+def rehash_verdicts(address, old_address, old_size):
+    """Fills the hash table of verdicts, which is empty, with those of the old one."""
+    arena = arena_of(address)
+    size = arena[Place.JUDGED_SIZE]
+    table = carray(pointer(arena[Place.JUDGED]), (size, 4), np.int32)
+    old = carray(pointer(old_address), (old_size, 4), np.int32)
+    for i in range(old_size):
+        if old[i, 0] >= 0:
+            at = slot_of(table, size, int64(old[i, 0]), int64(old[i, 1]), int64(old[i, 2]))
+            for j in range(4):
+                table[at, j] = old[i, j]
