@@ -21,7 +21,7 @@ BIGGEST = 200_000  # symbols of a grammar that lark is given
 
 @dataclass(frozen=True)
 class Lark(Grammar):
-    """A grammar in the notation of the lark library: LALR(1) grammars with its contextual lexer, others as its Earley reads them."""
+    """A grammar in the lark library's notation: LALR(1) ones with its contextual lexer, others as its Earley parser reads them."""
 
     text: str
     start: str = field(default="start", kw_only=True)

@@ -569,11 +569,11 @@ class StackEpoch:
         offset, length = self._arrays[Place.C_OFFSET][config], self._arrays[Place.C_LENGTH][config]
         out = []
         for q, stack, border in self._arrays[Place.THREADS][offset : offset + length].tolist():
-            symbols = []
-            while stack:
-                symbol = int(self._arrays[Place.S_SYMBOL][stack])
+            symbols, rest = [], stack
+            while rest:
+                symbol = int(self._arrays[Place.S_SYMBOL][rest])
                 symbols.append(symbol - LR_BASE if symbol >= LR_BASE else self.objects[symbol])
-                stack = int(self._arrays[Place.S_PARENT][stack])
+                rest = int(self._arrays[Place.S_PARENT][rest])
             out.append(
                 Thread(ACCEPTED if q == machine.ACCEPT else self.objects[q], tuple(symbols), self.border_terms[border])
             )

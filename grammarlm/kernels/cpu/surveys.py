@@ -118,8 +118,8 @@ def behind_exit(address, stack, label, border):
 def find_leaves(address, trie, config, path_address, taken_address):
     """Walks a trie from a config.
 
-    FOUND gets (-1, token, 0) for each token of the row, and (group, token, bytes gone) for tokens that end with an exit; LEAVES gets
-    (group, node) for each exit. `taken` returns how many of the former, how many of the latter, how many groups, and the groups
+    FOUND gets (-1, token, 0) for each token of the row, and (group, token, bytes gone) for tokens that end with an exit; LEAVES
+    gets (group, node) for each exit. `taken` returns how many of the former, how many of the latter, how many groups, and the groups
     (label, border) themselves.
     """
     arena = arena_of(address)
