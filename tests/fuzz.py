@@ -114,16 +114,16 @@ class Supervisor:
                     why = "over"
             child.kill()
             status = child.wait()
-        facts: dict[str, Any] = {}
-        for line in lines.read_text().splitlines():
+        latest = {"inputs": 0, "steps": 0, "edges": 0}
+        for line in lines.read_text().split("\n")[:-1]:  # what is behind the last line end was cut off with the child
             facts = json.loads(line)
             if "finding" in facts:
                 self.keep(facts["finding"], facts["input"])
             elif "inputs" in facts:
                 latest = facts
-        for name in ("inputs", "steps") if "latest" in locals() else ():
+        for name in ("inputs", "steps"):
             self.totals[name] += latest[name]
-        self.totals["edges"] = max(self.totals["edges"], latest["edges"] if "latest" in locals() else 0)
+        self.totals["edges"] = max(self.totals["edges"], latest["edges"])
         if why != "over":
             stderr = (self.folder / "child.stderr").read_text()[-800:]
             assert current.exists(), f"the child ended with {status} before its first input: {stderr}"

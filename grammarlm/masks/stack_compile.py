@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..errors import UnsupportedFeature
-from ..grammars.assembly import assemble
+from ..grammars.assembly import Assembly, assemble
 from ..grammars.byte_classes import byte_partition
 from ..grammars.compose import Grammar
 from ..grammars.lark import Lark
-from ..grammars.lark_tables import join
+from ..grammars.lark_tables import LrTables, join
 from ..grammars.regular import Algebra
 from ..grammars.terms import ANYTHING, Term
 from ..vocab.vocabulary import Vocabulary
@@ -21,11 +23,6 @@ def stack_program(grammar: Grammar, algebra: Algebra, vocab: Vocabulary, limits:
     """Everything that can be refused is refused here."""
     liveness = Liveness(algebra, limits, clock)
     assembly = assemble(grammar, algebra, NamedTokens(vocab).id_of, limits.max_depth, clock.tick)
-    if assembly.border is not ANYTHING:
-        raise UnsupportedFeature(
-            f"'&' and '-' with a context-free grammar on one side are not supported yet: {grammar!r:.200}; "
-            "intersect its regular parts instead"
-        )
     rules = assembly.machine
     rules.is_alive = liveness.is_alive  # type: ignore[method-assign]
     first = rules.solve(assembly.start)
@@ -33,5 +30,23 @@ def stack_program(grammar: Grammar, algebra: Algebra, vocab: Vocabulary, limits:
     nodes = [node for parser in assembly.parsers for node in parser.lexer.characters()]
     tables = join([(parser.tables, parser.lexer) for parser in assembly.parsers if parser.tables is not None])
     partition = byte_partition(*terms, nodes=nodes)
+    if assembly.border is not ANYTHING:
+        check_border(grammar, assembly, tables)
+        # Bytes that the border alone speaks of are in no text.
+        partition = replace(byte_partition(*terms, assembly.border, nodes=nodes), used=partition.used)
     lexer = assembly.parsers[0].lexer if isinstance(grammar, Lark) else None
-    return StackProgram(first, rules, tables, partition, algebra, vocab, limits, clock, liveness, lexer)
+    return StackProgram(
+        first, rules, tables, partition, algebra, vocab, limits, clock, liveness, lexer, assembly.border
+    )
+
+
+def check_border(grammar: Grammar, assembly: Assembly, tables: LrTables | None) -> None:
+    """Refuses what no border can run beside."""
+    if tables is not None and tables.blocks is not None:
+        raise UnsupportedFeature(
+            f"'&' and '-' with an indentation language: {grammar!r:.200}; whether its blocks leave a text cannot be told exactly"
+        )
+    if assembly.parsers and assembly.machine.tokens:
+        raise UnsupportedFeature(
+            f"'&' and '-' with a Lark grammar and special tokens in one: {grammar!r:.200}; write the Lark part as GBNF or EBNF"
+        )

@@ -476,7 +476,9 @@ class StackEpoch:
         row = np.zeros(program.columns, np.int32)
         for bits, target in program.algebra.edges(term):
             row[program.byte_sets.classes_in(bits)] = self._border(target)
-        if term.nullable:  # a special token is no text: what the border is about has ended
+        if program.border_reads_on:
+            row[len(program.byte_sets.samples) :] = number
+        elif term.nullable:  # a special token is no text: what the border is about has ended
             row[len(program.byte_sets.samples) :] = 1
         self._arrays[Place.B_NEXT][number] = row
         self._arrays[Place.B_STATUS][number] |= machine.EXPANDED

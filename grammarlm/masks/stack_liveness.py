@@ -282,6 +282,7 @@ class StackLiveness:
             for more, left in algebra.edges(border):
                 if bits & more and program.is_alive(left):
                     self._link(InRule(target, left), goal, None)
-        if border.nullable:
+        if program.border_reads_on or border.nullable:
+            behind = border if program.border_reads_on else ANYTHING
             for _, target in tokens:
-                self._link(InRule(target, ANYTHING), goal, None)
+                self._link(InRule(target, behind), goal, None)

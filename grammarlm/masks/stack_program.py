@@ -50,8 +50,9 @@ class StackProgram:
         clock: Clock,
         liveness: Liveness,
         lexer: Lexer | None = None,
+        border: Term = ANYTHING,
     ):
-        """`lexer`: that of a Lark grammar, where the whole program is one."""
+        """`lexer`: that of a Lark grammar, where the whole program is one; `border`: what whole texts must satisfy besides."""
         self.start_state, self.rules, self.lr, self.byte_sets = start, rules, lr, partition
         self.algebra, self.vocab, self.limits, self.clock, self.liveness = algebra, vocab, limits, clock, liveness
         self.facts = token_facts(vocab)
@@ -60,7 +61,9 @@ class StackProgram:
         self.lr_alone = isinstance(start, Term) and all(
             target is NIL and not start.nullable for _, target in algebra.edges(start)
         )
-        self.start = (Thread(start, (), ANYTHING),)
+        self.start = (Thread(start, (), border),)
+        # Beside a whole text special tokens add nothing to what a border reads; a lexeme's border ends before one.
+        self.border_reads_on = border is not ANYTHING
         # The special tokens that the grammar names, by id: each has a column behind the bytes'.
         self.token_columns = {token: len(partition.samples) + i for i, token in enumerate(rules.tokens)}
         used = functools.reduce(operator.or_, partition.used) & EVERY_BYTE

@@ -145,9 +145,13 @@ def test_everything_else_a_matcher_does() -> None:
     assert matcher.forced_tokens() == [CALL, 40]
     assert matcher.forced_bytes() == b""
     assert matcher.explain(CALL) == "allowed"
-    assert matcher.explain(END) == "a special token, and the grammar asks for no such token here"
-    assert matcher.explain(97) == "it is 'a'; expected the token '<|call|>'"
-    assert matcher.explain(STOP) == "the text may not end here; expected the token '<|call|>'"
+    reasons = {
+        END: "a special token, and the grammar asks for no such token here",
+        97: "it is 'a'; expected the token '<|call|>'",
+        STOP: "the text may not end here; expected the token '<|call|>'",
+    }
+    for token, reason in reasons.items():
+        assert matcher.explain(token).splitlines()[0] == reason
     assert matcher.validate([CALL, 40, 41, END, TWIN, STOP]) == 6
 
     mask = gl.allocate_mask(7, VOCAB.size)
@@ -168,6 +172,22 @@ def test_everything_else_a_matcher_does() -> None:
     assert again.grammar == constraint.grammar
     assert allowed_ids(again.matcher(), VOCAB) == {CALL}
     assert matcher.validate([CALL]) == 1
+
+
+def test_budgets_count_a_special_token_as_one() -> None:
+    grammar = gl.Token("<|call|>") + gl.Gbnf(f'root ::= "(" root? <[{END}]> ")" | "x"') + gl.Token(TWIN)
+    constraint, rng = gl.compile(grammar, VOCAB), random.Random("budget")
+    assert constraint.matcher().min_tokens_left == 3
+    with pytest.raises(ValueError, match="max_tokens=2 may not be enough"):
+        constraint.matcher(max_tokens=2)
+    for most in (3, 4, 9, 20):
+        matcher = constraint.matcher(max_tokens=most)
+        for used in range(most + 1):
+            token = rng.choice(sorted(allowed_ids(matcher, VOCAB)))
+            assert matcher.advance(token)
+            if matcher.is_finished:
+                break
+            assert used < most
 
 
 @pytest.mark.parametrize(
