@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -46,7 +47,7 @@ def _byte_sets(roots: Iterable[Term], below: Iterable[Edges]) -> list[int]:
     """Each byte set that a term or a character automaton below it mentions; what stands for no byte is left out."""
     sets: set[int] = {0}
     terms, seen = list(roots), set(roots)
-    nodes = list(below)
+    nodes: list[Any] = list(below)
     known = {id(node) for node in nodes}
     while terms:
         term = terms.pop()

@@ -1,12 +1,12 @@
 """Lexemes as stock lark cuts them, as a lazy automaton.
 
-At a place where some terminals may come, lark's lexer joins their patterns in its order, A|B|..., and takes what `re.match` finds: the
-first terminal that matches at all, with its own first match. A **state** is the ordered list of what is still tried:
+At a place where some terminals may come, lark's lexer joins their patterns in its order, A|B|..., and takes what `re.match` finds:
+the first terminal that matches at all, with its own first match. A **state** is the ordered list of what is still tried:
 
     ((terminal, continuation, condition), ...)       first the one that would win
 
-On a byte each entry is replaced by what its heads lead to. Where an entry ends without a condition, those behind it are cut: they can
-no longer win. Where one ends, the lexeme may have its end here: a **commit** of its terminal, under a border, that none of the
+On a byte each entry is replaced by what its heads lead to. Where an entry ends without a condition, those behind it are cut: they
+can no longer win. Where one ends, the lexeme may have its end here: a **commit** of its terminal, under a border, that none of the
 entries before it ever matches, and that its own look-ahead holds. The automaton does not choose between commit and going on, it
 follows both; borders see to it that only what lark does survives.
 
@@ -161,7 +161,8 @@ class Lexer:
 
     def _never(self, condition: Term, pattern: Pattern, head: Head) -> Term:
         """The texts on which an earlier head does not come to a match."""
-        assert head.edges is not None and head.then is not None
+        assert head.edges is not None
+        assert head.then is not None
         texts = self.algebra.cat(self.algebra.chars(head.edges), pattern.texts(head.then, head.before))
         return self.algebra.without(self.algebra.both((condition, texts)))
 
@@ -181,8 +182,9 @@ class Lexer:
         for of, keyword, rest in state.typing:
             pattern = self.terminals[keyword].pattern
             for head in pattern.heads(rest, None):
-                for bits, target in head.edges or ():
-                    then = head.then if target is None else pattern.inside(target, head.then)
+                for bits, inside in head.edges or ():
+                    assert head.then is not None
+                    then = head.then if inside is None else pattern.inside(inside, head.then)
                     typing.append((bits, (of, keyword, then)))
         conditions = dict.fromkeys(entry[2] for _, entry in moves if entry[2] is not ANYTHING)
         told_apart = [bits for condition in conditions for bits, _ in self.algebra.edges(condition)]
@@ -242,15 +244,15 @@ def split(sets: list[int]) -> list[int]:
     """The coarsest disjoint sets of which each given one is a union."""
     parts: list[int] = []
     for bits in dict.fromkeys(sets):
-        refined = []
+        refined, rest = [], bits
         for known in parts:
-            both = known & bits
+            both = known & rest
             if both and both != known:
                 refined += [both, known ^ both]
             else:
                 refined.append(known)
-            bits ^= both
-        if bits:
-            refined.append(bits)
+            rest ^= both
+        if rest:
+            refined.append(rest)
         parts = refined
     return parts

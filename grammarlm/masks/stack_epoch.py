@@ -297,7 +297,7 @@ class StackEpoch:
         if place in sizes:
             self.arena[sizes[place]] = rows
         if place == Place.C_ACCEPTS:
-            self.accepting = memoryview(new)
+            self.accepting = memoryview(new)  # type: ignore[arg-type]
         if place == Place.S_HASH:
             pushdown_walk.rehash_stacks(self.address)
         elif place == Place.C_HASH:
@@ -638,7 +638,7 @@ class StackEpoch:
 
     def _share(self, row: np.ndarray) -> np.ndarray:
         """States with equal rows share one array; all rows are dropped when they take too much."""
-        key = hashlib.blake2b(row, digest_size=16).digest()
+        key = hashlib.blake2b(row.data, digest_size=16).digest()
         shared = self._shared_rows.get(key)
         if shared is not None and np.array_equal(shared, row):
             return shared

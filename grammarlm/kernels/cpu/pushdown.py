@@ -72,7 +72,9 @@ class Place(IntEnum):
     WORK = 37  # int32 [WIDEST, 3]: the threads being closed
     KEPT = 38  # int32 [WIDEST, 3]
     PAIR = 39  # int64 [3]: the borders that need a conjunction, or the thread that needs a verdict
-    LR_ACTION = 40  # int32 [states, terminals + 1]: 0 error, s + 1 shift to s, -(r + 1) reduce by r; the last column is the end
+    LR_ACTION = (
+        40  # int32 [states, terminals + 1]: 0 error, s + 1 shift to s, -(r + 1) reduce by r; the last column is the end
+    )
     LR_GOTO = 41  # int32 [states, nonterminals]
     LR_RULE = 42  # int32 [rules, 2]: length, nonterminal
     LR_LEXER = 43  # int32 [states]: the start state of the lexer there
@@ -155,7 +157,11 @@ class Place(IntEnum):
 
 
 EXPANDED, READS, LIVE_KNOWN, LOOPS = 1, 2, 4, 8  # q status
-STARTS, DOUBTFUL, BETWEEN = 16, 32, 64  # before a lexeme; to be asked about under any border; not to be, under a trusted one
+STARTS, DOUBTFUL, BETWEEN = (
+    16,
+    32,
+    64,
+)  # before a lexeme; to be asked about under any border; not to be, under a trusted one
 ACCEPTS, TRUSTED = 2, 4  # b status
 UNCHECKED, DOUBTS, EVERYTHING = 0, 1, 2  # which threads are asked about
 HAS_THREADS, HAS_EXITS = 1, 2  # config kind
@@ -485,8 +491,8 @@ def known_class(address, new):
 
 @part
 def narrowed_class(address, k, q):
-    """What the state needs to know of a stack of class k: of terminals that it cannot become nothing, and nothing of the lexer where
-    it can become none that is ignored. So one survey serves a name wherever it stands. Or what is lacking.
+    """What the state needs to know of a stack of class k: of terminals that it cannot become nothing, and nothing of the
+    lexer where it can become none that is ignored. So one survey serves a name wherever it stands. Or what is lacking.
     """
     arena = arena_of(address)
     words, most, new = arena[Place.TERMINAL_WORDS], arena[Place.K_CAPACITY], arena[Place.K_COUNT]
@@ -713,8 +719,7 @@ def config_of(address, count):
         q, s, b = kept[i, 0], kept[i, 1], kept[i, 2]
         j = i - 1
         while j >= 0 and (
-            kept[j, 0] > q
-            or (kept[j, 0] == q and (kept[j, 1] > s or (kept[j, 1] == s and kept[j, 2] > b)))
+            kept[j, 0] > q or (kept[j, 0] == q and (kept[j, 1] > s or (kept[j, 1] == s and kept[j, 2] > b)))
         ):
             kept[j + 1, 0], kept[j + 1, 1], kept[j + 1, 2] = kept[j, 0], kept[j, 1], kept[j, 2]
             j -= 1

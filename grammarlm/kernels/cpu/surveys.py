@@ -119,7 +119,7 @@ def find_leaves(address, trie, config, path_address, taken_address):
     """Walks a trie from a config.
 
     FOUND gets (-1, token, 0) for each token of the row, and (group, token, bytes gone) for tokens that end with an exit; LEAVES
-    gets (group, node) for each exit. `taken` returns how many of the former, how many of the latter, how many groups, and the groups
+    gets (group, node) for each exit. `taken` returns how many tokens, how many leaves, how many groups, and then the groups
     (label, border) themselves.
     """
     arena = arena_of(address)
