@@ -9,7 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from .compose import Choice, Combination, Grammar, Sequence
-from .lark import Lark, LarkParser, lexeme, read_lark
+from .lark import Lark, read_lark
+from .lark_parser import LarkParser, lexeme, rules_over_lexemes
 from .pushdown import Entrance, Foreign, Known, Pushdown
 from .regular import Algebra
 from .rules import Alternatives, Call, Node
@@ -80,8 +81,8 @@ def assemble(
                 machine.foreign["lr", parts] = Entrance(lr_states + parser.tables.start)
                 lr_states += len(parser.tables.action)
                 return Foreign(("lr", parts))  # type: ignore[return-value]
-            assert parser.rules is not None
-            rules = parser.rules
+            assert parser.productions is not None
+            rules = rules_over_lexemes(parser.productions)
             for index in range(len(parser.lexer.terminals)):
                 machine.foreign["lexeme", parts, index] = parser.lexer.start([index], [])
                 machine.add_rules(parts, {lexeme(index): Foreign(("lexeme", parts, index))})  # type: ignore[dict-item]

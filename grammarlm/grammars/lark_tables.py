@@ -6,7 +6,7 @@ there. What is not used is lark's lexer: grammars/lexer.py does what it does, as
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,8 +15,7 @@ import numpy as np
 from ..errors import GrammarError, LimitExceeded, UnsupportedFeature
 from .indent import Indent
 from .lark_analysis import check_analysis
-from .lexer import Lexer, LexerState, Terminal
-from .ordered import Pattern
+from .lexer import Lexer, LexerStart, Terminal
 from .regular import Algebra
 
 WHOLE = -1  # in place of a nonterminal: the rule that a whole text follows
@@ -52,7 +51,7 @@ class LrTables:
     goto: np.ndarray  # int32 [states, nonterminals]; -1 where there is none
     rule: np.ndarray  # int32 [rules, 2]: length, nonterminal
     ignored: np.ndarray  # uint8 [terminals]
-    lexers: list[LexerState]  # of each state
+    lexers: list[LexerStart]  # of each state
     start: int
     shift_won: bool  # a conflict was resolved as lark does, in favour of shifting
     lost: dict[
@@ -61,7 +60,7 @@ class LrTables:
     productive: bool  # each nonterminal derives some terminals
     access: np.ndarray  # uint8 [states]: what the symbol that leads to a state does to blocks and brackets
     blocks: tuple[int, int, int] | None  # the terminals for a line's end, for opening and for closing a block
-    items: list[tuple[Item, ...]] = field(default_factory=list)  # the rules that each state is in the midst of
+    items: Sequence[tuple[Item, ...]] = ()  # the rules that each state is in the midst of
     expansions: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)  # all rules: nonterminal, symbols
     names: list[str] = field(default_factory=list)  # of nonterminals
 
@@ -114,10 +113,12 @@ def load(text: str, start: str, indent: Indent | None) -> Loaded:
 
 
 def make_lexer(loaded: Loaded, algebra: Algebra, tick: Callable[[], None], shifts: bool) -> Lexer:
+    """The lexer, each pattern read: what is wrong with one is found here."""
     terminals = [
-        Terminal(t.name, Pattern(t.pattern.to_regexp(), 0, algebra, tick, t.name), t.name in loaded.ignored)
-        for t in loaded.terminals
+        Terminal(t.name, t.pattern.to_regexp(), t.name in loaded.ignored, algebra, tick) for t in loaded.terminals
     ]
+    for terminal in terminals:
+        assert terminal.pattern is not None
     lexer = Lexer(terminals, algebra, tick, shifts)
     if loaded.indent is not None:
         lexer.newline, lexer.tab = loaded.index[loaded.indent.newline], loaded.indent.tab
@@ -358,10 +359,10 @@ def _productive(rules: list[Any]) -> bool:
     return done >= {str(rule.origin.name) for rule in rules} | set(users)
 
 
-def _contextual(loaded: Loaded, lexer: Lexer, action: np.ndarray, ignored: np.ndarray) -> list[LexerState]:
+def _contextual(loaded: Loaded, lexer: Lexer, action: np.ndarray, ignored: np.ndarray) -> list[LexerStart]:
     """The lexer's start state in each LR state; equal sets of terminals share one."""
     renamed = _keywords(loaded, lexer)
-    known: dict[bytes, LexerState] = {}
+    known: dict[bytes, LexerStart] = {}
     out = []
     accepted = (action[:, : len(loaded.terminals)] != 0) | (ignored[: len(loaded.terminals)] != 0)[None, :]
     if lexer.newline is not None:  # ends of lines are read everywhere, and dropped within brackets
@@ -373,7 +374,9 @@ def _contextual(loaded: Loaded, lexer: Lexer, action: np.ndarray, ignored: np.nd
             here = set(np.flatnonzero(row).tolist())
             pairs = [(of, keyword) for of, keyword, _ in renamed if of in here and keyword in here]
             hidden = {keyword for of, keyword, embedded in renamed if embedded and of in here}
-            state = known[key] = lexer.start([t for t in sorted(here) if t not in hidden], pairs)
+            asked = [t for t in sorted(here) if t not in hidden]
+            lexer.check_first_characters(asked)
+            state = known[key] = lexer.start(asked, pairs)
         out.append(state)
     return out
 

@@ -128,6 +128,7 @@ def compile(
         if with_stack:
             program: Any = stack_program(grammar, algebra, vocab, limits, clock)
             automaton = Automaton(program, StackEpoch)
+            program.keep(len(automaton.epoch.objects) + len(automaton.epoch.border_terms))
         else:
             start = grammar.language(algebra)
             if start is NOTHING:

@@ -88,7 +88,9 @@ class StackEpoch:
         self.arena = np.zeros(Place.LENGTH, np.int64)
         self.address = self.arena.ctypes.data
         self._allocate()
-        self.start = self.state_of(program.start)
+        # Made now, since it may be refused; of a grammar that has been compiled before, when the first matcher asks.
+        is_roomy = 16 * self.nbytes < program.limits.max_bytes
+        self.start = None if program.is_proved and is_roomy else self.state_of(program.start)
 
     # ------------------------------------------------------------------ arrays
 
@@ -424,7 +426,7 @@ class StackEpoch:
             if not self._arrays[Place.Q_STATUS][here] & machine.LIVE_KNOWN:
                 self._find_live(here)
             if len(waiting) < (AHEAD if isinstance(state, LexerState) else AHEAD_TERMS if self.uses_surveys else 1):
-                for after in np.unique(self._arrays[Place.Q_NEXT][here]).tolist():
+                for after in sorted(set(self._arrays[Place.Q_NEXT][here].tolist())):
                     if after >= FIRST_REAL and after not in seen and self._arrays[Place.Q_STATUS][after] & done != done:
                         seen.add(after)
                         waiting.append(after)
@@ -762,11 +764,17 @@ def _rows_of_bits(action: np.ndarray, words: int) -> tuple[np.ndarray, np.ndarra
     padded = np.zeros((len(action), words * 64), np.int32)
     padded[:, : action.shape[1]] = action
     states, columns = np.nonzero(padded < 0)
-    pairs, which = np.unique(np.stack([states, -padded[states, columns] - 1], axis=1), axis=0, return_inverse=True)
+    rules = -padded[states, columns] - 1
+    most = int(rules.max(initial=0)) + 1
+    keys = states * most + rules  # of the reductions, nearly in order: a stable sort sees that
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    is_first = np.diff(ordered, prepend=-1) > 0
+    pairs = ordered[is_first]
     on = np.zeros((len(pairs), words * 64), bool)
-    on[which.reshape(-1), columns] = True
-    begins = np.searchsorted(pairs[:, 0], np.arange(len(action) + 1)).astype(np.int32)
-    return _bits(padded > 0), begins, pairs[:, 1].astype(np.int32), _bits(on)
+    on[np.cumsum(is_first) - 1, columns[order]] = True
+    begins = np.searchsorted(pairs, np.arange(len(action) + 1) * most).astype(np.int32)
+    return _bits(padded > 0), begins, (pairs % most).astype(np.int32), _bits(on)
 
 
 def _bits(rows: np.ndarray) -> np.ndarray:

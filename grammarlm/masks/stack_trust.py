@@ -84,7 +84,7 @@ class Trust:
     def _pairs(self) -> set[tuple[int, int]]:
         if self.program.lr is None:
             return set()
-        return {(of, keyword) for lexer in set(self.program.lr.lexers) for of, keyword, _ in lexer.typing}
+        return {pair for start in set(self.program.lr.lexers) for pair in start.keywords}
 
     def forget(self) -> None:
         self._verdicts.clear()
