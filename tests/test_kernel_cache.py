@@ -25,7 +25,7 @@ from grammarlm.kernels.cpu import jit
 
 for module in pkgutil.walk_packages(folder.__path__, folder.__name__ + "."):
     importlib.import_module(module.name)
-jit.load_all()
+jit.load_all(large=True)
 for dtype in (torch.float32, torch.float16, torch.bfloat16):       # ordinary calls find what load_all prepared
     assert torch.isneginf(gl.apply_mask_(torch.zeros(2, 70, dtype=dtype), np.zeros((2, 3), np.int32), rows=[1, 0])).all()
 print(json.dumps({

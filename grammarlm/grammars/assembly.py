@@ -1,6 +1,6 @@
 """A description with stacks somewhere in it becomes one pushdown grammar.
 
-Parts that are regular become terms as they always do; readers give rules for the others; what combines them becomes rules of its own.
+Parts that are regular become terms as they always do; readers give rules for the others; what combines them becomes rules, too.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from .compose import Choice, Combination, Grammar, Sequence
-from .lark import Lark, LarkParser, lexeme, read_lark
-from .lexer import Lexer
+from .lark import Lark, read_lark
+from .lark_parser import LarkParser, lexeme, rules_over_lexemes
 from .pushdown import Entrance, Foreign, Known, Pushdown
 from .regular import Algebra
 from .rules import Alternatives, Call, Node
@@ -42,7 +42,7 @@ class Assembly:
     machine: Pushdown
     start: tuple[int, str]
     border: Term  # what whole texts must satisfy besides
-    lexer: Lexer | None  # of the Lark grammar that the whole is, but for its border, if it is one
+    is_lark: bool  # the whole is one Lark grammar, but for its border
     parsers: list[LarkParser]
 
 
@@ -82,8 +82,8 @@ def assemble(
                 machine.foreign["lr", parts] = Entrance(lr_states + parser.tables.start)
                 lr_states += len(parser.tables.action)
                 return Foreign(("lr", parts))  # type: ignore[return-value]
-            assert parser.rules is not None
-            rules = parser.rules
+            assert parser.productions is not None
+            rules = rules_over_lexemes(parser.productions)
             for index in range(len(parser.lexer.terminals)):
                 machine.foreign["lexeme", parts, index] = parser.lexer.start([index], [])
                 machine.add_rules(parts, {lexeme(index): Foreign(("lexeme", parts, index))})  # type: ignore[dict-item]
@@ -94,5 +94,4 @@ def assemble(
 
     whole = split(grammar, needs_stack, algebra)
     machine.add_rules(0, {WHOLE: node_of(whole.grammar)})  # type: ignore[dict-item]
-    lexer = parsers[0].lexer if isinstance(whole.grammar, Lark) else None
-    return Assembly(machine, (0, WHOLE), whole.border, lexer, parsers)
+    return Assembly(machine, (0, WHOLE), whole.border, isinstance(whole.grammar, Lark), parsers)

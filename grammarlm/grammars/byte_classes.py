@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -30,9 +31,9 @@ class BytePartition:
         return classes
 
 
-def byte_partition(*roots: Term, nodes: Iterable[Edges] = ()) -> BytePartition:
-    """Bytes are in one class iff each byte set in the terms, and in the character automata `nodes`, contains all or none of them."""
-    sets = _byte_sets(roots, nodes)
+def byte_partition(*roots: Term, sets: Iterable[int] = ()) -> BytePartition:
+    """Bytes are in one class iff each byte set in the terms, and each of `sets`, contains all or none of them."""
+    sets = sorted({*byte_sets(roots, ()), *sets})
     packed = np.frombuffer(b"".join(bits.to_bytes(32, "little") for bits in sets), np.uint8).reshape(-1, 32)
     columns = np.packbits(np.unpackbits(packed, axis=1, bitorder="little"), axis=0).T  # a byte's membership in all sets
     width, memberships = columns.shape[1], columns.tobytes()
@@ -42,11 +43,11 @@ def byte_partition(*roots: Term, nodes: Iterable[Edges] = ()) -> BytePartition:
     return BytePartition(np.array(class_of, np.uint8), samples, sets)
 
 
-def _byte_sets(roots: Iterable[Term], below: Iterable[Edges]) -> list[int]:
+def byte_sets(roots: Iterable[Term], below: Iterable[Edges]) -> list[int]:
     """Each byte set that a term or a character automaton below it mentions; what stands for no byte is left out."""
     sets: set[int] = {0}
     terms, seen = list(roots), set(roots)
-    nodes = list(below)
+    nodes: list[Any] = list(below)
     known = {id(node) for node in nodes}
     while terms:
         term = terms.pop()

@@ -12,6 +12,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from .unicode_cache import code_points
+
 CharSet = tuple[tuple[int, int], ...]
 
 LAST = 0x10FFFF
@@ -49,6 +51,7 @@ def _without_surrogates(ranges: list[list[int]]) -> CharSet:
     return tuple(out)
 
 
+@lru_cache(maxsize=1024)
 def negate(chars: CharSet) -> CharSet:
     """Every character that is not in the set."""
     out, start = [], 0
@@ -86,7 +89,8 @@ def unicode_property(name: str) -> CharSet:
 @lru_cache(maxsize=8)
 def unicode_category(letter: str) -> CharSet:
     """What Python's `re` takes for `\\d`, `\\s` or `\\w` in Unicode mode."""
-    return _matching(re.compile(rf"\{letter}+"))
+    ranges = code_points(f"category-{letter}", lambda: list(_matching(re.compile(rf"\{letter}+"))))
+    return tuple((low, high) for low, high in ranges)
 
 
 def _matching(pattern) -> CharSet:
@@ -121,10 +125,14 @@ def ignore_case(chars: CharSet, unicode: bool) -> CharSet:
 
 
 @lru_cache(maxsize=1)
-def _case_members() -> tuple[list[int], list[int], tuple[tuple[int, ...], ...]]:
+def _case_members() -> tuple[list[int], list[int], dict[int, list[int]]]:
     """Characters that have a partner, sorted; the number of each one's group; the groups."""
-    groups = _case_groups()
-    pairs = sorted((c, number) for number, group in enumerate(groups) for c in group)
+    pairs = code_points(
+        "case", lambda: sorted((c, number) for number, group in enumerate(_case_groups()) for c in group)
+    )
+    groups: dict[int, list[int]] = {}
+    for c, number in pairs:
+        groups.setdefault(number, []).append(c)
     return [c for c, _ in pairs], [number for _, number in pairs], groups
 
 

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import importlib.resources
+import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 from ..errors import UnsupportedFeature
 from . import library
+from .byte_classes import byte_sets
 from .compose import Grammar
 from .indent import Indent
+from .lark_cache import entry_path, load_entry
 from .lark_guard import check_lark
-from .lark_tables import Loaded, LrTables, load, lr_tables, make_lexer
-from .lexer import Lexer
+from .lark_parser import LarkParser, Productions
+from .lark_tables import Loaded, load, lr_tables, make_lexer
 from .regular import Algebra
-from .rules import Alternatives, Call, Node, Repeat, Rules, Sequence
 
 BIGGEST = 200_000  # symbols of a grammar that lark is given
 
 
 @dataclass(frozen=True)
 class Lark(Grammar):
-    """A grammar in the notation of the lark library. LALR(1) grammars are read with lark's contextual lexer, others as Earley would."""
+    """A grammar in the lark library's notation: LALR(1) ones with its contextual lexer, others as its Earley parser reads them."""
 
     text: str
     start: str = field(default="start", kw_only=True)
@@ -35,8 +39,7 @@ class Lark(Grammar):
     @classmethod
     def python(cls, *, start: str = "file_input") -> Lark:
         """Python 3 as lark's own grammar has it, read from the installed package."""
-        text = importlib.resources.files("lark.grammars").joinpath("python.lark").read_text(encoding="utf-8")
-        return cls(text, start=start, indent=Indent())
+        return cls(_shipped("python.lark"), start=start, indent=Indent())
 
     def __post_init__(self) -> None:
         for name in ("text", "start"):
@@ -50,49 +53,42 @@ class Lark(Grammar):
         return f"Lark({shown!r})" if self.start == "start" else f"Lark({shown!r}, start={self.start!r})"
 
 
-@dataclass(frozen=True)
-class LarkParser:
-    """A Lark grammar made ready: tables, or rules over lexemes."""
-
-    lexer: Lexer
-    tables: LrTables | None
-    rules: Rules | None
+def _shipped(name: str) -> str:
+    """A grammar in lark's package, read without importing lark where it lies in a folder: the import takes 0.1 s."""
+    spec = importlib.util.find_spec("lark")
+    for folder in (spec and spec.submodule_search_locations) or ():
+        path = Path(folder, "grammars", name)
+        if path.is_file():
+            return path.read_text(encoding="utf-8")
+    return importlib.resources.files("lark.grammars").joinpath(name).read_text(encoding="utf-8")
 
 
 def read_lark(grammar: Lark, algebra: Algebra, max_depth: int, tick: Callable[[], None]) -> LarkParser:
+    """The parser, from the disk where an earlier process left it there (lark_cache.py)."""
+    path = entry_path(grammar.text, grammar.start, grammar.indent, max_depth)
+    return load_entry(path, algebra, tick) or _make_parser(grammar, algebra, max_depth, tick, path)
+
+
+def _make_parser(grammar: Lark, algebra: Algebra, max_depth: int, tick: Callable[[], None], path: Path) -> LarkParser:
     check_lark(grammar.text, grammar.start, max_depth=max_depth, max_size=BIGGEST, tick=tick)
     loaded = load(grammar.text, grammar.start, grammar.indent)
     lexer = make_lexer(loaded, algebra, tick, shifts=True)
     tables = lr_tables(loaded, lexer, tick)
+    sets = byte_sets((), lexer.characters())
     if tables is not None:
-        return LarkParser(lexer, tables, None)
+        return LarkParser(lexer, tables, None, sets, path)
     if grammar.indent is not None:
-        raise UnsupportedFeature("a grammar with indented blocks that is not LALR(1) is not supported: lark cannot read one, either")
-    return LarkParser(make_lexer(loaded, algebra, tick, shifts=False), None, rules_over_lexemes(loaded))
+        raise UnsupportedFeature("a grammar with indented blocks must be LALR(1): lark itself can read no other")
+    productions = Productions(
+        loaded.start,
+        [loaded.index[name] for name in loaded.ignored],
+        [(str(rule.origin.name), [_symbol(loaded, s) for s in rule.expansion]) for rule in loaded.rules],
+    )
+    lexer = make_lexer(loaded, algebra, tick, shifts=False)
+    used = {symbol for _, expansion in productions.rules for symbol in expansion if isinstance(symbol, int)}
+    lexer.check_first_characters(sorted(used.union(productions.ignored)))
+    return LarkParser(lexer, None, productions, sets, path)
 
 
-def lexeme(terminal: int) -> str:
-    """The name of the call that reads a lexeme."""
-    return f"$lexeme {terminal}"
-
-
-def rules_over_lexemes(loaded: Loaded) -> Rules:
-    """lark's rules; ignored terminals may stand before each terminal and at the end, as its dynamic lexer has it."""
-    skipped: Node | None = None
-    if loaded.ignored:
-        calls = tuple(Call(lexeme(loaded.index[name]), 0) for name in loaded.ignored)
-        skipped = Repeat(calls[0] if len(calls) == 1 else Alternatives(calls), 0, None)
-    bodies: dict[str, list[Node]] = {}
-    for rule in loaded.rules:
-        parts: list[Node] = []
-        for symbol in rule.expansion:
-            if symbol.is_term:
-                if skipped is not None:
-                    parts.append(skipped)
-                parts.append(Call(lexeme(loaded.index[symbol.name]), 0))
-            else:
-                parts.append(Call(str(symbol.name), 0))
-        bodies.setdefault(str(rule.origin.name), []).append(parts[0] if len(parts) == 1 else Sequence(tuple(parts)))
-    rules = {name: nodes[0] if len(nodes) == 1 else Alternatives(tuple(nodes)) for name, nodes in bodies.items()}
-    whole: tuple[Node, ...] = (Call(loaded.start, 0),) if skipped is None else (Call(loaded.start, 0), skipped)
-    return Rules("$whole", {**rules, "$whole": Sequence(whole)})
+def _symbol(loaded: Loaded, symbol: Any) -> str | int:
+    return loaded.index[symbol.name] if symbol.is_term else str(symbol.name)

@@ -6,7 +6,7 @@ there. What is not used is lark's lexer: grammars/lexer.py does what it does, as
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,8 +15,7 @@ import numpy as np
 from ..errors import GrammarError, LimitExceeded, UnsupportedFeature
 from .indent import Indent
 from .lark_analysis import check_analysis
-from .lexer import Lexer, LexerState, Terminal
-from .ordered import Pattern
+from .lexer import Lexer, LexerStart, Terminal
 from .regular import Algebra
 
 WHOLE = -1  # in place of a nonterminal: the rule that a whole text follows
@@ -46,18 +45,22 @@ def _moved(symbols: tuple[int, ...], terminals: int, nonterminals: int) -> tuple
 class LrTables:
     """An LR parser as kernels read it, and the lexer that each state asks."""
 
-    action: np.ndarray  # int32 [states, terminals + 1]: 0 error, s + 1 shift, -(r + 1) reduce; the last column is the end
+    action: (
+        np.ndarray
+    )  # int32 [states, terminals + 1]: 0 error, s + 1 shift, -(r + 1) reduce; the last column is the end
     goto: np.ndarray  # int32 [states, nonterminals]; -1 where there is none
     rule: np.ndarray  # int32 [rules, 2]: length, nonterminal
     ignored: np.ndarray  # uint8 [terminals]
-    lexers: list[LexerState]  # of each state
+    lexers: list[LexerStart]  # of each state
     start: int
     shift_won: bool  # a conflict was resolved as lark does, in favour of shifting
-    lost: dict[tuple[int, int], int]  # (state, rule): terminals, as bits, on which a conflict went against that reduction
+    lost: dict[
+        tuple[int, int], int
+    ]  # (state, rule): terminals, as bits, on which a conflict went against that reduction
     productive: bool  # each nonterminal derives some terminals
     access: np.ndarray  # uint8 [states]: what the symbol that leads to a state does to blocks and brackets
     blocks: tuple[int, int, int] | None  # the terminals for a line's end, for opening and for closing a block
-    items: list[tuple[Item, ...]] = field(default_factory=list)  # the rules that each state is in the midst of
+    items: Sequence[tuple[Item, ...]] = ()  # the rules that each state is in the midst of
     expansions: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)  # all rules: nonterminal, symbols
     names: list[str] = field(default_factory=list)  # of nonterminals
 
@@ -70,7 +73,9 @@ class Loaded:
     rules: list[Any]
     ignored: list[str]
     start: str
-    index: dict[str, int] = field(default_factory=dict)  # of each terminal, in lark's order of preference; then the declared ones
+    index: dict[str, int] = field(
+        default_factory=dict
+    )  # of each terminal, in lark's order of preference; then the declared ones
     indent: Indent | None = None
 
 
@@ -84,11 +89,13 @@ def load(text: str, start: str, indent: Indent | None) -> Loaded:
         widths = [(t.pattern.min_width, t.pattern.max_width) for t in terminals]
     except RecursionError:
         raise LimitExceeded("the grammar is nested too deeply for lark's loader; flatten it") from None
-    except Exception as error:  # noqa: BLE001 - of many kinds: its own, those of `re` and `regex`, and what its code trips over
+    except Exception as error:  # its own, those of `re` and `regex`, and what its code trips over
         raise GrammarError(f"lark refuses the grammar: {type(error).__name__}: {error}") from None
     for terminal, (least, _) in zip(terminals, widths, strict=True):
         if least == 0:
-            raise GrammarError(f"terminal {terminal.name} may match the empty text, which no lexeme is: {terminal.pattern}")
+            raise GrammarError(
+                f"terminal {terminal.name} may match the empty text, which no lexeme is: {terminal.pattern}"
+            )
     ordered = sorted(terminals, key=lambda t: (-t.priority, -t.pattern.max_width, -len(t.pattern.value), t.name))
     index = {t.name: i for i, t in enumerate(ordered)}
     for rule in rules:
@@ -106,10 +113,12 @@ def load(text: str, start: str, indent: Indent | None) -> Loaded:
 
 
 def make_lexer(loaded: Loaded, algebra: Algebra, tick: Callable[[], None], shifts: bool) -> Lexer:
+    """The lexer, each pattern read: what is wrong with one is found here."""
     terminals = [
-        Terminal(t.name, Pattern(t.pattern.to_regexp(), 0, algebra, tick, t.name), t.name in loaded.ignored)
-        for t in loaded.terminals
+        Terminal(t.name, t.pattern.to_regexp(), t.name in loaded.ignored, algebra, tick) for t in loaded.terminals
     ]
+    for terminal in terminals:
+        assert terminal.pattern is not None
     lexer = Lexer(terminals, algebra, tick, shifts)
     if loaded.indent is not None:
         lexer.newline, lexer.tab = loaded.index[loaded.indent.newline], loaded.indent.tab
@@ -141,7 +150,9 @@ def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTable
     lengths: list[tuple[int, int]] = []
     terminals = len(loaded.index)
     if len(order) >= STATES:
-        raise LimitExceeded(f"the grammar's parser needs {len(order):,} states, and {STATES:,} are too many; make it smaller")
+        raise LimitExceeded(
+            f"the grammar's parser needs {len(order):,} states, and {STATES:,} are too many; make it smaller"
+        )
     cells: list[tuple[int, int, int]] = []
     gotos: list[tuple[int, int, int]] = []
     for state, row in table.states.items():
@@ -161,10 +172,10 @@ def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTable
     items, expansions = _items(analysis, loaded, nonterminals)
     action = np.zeros((len(order), terminals + 1), np.int32)
     goto = np.full((len(order), max(1, len(nonterminals))), -1, np.int32)
-    for state, column, value in cells:
-        action[state, column] = value
-    for state, column, value in gotos:
-        goto[state, column] = value
+    for at, column, value in cells:
+        action[at, column] = value
+    for at, column, value in gotos:
+        goto[at, column] = value
     action[number[table.end_states[loaded.start]], terminals] = 1  # the text may end here: any positive number
     ignored = np.array([name in loaded.ignored for name in loaded.index], np.uint8)
     access = np.zeros(len(order), np.uint8)
@@ -252,10 +263,14 @@ def join(tables: list[tuple[LrTables, Lexer]]) -> LrTables | None:
     if len(tables) == 1:
         return tables[0][0]
     if sum(one.blocks is not None for one, _ in tables) > 1:
-        raise UnsupportedFeature("two grammars with indented blocks in one constraint are not supported; write them as one")
+        raise UnsupportedFeature(
+            "two grammars with indented blocks in one constraint are not supported; write them as one"
+        )
     states, terminals = sum(len(one.action) for one, _ in tables), sum(len(one.ignored) for one, _ in tables)
     if states >= STATES:
-        raise LimitExceeded(f"the grammars' parsers need {states:,} states, and {STATES:,} are too many; make them smaller")
+        raise LimitExceeded(
+            f"the grammars' parsers need {states:,} states, and {STATES:,} are too many; make them smaller"
+        )
     action = np.zeros((states, terminals + 1), np.int32)
     goto = np.full((states, sum(one.goto.shape[1] for one, _ in tables)), -1, np.int32)
     rules: list[np.ndarray] = []
@@ -344,10 +359,10 @@ def _productive(rules: list[Any]) -> bool:
     return done >= {str(rule.origin.name) for rule in rules} | set(users)
 
 
-def _contextual(loaded: Loaded, lexer: Lexer, action: np.ndarray, ignored: np.ndarray) -> list[LexerState]:
+def _contextual(loaded: Loaded, lexer: Lexer, action: np.ndarray, ignored: np.ndarray) -> list[LexerStart]:
     """The lexer's start state in each LR state; equal sets of terminals share one."""
     renamed = _keywords(loaded, lexer)
-    known: dict[bytes, LexerState] = {}
+    known: dict[bytes, LexerStart] = {}
     out = []
     accepted = (action[:, : len(loaded.terminals)] != 0) | (ignored[: len(loaded.terminals)] != 0)[None, :]
     if lexer.newline is not None:  # ends of lines are read everywhere, and dropped within brackets
@@ -359,7 +374,9 @@ def _contextual(loaded: Loaded, lexer: Lexer, action: np.ndarray, ignored: np.nd
             here = set(np.flatnonzero(row).tolist())
             pairs = [(of, keyword) for of, keyword, _ in renamed if of in here and keyword in here]
             hidden = {keyword for of, keyword, embedded in renamed if embedded and of in here}
-            state = known[key] = lexer.start([t for t in sorted(here) if t not in hidden], pairs)
+            asked = [t for t in sorted(here) if t not in hidden]
+            lexer.check_first_characters(asked)
+            state = known[key] = lexer.start(asked, pairs)
         out.append(state)
     return out
 

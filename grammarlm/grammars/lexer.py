@@ -1,12 +1,12 @@
 """Lexemes as stock lark cuts them, as a lazy automaton.
 
-At a place where some terminals may come, lark's lexer joins their patterns in its order, A|B|..., and takes what `re.match` finds: the
-first terminal that matches at all, with its own first match. A **state** is the ordered list of what is still tried:
+At a place where some terminals may come, lark's lexer joins their patterns in its order, A|B|..., and takes what `re.match` finds:
+the first terminal that matches at all, with its own first match. A **state** is the ordered list of what is still tried:
 
     ((terminal, continuation, condition), ...)       first the one that would win
 
-On a byte each entry is replaced by what its heads lead to. Where an entry ends without a condition, those behind it are cut: they can
-no longer win. Where one ends, the lexeme may have its end here: a **commit** of its terminal, under a border, that none of the
+On a byte each entry is replaced by what its heads lead to. Where an entry ends without a condition, those behind it are cut: they
+can no longer win. Where one ends, the lexeme may have its end here: a **commit** of its terminal, under a border, that none of the
 entries before it ever matches, and that its own look-ahead holds. The automaton does not choose between commit and going on, it
 follows both; borders see to it that only what lark does survives.
 
@@ -17,7 +17,8 @@ compares the lexeme afterwards. Its letters travel beside the list, and the comm
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 from . import utf8
 from .indent import EMPTY_LINE, LINE_END, SPACE, TAB, WIDEST, column_after
@@ -29,30 +30,26 @@ Entry = tuple[int, Rest, Term, "int | None"]  # terminal, continuation, conditio
 Typing = tuple[int, int, Rest]  # lexeme's terminal, the keyword's, what is left of the keyword
 
 
-@dataclass(frozen=True)
 class Terminal:
-    """A terminal as lark has it."""
+    """A terminal as lark has it; its pattern is read when first asked for."""
 
-    name: str
-    pattern: Pattern
-    ignored: bool
+    def __init__(self, name: str, regex: str, ignored: bool, algebra: Algebra, tick: Callable[[], None]):
+        self.name, self.regex, self.ignored = name, regex, ignored
+        self._algebra, self._tick = algebra, tick
+
+    @cached_property
+    def pattern(self) -> Pattern:
+        return Pattern(self.regex, 0, self._algebra, self._tick, self.name)
 
 
 class LexerState:
     """A list of entries, made once. `edges` and `commits` are made when first asked for."""
 
-    __slots__ = ("_made", "column", "entries", "lexer", "serial", "start", "typing")
+    __slots__ = ("_made", "column", "entries", "lexer", "typing")
+    start = False  # is it a place before a lexeme?
 
-    def __init__(
-        self,
-        lexer: Lexer,
-        entries: tuple[Entry, ...],
-        typing: tuple[Typing, ...],
-        start: bool,
-        column: int | None,
-        serial: int,
-    ):
-        self.lexer, self.entries, self.typing, self.start, self.serial = lexer, entries, typing, start, serial
+    def __init__(self, lexer: Lexer, entries: tuple[Entry, ...], typing: tuple[Typing, ...], column: int | None):
+        self.lexer, self.entries, self.typing = lexer, entries, typing
         self.column = column  # of the next line, where the lexeme may be the end of one
         self._made: tuple | None = None
 
@@ -76,6 +73,33 @@ class LexerState:
         return {entry[0] for entry in self.entries} | {keyword for _, keyword, _ in self.typing}
 
 
+class LexerStart(LexerState):
+    """The state before a lexeme. Which terminals may come is known, their patterns are read when first asked for."""
+
+    __slots__ = ("keywords", "ordered")
+    start = True
+
+    def __init__(self, lexer: Lexer, ordered: tuple[int, ...], keywords: tuple[tuple[int, int], ...]):
+        self.lexer, self.ordered, self.keywords = lexer, ordered, keywords
+        self.column = EMPTY_LINE if lexer.newline in ordered else None
+        self._made = None
+
+    def __getattr__(self, name: str) -> Any:
+        """The list and the keywords, once: a slot that is empty is looked for here."""
+        patterns = self.lexer.terminals
+        if name == "entries":
+            self.entries = tuple((t, patterns[t].pattern.start, ANYTHING, None) for t in self.ordered)
+        elif name == "typing":
+            self.typing = tuple((of, word, patterns[word].pattern.start) for of, word in self.keywords)
+        else:
+            raise AttributeError(name)
+        return getattr(self, name)
+
+    @property
+    def terminals(self) -> set[int]:
+        return {*self.ordered, *(keyword for _, keyword in self.keywords)}
+
+
 class Lexer:
     """The terminals of one grammar and the states of all its contexts."""
 
@@ -86,31 +110,31 @@ class Lexer:
         self.tab = 8
         self.offset = 0  # of its terminals among those of all parsers
         self._states: dict = {}
+        self._starts: dict[tuple, LexerStart] = {}
         self._live: dict[LexerState, int] = {}
 
-    def state(
-        self, entries: tuple[Entry, ...], typing: tuple[Typing, ...], start: bool = False, column: int = EMPTY_LINE
-    ) -> LexerState | None:
+    def state(self, entries: tuple[Entry, ...], typing: tuple[Typing, ...], column: int) -> LexerState | None:
         """None where no lexeme can come of the list."""
         if column > WIDEST:
             entries = tuple(entry for entry in entries if entry[0] != self.newline)
-        if not entries and not start:
+        if not entries:
             return None
         at = column if any(entry[0] == self.newline for entry in entries) else None
-        key = (entries, typing, start, at)
+        key = (entries, typing, at)
         found = self._states.get(key)
         if found is None:
             self.tick()
-            found = self._states[key] = LexerState(self, entries, typing, start, at, len(self._states))
+            found = self._states[key] = LexerState(self, entries, typing, at)
         return found
 
-    def start(self, ordered: Iterable[int], keywords: Iterable[tuple[int, int]]) -> LexerState:
+    def start(self, ordered: Iterable[int], keywords: Iterable[tuple[int, int]]) -> LexerStart:
         """The state before a lexeme, where these terminals may come, in lark's order; `keywords` are (lexeme's, keyword's)."""
-        entries = tuple((t, self.terminals[t].pattern.start, ANYTHING, None) for t in ordered)
-        typing = tuple((of, keyword, self.terminals[keyword].pattern.start) for of, keyword in keywords)
-        state = self.state(entries, typing, start=True)
-        assert state is not None
-        return state
+        key = tuple(ordered), tuple(keywords)
+        found = self._starts.get(key)
+        if found is None:
+            self.tick()
+            found = self._starts[key] = LexerStart(self, *key)
+        return found
 
     def takes_whole(self, terminal: int, text: str) -> bool:
         """Would the terminal, alone, match all of this text?"""
@@ -118,6 +142,12 @@ class Lexer:
         for byte in text.encode():
             state = next((target for bits, target in state.edges if bits >> byte & 1), None) if state else None
         return state is not None and any(border.nullable for _, border in state.commits)
+
+    def check_first_characters(self, terminals: Iterable[int]) -> None:
+        """Raises where one asks about the character before a lexeme: now, and not in the middle of a text."""
+        for terminal in terminals:
+            pattern = self.terminals[terminal].pattern
+            pattern.heads(pattern.start, None)
 
     def characters(self) -> list[utf8.Edges]:
         """The character automata of all patterns: which bytes they tell apart."""
@@ -161,7 +191,8 @@ class Lexer:
 
     def _never(self, condition: Term, pattern: Pattern, head: Head) -> Term:
         """The texts on which an earlier head does not come to a match."""
-        assert head.edges is not None and head.then is not None
+        assert head.edges is not None
+        assert head.then is not None
         texts = self.algebra.cat(self.algebra.chars(head.edges), pattern.texts(head.then, head.before))
         return self.algebra.without(self.algebra.both((condition, texts)))
 
@@ -181,8 +212,9 @@ class Lexer:
         for of, keyword, rest in state.typing:
             pattern = self.terminals[keyword].pattern
             for head in pattern.heads(rest, None):
-                for bits, target in head.edges or ():
-                    then = head.then if target is None else pattern.inside(target, head.then)
+                for bits, inside in head.edges or ():
+                    assert head.then is not None
+                    then = head.then if inside is None else pattern.inside(inside, head.then)
                     typing.append((bits, (of, keyword, then)))
         conditions = dict.fromkeys(entry[2] for _, entry in moves if entry[2] is not ANYTHING)
         told_apart = [bits for condition in conditions for bits, _ in self.algebra.edges(condition)]
@@ -201,7 +233,7 @@ class Lexer:
             alive = {entry[0] for entry in entries}
             words = tuple(dict.fromkeys(t for bits, t in typing if bits & part and t[0] in alive))
             column = EMPTY_LINE if state.column is None else column_after(state.column, part, self.tab)
-            target = self.state(tuple(entries), words, column=column)
+            target = self.state(tuple(entries), words, column)
             if target is not None:
                 grouped[target] = grouped.get(target, 0) | part
         return [(bits, target) for target, bits in grouped.items()]
@@ -242,15 +274,15 @@ def split(sets: list[int]) -> list[int]:
     """The coarsest disjoint sets of which each given one is a union."""
     parts: list[int] = []
     for bits in dict.fromkeys(sets):
-        refined = []
+        refined, rest = [], bits
         for known in parts:
-            both = known & bits
+            both = known & rest
             if both and both != known:
                 refined += [both, known ^ both]
             else:
                 refined.append(known)
-            bits ^= both
-        if bits:
-            refined.append(bits)
+            rest ^= both
+        if rest:
+            refined.append(rest)
         parts = refined
     return parts

@@ -92,7 +92,9 @@ class Pattern:
                 raise LimitExceeded(f"terminal {self.name} is too large: more than {LARGEST} positions")
             found = self._made[key] = Rest(kind, data, then, len(self._made))
             below = data if kind == BRANCH else (then,) if then is not None else ()
-            found.looks_back = kind == BEHIND or (kind != CHAR and any(r.looks_back for r in below))  # before a character
+            found.looks_back = kind == BEHIND or (
+                kind != CHAR and any(r.looks_back for r in below)
+            )  # before a character
             if kind == LOOP:
                 found.looks_back = found.looks_back or bool(self.behind)
         return found
@@ -217,8 +219,7 @@ class Pattern:
         raise self._refuse(f"the construct {name.lower()}")
 
     def loop(self, data: tuple, then: Rest) -> Rest:
-        body, low, high, _ = data
-        if high == 0:
+        if data[2] == 0:  # at most no turn
             return then
         return self.make(LOOP, data, then)
 
@@ -333,7 +334,7 @@ class Pattern:
             atoms = [(atom, bits) for atom, bits in inside + outside if atom]
         return atoms
 
-    def inside(self, edges: utf8.Edges, then: Rest) -> Rest:
+    def inside(self, edges: utf8.Edges | int, then: Rest) -> Rest:
         """What is left within a character, then a continuation."""
         return self.make(INSIDE, edges, then)
 

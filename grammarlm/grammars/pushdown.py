@@ -1,7 +1,7 @@
 """Rules with recursion as terms: what a pushdown automaton is made from.
 
-A rule's body is a term (terms.py) whose letters are bytes and **calls**: bit 256 + k of an edge's byte set stands for "here a text of
-rule k". So derivatives make alternatives that begin alike into one state, whether they begin with a byte or with a call, and the
+A rule's body is a term (terms.py) whose letters are bytes and **calls**: bit 256 + k of an edge's byte set stands for "here a text
+of rule k". So derivatives make alternatives that begin alike into one state, whether they begin with a byte or with a call, and the
 automaton of a rule is as lazy as that of a regular expression. What a state can do besides reading a byte is its calls, each with
 the state to return to, and, where its term contains the empty text, to end.
 
@@ -397,10 +397,10 @@ def components(graph: dict, tick: Callable[[], None]) -> list[list]:
     on_path: set = set()
     path: list = []
     found: list[list] = []
-    for root in graph:
+    for root, begins in graph.items():
         if root in index:
             continue
-        work = [(root, iter(graph[root]))]
+        work = [(root, iter(begins))]
         index[root] = low[root] = len(index)
         path.append(root)
         on_path.add(root)

@@ -42,7 +42,9 @@ class Report:
     grammar: str
     limits: Limits
     byte_classes: int  # sets of bytes that the grammar does not tell apart
-    tokens_spell_all: bool  # False: the vocabulary lacks some single bytes; where there is a stack, texts must end by those it has
+    tokens_spell_all: (
+        bool  # False: the vocabulary lacks some single bytes; where there is a stack, texts must end by those it has
+    )
     relaxed: tuple[str, ...] = field(default=())  # constructs enforced in part, on request only
     canonical: CanonicalReport | None = None  # with canonical_only
 
@@ -126,6 +128,7 @@ def compile(
         if with_stack:
             program: Any = stack_program(grammar, algebra, vocab, limits, clock)
             automaton = Automaton(program, StackEpoch)
+            program.keep(len(automaton.epoch.objects) + len(automaton.epoch.border_terms))
         else:
             start = grammar.language(algebra)
             if start is NOTHING:

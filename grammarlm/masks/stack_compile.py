@@ -26,15 +26,26 @@ def stack_program(grammar: Grammar, algebra: Algebra, vocab: Vocabulary, limits:
     rules.is_alive = liveness.is_alive  # type: ignore[method-assign]
     first = rules.solve(assembly.start)
     terms = [first, *(callee.start for callee in rules.calls if isinstance(callee.start, Term))]
-    nodes = [node for parser in assembly.parsers for node in parser.lexer.characters()]
     tables = join([(parser.tables, parser.lexer) for parser in assembly.parsers if parser.tables is not None])
-    partition = byte_partition(*terms, nodes=nodes)
+    sets = [bits for parser in assembly.parsers for bits in parser.byte_sets]
+    partition = byte_partition(*terms, sets=sets)
     if assembly.border is not ANYTHING:
         check_border(grammar, assembly, tables)
         # Bytes that the border alone speaks of are in no text.
-        partition = replace(byte_partition(*terms, assembly.border, nodes=nodes), used=partition.used)
+        partition = replace(byte_partition(*terms, assembly.border, sets=sets), used=partition.used)
     return StackProgram(
-        first, rules, tables, partition, algebra, vocab, limits, clock, liveness, assembly.lexer, assembly.border
+        first,
+        rules,
+        tables,
+        partition,
+        algebra,
+        vocab,
+        limits,
+        clock,
+        liveness,
+        assembly.parsers,
+        assembly.is_lark,
+        assembly.border,
     )
 
 

@@ -70,7 +70,7 @@ class StackEpoch:
     def __init__(self, program: StackProgram):
         self.program = program
         self.is_full = False
-        # Without a lexer rules end where blanks may follow, nearly everywhere: what remains of tokens is then not less than they are.
+        # Without a lexer rules end where blanks may follow, nearly everywhere: what remains of tokens is then nearly all of them.
         if self.uses_surveys is None:
             self.uses_surveys = program.lr is not None
         self.rows: dict[int, np.ndarray] = KnownRows()
@@ -88,7 +88,9 @@ class StackEpoch:
         self.arena = np.zeros(Place.LENGTH, np.int64)
         self.address = self.arena.ctypes.data
         self._allocate()
-        self.start = self.state_of(program.start)
+        # Made now, since it may be refused; of a grammar that has been compiled before, when the first matcher asks.
+        is_roomy = 16 * self.nbytes < program.limits.max_bytes
+        self.start = None if program.is_proved and is_roomy else self.state_of(program.start)
 
     # ------------------------------------------------------------------ arrays
 
@@ -297,7 +299,7 @@ class StackEpoch:
         if place in sizes:
             self.arena[sizes[place]] = rows
         if place == Place.C_ACCEPTS:
-            self.accepting = memoryview(new)
+            self.accepting = memoryview(new)  # type: ignore[arg-type]
         if place == Place.S_HASH:
             pushdown_walk.rehash_stacks(self.address)
         elif place == Place.C_HASH:
@@ -424,7 +426,7 @@ class StackEpoch:
             if not self._arrays[Place.Q_STATUS][here] & machine.LIVE_KNOWN:
                 self._find_live(here)
             if len(waiting) < (AHEAD if isinstance(state, LexerState) else AHEAD_TERMS if self.uses_surveys else 1):
-                for after in np.unique(self._arrays[Place.Q_NEXT][here]).tolist():
+                for after in sorted(set(self._arrays[Place.Q_NEXT][here].tolist())):
                     if after >= FIRST_REAL and after not in seen and self._arrays[Place.Q_STATUS][after] & done != done:
                         seen.add(after)
                         waiting.append(after)
@@ -571,11 +573,11 @@ class StackEpoch:
         offset, length = self._arrays[Place.C_OFFSET][config], self._arrays[Place.C_LENGTH][config]
         out = []
         for q, stack, border in self._arrays[Place.THREADS][offset : offset + length].tolist():
-            symbols = []
-            while stack:
-                symbol = int(self._arrays[Place.S_SYMBOL][stack])
+            symbols, rest = [], stack
+            while rest:
+                symbol = int(self._arrays[Place.S_SYMBOL][rest])
                 symbols.append(symbol - LR_BASE if symbol >= LR_BASE else self.objects[symbol])
-                stack = int(self._arrays[Place.S_PARENT][stack])
+                rest = int(self._arrays[Place.S_PARENT][rest])
             out.append(
                 Thread(ACCEPTED if q == machine.ACCEPT else self.objects[q], tuple(symbols), self.border_terms[border])
             )
@@ -638,7 +640,7 @@ class StackEpoch:
 
     def _share(self, row: np.ndarray) -> np.ndarray:
         """States with equal rows share one array; all rows are dropped when they take too much."""
-        key = hashlib.blake2b(row, digest_size=16).digest()
+        key = hashlib.blake2b(row.data, digest_size=16).digest()
         shared = self._shared_rows.get(key)
         if shared is not None and np.array_equal(shared, row):
             return shared
@@ -758,15 +760,21 @@ class _Exports:
 
 
 def _rows_of_bits(action: np.ndarray, words: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """An LR table by sets of terminals: what each state shifts; where its reductions begin, their rules, and on what they happen."""
+    """An LR table by sets of terminals: what each state shifts; where its reductions begin, their rules, and on what."""
     padded = np.zeros((len(action), words * 64), np.int32)
     padded[:, : action.shape[1]] = action
     states, columns = np.nonzero(padded < 0)
-    pairs, which = np.unique(np.stack([states, -padded[states, columns] - 1], axis=1), axis=0, return_inverse=True)
+    rules = -padded[states, columns] - 1
+    most = int(rules.max(initial=0)) + 1
+    keys = states * most + rules  # of the reductions, nearly in order: a stable sort sees that
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    is_first = np.diff(ordered, prepend=-1) > 0
+    pairs = ordered[is_first]
     on = np.zeros((len(pairs), words * 64), bool)
-    on[which.reshape(-1), columns] = True
-    begins = np.searchsorted(pairs[:, 0], np.arange(len(action) + 1)).astype(np.int32)
-    return _bits(padded > 0), begins, pairs[:, 1].astype(np.int32), _bits(on)
+    on[np.cumsum(is_first) - 1, columns[order]] = True
+    begins = np.searchsorted(pairs, np.arange(len(action) + 1) * most).astype(np.int32)
+    return _bits(padded > 0), begins, (pairs % most).astype(np.int32), _bits(on)
 
 
 def _bits(rows: np.ndarray) -> np.ndarray:

@@ -42,7 +42,7 @@ class Lexing:
         found: set[tuple[int, Term]] = set()
         queue, seen = [(state, border)], {(state, border)}
         for here in queue:
-            self.clock.check()
+            self.clock.tick()
             known = self._commits.get(here)
             if known is not None:
                 found |= known
@@ -83,7 +83,7 @@ class Lexing:
             read: set[tuple[int, Term]] = set()
             queue, seen = [(state, border)], {(state, border)}
             for here in queue:
-                self.clock.check()
+                self.clock.tick()
                 for terminal, left in self.commits(*here):
                     if not self.ignored[terminal]:
                         read.add((terminal, left))

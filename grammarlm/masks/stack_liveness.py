@@ -138,7 +138,7 @@ class StackLiveness:
         path: list[tuple[tuple[Stack, Outcome], Iterator[Outcome], Stack]] = []
         key = stack, outcome
         while True:
-            self.program.clock.check()
+            self.program.clock.tick()
             answer = True if key[1] == ALIVE else known.get(key)
             if answer is None:
                 top = look(key[0])
@@ -198,7 +198,7 @@ class StackLiveness:
         return self._outcomes[goal]
 
     def _go_on(self) -> None:
-        self.program.clock.check()
+        self.program.clock.tick()
         if self._unopened:
             self._open(self._unopened.pop())
             return

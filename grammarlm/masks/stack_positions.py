@@ -72,7 +72,7 @@ def find_safe_positions(lr: LrTables, lexing: Lexing, clock: Clock) -> SafePosit
     users: dict[Position, list[Position]] = {}
     may_end = {}
     for position in queue:
-        clock.check()
+        clock.tick()
         context, border = position
         for terminal, left in lexing.commits(context.lexer, border):
             if lr.ignored[terminal] and (context, left) not in seen:
@@ -95,7 +95,7 @@ def find_safe_positions(lr: LrTables, lexing: Lexing, clock: Clock) -> SafePosit
     safe = set(seen)
     waiting = list(seen)
     while waiting:
-        clock.check()
+        clock.tick()
         position = waiting.pop()
         if position not in safe:
             continue

@@ -12,8 +12,10 @@ import threading
 from dataclasses import dataclass
 
 from ..grammars.byte_classes import EVERY_BYTE, BytePartition
+from ..grammars.lark_cache import save_entry
+from ..grammars.lark_parser import LarkParser
 from ..grammars.lark_tables import LrTables
-from ..grammars.lexer import Lexer, LexerState
+from ..grammars.lexer import LexerState
 from ..grammars.pushdown import Entrance, Pushdown, byte_bits, call_bits
 from ..grammars.regular import Algebra
 from ..grammars.terms import ANYTHING, FOREVER, NIL, REP, Term
@@ -24,6 +26,8 @@ from .liveness import Liveness
 from .stack_spelling import Spelling
 from .stack_trust import Trust
 from .token_facts import token_facts
+
+FIRST_STATES = "states"  # how many the first state of all needs, among what is known of a Lark grammar
 
 
 @dataclass(frozen=True)
@@ -49,12 +53,14 @@ class StackProgram:
         limits: Limits,
         clock: Clock,
         liveness: Liveness,
-        lexer: Lexer | None = None,
+        parsers: list[LarkParser],
+        is_lark: bool,
         border: Term = ANYTHING,
     ):
-        """`lexer`: that of a Lark grammar, where the whole program is one; `border`: what whole texts must satisfy besides."""
+        """`is_lark`: the program is one Lark grammar, but for `border`, what whole texts must satisfy besides."""
         self.start_state, self.rules, self.lr, self.byte_sets = start, rules, lr, partition
         self.algebra, self.vocab, self.limits, self.clock, self.liveness = algebra, vocab, limits, clock, liveness
+        self.parsers, self.is_lark = parsers, is_lark and border is ANYTHING
         self.facts = token_facts(vocab)
         self.lock = threading.RLock()  # of the automaton: who writes holds it
         # A text of the LR parser is the whole text: no rule goes on behind it.
@@ -69,7 +75,7 @@ class StackProgram:
         used = functools.reduce(operator.or_, partition.used) & EVERY_BYTE
         # Where each byte that the grammar uses is a token of its own, tokens can spell whatever bytes can.
         self.tokens_spell_all = not used & ~self.facts.single_bytes
-        self.trust = Trust(self, lexer)
+        self.trust = Trust(self, parsers[0].lexer if is_lark else None)
 
     @property
     def columns(self) -> int:
@@ -87,6 +93,21 @@ class StackProgram:
     def spelling(self) -> Spelling:
         """The shortest texts of rules and lexemes, made when an end is first asked for."""
         return Spelling(self)
+
+    @property
+    def is_proved(self) -> bool:
+        """An earlier compile of this very grammar has made its first state, in no more states than may be made now."""
+        if not (self.is_lark and self.parsers[0].is_known and self.tokens_spell_all):
+            return False
+        needed = self.parsers[0].verdicts.get(FIRST_STATES)
+        return isinstance(needed, int) and needed <= self.limits.max_states
+
+    def keep(self, made: int) -> None:
+        """Leaves what was made of Lark grammars on the disk: nothing more can be refused, and `made` states have been made."""
+        for parser in self.parsers:
+            if self.is_lark:
+                parser.verdicts[FIRST_STATES] = made
+            save_entry(parser)
 
     def is_alive(self, border: Term) -> bool:
         return self.liveness.is_alive(border)

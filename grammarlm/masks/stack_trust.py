@@ -27,6 +27,7 @@ from .stack_liveness import StackLiveness
 from .stack_positions import SafePositions, find_safe_positions
 from .stack_samples import Samples, find_samples
 
+PROOF = "stack_trust 1"
 MOST_LINKS = 20_000  # of goals, where it is asked whether there are dead ends at all
 ALL = -1  # every terminal, as bits
 
@@ -58,22 +59,62 @@ class Trust:
         program, lr = self.program, self.program.lr
         has_lexer = lr is not None or any(isinstance(callee.start, LexerState) for callee in program.rules.calls)
         if not has_lexer or (lr is not None and lr.blocks is not None):
-            return UNCHECKED if all(thread.border is ANYTHING for thread in program.start) else DOUBTS
-        if self._proves_lexer():
-            return DOUBTS
-        if all(thread.border is ANYTHING for thread in program.start):
-            self.all_live = StackLiveness(program, self.lexing, trusts=False).all_live(program.start, MOST_LINKS)
-        return DOUBTS if self.all_live or self.positions is not None else EVERYTHING
+            return UNCHECKED if self._is_free else DOUBTS
+        if self._recall():
+            return DOUBTS if self.samples is not None or self.all_live else EVERYTHING
+        self.all_live = (not self._proves_lexer() and self._has_no_dead_end()) or self.all_live
+        self._remember()
+        return DOUBTS if self.all_live or self.samples is not None or self.positions is not None else EVERYTHING
+
+    def _has_no_dead_end(self) -> bool:
+        """Is that shown by looking at everything? Not tried where a border holds from the start."""
+        if not self._is_free:
+            return False
+        liveness = StackLiveness(self.program, self.lexing, trusts=False)
+        return liveness.all_live(self.program.start, MOST_LINKS)
+
+    # What is proved of a Lark grammar holds for every vocabulary and is kept with its tables.
+
+    def _remember(self) -> None:
+        if not self.program.is_lark or (self.positions is not None and not self.all_live):
+            return
+        samples = self.samples
+        self.program.parsers[0].verdicts[PROOF] = {
+            "all live": self.all_live,
+            "samples": samples
+            and [samples.gap.hex(), [g.hex() for g in samples.gaps], [s.hex() for s in samples.samples]],
+        }
+
+    def _recall(self) -> bool:
+        proof: Any = self.program.parsers[0].verdicts.get(PROOF) if self.program.is_lark else None
+        try:
+            if proof["samples"] is not None:
+                gap, gaps, texts = proof["samples"]
+                whole = self.program.parsers[0].lexer
+                self.samples = Samples(
+                    whole, [*map(bytes.fromhex, gaps)], bytes.fromhex(gap), [*map(bytes.fromhex, texts)]
+                )
+            self.all_live = proof["all live"] is True
+        except (TypeError, KeyError, ValueError):  # there is none, or it is damaged
+            return False
+        return True
 
     def _proves_lexer(self) -> bool:
-        """Looks for a theorem about the lexer; False where there is none, or one that leaves positions out."""
+        """Looks for a theorem about the lexer; False where there is none, or one that leaves some positions out."""
         lr = self.program.lr
-        if self.whole is None or (lr is not None and not always_ends(lr, self.program.clock.check)):
+        if self.whole is None or (lr is not None and not always_ends(lr, self.program.clock.tick)):
             return False
-        self.samples = find_samples(self.whole, self._used(), self._rivals(), self._pairs(), self.program.clock.check)
+        self.samples = find_samples(self.whole, self._used(), self._rivals(), self._pairs(), self.program.clock.tick)
         if self.samples is None and lr is not None:
             self.positions = find_safe_positions(lr, self.lexing, self.program.clock)
-        return self.samples is not None or (self.positions is not None and self.positions.are_all_safe)
+        if self._is_free and self.positions is not None and self.positions.are_all_safe:
+            self.all_live, self.positions = True, None
+        return self.samples is not None or self.all_live
+
+    @property
+    def _is_free(self) -> bool:
+        """No border holds from the start."""
+        return all(thread.border is ANYTHING for thread in self.program.start)
 
     def _used(self) -> list[int]:
         """The terminals that rules ask for."""
@@ -95,7 +136,7 @@ class Trust:
     def _pairs(self) -> set[tuple[int, int]]:
         if self.program.lr is None:
             return set()
-        return {(of, keyword) for lexer in set(self.program.lr.lexers) for of, keyword, _ in lexer.typing}
+        return {pair for start in set(self.program.lr.lexers) for pair in start.keywords}
 
     def forget(self) -> None:
         self._verdicts.clear()
@@ -190,7 +231,7 @@ class Trust:
         wanted = state.terminals
         queue, seen = [(state, border)], {(state, border)}
         for here in queue:
-            program.clock.check()
+            program.clock.tick()
             at, rest = here
             for terminal, demanded in at.commits:
                 left = program.algebra.both((rest, demanded))

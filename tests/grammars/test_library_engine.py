@@ -1,4 +1,4 @@
-"""The corpus of the library's grammars through the engine: every text, by bytes and by tokens, and what the masks say on the way."""
+"""The corpus of the library's grammars through the engine: every text, by bytes and by tokens, and the masks on the way."""
 
 import functools
 from typing import Any

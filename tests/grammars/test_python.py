@@ -12,7 +12,20 @@ from lark.indenter import PythonIndenter
 
 import grammarlm as gl
 
-MODULES = ["textwrap", "bisect", "heapq", "fnmatch", "shlex", "queue", "string", "colorsys", "cmd", "copy", "csv", "sched"]
+MODULES = [
+    "textwrap",
+    "bisect",
+    "heapq",
+    "fnmatch",
+    "shlex",
+    "queue",
+    "string",
+    "colorsys",
+    "cmd",
+    "copy",
+    "csv",
+    "sched",
+]
 
 
 @functools.cache
@@ -24,7 +37,11 @@ def stock() -> lark.Lark:
 def stock_accepts(text: str) -> bool:
     try:
         stock().parse(text)
-    except (lark.exceptions.LarkError, IndexError, AssertionError):  # its indenter trips over a comment without a line's end
+    except (
+        lark.exceptions.LarkError,
+        IndexError,
+        AssertionError,
+    ):  # its indenter trips over a comment without a line's end
         return False
     return True
 
@@ -55,7 +72,9 @@ def random_program(rng: random.Random) -> str:
         if len(ast.unparse(node)) < 1500:
             body.append(node)
     if rng.random() < 0.5:
-        test = ast.Compare(ast.Name("left"), [rng.choice([ast.Lt(), ast.In(), ast.IsNot()])], [ast.Constant(rng.random())])
+        test = ast.Compare(
+            ast.Name("left"), [rng.choice([ast.Lt(), ast.In(), ast.IsNot()])], [ast.Constant(rng.random())]
+        )
         body = [ast.If(test, body, []), *body[:1]]
     return ast.unparse(ast.fix_missing_locations(ast.Module(body, []))) + "\n"
 

@@ -218,6 +218,37 @@ def test_threads_under_any_border(name: str) -> None:
         matcher.reset()
 
 
+LARK_INTERSECTIONS = {
+    "spaced names": ('start: NAME ("," NAME)*\nNAME: /a+/\n%ignore " "', "[a ]*,a a?", "a, "),
+    "spaced names, nothing in common": ('start: NAME ("," NAME)*\nNAME: /a+/\n%ignore " "', "a a|,+", "a, "),
+    "no space": ('start: A "b" | A "a" "c"\nA: /a+/', "a{2,3}[bc]", "abc"),
+    "comments": ('start: "a" ("/" "a")*\n%ignore /\\/\\*b?\\*\\//', r"a/\*?b?\*?/.*", "a/*b"),
+    "not LALR": ('start: x "b" "c" | y "b" "d"\nx: A\ny: A\nA: /a+/', ".{4}", "abcd"),
+    "keyword": ('start: "if" NAME | NAME "!"\nNAME: /[if]+/\n%ignore " "', "[if]{2} ?!?i", "if! "),
+}
+
+
+@pytest.mark.parametrize("name", LARK_INTERSECTIONS)
+def test_lark_under_a_border(name: str) -> None:
+    grammar, border, alphabet = LARK_INTERSECTIONS[name]
+    texts = {text for text in beginnings(grammar, alphabet)[0] if re.fullmatch(border, text)}
+    both = gl.Lark(grammar) & gl.Regex(border)
+    if not texts:
+        with pytest.raises(gl.UnsatisfiableGrammar):
+            gl.compile(both, BYTES)
+        return
+    viable = {text[:end] for text in texts for end in range(len(text) + 1)}
+    matcher = gl.compile(both, BYTES).matcher()
+    for beginning in sorted(viable, key=len):
+        if len(beginning) > 2:
+            break
+        assert matcher.advance_bytes(beginning.encode()) is True, beginning
+        expected = {ord(character) for character in alphabet if beginning + character in viable}
+        assert allowed(matcher) - {STOP} == expected, beginning
+        assert (STOP in allowed(matcher)) is (beginning in texts), beginning
+        matcher.reset()
+
+
 # What is proved once, and what is asked about: with a lexer whose lexemes a space may part, nothing is left to ask.
 LEVELS = {
     "no lexer": (gl.Gbnf('root ::= "a" root | "b"'), UNCHECKED, False),
@@ -241,8 +272,9 @@ LEVELS = {
 @pytest.mark.parametrize("name", LEVELS)
 def test_what_is_proved_once(name: str) -> None:
     grammar, level, walks = LEVELS[name]
-    trust = gl.compile(grammar, BYTES)._automaton.program.trust
-    assert (trust.level, trust.needs_walks) == (level, walks)
+    for _ in range(2):  # the second time it is remembered
+        trust = gl.compile(grammar, BYTES)._automaton.program.trust
+        assert (trust.level, trust.needs_walks) == (level, walks)
 
 
 def test_too_many_states_are_refused_by_name() -> None:

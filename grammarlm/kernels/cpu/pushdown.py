@@ -1,8 +1,8 @@
 """The pushdown machine: what one byte does to a place in a grammar with a stack.
 
-A place is a **config**: a set of threads (q, s, b). `q` is a state of a lazy automaton over bytes, `s` a stack, `b` a border: what the
-rest of the text must still satisfy. States and borders are rows of tables that Python makes (masks/pushdown_epoch.py); stacks,
-configs and everything else are made here. All are numbers, equal things have equal numbers, and nothing that has a number changes.
+A place is a **config**: a set of threads (q, s, b). `q` is a state of a lazy automaton over bytes, `s` a stack, `b` a border: what
+the rest of the text must still satisfy. States and borders are rows of tables that Python makes (masks/stack_epoch.py); stacks,
+configs and everything else are made here. All are numbers, equal things have equal numbers, nothing that has a number changes.
 
     q    next[q, class of byte], and moves that read nothing:
              CALL a r     begin at a, with the return state r on the stack
@@ -14,10 +14,11 @@ configs and everything else are made here. All are numbers, equal things have eq
     s    (parent, symbol): a return state, an LR state, or one of the symbols below 1 that stand for what is under the stack
     b    next[b, class], 0 = cannot be satisfied, 1 = anything goes
 
-Closing a set of threads follows all moves; what is kept are the threads that can read a byte, and two kinds of pseudo-thread: ACCEPT
-(the text may end here) and EXIT (a frame under which the stack is not known has ended: see surveys.py).
+Closing a set of threads follows all moves; what is kept are the threads that can read a byte, and two kinds of pseudo-thread:
+ACCEPT (the text may end here) and EXIT (a frame under which the stack is not known has ended: see surveys.py).
 
-Every function returns a number >= 0, or what it lacks: -(id * 8 + reason). The caller makes it and calls again; nothing is half done.
+Every function returns a number >= 0, or what it lacks: -(id * 8 + reason). The caller makes it and calls again; nothing is half
+done.
 """
 
 from enum import IntEnum
@@ -71,7 +72,9 @@ class Place(IntEnum):
     WORK = 37  # int32 [WIDEST, 3]: the threads being closed
     KEPT = 38  # int32 [WIDEST, 3]
     PAIR = 39  # int64 [3]: the borders that need a conjunction, or the thread that needs a verdict
-    LR_ACTION = 40  # int32 [states, terminals + 1]: 0 error, s + 1 shift to s, -(r + 1) reduce by r; the last column is the end
+    LR_ACTION = (
+        40  # int32 [states, terminals + 1]: 0 error, s + 1 shift to s, -(r + 1) reduce by r; the last column is the end
+    )
     LR_GOTO = 41  # int32 [states, nonterminals]
     LR_RULE = 42  # int32 [rules, 2]: length, nonterminal
     LR_LEXER = 43  # int32 [states]: the start state of the lexer there
@@ -154,7 +157,11 @@ class Place(IntEnum):
 
 
 EXPANDED, READS, LIVE_KNOWN, LOOPS = 1, 2, 4, 8  # q status
-STARTS, DOUBTFUL, BETWEEN = 16, 32, 64  # before a lexeme; to be asked about under any border; not to be, under a trusted one
+STARTS, DOUBTFUL, BETWEEN = (
+    16,
+    32,
+    64,
+)  # before a lexeme; to be asked about under any border; not to be, under a trusted one
 ACCEPTS, TRUSTED = 2, 4  # b status
 UNCHECKED, DOUBTS, EVERYTHING = 0, 1, 2  # which threads are asked about
 HAS_THREADS, HAS_EXITS = 1, 2  # config kind
@@ -484,8 +491,9 @@ def known_class(address, new):
 
 @part
 def narrowed_class(address, k, q):
-    """What the state needs to know of a stack of class k: of terminals that it cannot become nothing, and nothing of the lexer where it
-    can become none that is ignored. So one survey serves a name wherever it stands. Or what is lacking."""
+    """What the state needs to know of a stack of class k: of terminals that it cannot become nothing, and nothing of the
+    lexer where it can become none that is ignored. So one survey serves a name wherever it stands. Or what is lacking.
+    """
     arena = arena_of(address)
     words, most, new = arena[Place.TERMINAL_WORDS], arena[Place.K_CAPACITY], arena[Place.K_COUNT]
     if words == 0 or octets(arena, Place.Q_STATUS, q + 1)[q] & (STARTS | LIVE_KNOWN) != LIVE_KNOWN:
@@ -497,9 +505,9 @@ def narrowed_class(address, k, q):
     terminals = arena[Place.LR_TERMINALS]
     ignored = octets(arena, Place.IGNORED, terminals)
     for t in range(terminals):
-        if ignored[t] or (arena[Place.INDENTS] and t == arena[Place.T_NEWLINE]):
-            if here[q, t >> 6] >> uint64(t & 63) & uint64(1):
-                return int64(k)
+        skipped = ignored[t] or (arena[Place.INDENTS] and t == arena[Place.T_NEWLINE])
+        if skipped and here[q, t >> 6] >> uint64(t & 63) & uint64(1):
+            return int64(k)
     for w in range(words):
         live[new, w] = live[k, w] & here[q, w]
     ints(arena, Place.K_LEXER, most)[new] = 0
@@ -711,8 +719,7 @@ def config_of(address, count):
         q, s, b = kept[i, 0], kept[i, 1], kept[i, 2]
         j = i - 1
         while j >= 0 and (
-            kept[j, 0] > q
-            or (kept[j, 0] == q and (kept[j, 1] > s or (kept[j, 1] == s and kept[j, 2] > b)))
+            kept[j, 0] > q or (kept[j, 0] == q and (kept[j, 1] > s or (kept[j, 1] == s and kept[j, 2] > b)))
         ):
             kept[j + 1, 0], kept[j + 1, 1], kept[j + 1, 2] = kept[j, 0], kept[j, 1], kept[j, 2]
             j -= 1

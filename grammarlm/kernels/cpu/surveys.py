@@ -1,13 +1,13 @@
 """Masks from surveys: what a state does with all tokens, found once for all stacks.
 
-How tokens continue a thread (q, s, b) hangs on the stack only where a frame under the thread's feet ends: a rule returns, a lexeme is
-shifted. So a **survey** walks a trie from (q, b) with nothing known of the stack but its class k, and finds
+How tokens continue a thread (q, s, b) hangs on the stack only where a frame under the thread's feet ends: a rule returns, a lexeme
+is shifted. So a **survey** walks a trie from (q, b) with nothing known of the stack but its class k, and finds
 
     a row      the tokens that can be read without an end of that frame, or whose last byte is one that certainly can be
     exits      (label, border, trie): the frame ends in this way, and these parts of tokens are still to be read behind it
 
-A mask is then: for each thread of the config the survey of the vocabulary's trie; its row; for each exit the config behind it, on the
-real stack, and for each of its threads the survey of the exit's trie, and so on. A trie of a few nodes is walked outright.
+A mask is then: for each thread of the config the survey of the vocabulary's trie; its row; for each exit the threads behind it, on
+the real stack, and for each of them the survey of the exit's trie, and so on. A trie of a few nodes is walked outright.
 
 Surveys, their tries and rows belong to the grammar and the vocabulary, never to a text: a second text finds them made. They hang on
 (trie, q, b, k). Tries of equal content are one, so a stack of any depth meets the same few.
@@ -92,10 +92,8 @@ def behind_exit(address, stack, label, border):
     parents, symbols = ints(arena, Place.S_PARENT, capacity), ints(arena, Place.S_SYMBOL, capacity)
     terminals = arena[Place.LR_TERMINALS]
     if label > 0 and label != terminals + 1:
-        if label <= terminals:
-            after = shift(address, stack, label - 1, 0)
-        else:
-            after = next_line(address, stack, label - 2 - terminals)
+        lexeme = label <= terminals
+        after = shift(address, stack, label - 1, 0) if lexeme else next_line(address, stack, label - 2 - terminals)
         if after <= 0:
             return after
         start = ints(arena, Place.LR_LEXER, arena[Place.LR_STATES])[lr_state(symbols[after])]
@@ -118,8 +116,12 @@ def behind_exit(address, stack, label, border):
 
 @part
 def find_leaves(address, trie, config, path_address, taken_address):
-    """Walks a trie from a config. FOUND gets (-1, token, 0) for each token of the row and (group, token, bytes gone) for tokens that
-    end with an exit; LEAVES gets (group, node) for each exit. `taken` (int64 [4]) returns: tokens, leaves, groups, bytes gone so far."""
+    """Walks a trie from a config.
+
+    FOUND gets (-1, token, 0) for each token of the row, and (group, token, bytes gone) for tokens that end with an exit; LEAVES
+    gets (group, node) for each exit. `taken` returns how many tokens, how many leaves, how many groups, and then the groups
+    (label, border) themselves.
+    """
     arena = arena_of(address)
     taken = carray(pointer(taken_address), 4 + 2 * GROUPS, np.int64)
     groups = carray(pointer(taken_address + 32), (GROUPS, 2), np.int64)
@@ -130,8 +132,9 @@ def find_leaves(address, trie, config, path_address, taken_address):
     threads = triples(arena, Place.THREADS, arena[Place.T_CAPACITY])
     classes, class_of = int64(arena[Place.CLASSES]), octets(arena, Place.CLASS_OF, 256)
     table = ints(arena, Place.C_NEXT, arena[Place.R_CAPACITY] * classes)
-    found, leaves = triples(arena, Place.FOUND, arena[Place.FOUND_CAPACITY]), carray(
-        pointer(arena[Place.LEAVES]), (arena[Place.LEAVES_CAPACITY], 2), np.int32
+    found, leaves = (
+        triples(arena, Place.FOUND, arena[Place.FOUND_CAPACITY]),
+        carray(pointer(arena[Place.LEAVES]), (arena[Place.LEAVES_CAPACITY], 2), np.int32),
     )
     most, most_leaves = arena[Place.FOUND_CAPACITY], arena[Place.LEAVES_CAPACITY]
     terminals = arena[Place.LR_TERMINALS]
@@ -175,10 +178,7 @@ def find_leaves(address, trie, config, path_address, taken_address):
             continue
         path[here] = after
         kind = kinds[after]
-        if whole:
-            many = int64(1) if int64(token[node]) != nothing else int64(0)
-        else:
-            many = int64(counts[first + node])
+        many = int64(int64(token[node]) != nothing) if whole else int64(counts[first + node])
         if tokens + many + 1 >= most or leaf_count + 1 >= most_leaves:
             return lacks(TOO_WIDE, 2)
         sure = kind & HAS_THREADS != 0
@@ -595,7 +595,7 @@ def walk_small(address, trie, q, s, b, row_address):
 
 @part
 def takes_one_byte(address, border):
-    """1 where the border is about the next byte only: behind each it cannot be, or is satisfied. 0 where not, or what is lacking."""
+    """1 where the border is about the next byte only: behind each it is broken or satisfied. 0 where not, or what is lacking."""
     arena = arena_of(address)
     if octets(arena, Place.B_STATUS, border + 1)[border] & EXPANDED == 0:
         return lacks(NEED_BORDER, border)

@@ -1,0 +1,268 @@
+"""Lark grammars on disk: what lark made of a text, so that the next process does not ask lark again.
+
+lark's loader and its LALR analysis take half a second for a large grammar, and importing lark 0.1 s more; an entry is read and
+checked in 1-2 ms. It holds what reading a grammar comes to and nothing derived from a vocabulary: the tables, the terminals (their
+patterns are read when the lexer first needs them), which terminals may come in each LR state, the byte sets that they tell apart.
+
+    name     sha256 over the text, the start rule, the indentation, `max_depth`, the sources that make an entry, lark's version,
+             Python's (its `re` reads the patterns) and Unicode's: another of any of them is another entry
+    content  an .npz without pickles; kernels check no bounds, so everything that they index with is checked here
+    written  when compile has succeeded: what it refuses is never there, and what is there need not be looked at again
+    size     20-400 KB a grammar, none over 16 MB; the newest 200 and at most 256 MB of them are kept
+
+A file that is missing, damaged or unsound is made again; a folder that cannot be written is none.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.util
+import json
+import os
+import sys
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import astuple
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..cache import cache_folder, write_atomically
+from .indent import Indent
+from .lark_items import FlatItems
+from .lark_parser import LarkParser, Productions
+from .lark_tables import CLOSES_BRACKET, STATES, LrTables
+from .lexer import Lexer, LexerStart, Terminal
+from .regular import Algebra
+
+MOST_FILES, MOST_BYTES, LARGEST = 200, 256 << 20, 16 << 20
+SOURCES = (
+    "lark",
+    "lark_cache",
+    "lark_guard",
+    "lark_items",
+    "lark_parser",
+    "lark_tables",
+    "lexer",
+    "ordered",
+    "charset",
+    "utf8",
+)
+WHOLE_TABLES = {"action": np.int32, "goto": np.int32, "rule": np.int32, "ignored": np.uint8, "access": np.uint8}
+
+
+class _Unsound(Exception):
+    """The file is no entry that a kernel may see."""
+
+
+def entry_path(text: str, start: str, indent: Indent | None, max_depth: int) -> Path:
+    what = [text, start, None if indent is None else astuple(indent), max_depth]
+    digest = hashlib.sha256(_versions())
+    digest.update(json.dumps(what).encode())
+    return cache_folder("lark") / f"{digest.hexdigest()[:40]}.npz"
+
+
+@cache
+def _versions() -> bytes:
+    """All that an entry hangs on beside the grammar. lark tells its version in its first file; importing it costs 0.1 s."""
+    here = Path(__file__).parent
+    digest = hashlib.sha256(f"{sys.implementation.name} {sys.version} {unicodedata.unidata_version}".encode())
+    spec = importlib.util.find_spec("lark")
+    assert spec is not None  # lark is a dependency
+    assert spec.origin is not None
+    for path in (Path(spec.origin), *(here / f"{name}.py" for name in SOURCES)):
+        with contextlib.suppress(OSError):  # sources may lie in a zip file, then versions have to do
+            digest.update(path.read_bytes())
+    return digest.digest()
+
+
+def load_entry(path: Path, algebra: Algebra, tick: Callable[[], None]) -> LarkParser | None:
+    """The parser of this entry; None where there is none, or none that is sound."""
+    try:
+        if path.stat().st_size > LARGEST:
+            return None
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        parser = _decode(arrays, path, algebra, tick)
+    except Exception:  # zipfile, numpy's reader and json raise almost anything for a damaged file
+        return None
+    with contextlib.suppress(OSError):
+        os.utime(path)  # the oldest entries are removed first
+    return parser
+
+
+def save_entry(parser: LarkParser) -> None:
+    """Keeps the parser for later processes, once compile has found nothing to refuse."""
+    if parser.is_known:
+        return
+    arrays = _encode(parser)
+    if sum(array.nbytes for array in arrays.values()) + 4096 > LARGEST:
+        return
+    if write_atomically(
+        parser.path,
+        lambda file: np.savez(file, **arrays),  # type: ignore[arg-type]
+    ):
+        _remove_oldest(parser.path.parent)
+
+
+def _remove_oldest(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        entries = sorted((entry.stat().st_mtime, entry.stat().st_size, entry.path) for entry in os.scandir(folder))
+        total, kept = 0, 0
+        for _, size, path in reversed(entries):
+            total, kept = total + size, kept + 1
+            if kept > MOST_FILES or total > MOST_BYTES:
+                os.unlink(path)
+
+
+# An entry's plain values are one JSON text among the arrays.
+
+
+def _encode(parser: LarkParser) -> dict[str, np.ndarray]:
+    lexer, tables, productions = parser.lexer, parser.tables, parser.productions
+    plain: dict[str, Any] = {
+        "terminals": [[t.name, t.regex, t.ignored] for t in lexer.terminals],
+        "newline": lexer.newline,
+        "tab": lexer.tab,
+        "verdicts": parser.verdicts,
+    }
+    arrays = {"byte_sets": np.frombuffer(b"".join(bits.to_bytes(32, "little") for bits in parser.byte_sets), np.uint8)}
+    if productions is not None:
+        plain["productions"] = [productions.start, productions.ignored, productions.rules]
+    if tables is not None:
+        contexts = {start: i for i, start in enumerate(dict.fromkeys(tables.lexers))}
+        plain["contexts"] = [[start.ordered, start.keywords] for start in contexts]
+        plain["tables"] = [tables.start, tables.shift_won, tables.blocks, tables.expansions, tables.names]
+        plain["lost"] = [[state, rule, hex(bits)] for (state, rule), bits in tables.lost.items()]
+        plain["productive"] = tables.productive
+        items = FlatItems.of(tables.items)
+        arrays |= {"items_begin": items.begins, "items": items.items, "item_symbols": items.symbols}
+        arrays["context_of"] = np.array([contexts[start] for start in tables.lexers], np.int32)
+        arrays |= {name: _narrow(getattr(tables, name)) for name in WHOLE_TABLES}
+    return arrays | {"plain": np.frombuffer(json.dumps(plain).encode(), np.uint8)}
+
+
+def _narrow(table: np.ndarray) -> np.ndarray:
+    """Half the bytes where all numbers are small."""
+    small = table.dtype == np.int32 and table.min(initial=0) >= -(1 << 15) and table.max(initial=0) < 1 << 15
+    return table.astype(np.int16) if small else table
+
+
+def _decode(arrays: dict[str, np.ndarray], path: Path, algebra: Algebra, tick: Callable[[], None]) -> LarkParser:
+    plain = json.loads(arrays["plain"].tobytes())
+    terminals = [Terminal(_is(str, n), _is(str, r), _is(bool, i), algebra, tick) for n, r, i in plain["terminals"]]
+    lexer = Lexer(terminals, algebra, tick, shifts="tables" in plain)
+    if plain["newline"] is not None:
+        lexer.newline, lexer.tab = _below(len(terminals), plain["newline"]), _is(int, plain["tab"])
+    sets = _of_kind(arrays["byte_sets"], np.uint8).tobytes()
+    byte_sets = [int.from_bytes(sets[i : i + 32], "little") for i in range(0, len(sets), 32)]
+    verdicts = _is(dict, plain["verdicts"])
+    if "tables" in plain:
+        tables = _decode_tables(arrays, plain, lexer)
+        return LarkParser(lexer, tables, None, byte_sets, path, True, verdicts)
+    start, ignored, rules = plain["productions"]
+    names = {_is(str, name) for name, _ in rules}
+    _demand(start in names)
+    for _, expansion in rules:
+        for symbol in expansion:
+            _demand(symbol in names or _below(len(terminals), symbol) >= 0)
+    productions = Productions(
+        start, [_below(len(terminals), t) for t in ignored], [(name, body) for name, body in rules]
+    )
+    return LarkParser(lexer, None, productions, byte_sets, path, True, verdicts)
+
+
+def _decode_tables(arrays: dict[str, np.ndarray], plain: dict[str, Any], lexer: Lexer) -> LrTables:
+    whole = {name: _widened(arrays[name], kind) for name, kind in WHOLE_TABLES.items()}
+    start, shift_won, blocks, expansions, names = plain["tables"]
+    if blocks is not None:
+        blocks = tuple(_below(len(whole["ignored"]), terminal) for terminal in blocks)
+        _demand(len(blocks) == 3)
+    _demand(len(whole["ignored"]) >= len(lexer.terminals))
+    contexts = [_context(lexer, ordered, keywords) for ordered, keywords in plain["contexts"]]
+    context_of = _of_kind(arrays["context_of"], np.int32)
+    _demand(len(context_of) == len(whole["action"]))
+    _demand(((context_of >= 0) & (context_of < len(contexts))).all())
+    items = FlatItems(*(arrays[name] for name in ("items_begin", "items", "item_symbols")))
+    terminals, nonterminals = len(whole["ignored"]), len(names)
+    _demand(items.is_sound(len(whole["action"]), terminals, nonterminals) and whole["goto"].shape[1] >= nonterminals)
+    for origin, symbols in expansions:
+        _below(nonterminals, origin)
+        _demand(-nonterminals <= min(symbols, default=0) and max(symbols, default=0) < max(1, terminals))
+    tables = LrTables(
+        **whole,
+        lexers=[contexts[i] for i in context_of.tolist()],
+        start=_below(len(whole["action"]), start),
+        shift_won=_is(bool, shift_won),
+        lost={
+            (_below(len(whole["action"]), s), _below(len(whole["rule"]), r)): int(b, 16) for s, r, b in plain["lost"]
+        },
+        productive=_is(bool, plain["productive"]),
+        blocks=blocks,
+        items=items,
+        expansions=[(origin, tuple(symbols)) for origin, symbols in expansions],
+        names=[_is(str, name) for name in names],
+    )
+    check_tables(tables)
+    return tables
+
+
+def _context(lexer: Lexer, ordered: Sequence[int], keywords: Sequence[Sequence[int]]) -> LexerStart:
+    count = len(lexer.terminals)
+    return lexer.start(
+        [_below(count, t) for t in ordered], [(_below(count, of), _below(count, word)) for of, word in keywords]
+    )
+
+
+def check_tables(tables: LrTables) -> None:
+    """Raises where a kernel could read beside an array, or take a symbol off a stack that has none left."""
+    action, goto, rule = tables.action, tables.goto, tables.rule
+    _demand(action.ndim == goto.ndim == rule.ndim == 2 and rule.shape[1] == 2)
+    states, nonterminals = goto.shape
+    _demand(0 < states < STATES and len(action) == states and nonterminals > 0 and len(rule) > 0)
+    _demand(tables.ignored.shape == (action.shape[1] - 1,) and tables.access.shape == (states,))
+    _demand(action.min() >= -len(rule) and action.max() <= states)
+    _demand(goto.min() >= -1 and goto.max() < states)
+    _demand(rule.min() >= 0 and rule[:, 1].max() < nonterminals and tables.access.max() <= CLOSES_BRACKET)
+    # A stack with a state on top holds at least as many symbols as the shortest way from the start to that state has steps.
+    depth = np.full(states, STATES, np.int32)
+    depth[tables.start] = steps = 0
+    border = np.array([tables.start])
+    while len(border):
+        steps += 1
+        reached = np.zeros(states + 1, bool)
+        reached[action[border, :-1].clip(0)] = True
+        reached[goto[border] + 1] = True
+        border = np.flatnonzero(reached[1:] & (depth == STATES))
+        depth[border] = steps
+    at, column = np.nonzero(action < 0)
+    _demand((rule[-action[at, column] - 1, 0] <= depth[at]).all())
+
+
+def _widened(array: np.ndarray, kind: Any) -> np.ndarray:
+    narrow = np.int16 if kind == np.int32 else kind
+    _demand(array.dtype in (kind, narrow))
+    return np.ascontiguousarray(array, kind)
+
+
+def _of_kind(array: np.ndarray, kind: Any) -> np.ndarray:
+    _demand(array.dtype == kind and array.ndim == 1)
+    return array
+
+
+def _is(kind: type, value: Any) -> Any:
+    _demand(type(value) is kind)
+    return value
+
+
+def _below(bound: int, value: Any) -> int:
+    _demand(type(value) is int and 0 <= value < bound)
+    return value
+
+
+def _demand(true: Any) -> None:
+    if not true:
+        raise _Unsound

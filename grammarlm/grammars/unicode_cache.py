@@ -1,0 +1,51 @@
+"""Tables over all characters on disk: making one takes 10-30 ms, reading it a fraction of one.
+
+A table is rows of code points. It hangs on Unicode's version, on Python and on the `regex` package, and the file's name does, too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import sys
+import unicodedata
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+
+from ..cache import cache_folder, write_atomically
+
+
+def code_points(name: str, make: Callable[[], list[tuple[int, ...]]]) -> list[tuple[int, ...]]:
+    """What `make` makes: rows, all of one length, of code points; from the disk where it is there and sound."""
+    path = cache_folder("unicode") / f"{name}-{_versions()}.npy"
+    try:
+        table = np.load(path, allow_pickle=False)
+        if table.dtype == np.int32 and table.ndim == 2 and _sum(table[:-1]) == tuple(table[-1]):
+            return [tuple(row) for row in table[:-1].tolist()]
+    except Exception:  # missing, cut short or damaged: numpy's reader raises almost anything
+        pass
+    rows = make()
+    table = np.array(rows, np.int32)
+    write_atomically(path, lambda file: np.save(file, np.concatenate([table, [_sum(table)]]).astype(np.int32)))
+    return rows
+
+
+def _sum(table: np.ndarray) -> tuple[int, ...]:
+    """A row that tells whether the others are what was written."""
+    digest = hashlib.sha256(table.tobytes()).digest()
+    return tuple(int.from_bytes(digest[2 * i : 2 * i + 2], "little") for i in range(table.shape[1]))
+
+
+@cache
+def _versions() -> str:
+    """`regex` is known by its files: importing it takes longer than most tables."""
+    digest = hashlib.sha256(f"{sys.implementation.name} {sys.version} {unicodedata.unidata_version}".encode())
+    spec = importlib.util.find_spec("regex")
+    for folder in (spec and spec.submodule_search_locations) or ():
+        for entry in sorted(os.scandir(folder), key=lambda e: e.name):
+            if entry.is_file():
+                digest.update(f"{entry.name} {entry.stat().st_size}\0".encode())
+    return digest.hexdigest()[:16]
