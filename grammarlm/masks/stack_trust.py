@@ -233,13 +233,18 @@ class Trust:
         for here in queue:
             program.clock.tick()
             at, rest = here
-            for terminal, demanded in at.commits:
+            for own_number, demanded in at.commits:
                 left = program.algebra.both((rest, demanded))
                 if left is NOTHING or not program.is_alive(left):
                     continue
-                if not state.lexer.shifts:
-                    maybe |= 1 << terminal
-                elif lexing.ignored[terminal] and isinstance(context, LexerState) and not self.trusts(left):
+                terminal = own_number + at.lexer.offset
+                is_frame = not at.lexer.shifts
+                if (
+                    not is_frame
+                    and lexing.ignored[terminal]
+                    and isinstance(context, LexerState)
+                    and not self.trusts(left)
+                ):
                     if (context, left) not in seen:
                         seen.add((context, left))
                         queue.append((context, left))
@@ -247,11 +252,12 @@ class Trust:
                         found = ends if left.nullable else 0
                         surely, maybe = surely | found, maybe | found
                     continue
-                else:
-                    maybe |= 1 << terminal
-                if not surely >> terminal & 1 and self._trusts_behind(terminal, left):
+                maybe |= 1 << terminal
+                if not surely >> terminal & 1 and (
+                    self.trusts(left) if is_frame else self._trusts_behind(terminal, left)
+                ):
                     surely |= 1 << terminal
-                    wanted.discard(terminal)
+                    wanted.discard(own_number)
             if not wanted:
                 break
             for step in lexing.steps(at, rest):
