@@ -87,7 +87,6 @@ class Pushdown:
         self.call_of: dict[Key, int] = {}
         self.tokens: dict[int, None] = {}  # special tokens that the grammar names, in the order of their first names
         self.patterns: dict[str, Term] = {}
-        self.byte_sets: set[int] = set()
 
     def add_rules(self, part: int, bodies: dict[str, Node]) -> None:
         for name, body in bodies.items():

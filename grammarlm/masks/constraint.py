@@ -47,6 +47,7 @@ class Report:
     )
     relaxed: tuple[str, ...] = field(default=())  # constructs enforced in part, on request only
     canonical: CanonicalReport | None = None  # with canonical_only
+    caps: tuple[str, ...] = ()  # bounds that the engine adds to the language, and what it does not prove of it
 
 
 class Constraint:
@@ -143,6 +144,7 @@ def compile(
             len(program.byte_sets.samples),
             program.tokens_spell_all,
             canonical=CanonicalReport() if canonical_only else None,
+            caps=program.caps if with_stack else (),
         )
     except RecursionError:
         raise LimitExceeded("the grammar is nested too deeply for this process's recursion limit; flatten it") from None

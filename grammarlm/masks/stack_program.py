@@ -12,6 +12,7 @@ import threading
 from dataclasses import dataclass
 
 from ..grammars.byte_classes import EVERY_BYTE, BytePartition
+from ..grammars.indent import WIDEST
 from ..grammars.lark_cache import save_entry
 from ..grammars.lark_parser import LarkParser
 from ..grammars.lark_tables import LrTables
@@ -76,6 +77,16 @@ class StackProgram:
         # Where each byte that the grammar uses is a token of its own, tokens can spell whatever bytes can.
         self.tokens_spell_all = not used & ~self.facts.single_bytes
         self.trust = Trust(self, parsers[0].lexer if is_lark else None)
+
+    @property
+    def caps(self) -> tuple[str, ...]:
+        """What the report says of a language beyond its grammar."""
+        if self.lr is None or self.lr.blocks is None:
+            return ()
+        return (
+            f"lines are indented by {WIDEST:,} columns at most",
+            "indented blocks: that every mask leads to an end of the text is not proved",
+        )
 
     @property
     def columns(self) -> int:
