@@ -1,0 +1,232 @@
+"""The walk of a survey: what tokens do from a state while nothing is known of the stack but its class.
+
+It writes down a row, DRAFT_ROW, and the nodes of the trie at which a frame ends (LEAVES), by the way in which it ends (groups of
+label and border, see surveys.py). Beside a bit for each token of the row, the first FEW are listed.
+"""
+
+import numpy as np
+from numba import carray, int32, int64, uint32, uint64
+
+from .jit import inlined, part, pointer
+from .places import ANY, EXIT, HAS_EXITS, HAS_THREADS, TOO_WIDE, Place, arena_of, ints, lacks, mixed, octets
+from .pushdown import step
+from .pushdown_walk import row_of
+from .walk import set_bit
+
+FEW = 400  # tokens of a row that is kept as a list
+GROUPS = 512  # different ends of one survey
+SLOTS = 2048  # of the hash table that finds a group
+WORTH_A_ROW = 1000  # nodes of a trie for whose walk configs get rows of transitions
+TAKEN = 3 + 2 * GROUPS  # what the walk counts: tokens of the row, leaves, groups; then label and border of each group
+
+
+@inlined
+def note_token(row, listed, count, token):
+    """A token of the row; the new count. Each token stands at one node of a trie, so none comes twice."""
+    set_bit(row, uint32(token))
+    if count < FEW:
+        listed[count] = token
+    return count + 1
+
+
+@part
+def group_of(taken, slots, label, border):
+    """The number of a group, given when it is first met; -1 where there are too many."""
+    at = int64(mixed(label, border) & uint64(SLOTS - 1))
+    while slots[at] >= 0:
+        group = int64(slots[at])
+        if taken[3 + 2 * group] == label and taken[4 + 2 * group] == border:
+            return group
+        at = (at + 1) & (SLOTS - 1)
+    group = int64(taken[2])
+    if group == GROUPS:
+        return int64(-1)
+    slots[at] = group
+    taken[3 + 2 * group], taken[4 + 2 * group] = label, border
+    taken[2] = group + 1
+    return group
+
+
+@part
+def ends_of(address, config, taken, slots, recent):
+    """Finds the groups of a config's ends. `recent`: the config, 1 where a token may surely end there, how many groups, the groups.
+
+    0, or what is lacking.
+    """
+    arena = arena_of(address)
+    offset = int64(ints(arena, Place.C_OFFSET, config + 1)[config])
+    length = int64(ints(arena, Place.C_LENGTH, config + 1)[config])
+    threads = carray(pointer(arena[Place.THREADS]), (offset + length, 3), np.int32)
+    terminals = arena[Place.LR_TERMINALS]
+    sure = octets(arena, Place.C_KIND, config + 1)[config] & HAS_THREADS != 0
+    many = 0
+    for i in range(offset, offset + length):
+        if threads[i, 0] != EXIT:
+            continue
+        label, border = int64(threads[i, 1]), int64(threads[i, 2])
+        if 0 < label <= terminals and border == ANY:
+            sure = True
+        group = group_of(taken, slots, label, border)
+        if group < 0 or many == GROUPS:
+            return lacks(TOO_WIDE, 3)
+        recent[3 + many] = group
+        many += 1
+    recent[0], recent[1], recent[2] = config, sure, many
+    return int64(0)
+
+
+@inlined
+def note_leaves(leaves, taken, recent, node):
+    """A leaf for each group of the recent config; there is room."""
+    at = taken[1]
+    for i in range(recent[2]):
+        leaves[at + i, 0], leaves[at + i, 1] = recent[3 + i], 2 * node + 1 - recent[1]
+    taken[1] = at + recent[2]
+
+
+@part
+def walk_vocabulary(address, config, taken, slots, recent):
+    """Walks the vocabulary's trie from a config. 0, or what is lacking: then the row must be emptied."""
+    arena = arena_of(address)
+    nodes = uint64(arena[Place.NODES])
+    byte, end = octets(arena, Place.BYTE, nodes), ints(arena, Place.END, nodes)
+    depth = carray(pointer(arena[Place.DEPTH]), nodes, np.uint16)
+    token = carray(pointer(arena[Place.TOKEN]), nodes, np.uint32)
+    nothing = uint32(arena[Place.NOTHING])
+    row = ints(arena, Place.DRAFT_ROW, arena[Place.NOTHING] // 32 + 1)
+    listed = ints(arena, Place.DRAFT_TOKENS, FEW)
+    path = ints(arena, Place.PATH, arena[Place.PATH_LENGTH])
+    capacity = arena[Place.C_CAPACITY]
+    kinds, rows = octets(arena, Place.C_KIND, capacity), ints(arena, Place.C_ROW, capacity)
+    classes, class_of = uint64(arena[Place.CLASSES]), octets(arena, Place.CLASS_OF, 256)
+    table = ints(arena, Place.C_NEXT, arena[Place.R_CAPACITY] * int64(classes))
+    room = arena[Place.LEAVES_CAPACITY]
+    leaves = carray(pointer(arena[Place.LEAVES]), (room, 2), np.int32)
+    path[0] = config
+    count = int64(0)
+    node = uint64(0)
+    while node < nodes:
+        here = uint64(depth[node])
+        before = uint64(path[here - uint64(1)])
+        if rows[before] < 0:
+            made = row_of(address, int64(before))
+            if made < 0:
+                return made
+        place = uint64(rows[before]) * classes + uint64(class_of[byte[node]])
+        after = table[place]
+        if after <= 0:
+            if after < 0:
+                found = step(address, int64(before), int64(class_of[byte[node]]))
+                if found < 0:
+                    return found
+                table[place] = found
+                continue
+            node = uint64(end[node])
+            continue
+        path[here] = after
+        sure = True
+        if kinds[uint64(after)] & HAS_EXITS:
+            if recent[0] != after:
+                code = ends_of(address, int64(after), taken, slots, recent)
+                if code < 0:
+                    return code
+            if taken[1] + recent[2] > room:
+                return lacks(TOO_WIDE, 2)
+            note_leaves(leaves, taken, recent, int64(node))
+            sure = recent[1] == 1
+        if sure and token[node] != nothing:
+            count = note_token(row, listed, count, int32(token[node]))
+        node += uint64(1)
+    taken[0] = count
+    return int64(0)
+
+
+@part
+def walk_remainders(address, trie, config, taken, slots, recent):
+    """Walks the trie of what remains of some tokens from a config. 0, or what is lacking: then the row must be emptied."""
+    arena = arena_of(address)
+    tries = carray(pointer(arena[Place.TRIES]), (trie + 1, 5), np.int32)
+    first, nodes, entry = int64(tries[trie, 0]), int64(tries[trie, 1]), int64(tries[trie, 2])
+    node_end = first + nodes
+    byte, end = octets(arena, Place.X_BYTE, node_end), ints(arena, Place.X_END, node_end)
+    depth = carray(pointer(arena[Place.X_DEPTH]), node_end, np.uint16)
+    begins, counts = ints(arena, Place.X_FIRST, node_end), ints(arena, Place.X_COUNT, node_end)
+    entries = carray(pointer(arena[Place.X_TOKEN]), (arena[Place.X_TOKENS], 2), np.int32)
+    row = ints(arena, Place.DRAFT_ROW, arena[Place.NOTHING] // 32 + 1)
+    listed = ints(arena, Place.DRAFT_TOKENS, FEW)
+    path = ints(arena, Place.PATH, arena[Place.PATH_LENGTH])
+    capacity = arena[Place.C_CAPACITY]
+    kinds, rows = octets(arena, Place.C_KIND, capacity), ints(arena, Place.C_ROW, capacity)
+    classes, class_of = int64(arena[Place.CLASSES]), octets(arena, Place.CLASS_OF, 256)
+    table = ints(arena, Place.C_NEXT, arena[Place.R_CAPACITY] * classes)
+    room = arena[Place.LEAVES_CAPACITY]
+    leaves = carray(pointer(arena[Place.LEAVES]), (room, 2), np.int32)
+    path[0] = config
+    count = int64(0)
+    node = int64(0)
+    while node < nodes:
+        here = int64(depth[first + node])
+        before = int64(path[here - 1])
+        column = int64(class_of[byte[first + node]])
+        if rows[before] < 0 and nodes > WORTH_A_ROW:
+            made = row_of(address, before)
+            if made < 0:
+                return made
+        place = int64(rows[before]) * classes + column
+        after = int64(table[place]) if rows[before] >= 0 else int64(-1)
+        if after < 0:
+            after = step(address, before, column)
+            if after < 0:
+                return after
+            if rows[before] >= 0:
+                table[place] = after
+        if after == 0:
+            node = int64(end[first + node])
+            continue
+        path[here] = after
+        sure = True
+        if kinds[after] & HAS_EXITS:
+            if recent[0] != after:
+                code = ends_of(address, after, taken, slots, recent)
+                if code < 0:
+                    return code
+            if taken[1] + recent[2] > room:
+                return lacks(TOO_WIDE, 2)
+            note_leaves(leaves, taken, recent, node)
+            sure = recent[1] == 1
+        if sure:
+            at = entry + int64(begins[first + node])
+            for j in range(counts[first + node]):
+                if row[entries[at + j, 0] >> 5] >> (entries[at + j, 0] & 31) & 1 == 0:
+                    count = note_token(row, listed, count, entries[at + j, 0])
+        node += 1
+    taken[0] = count
+    return int64(0)
+
+
+@part
+def empty_row(address, count):
+    """Takes the tokens of the row back: `count` of them, or an unknown number where that is negative."""
+    arena = arena_of(address)
+    row = ints(arena, Place.DRAFT_ROW, arena[Place.NOTHING] // 32 + 1)
+    if 0 <= count <= FEW:
+        listed = ints(arena, Place.DRAFT_TOKENS, FEW)
+        for i in range(count):
+            row[listed[i] >> 5] = 0
+    else:
+        row[:] = 0
+
+
+@part
+def find_leaves(address, trie, config, taken):
+    """Both walks: what they count lies in `taken`. 0, or what is lacking."""
+    slots = np.full(SLOTS, -1, np.int16)
+    recent = np.full(3 + GROUPS, -1, np.int64)
+    taken[:3] = 0
+    if trie:
+        code = walk_remainders(address, trie, config, taken, slots, recent)
+    else:
+        code = walk_vocabulary(address, config, taken, slots, recent)
+    if code < 0:
+        empty_row(address, -1)
+    return code
