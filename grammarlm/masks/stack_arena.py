@@ -168,6 +168,9 @@ class StackArena:
             self._fixed(Place.LR_GOTO, lr.goto)
             self._fixed(Place.LR_RULE, lr.rule)
             self._fixed(Place.IGNORED, lr.ignored)
+            ignored = np.zeros((1, 64 * self._words), bool)
+            ignored[0, : len(lr.ignored)] = lr.ignored
+            self._fixed(Place.IGNORED_BITS, _bits(ignored)[0])
             arena[Place.LR_TERMINALS], arena[Place.LR_NONTERMINALS] = len(lr.ignored), lr.goto.shape[1]
             arena[Place.LR_STATES], arena[Place.LR_RULES] = len(lr.action), len(lr.rule)
             self._fixed(Place.UNITS, np.zeros(places.UNITS, np.int32))

@@ -18,6 +18,7 @@ GROWING = {
     remainders.FULL_DRAFT_NODES: DRAFT_NODES,
     remainders.FULL_DRAFT_ENTRIES: (Place.DRAFT_TOKEN,),
     remainders.FULL_POOL: (Place.POOL,),
+    survey_walk.FULL_LEAVES: (Place.LEAVES, Place.BY_GROUP),
 }
 SIZES = {
     Place.LEAVES: Place.LEAVES_CAPACITY,
@@ -33,8 +34,8 @@ class SurveyScratch:
     def __init__(self, vocab: Vocabulary):
         nodes = len(vocab.trie.byte) + 1024
         self.arrays: dict[Place, np.ndarray] = {
-            Place.LEAVES: np.zeros((2 * nodes, 2), np.int32),
-            Place.BY_GROUP: np.zeros(2 * nodes, np.int32),
+            Place.LEAVES: np.zeros((nodes, 2), np.int32),
+            Place.BY_GROUP: np.zeros(nodes, np.int32),
             Place.DRAFT_ROW: np.zeros(vocab.words + 1, np.int32),
             Place.DRAFT_TOKENS: np.zeros(survey_walk.FEW, np.int32),
             Place.POOL: np.zeros((2 * nodes, 2), np.int32),

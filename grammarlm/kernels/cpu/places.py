@@ -133,7 +133,7 @@ class Place(IntEnum):
     JUDGED = 115  # int32 [size, 4]: hash of (q, s, b): 1 = can be finished, 0 = not; of (q, -1 - lexer, b): a row in VERDICTS
     JUDGED_SIZE = 116
     VERDICTS = 117  # uint64 [rows, 2, terminal words]: terminals that surely lead on, terminals that may
-    LEAVES = 118  # int32 [LEAVES_CAPACITY, 2]: scratch of a survey: group, 2 * node + 1 if its tokens end there, too
+    LEAVES = 118  # int32 [LEAVES_CAPACITY, 2]: scratch of a survey: group, 2 * node behind an end, or + 1: at it
     LEAVES_CAPACITY = 119
     BY_GROUP = 120  # int32 [LEAVES_CAPACITY]: the same, by group
     DRAFT_ROW = 121  # int32 [words + 1]: scratch: the row of a survey; empty in between
@@ -165,7 +165,8 @@ class Place(IntEnum):
     LR_RULES = 147
     UNITS = 148  # int32 [UNITS]: scratch of stack_class
     UNITS_ON = 149  # uint64 [UNITS, terminal words]
-    LENGTH = 150
+    IGNORED_BITS = 150  # uint64 [terminal words]: the ignored terminals as a set
+    LENGTH = 151
 
 
 EXPANDED, READS, LIVE_KNOWN, LOOPS = 1, 2, 4, 8  # q status

@@ -1,9 +1,9 @@
 """Tries of what remains of tokens: all that can follow a frame's end, wherever in a token it ended.
 
-The leaves of a group (survey_walk.py) are nodes of one trie; what stands below each of them may follow the end. Their subtrees are
-laid upon each other: at each step the children of all nodes that were reached by the same bytes are sorted by byte into POOL, and
-nodes with one byte become one node of the new trie, a **draft**. A subtree that is alone is copied as it is. The group's border
-reads along: the same bytes have led to all nodes that are merged.
+The leaves of a group (survey_walk.py) are nodes of one trie: the first bytes behind a frame's end. Their subtrees are laid upon
+each other: nodes that were reached by the same bytes lie in POOL, sorted by their byte, and those with one byte become one node of
+the new trie, a **draft**; then their children lie in the pool. A subtree that is alone is copied as it is. The group's border reads
+along: the same bytes have led to all nodes that are merged.
 
 A draft that has the entries of a known trie is that trie.
 """
@@ -45,29 +45,52 @@ def border_after(address, border, byte):
 
 
 @part
-def pool_children(address, trie, low, high, border, top, are_leaves):
-    """Puts the children of some nodes that the border lets on into the pool, from `top` on; the new top, or what is lacking.
-
-    The nodes are those of the leaves BY_GROUP[low:high], or those of pool[low:high].
-    """
+def pool_leaves(address, trie, low, high, counts):
+    """Puts the leaves BY_GROUP[low:high] into the pool, those whose tokens end there into the draft; the pool's top, or what is
+    lacking."""
     arena = arena_of(address)
-    whole = trie == 0
+    leaves = ints(arena, Place.BY_GROUP, high)
     first = int64(0)
-    if not whole:
+    if trie:
         first = int64(carray(pointer(arena[Place.TRIES]), (trie + 1, 5), np.int32)[trie, 0])
-    total = arena[Place.NODES] if whole else arena[Place.X_NODES]
-    byte = octets(arena, Place.BYTE if whole else Place.X_BYTE, total)
-    end = ints(arena, Place.END if whole else Place.X_END, total)
+    byte = octets(arena, Place.X_BYTE if trie else Place.BYTE, arena[Place.X_NODES] if trie else arena[Place.NODES])
+    room = arena[Place.POOL_CAPACITY]
+    pool = carray(pointer(arena[Place.POOL]), (room, 2), np.int32)
+    top = int64(0)
+    if high - low > room:
+        return lacks(FULL, FULL_POOL)
+    for i in range(low, high):
+        node = int64(leaves[i]) >> 1
+        if leaves[i] & 1:
+            entries = draft_tokens(address, trie, node, int64(0), counts[3])
+            if entries < 0:
+                return entries
+            counts[3] = entries
+        else:
+            pool[top, 0], pool[top, 1] = byte[first + node], node
+            top += 1
+    return top
+
+
+@part
+def pool_children(address, trie, low, high, border, top):
+    """Puts the children of the nodes pool[low:high] that the border lets on into the pool, from `top` on; the new top, or what is
+    lacking."""
+    arena = arena_of(address)
+    first = int64(0)
+    if trie:
+        first = int64(carray(pointer(arena[Place.TRIES]), (trie + 1, 5), np.int32)[trie, 0])
+    total = arena[Place.X_NODES] if trie else arena[Place.NODES]
+    byte = octets(arena, Place.X_BYTE if trie else Place.BYTE, total)
+    end = ints(arena, Place.X_END if trie else Place.END, total)
     if border != ANY and octets(arena, Place.B_STATUS, border + 1)[border] & EXPANDED == 0:
         return lacks(NEED_BORDER, border)
     classes, class_of = int64(arena[Place.CLASSES]), octets(arena, Place.CLASS_OF, 256)
     lets_on = ints(arena, Place.B_NEXT, (border + 1) * classes)[border * classes :]
     room = arena[Place.POOL_CAPACITY]
     pool = carray(pointer(arena[Place.POOL]), (room, 2), np.int32)
-    leaves = ints(arena, Place.BY_GROUP, arena[Place.LEAVES_CAPACITY])
     for i in range(low, high):
-        node = int64(leaves[i]) >> 1 if are_leaves else int64(pool[i, 1])
-        child, last = node + 1, int64(end[first + node])
+        child, last = int64(pool[i, 1]) + 1, int64(end[first + pool[i, 1]])
         while child < last:
             if border == ANY or lets_on[class_of[byte[first + child]]]:
                 if top >= room:
@@ -184,12 +207,11 @@ def copy_subtree(address, trie, top, depth_there, counts):
 
 @part
 def draft_trie(address, trie, low, high, border, counts):
-    """The trie of what stands below the leaves BY_GROUP[low:high] of a trie, behind the drafts made before.
+    """The trie of what remains at the leaves BY_GROUP[low:high] of a trie, behind the drafts made before.
 
     `counts` as above; counts[4] becomes the number of entries that nothing remains of. 0, or what is lacking.
     """
     arena = arena_of(address)
-    leaves = ints(arena, Place.BY_GROUP, high)
     deepest = arena[Place.PATH_LENGTH]
     levels = np.empty(
         (deepest + 1, 4), np.int64
@@ -197,13 +219,7 @@ def draft_trie(address, trie, low, high, border, counts):
     room = arena[Place.DRAFT_NODE_CAPACITY]
     ends, many = ints(arena, Place.DRAFT_END, room), ints(arena, Place.DRAFT_COUNT, room)
     counts[2], counts[3] = counts[0], counts[1]
-    for i in range(low, high):
-        if leaves[i] & 1:
-            entries = draft_tokens(address, trie, int64(leaves[i]) >> 1, int64(0), counts[3])
-            if entries < 0:
-                return entries
-            counts[3] = entries
-    top = pool_children(address, trie, low, high, border, int64(0), True)
+    top = pool_leaves(address, trie, low, high, counts)
     if top < 0:
         return top
     counts[4] = counts[3] - counts[1]
@@ -244,7 +260,7 @@ def draft_trie(address, trie, low, high, border, counts):
             if entries < 0:
                 return entries
             counts[3] = entries
-        top = pool_children(address, trie, at, next_, after, stop, False)
+        top = pool_children(address, trie, at, next_, after, stop)
         if top < 0:
             return top
         many[new] = counts[3] - before

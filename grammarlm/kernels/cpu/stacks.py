@@ -242,7 +242,7 @@ def stack_class(address, stack):
     terminals, words, states = arena[Place.LR_TERMINALS], arena[Place.TERMINAL_WORDS], arena[Place.LR_STATES]
     nonterminals = arena[Place.LR_NONTERMINALS]
     parents, symbols = ints(arena, Place.S_PARENT, capacity), ints(arena, Place.S_SYMBOL, capacity)
-    ignored = octets(arena, Place.IGNORED, terminals)
+    ignored = carray(pointer(arena[Place.IGNORED_BITS]), words, np.uint64)
     shifts = carray(pointer(arena[Place.LR_SHIFTS]), (states, words), np.uint64)
     begins = ints(arena, Place.LR_REDUCES, states + 1)
     reductions = int64(begins[states])
@@ -309,9 +309,8 @@ def stack_class(address, stack):
             unit += 1
         if waits:
             continue
-        for t in range(terminals):
-            if ignored[t]:
-                live[new, t >> 6] |= uint64(1) << uint64(t & 63)
+        for w in range(words):
+            live[new, w] |= ignored[w]
         if arena[Place.INDENTS]:
             ends = at_end(address, here)
             if ends < -1:
@@ -377,13 +376,13 @@ def narrowed_class(address, k, q):
         return lacks(FULL, 1)
     here = carray(pointer(arena[Place.Q_LIVE]), (q + 1, words), np.uint64)
     live = carray(pointer(arena[Place.K_LIVE]), (most, words), np.uint64)
-    terminals = arena[Place.LR_TERMINALS]
-    ignored = octets(arena, Place.IGNORED, terminals)
-    for t in range(terminals):
-        skipped = ignored[t] or (arena[Place.INDENTS] and t == arena[Place.T_NEWLINE])
-        if skipped and here[q, t >> 6] >> uint64(t & 63) & uint64(1):
-            return int64(k)
+    ignored = carray(pointer(arena[Place.IGNORED_BITS]), words, np.uint64)
+    newline = arena[Place.T_NEWLINE]
+    if arena[Place.INDENTS] and here[q, newline >> 6] >> uint64(newline & 63) & uint64(1):
+        return int64(k)
     for w in range(words):
+        if here[q, w] & ignored[w]:
+            return int64(k)
         live[new, w] = live[k, w] & here[q, w]
     ints(arena, Place.K_LEXER, most)[new] = 0
     return known_class(address, new)

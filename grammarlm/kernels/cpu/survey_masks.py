@@ -4,9 +4,8 @@ A mask follows its config's threads through surveys: of each survey the row coun
 tokens that end there, and the surveys behind it. The signature is the list of all that counted. Stacks never repeat, signatures do:
 where one is known the row is known, and a mask on a stack never seen before costs a walk over a few dozen numbers.
 
-    a signature: 1 if the text may end, else 0; then, for each thread, -4 - survey (its row is cut to those first bytes) or
+    a signature: 1 if the text may end, else 0; then, for each thread, -3 - survey (its row is cut to those first bytes) or
     WHOLE (it is not), and behind it   survey   a survey's row   |   EMPTIES trie   the tokens that nothing remains of
-                                       |   NODES trie bits   the tokens of these nodes of a small trie, which is walked outright
 
 What a mask makes on its way, stacks and configs, is forgotten at its end.
 """
@@ -34,15 +33,14 @@ from .places import (
     mixed,
     octets,
 )
-from .pushdown import close_threads, config_of, key_of, must_ask, step
+from .pushdown import close_threads, key_of, must_ask
 from .stacks import at_end, narrowed_class, next_line, shift, stack_class
 from .surveys import DENSE, survey_of, takes_one_byte
 from .walk import set_bit
 
-SMALL = 4  # nodes of a trie that is walked outright
 AGENDA_LENGTH = 8192
 SIGNATURE_LENGTH = 1 << 16
-EMPTIES, NODES, WHOLE, CUT = -1, -2, -3, -4
+EMPTIES, WHOLE, CUT = -1, -2, -3
 FULL_SIGNATURES, FULL_KNOWN = 14, 15
 
 
@@ -95,39 +93,6 @@ def behind_exit(address, stack, label, border):
 
 
 @part
-def walk_small(address, trie, q, s, b):
-    """Which nodes of a small trie the thread can read, on its real stack: a bit for each, or what is lacking."""
-    arena = arena_of(address)
-    tries = carray(pointer(arena[Place.TRIES]), (trie + 1, 5), np.int32)
-    first, nodes = int64(tries[trie, 0]), int64(tries[trie, 1])
-    byte = octets(arena, Place.X_BYTE, first + nodes)
-    depth = carray(pointer(arena[Place.X_DEPTH]), first + nodes, np.uint16)
-    end = ints(arena, Place.X_END, first + nodes)
-    path = ints(arena, Place.PATH, arena[Place.PATH_LENGTH])
-    class_of = octets(arena, Place.CLASS_OF, 256)
-    kept = triples(arena, Place.KEPT, WIDEST)
-    kept[0, 0], kept[0, 1], kept[0, 2] = q, s, b
-    config = config_of(address, 1)
-    if config < 0:
-        return config
-    path[0] = config
-    bits = int64(0)
-    node = int64(0)
-    while node < nodes:
-        here = int64(depth[first + node])
-        after = step(address, int64(path[here - 1]), int64(class_of[byte[first + node]]))
-        if after < 0:
-            return after
-        if after == 0:
-            node = int64(end[first + node])
-            continue
-        path[here] = after
-        bits |= int64(1) << node
-        node += 1
-    return bits
-
-
-@part
 def sign_thread(address, q, s, b, length):
     """Adds what the tokens can do from a thread to the signature; its length, or what is lacking."""
     arena = arena_of(address)
@@ -142,14 +107,6 @@ def sign_thread(address, q, s, b, length):
         s, b = int64(agenda[count, 2]), int64(agenda[count, 3])
         if length + 8 > SIGNATURE_LENGTH:
             return lacks(TOO_WIDE, 5)
-        if trie > 0 and carray(pointer(arena[Place.TRIES]), (trie + 1, 5), np.int32)[trie, 1] <= SMALL:
-            bits = walk_small(address, trie, q, s, b)
-            if bits < 0:
-                return bits
-            if bits:
-                signature[length], signature[length + 1], signature[length + 2] = NODES, trie, bits
-                length += 3
-            continue
         k = int64(0)
         if ints(arena, Place.S_SYMBOL, s + 1)[s] >= LR_BASE:
             k = stack_class(address, s)
@@ -306,15 +263,6 @@ def sign(address, config, goes_on):
 
 
 @part
-def add_tokens(arena, row, trie, first, count):
-    """Sets the bits of some entries of a trie."""
-    entry = int64(carray(pointer(arena[Place.TRIES]), (trie + 1, 5), np.int32)[trie, 2]) + first
-    entries = carray(pointer(arena[Place.X_TOKEN]), (entry + count, 2), np.int32)
-    for i in range(entry, entry + count):
-        set_bit(row, uint32(entries[i, 0]))
-
-
-@part
 def fill_signed(address, number, row_address):
     """Sets the bits of a signature's tokens; two rows behind each other, each with a word to spare, the second is scratch."""
     arena = arena_of(address)
@@ -353,20 +301,12 @@ def fill_signed(address, number, row_address):
             i += 1
             continue
         trie = int64(signature[i + 1])
-        if what == EMPTIES:
-            empties = int64(carray(pointer(arena[Place.TRIES]), (trie + 1, 5), np.int32)[trie, 4])
-            add_tokens(arena, into, trie, int64(0), empties)
-            i += 2
-            continue
-        first = int64(carray(pointer(arena[Place.TRIES]), (trie + 1, 5), np.int32)[trie, 0])
-        for node in range(SMALL):
-            if int64(signature[i + 2]) >> node & 1:
-                begins, counts = (
-                    ints(arena, Place.X_FIRST, first + node + 1),
-                    ints(arena, Place.X_COUNT, first + node + 1),
-                )
-                add_tokens(arena, into, trie, int64(begins[first + node]), int64(counts[first + node]))
-        i += 3
+        tries = carray(pointer(arena[Place.TRIES]), (trie + 1, 5), np.int32)
+        entry, empties = int64(tries[trie, 2]), int64(tries[trie, 4])
+        entries = carray(pointer(arena[Place.X_TOKEN]), (entry + empties, 2), np.int32)
+        for j in range(entry, entry + empties):
+            set_bit(into, uint32(entries[j, 0]))
+        i += 2
 
     twins = carray(pointer(arena[Place.TWINS]), (arena[Place.TWIN_COUNT], 2), np.int32)
     for j in range(len(twins)):
