@@ -129,7 +129,7 @@ def compile(
         if with_stack:
             program: Any = stack_program(grammar, algebra, vocab, limits, clock)
             automaton = Automaton(program, StackEpoch)
-            program.keep(len(automaton.epoch.objects) + len(automaton.epoch.border_terms))
+            program.keep(len(automaton.epoch.origins) + len(automaton.epoch.border_origins))
         else:
             start = grammar.language(algebra)
             if start is NOTHING:

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from ..grammars.terms import Term
 from ..kernels.cpu import places
 from ..kernels.cpu import stack_calls as walk
 from ..kernels.cpu.places import LR_BASE, Place
@@ -20,7 +21,7 @@ from .shared_rows import SharedRows
 from .stack_completion import StackEnds, parts
 from .stack_description import RuleNames, describe
 from .stack_program import StackProgram, Thread
-from .stack_states import ACCEPTED, NeedsWalks, StackStates
+from .stack_states import ACCEPTED, ROOT, NeedsWalks, StackStates
 from .survey_scratch import GROWING as SCRATCH
 from .survey_scratch import SurveyScratch, survey_scratch
 
@@ -46,6 +47,7 @@ class StackEpoch(StackStates):
         self.rows[FINISHED] = program.facts.stop_row
         self._signed_rows: dict[int, np.ndarray] = {}  # by the number of a signature
         self._scratch: SurveyScratch | None = None
+        self._start_state: int | None = None
         # Made now, since it may be refused; of a grammar that has been compiled before, when the first matcher asks.
         is_roomy = 16 * self.nbytes < program.limits.max_bytes
         self.start = None if program.is_proved and is_roomy else self.state_of(program.start)
@@ -54,19 +56,42 @@ class StackEpoch(StackStates):
 
     def state_of(self, threads: tuple[Thread, ...]) -> int:
         """The number of a config in this epoch."""
+        if threads is self.program.start and self._start_state is not None:
+            return self._start_state
+        found = self._state_of(threads)
+        if threads is self.program.start:
+            self._start_state = found
+        return found
+
+    def _state_of(self, threads: tuple[Thread, ...]) -> int:
         rows = []
         for thread in threads:
             stack = 0
             for symbol in reversed(thread.stack):
-                number = LR_BASE + symbol if isinstance(symbol, int) else self._number(symbol)
+                number = LR_BASE + symbol if isinstance(symbol, int) else self._number_of(symbol)
                 stack = self._made(walk.push_symbol, stack, number)
-            rows.append((self._number(thread.state), stack, self._border(thread.border)))
+            rows.append((self._number_of(thread.state), stack, self._border_of(thread.border)))
         while True:
             self._arrays[Place.WORK][: len(rows)] = rows
             found = walk.make_config(self.address, len(rows))
             if found >= 0:
                 return found
             self._supply(found)
+
+    def _number_of(self, state: object) -> int:
+        """The number of a state that came from outside; it has no origin, so nothing that hangs on it is kept on the disk."""
+        if state not in self._states and state is not ACCEPTED:
+            self._resolve()
+            if state not in self._states:
+                self._path = None
+        return self._number(state, (ROOT, 0, 0))
+
+    def _border_of(self, term: Term) -> int:
+        if term not in self._borders:
+            self._resolve()
+            if term not in self._borders:
+                self._path = None
+        return self._border(term, (ROOT, 0, 0))
 
     def export(self, config: int) -> tuple[Thread, ...]:
         """The config without numbers."""
@@ -262,7 +287,7 @@ class StackEpoch(StackStates):
     @property
     def nbytes(self) -> int:
         ends = self.__dict__["ends"].nbytes if "ends" in self.__dict__ else 0
-        return super().nbytes + self._shared_rows.nbytes + 400 * len(self.objects) + ends
+        return super().nbytes + self._shared_rows.nbytes + 400 * len(self._objects) + ends
 
 
 class _Exports:

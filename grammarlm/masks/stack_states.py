@@ -2,10 +2,20 @@
 
 A number is given when a state is first met, its row is filled when a kernel asks for it. Stacks and configs are made by the kernels
 themselves.
+
+Rows that an earlier process has left on the disk (survey_store.py) come without the objects that their numbers stand for. Those are
+found again as soon as something new must be made, each from its **origin**:
+
+    states     BY_BYTE p c     what the bytes of class c lead to from state p        OPERAND p i, RETURN p i   of its move i
+    borders    BY_BYTE b c     the same of borders      OPERAND p i   of state p's move i       BOTH b c      their conjunction
+    ROOT       the states of the lexer's contexts and the start, borders 0 and 1: known from the program
 """
 
 from __future__ import annotations
 
+import atexit
+import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -16,10 +26,14 @@ from ..grammars.lexer import LexerState
 from ..grammars.terms import ANYTHING, NOTHING, Term
 from ..kernels.cpu import places, rehash
 from ..kernels.cpu.places import LR_BASE, Place
-from .stack_arena import FIRST_REAL, B, Q, StackArena
+from . import survey_store
+from .stack_arena import FIRST_REAL, FIRST_ROWS, HASHES, SIZES, B, Q, StackArena
 from .stack_program import StackProgram
 
 AHEAD, AHEAD_TERMS = 100, 12  # lexer states, or states of a rule, that are made together
+BY_BYTE, OPERAND, RETURN, ROOT = range(4)  # origins of states
+BOTH = 2  # and of borders
+WORTH_KEEPING, LARGE_TRIE = 8, 20_000  # new surveys, nodes of a vocabulary's trie: below them a file is not worth while
 ACCEPTED = object()  # the pseudo-state ACCEPT, without its number
 
 
@@ -38,22 +52,141 @@ class StackStates(StackArena):
         if self.uses_surveys is None:
             self.uses_surveys = program.lr is not None
         self._states: dict[object, int] = {}
-        self.objects: list[object] = [None] * FIRST_REAL
+        self._objects: list[object] = [None] * FIRST_REAL
         self._borders: dict[Term, int] = {NOTHING: 0, ANYTHING: 1}
-        self.border_terms: list[Term] = [NOTHING, ANYTHING]
-        self._move_count = self._judged = self._verdicts = 0
+        self._border_terms: list[Term] = [NOTHING, ANYTHING]
+        self.origins = [(ROOT, 0, 0)] * FIRST_REAL
+        self.border_origins = [(ROOT, 0, 0)] * 2
+        self.move_count = self.verdict_count = self._judged = 0
         self._finishes: dict[tuple[Any, Any], bool] = {}
+        self._is_resolved = True
+        self._path, self._kept = None, 0
         if program.lr:
-            self._fixed(Place.LR_LEXER, np.array([self._number(s) for s in program.lr.lexers], np.int32))
+            self._fixed(Place.LR_LEXER, np.array([self._number(s, (ROOT, 0, 0)) for s in program.lr.lexers], np.int32))
+        self.start_number = self._number(program.start_state, (ROOT, 0, 0))
+        self._path = survey_store.store_path(self)
+        arrays = None if self._path is None else survey_store.load(self, self._path)
+        if arrays is not None:
+            self._adopt(arrays)
+        if self._path is not None:
+            _KEEPERS.add(self)
 
-    def _number(self, state: object) -> int:
+    # ------------------------------------------------------------------ what was known before
+
+    def _adopt(self, arrays: dict[str, np.ndarray]) -> None:
+        """Goes on where the process stopped that has left these arrays."""
+        origins, roots = arrays["origins"], len(self._objects)
+        if len(origins) < roots or (origins[:roots, 0] != ROOT).any() or (origins[roots:, 0] == ROOT).any():
+            return
+        if int(arrays["start"][0]) != self.start_number:
+            return
+        first_rows = dict(FIRST_ROWS)
+        for name, array in arrays.items():
+            place = Place.__members__.get(name)
+            if place is None or place in HASHES:
+                continue
+            if len(array) < first_rows[place]:
+                self._arrays[place][: len(array)] = array
+            else:
+                self._fixed(place, array)
+                if place in SIZES:
+                    self.arena[SIZES[place]] = len(array)
+            if place in survey_store.COUNTED:
+                self.arena[survey_store.COUNTED[place]] = len(array)
+        for table, rows in (
+            (Place.K_HASH, "K_LEXER"),
+            (Place.TRIE_HASH, "TRIES"),
+            (Place.SURVEY_HASH, "SURVEY"),
+            (Place.SIGNATURE_HASH, "SIGNATURES"),
+        ):
+            size = len(self._arrays[table])
+            while size < 2 * max(first_rows[table], len(arrays[rows])):
+                size *= 2
+            self._resize(table, size)
+        self.origins = [tuple(origin) for origin in origins.tolist()]
+        self.border_origins = [tuple(origin) for origin in arrays["border_origins"].tolist()]
+        self._objects += [None] * (len(self.origins) - roots)
+        self._border_terms += [NOTHING] * (len(self.border_origins) - 2)
+        self.move_count, self.verdict_count = len(arrays["MOVES"]), len(arrays["VERDICTS"])
+        self._is_resolved = False
+        for key, border in arrays["B_AND"].tolist():
+            self._remember_pair(key, border)
+        for verdict in arrays["JUDGED"].tolist():
+            self._remember_verdict(*verdict)
+        self._kept = int(self.arena[Place.SURVEY_COUNT])
+
+    @property
+    def objects(self) -> list[object]:
+        """What the numbers of states stand for."""
+        self._resolve()
+        return self._objects
+
+    @property
+    def border_terms(self) -> list[Term]:
+        """What the numbers of borders stand for."""
+        self._resolve()
+        return self._border_terms
+
+    def _resolve(self) -> None:
+        """Finds the objects again that numbers from the disk stand for."""
+        if self._is_resolved:
+            return
+        self._is_resolved = True
+        program, samples = self.program, self.program.byte_sets.samples
+        moves: dict[int, list] = {}
+        for number, (kind, of, which) in enumerate(self.origins):
+            state = self._objects[number]
+            if state is not None or number < FIRST_REAL:
+                continue
+            if of not in moves:
+                moves[of] = list(program.expand(self._objects[of]))
+            if kind == BY_BYTE:
+                state = next((target for bits, target in moves[of][0] if bits & samples[which]), None)
+            else:
+                state = moves[of][1][which][kind]
+            self._objects[number] = state
+            self._states[state] = number
+        for number, (kind, of, which) in enumerate(self.border_origins):
+            if kind == ROOT:
+                continue
+            if kind == BY_BYTE:
+                edges = program.algebra.edges(self._border_terms[of])
+                term = next((target for bits, target in edges if bits & samples[which]), NOTHING)
+            elif kind == OPERAND:
+                if of not in moves:
+                    moves[of] = list(program.expand(self._objects[of]))
+                term = moves[of][1][which][2]
+            else:
+                term = program.algebra.both((self._border_terms[of], self._border_terms[which]))
+            self._border_terms[number] = term
+            self._borders[term] = number
+        if None in self._states or len(self._borders) < len(self._border_terms):
+            self.is_full = True
+            raise LimitExceeded("surveys from the disk do not fit their grammar; delete the cache folder 'surveys'")
+
+    def keep_surveys(self) -> None:
+        """Leaves what is known on the disk, where that is worth while."""
+        if self._path is None or len(self.program.vocab.trie.byte) < LARGE_TRIE:
+            return
+        with self.program.lock:
+            made = int(self.arena[Place.SURVEY_COUNT])
+            if made >= self._kept + WORTH_KEEPING and survey_store.save(self, self._path):
+                self._kept = made
+
+    def __del__(self) -> None:
+        if self.__dict__.get("_path") is not None and not _closing.is_set():
+            self.keep_surveys()
+
+    # ------------------------------------------------------------------ numbers
+
+    def _number(self, state: object, origin: tuple[int, int, int]) -> int:
         """The number of an automaton state, given when it is first met."""
         if state is ACCEPTED:
             return places.ACCEPT
         number = self._states.get(state)
         if number is None:
             limits = self.program.limits
-            number = len(self.objects)
+            number = len(self._objects)
             if number >= limits.max_states:
                 self.is_full = True
                 raise LimitExceeded(
@@ -63,7 +196,8 @@ class StackStates(StackArena):
             if number >= len(self._arrays[Place.Q_STATUS]):
                 self._grow(*Q)
             self._states[state] = number
-            self.objects.append(state)
+            self._objects.append(state)
+            self.origins.append(origin)
             if not (isinstance(state, LexerState) and state.lexer.shifts):
                 self._arrays[Place.Q_LIVE][number] = ~np.uint64(0)
                 self._arrays[Place.Q_STATUS][number] = places.LIVE_KNOWN
@@ -71,19 +205,20 @@ class StackStates(StackArena):
                 self._arrays[Place.Q_STATUS][number] = places.STARTS
         return number
 
-    def _border(self, term: Term) -> int:
+    def _border(self, term: Term, origin: tuple[int, int, int]) -> int:
         number = self._borders.get(term)
         if number is None:
             if not self.program.is_alive(term):
                 number = 0
             else:
-                number = len(self.border_terms)
+                number = len(self._border_terms)
                 if number >= self.program.limits.max_states:
                     self.is_full = True
                     raise LimitExceeded("the grammar's borders need more than limits.max_states states; simplify it")
                 if number >= len(self._arrays[Place.B_STATUS]):
                     self._grow(*B)
-                self.border_terms.append(term)
+                self._border_terms.append(term)
+                self.border_origins.append(origin)
                 trusted = places.TRUSTED if self.program.trust.trusts(term) else 0
                 self._arrays[Place.B_STATUS][number] = trusted | (places.ACCEPTS if term.nullable else 0)
             self._borders[term] = number
@@ -95,6 +230,8 @@ class StackStates(StackArena):
         """Makes what a kernel's negative answer asks for."""
         self.program.clock.check()
         reason, index = -code & 7, -code >> 3
+        if reason not in (places.FULL, places.TOO_WIDE):
+            self._resolve()
         if reason == places.NEED_STATE:
             self._expand_ahead(index)
         elif reason == places.NEED_BORDER:
@@ -118,7 +255,7 @@ class StackStates(StackArena):
         done = places.EXPANDED | places.LIVE_KNOWN
         waiting, seen = [number], {number}
         for here in waiting:
-            state = self.objects[here]
+            state = self._objects[here]
             if not self._arrays[Place.Q_STATUS][here] & places.EXPANDED:
                 self._expand(here)
             if not self._arrays[Place.Q_STATUS][here] & places.LIVE_KNOWN:
@@ -130,20 +267,21 @@ class StackStates(StackArena):
                         waiting.append(after)
 
     def _expand(self, number: int) -> None:
-        program, state = self.program, self.objects[number]
+        program, state = self.program, self._objects[number]
         edges, moves, tokens = program.expand(state)
         row = np.zeros(program.columns, np.int32)
         for bits, target in edges:
-            row[program.byte_sets.classes_in(bits)] = self._number(target)
+            columns = program.byte_sets.classes_in(bits)
+            row[columns] = self._number(target, (BY_BYTE, number, columns[0]))
         for column, target in tokens:
-            row[column] = self._number(target)
-        encoded = [self._move(*move) for move in moves]
-        first = int(self._move_count)
+            row[column] = self._number(target, (BY_BYTE, number, column))
+        encoded = [self._move(*move, number, which) for which, move in enumerate(moves)]
+        first = self.move_count
         while first + len(encoded) > len(self._arrays[Place.MOVES]):
             self._grow(Place.MOVES)
         if encoded:
             self._arrays[Place.MOVES][first : first + len(encoded)] = encoded
-        self._move_count = first + len(encoded)
+        self.move_count = first + len(encoded)
         self._arrays[Place.Q_NEXT][number] = row
         self._arrays[Place.Q_MOVES][number] = first, len(encoded)
         status = places.EXPANDED | (places.READS if edges or tokens else 0)
@@ -155,27 +293,28 @@ class StackStates(StackArena):
             status |= places.DOUBTFUL if trust.is_doubtful(state) else 0
         self._arrays[Place.Q_STATUS][number] |= status | (places.LOOPS if program.loops(state) else 0)
 
-    def _move(self, kind: int, operand: Any, other: Any) -> tuple[int, int, int]:
+    def _move(self, kind: int, operand: Any, other: Any, of: int, which: int) -> tuple[int, int, int]:
         if kind == places.CALL:
-            after = 0 if other is None else self._number(other)
+            after = 0 if other is None else self._number(other, (RETURN, of, which))
             if after:
                 self._mark_loop(after)
-            return kind, self._number(operand), after
+            return kind, self._number(operand, (OPERAND, of, which)), after
         if kind in (places.LEX, places.LINE):
-            return kind, operand, self._border(other)
+            return kind, operand, self._border(other, (OPERAND, of, which))
         if kind == places.POP:
-            return kind, 0, self._border(other)
+            return kind, 0, self._border(other, (OPERAND, of, which))
         return kind, operand or 0, 0
 
     def _mark_loop(self, number: int) -> None:
-        if self.program.loops(self.objects[number]):
+        if self.program.loops(self._objects[number]):
             self._arrays[Place.Q_STATUS][number] |= places.LOOPS
 
     def _expand_border(self, number: int) -> None:
-        program, term = self.program, self.border_terms[number]
+        program, term = self.program, self._border_terms[number]
         row = np.zeros(program.columns, np.int32)
         for bits, target in program.algebra.edges(term):
-            row[program.byte_sets.classes_in(bits)] = self._border(target)
+            columns = program.byte_sets.classes_in(bits)
+            row[columns] = self._border(target, (BY_BYTE, number, columns[0]))
         if program.border_reads_on:
             row[len(program.byte_sets.samples) :] = number
         elif term.nullable:  # a special token is no text: what the border is about has ended
@@ -184,7 +323,7 @@ class StackStates(StackArena):
         self._arrays[Place.B_STATUS][number] |= places.EXPANDED
 
     def _conjoin(self, b: int, c: int) -> None:
-        number = self._border(self.program.algebra.both((self.border_terms[b], self.border_terms[c])))
+        number = self._border(self.program.algebra.both((self._border_terms[b], self._border_terms[c])), (BOTH, b, c))
         self._remember_pair(min(b, c) << 32 | max(b, c), number)
 
     def _remember_pair(self, key: int, number: int) -> None:
@@ -194,7 +333,7 @@ class StackStates(StackArena):
         rehash.remember_pair(self.address, key, number)
 
     def _find_live(self, number: int) -> None:
-        state = self.objects[number]
+        state = self._objects[number]
         assert isinstance(state, LexerState)
         bits = self.program.trust.may_become(state)
         self._arrays[Place.Q_LIVE][number] = self._as_words(bits)
@@ -207,21 +346,23 @@ class StackStates(StackArena):
 
     def _judge(self, q: int, stack: int, border: int) -> None:
         """The verdict on a state under a border (no stack: -1 - the lexer of its context), or on a thread."""
-        trust, state, term = self.program.trust, self.objects[q], self.border_terms[border]
+        trust, state, term = self.program.trust, self._objects[q], self._border_terms[border]
         if stack < 0:
-            verdict, value = trust.verdict(state, term, self.objects[-1 - stack]), self._verdicts
+            verdict, value = trust.verdict(state, term, self._objects[-1 - stack]), self.verdict_count
             if value >= len(self._arrays[Place.VERDICTS]):
                 self._grow(Place.VERDICTS)
             self._arrays[Place.VERDICTS][value] = self._as_words(verdict.surely) + self._as_words(verdict.maybe)
-            self._verdicts += 1
+            self.verdict_count += 1
         else:
             self._find_bottom(stack)
             value = trust.liveness.alive_on(state, term, stack, self._look, self._finishes)
-        table = self._arrays[Place.JUDGED]
+        self._remember_verdict(q, stack, border, int(value))
+
+    def _remember_verdict(self, q: int, stack: int, border: int, value: int) -> None:
         self._judged += 1
-        if 2 * self._judged >= len(table):
+        if 2 * self._judged >= len(self._arrays[Place.JUDGED]):
             self._grow(Place.JUDGED)
-        rehash.remember_verdict(self.address, q, stack, border, int(value))
+        rehash.remember_verdict(self.address, q, stack, border, value)
 
     def _look(self, stack: Any) -> tuple[Any, int] | None:
         """(top, stack below); None of the empty stack."""
@@ -229,7 +370,7 @@ class StackStates(StackArena):
         if symbol == places.ROOT:
             return None
         below = int(self._arrays[Place.S_PARENT][stack])
-        return (symbol - LR_BASE if symbol >= LR_BASE else self.objects[symbol]), below
+        return (symbol - LR_BASE if symbol >= LR_BASE else self._objects[symbol]), below
 
     def _find_bottom(self, stack: int) -> None:
         """Raises where the bottom is unknown, as in a survey: then surveys are no use for this grammar."""
@@ -247,3 +388,15 @@ class StackStates(StackArena):
             if found >= 0:
                 return found
             self._supply(found)
+
+
+_KEEPERS: weakref.WeakSet[StackStates] = weakref.WeakSet()
+_closing = threading.Event()
+
+
+@atexit.register
+def _keep_all() -> None:
+    """The process ends: whoever has made surveys leaves them to the next one."""
+    for states in list(_KEEPERS):
+        states.keep_surveys()
+    _closing.set()
