@@ -49,15 +49,15 @@ FIRST_ROWS = (
     ).items(),
     *dict.fromkeys((*B, Place.VERDICTS), 16).items(),
     *dict.fromkeys((Place.JUDGED, Place.B_AND, Place.SIGNATURES), 64).items(),
-    *dict.fromkeys((*STACKS, *CONFIGS, Place.MOVES, Place.EXITS), 256).items(),
+    *dict.fromkeys((*STACKS, *CONFIGS, Place.MOVES, Place.EXITS), 512).items(),
     *dict.fromkeys(
         (Place.X_BYTE, Place.X_DEPTH, Place.X_END, Place.X_FIRST, Place.X_COUNT, Place.X_TOKEN), 4096
     ).items(),
     *dict.fromkeys((Place.SPARSE, Place.KNOWN_SIGNATURE), 1024).items(),
-    (Place.THREADS, 512),
-    (Place.DENSE, 8),
-    *dict.fromkeys((Place.S_HASH, Place.C_HASH), 512).items(),
-    *dict.fromkeys((Place.K_HASH, Place.TRIE_HASH, Place.SURVEY_HASH, Place.SIGNATURE_HASH), 128).items(),
+    (Place.THREADS, 1024),
+    (Place.DENSE, 16),
+    *dict.fromkeys((Place.S_HASH, Place.C_HASH), 1024).items(),
+    *dict.fromkeys((Place.K_HASH, Place.TRIE_HASH, Place.SURVEY_HASH, Place.SIGNATURE_HASH), 512).items(),
 )
 HASHES = {
     Place.S_HASH: rehash.rehash_stacks,
@@ -124,7 +124,7 @@ class StackArena:
         for place, rows in FIRST_ROWS:
             self._resize(place, rows)
         for place in BLOCKS:
-            self._resize(place, 256 if lr and lr.blocks else 1)
+            self._resize(place, 512 if lr and lr.blocks else 1)
         self._fixed(Place.CLASS_OF, program.byte_sets.class_of)
         for place, shape, kind in (
             (Place.WORK, (places.WIDEST, 3), np.int32),

@@ -23,7 +23,7 @@ from .stack_description import RuleNames, describe
 from .stack_program import StackProgram, Thread
 from .stack_states import ACCEPTED, ROOT, NeedsWalks, StackStates
 from .survey_scratch import GROWING as SCRATCH
-from .survey_scratch import SurveyScratch, survey_scratch
+from .survey_scratch import SurveyScratch, idle_scratch
 
 FINISHED = 1  # the state behind a stop token
 
@@ -41,13 +41,16 @@ class StackEpoch(StackStates):
     tables = SimpleNamespace(address=0)
 
     def __init__(self, program: StackProgram):
+        self._lock = program.lock
         self._shared_rows = SharedRows()
         super().__init__(program)
         self.rows: dict[int, np.ndarray] = KnownRows()
         self.rows[FINISHED] = program.facts.stop_row
         self._signed_rows: dict[int, np.ndarray] = {}  # by the number of a signature
         self._scratch: SurveyScratch | None = None
+        self._idle = idle_scratch(program.vocab)
         self._start_state: int | None = None
+        self._is_plain = program.tokens_spell_all and not program.token_columns
         # Made now, since it may be refused; of a grammar that has been compiled before, when the first matcher asks.
         is_roomy = 16 * self.nbytes < program.limits.max_bytes
         self.start = None if program.is_proved and is_roomy else self.state_of(program.start)
@@ -123,7 +126,7 @@ class StackEpoch(StackStates):
 
     def _make_row(self, state: int) -> np.ndarray:
         signature = self._signature_of(state)
-        if signature is not None and not self.program.token_columns and self.program.tokens_spell_all:
+        if signature is not None and self._is_plain:
             known = self._signed_rows.get(signature)
             if known is None:
                 known = self._signed_rows[signature] = self._share(self._filled(state, signature)[0])
@@ -161,18 +164,24 @@ class StackEpoch(StackStates):
         """The number of what the row is made of; None where it takes a walk from the state itself."""
         if not self.uses_surveys or self.program.trust.needs_walks:
             return None
-        with survey_scratch(self.program.vocab) as scratch:
-            if scratch is not self._scratch:
-                scratch.lend(self.arena)
-                self._scratch = scratch
-            try:
-                found = walk.sign(self.address, state, 0)
-                while found < 0:
-                    self._supply(found)
-                    found = walk.sign(self.address, state, 1)
-                return found
-            except NeedsWalks:
-                return None
+        scratch = self._idle.pop() if self._idle else SurveyScratch(self.program.vocab)
+        if scratch is not self._scratch:
+            scratch.lend(self.arena)
+            self._scratch = scratch
+        self._is_signing = True
+        try:
+            found = walk.sign(self.address, state, 0)
+            while found < 0:
+                self._supply(found)
+                found = walk.sign(self.address, state, 1)
+            return found
+        except NeedsWalks:
+            return None
+        finally:
+            self._is_signing = False
+            if self._has_passing:
+                self._forget_passing()
+            self._idle.append(scratch)
 
     def _grow_full(self, index: int) -> None:
         if index in SCRATCH:
@@ -210,11 +219,11 @@ class StackEpoch(StackStates):
 
     def peek_token(self, address: int, state: int, token: int) -> int:
         """What after_token says, negative where Python must make something first."""
-        with self.program.lock:  # configs are made on the way
-            if token in self.program.token_columns or not self.program.tokens_spell_all:
-                return -1
-            after: int = walk.advance(self.address, state, token)
-            return after
+        if not self._is_plain:
+            return -1
+        with self._lock:  # configs are made on the way
+            after: int = walk.ask(walk.ADVANCE, self.address, state, token, 0)
+        return after
 
     def after_bytes(self, state: int, data: bytes) -> int:
         """The state behind any bytes, 0 where they are refused."""

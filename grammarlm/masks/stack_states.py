@@ -60,6 +60,7 @@ class StackStates(StackArena):
         self.move_count = self.verdict_count = self._judged = 0
         self._finishes: dict[tuple[Any, Any], bool] = {}
         self._is_resolved = True
+        self._is_signing = self._has_passing = False
         self._path, self._kept = None, 0
         if program.lr:
             self._fixed(Place.LR_LEXER, np.array([self._number(s, (ROOT, 0, 0)) for s in program.lr.lexers], np.int32))
@@ -355,7 +356,12 @@ class StackStates(StackArena):
             self.verdict_count += 1
         else:
             self._find_bottom(stack)
-            value = trust.liveness.alive_on(state, term, stack, self._look, self._finishes)
+            passing = (
+                self._is_signing and stack >= self.arena[Place.MARK_S]
+            )  # its number is given again behind this mask
+            self._has_passing = self._has_passing or passing
+            known = {} if passing else self._finishes
+            value = trust.liveness.alive_on(state, term, stack, self._look, known)
         self._remember_verdict(q, stack, border, int(value))
 
     def _remember_verdict(self, q: int, stack: int, border: int, value: int) -> None:
@@ -363,6 +369,16 @@ class StackStates(StackArena):
         if 2 * self._judged >= len(self._arrays[Place.JUDGED]):
             self._grow(Place.JUDGED)
         rehash.remember_verdict(self.address, q, stack, border, value)
+
+    def _forget_passing(self) -> None:
+        """Takes back the verdicts on stacks that are no more."""
+        self._has_passing = False
+        judged = self._arrays[Place.JUDGED]
+        kept = judged[(judged[:, 0] >= 0) & (judged[:, 1] < self.arena[Place.MARK_S])]
+        judged[:] = -1
+        for verdict in kept.tolist():
+            rehash.remember_verdict(self.address, *verdict)
+        self._judged = len(kept)
 
     def _look(self, stack: Any) -> tuple[Any, int] | None:
         """(top, stack below); None of the empty stack."""

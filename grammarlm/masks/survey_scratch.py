@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-from collections.abc import Iterator
 
 import numpy as np
 
@@ -70,16 +68,6 @@ class SurveyScratch:
 
 
 @functools.lru_cache(maxsize=4)
-def _idle(vocab: Vocabulary) -> list[SurveyScratch]:
+def idle_scratch(vocab: Vocabulary) -> list[SurveyScratch]:
+    """What is not lent: take one from the end, or make one; put it back behind its use."""
     return []
-
-
-@contextlib.contextmanager
-def survey_scratch(vocab: Vocabulary) -> Iterator[SurveyScratch]:
-    """Scratch for this thread alone, given back at the end."""
-    idle = _idle(vocab)
-    scratch = idle.pop() if idle else SurveyScratch(vocab)
-    try:
-        yield scratch
-    finally:
-        idle.append(scratch)
