@@ -38,13 +38,15 @@ class Term:
         self.sure = sure  # certainly not the empty language
         depth, look, prev, denies = 0, kind == LOOK, kind == PREV, False
         for part in parts:
-            denies = denies or part.denies or (part.prev and kind == NOT)
-            depth = max(depth, part.depth)
-            look = look or part.look
-            prev = prev or part.prev
-        self.depth: int = (
-            depth if kind == CAT else depth + 1
-        )  # CAT's right spine is walked in a loop, the rest by recursion
+            if part.depth > depth:  # noqa: PLR1730  max() takes five times as long
+                depth = part.depth
+            if part.look:
+                look = True
+            if part.prev:
+                prev = True
+                denies = denies or part.denies or kind == NOT
+        # CAT's right spine is walked in a loop, the rest by recursion.
+        self.depth: int = depth if kind == CAT else depth + 1
         self.look: bool = look and kind != SCOPE
         self.prev: bool = prev and kind != SCOPE
         self.denies: bool = denies and kind != SCOPE  # has a PREV below a NOT, where the empty set is no safe stand-in
@@ -68,11 +70,13 @@ class Terms:
         self.tick = tick or (lambda: None)
         self._terms: dict = {}
         self._lists: dict[tuple[bytes, ...], ById] = {}
+        self._singles: dict[bytes, Term] = {}
 
     def forget(self) -> None:
         """Drops what was interned; terms at hand stay valid."""
         self._terms.clear()
         self._lists.clear()
+        self._singles.clear()
 
     def _make(self, kind: int, parts: tuple[Term, ...], data, nullable: bool, sure: bool) -> Term:
         key = (kind, parts, data)
@@ -94,7 +98,17 @@ class Terms:
     def words(self, words: Iterable[bytes]) -> Term:
         """Any of these strings."""
         ordered = tuple(sorted(set(words)))
-        return self._words(self._lists.setdefault(ordered, ById(ordered)), 0, len(ordered), 0)
+        known = self._lists.get(ordered)
+        if known is None:
+            known = self._lists[ordered] = ById(ordered)
+        return self._words(known, 0, len(ordered), 0)
+
+    def word(self, word: bytes) -> Term:
+        """This string."""
+        known = self._singles.get(word)
+        if known is None:
+            known = self._singles[word] = self.words((word,))
+        return known
 
     def _words(self, words: ById, low: int, high: int, depth: int) -> Term:
         """The strings low..high, which agree on their first `depth` bytes, without those bytes."""
@@ -260,15 +274,9 @@ def accepts_empty(term: Term) -> bool:
 
 
 class ById:
-    """A long list as part of a key: compared by identity, kept alive by the key."""
+    """A long list as part of a key: compared by identity, kept alive by the key; Terms.words makes one a list."""
 
     __slots__ = ("value",)
 
     def __init__(self, value: Sequence[bytes]):
         self.value = value
-
-    def __hash__(self) -> int:
-        return id(self.value)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ById) and other.value is self.value

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import operator
 import threading
+import weakref
 from dataclasses import dataclass
 
 from ..grammars.byte_classes import EVERY_BYTE, BytePartition
@@ -76,7 +77,8 @@ class StackProgram:
         used = functools.reduce(operator.or_, partition.used) & EVERY_BYTE
         # Where each byte that the grammar uses is a token of its own, tokens can spell whatever bytes can.
         self.tokens_spell_all = not used & ~self.facts.single_bytes
-        self.trust = Trust(self, parsers[0].lexer if is_lark else None)
+        # A reference back would keep a dropped program until Python looks for cycles.
+        self.trust = Trust(weakref.proxy(self), parsers[0].lexer if is_lark else None)
 
     @property
     def caps(self) -> tuple[str, ...]:
