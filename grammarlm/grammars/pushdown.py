@@ -435,10 +435,6 @@ def call_bits(bits: int) -> Iterator[int]:
         bits ^= low
 
 
-def byte_bits(bits: int) -> int:
-    return bits & EVERY_BYTE
-
-
 def components(graph: dict, tick: Callable[[], None]) -> list[list]:
     """Strongly connected components, a component before those that lead to it (Tarjan's algorithm, with its own stack)."""
     index: dict = {}

@@ -18,7 +18,7 @@ from ..grammars.lark_cache import save_entry
 from ..grammars.lark_parser import LarkParser
 from ..grammars.lark_tables import LrTables
 from ..grammars.lexer import LexerState
-from ..grammars.pushdown import Entrance, Pushdown, byte_bits, call_bits
+from ..grammars.pushdown import Entrance, Pushdown, call_bits
 from ..grammars.regular import Algebra
 from ..grammars.terms import ANYTHING, FOREVER, NIL, REP, Term
 from ..kernels.cpu.pushdown import CALL, END, ENTER, LEX, LINE, POP
@@ -153,10 +153,13 @@ class StackProgram:
         moves: list[tuple[int, object, object]] = []
         tokens: list[tuple[int, object]] = []
         for bits, target in self.algebra.edges(term):
-            if not self.is_alive(target):
+            if not (target.sure or target.nullable or self.is_alive(target)):
                 continue
-            if byte_bits(bits):
-                edges.append((byte_bits(bits), target))
+            if bits <= EVERY_BYTE:
+                edges.append((bits, target))
+                continue
+            if bits & EVERY_BYTE:
+                edges.append((bits & EVERY_BYTE, target))
             for index in call_bits(bits):
                 callee = self.rules.calls[index]
                 if isinstance(callee.key, tuple) and callee.key[0] == "token":
