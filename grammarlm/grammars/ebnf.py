@@ -91,17 +91,17 @@ class _Reader(RuleReader):
         self.begin_rule(token, at)
 
     def begin_rule(self, head: str, at: int) -> None:
-        before = at
-        while before and self.text[before - 1] in " \t":
+        text, before = self.text, at
+        while before and text[before - 1] in " \t":
             before -= 1
-        if before and self.text[before - 1] not in "\r\n":
+        if before and text[before - 1] not in "\r\n":
             raise self.error("a rule begins on a line of its own", at)
-        name = self.name_of(head)
+        super().begin_rule(head, at)
+        name = self.rule or ""
         if name in self.bodies:
             raise self.error(f"there are two rules {name[:60]!r}", at)
         if name in _VALUES:
             raise self.error(f"{name} is a value, not the name of a rule", at)
-        super().begin_rule(head, at)
 
     def end_rule(self, at: int) -> None:
         self.check_parts(at)

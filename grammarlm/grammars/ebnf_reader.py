@@ -174,9 +174,11 @@ class RuleReader(Scanner):
 
     def take_alternatives(self) -> Node:
         """What was read since the last open bracket, or since the rule began."""
-        last = sequence(self.parts)
-        node = Alternatives((*self.options, last)) if self.options else last
-        self.parts, self.options = [], []
+        node = sequence(self.parts)
+        self.parts = []
+        if self.options:
+            node = Alternatives((*self.options, node))
+            self.options = []
         return node
 
     def simple_repeat(self, token: str, at: int) -> None:
@@ -227,13 +229,13 @@ def sequence(parts: list[Node]) -> Node:
             run.append(part)
         elif part is not EMPTY:
             if run:
-                out.append(_joined(run))
+                out.append(run[0] if len(run) == 1 else _joined(run))
                 run = []
             out.append(part)
     if run:
-        out.append(_joined(run))
+        out.append(run[0] if len(run) == 1 else _joined(run))
     return out[0] if len(out) == 1 else Sequence(tuple(out)) if out else EMPTY
 
 
 def _joined(run: list[Text]) -> Text:
-    return run[0] if len(run) == 1 else Text(b"".join([text.data for text in run]))
+    return Text(b"".join([text.data for text in run]))

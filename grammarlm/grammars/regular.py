@@ -10,7 +10,7 @@ walked, and a bounded repeat needs no copies. The price, microseconds of Python 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from .look_around import LookAround
 from .terms import ALT, AND, ANYTHING, CAT, CHARS, NIL, NOT, NOTHING, REP, SCOPE, WORDS, Term
@@ -94,7 +94,7 @@ class Algebra(LookAround):
             product = [
                 (bits & more, (*targets, t)) for bits, targets in product for more, t in self.edges(part) if bits & more
             ]
-        return self._grouped((bits, self.both(targets)) for bits, targets in product)
+        return self._grouped([(bits, self.both(targets)) for bits, targets in product])
 
     def _derive_not(self, body: Term) -> EdgeList:
         edges = self.edges(body)
@@ -129,8 +129,10 @@ class Algebra(LookAround):
                     found.append((bits & more, self.scope(t, target, root)))
         return self._grouped(found)
 
-    def _united(self, edges: Iterable[tuple[int, Term]]) -> EdgeList:
+    def _united(self, edges: Sequence[tuple[int, Term]]) -> EdgeList:
         """Overlapping edges made disjoint; edges to the same term made one."""
+        if len(edges) < 2:
+            return tuple(edges)
         by_bits: dict[int, list[Term]] = {}
         for bits, target in edges:
             if target is not NOTHING:
@@ -139,14 +141,16 @@ class Algebra(LookAround):
             by_bits = _disjoint(by_bits)
         return self._grouped([(bits, t[0] if len(t) == 1 else self.alt(t)) for bits, t in by_bits.items()])
 
-    def _grouped(self, edges: Iterable[tuple[int, Term]]) -> EdgeList:
+    def _grouped(self, edges: Sequence[tuple[int, Term]]) -> EdgeList:
         """Disjoint edges; those to the same term made one."""
+        if len(edges) == 1 and edges[0][1] is not NOTHING:
+            return (edges[0],)
         result: dict[Term, int] = {}
         for bits, target in edges:
             known = result.get(target)
             result[target] = bits if known is None else known | bits
         result.pop(NOTHING, None)
-        return tuple((bits, target) for target, bits in result.items())
+        return tuple([(bits, target) for target, bits in result.items()])
 
 
 def _disjoint(by_bits: dict[int, list[Term]]) -> dict[int, list[Term]]:
