@@ -39,19 +39,14 @@ def byte_partition(*roots: Term, sets: Iterable[int] = ()) -> BytePartition:
     """Bytes are in one class iff each byte set in the terms, and each of `sets`, contains all or none of them."""
     sets = sorted({*byte_sets(roots, ()), *sets})
     packed = np.frombuffer(b"".join([bits.to_bytes(32, "little") for bits in sets]), np.uint8).reshape(-1, 32)
-    columns = np.packbits(np.unpackbits(packed, axis=1, bitorder="little"), axis=0).T  # a byte's membership in all sets
-    width, memberships = columns.shape[1], columns.tobytes()
-    classes: dict[bytes, int] = {}
-    samples: list[int] = []
-    class_of = bytearray(256)
-    for byte in range(256):
-        membership = memberships[byte * width : (byte + 1) * width]
-        index = classes.get(membership)
-        if index is None:
-            index = classes[membership] = len(samples)
-            samples.append(1 << byte)
-        class_of[byte] = index
-    return BytePartition(np.frombuffer(class_of, np.uint8), samples, sets)
+    columns = np.packbits(np.unpackbits(packed, axis=1, bitorder="little"), axis=0).T
+    # A byte's membership in all sets, as a string of bits; zeros at its end are left out, which makes no two of them equal.
+    members = np.ascontiguousarray(columns).view(f"S{columns.shape[1]}").ravel().tolist()
+    first = dict(zip(reversed(members), range(255, -1, -1), strict=True))  # the first byte of each class
+    order = sorted(first.values())
+    index = {members[byte]: place for place, byte in enumerate(order)}
+    class_of = np.frombuffer(bytes([index[member] for member in members]), np.uint8)
+    return BytePartition(class_of, [1 << byte for byte in order], sets)
 
 
 def byte_sets(roots: Iterable[Term], below: Iterable[Edges]) -> list[int]:
