@@ -45,7 +45,7 @@ class Trust:
         self.program, self.whole = program, whole
         lr = program.lr
         ignored = [bool(i) for i in lr.ignored] if lr is not None else []
-        self.lexing = Lexing(program.algebra, program.is_alive, ignored, program.limits, program.clock)
+        self.lexing = Lexing(program.algebra, program.liveness.is_alive, ignored, program.limits, program.clock)
         self.liveness = StackLiveness(program, self.lexing)
         self.samples: Samples | None = None
         self.positions: SafePositions | None = None
