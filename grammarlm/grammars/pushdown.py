@@ -341,9 +341,14 @@ class Pushdown:
         first = {
             index: [c for c in call_bits(self._begins(term, known)) if c in bodies] for index, term in bodies.items()
         }
-        for component in components(first, self.tick):
-            if len(component) > 1 or component[0] in first[component[0]]:
-                self._solve_component(component, bodies)
+        for knot in components(first, self.tick):
+            if len(knot) == 1 and knot[0] not in first[knot[0]]:
+                continue
+            inside = set(knot)  # looked at again with the calls in their own order: each is solved after those that it leads to
+            ordered = {index: [c for c in self._first_calls(bodies[index]) if c in inside] for index in sorted(knot)}
+            for component in components(ordered, self.tick):
+                if len(component) > 1 or component[0] in ordered[component[0]]:
+                    self._solve_component(component, bodies)
         for index, term in bodies.items():
             self.calls[index].start = term
 

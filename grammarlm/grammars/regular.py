@@ -45,7 +45,7 @@ class Algebra(LookAround):
             if settled is not term:
                 return self.edges(settled)
         if kind == CHARS:
-            return tuple((bits, NIL if target is None else self.chars(target)) for bits, target in term.data)
+            return tuple([(bits, NIL if target is None else self.chars(target)) for bits, target in term.data])
         if kind == CAT:
             return self._derive_cat(term)
         if kind == ALT:
@@ -131,14 +131,18 @@ class Algebra(LookAround):
 
     def _united(self, edges: Sequence[tuple[int, Term]]) -> EdgeList:
         """Overlapping edges made disjoint; edges to the same term made one."""
-        if len(edges) < 2:
-            return tuple(edges)
+        every = 0
+        for bits, _ in edges:
+            if bits & every:
+                break
+            every |= bits
+        else:
+            return self._grouped(edges)
         by_bits: dict[int, list[Term]] = {}
         for bits, target in edges:
             if target is not NOTHING:
                 by_bits.setdefault(bits, []).append(target)
-        if len(by_bits) > 1:
-            by_bits = _disjoint(by_bits)
+        by_bits = _disjoint(by_bits)
         return self._grouped([(bits, t[0] if len(t) == 1 else self.alt(t)) for bits, t in by_bits.items()])
 
     def _grouped(self, edges: Sequence[tuple[int, Term]]) -> EdgeList:
