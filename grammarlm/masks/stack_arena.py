@@ -15,7 +15,7 @@ from ..kernels.cpu import places, pushdown_walk, rehash, remainders, survey_mask
 from ..kernels.cpu.places import Place
 from .stack_program import StackProgram
 
-LARGE = 1 << 20  # bytes of an array that no longer doubles
+SMALL, LARGE = 1 << 16, 1 << 20  # bytes of an array that grows fourfold, that no longer doubles
 FIRST_REAL = 3  # automaton states 0, 1, 2 are dead, ACCEPT and EXIT
 
 WIDE = (Place.Q_LIVE, Place.K_LIVE, Place.VERDICTS)  # of 64-bit sets of terminals
@@ -130,6 +130,7 @@ class StackArena:
             (Place.WORK, (places.WIDEST, 3), np.int32),
             (Place.KEPT, (places.WIDEST, 3), np.int32),
             (Place.PAIR, (3,), np.int64),
+            (Place.NEEDED, (places.NEEDED,), np.int32),
             (Place.STEPS, (pushdown_walk.STEPS_KEPT, 2), np.int64),
             (Place.PATH, (program.facts.deepest + 2,), np.int32),
         ):
@@ -218,9 +219,9 @@ class StackArena:
             HASHES[place](self.address)  # type: ignore[misc]
 
     def _grow(self, *group: Place) -> None:
-        """Arrays of one length, and the hash table that finds their rows, get longer: by half where they are large."""
+        """Arrays of one length, and the hash table that finds their rows, get longer, the less so the larger they are."""
         old = self._arrays[group[0]]
-        rows = len(old) * 2 if old.nbytes < LARGE else len(old) * 3 // 2
+        rows = len(old) * 4 if old.nbytes < SMALL else len(old) * 2 if old.nbytes < LARGE else len(old) * 3 // 2
         for place in group:
             if self.nbytes > self.program.limits.max_bytes:
                 self.is_full = True

@@ -233,6 +233,10 @@ class StackStates(StackArena):
         reason, index = -code & 7, -code >> 3
         if reason not in (places.FULL, places.TOO_WIDE):
             self._resolve()
+        needed = self._arrays[Place.NEEDED][: self.arena[Place.NEEDED_COUNT]].tolist()
+        self.arena[Place.NEEDED_COUNT] = 0
+        for number in needed:
+            self._expand_ahead(number)
         if reason == places.NEED_STATE:
             self._expand_ahead(index)
         elif reason == places.NEED_BORDER:

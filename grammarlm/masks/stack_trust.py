@@ -228,7 +228,7 @@ class Trust:
             return Verdict(ALL, ALL)
         ends = 1 << len(lexing.ignored)
         surely = maybe = ends if state.start and state.lexer.shifts and border.nullable else 0
-        wanted = state.terminals
+        wanted = set(state.terminals)
         queue, seen = [(state, border)], {(state, border)}
         for here in queue:
             program.clock.tick()

@@ -166,7 +166,9 @@ class Place(IntEnum):
     UNITS = 148  # int32 [UNITS]: scratch of stack_class
     UNITS_ON = 149  # uint64 [UNITS, terminal words]
     IGNORED_BITS = 150  # uint64 [terminal words]: the ignored terminals as a set
-    LENGTH = 151
+    NEEDED = 151  # int32 [NEEDED]: states that a walk lacks, beside the one that it asks for
+    NEEDED_COUNT = 152
+    LENGTH = 153
 
 
 EXPANDED, READS, LIVE_KNOWN, LOOPS = 1, 2, 4, 8  # q status
@@ -187,6 +189,7 @@ STATES = 1 << WIDTH
 OPENS_BLOCK, CLOSES_BLOCK, OPENS_BRACKET, CLOSES_BRACKET = 1, 2, 3, 4  # what the symbol that leads to an LR state does
 WIDEST = 2048  # threads of one config while it is closed
 DEPTH_OF_OVERLAY = 256
+NEEDED = 256
 UNITS = 1024  # reductions of single symbols, one after another
 
 

@@ -14,6 +14,7 @@ from .walk import set_bit
 
 DONE = 0
 STEPS_KEPT = 2048
+NEVER_READ, READ_ONCE = -1, -2  # in place of a config's row
 
 
 @part
@@ -84,12 +85,18 @@ def fill_row(address, scratch_address, scratch_length, row_address):
 
 @part
 def read(address, config, byte):
-    """The config after a byte: from its row of transitions where it has one, which `advance` does not make."""
+    """The config after a byte. Whoever is read from twice gets a row of transitions: a string's inside, not each nesting."""
     arena = arena_of(address)
     column = int64(octets(arena, Place.CLASS_OF, 256)[byte])
-    row = int64(ints(arena, Place.C_ROW, arena[Place.C_CAPACITY])[config])
-    if row < 0:
+    rows = ints(arena, Place.C_ROW, arena[Place.C_CAPACITY])
+    row = int64(rows[config])
+    if row == NEVER_READ:
+        rows[config] = READ_ONCE
         return step(address, config, column)
+    if row < 0:
+        row = row_of(address, config)
+        if row < 0:
+            return row
     place = row * arena[Place.CLASSES] + column
     table = ints(arena, Place.C_NEXT, place + 1)
     if table[place] < 0:

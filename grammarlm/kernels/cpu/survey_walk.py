@@ -17,6 +17,9 @@ from .places import (
     HAS_EXITS,
     HAS_THREADS,
     NEED_BORDER,
+    NEED_LIVE,
+    NEED_STATE,
+    NEEDED,
     TOO_WIDE,
     Place,
     arena_of,
@@ -44,6 +47,23 @@ def note_token(row, listed, count, token):
     if count < FEW:
         listed[count] = token
     return count + 1
+
+
+@inlined
+def noted(arena, code):
+    """Notes a state that is lacking, so that the walk goes on and all are made together; False where something else lacks."""
+    reason, index = -code & 7, -code >> 3
+    if reason != NEED_STATE and reason != NEED_LIVE:
+        return False
+    needed = ints(arena, Place.NEEDED, NEEDED)
+    count = arena[Place.NEEDED_COUNT]
+    for i in range(count):
+        if needed[i] == index:
+            return True
+    if count < NEEDED:
+        needed[count] = index
+        arena[Place.NEEDED_COUNT] = count + 1
+    return True
 
 
 @part
@@ -133,7 +153,10 @@ def walk_vocabulary(address, config, taken, slots, lets_on, above, ends):
         if after < 0:
             found = step(address, int64(before), int64(column))
             if found < 0:
-                return found
+                if not noted(arena, found):
+                    return found
+                node = uint64(end[node])
+                continue
             table[place] = found
             continue
         if kinds[before] & HAS_EXITS:
@@ -208,7 +231,10 @@ def walk_remainders(address, trie, config, taken, slots, lets_on, above, ends):
         if after < 0:
             after = step(address, before, column)
             if after < 0:
-                return after
+                if not noted(arena, after):
+                    return after
+                node = int64(end[first + node])
+                continue
             if rows[before] >= 0:
                 table[place] = after
         if kinds[before] & HAS_EXITS:
@@ -276,6 +302,8 @@ def find_leaves(address, trie, config, taken):
         code = walk_remainders(address, trie, config, taken, slots, lets_on, above, ends)
     else:
         code = walk_vocabulary(address, config, taken, slots, lets_on, above, ends)
+    if code == 0 and arena_of(address)[Place.NEEDED_COUNT]:
+        code = lacks(NEED_STATE, ints(arena_of(address), Place.NEEDED, NEEDED)[0])
     if code < 0:
         empty_row(address, -1)
     return code
