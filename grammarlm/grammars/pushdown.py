@@ -344,7 +344,9 @@ class Pushdown:
         for knot in components(first, self.tick):
             if len(knot) == 1 and knot[0] not in first[knot[0]]:
                 continue
-            inside = set(knot)  # looked at again with the calls in their own order: each is solved after those that it leads to
+            inside = set(
+                knot
+            )  # looked at again with the calls in their own order: each is solved after those that it leads to
             ordered = {index: [c for c in self._first_calls(bodies[index]) if c in inside] for index in sorted(knot)}
             for component in components(ordered, self.tick):
                 if len(component) > 1 or component[0] in ordered[component[0]]:
