@@ -140,7 +140,7 @@ def _automaton(
     if with_stack:
         program: Any = stack_program(grammar, algebra, vocab, limits, clock)
         automaton = Automaton(program, StackEpoch)
-        program.keep(len(automaton.epoch.objects) + len(automaton.epoch.border_terms))
+        program.keep(len(automaton.epoch.origins) + len(automaton.epoch.border_origins))
     else:
         start = grammar.language(algebra)
         if start is NOTHING:

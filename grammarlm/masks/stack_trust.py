@@ -20,7 +20,7 @@ import numpy as np
 from ..grammars.lexer import Lexer, LexerState
 from ..grammars.pushdown import Entrance
 from ..grammars.terms import ANYTHING, NOTHING, Term
-from ..kernels.cpu.pushdown import DOUBTS, EVERYTHING, UNCHECKED
+from ..kernels.cpu.places import DOUBTS, EVERYTHING, UNCHECKED
 from .lr_ends import always_ends
 from .stack_lexing import Lexing
 from .stack_liveness import StackLiveness
