@@ -3,7 +3,7 @@
 Compiling makes thousands of small objects, most of which stay. Python takes that for a reason to look through everything that the
 process has: 200 ms and more where torch and a tokenizer are loaded, twenty times what the compile takes itself. What a compile
 drops hangs on no cycles, so nothing is lost by waiting. The collector is not switched off but asked to wait for many more
-objects than usual, so that what a hostile grammar makes is still looked through.
+objects than usual, so that what a hostile grammar makes is still looked through; and at the end it looks through the new objects.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ class PatientCollector:
         with self._lock:
             self._inside -= 1
             if not self._inside and gc.get_threshold()[0] == PATIENCE:  # else somebody has set it meanwhile
+                if gc.get_count()[0] > self._usual[0] > 0:
+                    gc.collect(0)  # the new objects alone; else Python would now look at all that it has put off before
                 gc.set_threshold(*self._usual)
 
 

@@ -73,6 +73,30 @@ def test_what_is_set_meanwhile_stays() -> None:
     assert gc.get_threshold() == (1234, 5, 6)
 
 
+def test_only_what_is_new_is_looked_through() -> None:
+    """Whatever has been put off before: thresholds of 1 make the next look at new objects a look at everything."""
+    grammar = gl.Gbnf("root ::= " + " | ".join(f'"a" "b{i}" root' for i in range(100)) + ' | "b"')
+    gl.compile(grammar, VOCAB)  # what is made once a process
+    gc.set_threshold(500, 1, 1)
+    for _ in range(3):
+        gc.collect(0)
+    looks: list[int] = []
+
+    def note(phase: str, info: dict[str, int]) -> None:
+        if phase == "start":
+            looks.append(info["generation"])
+
+    gc.callbacks.append(note)
+    try:
+        constraint = gl.compile(grammar, VOCAB)
+        some = [[n] for n in range(100)]  # Python would look now if it were due
+    finally:
+        gc.callbacks.remove(note)
+    assert looks == [0]
+    assert constraint.report.byte_classes == 13
+    assert len(some) == 100
+
+
 GRAMMARS = {
     "regex": gl.Regex("a+b?"),
     "gbnf": gl.Gbnf('root ::= "(" root ")" | left*\nleft ::= left "a" | "b"'),
