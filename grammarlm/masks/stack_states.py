@@ -44,13 +44,8 @@ class NeedsWalks(Exception):
 class StackStates(StackArena):
     """The numbered states and borders of one generation."""
 
-    uses_surveys: bool | None = None  # None: where they are worth it
-
     def __init__(self, program: StackProgram):
         super().__init__(program)
-        # Without a lexer rules end where blanks may follow, nearly everywhere: what remains of tokens is then nearly all of them.
-        if self.uses_surveys is None:
-            self.uses_surveys = program.lr is not None
         self._states: dict[object, int] = {}
         self._objects: list[object] = [None] * FIRST_REAL
         self._borders: dict[Term, int] = {NOTHING: 0, ANYTHING: 1}
