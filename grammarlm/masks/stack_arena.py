@@ -201,6 +201,7 @@ class StackArena:
     def __init__(self, program: StackProgram):
         self.program = program
         self.is_full = False
+        self.replaced = 0  # how many arrays have taken another's place
         # Without a lexer rules end where blanks may follow, nearly everywhere: what remains of tokens is then nearly all of them.
         if self.uses_surveys is None:
             self.uses_surveys = program.lr is not None
@@ -265,6 +266,7 @@ class StackArena:
 
     def _fixed(self, place: Place, array: np.ndarray) -> None:
         array = np.ascontiguousarray(array)
+        self.replaced += 1
         self._arrays[place] = array
         self.arena[place] = array.ctypes.data
 
@@ -295,13 +297,15 @@ class StackArena:
         """Arrays of one length, and the hash table that finds their rows, get longer, the less so the larger they are."""
         old = self._arrays[group[0]]
         rows = len(old) * 4 if old.nbytes < SMALL else len(old) * 2 if old.nbytes < LARGE else len(old) * 3 // 2
+        if (
+            self.nbytes > self.program.limits.max_bytes
+        ):  # asked once: arrays of one length stay so, kernels may go on with them
+            self.is_full = True
+            raise LimitExceeded(
+                f"the grammar's automaton needs more than limits.max_bytes = {self.program.limits.max_bytes:,}; "
+                "simplify it or raise the limit"
+            )
         for place in group:
-            if self.nbytes > self.program.limits.max_bytes:
-                self.is_full = True
-                raise LimitExceeded(
-                    f"the grammar's automaton needs more than limits.max_bytes = {self.program.limits.max_bytes:,}; "
-                    "simplify it or raise the limit"
-                )
             if place in HASHES and len(group) > 1:
                 size = len(self._arrays[place])
                 while size < 2 * rows:
@@ -331,6 +335,11 @@ class StackArena:
     def array(self, place: Place) -> np.ndarray:
         """An array as it is now: the next call of a kernel may replace it."""
         return self._arrays[place]
+
+    @property
+    def arrays(self) -> dict[Place, np.ndarray]:
+        """All of them, as they are now."""
+        return self._arrays
 
     @property
     def nbytes(self) -> int:

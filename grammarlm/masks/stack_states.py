@@ -156,7 +156,7 @@ class StackStates(StackArena):
                 term = program.algebra.both((self._border_terms[of], self._border_terms[which]))
             self._border_terms[number] = term
             self._borders[term] = number
-        if None in self._states or len(self._borders) < len(self._border_terms):
+        if None in self._states:
             self.is_full = True
             raise LimitExceeded("surveys from the disk do not fit their grammar; delete the cache folder 'surveys'")
 
