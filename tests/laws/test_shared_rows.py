@@ -26,6 +26,7 @@ from tests.oracles.cfg_oracle import CfgOracle
 from tests.oracles.lark_oracle import LarkOracle, Witnesses
 from tests.oracles.random_lark import RandomLark
 
+REFUSALS = (gl.UnsatisfiableGrammar, gl.UnsupportedFeature, gl.LimitExceeded)
 NAMES = ["bytes", "pieces", "hostile"]
 _MEMBERS = 4  # of each group are compared
 
@@ -96,7 +97,7 @@ def check_rules(machine: str, name: str, seed: str, count: int, walks: int) -> C
         try:
             bounds_of = cfg_bounds(CfgOracle(rules), token_list)
             groups = groups_of(gl.compile(describe(), COMPILED[name]), COMPILED[name], rng, walks, 16)
-        except (TooManyStates, gl.GrammarError):
+        except (TooManyStates, *REFUSALS):
             outcomes["without texts, or too large"] += 1
             continue
         try:
@@ -121,7 +122,7 @@ def check_lark(name: str, seed: str, count: int, walks: int) -> Counter[str]:
         witnesses = Witnesses(oracle, alphabet, rng, tries=20)
         try:
             groups = groups_of(gl.compile(gl.Lark(text), COMPILED[name]), COMPILED[name], rng, walks, 9)
-        except gl.GrammarError:
+        except REFUSALS:
             outcomes["without texts, or too large"] += 1
             continue
         judge = lambda data: judged_mask(witnesses, data, VOCABULARIES[name])  # noqa: B023, E731 - called within this turn
