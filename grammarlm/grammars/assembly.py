@@ -13,7 +13,7 @@ from .lark import Lark, read_lark
 from .lark_parser import LarkParser, lexeme, rules_over_lexemes
 from .pushdown import Entrance, Foreign, Known, Pushdown
 from .regular import Algebra
-from .rules import Alternatives, Call, Node
+from .rules import Alternatives, Call, Node, Rules
 from .rules import Sequence as InOrder
 from .rules import Token as NamedToken
 from .special_token import Token
@@ -54,44 +54,61 @@ def assemble(
     tick: Callable[[], None],
 ) -> Assembly:
     """`token_id` tells the id of a special token by what the grammar calls it and where it does."""
-    machine = Pushdown(algebra, tick, token_id)
-    parts = 0
-    parsers: list[LarkParser] = []
-    lr_states = 0
-    entrances: dict[Grammar, tuple[str, int]] = {}
+    assembler = _Assembler(algebra, token_id, max_depth, tick)
+    whole = split(grammar, needs_stack, algebra)
+    assembler.machine.add_rules(0, {WHOLE: assembler.node_of(whole.grammar)})  # type: ignore[dict-item]
+    is_lark = isinstance(whole.grammar, Lark)
+    return Assembly(assembler.machine, (0, WHOLE), whole.border, is_lark, assembler.parsers)
 
-    def node_of(part: Grammar) -> Node | Known:
-        nonlocal parts, lr_states
+
+class _Assembler:
+    """Adds the rules of one part after the other to a machine."""
+
+    def __init__(
+        self,
+        algebra: Algebra,
+        token_id: Callable[[str | int, int], int],
+        max_depth: int,
+        tick: Callable[[], None],
+    ):
+        self.algebra, self.max_depth, self.tick = algebra, max_depth, tick
+        self.machine = Pushdown(algebra, tick, token_id)
+        self.parsers: list[LarkParser] = []
+        self.parts = 0
+        self.lr_states = 0
+        self.entrances: dict[Grammar, tuple[str, int]] = {}
+
+    def node_of(self, part: Grammar) -> Node | Known:
         if not needs_stack(part):
-            return Known(part.language(algebra))
+            return Known(part.language(self.algebra))
         if isinstance(part, (Sequence, Choice)):
-            nodes = tuple(node_of(p) for p in part.parts)
+            nodes = tuple(self.node_of(p) for p in part.parts)
             return InOrder(nodes) if isinstance(part, Sequence) else Alternatives(nodes)  # type: ignore[arg-type]
         if isinstance(part, Combination):
             raise refuse_nested(part)
         if isinstance(part, Token):
             return NamedToken(part.name, 0)
-        if part in entrances:  # the same grammar twice
-            return Foreign(entrances[part])  # type: ignore[return-value]
-        parts += 1
+        if part in self.entrances:  # the same grammar twice
+            return Foreign(self.entrances[part])  # type: ignore[return-value]
+        self.parts += 1
         if isinstance(part, Lark):
-            parser = read_lark(part, algebra, max_depth, tick)
-            parsers.append(parser)
+            parser = read_lark(part, self.algebra, self.max_depth, self.tick)
+            self.parsers.append(parser)
             if parser.tables is not None:
-                entrances[part] = ("lr", parts)
-                machine.foreign["lr", parts] = Entrance(lr_states + parser.tables.start)
-                lr_states += len(parser.tables.action)
-                return Foreign(("lr", parts))  # type: ignore[return-value]
-            assert parser.productions is not None
-            rules = rules_over_lexemes(parser.productions)
-            for index in range(len(parser.lexer.terminals)):
-                machine.foreign["lexeme", parts, index] = parser.lexer.start([index], [])
-                machine.add_rules(parts, {lexeme(index): Foreign(("lexeme", parts, index))})  # type: ignore[dict-item]
+                entrance = self.entrances[part] = ("lr", self.parts)
+                self.machine.foreign[entrance] = Entrance(self.lr_states + parser.tables.start)
+                self.lr_states += len(parser.tables.action)
+                return Foreign(entrance)  # type: ignore[return-value]
+            rules = self._rules_over_lexemes(parser)
         else:
-            rules = part.rules(tick)  # type: ignore[attr-defined]
-        machine.add_rules(parts, rules.bodies)
-        return Call((parts, rules.start), 0)  # type: ignore[arg-type]
+            rules = part.rules(self.tick)  # type: ignore[attr-defined]
+        self.machine.add_rules(self.parts, rules.bodies)
+        return Call((self.parts, rules.start), 0)  # type: ignore[arg-type]
 
-    whole = split(grammar, needs_stack, algebra)
-    machine.add_rules(0, {WHOLE: node_of(whole.grammar)})  # type: ignore[dict-item]
-    return Assembly(machine, (0, WHOLE), whole.border, isinstance(whole.grammar, Lark), parsers)
+    def _rules_over_lexemes(self, parser: LarkParser) -> Rules:
+        assert parser.productions is not None
+        for index in range(len(parser.lexer.terminals)):
+            key = ("lexeme", self.parts, index)
+            self.machine.foreign[key] = parser.lexer.start([index], [])
+            self.machine.add_rules(self.parts, {lexeme(index): Foreign(key)})  # type: ignore[dict-item]
+        return rules_over_lexemes(parser.productions)

@@ -27,39 +27,49 @@ class BytePartition:
         """The classes that the byte set is made of."""
         classes = self.known.get(bits)
         if classes is None:
-            classes = self.known[bits] = [index for index, sample in enumerate(self.samples) if bits & sample]
+            if bits & (bits - 1):
+                classes = [index for index, sample in enumerate(self.samples) if bits & sample]
+            else:  # one byte, the most frequent case
+                classes = [int(self.class_of[bits.bit_length() - 1])] if bits else []
+            self.known[bits] = classes
         return classes
 
 
 def byte_partition(*roots: Term, sets: Iterable[int] = ()) -> BytePartition:
     """Bytes are in one class iff each byte set in the terms, and each of `sets`, contains all or none of them."""
     sets = sorted({*byte_sets(roots, ()), *sets})
-    packed = np.frombuffer(b"".join(bits.to_bytes(32, "little") for bits in sets), np.uint8).reshape(-1, 32)
-    columns = np.packbits(np.unpackbits(packed, axis=1, bitorder="little"), axis=0).T  # a byte's membership in all sets
-    width, memberships = columns.shape[1], columns.tobytes()
-    classes: dict[bytes, int] = {}
-    class_of = [classes.setdefault(memberships[b * width : (b + 1) * width], len(classes)) for b in range(256)]
-    samples = [1 << class_of.index(c) for c in range(len(classes))]
-    return BytePartition(np.array(class_of, np.uint8), samples, sets)
+    packed = np.frombuffer(b"".join([bits.to_bytes(32, "little") for bits in sets]), np.uint8).reshape(-1, 32)
+    columns = np.packbits(np.unpackbits(packed, axis=1, bitorder="little"), axis=0).T
+    # A byte's membership in all sets, as a string of bits; zeros at its end are left out, which makes no two of them equal.
+    members = np.ascontiguousarray(columns).view(f"S{columns.shape[1]}").ravel().tolist()
+    first = dict(zip(reversed(members), range(255, -1, -1), strict=True))  # the first byte of each class
+    order = sorted(first.values())
+    index = {members[byte]: place for place, byte in enumerate(order)}
+    class_of = np.frombuffer(bytes([index[member] for member in members]), np.uint8)
+    return BytePartition(class_of, [1 << byte for byte in order], sets)
 
 
 def byte_sets(roots: Iterable[Term], below: Iterable[Edges]) -> list[int]:
     """Each byte set that a term or a character automaton below it mentions; what stands for no byte is left out."""
     sets: set[int] = {0}
+    letters: set[int] = set()  # of words: sets of one byte
     terms, seen = list(roots), set(roots)
     nodes: list[Any] = list(below)
     known = {id(node) for node in nodes}
     while terms:
         term = terms.pop()
-        if term.kind == WORDS:
+        kind = term.kind
+        if kind == WORDS:
             words, low, high, depth = term.data
-            letters = np.unique(np.frombuffer(b"".join(w[depth:] for w in words.value[low:high]), np.uint8))
-            sets.update(1 << int(b) for b in letters)
-        roots = (term.data,) if term.kind == CHARS else term.data if term.kind == SCOPE else ()
-        for root in roots:
-            if id(root) not in known:
-                known.add(id(root))
-                nodes.append(root)
+            if high == low + 1:
+                letters.update(words.value[low][depth:])
+            else:
+                letters.update(_letters(b"".join([w[depth:] for w in words.value[low:high]])))
+        elif kind == CHARS or kind == SCOPE:
+            for root in (term.data,) if kind == CHARS else term.data:
+                if id(root) not in known:
+                    known.add(id(root))
+                    nodes.append(root)
         for part in term.parts:
             if part not in seen:
                 seen.add(part)
@@ -70,4 +80,13 @@ def byte_sets(roots: Iterable[Term], below: Iterable[Edges]) -> list[int]:
             if isinstance(target, tuple) and id(target) not in known:
                 known.add(id(target))
                 nodes.append(target)
+    sets.update([1 << byte for byte in letters])
     return sorted(sets)
+
+
+def _letters(text: bytes) -> Iterable[int]:
+    """The bytes in it, for long ones each once."""
+    if len(text) < 4096:
+        return text
+    found: list[int] = np.flatnonzero(np.bincount(np.frombuffer(text, np.uint8), minlength=256)).tolist()
+    return found

@@ -21,7 +21,7 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Callable
-from typing import NoReturn
+from typing import ClassVar, NoReturn
 
 from ..errors import UnsupportedFeature
 from .ebnf_macros import MACRO_CALL, MACROS, read_macro
@@ -53,6 +53,8 @@ class _Reader(RuleReader):
     """Line breaks are spaces here, and a token has those behind it."""
 
     NAME = re.compile(_NAME)
+    NAME_BEGINS = string.ascii_letters + "_.-"
+    INSIDE: ClassVar = dict.fromkeys([name[0] for name in MACROS], "macro_or_name")
     TOKENS = re.compile(
         rf"""
         (?: {MACRO_CALL}
@@ -70,8 +72,7 @@ class _Reader(RuleReader):
     )
 
     def __init__(self, text: str, tick: Callable[[], None]):
-        super().__init__(text, _NOTATION, string.ascii_letters + "_.-", tick)
-        self.inside |= dict.fromkeys({name[0] for name in MACROS}, self.macro_or_name)
+        super().__init__(text, _NOTATION, tick)
         self.hint = False  # we are in a look-ahead
 
     def macro_or_name(self, token: str, at: int) -> None:
@@ -90,17 +91,17 @@ class _Reader(RuleReader):
         self.begin_rule(token, at)
 
     def begin_rule(self, head: str, at: int) -> None:
-        before = at
-        while before and self.text[before - 1] in " \t":
+        text, before = self.text, at
+        while before and text[before - 1] in " \t":
             before -= 1
-        if before and self.text[before - 1] not in "\r\n":
+        if before and text[before - 1] not in "\r\n":
             raise self.error("a rule begins on a line of its own", at)
-        name = self.name_of(head)
+        super().begin_rule(head, at)
+        name = self.rule or ""
         if name in self.bodies:
             raise self.error(f"there are two rules {name[:60]!r}", at)
         if name in _VALUES:
             raise self.error(f"{name} is a value, not the name of a rule", at)
-        super().begin_rule(head, at)
 
     def end_rule(self, at: int) -> None:
         self.check_parts(at)

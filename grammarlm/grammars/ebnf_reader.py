@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NoReturn
+from typing import ClassVar, NoReturn
 
 from .compose import Grammar
 from .ebnf_scanner import EMPTY, SPACE, Notation, Scanner
@@ -20,7 +20,8 @@ SIMPLE_REPEATS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, No
 BRACES = rf"\{{{SPACE}[0-9]+{SPACE}(?:,{SPACE}(?:-?[0-9]+{SPACE})?)?\}}"
 _BRACES = re.compile(rf"\{{{SPACE}([0-9]+){SPACE}(?:(,){SPACE}(?:(-?[0-9]+){SPACE})?)?\}}")
 
-Handler = Callable[[str, int], None]
+Handler = Callable[["RuleReader", str, int], None]
+Table = dict[str, Handler]  # which method reads a token, by its first character
 
 
 @dataclass(frozen=True)
@@ -41,13 +42,38 @@ class RuleText(Grammar):
         raise NotImplementedError
 
 
+_INSIDE = {
+    '"': "literal",
+    "[": "character_class",
+    "(": "open",
+    ")": "close",
+    "|": "alternative",
+    "{": "counted",
+    **dict.fromkeys(SIMPLE_REPEATS, "simple_repeat"),
+}
+
+
 class RuleReader(Scanner):
     """Reads one text once: `RuleReader(...).read(start)`."""
 
     TOKENS: re.Pattern  # always matches at least one character
     NAME: re.Pattern
+    NAME_BEGINS: str  # the characters that a name may begin with
+    INSIDE: ClassVar[
+        dict[str, str]
+    ] = {}  # of this notation alone: what begins its tokens inside a rule, the methods' names
+    outside: ClassVar[Table]  # for tokens between rules
+    inside: ClassVar[Table]
 
-    def __init__(self, text: str, notation: Notation, name_characters: str, tick: Callable[[], None]):
+    def __init_subclass__(cls) -> None:
+        """Tables of functions and not of bound methods, made once a notation: a reader holds no reference to itself."""
+        blank = dict.fromkeys("#" + BLANK, "skip")
+        inside = {**dict.fromkeys(cls.NAME_BEGINS, "name"), **blank, **_INSIDE, **cls.INSIDE}
+        outside = {**blank, **dict.fromkeys(cls.NAME_BEGINS, "name_outside")}
+        cls.inside = {letter: getattr(cls, name) for letter, name in inside.items()}
+        cls.outside = {letter: getattr(cls, name) for letter, name in outside.items()}
+
+    def __init__(self, text: str, notation: Notation, tick: Callable[[], None]):
         super().__init__(text, notation, tick)
         self.bodies: dict[str, Node] = {}
         self.calls: list[Call] = []
@@ -55,30 +81,16 @@ class RuleReader(Scanner):
         self.parts: list[Node] = []  # of the alternative that is being read
         self.options: list[Node] = []  # the alternatives before it
         self.brackets: list[tuple[list[Node], list[Node], int]] = []  # parts and options around each open bracket
-        names = dict.fromkeys(name_characters, self.name)
-        blank = dict.fromkeys("#" + BLANK, self.skip)
-        self.outside: dict[str, Handler] = {**blank, **dict.fromkeys(name_characters, self.name_outside)}
-        self.inside: dict[str, Handler] = {
-            **names,
-            **blank,
-            '"': self.literal,
-            "[": self.character_class,
-            "(": self.open,
-            ")": self.close,
-            "|": self.alternative,
-            "{": self.counted,
-            **dict.fromkeys(SIMPLE_REPEATS, self.simple_repeat),
-        }
         self.table = self.outside
 
     def read(self, start: str) -> Rules:
         self.tick()
-        unexpected = self.unexpected
+        unexpected = type(self).unexpected
         at = 0
         for count, token in enumerate(self.TOKENS.findall(self.text)):
             if not count & 255:
                 self.tick()
-            self.table.get(token[0], unexpected)(token, at)
+            self.table.get(token[0], unexpected)(self, token, at)
             at += len(token)
         self.check_brackets()
         if self.rule is not None:
@@ -133,6 +145,8 @@ class RuleReader(Scanner):
         raise NotImplementedError
 
     def name_of(self, token: str) -> str:
+        if token[-5:] == " ::= " and token[:-5].isidentifier():  # as nearly everybody writes it
+            return token[:-5]
         name = self.NAME.match(token)
         assert name is not None
         return name.group()
@@ -160,9 +174,11 @@ class RuleReader(Scanner):
 
     def take_alternatives(self) -> Node:
         """What was read since the last open bracket, or since the rule began."""
-        last = sequence(self.parts)
-        node = Alternatives((*self.options, last)) if self.options else last
-        self.parts, self.options = [], []
+        node = sequence(self.parts)
+        self.parts = []
+        if self.options:
+            node = Alternatives((*self.options, node))
+            self.options = []
         return node
 
     def simple_repeat(self, token: str, at: int) -> None:
@@ -213,13 +229,13 @@ def sequence(parts: list[Node]) -> Node:
             run.append(part)
         elif part is not EMPTY:
             if run:
-                out.append(_joined(run))
+                out.append(run[0] if len(run) == 1 else _joined(run))
                 run = []
             out.append(part)
     if run:
-        out.append(_joined(run))
+        out.append(run[0] if len(run) == 1 else _joined(run))
     return out[0] if len(out) == 1 else Sequence(tuple(out)) if out else EMPTY
 
 
 def _joined(run: list[Text]) -> Text:
-    return run[0] if len(run) == 1 else Text(b"".join([text.data for text in run]))
+    return Text(b"".join([text.data for text in run]))

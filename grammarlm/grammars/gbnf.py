@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Callable
-from typing import NoReturn
+from typing import ClassVar, NoReturn
 
 from ..errors import UnsupportedFeature
 from . import charset
@@ -29,6 +29,7 @@ from .ebnf_scanner import COMMENT, LAST_TOKEN, SPACE, Notation
 from .rules import Chars, Rules, Token
 
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t"} | {c: c for c in '\\"[]-'}
+_ANY = Chars(charset.ALL)
 _NOTATION = Notation("GBNF", _ESCAPES, _ESCAPES, hex_digits="{2}", empty_class=False)
 
 
@@ -43,6 +44,14 @@ class _Reader(RuleReader):
     """Line breaks are tokens here, because they end rules."""
 
     NAME = re.compile(r"[a-zA-Z0-9_-]+")
+    NAME_BEGINS = string.ascii_letters + string.digits + "_-"
+    INSIDE: ClassVar = {
+        "\n": "line_end",
+        "\r": "line_end",
+        ".": "any_character",
+        "<": "token",
+        "!": "negated_token",
+    }
     TOKENS = re.compile(
         rf"""
         (?: [a-zA-Z0-9_-]+ (?: [ \t]* ::= {SPACE} )?
@@ -60,15 +69,7 @@ class _Reader(RuleReader):
     )
 
     def __init__(self, text: str, tick: Callable[[], None]):
-        super().__init__(text, _NOTATION, string.ascii_letters + string.digits + "_-", tick)
-        self.any = Chars(charset.ALL)
-        self.inside |= {
-            "\n": self.line_end,
-            "\r": self.line_end,
-            ".": self.any_character,
-            "<": self.token,
-            "!": self.negated_token,
-        }
+        super().__init__(text, _NOTATION, tick)
 
     def line_end(self, token: str, at: int) -> None:
         if not self.brackets:
@@ -83,7 +84,7 @@ class _Reader(RuleReader):
         )
 
     def any_character(self, token: str, at: int) -> None:
-        self.parts.append(self.any)
+        self.parts.append(_ANY)
 
     def token(self, token: str, at: int) -> None:
         """<[1000]> or <think>."""

@@ -45,13 +45,14 @@ class Terminal:
 class LexerState:
     """A list of entries, made once. `edges` and `commits` are made when first asked for."""
 
-    __slots__ = ("_made", "column", "entries", "lexer", "typing")
+    __slots__ = ("_made", "_terminals", "column", "entries", "lexer", "typing")
     start = False  # is it a place before a lexeme?
 
     def __init__(self, lexer: Lexer, entries: tuple[Entry, ...], typing: tuple[Typing, ...], column: int | None):
         self.lexer, self.entries, self.typing = lexer, entries, typing
         self.column = column  # of the next line, where the lexeme may be the end of one
         self._made: tuple | None = None
+        self._terminals: frozenset[int] | None = None
 
     @property
     def edges(self) -> list[tuple[int, LexerState]]:
@@ -68,9 +69,11 @@ class LexerState:
         return self._made[1]
 
     @property
-    def terminals(self) -> set[int]:
+    def terminals(self) -> frozenset[int]:
         """Terminals that a lexeme may still become, not looking ahead."""
-        return {entry[0] for entry in self.entries} | {keyword for _, keyword, _ in self.typing}
+        if self._terminals is None:
+            self._terminals = frozenset([e[0] for e in self.entries] + [keyword for _, keyword, _ in self.typing])
+        return self._terminals
 
 
 class LexerStart(LexerState):
@@ -96,8 +99,8 @@ class LexerStart(LexerState):
         return getattr(self, name)
 
     @property
-    def terminals(self) -> set[int]:
-        return {*self.ordered, *(keyword for _, keyword in self.keywords)}
+    def terminals(self) -> frozenset[int]:
+        return frozenset([*self.ordered, *(keyword for _, keyword in self.keywords)])
 
 
 class Lexer:
@@ -251,7 +254,7 @@ class Lexer:
         known = self._live.get(state)
         if known is not None:
             return known
-        wanted = state.terminals
+        wanted = set(state.terminals)
         found = 0
         seen = {state}
         queue = [state]

@@ -18,15 +18,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..errors import LimitExceeded, UnsatisfiableGrammar
 from . import utf8
 from .regex_syntax import parse_regex
 from .regular import EVERY_BYTE, Algebra
 from .rules import Alternatives, Call, Chars, Node, Repeat, Sequence, Text, Token
-from .terms import ALT, CAT, FOREVER, NIL, NOTHING, Term
+from .terms import ALT, CAT, CHARS, FOREVER, NIL, NOTHING, REP, Term
 
 FIRST_CALL = 256  # the bit of call 0
+CALLS = ~EVERY_BYTE
 SHORT, USED_ONCE = 40, 400  # nodes of a rule that is put where it is called
 DEEPEST = 20  # nesting of a rule that is
 MANY = 300  # rules that contain each other, above which no least set is looked for
@@ -63,14 +65,21 @@ class Callee:
     start: object = None
 
 
-@dataclass
+# What a rule or a part of one derives: no text at all, texts, or texts and the empty one. In this order a sequence derives the
+# least of what its parts do, alternatives the greatest.
+NO_TEXT, TEXTS, EMPTY_TEXT = 0, 1, 2
+
+
+@dataclass(eq=False, slots=True)
 class RuleFacts:
+    key: Key
     body: Node
     part: int
-    calls: list[Key] = field(default_factory=list)
-    order: list[Node] = field(default_factory=list)  # the nodes of the body, parts before wholes
-    productive: bool = False
-    nullable: bool = False
+    reached: bool = False
+    calls: list[RuleFacts] = field(default_factory=list)
+    uses: int = 0  # how often rules that are reached call it
+    order: list[Any] = field(default_factory=list)  # the body's nodes, parts before wholes; in place of a call its rule
+    derives: int = NO_TEXT
     inlined: bool = False
     term: Term | None = None
     size: int = 0
@@ -90,111 +99,125 @@ class Pushdown:
 
     def add_rules(self, part: int, bodies: dict[str, Node]) -> None:
         for name, body in bodies.items():
-            self.rules[part, name] = RuleFacts(body, part)
+            self.rules[part, name] = RuleFacts((part, name), body, part)
 
     # ------------------------------------------------------------------ from nodes to terms
 
     def solve(self, start: Key) -> Term:
         """The start rule's term; every call that it leads to has a start state."""
-        self._visit(start)
-        self._spread("productive", start)
-        if not self.rules[start].productive:
+        first = self.rules[start]
+        reached = self._visit(first)
+        knots = components({facts: facts.calls for facts in reached}, self.tick)  # callees first
+        for knot in knots:
+            self._find_derived(knot)
+        if first.derives == NO_TEXT:
             raise UnsatisfiableGrammar(
                 f"no text follows {self._name(start)!r}: each of its derivations contains itself for ever"
             )
-        self._spread("nullable", start)
-        self._choose_inlined(start)
-        for key in self._order:
-            self._make_term(key)
+        for facts in self._choose_inlined(knots):
+            self._make_term(facts)
         self._end_left_recursion()
-        return self._term_of(start)
+        self.rules.clear()  # from here on all is terms
+        for facts in reached:  # rules lead to each other: what they hold goes now, and not when Python looks for cycles
+            facts.calls.clear()
+            facts.order.clear()
+        return self._term_of(first)
 
     def _name(self, key: Key) -> str:
         return str(key[1]) if isinstance(key, tuple) else str(key)
 
-    def _key(self, part: int, node: Call) -> Key:
-        return node.name if isinstance(node.name, tuple) else (part, node.name)
-
-    def _visit(self, start: Key) -> None:
-        """The rules that the start leads to, their nodes in order, their calls."""
-        waiting, seen = [start], {start}
+    def _visit(self, start: RuleFacts) -> list[RuleFacts]:
+        """The rules that the start leads to; their nodes in order, their calls."""
+        rules, tick = self.rules, self.tick
+        waiting, reached = [start], []
+        start.reached = True
         while waiting:
-            key = waiting.pop()
-            facts = self.rules[key]
-            facts.order = list(self._post_order(facts.body))
-            facts.size = len(facts.order)
-            for node in facts.order:
-                if isinstance(node, Call):
-                    callee = self._key(facts.part, node)
-                    facts.calls.append(callee)
-                    if callee not in seen:
-                        seen.add(callee)
+            facts = waiting.pop()
+            reached.append(facts)
+            part, order, calls = facts.part, facts.order, facts.calls
+            nodes: list[Any] = [facts.body]
+            while nodes:  # wholes before parts, from the right: the order that is wanted, backwards
+                if not len(order) & 31:
+                    tick()
+                node = nodes.pop()
+                kind = type(node)
+                if kind is Call:
+                    name = node.name
+                    callee = rules[name if type(name) is tuple else (part, name)]
+                    calls.append(callee)
+                    order.append(callee)
+                    callee.uses += 1
+                    if not callee.reached:
+                        callee.reached = True
                         waiting.append(callee)
-        self.rules = {key: self.rules[key] for key in seen}
-        graph = {key: facts.calls for key, facts in self.rules.items()}
-        self._knots = components(graph, self.tick)  # callees first
-        self._callees_first = [key for knot in self._knots for key in knot]
+                    continue
+                order.append(node)
+                if kind is Sequence or kind is Alternatives:
+                    nodes += node.parts
+                elif kind is Repeat:
+                    nodes.append(node.body)
+            order.reverse()
+            calls.reverse()
+            facts.size = len(order)
+        return reached
 
-    def _post_order(self, body: Node) -> Iterator[Node]:
-        stack: list[tuple[Node, bool]] = [(body, False)]
-        while stack:
-            self.tick()
-            node, done = stack.pop()
-            if done or not isinstance(node, (Sequence, Alternatives, Repeat)):
-                yield node
-                continue
-            stack.append((node, True))
-            parts = (node.body,) if isinstance(node, Repeat) else node.parts
-            stack += [(part, False) for part in reversed(parts)]
-
-    def _spread(self, what: str, start: Key) -> None:
-        """Least fixpoint of a yes-or-no fact of rules: productive (derives a text) or nullable (derives the empty one)."""
-        users: dict[Key, set[Key]] = {key: set() for key in self.rules}
-        for key, facts in self.rules.items():
+    def _find_derived(self, knot: list[RuleFacts]) -> None:
+        """What rules that contain each other derive, when that is known of all others that they call: the least fixpoint."""
+        if len(knot) == 1 and knot[0] not in knot[0].calls:
+            knot[0].derives = self._derived(knot[0])
+            return
+        users: dict[RuleFacts, set[RuleFacts]] = {facts: set() for facts in knot}
+        for facts in knot:
             for callee in facts.calls:
-                users[callee].add(key)
-        waiting = self._callees_first[::-1]
+                if callee in users:
+                    users[callee].add(facts)
+        waiting = knot[::-1]
         queued = set(waiting)
         while waiting:
-            key = waiting.pop()
-            queued.discard(key)
-            facts = self.rules[key]
-            if getattr(facts, what):
+            facts = waiting.pop()
+            queued.discard(facts)
+            if facts.derives == EMPTY_TEXT:
                 continue
-            if self._holds(facts, what):
-                setattr(facts, what, True)
-                for user in users[key]:
+            found = self._derived(facts)
+            if found > facts.derives:
+                facts.derives = found
+                for user in users[facts]:
                     if user not in queued:
                         queued.add(user)
                         waiting.append(user)
 
-    def _holds(self, facts: RuleFacts, what: str) -> bool:
-        values: list[bool] = []
-        productive = what == "productive"
-        for node in facts.order:
-            self.tick()
-            if isinstance(node, (Sequence, Alternatives)):
-                count = len(node.parts)
-                of_parts = values[len(values) - count :]
-                del values[len(values) - count :]
-                values.append(all(of_parts) if isinstance(node, Sequence) else any(of_parts))
-            elif isinstance(node, Repeat):
-                values.append(values.pop() or node.low == 0)
-            elif isinstance(node, Call):
-                values.append(getattr(self.rules[self._key(facts.part, node)], what))
-            elif isinstance(node, (Foreign, Token)):
-                values.append(productive)
-            elif isinstance(node, Text):
-                values.append(productive or not node.data)
-            elif isinstance(node, Chars):
-                values.append(productive and bool(node.chars))
+    def _derived(self, facts: RuleFacts) -> int:
+        """What the rule derives if what others do is what is known of them now."""
+        tick = self.tick
+        values: list[int] = []
+        for place, node in enumerate(facts.order):
+            if not place & 31:
+                tick()
+            kind = type(node)
+            if kind is RuleFacts:
+                values.append(node.derives)
+            elif kind is Text:
+                values.append(TEXTS if node.data else EMPTY_TEXT)
+            elif kind is Sequence or kind is Alternatives:
+                first = len(values) - len(node.parts)
+                joined = (
+                    min(values[first:], default=EMPTY_TEXT)
+                    if kind is Sequence
+                    else max(values[first:], default=NO_TEXT)
+                )
+                del values[first:]
+                values.append(joined)
+            elif kind is Chars:
+                values.append(TEXTS if node.chars else NO_TEXT)
+            elif kind is Repeat:
+                if not node.low:
+                    values[-1] = EMPTY_TEXT
+            elif kind is Foreign or kind is Token:
+                values.append(TEXTS)
             else:
-                term = node.term if isinstance(node, Known) else self._pattern(node.regex)
-                values.append(self._is_alive(term) if productive else term.nullable)
+                term = node.term if kind is Known else self._pattern(node.regex)
+                values.append(EMPTY_TEXT if term.nullable else TEXTS if self.is_alive(term) else NO_TEXT)
         return values[-1]
-
-    def _is_alive(self, term: Term) -> bool:
-        return self.is_alive(term)
 
     def is_alive(self, term: Term) -> bool:  # replaced by the program that runs this machine
         return term is not NOTHING
@@ -206,34 +229,38 @@ class Pushdown:
 
     # ------------------------------------------------------------------ which rules stay rules
 
-    def _choose_inlined(self, start: Key) -> None:
-        uses: dict[Key, int] = dict.fromkeys(self.rules, 0)
-        for facts in self.rules.values():
-            for callee in facts.calls:
-                uses[callee] += 1
-        kept = self._recursive(uses)
-        graph = {key: [c for c in facts.calls if c not in kept] for key, facts in self.rules.items()}
-        self._order = [key for component in components(graph, self.tick) for key in component]  # callees first
-        for key in self._order:
-            facts = self.rules[key]
-            facts.size += sum(self.rules[c].size - 1 for c in facts.calls if self.rules[c].inlined)
-            facts.inlined = key not in kept and facts.size <= (USED_ONCE if uses[key] == 1 else SHORT)
+    def _choose_inlined(self, knots: list[list[RuleFacts]]) -> list[RuleFacts]:
+        """Decides it, and puts callees before those that they are put into."""
+        order: list[RuleFacts] = []
+        for knot in knots:
+            if len(knot) == 1 and knot[0] not in knot[0].calls:
+                kept: set[RuleFacts] = set()
+                order.append(knot[0])
+            else:
+                kept = self._recursive(knot)
+                inside = set(knot) - kept
+                graph = {facts: [c for c in facts.calls if c in inside] for facts in knot}
+                order += [facts for component in components(graph, self.tick) for facts in component]
+            for facts in order[-len(knot) :]:
+                facts.size += sum([c.size - 1 for c in facts.calls if c.inlined])
+                facts.inlined = facts not in kept and facts.size <= (USED_ONCE if facts.uses == 1 else SHORT)
+        return order
 
-    def _recursive(self, uses: dict[Key, int]) -> set[Key]:
-        """Rules without which no rule contains itself: of each knot the one that is called most, again and again."""
-        kept: set[Key] = set()
-        graph = {key: facts.calls for key, facts in self.rules.items()}
-        knots = [c for c in self._knots if len(c) > 1 or c[0] in graph[c[0]]]
+    def _recursive(self, knot: list[RuleFacts]) -> set[RuleFacts]:
+        """Rules without which none of these contains itself: the one that is called most, again and again."""
+        kept: set[RuleFacts] = set()
+        graph = {facts: facts.calls for facts in knot}
+        knots = [knot]
         while knots:
             knot = knots.pop()
             inside = set(knot)
             if len(knot) > MANY:
                 kept |= inside
                 continue
-            selfish = [key for key in knot if key in graph[key]]
-            kept |= set(selfish or [max(knot, key=lambda key: uses[key])])
+            selfish = [facts for facts in knot if facts in graph[facts]]
+            kept |= set(selfish or [max(knot, key=lambda facts: facts.uses)])
             inside -= kept
-            smaller = {key: [c for c in graph[key] if c in inside] for key in knot if key in inside}
+            smaller = {facts: [c for c in graph[facts] if c in inside] for facts in knot if facts in inside}
             knots += [c for c in components(smaller, self.tick) if len(c) > 1 or c[0] in smaller[c[0]]]
         return kept
 
@@ -246,41 +273,41 @@ class Pushdown:
             self.calls.append(Callee(key, self.foreign.get(key)))
         return self.algebra.chars(((1 << (FIRST_CALL + index), None),))
 
-    def _make_term(self, key: Key) -> None:
-        facts, algebra = self.rules[key], self.algebra
+    def _make_term(self, facts: RuleFacts) -> None:
+        algebra, tick = self.algebra, self.tick
         values: list[Term] = []
-        for node in facts.order:
-            self.tick()
-            if isinstance(node, (Sequence, Alternatives)):
-                count = len(node.parts)
-                of_parts = values[len(values) - count :]
-                del values[len(values) - count :]
-                values.append(self._joined(node, of_parts))
-            elif isinstance(node, Repeat):
+        for place, node in enumerate(facts.order):
+            if not place & 31:
+                tick()
+            kind = type(node)
+            if kind is RuleFacts:
+                values.append(self._called(node))
+            elif kind is Text:
+                values.append(algebra.word(node.data))
+            elif kind is Sequence or kind is Alternatives:
+                first = len(values) - len(node.parts)
+                joined = algebra.sequence(values[first:]) if kind is Sequence else self._any_of(node, values[first:])
+                del values[first:]
+                values.append(joined)
+            elif kind is Chars:
+                values.append(algebra.chars(utf8.encode(node.chars)))
+            elif kind is Repeat:
                 high = FOREVER if node.high is None else node.high
                 values.append(algebra.repeat(values.pop(), node.low, high))
-            elif isinstance(node, Call):
-                values.append(self._called(self._key(facts.part, node)))
-            elif isinstance(node, Foreign):
+            elif kind is Foreign:
                 values.append(self._call(node.key))
-            elif isinstance(node, Token):
+            elif kind is Token:
                 values.append(self._call(("token", self._token(node))))
-            elif isinstance(node, Text):
-                values.append(algebra.words([node.data]))
-            elif isinstance(node, Chars):
-                values.append(algebra.chars(utf8.encode(node.chars)) if node.chars else NOTHING)
             else:
-                values.append(node.term if isinstance(node, Known) else self._pattern(node.regex))
+                values.append(node.term if kind is Known else self._pattern(node.regex))
         facts.term = values[-1]
         facts.inlined = facts.inlined and facts.term.depth <= DEEPEST
 
-    def _joined(self, node: Sequence | Alternatives, terms: list[Term]) -> Term:
-        if isinstance(node, Sequence):
-            return self.algebra.sequence(terms)
-        words = [part.data for part in node.parts if isinstance(part, Text)]
+    def _any_of(self, node: Alternatives, terms: list[Term]) -> Term:
+        words = [part.data for part in node.parts if type(part) is Text]
         if len(words) < 2:
             return self.algebra.alt(terms)
-        others = [term for part, term in zip(node.parts, terms, strict=True) if not isinstance(part, Text)]
+        others = [term for part, term in zip(node.parts, terms, strict=True) if type(part) is not Text]
         return self.algebra.alt([self.algebra.words(words), *others])
 
     def _token(self, node: Token) -> int:
@@ -289,19 +316,17 @@ class Pushdown:
         self.tokens[token] = None
         return token
 
-    def _called(self, key: Key) -> Term:
-        facts = self.rules[key]
-        if not facts.productive:
+    def _called(self, facts: RuleFacts) -> Term:
+        if facts.derives == NO_TEXT:
             return NOTHING
         if facts.inlined and facts.term is not None:
             return facts.term
-        call = self._call(key)
-        return self.algebra.alt((NIL, call)) if facts.nullable else call
+        call = self._call(facts.key)
+        return self.algebra.alt((NIL, call)) if facts.derives == EMPTY_TEXT else call
 
-    def _term_of(self, key: Key) -> Term:
-        term = self.rules[key].term
-        assert term is not None
-        return term
+    def _term_of(self, facts: RuleFacts) -> Term:
+        assert facts.term is not None
+        return facts.term
 
     # ------------------------------------------------------------------ rules that begin with themselves
 
@@ -309,12 +334,23 @@ class Pushdown:
         """Gives each called rule its start state: its term without the empty text, beginning with no call of itself."""
         bodies: dict[int, Term] = {}
         for index, callee in enumerate(self.calls):
-            if callee.key in self.rules:
-                bodies[index] = self._nonempty(self._term_of(callee.key))
-        first = {index: [c for c in self._first_calls(term) if c in bodies] for index, term in bodies.items()}
-        for component in components(first, self.tick):
-            if len(component) > 1 or component[0] in first[component[0]]:
-                self._solve_component(component, bodies)
+            facts = self.rules.get(callee.key)
+            if facts is not None:
+                bodies[index] = self._nonempty(self._term_of(facts))
+        known: dict[Term, int] = {}
+        first = {
+            index: [c for c in call_bits(self._begins(term, known)) if c in bodies] for index, term in bodies.items()
+        }
+        for knot in components(first, self.tick):
+            if len(knot) == 1 and knot[0] not in first[knot[0]]:
+                continue
+            inside = set(
+                knot
+            )  # looked at again with the calls in their own order: each is solved after those that it leads to
+            ordered = {index: [c for c in self._first_calls(bodies[index]) if c in inside] for index in sorted(knot)}
+            for component in components(ordered, self.tick):
+                if len(component) > 1 or component[0] in ordered[component[0]]:
+                    self._solve_component(component, bodies)
         for index, term in bodies.items():
             self.calls[index].start = term
 
@@ -354,8 +390,29 @@ class Pushdown:
                 parts.discard(part)
         return self.algebra.alt(parts)
 
+    def _begins(self, term: Term, known: dict[Term, int]) -> int:
+        """The rules that a text of the term may begin with, as calls' bits; found without the term's edges, which may be many."""
+        bits = known.get(term)
+        if bits is None:
+            self.tick()
+            bits, rest = 0, term
+            while rest.kind == CAT:
+                head, rest = rest.parts
+                bits |= self._begins(head, known)
+                if not head.nullable:
+                    break
+            else:
+                if rest.kind == CHARS:
+                    for each, _ in rest.data:
+                        bits |= each & CALLS
+                elif rest.kind in (ALT, REP):  # no call is in a term of another kind
+                    for part in rest.parts:
+                        bits |= self._begins(part, known)
+            known[term] = bits
+        return bits
+
     def _first_calls(self, term: Term) -> dict[int, Term]:
-        """The rules that a text of the term may begin with, and what follows each."""
+        """The same with what follows each."""
         found: dict[int, list[Term]] = {}
         for bits, target in self.algebra.edges(term):
             for index in call_bits(bits):
@@ -383,10 +440,6 @@ def call_bits(bits: int) -> Iterator[int]:
         low = bits & -bits
         yield low.bit_length() - 1
         bits ^= low
-
-
-def byte_bits(bits: int) -> int:
-    return bits & EVERY_BYTE
 
 
 def components(graph: dict, tick: Callable[[], None]) -> list[list]:

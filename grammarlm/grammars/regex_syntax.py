@@ -1,7 +1,7 @@
 """Python's regular expressions, from text to a term of terms.py.
 
 One pass with an explicit stack of open groups, so 20,000 brackets are no deeper than one. A group collects branches, a branch
-collects items: a literal character (bytes), a set of characters (CharSet), or a term. Literals stay apart until the branch ends,
+collects items: literal characters (bytes), a set of characters (CharSet), or a term. Literals stay apart until the branch ends,
 so that a quantifier takes the last character only, and 50,000 alternatives of plain text become one WORDS term.
 
 The language is that of `re.fullmatch`. `\\d \\s \\w \\b` and case-insensitivity are ASCII unless the pattern says `(?u)`;
@@ -11,6 +11,7 @@ repeats, look-behind of more than one character: these are not regular, or do no
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from ..errors import UnsupportedFeature
@@ -25,6 +26,9 @@ Item = bytes | tuple | Term
 
 FLAGS = {"i": IGNORECASE, "m": MULTILINE, "s": DOTALL, "x": VERBOSE, "u": UNICODE, "a": 0}
 QUANTIFIERS = "*+?{"
+PLAIN = re.compile(
+    r"[^\\.\[(){*+?|^$\ud800-\udfff]+"
+)  # characters that stand for themselves, but for the flags i and x
 
 
 @dataclass
@@ -83,8 +87,10 @@ class _Parser(Anchors):
                 self.anchor(self.caret_anchor() if char == "^" else self.dollar())
             elif char == "\\":
                 self.escape(start)
-            else:
+            elif self.flags & (IGNORECASE | VERBOSE) or (plain := PLAIN.match(self.text, start)) is None:
                 self.literal(ord(char), start)
+            else:
+                self.literals(plain.group())
         if len(self.groups) > 1:
             raise self.error("missing ), unterminated subpattern: '(' is not closed", self.groups[-1].start)
         return self.whole(self.body(self.groups[0]))
@@ -105,6 +111,14 @@ class _Parser(Anchors):
             self.push(self.fold(((code_point, code_point),)))
         else:
             self.push(bytes([code_point]) if self.binary else chr(code_point).encode())
+
+    def literals(self, text: str) -> None:
+        """Several of them, the first of which has been taken: the last stays apart, since a quantifier may follow."""
+        self.at += len(text) - 1
+        encoding = "latin-1" if self.binary else "utf-8"
+        if len(text) > 1:
+            self.push(text[:-1].encode(encoding))
+        self.push(text[-1].encode(encoding))
 
     # ------------------------------------------------------------------ escapes and anchors
 
@@ -240,15 +254,20 @@ class _Parser(Anchors):
 
     def term(self, item: Item) -> Term:
         if isinstance(item, bytes):
-            return self.algebra.words([item])
+            return self.algebra.word(item)
         return self.set_term(item) if isinstance(item, tuple) else item
 
     def body(self, group: Group) -> Term:
         """The branches as one term, those of plain text as one set of words."""
         if len(group.branches) == 1:
             return self.branch(group.branches[0])
-        words = [b"".join(b) for b in group.branches if all(isinstance(i, bytes) for i in b)]  # type: ignore[arg-type]
-        others = [self.branch(b) for b in group.branches if not all(isinstance(i, bytes) for i in b)]
+        words: list[bytes] = []
+        others: list[Term] = []
+        for branch in group.branches:
+            if all(type(item) is bytes for item in branch):
+                words.append(b"".join(branch))  # type: ignore[arg-type]
+            else:
+                others.append(self.branch(branch))
         return self.algebra.alt([self.algebra.words(words), *others])
 
     def branch(self, items: list[Item]) -> Term:
@@ -259,11 +278,11 @@ class _Parser(Anchors):
                 run.append(item)
                 continue
             if run:
-                terms.append(self.algebra.words([b"".join(run)]))
+                terms.append(self.algebra.word(b"".join(run)))
                 run = []
             terms.append(self.term(item))
         if run:
-            terms.append(self.algebra.words([b"".join(run)]))
+            terms.append(self.algebra.word(b"".join(run)))
         return self.algebra.sequence(terms)
 
     # ------------------------------------------------------------------ repeats

@@ -10,7 +10,7 @@ walked, and a bounded repeat needs no copies. The price, microseconds of Python 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from .look_around import LookAround
 from .terms import ALT, AND, ANYTHING, CAT, CHARS, NIL, NOT, NOTHING, REP, SCOPE, WORDS, Term
@@ -45,11 +45,11 @@ class Algebra(LookAround):
             if settled is not term:
                 return self.edges(settled)
         if kind == CHARS:
-            return tuple((bits, NIL if target is None else self.chars(target)) for bits, target in term.data)
+            return tuple([(bits, NIL if target is None else self.chars(target)) for bits, target in term.data])
         if kind == CAT:
             return self._derive_cat(term)
         if kind == ALT:
-            return self._united(edge for p in parts for edge in self.edges(p))
+            return self._united([edge for p in parts for edge in self.edges(p)])
         if kind == AND:
             return self._derive_and(parts)
         if kind == NOT:
@@ -57,7 +57,9 @@ class Algebra(LookAround):
         if kind == REP:
             low, high = term.data
             fewer = self.repeat(parts[0], max(low - 1, 0), high - 1)
-            return self._grouped((bits, self.cat(t, fewer)) for bits, t in self.edges(parts[0]))
+            return self._grouped(
+                [(bits, fewer if t is NIL else self.cat(t, fewer)) for bits, t in self.edges(parts[0])]
+            )
         if kind == WORDS:
             return self._derive_words(term)
         if kind == SCOPE:
@@ -65,11 +67,21 @@ class Algebra(LookAround):
         return ()
 
     def _derive_cat(self, term: Term) -> EdgeList:
+        head, rest = term.parts
+        if head.kind == WORDS and not head.nullable and head.data[2] == head.data[1] + 1:  # one string: a byte of it
+            words, low, high, depth = head.data
+            return ((1 << words.value[low][depth], self.cat(self._words(words, low, high, depth + 1), rest)),)
         found: list[tuple[int, Term]] = []
         joins = False
         while term.kind == CAT and not (term.look and term.parts[0].look):
             head, rest = term.parts
-            found += [(bits, self.cat(t, rest)) for bits, t in self.edges(head)]
+            first, behind = head, rest
+            if (
+                head.kind == REP and not head.look
+            ):  # one turn, then those that are left and the rest: no terms in between
+                (first,), (low, high) = head.parts, head.data
+                behind = self.cat(self.repeat(first, max(low - 1, 0), high - 1), rest)
+            found += [(bits, behind if t is NIL else self.cat(t, behind)) for bits, t in self.edges(first)]
             if not head.nullable:
                 return self._united(found) if joins else self._grouped(found)
             joins = True
@@ -82,7 +94,7 @@ class Algebra(LookAround):
             product = [
                 (bits & more, (*targets, t)) for bits, targets in product for more, t in self.edges(part) if bits & more
             ]
-        return self._grouped((bits, self.both(targets)) for bits, targets in product)
+        return self._grouped([(bits, self.both(targets)) for bits, targets in product])
 
     def _derive_not(self, body: Term) -> EdgeList:
         edges = self.edges(body)
@@ -117,28 +129,43 @@ class Algebra(LookAround):
                     found.append((bits & more, self.scope(t, target, root)))
         return self._grouped(found)
 
-    def _united(self, edges: Iterable[tuple[int, Term]]) -> EdgeList:
+    def _united(self, edges: Sequence[tuple[int, Term]]) -> EdgeList:
         """Overlapping edges made disjoint; edges to the same term made one."""
+        every = 0
+        for bits, _ in edges:
+            if bits & every:
+                break
+            every |= bits
+        else:
+            return self._grouped(edges)
         by_bits: dict[int, list[Term]] = {}
         for bits, target in edges:
             if target is not NOTHING:
                 by_bits.setdefault(bits, []).append(target)
-        if len(by_bits) > 1:
-            by_bits = _disjoint(by_bits)
-        return self._grouped((bits, t[0] if len(t) == 1 else self.alt(t)) for bits, t in by_bits.items())
+        by_bits = _disjoint(by_bits)
+        return self._grouped([(bits, t[0] if len(t) == 1 else self.alt(t)) for bits, t in by_bits.items()])
 
-    def _grouped(self, edges: Iterable[tuple[int, Term]]) -> EdgeList:
+    def _grouped(self, edges: Sequence[tuple[int, Term]]) -> EdgeList:
         """Disjoint edges; those to the same term made one."""
+        if len(edges) == 1 and edges[0][1] is not NOTHING:
+            return (edges[0],)
         result: dict[Term, int] = {}
         for bits, target in edges:
-            result[target] = result.get(target, 0) | bits
+            known = result.get(target)
+            result[target] = bits if known is None else known | bits
         result.pop(NOTHING, None)
-        return tuple((bits, target) for target, bits in result.items())
+        return tuple([(bits, target) for target, bits in result.items()])
 
 
 def _disjoint(by_bits: dict[int, list[Term]]) -> dict[int, list[Term]]:
     parts: list[tuple[int, list[Term]]] = []
+    every = 0
     for bits, targets in by_bits.items():
+        if not bits & every:
+            every |= bits
+            parts.append((bits, targets))
+            continue
+        every |= bits
         refined, rest = [], bits
         for known, others in parts:
             both = known & rest

@@ -4,6 +4,7 @@
 
 Readers make this (gbnf.py, ebnf.py), pushdown.py makes an automaton of it. A node holds no reference to another rule but by name,
 and readers keep trees flat: brackets around one thing are that thing, so 100,000 brackets are no deeper than one.
+Nobody writes to a node; it is not frozen because a frozen object takes three times as long to make.
 """
 
 from __future__ import annotations
@@ -13,21 +14,21 @@ from dataclasses import dataclass
 from .charset import CharSet
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Text:
     """These bytes."""
 
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Chars:
     """One character out of a set."""
 
     chars: CharSet
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Call:
     """A text of another rule; `position` is where the grammar names it."""
 
@@ -35,7 +36,7 @@ class Call:
     position: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Pattern:
     """A text that a regular expression (grammars/regex_syntax.py) matches as a whole."""
 
@@ -43,7 +44,7 @@ class Pattern:
     position: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Token:
     """One token by its text or id, never through its bytes: a special token such as <|tool_call|>."""
 
@@ -51,21 +52,21 @@ class Token:
     position: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Sequence:
     """All parts, in this order; none is the empty text."""
 
     parts: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Alternatives:
     """Any of the parts; none of them is nothing at all."""
 
     parts: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Repeat:
     """The body from `low` to `high` times, None = without end."""
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import count
+from operator import attrgetter
 
 from ..errors import LimitExceeded
 from . import utf8
@@ -38,13 +39,15 @@ class Term:
         self.sure = sure  # certainly not the empty language
         depth, look, prev, denies = 0, kind == LOOK, kind == PREV, False
         for part in parts:
-            denies = denies or part.denies or (part.prev and kind == NOT)
-            depth = max(depth, part.depth)
-            look = look or part.look
-            prev = prev or part.prev
-        self.depth: int = (
-            depth if kind == CAT else depth + 1
-        )  # CAT's right spine is walked in a loop, the rest by recursion
+            if part.depth > depth:  # noqa: PLR1730  max() takes five times as long
+                depth = part.depth
+            if part.look:
+                look = True
+            if part.prev:
+                prev = True
+                denies = denies or part.denies or kind == NOT
+        # CAT's right spine is walked in a loop, the rest by recursion.
+        self.depth: int = depth if kind == CAT else depth + 1
         self.look: bool = look and kind != SCOPE
         self.prev: bool = prev and kind != SCOPE
         self.denies: bool = denies and kind != SCOPE  # has a PREV below a NOT, where the empty set is no safe stand-in
@@ -53,6 +56,8 @@ class Term:
     def __lt__(self, other: Term) -> bool:
         return self.serial < other.serial
 
+
+_serial = attrgetter("serial")
 
 NOTHING = Term(EMPTY, (), None, False, False)  # the empty language
 NIL = Term(EPS, (), None, True, True)  # the empty string
@@ -67,25 +72,32 @@ class Terms:
         self.max_depth = max_depth
         self.tick = tick or (lambda: None)
         self._terms: dict = {}
+        self._pairs: dict[tuple[Term, Term], Term] = {}  # CAT
         self._lists: dict[tuple[bytes, ...], ById] = {}
+        self._singles: dict[bytes, Term] = {}
 
     def forget(self) -> None:
         """Drops what was interned; terms at hand stay valid."""
         self._terms.clear()
+        self._pairs.clear()
         self._lists.clear()
+        self._singles.clear()
 
     def _make(self, kind: int, parts: tuple[Term, ...], data, nullable: bool, sure: bool) -> Term:
         key = (kind, parts, data)
         term = self._terms.get(key)
         if term is None:
-            self.tick()
-            term = Term(kind, parts, data, nullable, sure)
-            if term.depth > self.max_depth:
-                raise LimitExceeded(
-                    f"repeats, alternatives and look-arounds are nested deeper than {self.max_depth} levels; "
-                    f"flatten the expression or raise limits.max_depth"
-                )
-            self._terms[key] = term
+            term = self._terms[key] = self._new(kind, parts, data, nullable, sure)
+        return term
+
+    def _new(self, kind: int, parts: tuple[Term, ...], data, nullable: bool, sure: bool) -> Term:
+        self.tick()
+        term = Term(kind, parts, data, nullable, sure)
+        if term.depth > self.max_depth:
+            raise LimitExceeded(
+                f"repeats, alternatives and look-arounds are nested deeper than {self.max_depth} levels; "
+                f"flatten the expression or raise limits.max_depth"
+            )
         return term
 
     def chars(self, edges: utf8.Edges) -> Term:
@@ -94,7 +106,21 @@ class Terms:
     def words(self, words: Iterable[bytes]) -> Term:
         """Any of these strings."""
         ordered = tuple(sorted(set(words)))
-        return self._words(self._lists.setdefault(ordered, ById(ordered)), 0, len(ordered), 0)
+        known = self._lists.get(ordered)
+        if known is None:
+            known = self._lists[ordered] = ById(ordered)
+        return self._words(known, 0, len(ordered), 0)
+
+    def word(self, word: bytes) -> Term:
+        """This string."""
+        known = self._singles.get(word)
+        if known is None:
+            alone = (word,)
+            words = self._lists.get(alone)
+            if words is None:
+                words = self._lists[alone] = ById(alone)
+            known = self._singles[word] = self._make(WORDS, (), (words, 0, 1, 0), False, True) if word else NIL
+        return known
 
     def _words(self, words: ById, low: int, high: int, depth: int) -> Term:
         """The strings low..high, which agree on their first `depth` bytes, without those bytes."""
@@ -107,6 +133,11 @@ class Terms:
 
     def cat(self, head: Term, rest: Term) -> Term:
         """0 r = r 0 = 0, 1 r = r 1 = r, (a b) c = a (b c); x* with anything in x behind it is kept as it is."""
+        kind = head.kind
+        if kind == CHARS or (kind == WORDS and not head.nullable):  # most heads; none of the laws below is about these
+            if rest is NIL or rest is NOTHING:
+                return head if rest is NIL else NOTHING
+            return self._pair(head, rest)
         if head is NOTHING or rest is NOTHING:
             return NOTHING
         if head is NIL:
@@ -115,7 +146,7 @@ class Terms:
             return head
         if rest is ANYTHING and head.nullable and not head.look:
             return ANYTHING
-        if head.kind == CAT:
+        if kind == CAT:
             spine = []
             while head.kind == CAT:
                 spine.append(head.parts[0])
@@ -124,18 +155,28 @@ class Terms:
             for part in reversed(spine):
                 rest = self.cat(part, rest)
             return rest
-        if head.kind == REP and rest.kind in (REP, CAT):  # r{a,b} r{c,d} = r{a+c,b+d}: keeps counters from piling up
+        if kind == REP and rest.kind in (REP, CAT):  # r{a,b} r{c,d} = r{a+c,b+d}: keeps counters from piling up
             follower = rest.parts[0] if rest.kind == CAT else rest
             if follower.kind == REP and follower.parts == head.parts and not head.look and not head.prev:
                 (low, high), (more_low, more_high) = head.data, follower.data
                 merged = self.repeat(head.parts[0], low + more_low, high + more_high)
                 return self.cat(merged, rest.parts[1]) if rest.kind == CAT else merged
-        return self._make(CAT, (head, rest), None, head.nullable and rest.nullable, head.sure and rest.sure)
+        return self._pair(head, rest)
+
+    def _pair(self, head: Term, rest: Term) -> Term:
+        """`cat` where no law applies."""
+        parts = head, rest
+        term = self._pairs.get(parts)
+        if term is None:
+            term = self._pairs[parts] = self._new(
+                CAT, parts, None, head.nullable and rest.nullable, head.sure and rest.sure
+            )
+        return term
 
     def sequence(self, terms: Iterable[Term]) -> Term:
         result = NIL
         for term in reversed(list(terms)):
-            result = self.cat(term, result)
+            result = term if result is NIL else self.cat(term, result)
         return result
 
     def alt(self, terms: Iterable[Term]) -> Term:
@@ -154,7 +195,7 @@ class Terms:
             return NOTHING
         if len(members) == 1:
             return members.pop()
-        parts = tuple(sorted(members))
+        parts = tuple(sorted(members, key=_serial))
         return self._make(ALT, parts, None, any(t.nullable for t in parts), any(t.sure for t in parts))
 
     def _merge_counters(self, members: set[Term]) -> set[Term]:
@@ -164,6 +205,8 @@ class Terms:
             head, rest = term.parts if term.kind == CAT else (term, NIL)
             if head.kind == REP:
                 groups.setdefault((head.parts[0], rest), []).append(head.data)
+        if not groups:
+            return members
         for (body, rest), ranges in groups.items():
             if len(ranges) == 1:
                 continue
@@ -196,7 +239,7 @@ class Terms:
             return members.pop()
         if NIL in members and not any(t.look or t.prev for t in members):
             return NIL if all(t.nullable for t in members) else NOTHING
-        parts = tuple(sorted(members))
+        parts = tuple(sorted(members, key=_serial))
         for loop in parts:
             if loop.kind == ALT and loop.look:
                 others = [t for t in parts if t is not loop]
@@ -260,15 +303,9 @@ def accepts_empty(term: Term) -> bool:
 
 
 class ById:
-    """A long list as part of a key: compared by identity, kept alive by the key."""
+    """A long list as part of a key: compared by identity, kept alive by the key; Terms.words makes one a list."""
 
     __slots__ = ("value",)
 
     def __init__(self, value: Sequence[bytes]):
         self.value = value
-
-    def __hash__(self) -> int:
-        return id(self.value)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ById) and other.value is self.value

@@ -17,6 +17,7 @@ from . import store
 from .automaton import Automaton
 from .budgeted import BudgetedMatcher
 from .canonical_matcher import CanonicalBudgetedMatcher, CanonicalMatcher
+from .collector import PATIENT
 from .limits import Clock, Limits
 from .matcher import Matcher
 from .program import Program
@@ -123,32 +124,38 @@ def compile(
     canonical = _canonical_tokens(vocab) if canonical_only else None
     with_stack = needs_stack(grammar)
     load_all(large=with_stack)  # the kernels: now, and not in the middle of a text
-    clock = Clock(limits)
-    algebra = Algebra(limits.max_depth, clock.tick)
     try:
-        if with_stack:
-            program: Any = stack_program(grammar, algebra, vocab, limits, clock)
-            automaton = Automaton(program, StackEpoch)
-            program.keep(len(automaton.epoch.objects) + len(automaton.epoch.border_terms))
-        else:
-            start = grammar.language(algebra)
-            if start is NOTHING:
-                raise UnsatisfiableGrammar(
-                    "the grammar matches no text at all; check its look-aheads and intersections"
-                )
-            program = Program(start, algebra, vocab, limits, clock)
-            automaton = Automaton(program)
-        report = Report(
-            repr(grammar)[:200],
-            limits,
-            len(program.byte_sets.samples),
-            program.tokens_spell_all,
-            canonical=CanonicalReport() if canonical_only else None,
-            caps=program.caps if with_stack else (),
-        )
+        with PATIENT:
+            automaton, report = _automaton(grammar, vocab, limits, with_stack, canonical_only)
     except RecursionError:
         raise LimitExceeded("the grammar is nested too deeply for this process's recursion limit; flatten it") from None
     return Constraint(automaton, report, grammar, canonical)
+
+
+def _automaton(
+    grammar: Grammar, vocab: Vocabulary, limits: Limits, with_stack: bool, canonical_only: bool
+) -> tuple[Automaton, Report]:
+    clock = Clock(limits)
+    algebra = Algebra(limits.max_depth, clock.tick)
+    if with_stack:
+        program: Any = stack_program(grammar, algebra, vocab, limits, clock)
+        automaton = Automaton(program, StackEpoch)
+        program.keep(len(automaton.epoch.origins) + len(automaton.epoch.border_origins))
+    else:
+        start = grammar.language(algebra)
+        if start is NOTHING:
+            raise UnsatisfiableGrammar("the grammar matches no text at all; check its look-aheads and intersections")
+        program = Program(start, algebra, vocab, limits, clock)
+        automaton = Automaton(program)
+    report = Report(
+        repr(grammar)[:200],
+        limits,
+        len(program.byte_sets.samples),
+        program.tokens_spell_all,
+        canonical=CanonicalReport() if canonical_only else None,
+        caps=program.caps if with_stack else (),
+    )
+    return automaton, report
 
 
 def _canonical_tokens(vocab: Vocabulary) -> Canonical:

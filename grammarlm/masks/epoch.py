@@ -10,7 +10,6 @@ again under the lock. A row of the table is MISS until all of its targets are kn
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from ..kernels.cpu.table import DEAD, MISS, Arena
 from ..kernels.cpu.targets import fill_targets
 from .completion import Completions
 from .program import Program
+from .shared_rows import SharedRows
 
 FINISHED = 1  # the state behind a stop token
 FIRST_CAPACITY = 64  # states; doubled when full
@@ -56,9 +56,7 @@ class Epoch:
         self.accepting: list[bool] = [False, False]
         self.rows: list[np.ndarray | None] = [np.zeros(program.vocab.words, np.int32), program.facts.stop_row]
         self._index: dict[Term, int] = {}
-        self._shared_rows: dict[bytes, np.ndarray] = {}
-        self._row_bytes = 0
-        self._sharing = threading.Lock()
+        self._shared_rows = SharedRows()
         self._completions: Completions | None = None
         self.is_full = False
         self.tables = self._allocate(FIRST_CAPACITY)
@@ -236,20 +234,11 @@ class Epoch:
 
     def _share(self, row: np.ndarray) -> np.ndarray:
         """States with equal rows share one array; all rows are dropped when they take too much."""
-        key = row.tobytes()
-        with self._sharing:
-            shared = self._shared_rows.get(key)
-            if shared is not None:
-                return shared
-            if self._row_bytes + 2 * row.nbytes > self.program.limits.max_bytes:
-                for state in range(2, len(self.rows)):
-                    self.rows[state] = None
-                self._shared_rows.clear()
-                self._row_bytes = 0
-            row.setflags(write=False)
-            self._shared_rows[key] = row
-            self._row_bytes += 2 * row.nbytes  # the row and its key
-            return row
+        if self._shared_rows.nbytes + row.nbytes > self.program.limits.max_bytes:
+            for state in range(2, len(self.rows)):
+                self.rows[state] = None
+            self._shared_rows.clear()
+        return self._shared_rows.shared(row)
 
     def _peek_usable(self, address: int, state: int, token: int) -> int:
         after: int = walk.advance(address, state, token)
@@ -308,4 +297,4 @@ class Epoch:
 
     @property
     def nbytes(self) -> int:
-        return self.tables.next.nbytes + self.tables.usable.nbytes + self._row_bytes + 400 * len(self.terms)
+        return self.tables.next.nbytes + self.tables.usable.nbytes + self._shared_rows.nbytes + 400 * len(self.terms)

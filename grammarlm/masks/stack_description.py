@@ -15,7 +15,7 @@ from ..grammars.lexer import LexerState
 from ..grammars.pushdown import call_bits
 from ..grammars.terms import Term
 from ..kernels.cpu import stack_calls
-from ..kernels.cpu.pushdown import EXIT, LR_BASE, STATES, Place
+from ..kernels.cpu.places import EXIT, LR_BASE, STATES, Place
 
 if TYPE_CHECKING:
     from .stack_epoch import StackEpoch

@@ -24,7 +24,7 @@ from ..errors import UnsupportedFeature
 from ..grammars.lexer import LexerState
 from ..grammars.pushdown import Entrance
 from ..grammars.terms import ANYTHING, NOTHING, Term
-from ..kernels.cpu.pushdown import CALL, ENTER, POP
+from ..kernels.cpu.places import CALL, ENTER, POP
 from .stack_lexing import UNDECIDED, Lexing
 
 Stack = Hashable

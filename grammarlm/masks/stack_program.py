@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import operator
 import threading
+import weakref
 from dataclasses import dataclass
 
 from ..grammars.byte_classes import EVERY_BYTE, BytePartition
@@ -17,10 +18,10 @@ from ..grammars.lark_cache import save_entry
 from ..grammars.lark_parser import LarkParser
 from ..grammars.lark_tables import LrTables
 from ..grammars.lexer import LexerState
-from ..grammars.pushdown import Entrance, Pushdown, byte_bits, call_bits
+from ..grammars.pushdown import Entrance, Pushdown, call_bits
 from ..grammars.regular import Algebra
 from ..grammars.terms import ANYTHING, FOREVER, NIL, REP, Term
-from ..kernels.cpu.pushdown import CALL, END, ENTER, LEX, LINE, POP
+from ..kernels.cpu.places import CALL, END, ENTER, LEX, LINE, POP
 from ..vocab.vocabulary import Vocabulary
 from .limits import Clock, Limits
 from .liveness import Liveness
@@ -76,7 +77,8 @@ class StackProgram:
         used = functools.reduce(operator.or_, partition.used) & EVERY_BYTE
         # Where each byte that the grammar uses is a token of its own, tokens can spell whatever bytes can.
         self.tokens_spell_all = not used & ~self.facts.single_bytes
-        self.trust = Trust(self, parsers[0].lexer if is_lark else None)
+        # A reference back would keep a dropped program until Python looks for cycles.
+        self.trust = Trust(weakref.proxy(self), parsers[0].lexer if is_lark else None)
 
     @property
     def caps(self) -> tuple[str, ...]:
@@ -151,10 +153,13 @@ class StackProgram:
         moves: list[tuple[int, object, object]] = []
         tokens: list[tuple[int, object]] = []
         for bits, target in self.algebra.edges(term):
-            if not self.is_alive(target):
+            if not (target.sure or target.nullable or self.is_alive(target)):
                 continue
-            if byte_bits(bits):
-                edges.append((byte_bits(bits), target))
+            if bits <= EVERY_BYTE:
+                edges.append((bits, target))
+                continue
+            if bits & EVERY_BYTE:
+                edges.append((bits & EVERY_BYTE, target))
             for index in call_bits(bits):
                 callee = self.rules.calls[index]
                 if isinstance(callee.key, tuple) and callee.key[0] == "token":

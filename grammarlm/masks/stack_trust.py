@@ -20,7 +20,7 @@ import numpy as np
 from ..grammars.lexer import Lexer, LexerState
 from ..grammars.pushdown import Entrance
 from ..grammars.terms import ANYTHING, NOTHING, Term
-from ..kernels.cpu.pushdown import DOUBTS, EVERYTHING, UNCHECKED
+from ..kernels.cpu.places import DOUBTS, EVERYTHING, UNCHECKED
 from .lr_ends import always_ends
 from .stack_lexing import Lexing
 from .stack_liveness import StackLiveness
@@ -45,7 +45,7 @@ class Trust:
         self.program, self.whole = program, whole
         lr = program.lr
         ignored = [bool(i) for i in lr.ignored] if lr is not None else []
-        self.lexing = Lexing(program.algebra, program.is_alive, ignored, program.limits, program.clock)
+        self.lexing = Lexing(program.algebra, program.liveness.is_alive, ignored, program.limits, program.clock)
         self.liveness = StackLiveness(program, self.lexing)
         self.samples: Samples | None = None
         self.positions: SafePositions | None = None
@@ -228,7 +228,7 @@ class Trust:
             return Verdict(ALL, ALL)
         ends = 1 << len(lexing.ignored)
         surely = maybe = ends if state.start and state.lexer.shifts and border.nullable else 0
-        wanted = state.terminals
+        wanted = set(state.terminals)
         queue, seen = [(state, border)], {(state, border)}
         for here in queue:
             program.clock.tick()

@@ -7,11 +7,14 @@
 import numpy as np
 from numba import carray, int32, int64, uint32, uint64
 
-from .jit import kernel, part, pointer
-from .pushdown import FULL, Place, arena_of, ints, key_of, lacks, mixed, octets, slot_of, step
+from .jit import part, pointer
+from .places import FULL, Place, arena_of, ints, lacks, mixed, octets
+from .pushdown import step
 from .walk import set_bit
 
 DONE = 0
+STEPS_KEPT = 2048
+NEVER_READ, READ_ONCE = -1, -2  # in place of a config's row
 
 
 @part
@@ -82,12 +85,18 @@ def fill_row(address, scratch_address, scratch_length, row_address):
 
 @part
 def read(address, config, byte):
-    """The config after a byte: from its row of transitions where it has one, which `advance` does not make."""
+    """The config after a byte. Whoever is read from twice gets a row of transitions: a string's inside, not each nesting."""
     arena = arena_of(address)
     column = int64(octets(arena, Place.CLASS_OF, 256)[byte])
-    row = int64(ints(arena, Place.C_ROW, arena[Place.C_CAPACITY])[config])
-    if row < 0:
+    rows = ints(arena, Place.C_ROW, arena[Place.C_CAPACITY])
+    row = int64(rows[config])
+    if row == NEVER_READ:
+        rows[config] = READ_ONCE
         return step(address, config, column)
+    if row < 0:
+        row = row_of(address, config)
+        if row < 0:
+            return row
     place = row * arena[Place.CLASSES] + column
     table = ints(arena, Place.C_NEXT, place + 1)
     if table[place] < 0:
@@ -107,12 +116,19 @@ def advance(address, config, token):
         return int64(0)
     if octets(arena, Place.IS_TEXT, count)[token] == 0:
         return int64(0)
+    steps = carray(pointer(arena[Place.STEPS]), (STEPS_KEPT, 2), np.int64)
+    key = int64(config) << 32 | token
+    slot = int64(mixed(config, token) & uint64(STEPS_KEPT - 1))
+    if steps[slot, 0] == key:
+        return steps[slot, 1]
     offsets = carray(pointer(arena[Place.OFFSETS]), count + 1, np.int64)
     data = octets(arena, Place.DATA, arena[Place.DATA_LENGTH])
     for i in range(offsets[token], offsets[token + 1]):
         config = read(address, config, int64(data[i]))
         if config <= 0:
             break
+    if config >= 0:
+        steps[slot, 0], steps[slot, 1] = key, config
     return config
 
 
@@ -125,82 +141,3 @@ def advance_bytes(address, config, data_address, length):
         if config <= 0:
             break
     return config
-
-
-@kernel("void(int64)", large=True)
-def rehash_stacks(address):
-    """Fills the hash table of stacks, which is empty."""
-    arena = arena_of(address)
-    count, size = arena[Place.S_COUNT], arena[Place.S_HASH_SIZE]
-    parents, symbols = ints(arena, Place.S_PARENT, count), ints(arena, Place.S_SYMBOL, count)
-    table = ints(arena, Place.S_HASH, size)
-    for stack in range(1, count):
-        at = int64(mixed(parents[stack], symbols[stack]) & uint64(size - 1))
-        while table[at] >= 0:
-            at = (at + 1) & (size - 1)
-        table[at] = stack
-
-
-@kernel("void(int64)", large=True)
-def rehash_configs(address):
-    """Fills the hash table of configs, which is empty."""
-    arena = arena_of(address)
-    count, size = arena[Place.C_COUNT], arena[Place.C_HASH_SIZE]
-    offsets, lengths = ints(arena, Place.C_OFFSET, count), ints(arena, Place.C_LENGTH, count)
-    threads = carray(pointer(arena[Place.THREADS]), (arena[Place.T_CAPACITY], 3), np.int32)
-    table = ints(arena, Place.C_HASH, size)
-    for config in range(2, count):
-        at = int64(key_of(threads, int64(offsets[config]), int64(lengths[config])) & uint64(size - 1))
-        while table[at] >= 0:
-            at = (at + 1) & (size - 1)
-        table[at] = config
-
-
-@kernel("void(int64, int64, int64)", large=True)
-def remember_pair(address, key, border):
-    """Puts the conjunction of two borders into its hash table, which has room."""
-    arena = arena_of(address)
-    size = arena[Place.B_AND_SIZE]
-    table = carray(pointer(arena[Place.B_AND]), (size, 2), np.int64)
-    at = int64(mixed(key, 7) & uint64(size - 1))
-    while table[at, 0] >= 0 and table[at, 0] != key:
-        at = (at + 1) & (size - 1)
-    table[at, 0], table[at, 1] = key, border
-
-
-@kernel("void(int64)", large=True)
-def rehash_surveys(address):
-    """Fills the hash table of surveys, which is empty."""
-    arena = arena_of(address)
-    count, size = arena[Place.SURVEY_COUNT], arena[Place.SURVEY_HASH_SIZE]
-    keys = carray(pointer(arena[Place.SURVEY_KEY]), (count, 2), np.int64)
-    table = ints(arena, Place.SURVEY_HASH, size)
-    for survey in range(count):
-        at = int64(mixed(keys[survey, 0], keys[survey, 1]) & uint64(size - 1))
-        while table[at] >= 0:
-            at = (at + 1) & (size - 1)
-        table[at] = survey
-
-
-@kernel("void(int64, int64, int64, int64, int64)", large=True)
-def remember_verdict(address, q, s, b, value):
-    """Puts a verdict into its hash table, which has room."""
-    arena = arena_of(address)
-    size = arena[Place.JUDGED_SIZE]
-    table = carray(pointer(arena[Place.JUDGED]), (size, 4), np.int32)
-    at = slot_of(table, size, q, s, b)
-    table[at, 0], table[at, 1], table[at, 2], table[at, 3] = q, s, b, value
-
-
-@kernel("void(int64, int64, int64)", large=True)
-def rehash_verdicts(address, old_address, old_size):
-    """Fills the hash table of verdicts, which is empty, with those of the old one."""
-    arena = arena_of(address)
-    size = arena[Place.JUDGED_SIZE]
-    table = carray(pointer(arena[Place.JUDGED]), (size, 4), np.int32)
-    old = carray(pointer(old_address), (old_size, 4), np.int32)
-    for i in range(old_size):
-        if old[i, 0] >= 0:
-            at = slot_of(table, size, int64(old[i, 0]), int64(old[i, 1]), int64(old[i, 2]))
-            for j in range(4):
-                table[at, j] = old[i, j]

@@ -6,24 +6,26 @@ The functions below the kernel have the arguments of the parts that they ask for
 from numba import int64
 
 from .jit import kernel
-from .pushdown import close, next_line, push, shift, step
+from .pushdown import close, step
 from .pushdown_walk import advance as _advance
 from .pushdown_walk import advance_bytes as _advance_bytes
 from .pushdown_walk import fill_row as _fill_row
 from .stack_targets import fill_next as _fill_next
 from .stack_targets import fill_targets as _fill_targets
-from .surveys import fill_from_surveys as _fill_from_surveys
+from .stacks import next_line, push, shift
+from .survey_masks import fill_signed as _fill_signed
+from .survey_masks import sign as _sign
 
-FILL_ROW, FILL_FROM_SURVEYS, ADVANCE, ADVANCE_BYTES, ADVANCE_COLUMN, PUSH, MAKE_CONFIG = range(7)
-FILL_TARGETS, FILL_NEXT, SHIFT, NEXT_LINE = range(7, 11)
+FILL_ROW, SIGN, ADVANCE, ADVANCE_BYTES, ADVANCE_COLUMN, PUSH, MAKE_CONFIG = range(7)
+FILL_TARGETS, FILL_NEXT, SHIFT, NEXT_LINE, FILL_SIGNED = range(7, 12)
 
 
 @kernel("int64(int64, int64, int64, int64, int64)", large=True)
 def ask(question, address, a, b, c):
     if question == ADVANCE:
         return _advance(address, a, b)
-    if question == FILL_FROM_SURVEYS:
-        return _fill_from_surveys(address, a, b)
+    if question == SIGN:
+        return _sign(address, a, b)
     if question == FILL_ROW:
         return _fill_row(address, a, b, c)
     if question == ADVANCE_BYTES:
@@ -40,6 +42,8 @@ def ask(question, address, a, b, c):
         return shift(address, a, b, 0)
     if question == NEXT_LINE:
         return next_line(address, a, b)
+    if question == FILL_SIGNED:
+        return _fill_signed(address, a, b)
     return int64(close(address, a))
 
 
@@ -47,8 +51,13 @@ def fill_row(address: int, scratch_address: int, scratch_length: int, row_addres
     return ask(FILL_ROW, address, scratch_address, scratch_length, row_address)
 
 
-def fill_from_surveys(address: int, config: int, row_address: int) -> int:
-    return ask(FILL_FROM_SURVEYS, address, config, row_address, 0)
+def sign(address: int, config: int, goes_on: int) -> int:
+    """The number of a config's signature (survey_masks.py); `goes_on`: it was asked for before, and something lacked."""
+    return ask(SIGN, address, config, goes_on, 0)
+
+
+def fill_signed(address: int, signature: int, row_address: int) -> int:
+    return ask(FILL_SIGNED, address, signature, row_address, 0)
 
 
 def advance(address: int, config: int, token: int) -> int:

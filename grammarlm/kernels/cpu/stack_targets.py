@@ -7,7 +7,8 @@ import numpy as np
 from numba import carray, int32, int64, uint32, uint64
 
 from .jit import part, pointer
-from .pushdown import Place, arena_of, ints, octets, step
+from .places import Place, arena_of, ints, octets
+from .pushdown import step
 from .pushdown_walk import DONE, row_of
 
 

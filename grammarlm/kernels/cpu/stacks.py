@@ -1,0 +1,396 @@
+"""Stacks of the pushdown machine: pushing, what an LR parser makes of a terminal, and what may come next on a stack.
+
+A stack is a number: (parent, symbol) is written down once and found again by hash. A **stack class** is all that a lexeme needs to
+know of the stack it begins on: the lexer's state there, and the terminals that can really be shifted.
+"""
+
+import numpy as np
+from numba import carray, int64, uint64
+
+from .jit import inlined, part, pointer
+from .places import (
+    ANY,
+    CLOSES_BLOCK,
+    CLOSES_BRACKET,
+    DEPTH_OF_OVERLAY,
+    FULL,
+    LIVE_KNOWN,
+    LR_BASE,
+    NEED_AND,
+    OPENS_BLOCK,
+    OPENS_BRACKET,
+    STARTS,
+    STATES,
+    TOO_WIDE,
+    UNITS,
+    WIDTH,
+    Place,
+    arena_of,
+    ints,
+    lacks,
+    lr_state,
+    mixed,
+    octets,
+)
+
+
+@part
+def note_blocks(address, parent, symbol, new):
+    """What a new stack knows of blocks and brackets: what its parent knows, changed by its top."""
+    arena = arena_of(address)
+    count = arena[Place.S_CAPACITY]
+    indents, openers = ints(arena, Place.S_INDENT, count), ints(arena, Place.S_OPENER, count)
+    brackets = ints(arena, Place.S_BRACKETS, count)
+    indents[new], openers[new], brackets[new] = indents[parent], openers[parent], brackets[parent]
+    if symbol < LR_BASE:
+        return
+    access = octets(arena, Place.LR_ACCESS, arena[Place.LR_STATES])[lr_state(symbol)]
+    if access == OPENS_BLOCK:
+        indents[new], openers[new] = (int64(symbol) - LR_BASE) >> WIDTH, new
+    elif access == CLOSES_BLOCK:
+        outside = ints(arena, Place.S_PARENT, count)[openers[parent]]
+        indents[new], openers[new] = indents[outside], openers[outside]
+    elif access == OPENS_BRACKET:
+        brackets[new] += 1
+    elif access == CLOSES_BRACKET:
+        brackets[new] -= 1
+
+
+@part
+def push(address, parent, symbol):
+    """The stack with a symbol more."""
+    arena = arena_of(address)
+    count = arena[Place.S_CAPACITY]
+    parents, symbols = ints(arena, Place.S_PARENT, count), ints(arena, Place.S_SYMBOL, count)
+    size = arena[Place.S_HASH_SIZE]
+    table = ints(arena, Place.S_HASH, size)
+    at = int64(mixed(parent, symbol) & uint64(size - 1))
+    while table[at] >= 0:
+        found = table[at]
+        if parents[found] == parent and symbols[found] == symbol:
+            return int64(found)
+        at = (at + 1) & (size - 1)
+    new = arena[Place.S_COUNT]
+    if new >= count:
+        return lacks(FULL, 0)
+    parents[new], symbols[new] = parent, symbol
+    ints(arena, Place.S_CLASS, count)[new] = -1
+    if arena[Place.INDENTS]:
+        note_blocks(address, parent, symbol, new)
+    table[at] = new
+    arena[Place.S_COUNT] = new + 1
+    return int64(new)
+
+
+@part
+def both(address, b, c):
+    """The border that is satisfied iff both are."""
+    if b == c or c == ANY:
+        return int64(b)
+    if b == ANY:
+        return int64(c)
+    arena = arena_of(address)
+    size = arena[Place.B_AND_SIZE]
+    table = carray(pointer(arena[Place.B_AND]), (size, 2), np.int64)
+    key = (int64(b) << 32 | int64(c)) if b < c else (int64(c) << 32 | int64(b))
+    at = int64(mixed(key, 7) & uint64(size - 1))
+    while table[at, 0] >= 0:
+        if table[at, 0] == key:
+            return table[at, 1]
+        at = (at + 1) & (size - 1)
+    pair = carray(pointer(arena[Place.PAIR]), 3, np.int64)
+    pair[0], pair[1] = b, c
+    return lacks(NEED_AND, 0)
+
+
+@part
+def shift(address, stack, terminal, width):
+    """The LR stack after a terminal (the end: the stack under the parser), 0 where the parser refuses it, or what is lacking.
+
+    `width` is that of the line which opens a block, 0 for any other terminal.
+
+    Stack 0 is the empty one, which no parser stands on.
+    """
+    arena = arena_of(address)
+    columns, nonterminals = arena[Place.LR_TERMINALS] + 1, arena[Place.LR_NONTERMINALS]
+    states = arena[Place.LR_STATES]
+    action = carray(pointer(arena[Place.LR_ACTION]), states * columns, np.int32)
+    goto = carray(pointer(arena[Place.LR_GOTO]), states * nonterminals, np.int32)
+    capacity = arena[Place.S_CAPACITY]
+    parents, symbols = ints(arena, Place.S_PARENT, capacity), ints(arena, Place.S_SYMBOL, capacity)
+    rules = carray(pointer(arena[Place.LR_RULE]), (arena[Place.LR_RULES], 2), np.int32)
+    below, top = int64(parents[stack]), lr_state(symbols[stack])
+    while True:  # `stack` is -1 while what a reduction has put on `below` is not written down as a stack
+        what = action[top * columns + terminal]
+        if what == 0:
+            return int64(0)
+        if what > 0 and terminal == columns - 1:
+            return int64(parents[below])
+        if stack < 0 and (what > 0 or rules[-what - 1, 0] == 0):
+            stack = push(address, below, LR_BASE + top)
+            if stack < 0:
+                return stack
+        if what > 0:
+            return push(address, stack, LR_BASE + what - 1 + (width << WIDTH))
+        length = rules[-what - 1, 0]
+        if length == 0:
+            below = stack
+        for _ in range(length - 1):
+            below = int64(parents[below])
+        top = int64(goto[lr_state(symbols[below]) * nonterminals + rules[-what - 1, 1]])
+        stack = -1
+
+
+@part
+def can_shift(address, stack, terminal):
+    """1 where `shift` would take the terminal, 0 where not, or what is lacking. Makes no stacks: gotos lie on an overlay."""
+    arena = arena_of(address)
+    columns, nonterminals = arena[Place.LR_TERMINALS] + 1, arena[Place.LR_NONTERMINALS]
+    states = arena[Place.LR_STATES]
+    action = carray(pointer(arena[Place.LR_ACTION]), states * columns, np.int32)
+    goto = carray(pointer(arena[Place.LR_GOTO]), states * nonterminals, np.int32)
+    capacity = arena[Place.S_CAPACITY]
+    parents, symbols = ints(arena, Place.S_PARENT, capacity), ints(arena, Place.S_SYMBOL, capacity)
+    overlay = np.empty(DEPTH_OF_OVERLAY, np.int32)
+    height = 0
+    while True:
+        top = int64(overlay[height - 1]) if height else lr_state(symbols[stack])
+        what = action[top * columns + terminal]
+        if what >= 0:
+            return int64(what > 0)
+        rule = carray(pointer(arena[Place.LR_RULE]), (int64(-what), 2), np.int32)[-what - 1]
+        length = rule[0]
+        from_overlay = min(length, height)
+        height -= from_overlay
+        for _ in range(length - from_overlay):
+            stack = int64(parents[stack])
+        top = int64(overlay[height - 1]) if height else lr_state(symbols[stack])
+        if height >= DEPTH_OF_OVERLAY:
+            return lacks(TOO_WIDE, 1)
+        overlay[height] = goto[top * nonterminals + rule[1]]
+        height += 1
+
+
+@part
+def next_line(address, stack, width):
+    """The LR stack after a line's end, where the next line begins in column `width`: blocks are opened or closed."""
+    arena = arena_of(address)
+    newline, indent, dedent = arena[Place.T_NEWLINE], arena[Place.T_INDENT], arena[Place.T_DEDENT]
+    if arena[Place.LINE_STACK] == stack:
+        stack = arena[Place.LINE_AFTER]
+    else:
+        after = shift(address, stack, newline, 0)
+        if after >= 0:
+            arena[Place.LINE_STACK], arena[Place.LINE_AFTER] = stack, after
+        stack = after
+    if stack <= 0:
+        return stack
+    indents = ints(arena, Place.S_INDENT, arena[Place.S_CAPACITY])
+    if width > indents[stack]:
+        return shift(address, stack, indent, width)
+    while width < indents[stack]:
+        stack = shift(address, stack, dedent, 0)
+        if stack <= 0:
+            return stack
+    return stack if width == indents[stack] else int64(0)
+
+
+@part
+def at_end(address, stack):
+    """The stack under the parser where the text may end, after all blocks have been closed; -1 where it may not, less: lacking."""
+    arena = arena_of(address)
+    if arena[Place.INDENTS]:
+        openers = ints(arena, Place.S_OPENER, arena[Place.S_CAPACITY])
+        while openers[stack]:
+            stack = shift(address, stack, arena[Place.T_DEDENT], 0)
+            if stack == 0:
+                return int64(-1)
+            if stack < 0:
+                return stack
+    takes = can_shift(address, stack, arena[Place.LR_TERMINALS])
+    if takes <= 0:
+        return takes if takes < 0 else int64(-1)
+    return shift(address, stack, arena[Place.LR_TERMINALS], 0)
+
+
+@part
+def reduced(address, stack, rule):
+    """The LR stack after a reduction, or what is lacking."""
+    arena = arena_of(address)
+    capacity, nonterminals = arena[Place.S_CAPACITY], arena[Place.LR_NONTERMINALS]
+    parents, symbols = ints(arena, Place.S_PARENT, capacity), ints(arena, Place.S_SYMBOL, capacity)
+    shape = carray(pointer(arena[Place.LR_RULE]), (rule + 1, 2), np.int32)
+    for _ in range(shape[rule, 0]):
+        stack = int64(parents[stack])
+    goto = carray(pointer(arena[Place.LR_GOTO]), arena[Place.LR_STATES] * nonterminals, np.int32)
+    return push(address, stack, LR_BASE + goto[lr_state(symbols[stack]) * nonterminals + shape[rule, 1]])
+
+
+@part
+def stack_class(address, stack):
+    """The number of (lexer, terminals that can really be shifted): all that a lexeme needs to know of a stack.
+
+    A stack shifts what its top state shifts, and, of what the state reduces on, what the stack after the reduction shifts. Where
+    the reduction replaces the top alone it is followed here (UNITS: the states that come to the top, and on which terminals);
+    the stacks after other reductions are few, their classes are kept. CHAIN holds the stacks that wait for others.
+    """
+    arena = arena_of(address)
+    capacity = arena[Place.S_CAPACITY]
+    classes = ints(arena, Place.S_CLASS, capacity)
+    if classes[stack] >= 0:
+        return int64(classes[stack])
+    terminals, words, states = arena[Place.LR_TERMINALS], arena[Place.TERMINAL_WORDS], arena[Place.LR_STATES]
+    nonterminals = arena[Place.LR_NONTERMINALS]
+    parents, symbols = ints(arena, Place.S_PARENT, capacity), ints(arena, Place.S_SYMBOL, capacity)
+    ignored = carray(pointer(arena[Place.IGNORED_BITS]), words, np.uint64)
+    shifts = carray(pointer(arena[Place.LR_SHIFTS]), (states, words), np.uint64)
+    begins = ints(arena, Place.LR_REDUCES, states + 1)
+    reductions = int64(begins[states])
+    rules = ints(arena, Place.REDUCE_RULE, reductions)
+    shapes = carray(pointer(arena[Place.LR_RULE]), (arena[Place.LR_RULES], 2), np.int32)
+    goto = carray(pointer(arena[Place.LR_GOTO]), states * nonterminals, np.int32)
+    reduce_on = carray(pointer(arena[Place.REDUCE_ON]), (reductions, words), np.uint64)
+    lexers = ints(arena, Place.LR_LEXER, states)
+    most = arena[Place.K_CAPACITY]
+    live = carray(pointer(arena[Place.K_LIVE]), (most, words), np.uint64)
+    chain = ints(arena, Place.CHAIN, STATES)
+    unit_states = ints(arena, Place.UNITS, UNITS)
+    unit_on = carray(pointer(arena[Place.UNITS_ON]), (UNITS, words), np.uint64)
+    chain[0] = stack
+    height = 1
+    while height > 0:
+        here = int64(chain[height - 1])
+        base = lr_state(symbols[parents[here]]) if symbols[parents[here]] >= LR_BASE else int64(-1)
+        new = arena[Place.K_COUNT]
+        if new >= most:
+            return lacks(FULL, 1)
+        unit_states[0] = lr_state(symbols[here])
+        for w in range(words):
+            live[new, w] = 0
+            unit_on[0, w] = ~uint64(0)
+        many, unit = 1, 0
+        waits = False
+        while unit < many and not waits:
+            top = int64(unit_states[unit])
+            for w in range(words):
+                live[new, w] |= unit_on[unit, w] & shifts[top, w]
+            for r in range(begins[top], begins[top + 1]):
+                concerned = uint64(0)
+                for w in range(words):
+                    concerned |= unit_on[unit, w] & reduce_on[r, w]
+                if concerned == 0:
+                    continue
+                rule = int64(rules[r])
+                if shapes[rule, 0] == 1:
+                    if many >= UNITS:
+                        return lacks(TOO_WIDE, 1)
+                    unit_states[many] = goto[base * nonterminals + shapes[rule, 1]]
+                    for w in range(words):
+                        unit_on[many, w] = unit_on[unit, w] & reduce_on[r, w]
+                    many += 1
+                    continue
+                there = here
+                if unit:
+                    there = push(address, int64(parents[here]), LR_BASE + top)
+                    if there < 0:
+                        return there
+                after = reduced(address, there, rule)
+                if after < 0:
+                    return after
+                if classes[after] < 0:
+                    if height >= STATES:
+                        return lacks(TOO_WIDE, 1)
+                    chain[height] = after
+                    height += 1
+                    waits = True
+                    break
+                for w in range(words):
+                    live[new, w] |= unit_on[unit, w] & reduce_on[r, w] & live[classes[after], w]
+            unit += 1
+        if waits:
+            continue
+        for w in range(words):
+            live[new, w] |= ignored[w]
+        if arena[Place.INDENTS]:
+            ends = at_end(address, here)
+            if ends < -1:
+                return ends
+            set_terminal(live, new, terminals, ends >= 0)
+            in_brackets = ints(arena, Place.S_BRACKETS, capacity)[here] > 0
+            set_terminal(live, new, terminals + 1, in_brackets)
+            if in_brackets:
+                set_terminal(live, new, arena[Place.T_NEWLINE], True)
+        ints(arena, Place.K_LEXER, most)[new] = lexers[lr_state(symbols[here])]
+        classes[here] = known_class(address, new)
+        height -= 1
+    return int64(classes[stack])
+
+
+@inlined
+def set_terminal(live, k, terminal, takes):
+    bit = uint64(1) << uint64(terminal & 63)
+    live[k, terminal >> 6] = live[k, terminal >> 6] | bit if takes else live[k, terminal >> 6] & ~bit
+
+
+@inlined
+def key_of_class(lexers, live, words, k):
+    key = uint64(lexers[k])
+    for w in range(words):
+        key = mixed(key, live[k, w])
+    return key
+
+
+@part
+def known_class(address, new):
+    """The class written down as the last: its number, or that of an equal one."""
+    arena = arena_of(address)
+    words, most = arena[Place.TERMINAL_WORDS], arena[Place.K_CAPACITY]
+    lexers = ints(arena, Place.K_LEXER, most)
+    live = carray(pointer(arena[Place.K_LIVE]), (most, words), np.uint64)
+    size = arena[Place.K_HASH_SIZE]
+    table = ints(arena, Place.K_HASH, size)
+    at = int64(key_of_class(lexers, live, words, new) & uint64(size - 1))
+    while table[at] >= 0:
+        k = int64(table[at])
+        same = lexers[k] == lexers[new]
+        for w in range(words):
+            same = same and live[k, w] == live[new, w]
+        if same:
+            return k
+        at = (at + 1) & (size - 1)
+    table[at] = new
+    arena[Place.K_COUNT] = new + 1
+    return int64(new)
+
+
+@part
+def narrowed_class(address, k, q):
+    """What the state needs to know of a stack of class k: of terminals that it cannot become nothing, and nothing of the
+    lexer where it can become none that is ignored. So one survey serves a name wherever it stands. Or what is lacking.
+    """
+    arena = arena_of(address)
+    words, most, new = arena[Place.TERMINAL_WORDS], arena[Place.K_CAPACITY], arena[Place.K_COUNT]
+    if words == 0 or octets(arena, Place.Q_STATUS, q + 1)[q] & (STARTS | LIVE_KNOWN) != LIVE_KNOWN:
+        return int64(k)
+    if new >= most:
+        return lacks(FULL, 1)
+    here = carray(pointer(arena[Place.Q_LIVE]), (q + 1, words), np.uint64)
+    live = carray(pointer(arena[Place.K_LIVE]), (most, words), np.uint64)
+    ignored = carray(pointer(arena[Place.IGNORED_BITS]), words, np.uint64)
+    newline = arena[Place.T_NEWLINE]
+    if arena[Place.INDENTS] and here[q, newline >> 6] >> uint64(newline & 63) & uint64(1):
+        return int64(k)
+    for w in range(words):
+        if here[q, w] & ignored[w]:
+            return int64(k)
+        live[new, w] = live[k, w] & here[q, w]
+    ints(arena, Place.K_LEXER, most)[new] = 0
+    return known_class(address, new)
+
+
+@part
+def class_takes(address, k, terminal):
+    """Is the terminal live under a stack of class k? Behind the terminals: the end, and whether ends of lines are ignored."""
+    arena = arena_of(address)
+    live = carray(pointer(arena[Place.K_LIVE]), (k + 1, arena[Place.TERMINAL_WORDS]), np.uint64)
+    return live[k, terminal >> 6] >> uint64(terminal & 63) & uint64(1) != 0

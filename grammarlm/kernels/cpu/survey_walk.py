@@ -1,0 +1,309 @@
+"""The walk of a survey: what tokens do from a state while nothing is known of the stack but its class.
+
+It writes down a row, DRAFT_ROW, and by the way in which frames end (groups of label and border, see surveys.py) what remains of
+tokens: the children of the nodes at which a frame ends, and those nodes themselves where a token ends there, too. Beside a bit for
+each token of the row, the first FEW are listed.
+"""
+
+import numpy as np
+from numba import carray, int32, int64, uint32, uint64
+
+from .jit import inlined, part, pointer
+from .places import (
+    ANY,
+    EXIT,
+    EXPANDED,
+    FULL,
+    HAS_EXITS,
+    HAS_THREADS,
+    NEED_BORDER,
+    NEED_LIVE,
+    NEED_STATE,
+    NEEDED,
+    TOO_WIDE,
+    Place,
+    arena_of,
+    ints,
+    lacks,
+    mixed,
+    octets,
+)
+from .pushdown import step
+from .pushdown_walk import row_of
+from .walk import set_bit
+
+FEW = 400  # tokens of a row that is kept as a list
+GROUPS = 512  # different ends of one survey
+SLOTS = 2048  # of the hash table that finds a group
+WORTH_A_ROW = 1000  # nodes of a trie for whose walk configs get rows of transitions
+TAKEN = 3 + 2 * GROUPS  # what the walk counts: tokens of the row, leaves, groups; then label and border of each group
+FULL_LEAVES = 16
+
+
+@inlined
+def note_token(row, listed, count, token):
+    """A token of the row; the new count. Each token stands at one node of a trie, so none comes twice."""
+    set_bit(row, uint32(token))
+    if count < FEW:
+        listed[count] = token
+    return count + 1
+
+
+@inlined
+def noted(arena, code):
+    """Notes a state that is lacking, so that the walk goes on and all are made together; False where something else lacks."""
+    reason, index = -code & 7, -code >> 3
+    if reason != NEED_STATE and reason != NEED_LIVE:
+        return False
+    needed = ints(arena, Place.NEEDED, NEEDED)
+    count = arena[Place.NEEDED_COUNT]
+    for i in range(count):
+        if needed[i] == index:
+            return True
+    if count < NEEDED:
+        needed[count] = index
+        arena[Place.NEEDED_COUNT] = count + 1
+    return True
+
+
+@part
+def group_of(address, taken, slots, lets_on, label, border):
+    """The number of a group, given when it is first met, or what is lacking. lets_on[group, column]: does its border go on?"""
+    at = int64(mixed(label, border) & uint64(SLOTS - 1))
+    while slots[at] >= 0:
+        group = int64(slots[at])
+        if taken[3 + 2 * group] == label and taken[4 + 2 * group] == border:
+            return group
+        at = (at + 1) & (SLOTS - 1)
+    group = int64(taken[2])
+    if group == GROUPS:
+        return lacks(TOO_WIDE, 3)
+    arena = arena_of(address)
+    classes = int64(arena[Place.CLASSES])
+    if border != ANY and octets(arena, Place.B_STATUS, border + 1)[border] & EXPANDED == 0:
+        return lacks(NEED_BORDER, border)
+    after = ints(arena, Place.B_NEXT, (border + 1) * classes)[border * classes :]
+    for column in range(classes):
+        lets_on[group, column] = border == ANY or after[column] != 0
+    slots[at] = group
+    taken[3 + 2 * group], taken[4 + 2 * group] = label, border
+    taken[2] = group + 1
+    return group
+
+
+@part
+def ends_of(address, config, taken, slots, lets_on, ends):
+    """Finds the groups of a config's ends. `ends`: the config, 1 where a token may surely end there, how many groups, the groups.
+
+    0, or what is lacking.
+    """
+    arena = arena_of(address)
+    offset = int64(ints(arena, Place.C_OFFSET, config + 1)[config])
+    length = int64(ints(arena, Place.C_LENGTH, config + 1)[config])
+    threads = carray(pointer(arena[Place.THREADS]), (offset + length, 3), np.int32)
+    terminals = arena[Place.LR_TERMINALS]
+    sure = octets(arena, Place.C_KIND, config + 1)[config] & HAS_THREADS != 0
+    many = 0
+    for i in range(offset, offset + length):
+        if threads[i, 0] != EXIT:
+            continue
+        label, border = int64(threads[i, 1]), int64(threads[i, 2])
+        if 0 < label <= terminals and border == ANY:
+            sure = True
+        group = group_of(address, taken, slots, lets_on, label, border)
+        if group < 0:
+            return group
+        ends[3 + many] = group
+        many += 1
+    ends[0], ends[1], ends[2] = config, sure, many
+    return int64(0)
+
+
+@part
+def walk_vocabulary(address, config, taken, slots, lets_on, above, ends):
+    """Walks the vocabulary's trie from a config. 0, or what is lacking: then the row must be emptied."""
+    arena = arena_of(address)
+    nodes = uint64(arena[Place.NODES])
+    byte, end = octets(arena, Place.BYTE, nodes), ints(arena, Place.END, nodes)
+    depth = carray(pointer(arena[Place.DEPTH]), nodes, np.uint16)
+    token = carray(pointer(arena[Place.TOKEN]), nodes, np.uint32)
+    nothing = uint32(arena[Place.NOTHING])
+    row = ints(arena, Place.DRAFT_ROW, arena[Place.NOTHING] // 32 + 1)
+    listed = ints(arena, Place.DRAFT_TOKENS, FEW)
+    path = ints(arena, Place.PATH, arena[Place.PATH_LENGTH])
+    capacity = arena[Place.C_CAPACITY]
+    kinds, rows = octets(arena, Place.C_KIND, capacity), ints(arena, Place.C_ROW, capacity)
+    classes, class_of = uint64(arena[Place.CLASSES]), octets(arena, Place.CLASS_OF, 256)
+    table = ints(arena, Place.C_NEXT, arena[Place.R_CAPACITY] * int64(classes))
+    room = arena[Place.LEAVES_CAPACITY]
+    leaves = carray(pointer(arena[Place.LEAVES]), (room, 2), np.int32)
+    path[0] = config
+    count, leaf = int64(0), int64(0)
+    node = uint64(0)
+    while node < nodes:
+        here = uint64(depth[node])
+        before = uint64(path[here - uint64(1)])
+        if rows[before] < 0:
+            made = row_of(address, int64(before))
+            if made < 0:
+                return made
+        column = uint64(class_of[byte[node]])
+        place = uint64(rows[before]) * classes + column
+        after = table[place]
+        if after < 0:
+            found = step(address, int64(before), int64(column))
+            if found < 0:
+                if not noted(arena, found):
+                    return found
+                node = uint64(end[node])
+                continue
+            table[place] = found
+            continue
+        if kinds[before] & HAS_EXITS:
+            if above[0] != before:
+                code = ends_of(address, int64(before), taken, slots, lets_on, above)
+                if code < 0:
+                    return code
+            if leaf + above[2] > room:
+                return lacks(FULL, FULL_LEAVES)
+            for i in range(above[2]):
+                if lets_on[above[3 + i], column]:
+                    leaves[leaf, 0], leaves[leaf, 1] = above[3 + i], 2 * node
+                    leaf += 1
+        if after == 0:
+            node = uint64(end[node])
+            continue
+        path[here] = after
+        if token[node] != nothing:
+            sure = True
+            if kinds[uint64(after)] & HAS_EXITS:
+                if ends[0] != after:
+                    code = ends_of(address, int64(after), taken, slots, lets_on, ends)
+                    if code < 0:
+                        return code
+                sure = ends[1] == 1
+                if not sure:
+                    if leaf + ends[2] > room:
+                        return lacks(FULL, FULL_LEAVES)
+                    for i in range(ends[2]):
+                        leaves[leaf, 0], leaves[leaf, 1] = ends[3 + i], 2 * node + 1
+                        leaf += 1
+            if sure:
+                count = note_token(row, listed, count, int32(token[node]))
+        node += uint64(1)
+    taken[0], taken[1] = count, leaf
+    return int64(0)
+
+
+@part
+def walk_remainders(address, trie, config, taken, slots, lets_on, above, ends):
+    """Walks the trie of what remains of some tokens from a config. 0, or what is lacking: then the row must be emptied."""
+    arena = arena_of(address)
+    tries = carray(pointer(arena[Place.TRIES]), (trie + 1, 5), np.int32)
+    first, nodes, entry = int64(tries[trie, 0]), int64(tries[trie, 1]), int64(tries[trie, 2])
+    node_end = first + nodes
+    byte, end = octets(arena, Place.X_BYTE, node_end), ints(arena, Place.X_END, node_end)
+    depth = carray(pointer(arena[Place.X_DEPTH]), node_end, np.uint16)
+    begins, counts = ints(arena, Place.X_FIRST, node_end), ints(arena, Place.X_COUNT, node_end)
+    entries = carray(pointer(arena[Place.X_TOKEN]), (arena[Place.X_TOKENS], 2), np.int32)
+    row = ints(arena, Place.DRAFT_ROW, arena[Place.NOTHING] // 32 + 1)
+    listed = ints(arena, Place.DRAFT_TOKENS, FEW)
+    path = ints(arena, Place.PATH, arena[Place.PATH_LENGTH])
+    capacity = arena[Place.C_CAPACITY]
+    kinds, rows = octets(arena, Place.C_KIND, capacity), ints(arena, Place.C_ROW, capacity)
+    classes, class_of = int64(arena[Place.CLASSES]), octets(arena, Place.CLASS_OF, 256)
+    table = ints(arena, Place.C_NEXT, arena[Place.R_CAPACITY] * classes)
+    room = arena[Place.LEAVES_CAPACITY]
+    leaves = carray(pointer(arena[Place.LEAVES]), (room, 2), np.int32)
+    path[0] = config
+    count, leaf = int64(0), int64(0)
+    node = int64(0)
+    while node < nodes:
+        here = int64(depth[first + node])
+        before = int64(path[here - 1])
+        column = int64(class_of[byte[first + node]])
+        if rows[before] < 0 and nodes > WORTH_A_ROW:
+            made = row_of(address, before)
+            if made < 0:
+                return made
+        place = int64(rows[before]) * classes + column
+        after = int64(table[place]) if rows[before] >= 0 else int64(-1)
+        if after < 0:
+            after = step(address, before, column)
+            if after < 0:
+                if not noted(arena, after):
+                    return after
+                node = int64(end[first + node])
+                continue
+            if rows[before] >= 0:
+                table[place] = after
+        if kinds[before] & HAS_EXITS:
+            if above[0] != before:
+                code = ends_of(address, before, taken, slots, lets_on, above)
+                if code < 0:
+                    return code
+            if leaf + above[2] > room:
+                return lacks(FULL, FULL_LEAVES)
+            for i in range(above[2]):
+                if lets_on[above[3 + i], column]:
+                    leaves[leaf, 0], leaves[leaf, 1] = above[3 + i], 2 * node
+                    leaf += 1
+        if after == 0:
+            node = int64(end[first + node])
+            continue
+        path[here] = after
+        many = int64(counts[first + node])
+        if many:
+            sure = True
+            if kinds[after] & HAS_EXITS:
+                if ends[0] != after:
+                    code = ends_of(address, after, taken, slots, lets_on, ends)
+                    if code < 0:
+                        return code
+                sure = ends[1] == 1
+                if not sure:
+                    if leaf + ends[2] > room:
+                        return lacks(FULL, FULL_LEAVES)
+                    for i in range(ends[2]):
+                        leaves[leaf, 0], leaves[leaf, 1] = ends[3 + i], 2 * node + 1
+                        leaf += 1
+            if sure:
+                at = entry + int64(begins[first + node])
+                for j in range(at, at + many):
+                    if row[entries[j, 0] >> 5] >> (entries[j, 0] & 31) & 1 == 0:
+                        count = note_token(row, listed, count, entries[j, 0])
+        node += 1
+    taken[0], taken[1] = count, leaf
+    return int64(0)
+
+
+@part
+def empty_row(address, count):
+    """Takes the tokens of the row back: `count` of them, or an unknown number where that is negative."""
+    arena = arena_of(address)
+    row = ints(arena, Place.DRAFT_ROW, arena[Place.NOTHING] // 32 + 1)
+    if 0 <= count <= FEW:
+        listed = ints(arena, Place.DRAFT_TOKENS, FEW)
+        for i in range(count):
+            row[listed[i] >> 5] = 0
+    else:
+        row[:] = 0
+
+
+@part
+def find_leaves(address, trie, config, taken):
+    """Both walks: what they count lies in `taken`. 0, or what is lacking."""
+    slots = np.full(SLOTS, -1, np.int16)
+    lets_on = np.empty((GROUPS, arena_of(address)[Place.CLASSES]), np.uint8)
+    above, ends = np.empty(3 + GROUPS, np.int64), np.empty(3 + GROUPS, np.int64)
+    above[0], ends[0] = -1, -1
+    taken[:3] = 0
+    if trie:
+        code = walk_remainders(address, trie, config, taken, slots, lets_on, above, ends)
+    else:
+        code = walk_vocabulary(address, config, taken, slots, lets_on, above, ends)
+    if code == 0 and arena_of(address)[Place.NEEDED_COUNT]:
+        code = lacks(NEED_STATE, ints(arena_of(address), Place.NEEDED, NEEDED)[0])
+    if code < 0:
+        empty_row(address, -1)
+    return code

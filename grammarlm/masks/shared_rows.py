@@ -1,0 +1,39 @@
+"""Mask rows by content: states with equal rows share one array."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+
+from ..kernels.cpu.row_key import row_key
+
+
+class SharedRows:
+    """All distinct rows of an epoch. Any thread may ask."""
+
+    def __init__(self) -> None:
+        self._by_key: dict[int, list[np.ndarray]] = {}
+        self._lock = threading.Lock()
+        self.nbytes = 0
+
+    def __len__(self) -> int:
+        return sum(map(len, self._by_key.values()))
+
+    def shared(self, row: np.ndarray) -> np.ndarray:
+        """The array that stands for the row, read only: this one, if it is the first of its content."""
+        key = row_key(row.ctypes.data, len(row))
+        with self._lock:
+            known = self._by_key.setdefault(key, [])
+            for other in known:
+                if np.array_equal(other, row):
+                    return other
+            row.setflags(write=False)
+            known.append(row)
+            self.nbytes += row.nbytes
+            return row
+
+    def clear(self) -> None:
+        with self._lock:
+            self._by_key.clear()
+            self.nbytes = 0
