@@ -17,7 +17,7 @@ from ..errors import LimitExceeded, MaskError
 from .mask_array import as_integer, as_mask
 from .matcher import Matcher
 
-ALONE = 0.3e-3  # seconds of work that one thread does before it asks others: handing over costs some 50 us
+ALONE = 1e-3  # seconds of work that one thread does before it asks others: handing over costs some 50 us a job
 
 
 def fill_masks(matchers: Sequence[Matcher | None], mask: np.ndarray, *, threads: int | None = None) -> list[bool]:
