@@ -70,6 +70,7 @@ class Pattern:
         self._made: dict = {}
         self._bodies: dict[int, _Body] = {}
         self._terms: dict[tuple, Term] = {}
+        self._classes: dict[tuple[int, int], CharSet] = {}  # of character classes in Python's tree
         self._sets: dict[CharSet, None] = {}  # every set of characters in the pattern
         self.behind: list[CharSet] = []  # the sets that look-behind asks about
         with warnings.catch_warnings():
@@ -169,18 +170,27 @@ class Pattern:
             return charset.ALL if flags & DOTALL else charset.negate(charset.NEWLINE)
         if name != "IN":
             return None
-        sets: list[CharSet] = []
+        key = id(value), flags  # of a part of the tree, which is kept alive
+        known = self._classes.get(key)
+        if known is None:
+            known = self._classes[key] = self._class(value, flags)
+        return known
+
+    def _class(self, items: Any, flags: int) -> CharSet:
+        ranges: list[tuple[int, int]] = []
+        others: list[CharSet] = []
         negated = False
-        for kind, what in value:
-            if str(kind) == "NEGATE":
+        for kind, what in items:
+            name = str(kind)
+            if name == "NEGATE":
                 negated = True
-            elif str(kind) == "LITERAL":
-                sets.append(self._fold(((what, what),), flags))
-            elif str(kind) == "RANGE":
-                sets.append(self._fold((what,), flags))
+            elif name == "LITERAL":
+                ranges.append((what, what))
+            elif name == "RANGE":
+                ranges.append(what)
             else:
-                sets.append(self._category(str(what), flags))
-        chars = charset.union(*sets)
+                others.append(self._category(str(what), flags))
+        chars = charset.union(self._fold(tuple(ranges), flags), *others)
         return charset.negate(chars) if negated else chars
 
     def _fold(self, chars: CharSet, flags: int) -> CharSet:

@@ -27,6 +27,7 @@ from ..grammars.terms import ANYTHING, NOTHING, Term
 from ..kernels.cpu import places, rehash
 from ..kernels.cpu.places import LR_BASE, Place
 from . import survey_store
+from .collector import PATIENT
 from .stack_arena import FIRST_REAL, FIRST_ROWS, HASHES, SIZES, B, Q, StackArena
 from .stack_program import StackProgram
 
@@ -258,19 +259,20 @@ class StackStates(StackArena):
 
     def _expand_ahead(self, number: int) -> None:
         """Makes a state, and those that bytes lead to from it: a walk over tokens that needs one needs the others next."""
-        done = places.EXPANDED | places.LIVE_KNOWN
-        waiting, seen = [number], {number}
-        for here in waiting:
-            state, status = self._objects[here], int(self._arrays[Place.Q_STATUS][here])
-            targets = self._arrays[Place.Q_NEXT][here].tolist() if status & places.EXPANDED else self._expand(here)
-            if not status & places.LIVE_KNOWN:
-                self._find_live(here)
-            if len(waiting) < (AHEAD if isinstance(state, LexerState) else AHEAD_TERMS if self.uses_surveys else 1):
-                statuses = self._arrays[Place.Q_STATUS]
-                for after in sorted(set(targets) - seen):
-                    if after >= FIRST_REAL and statuses[after] & done != done:
-                        seen.add(after)
-                        waiting.append(after)
+        with PATIENT:  # as many objects as a compile makes, and they stay, too
+            done = places.EXPANDED | places.LIVE_KNOWN
+            waiting, seen = [number], {number}
+            for here in waiting:
+                state, status = self._objects[here], int(self._arrays[Place.Q_STATUS][here])
+                targets = self._arrays[Place.Q_NEXT][here].tolist() if status & places.EXPANDED else self._expand(here)
+                if not status & places.LIVE_KNOWN:
+                    self._find_live(here)
+                if len(waiting) < (AHEAD if isinstance(state, LexerState) else AHEAD_TERMS if self.uses_surveys else 1):
+                    statuses = self._arrays[Place.Q_STATUS]
+                    for after in sorted(set(targets) - seen):
+                        if after >= FIRST_REAL and statuses[after] & done != done:
+                            seen.add(after)
+                            waiting.append(after)
 
     def _expand(self, number: int) -> list[int]:
         """Makes a state's row; the states in it."""
