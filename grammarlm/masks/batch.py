@@ -17,7 +17,7 @@ from ..errors import LimitExceeded, MaskError
 from .mask_array import as_integer, as_mask
 from .matcher import Matcher
 
-ALONE = 0.3e-3  # seconds of work that one thread does before it asks others: handing over costs some 50 us
+ALONE = 1e-3  # seconds of work that one thread does before it asks others: handing over costs some 50 us a job
 
 
 def fill_masks(matchers: Sequence[Matcher | None], mask: np.ndarray, *, threads: int | None = None) -> list[bool]:
@@ -58,9 +58,9 @@ def fill_masks(matchers: Sequence[Matcher | None], mask: np.ndarray, *, threads:
     later: list[list[int]] = []
 
     def fill(rows: list[int], is_alone: bool) -> None:
-        """A machine that makes rows without its lock lacks other things where that fails, made in Python: one thread does that."""
+        """What a row lacks that is made without the lock is made in Python: one thread does that."""
         matcher: Any = matchers[rows[0]]
-        if not is_alone and hasattr(matcher._head[1], "try_row") and matcher._try_row() is None:
+        if not is_alone and _beside(matcher) is None:
             later.append(rows)
             return
         for row in rows:
@@ -76,6 +76,14 @@ def fill_masks(matchers: Sequence[Matcher | None], mask: np.ndarray, *, threads:
     if errors:
         raise min(errors, key=lambda e: e[0])[1]
     return needed
+
+
+def _beside(matcher: Any) -> np.ndarray | None:
+    try:
+        row: np.ndarray | None = matcher._row_beside()
+        return row
+    except LimitExceeded:  # met again, and told, where the row is made alone
+        return None
 
 
 def _in_turns(matchers: list[Any], jobs: list[list[int]]) -> list[list[int]]:

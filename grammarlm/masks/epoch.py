@@ -228,6 +228,10 @@ class Epoch:
             self.rows[state] = known
         return known
 
+    def row_beside(self, state: int) -> np.ndarray | None:
+        """The same, for a thread beside others."""
+        return self.try_row(state)
+
     def try_row(self, state: int) -> np.ndarray | None:
         """row(), without the lock; None where something else must be made first."""
         known = self.rows[state]

@@ -101,9 +101,16 @@ class Matcher:
         return self._new_row() if bits is None else bits
 
     def _try_row(self) -> np.ndarray | None:
-        """The row, made without the lock; None where the machine cannot, or something else must be made first."""
+        """The row, made in no time; None where something else must be made first."""
         _, epoch, state, _, _ = self._head
-        return epoch.try_row(state) if hasattr(epoch, "try_row") else None
+        found: np.ndarray | None = epoch.try_row(state)
+        return found
+
+    def _row_beside(self) -> np.ndarray | None:
+        """The row, made beside other threads; None where it takes the lock."""
+        _, epoch, state, _, _ = self._head
+        found: np.ndarray | None = epoch.row_beside(state)
+        return found
 
     def _new_row(self) -> np.ndarray:
         bits = self._try_row()

@@ -6,6 +6,9 @@ a new one. What the arrays mean stands in kernels/cpu/places.py.
 
 from __future__ import annotations
 
+import functools
+import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +16,9 @@ import numpy as np
 from ..errors import LimitExceeded
 from ..kernels.cpu import places, pushdown_walk, rehash, remainders, survey_masks
 from ..kernels.cpu.places import Place
+from ..vocab.vocabulary import Vocabulary
 from .stack_program import StackProgram
+from .token_facts import token_facts
 
 SMALL, LARGE = 1 << 16, 1 << 20  # bytes of an array that grows fourfold, that no longer doubles
 FIRST_REAL = 3  # automaton states 0, 1, 2 are dead, ACCEPT and EXIT
@@ -95,68 +100,142 @@ SIZES = {
 }
 
 
+SURVEYS_ONLY = {
+    *(place for group in SURVEY_ARRAYS.values() for place in group),
+    *CLASSES,
+    Place.UNITS,
+    Place.UNITS_ON,
+    Place.CHAIN,
+}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Where the first arrays of an arena lie in one buffer; those at its end are hash tables, which begin with -1."""
+
+    arrays: tuple[tuple[Place, Any, tuple[int, ...], int, int], ...]  # with kind, shape, begin and end in bytes
+    widths: dict[Place, int]
+    length: int
+    tables: int  # where the hash tables begin
+    where: np.ndarray  # places, as numbers
+    begins: np.ndarray
+    sizes: np.ndarray  # the places that hold how many rows there are
+    rows: np.ndarray
+
+
+@functools.lru_cache(maxsize=64)
+def plan_of(columns: int, words: int, row_words: int, deepest: int, has_surveys: bool, has_blocks: bool) -> Plan:
+    widths = {place: 1 for place, _ in FIRST_ROWS}
+    widths |= dict.fromkeys((Place.Q_NEXT, Place.B_NEXT, Place.C_NEXT), columns)
+    widths |= dict.fromkeys((Place.Q_MOVES, Place.B_AND, Place.X_TOKEN, Place.SURVEY_KEY, Place.SIGNATURES), 2)
+    widths |= dict.fromkeys((Place.MOVES, Place.THREADS, Place.EXITS), 3)
+    widths |= dict.fromkeys((Place.TRIES, Place.SURVEY), 5)
+    widths |= {Place.Q_LIVE: words, Place.K_LIVE: words, Place.VERDICTS: 2 * words, Place.JUDGED: 4}
+    widths |= {Place.DENSE: row_words} | dict.fromkeys(BLOCKS, 1)
+    first = dict(FIRST_ROWS) | dict.fromkeys(BLOCKS, 512 if has_blocks else 1)
+    scratch = {  # as long as they are for ever
+        Place.WORK: (np.int32, (places.WIDEST, 3)),
+        Place.KEPT: (np.int32, (places.WIDEST, 3)),
+        Place.PAIR: (np.int64, (3,)),
+        Place.NEEDED: (np.int32, (places.NEEDED,)),
+        Place.STEPS: (np.int64, (pushdown_walk.STEPS_KEPT, 2)),
+        Place.PATH: (np.int32, (deepest,)),
+        Place.CHAIN: (np.int32, (places.STATES,)),
+        Place.UNITS: (np.int32, (places.UNITS,)),
+        Place.UNITS_ON: (np.uint64, (places.UNITS, words)),
+    }
+    shapes: list[tuple[Place, Any, tuple[int, ...]]] = []
+    for place, wanted in first.items():
+        rows = wanted if has_surveys or place not in SURVEYS_ONLY else 1
+        is_matrix = widths[place] > 1 or place in WIDE or place in (Place.Q_NEXT, Place.B_NEXT, Place.C_NEXT)
+        shapes.append((place, KINDS.get(place, np.int32), (rows, widths[place]) if is_matrix else (rows,)))
+    shapes += [(place, *what) for place, what in scratch.items() if has_surveys or place not in SURVEYS_ONLY]
+    shapes.sort(key=lambda one: one[0] in HASHES)
+    arrays, at, tables = [], 0, 0
+    for place, kind, shape in shapes:
+        if place in HASHES and not tables:
+            tables = at
+        size = np.dtype(kind).itemsize * math.prod(shape)
+        arrays.append((place, np.dtype(kind), shape, at, at + size))
+        at += -(-size // 64) * 64
+    sized = [(SIZES[place], shape[0]) for place, _, shape in shapes if place in SIZES]
+    return Plan(
+        tuple(arrays),
+        widths,
+        at,
+        tables,
+        np.array([one[0] for one in arrays]),
+        np.array([one[3] for one in arrays]),
+        np.array([place for place, _ in sized]),
+        np.array([rows for _, rows in sized]),
+    )
+
+
+@functools.lru_cache(maxsize=8)
+def _of_vocabulary(vocab: Vocabulary) -> tuple[np.ndarray, np.ndarray, dict[Place, np.ndarray]]:
+    """What every arena over a vocabulary has: places, their contents, the arrays."""
+    trie, facts = vocab.trie, token_facts(vocab)
+    arrays = {
+        Place.BYTE: trie.byte,
+        Place.DEPTH: trie.depth,
+        Place.END: trie.end,
+        Place.TOKEN: trie.token,
+        Place.TWINS: trie.twins,
+        Place.OFFSETS: vocab.offsets,
+        Place.DATA: vocab.data,
+        Place.IS_TEXT: facts.is_text,
+    }
+    arrays = {place: np.ascontiguousarray(array) for place, array in arrays.items()}
+    contents = {place: array.ctypes.data for place, array in arrays.items()}
+    contents |= {Place.NODES: len(trie.byte), Place.TWIN_COUNT: len(trie.twins), Place.NOTHING: vocab.words * 32}
+    contents |= {Place.VOCABULARY: len(facts.is_text), Place.DATA_LENGTH: len(vocab.data)}
+    contents |= {Place.PATH_LENGTH: facts.deepest + 2}
+    return np.array(list(contents)), np.array(list(contents.values()), np.int64), arrays
+
+
 class StackArena:
     """The arrays of one generation of a pushdown machine."""
+
+    uses_surveys: bool | None = None  # None: where they are worth it
 
     def __init__(self, program: StackProgram):
         self.program = program
         self.is_full = False
+        self.replaced = 0  # how many arrays have taken another's place
+        # Without a lexer rules end where blanks may follow, nearly everywhere: what remains of tokens is then nearly all of them.
+        if self.uses_surveys is None:
+            self.uses_surveys = program.lr is not None
         self._arrays: dict[Place, np.ndarray] = {}
         self.arena = np.zeros(Place.LENGTH, np.int64)
         self.address = self.arena.ctypes.data
-        self._words = (
-            -(-(len(program.lr.ignored) + 2) // 64) if program.lr else 0
-        )  # the end, and ends of lines, have a bit, too
+        # Beside the terminals the end, and ends of lines, have a bit.
+        self._words = -(-(len(program.lr.ignored) + 2) // 64) if program.lr else 0
         self._allocate()
 
     def _allocate(self) -> None:
         program, lr = self.program, self.program.lr
         columns, words = program.columns, max(1, self._words)
-        self._widths = {place: 1 for place, _ in FIRST_ROWS}
-        self._widths |= dict.fromkeys((Place.Q_NEXT, Place.B_NEXT, Place.C_NEXT), columns)
-        self._widths |= dict.fromkeys(
-            (Place.Q_MOVES, Place.B_AND, Place.X_TOKEN, Place.SURVEY_KEY, Place.SIGNATURES), 2
-        )
-        self._widths |= dict.fromkeys((Place.MOVES, Place.THREADS, Place.EXITS), 3)
-        self._widths |= dict.fromkeys((Place.TRIES, Place.SURVEY), 5)
-        self._widths |= {Place.Q_LIVE: words, Place.K_LIVE: words, Place.VERDICTS: 2 * words, Place.JUDGED: 4}
-        self._widths |= {Place.DENSE: program.vocab.words} | dict.fromkeys(BLOCKS, 1)
-        for place, rows in FIRST_ROWS:
-            self._resize(place, rows)
-        for place in BLOCKS:
-            self._resize(place, 512 if lr and lr.blocks else 1)
+        where, contents, fixed = _of_vocabulary(program.vocab)
+        self.arena[where] = contents
+        blocks = bool(lr and lr.blocks)
+        deepest = int(self.arena[Place.PATH_LENGTH])
+        plan = plan_of(columns, words, program.vocab.words, deepest, bool(lr or self.uses_surveys), blocks)
+        buffer = np.zeros(plan.length, np.uint8)
+        buffer[plan.tables :] = 0xFF
+        self.arena[plan.where] = plan.begins + buffer.ctypes.data
+        self.arena[plan.sizes] = plan.rows
+        self._widths = plan.widths
+        self._arrays = fixed | {
+            place: buffer[begin:end].view(kind).reshape(shape) for place, kind, shape, begin, end in plan.arrays
+        }
+        self.accepting = memoryview(self._arrays[Place.C_ACCEPTS])  # type: ignore[arg-type]
         self._fixed(Place.CLASS_OF, program.byte_sets.class_of)
-        for place, shape, kind in (
-            (Place.WORK, (places.WIDEST, 3), np.int32),
-            (Place.KEPT, (places.WIDEST, 3), np.int32),
-            (Place.PAIR, (3,), np.int64),
-            (Place.NEEDED, (places.NEEDED,), np.int32),
-            (Place.STEPS, (pushdown_walk.STEPS_KEPT, 2), np.int64),
-            (Place.PATH, (program.facts.deepest + 2,), np.int32),
-        ):
-            self._fixed(place, np.zeros(shape, kind))
-        vocab, trie, facts = program.vocab, program.vocab.trie, program.facts
-        for place, array in (
-            (Place.BYTE, trie.byte),
-            (Place.DEPTH, trie.depth),
-            (Place.END, trie.end),
-            (Place.TOKEN, trie.token),
-            (Place.TWINS, trie.twins),
-            (Place.OFFSETS, vocab.offsets),
-            (Place.DATA, vocab.data),
-            (Place.IS_TEXT, facts.is_text),
-        ):
-            self._fixed(place, array)
         arena = self.arena
         arena[Place.CHECKS] = program.trust.level
         arena[Place.CLASSES], arena[Place.TERMINAL_WORDS] = columns, self._words
-        arena[Place.NODES], arena[Place.TWIN_COUNT] = len(trie.byte), len(trie.twins)
-        arena[Place.NOTHING], arena[Place.VOCABULARY] = vocab.words * 32, len(facts.is_text)
-        arena[Place.DATA_LENGTH] = len(vocab.data)
         arena[Place.C_COUNT] = 2  # 0 is dead, 1 finished
         arena[Place.LINE_STACK] = -1
         arena[Place.TRIE_COUNT] = 1  # trie 0 is the vocabulary's
-        arena[Place.PATH_LENGTH] = program.facts.deepest + 2
         arena[Place.S_COUNT], arena[Place.K_COUNT] = 1, 1  # the empty stack; the class under which any terminal is live
         self._arrays[Place.K_LIVE][0] = ~np.uint64(0)
         self._arrays[Place.S_CLASS][0] = 0
@@ -174,8 +253,6 @@ class StackArena:
             self._fixed(Place.IGNORED_BITS, _bits(ignored)[0])
             arena[Place.LR_TERMINALS], arena[Place.LR_NONTERMINALS] = len(lr.ignored), lr.goto.shape[1]
             arena[Place.LR_STATES], arena[Place.LR_RULES] = len(lr.action), len(lr.rule)
-            self._fixed(Place.UNITS, np.zeros(places.UNITS, np.int32))
-            self._fixed(Place.UNITS_ON, np.zeros((places.UNITS, self._words), np.uint64))
             arena[Place.LR_ALONE] = program.lr_alone
             self._fixed(Place.LR_ACCESS, lr.access)
             shifts, begins, rules, reduce_on = _rows_of_bits(lr.action, self._words)
@@ -183,13 +260,13 @@ class StackArena:
             self._fixed(Place.LR_REDUCES, begins)
             self._fixed(Place.REDUCE_RULE, rules)
             self._fixed(Place.REDUCE_ON, reduce_on)
-            self._fixed(Place.CHAIN, np.zeros(places.STATES, np.int32))
             if lr.blocks:
                 arena[Place.INDENTS] = 1
                 arena[Place.T_NEWLINE], arena[Place.T_INDENT], arena[Place.T_DEDENT] = lr.blocks
 
     def _fixed(self, place: Place, array: np.ndarray) -> None:
         array = np.ascontiguousarray(array)
+        self.replaced += 1
         self._arrays[place] = array
         self.arena[place] = array.ctypes.data
 
@@ -200,16 +277,14 @@ class StackArena:
         new: np.ndarray = (np.full if hashed else _zeros)(
             (rows, width) if matrix else rows, -1, KINDS.get(place, np.int32)
         )
-        old = self._arrays.get(place)
-        if old is not None and not hashed:
+        old = self._arrays[place]
+        if not hashed:
             new[: len(old)] = old
         self._fixed(place, new)
         if place in SIZES:
             self.arena[SIZES[place]] = rows
         if place == Place.C_ACCEPTS:
             self.accepting = memoryview(new)  # type: ignore[arg-type]
-        if old is None:
-            return
         if place == Place.JUDGED:
             rehash.rehash_verdicts(self.address, old.ctypes.data, len(old))
         elif place == Place.B_AND:
@@ -222,13 +297,15 @@ class StackArena:
         """Arrays of one length, and the hash table that finds their rows, get longer, the less so the larger they are."""
         old = self._arrays[group[0]]
         rows = len(old) * 4 if old.nbytes < SMALL else len(old) * 2 if old.nbytes < LARGE else len(old) * 3 // 2
+        if (
+            self.nbytes > self.program.limits.max_bytes
+        ):  # asked once: arrays of one length stay so, kernels may go on with them
+            self.is_full = True
+            raise LimitExceeded(
+                f"the grammar's automaton needs more than limits.max_bytes = {self.program.limits.max_bytes:,}; "
+                "simplify it or raise the limit"
+            )
         for place in group:
-            if self.nbytes > self.program.limits.max_bytes:
-                self.is_full = True
-                raise LimitExceeded(
-                    f"the grammar's automaton needs more than limits.max_bytes = {self.program.limits.max_bytes:,}; "
-                    "simplify it or raise the limit"
-                )
             if place in HASHES and len(group) > 1:
                 size = len(self._arrays[place])
                 while size < 2 * rows:
@@ -258,6 +335,11 @@ class StackArena:
     def array(self, place: Place) -> np.ndarray:
         """An array as it is now: the next call of a kernel may replace it."""
         return self._arrays[place]
+
+    @property
+    def arrays(self) -> dict[Place, np.ndarray]:
+        """All of them, as they are now."""
+        return self._arrays
 
     @property
     def nbytes(self) -> int:

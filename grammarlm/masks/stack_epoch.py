@@ -21,6 +21,7 @@ from .shared_rows import SharedRows
 from .stack_completion import StackEnds, parts
 from .stack_description import RuleNames, describe
 from .stack_program import StackProgram, Thread
+from .stack_seat import StackSeat
 from .stack_states import ACCEPTED, ROOT, NeedsWalks, StackStates
 from .survey_scratch import GROWING as SCRATCH
 from .survey_scratch import SurveyScratch, idle_scratch
@@ -49,6 +50,7 @@ class StackEpoch(StackStates):
         self._signed_rows: dict[int, np.ndarray] = {}  # by the number of a signature
         self._scratch: SurveyScratch | None = None
         self._idle = idle_scratch(program.vocab)
+        self._seats: list[StackSeat] = []
         self._start_state: int | None = None
         self._is_plain = program.tokens_spell_all and not program.token_columns
         # Made now, since it may be refused; of a grammar that has been compiled before, when the first matcher asks.
@@ -124,12 +126,86 @@ class StackEpoch(StackStates):
             known = self.rows[state] = self._make_row(state)
         return known
 
+    def try_row(self, state: int) -> np.ndarray | None:
+        """row() where another stack has had the same; None where something must be made first."""
+        known = self.rows[state]
+        if known is not None or not self._signed_rows or not self._can_sign:
+            return known
+        with self._lock:
+            scratch = self._lent_scratch()
+            signature: int = walk.ask(walk.SIGN, self.address, state, 0, 0)
+            if signature < 0:
+                walk.forget(self.address)
+            self._idle.append(scratch)
+            known = self._signed_rows.get(signature)
+            if known is not None:
+                self.rows[state] = known
+            return known
+
+    def row_beside(self, state: int) -> np.ndarray | None:
+        """row(), made beside other threads that make rows; None where it takes the lock."""
+        known = self.rows[state]
+        if known is not None or not self._can_sign:
+            return known
+        seats, idle = self._seats, self._idle
+        seat = seats.pop() if seats else StackSeat(self)
+        scratch = idle.pop() if idle else SurveyScratch(self.program.vocab)
+        try:
+            known = seat.row(state, scratch)
+        except NeedsWalks:
+            return None
+        seats.append(seat)  # where something was raised both are dropped, with what lies in them
+        idle.append(scratch)
+        if known is not None:
+            self.rows[state] = known
+        return known
+
+    def supply_to(self, seat: StackSeat, code: int) -> None:
+        """Makes what a seat lacks. Under the lock."""
+        self.array(Place.PAIR)[:] = seat.array(Place.PAIR)
+        self.array(Place.NEEDED)[:] = seat.array(Place.NEEDED)
+        self.arena[Place.NEEDED_COUNT], seat.arena[Place.NEEDED_COUNT] = seat.arena[Place.NEEDED_COUNT], 0
+        self.program.clock.restart()
+        self._supply(code)
+
+    def take_survey(self, scratch: SurveyScratch, drafted: np.ndarray) -> None:
+        """Writes down the survey that a seat has drafted in its scratch. Under the lock."""
+        scratch.lend(self.arena)
+        self._scratch = scratch
+        self.arena[Place.DRAFTS_COUNT] = drafted[Place.DRAFTS_COUNT]
+        self._made(walk.publish)
+
+    def take_signature(self, scratch: SurveyScratch, length: int) -> int:
+        """The number of the signature that a seat has in its scratch. Under the lock."""
+        scratch.lend(self.arena)
+        self._scratch = scratch
+        return self._made(walk.signature_in_scratch, length)
+
+    def signed_row(self, signature: int) -> np.ndarray | None:
+        return self._signed_rows.get(signature)
+
+    def keep_signed_row(self, signature: int, row: np.ndarray) -> np.ndarray:
+        """The row of a signature, from now on. Under the lock."""
+        known = self._signed_rows[signature] = self._share(row)
+        return known
+
+    @property
+    def _can_sign(self) -> bool:
+        return bool(self.uses_surveys) and self._is_plain and not self.program.trust.needs_walks
+
+    def _lent_scratch(self) -> SurveyScratch:
+        """Scratch for a mask, its addresses in the arena."""
+        scratch = self._idle.pop() if self._idle else SurveyScratch(self.program.vocab)
+        scratch.lend(self.arena)
+        self._scratch = scratch
+        return scratch
+
     def _make_row(self, state: int) -> np.ndarray:
         signature = self._signature_of(state)
         if signature is not None and self._is_plain:
             known = self._signed_rows.get(signature)
             if known is None:
-                known = self._signed_rows[signature] = self._share(self._filled(state, signature)[0])
+                known = self.keep_signed_row(signature, self._filled(state, signature)[0])
             return known
         facts = self.program.facts
         row, bits = self._filled(state, signature)
@@ -164,10 +240,7 @@ class StackEpoch(StackStates):
         """The number of what the row is made of; None where it takes a walk from the state itself."""
         if not self.uses_surveys or self.program.trust.needs_walks:
             return None
-        scratch = self._idle.pop() if self._idle else SurveyScratch(self.program.vocab)
-        if scratch is not self._scratch:
-            scratch.lend(self.arena)
-            self._scratch = scratch
+        scratch = self._lent_scratch()
         self._is_signing = True
         try:
             found = walk.sign(self.address, state, 0)

@@ -46,13 +46,8 @@ class NeedsWalks(Exception):
 class StackStates(StackArena):
     """The numbered states and borders of one generation."""
 
-    uses_surveys: bool | None = None  # None: where they are worth it
-
     def __init__(self, program: StackProgram):
         super().__init__(program)
-        # Without a lexer rules end where blanks may follow, nearly everywhere: what remains of tokens is then nearly all of them.
-        if self.uses_surveys is None:
-            self.uses_surveys = program.lr is not None
         self._states: dict[object, int] = {}
         self._objects: list[object] = [None] * FIRST_REAL
         self._borders: dict[Term, int] = {NOTHING: 0, ANYTHING: 1}
@@ -163,7 +158,7 @@ class StackStates(StackArena):
                 term = program.algebra.both((self._border_terms[of], self._border_terms[which]))
             self._border_terms[number] = term
             self._borders[term] = number
-        if None in self._states or len(self._borders) < len(self._border_terms):
+        if None in self._states:
             self.is_full = True
             raise LimitExceeded("surveys from the disk do not fit their grammar; delete the cache folder 'surveys'")
 

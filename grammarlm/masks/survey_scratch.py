@@ -12,6 +12,10 @@ from ..kernels.cpu.places import Place
 from ..vocab.vocabulary import Vocabulary
 
 DRAFT_NODES = (Place.DRAFT_BYTE, Place.DRAFT_DEPTH, Place.DRAFT_END, Place.DRAFT_FIRST, Place.DRAFT_COUNT)
+PLACES = (
+    *(Place.LEAVES, Place.BY_GROUP, Place.DRAFT_ROW, Place.DRAFT_TOKENS, Place.POOL, *DRAFT_NODES, Place.DRAFT_TOKEN),
+    *(Place.DRAFT, Place.DRAFTS, Place.AGENDA, Place.SIGNATURE),
+)
 GROWING = {
     remainders.FULL_DRAFT_NODES: DRAFT_NODES,
     remainders.FULL_DRAFT_ENTRIES: (Place.DRAFT_TOKEN,),
@@ -43,16 +47,17 @@ class SurveyScratch:
             Place.DRAFT_FIRST: np.zeros(nodes, np.int32),
             Place.DRAFT_COUNT: np.zeros(nodes, np.int32),
             Place.DRAFT_TOKEN: np.zeros((nodes, 2), np.int32),
+            Place.DRAFT: np.zeros(5, np.int64),
+            Place.DRAFTS: np.zeros((survey_walk.GROUPS, 7), np.int64),
             Place.AGENDA: np.zeros((survey_masks.AGENDA_LENGTH, 4), np.int32),
             Place.SIGNATURE: np.zeros(survey_masks.SIGNATURE_LENGTH, np.int32),
         }
+        assert set(self.arrays) == set(PLACES)
+        self._note_addresses()
 
     def lend(self, arena: np.ndarray) -> None:
-        """Writes down in an arena where the arrays are."""
-        for place, array in self.arrays.items():
-            arena[place] = array.ctypes.data
-            if place in SIZES:
-                arena[SIZES[place]] = len(array)
+        """Writes down in an arena where the arrays are now; they may lie elsewhere when the scratch is lent again."""
+        arena[self._where] = self._contents
 
     def grow(self, index: int, most: int, arena: np.ndarray) -> None:
         """Makes room for what a kernel calls full, within `most` bytes."""
@@ -64,7 +69,14 @@ class SurveyScratch:
                     "make the grammar less ambiguous or raise the limit"
                 )
             self.arrays[place] = np.concatenate([old, np.zeros_like(old)])
+        self._note_addresses()
         self.lend(arena)
+
+    def _note_addresses(self) -> None:
+        contents = {place: array.ctypes.data for place, array in self.arrays.items()}
+        contents |= {size: len(self.arrays[place]) for place, size in SIZES.items()}
+        self._where = np.array(list(contents))
+        self._contents = np.array(list(contents.values()), np.int64)
 
 
 @functools.lru_cache(maxsize=4)

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..cache import cache_folder, write_atomically
+from ..grammars.lexer import LexerState
 from ..kernels.cpu import places, survey_masks
 from ..kernels.cpu.jit import kernel_folder
 from ..kernels.cpu.places import Place
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from .stack_states import StackStates
 
 MOST_FILES, MOST_BYTES, LARGEST = 100, 512 << 20, 64 << 20
-WORTH_KEEPING = 8  # new surveys
+ROOT = 3  # the origin of states that are known from the program, see stack_states.py
 Q_ROWS = (Place.Q_NEXT, Place.Q_STATUS, Place.Q_MOVES, Place.Q_LIVE)
 B_ROWS = (Place.B_NEXT, Place.B_STATUS)
 NODES = (Place.X_BYTE, Place.X_DEPTH, Place.X_END, Place.X_FIRST, Place.X_COUNT)
@@ -184,12 +185,16 @@ def _check(states: StackStates, arrays: dict[str, np.ndarray]) -> None:
     _demand(arrays["origins"].shape == (q, 3) and arrays["border_origins"].shape == (b, 3) and b >= 2)
     _within(arrays["Q_NEXT"], 0, q)
     _within(arrays["B_NEXT"], 0, b)
+    _demand(not arrays["Q_NEXT"][:3].any() and not arrays["Q_MOVES"][:3].any())
+    _demand(not arrays["B_NEXT"][0].any() and bool((arrays["B_NEXT"][1] == 1).all()))
     _within(arrays["start"], 3, q)
     _demand(arrays["start"].shape == (1,))
-    _check_moves(states, arrays, q, b)
     _check_origins(arrays, q, b, len(program.byte_sets.samples))
+    is_lexical = _lexical(states, arrays["origins"])
+    _check_moves(states, arrays, q, b, is_lexical)
     _demand(k >= 1 and len(arrays["K_LIVE"]) == k)
     _within(arrays["K_LEXER"], 0, q)
+    _demand(is_lexical[arrays["K_LEXER"][arrays["K_LEXER"] > 0]].all())
     _within(arrays["B_AND"][:, 0] >> 32, 0, b)
     _within(arrays["B_AND"][:, 0] & 0xFFFFFFFF, 0, b)
     _within(arrays["B_AND"][:, 1], 0, b)
@@ -199,9 +204,32 @@ def _check(states: StackStates, arrays: dict[str, np.ndarray]) -> None:
     _within(arrays["JUDGED"][:, 3], 0, len(arrays["VERDICTS"]))
     _check_tries(states, arrays)
     _check_surveys(states, arrays, q, b, k)
+    _check_ends(arrays, is_lexical)
 
 
-def _check_moves(states: StackStates, arrays: dict[str, np.ndarray], q: int, b: int) -> None:
+def _lexical(states: StackStates, origins: np.ndarray) -> np.ndarray:
+    """Which states stand before or in a lexeme, on a stack of an LR parser; the others are places in rules. Bytes lead to none of
+    the other kind."""
+    kinds = [isinstance(state, LexerState) for state in states.objects]
+    _demand((origins[: len(kinds), 0] == ROOT).all())
+    for origin, of, _ in origins[len(kinds) :].tolist():
+        kinds.append(kinds[of] if origin == 0 else False)
+    return np.array(kinds)
+
+
+def _check_ends(arrays: dict[str, np.ndarray], is_lexical: np.ndarray) -> None:
+    """A lexeme's frame ends with a terminal, a rule's without: the kernels look at the stack accordingly."""
+    surveys, exits = arrays["SURVEY"].astype(np.int64), arrays["EXITS"]
+    q = arrays["SURVEY_KEY"][:, 0] & 0xFFFFFFFF
+    owner = np.repeat(np.arange(len(surveys)), surveys[:, 4])
+    of_owner = np.arange(len(owner)) - np.repeat(np.cumsum(surveys[:, 4]) - surveys[:, 4], surveys[:, 4])
+    labels = exits[surveys[owner, 3] + of_owner, 0]
+    _demand(((labels > 0) == is_lexical[q[owner]]).all())
+    only_rows = q == 0
+    _demand(not surveys[only_rows, 4].any() and bool((surveys[only_rows, 0] == 1).all()))
+
+
+def _check_moves(states: StackStates, arrays: dict[str, np.ndarray], q: int, b: int, is_lexical: np.ndarray) -> None:
     moves, ranges = arrays["MOVES"], arrays["Q_MOVES"]
     lr = states.program.lr
     assert lr is not None
@@ -216,6 +244,17 @@ def _check_moves(states: StackStates, arrays: dict[str, np.ndarray], q: int, b: 
         _within(operand[kind == which], 0, most)
         _within(other[kind == which], 0, most_other)
     _demand(lr.blocks is not None or not (kind == places.LINE).any())
+    after = arrays["Q_NEXT"]
+    _demand(not ((after > 0) & (after < 3)).any())
+    of, column = np.nonzero(after)
+    _demand((is_lexical[of] == is_lexical[after[of, column]]).all())
+    many = ranges[:, 1].astype(np.int64)
+    of = np.repeat(np.arange(q), many)
+    each = np.repeat(ranges[:, 0], many) + np.arange(len(of)) - np.repeat(np.cumsum(many) - many, many)
+    lexical = np.isin(kind[each], (places.LEX, places.LINE, places.END))
+    _demand((lexical == is_lexical[of]).all())
+    calls = moves[kind == places.CALL]
+    _demand((calls[:, 1] >= 3).all() and not is_lexical[calls[:, 1:]].any())
 
 
 def _check_origins(arrays: dict[str, np.ndarray], q: int, b: int, columns: int) -> None:

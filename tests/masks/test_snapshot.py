@@ -3,6 +3,7 @@
 import random
 import subprocess
 import sys
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -150,13 +151,17 @@ def test_forgeries_are_harmless() -> None:
 
 
 @pytest.mark.proof
-def test_much_damage_is_noticed() -> None:
+def test_much_damage_is_noticed(record_property: Callable[[str, object], None]) -> None:
     check_damage(100_000)
+    record_property("cases", 100_000)
 
 
 @pytest.mark.proof
-def test_many_forgeries_are_harmless() -> None:
-    assert check_forgeries(100_000) >= 1_000
+def test_many_forgeries_are_harmless(record_property: Callable[[str, object], None]) -> None:
+    loaded = check_forgeries(100_000)
+    assert loaded >= 1_000
+    record_property("cases", 100_000)
+    record_property("loaded", loaded)
 
 
 def forged(*numbers: int, tail: bytes = b"") -> bytes:

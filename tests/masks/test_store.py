@@ -4,6 +4,7 @@ import dataclasses
 import random
 import subprocess
 import sys
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -247,10 +248,14 @@ def test_forgeries_are_errors_or_constraints() -> None:
 
 
 @pytest.mark.proof
-def test_much_damage_is_noticed() -> None:
+def test_much_damage_is_noticed(record_property: Callable[[str, object], None]) -> None:
     check_damage(100_000)
+    record_property("cases", 100_000)
 
 
 @pytest.mark.proof
-def test_many_forgeries_are_errors_or_constraints() -> None:
-    assert check_forgeries(100_000) >= 5_000
+def test_many_forgeries_are_errors_or_constraints(record_property: Callable[[str, object], None]) -> None:
+    loaded = check_forgeries(100_000)
+    assert loaded >= 5_000
+    record_property("cases", 100_000)
+    record_property("loaded", loaded)

@@ -168,7 +168,12 @@ class Place(IntEnum):
     IGNORED_BITS = 150  # uint64 [terminal words]: the ignored terminals as a set
     NEEDED = 151  # int32 [NEEDED]: states that a walk lacks, beside the one that it asks for
     NEEDED_COUNT = 152
-    LENGTH = 153
+    READ_ONLY = 153  # 1: of a seat (masks/stack_seat.py): nothing that others read is written
+    DRAFT = 154  # int64 [5]: scratch: what the drafted survey is of (trie, q, b, k), how many tokens its row has
+    DRAFTS = 155  # int64 [GROUPS, 7]: scratch: label, border, and where its draft begins and ends, see remainders.py
+    DRAFTS_COUNT = 156
+    SIGNATURE_END = 157  # how long the signature is that lies in SIGNATURE
+    LENGTH = 158
 
 
 EXPANDED, READS, LIVE_KNOWN, LOOPS = 1, 2, 4, 8  # q status
@@ -181,6 +186,8 @@ HAS_THREADS, HAS_EXITS = 1, 2  # config kind
 CALL, POP, LEX, END, ENTER, LINE = range(6)  # moves
 ACCEPT, EXIT = 1, 2  # pseudo-states; real ones are greater
 NEED_STATE, NEED_BORDER, NEED_AND, NEED_LIVE, FULL, TOO_WIDE, NEED_VERDICT = 1, 2, 3, 4, 5, 6, 7  # what is lacking
+NEED_LOCK = 0  # what a seat must not write: for the lock (1), a survey that is drafted (2), a signature that is written down (3)
+FOR_LOCK, FOR_SURVEY, FOR_SIGNATURE = 1, 2, 3
 ANY = 1  # the border that any text satisfies
 ROOT = 0  # the symbol under a whole text; -1 - k: under a stack of class k
 LR_BASE = 1 << 30  # LR state s is the symbol LR_BASE + s + (its width << WIDTH)

@@ -38,6 +38,7 @@ from .places import (
     EVERYTHING,
     EXIT,
     EXPANDED,
+    FOR_LOCK,
     FULL,
     HAS_EXITS,
     HAS_THREADS,
@@ -48,6 +49,7 @@ from .places import (
     LR_BASE,
     NEED_BORDER,
     NEED_LIVE,
+    NEED_LOCK,
     NEED_STATE,
     NEED_VERDICT,
     READS,
@@ -98,6 +100,8 @@ def slot_of(table, size, q, s, b):
 def judged(address, q, s, b):
     """What is known of (q, s, b), or what is lacking."""
     arena = arena_of(address)
+    if arena[Place.READ_ONLY] and s >= 0:  # its stacks have numbers of their own
+        return lacks(NEED_LOCK, FOR_LOCK)
     size = arena[Place.JUDGED_SIZE]
     table = carray(pointer(arena[Place.JUDGED]), (size, 4), np.int32)
     at = slot_of(table, size, q, s, b)

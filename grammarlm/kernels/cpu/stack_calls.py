@@ -14,10 +14,12 @@ from .stack_targets import fill_next as _fill_next
 from .stack_targets import fill_targets as _fill_targets
 from .stacks import next_line, push, shift
 from .survey_masks import fill_signed as _fill_signed
+from .survey_masks import forget_to_marks, known_signature
 from .survey_masks import sign as _sign
+from .surveys import publish_survey
 
 FILL_ROW, SIGN, ADVANCE, ADVANCE_BYTES, ADVANCE_COLUMN, PUSH, MAKE_CONFIG = range(7)
-FILL_TARGETS, FILL_NEXT, SHIFT, NEXT_LINE, FILL_SIGNED = range(7, 12)
+FILL_TARGETS, FILL_NEXT, SHIFT, NEXT_LINE, FILL_SIGNED, FORGET, PUBLISH, KNOWN_SIGNATURE = range(7, 15)
 
 
 @kernel("int64(int64, int64, int64, int64, int64)", large=True)
@@ -44,6 +46,13 @@ def ask(question, address, a, b, c):
         return next_line(address, a, b)
     if question == FILL_SIGNED:
         return _fill_signed(address, a, b)
+    if question == FORGET:
+        forget_to_marks(address)
+        return int64(0)
+    if question == PUBLISH:
+        return publish_survey(address)
+    if question == KNOWN_SIGNATURE:
+        return known_signature(address, a)
     return int64(close(address, a))
 
 
@@ -58,6 +67,21 @@ def sign(address: int, config: int, goes_on: int) -> int:
 
 def fill_signed(address: int, signature: int, row_address: int) -> int:
     return ask(FILL_SIGNED, address, signature, row_address, 0)
+
+
+def forget(address: int) -> int:
+    """Takes back what was made since the marks were set."""
+    return ask(FORGET, address, 0, 0, 0)
+
+
+def publish(address: int) -> int:
+    """The number of the survey that lies in the scratch, which is written down."""
+    return ask(PUBLISH, address, 0, 0, 0)
+
+
+def signature_in_scratch(address: int, length: int) -> int:
+    """The number of the signature that lies in the scratch."""
+    return ask(KNOWN_SIGNATURE, address, length, 0, 0)
 
 
 def advance(address: int, config: int, token: int) -> int:

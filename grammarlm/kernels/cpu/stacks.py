@@ -13,10 +13,12 @@ from .places import (
     CLOSES_BLOCK,
     CLOSES_BRACKET,
     DEPTH_OF_OVERLAY,
+    FOR_LOCK,
     FULL,
     LIVE_KNOWN,
     LR_BASE,
     NEED_AND,
+    NEED_LOCK,
     OPENS_BLOCK,
     OPENS_BRACKET,
     STARTS,
@@ -321,7 +323,10 @@ def stack_class(address, stack):
             if in_brackets:
                 set_terminal(live, new, arena[Place.T_NEWLINE], True)
         ints(arena, Place.K_LEXER, most)[new] = lexers[lr_state(symbols[here])]
-        classes[here] = known_class(address, new)
+        known = known_class(address, new)
+        if known < 0:
+            return known
+        classes[here] = known
         height -= 1
     return int64(classes[stack])
 
@@ -358,6 +363,8 @@ def known_class(address, new):
         if same:
             return k
         at = (at + 1) & (size - 1)
+    if arena[Place.READ_ONLY]:  # classes are named in surveys, by the same number for all
+        return lacks(NEED_LOCK, FOR_LOCK)
     table[at] = new
     arena[Place.K_COUNT] = new + 1
     return int64(new)

@@ -20,8 +20,10 @@ from .places import (
     ANY,
     AT_ONCE,
     EXIT,
+    FOR_SIGNATURE,
     FULL,
     LR_BASE,
+    NEED_LOCK,
     ROOT,
     TOO_WIDE,
     WIDEST,
@@ -204,7 +206,7 @@ def known_signature(address, length):
     at = int64(key_of_signature(signature, 0, length) & uint64(size - 1))
     while table[at] >= 0:
         number = int64(table[at])
-        if list_[number, 1] == length:
+        if number < arena[Place.SIGNATURE_COUNT] and list_[number, 1] == length:
             other = int64(list_[number, 0])
             same = True
             for i in range(length):
@@ -214,6 +216,8 @@ def known_signature(address, length):
             if same:
                 return number
         at = (at + 1) & (size - 1)
+    if arena[Place.READ_ONLY]:
+        return lacks(NEED_LOCK, FOR_SIGNATURE)
     new = arena[Place.SIGNATURE_COUNT]
     if new >= most:
         return lacks(FULL, FULL_SIGNATURES)
@@ -256,7 +260,11 @@ def sign(address, config, goes_on):
         many = sign_thread(address, q, s, b, many + 1)
         if many < 0:
             return many
+    arena[Place.SIGNATURE_END] = many
     number = known_signature(address, many)
+    if arena[Place.READ_ONLY]:
+        forget_to_marks(address)
+        return number
     if number >= 0:
         forget_to_marks(address)
     return number

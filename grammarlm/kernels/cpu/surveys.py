@@ -20,8 +20,23 @@ Surveys, their tries and rows belong to the grammar and the vocabulary, never to
 import numpy as np
 from numba import carray, int64, uint32, uint64
 
-from .jit import part, pointer
-from .places import ANY, EXPANDED, FULL, NEED_BORDER, WIDEST, Place, arena_of, ints, lacks, mixed, octets
+from .jit import inlined, part, pointer
+from .places import (
+    ANY,
+    EXPANDED,
+    FOR_LOCK,
+    FOR_SURVEY,
+    FULL,
+    NEED_BORDER,
+    NEED_LOCK,
+    WIDEST,
+    Place,
+    arena_of,
+    ints,
+    lacks,
+    mixed,
+    octets,
+)
 from .pushdown import config_of
 from .remainders import (
     FULL_DENSE,
@@ -46,10 +61,11 @@ def sort_leaves(address, taken, starts):
     room = arena[Place.LEAVES_CAPACITY]
     leaves = carray(pointer(arena[Place.LEAVES]), (room, 2), np.int32)
     by_group = ints(arena, Place.BY_GROUP, room)
-    starts[:] = 0
+    groups = taken[2]
+    starts[: groups + 3] = 0
     for i in range(taken[1]):
         starts[leaves[i, 0] + 2] += 1
-    for g in range(2, len(starts)):
+    for g in range(2, groups + 3):
         starts[g] += starts[g - 1]
     for i in range(taken[1]):
         group = leaves[i, 0] + 1
@@ -58,29 +74,44 @@ def sort_leaves(address, taken, starts):
 
 
 @part
-def note_exits(address, trie, taken):
-    """Writes down the exits of a survey behind those that are known; how many, or what is lacking."""
+def draft_exits(address, trie, taken):
+    """Drafts the exits of a survey. 0, or what is lacking."""
     arena = arena_of(address)
-    room, first = arena[Place.EXIT_CAPACITY], arena[Place.EXIT_COUNT]
-    exits = carray(pointer(arena[Place.EXITS]), (room, 3), np.int32)
+    drafts = carray(pointer(arena[Place.DRAFTS]), (GROUPS, 7), np.int64)
     starts = np.empty(GROUPS + 3, np.int64)
     sort_leaves(address, taken, starts)
-    counts = np.zeros(5, np.int64)  # see remainders.py: each draft begins at 0
     many = int64(0)
+    node = entry = int64(0)
     for group in range(taken[2]):
-        label, border = taken[3 + 2 * group], taken[4 + 2 * group]
-        code = draft_trie(address, trie, starts[group], starts[group + 1], border, counts)
+        counts = drafts[many, 2:]
+        counts[0], counts[1] = node, entry
+        code = draft_trie(address, trie, starts[group], starts[group + 1], taken[4 + 2 * group], counts)
         if code < 0:
             return code
-        if counts[3] == 0:
+        if counts[3] == entry:
             continue
-        below = known_trie(address, counts)
+        drafts[many, 0], drafts[many, 1] = taken[3 + 2 * group], taken[4 + 2 * group]
+        node, entry = counts[2], counts[3]
+        many += 1
+    arena[Place.DRAFTS_COUNT] = many
+    return int64(0)
+
+
+@part
+def note_exits(address):
+    """Writes down the drafted exits behind those that are known; how many, or what is lacking."""
+    arena = arena_of(address)
+    room, first, many = arena[Place.EXIT_CAPACITY], arena[Place.EXIT_COUNT], arena[Place.DRAFTS_COUNT]
+    exits = carray(pointer(arena[Place.EXITS]), (room, 3), np.int32)
+    drafts = carray(pointer(arena[Place.DRAFTS]), (GROUPS, 7), np.int64)
+    if first + many > room:
+        return lacks(FULL, FULL_EXITS)
+    for i in range(many):
+        below = known_trie(address, drafts[i, 2:])
         if below < 0:
             return below
-        if first + many >= room:
-            return lacks(FULL, FULL_EXITS)
-        exits[first + many, 0], exits[first + many, 1], exits[first + many, 2] = label, border, below
-        many += 1
+        at = first + i
+        exits[at, 0], exits[at, 1], exits[at, 2] = drafts[i, 0], drafts[i, 1], below
     return many
 
 
@@ -108,12 +139,9 @@ def note_row(address, survey, many):
 
 
 @part
-def make_survey(address, trie, q, b, k):
-    """A new survey, or what is lacking."""
+def draft_survey(address, trie, q, b, k):
+    """Walks for a survey; it lies in the scratch then. 0, or what is lacking: then the scratch is empty."""
     arena = arena_of(address)
-    number, room = arena[Place.SURVEY_COUNT], arena[Place.SURVEY_CAPACITY]
-    if number >= room:
-        return lacks(FULL, FULL_SURVEYS)
     bottom = push(address, 0, -1 - k)
     if bottom < 0:
         return bottom
@@ -126,15 +154,42 @@ def make_survey(address, trie, q, b, k):
     code = find_leaves(address, trie, config, taken)
     if code < 0:
         return code
+    code = draft_exits(address, trie, taken)
+    if code < 0:
+        empty_row(address, taken[0])
+        return code
+    draft = carray(pointer(arena[Place.DRAFT]), 5, np.int64)
+    draft[0], draft[1], draft[2], draft[3], draft[4] = trie, q, b, k, taken[0]
+    return int64(0)
+
+
+@part
+def publish_survey(address):
+    """Writes down the survey that lies in the scratch, which is empty then: its number, or what is lacking."""
+    arena = arena_of(address)
+    draft = carray(pointer(arena[Place.DRAFT]), 5, np.int64)
+    one, two = draft[0] << 32 | draft[1], draft[2] << 32 | draft[3]
+    slot = slot_of_survey(arena, one, two)
+    table = ints(arena, Place.SURVEY_HASH, arena[Place.SURVEY_HASH_SIZE])
+    if table[slot] >= 0:  # somebody else was faster
+        empty_row(address, draft[4])
+        return int64(table[slot])
+    number, room = arena[Place.SURVEY_COUNT], arena[Place.SURVEY_CAPACITY]
+    if number >= room:
+        return lacks(FULL, FULL_SURVEYS)
     survey = carray(pointer(arena[Place.SURVEY]), (room, 5), np.int32)
-    code = note_exits(address, trie, taken)
-    if code >= 0:
-        survey[number, 3], survey[number, 4] = arena[Place.EXIT_COUNT], code
-        code = note_row(address, survey[number], taken[0])
-    empty_row(address, taken[0])
+    many = note_exits(address)
+    if many < 0:
+        return many
+    code = note_row(address, survey[number], draft[4])
     if code < 0:
         return code
-    arena[Place.EXIT_COUNT] += survey[number, 4]
+    empty_row(address, draft[4])
+    survey[number, 3], survey[number, 4] = arena[Place.EXIT_COUNT], many
+    arena[Place.EXIT_COUNT] += many
+    keys = carray(pointer(arena[Place.SURVEY_KEY]), (room, 2), np.int64)
+    keys[number, 0], keys[number, 1] = one, two
+    table[slot] = number
     arena[Place.SURVEY_COUNT] = number + 1
     return int64(number)
 
@@ -174,24 +229,46 @@ def make_first_bytes(address, border):
     return int64(number)
 
 
+@inlined
+def slot_of_survey(arena, one, two):
+    """Where the number of a survey is, or would be. A seat does not see those that came after it looked last."""
+    keys = carray(pointer(arena[Place.SURVEY_KEY]), (arena[Place.SURVEY_CAPACITY], 2), np.int64)
+    size = arena[Place.SURVEY_HASH_SIZE]
+    table = ints(arena, Place.SURVEY_HASH, size)
+    at = int64(mixed(one, two) & uint64(size - 1))
+    while table[at] >= 0 and not (
+        table[at] < arena[Place.SURVEY_COUNT] and keys[table[at], 0] == one and keys[table[at], 1] == two
+    ):
+        at = (at + 1) & (size - 1)
+    return at
+
+
 @part
 def survey_of(address, trie, q, b, k):
     """The number of a survey, made where there is none, or what is lacking. q = 0: that of the border's first bytes."""
     arena = arena_of(address)
-    keys = carray(pointer(arena[Place.SURVEY_KEY]), (arena[Place.SURVEY_CAPACITY], 2), np.int64)
-    size = arena[Place.SURVEY_HASH_SIZE]
-    table = ints(arena, Place.SURVEY_HASH, size)
     one, two = int64(trie) << 32 | int64(q), int64(b) << 32 | int64(k)
-    at = int64(mixed(one, two) & uint64(size - 1))
-    while table[at] >= 0:
-        found = int64(table[at])
-        if keys[found, 0] == one and keys[found, 1] == two:
-            return found
-        at = (at + 1) & (size - 1)
-    made = make_survey(address, trie, q, b, k) if q else make_first_bytes(address, b)
+    slot = slot_of_survey(arena, one, two)
+    table = ints(arena, Place.SURVEY_HASH, arena[Place.SURVEY_HASH_SIZE])
+    if table[slot] >= 0:
+        return int64(table[slot])
+    if q:
+        code = draft_survey(address, trie, q, b, k)
+        if code < 0:
+            return code
+        if arena[Place.READ_ONLY]:
+            return lacks(NEED_LOCK, FOR_SURVEY)
+        made = publish_survey(address)
+        if made < 0:
+            empty_row(address, carray(pointer(arena[Place.DRAFT]), 5, np.int64)[4])
+        return made
+    if arena[Place.READ_ONLY]:
+        return lacks(NEED_LOCK, FOR_LOCK)
+    made = make_first_bytes(address, b)
     if made >= 0:
+        keys = carray(pointer(arena[Place.SURVEY_KEY]), (arena[Place.SURVEY_CAPACITY], 2), np.int64)
         keys[made, 0], keys[made, 1] = one, two
-        table[at] = made
+        table[slot] = made
     return made
 
 
