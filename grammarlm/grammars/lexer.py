@@ -16,7 +16,7 @@ compares the lexeme afterwards. Its letters travel beside the list, and the comm
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -28,6 +28,8 @@ from .terms import ANYTHING, NOTHING, Term
 
 Entry = tuple[int, Rest, Term, "int | None"]  # terminal, continuation, condition, what look-behind knows
 Typing = tuple[int, int, Rest]  # lexeme's terminal, the keyword's, what is left of the keyword
+Part = tuple[int, tuple[int, ...]]  # bytes that some sets do not tell apart, the indices of the sets that they are in
+MOST_PARTITIONS = 2000  # remembered
 
 
 class Terminal:
@@ -45,7 +47,7 @@ class Terminal:
 class LexerState:
     """A list of entries, made once. `edges` and `commits` are made when first asked for."""
 
-    __slots__ = ("_made", "_terminals", "column", "entries", "lexer", "typing")
+    __slots__ = ("_candidates", "_made", "_terminals", "column", "entries", "lexer", "typing")
     start = False  # is it a place before a lexeme?
 
     def __init__(self, lexer: Lexer, entries: tuple[Entry, ...], typing: tuple[Typing, ...], column: int | None):
@@ -53,6 +55,7 @@ class LexerState:
         self.column = column  # of the next line, where the lexeme may be the end of one
         self._made: tuple | None = None
         self._terminals: frozenset[int] | None = None
+        self._candidates = -1
 
     @property
     def edges(self) -> list[tuple[int, LexerState]]:
@@ -74,6 +77,18 @@ class LexerState:
         if self._terminals is None:
             self._terminals = frozenset([e[0] for e in self.entries] + [keyword for _, keyword, _ in self.typing])
         return self._terminals
+
+    @property
+    def candidates(self) -> int:
+        """`terminals`, as bits."""
+        if self._candidates < 0:
+            bits = 0
+            for entry in self.entries:
+                bits |= 1 << entry[0]
+            for _, keyword, _ in self.typing:
+                bits |= 1 << keyword
+            self._candidates = bits
+        return self._candidates
 
 
 class LexerStart(LexerState):
@@ -102,6 +117,10 @@ class LexerStart(LexerState):
     def terminals(self) -> frozenset[int]:
         return frozenset([*self.ordered, *(keyword for _, keyword in self.keywords)])
 
+    @property
+    def candidates(self) -> int:
+        return sum(1 << terminal for terminal in self.terminals)
+
 
 class Lexer:
     """The terminals of one grammar and the states of all its contexts."""
@@ -115,6 +134,8 @@ class Lexer:
         self._states: dict = {}
         self._starts: dict[tuple, LexerStart] = {}
         self._live: dict[LexerState, int] = {}
+        self._surely: dict[LexerState, int] = {}  # terminals that are known to come of a state, perhaps not all
+        self._parts: dict[tuple[int, ...], list[Part]] = {}
 
     def state(self, entries: tuple[Entry, ...], typing: tuple[Typing, ...], column: int) -> LexerState | None:
         """None where no lexeme can come of the list."""
@@ -122,7 +143,12 @@ class Lexer:
             entries = tuple(entry for entry in entries if entry[0] != self.newline)
         if not entries:
             return None
-        at = column if any(entry[0] == self.newline for entry in entries) else None
+        at = None
+        if self.newline is not None:
+            for entry in entries:
+                if entry[0] == self.newline:
+                    at = column
+                    break
         key = (entries, typing, at)
         found = self._states.get(key)
         if found is None:
@@ -170,11 +196,13 @@ class Lexer:
             wins = False
             for head in pattern.heads(rest, before):
                 self.tick()
-                here = algebra.both((condition, head.condition, doubt))
-                if here is NOTHING:
-                    continue
+                here = condition  # mostly nothing is demanded
+                if doubt is not ANYTHING or head.condition is not ANYTHING:
+                    here = algebra.both((condition, head.condition, doubt))
+                    if here is NOTHING:
+                        continue
                 if head.edges is None:
-                    border = algebra.both((here, *(self._never(*one) for one in earlier)))
+                    border = algebra.both((here, *(self._never(*one) for one in earlier))) if earlier else here
                     name = self._name(state, terminal)
                     if border is not NOTHING and name is not None:
                         commits.append((name, border))
@@ -183,14 +211,12 @@ class Lexer:
                         break
                     doubt = algebra.both((doubt, algebra.without(here)))
                     continue
-                assert head.then is not None
-                for bits, target in head.edges:
-                    then = head.then if target is None else pattern.inside(target, head.then)
-                    moves.append((bits, (terminal, then, here, head.before)))
+                before_next = head.before
+                moves += [(bits, (terminal, then, here, before_next)) for bits, then in pattern.moves(head)]
                 earlier.append((here, pattern, head))
             if wins:
                 break
-        return self._edges(state, moves), commits
+        return (self._edges(state, moves) if moves else []), commits
 
     def _never(self, condition: Term, pattern: Pattern, head: Head) -> Term:
         """The texts on which an earlier head does not come to a match."""
@@ -215,31 +241,68 @@ class Lexer:
         for of, keyword, rest in state.typing:
             pattern = self.terminals[keyword].pattern
             for head in pattern.heads(rest, None):
-                for bits, inside in head.edges or ():
-                    assert head.then is not None
-                    then = head.then if inside is None else pattern.inside(inside, head.then)
-                    typing.append((bits, (of, keyword, then)))
-        conditions = dict.fromkeys(entry[2] for _, entry in moves if entry[2] is not ANYTHING)
-        told_apart = [bits for condition in conditions for bits, _ in self.algebra.edges(condition)]
-        if state.column is not None:
-            told_apart += [SPACE, TAB, LINE_END]
-        parts = split([bits for bits, _ in moves] + [bits for bits, _ in typing] + told_apart)
+                typing += [(bits, (of, keyword, then)) for bits, then in pattern.moves(head)]
+        column, count = state.column, len(moves)
+        if count == 1 and not typing and column is None and moves[0][1][2] is ANYTHING:  # most states
+            only = self.state((moves[0][1],), (), EMPTY_LINE)
+            return [] if only is None else [(moves[0][0], only)]
+        conditions = {entry[2] for _, entry in moves}
+        conditions.discard(ANYTHING)
+        sets = [bits for bits, _ in moves] + [bits for bits, _ in typing]
+        for condition in dict.fromkeys(entry[2] for _, entry in moves) if conditions else ():
+            sets += [bits for bits, _ in self.algebra.edges(condition)] if condition is not ANYTHING else []
+        if column is not None:
+            sets += [SPACE, TAB, LINE_END]
         grouped: dict[LexerState, int] = {}
-        for part in parts:
+        for part, members in self._split(tuple(sets)):
             self.tick()
-            entries: dict[Entry, None] = {}
-            for bits, (terminal, then, condition, before) in moves:
-                if bits & part:
-                    after = condition if condition is ANYTHING else self.after(condition, part)
-                    if after is not NOTHING:
-                        entries[terminal, then, after, before] = None
-            alive = {entry[0] for entry in entries}
-            words = tuple(dict.fromkeys(t for bits, t in typing if bits & part and t[0] in alive))
-            column = EMPTY_LINE if state.column is None else column_after(state.column, part, self.tab)
-            target = self.state(tuple(entries), words, column)
+            if members[0] >= count:  # no entry goes on with these bytes
+                continue
+            after = EMPTY_LINE if column is None else column_after(column, part, self.tab)
+            if len(members) == 1 and not conditions:
+                target = self.state((moves[members[0]][1],), (), after)
+            else:
+                target = self.state(*self._behind(part, members, moves, typing, bool(conditions)), after)
             if target is not None:
                 grouped[target] = grouped.get(target, 0) | part
         return [(bits, target) for target, bits in grouped.items()]
+
+    def _behind(
+        self,
+        part: int,
+        members: tuple[int, ...],
+        moves: list[tuple[int, Entry]],
+        typing: list[tuple[int, Typing]],
+        are_bound: bool,
+    ) -> tuple[tuple[Entry, ...], tuple[Typing, ...]]:
+        """What stands in the lists behind these bytes. `members`: the moves, and then the keywords, that have them."""
+        count = len(moves)
+        entries: dict[Entry, None] = {}
+        for member in members:
+            if member >= count:
+                break
+            entry = moves[member][1]
+            condition = entry[2]
+            if are_bound and condition is not ANYTHING:
+                after = self.after(condition, part)
+                if after is NOTHING:
+                    continue
+                entry = (entry[0], entry[1], after, entry[3])
+            entries[entry] = None
+        if not typing or members[-1] < count:
+            return tuple(entries), ()
+        alive, end = {entry[0] for entry in entries}, count + len(typing)
+        words = [typing[member - count][1] for member in members if count <= member < end]
+        return tuple(entries), tuple(dict.fromkeys(word for word in words if word[0] in alive))
+
+    def _split(self, sets: tuple[int, ...]) -> list[Part]:
+        """`split`, remembered: many states go on with the same sets, such as the bytes of a letter."""
+        known = self._parts.get(sets)
+        if known is None:
+            if len(self._parts) >= MOST_PARTITIONS:
+                self._parts.clear()
+            known = self._parts[sets] = split(sets)
+        return known
 
     def after(self, condition: Term, part: int) -> Term:
         for bits, target in self.algebra.edges(condition):
@@ -250,42 +313,79 @@ class Lexer:
     # ------------------------------------------------------------------ what a state may become
 
     def live(self, state: LexerState) -> int:
-        """Terminals that some text makes of the state, as bits: breadth first, until each candidate is found."""
+        """Terminals that some text makes of the state, as bits: breadth first, until each candidate is found.
+
+        What is found is told to all states on the way there, so that they need not look for it again.
+        """
         known = self._live.get(state)
         if known is not None:
             return known
-        wanted = set(state.terminals)
-        found = 0
-        seen = {state}
-        queue = [state]
+        surely = self._surely
+        found = surely.get(state, 0)
+        wanted = state.candidates & ~found
+        came_from: dict[LexerState, LexerState | None] = {state: None}
+        queue = [state] if wanted else []
         for here in queue:
             self.tick()
-            for terminal, _ in here.commits:
-                found |= 1 << terminal
-                wanted.discard(terminal)
-            if not wanted:
-                break
-            for _, target in here.edges:
-                if target not in seen and target.terminals & wanted:
-                    seen.add(target)
+            known = self._live.get(here)
+            ends = surely.get(here, 0) if known is None else known
+            for terminal, _ in here.commits if known is None else ():
+                ends |= 1 << terminal
+            if ends & wanted:
+                at: LexerState | None = here
+                while at is not None:
+                    surely[at] = surely.get(at, 0) | ends
+                    at = came_from[at]
+                found |= ends
+                wanted &= ~ends
+                if not wanted:
+                    break
+            for _, target in here.edges if known is None else ():
+                if target not in came_from and target.candidates & wanted:
+                    came_from[target] = here
                     queue.append(target)
         self._live[state] = found
         return found
 
 
-def split(sets: list[int]) -> list[int]:
-    """The coarsest disjoint sets of which each given one is a union."""
-    parts: list[int] = []
-    for bits in dict.fromkeys(sets):
-        refined, rest = [], bits
-        for known in parts:
-            both = known & rest
-            if both and both != known:
-                refined += [both, known ^ both]
-            else:
-                refined.append(known)
-            rest ^= both
+def split(sets: Sequence[int]) -> list[Part]:
+    """The coarsest disjoint sets of which each given one is a union, each with the indices of those that it lies in."""
+    places: dict[int, list[int]] = {}
+    for place, bits in enumerate(sets):
+        places.setdefault(bits, []).append(place)
+    parts: list[tuple[int, int]] = []  # bytes; which sets they are in, as bits
+    owners = list(places.values())
+    every = 0
+    for number, bits in enumerate(places):
+        mark, rest = 1 << number, bits
+        if bits & every:
+            refined: list[tuple[int, int]] = []
+            for place, (known, marks) in enumerate(parts):
+                both = known & rest
+                if not both:
+                    refined.append((known, marks))
+                    continue
+                refined.append((both, marks | mark))
+                if both != known:
+                    refined.append((known ^ both, marks))
+                rest ^= both
+                if not rest:
+                    refined += parts[place + 1 :]
+                    break
+            parts = refined
         if rest:
-            refined.append(rest)
-        parts = refined
-    return parts
+            parts.append((rest, mark))
+        every |= bits
+    return [(bits, _members(marks, owners)) for bits, marks in parts]
+
+
+def _members(marks: int, owners: list[list[int]]) -> tuple[int, ...]:
+    """The indices, in order, that belong to the marks."""
+    if not marks & (marks - 1):
+        return tuple(owners[marks.bit_length() - 1])
+    found: list[int] = []
+    while marks:
+        lowest = marks & -marks
+        found += owners[lowest.bit_length() - 1]
+        marks ^= lowest
+    return tuple(sorted(found))

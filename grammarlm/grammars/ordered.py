@@ -18,7 +18,6 @@ import re
 import sys
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from ..errors import GrammarError, LimitExceeded, UnsupportedFeature, caret
@@ -33,6 +32,9 @@ else:
     import sre_parse as re_parser
 
 CHAR, BRANCH, LOOP, AHEAD, BEHIND, MATCH, INSIDE = range(7)
+# Plain integers: Python's own flags take a microsecond each time they are asked.
+ASCII, DOTALL, IGNORECASE, MULTILINE = int(re.ASCII), int(re.DOTALL), int(re.IGNORECASE), int(re.MULTILINE)
+FIRST_SURROGATE = 0xD800
 UNKNOWN = None  # what is known of the character before a lexeme
 LARGEST = 20_000  # continuations of one pattern
 EACH_BYTE: utf8.Edges = ((EVERY_BYTE, 0),)  # look-ahead in a term of its own, where nothing looks back
@@ -49,14 +51,15 @@ class Rest:
         self.looks_back = False
 
 
-@dataclass(frozen=True)
 class Head:
     """One thing that a continuation can do next, if the rest of the text is in `condition`; `edges` None: the match ends."""
 
-    edges: utf8.Edges | None
-    then: Rest | None
-    before: int | None  # which look-behind sets the character is in
-    condition: Term
+    __slots__ = ("before", "condition", "edges", "moves", "then")
+
+    def __init__(self, edges: utf8.Edges | None, then: Rest | None, before: int | None, condition: Term):
+        self.edges, self.then, self.condition = edges, then, condition
+        self.before = before  # which look-behind sets the character is in
+        self.moves: list[tuple[int, Rest]] | None = None  # made when first asked for (Pattern.moves)
 
 
 class Pattern:
@@ -67,6 +70,7 @@ class Pattern:
         self._made: dict = {}
         self._bodies: dict[int, _Body] = {}
         self._terms: dict[tuple, Term] = {}
+        self._classes: dict[tuple[int, int], CharSet] = {}  # of character classes in Python's tree
         self._sets: dict[CharSet, None] = {}  # every set of characters in the pattern
         self.behind: list[CharSet] = []  # the sets that look-behind asks about
         with warnings.catch_warnings():
@@ -137,7 +141,7 @@ class Pattern:
         return self.behind.index(chars)
 
     def _word(self, flags: int) -> CharSet:
-        return charset.WORD if flags & re.ASCII else charset.unicode_category("w")
+        return charset.WORD if flags & ASCII else charset.unicode_category("w")
 
     def _single(self, items: Any, flags: int) -> CharSet:
         items = list(items)
@@ -157,34 +161,45 @@ class Pattern:
         """The set of an item that is one character, None for any other item."""
         name = str(op)
         if name == "LITERAL":
+            if value < FIRST_SURROGATE and not flags & IGNORECASE:  # most items
+                return ((value, value),)
             return self._fold(((value, value),), flags)
         if name == "NOT_LITERAL":
             return charset.negate(self._fold(((value, value),), flags))
         if name == "ANY":
-            return charset.ALL if flags & re.DOTALL else charset.negate(charset.NEWLINE)
+            return charset.ALL if flags & DOTALL else charset.negate(charset.NEWLINE)
         if name != "IN":
             return None
-        sets: list[CharSet] = []
+        key = id(value), flags  # of a part of the tree, which is kept alive
+        known = self._classes.get(key)
+        if known is None:
+            known = self._classes[key] = self._class(value, flags)
+        return known
+
+    def _class(self, items: Any, flags: int) -> CharSet:
+        ranges: list[tuple[int, int]] = []
+        others: list[CharSet] = []
         negated = False
-        for kind, what in value:
-            if str(kind) == "NEGATE":
+        for kind, what in items:
+            name = str(kind)
+            if name == "NEGATE":
                 negated = True
-            elif str(kind) == "LITERAL":
-                sets.append(self._fold(((what, what),), flags))
-            elif str(kind) == "RANGE":
-                sets.append(self._fold((what,), flags))
+            elif name == "LITERAL":
+                ranges.append((what, what))
+            elif name == "RANGE":
+                ranges.append(what)
             else:
-                sets.append(self._category(str(what), flags))
-        chars = charset.union(*sets)
+                others.append(self._category(str(what), flags))
+        chars = charset.union(self._fold(tuple(ranges), flags), *others)
         return charset.negate(chars) if negated else chars
 
     def _fold(self, chars: CharSet, flags: int) -> CharSet:
-        return charset.ignore_case(chars, not flags & re.ASCII) if flags & re.IGNORECASE else charset.union(chars)
+        return charset.ignore_case(chars, not flags & ASCII) if flags & IGNORECASE else charset.union(chars)
 
     def _category(self, name: str, flags: int) -> CharSet:
         letter = {"DIGIT": "d", "SPACE": "s", "WORD": "w"}[name.rsplit("_", 1)[1]]
         ascii_sets = {"d": charset.DIGITS, "s": charset.SPACES, "w": charset.WORD}
-        chars = ascii_sets[letter] if flags & re.ASCII else charset.unicode_category(letter)
+        chars = ascii_sets[letter] if flags & ASCII else charset.unicode_category(letter)
         return charset.negate(chars) if "_NOT_" in name else chars
 
     def _sequence(self, items: list, flags: int, then: Rest) -> Rest:
@@ -229,7 +244,7 @@ class Pattern:
         if where == "AT_END_STRING":
             return self.make(AHEAD, NIL, then)
         if where == "AT_END":
-            more = algebra.cat(newline, ANYTHING) if flags & re.MULTILINE else newline
+            more = algebra.cat(newline, ANYTHING) if flags & MULTILINE else newline
             return self.make(AHEAD, algebra.alt((NIL, more)), then)
         if "BOUNDARY" in where:
             word = self._word(flags)
@@ -265,10 +280,12 @@ class Pattern:
         return known
 
     def _cut(self, heads: list[Head]) -> list[Head]:
+        if len(heads) == 1 and heads[0].condition is not NOTHING:
+            return heads
         seen: set = set()
         out = []
         for head in heads:
-            key = (head.edges, head.then, head.before, head.condition)
+            key = (id(head.edges), head.then, head.before, head.condition)  # equal edges are nearly always one object
             if head.condition is NOTHING or key in seen:
                 continue
             seen.add(key)
@@ -334,9 +351,16 @@ class Pattern:
             atoms = [(atom, bits) for atom, bits in inside + outside if atom]
         return atoms
 
-    def inside(self, edges: utf8.Edges | int, then: Rest) -> Rest:
-        """What is left within a character, then a continuation."""
-        return self.make(INSIDE, edges, then)
+    def moves(self, head: Head) -> list[tuple[int, Rest]]:
+        """What each byte of the head's character leads to: what is left within the character, then the head's continuation."""
+        known = head.moves
+        if known is None:
+            then, known = head.then, []
+            for bits, target in head.edges or ():
+                assert then is not None
+                known.append((bits, then if target is None else self.make(INSIDE, target, then)))
+            head.moves = known
+        return known
 
     # ------------------------------------------------------------------ as languages
 

@@ -18,6 +18,7 @@ from .terms import ALT, AND, ANYTHING, CAT, CHARS, NIL, NOT, NOTHING, REP, SCOPE
 EVERY_BYTE = (1 << 256) - 1
 
 EdgeList = tuple[tuple[int, Term], ...]
+Pair = tuple[Term, Term]  # two terms in a row that no term has been made of: `Algebra.cat` makes it
 
 
 class Algebra(LookAround):
@@ -37,6 +38,40 @@ class Algebra(LookAround):
         if known is None:
             known = self._edges[term] = self._derive(term)
         return known
+
+    def open_edges(self, term: Term | Pair) -> Sequence[tuple[int, Term | Pair]]:
+        """`edges`, but what is left within a character is not put together with what stands behind it.
+
+        Of a counter over any character four states of five stand within a character, and most are never entered: a pair costs them
+        a fraction of a term. Pairs are not empty languages and do not contain the empty string.
+        """
+        if isinstance(term, tuple):
+            first, behind = term
+            return [(bits, behind if t is NIL else (t, behind)) for bits, t in self.edges(first)]
+        known = self._edges.get(term)
+        if known is not None or term.look or (term.kind != CAT and term.kind != REP):
+            return self.edges(term)
+        head, rest = term.parts if term.kind == CAT else (term, NIL)
+        first, behind = self._turn(head, rest) if head.kind == REP else (head, rest)
+        if first.kind != CHARS or not behind.sure or behind is NIL:
+            return self.edges(term)
+        found: list[tuple[int, Term | Pair]] = [
+            (bits, behind if t is NIL else (t, behind)) for bits, t in self.edges(first)
+        ]
+        if head.nullable and rest is not NIL:
+            every = 0
+            for bits, _ in found:
+                every |= bits
+            for edge in self.edges(rest):
+                if edge[0] & every:  # the same byte can mean both
+                    return self.edges(term)
+                found.append(edge)
+        return found
+
+    def _turn(self, loop: Term, rest: Term) -> Pair:
+        """One turn of a repeat; those that are left, and the rest."""
+        (body,), (low, high) = loop.parts, loop.data
+        return body, self.cat(self.repeat(body, low - 1 if low > 1 else 0, high - 1), rest)
 
     def _derive(self, term: Term) -> EdgeList:
         kind, parts = term.kind, term.parts
@@ -76,11 +111,8 @@ class Algebra(LookAround):
         while term.kind == CAT and not (term.look and term.parts[0].look):
             head, rest = term.parts
             first, behind = head, rest
-            if (
-                head.kind == REP and not head.look
-            ):  # one turn, then those that are left and the rest: no terms in between
-                (first,), (low, high) = head.parts, head.data
-                behind = self.cat(self.repeat(first, max(low - 1, 0), high - 1), rest)
+            if head.kind == REP and not head.look:  # no terms in between
+                first, behind = self._turn(head, rest)
             found += [(bits, behind if t is NIL else self.cat(t, behind)) for bits, t in self.edges(first)]
             if not head.nullable:
                 return self._united(found) if joins else self._grouped(found)

@@ -1,7 +1,7 @@
 """States, their transitions and their mask rows: one generation of a lazy automaton.
 
-A state stands for a term of grammars/terms.py. An epoch owns everything that hangs on state numbers: the terms, the transition
-table that the kernels read, and the mask rows.
+A state stands for a term of grammars/terms.py, or for two in a row (`Algebra.open_edges`). An epoch owns everything that hangs on
+state numbers: the terms, the transition table that the kernels read, and the mask rows.
 
 Who may write: Python, under the automaton's lock. Kernels only read, without the GIL. An array that must grow is replaced, never
 moved: a kernel works on the arrays of the `Tables` that its caller holds, and an entry that it finds missing there is asked for
@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import LimitExceeded
+from ..grammars.regular import Algebra, Pair
 from ..grammars.terms import NOTHING, Term
 from ..kernels.cpu import walk
 from ..kernels.cpu.table import DEAD, MISS, Arena
@@ -40,6 +41,17 @@ class Tables:
     address: int  # of the arena
 
 
+class _Terms:
+    """The terms of states."""
+
+    def __init__(self, keys: list[Term | Pair], algebra: Algebra):
+        self._keys, self._algebra = keys, algebra
+
+    def __getitem__(self, state: int) -> Term:
+        key = self._keys[state]
+        return self._algebra.cat(*key) if isinstance(key, tuple) else key
+
+
 class Epoch:
     """One generation of states. All methods run under the automaton's lock, but for `peek_token` and `try_row`; `rows`, `accepting`
     and `tables` are read without it."""
@@ -52,10 +64,10 @@ class Epoch:
 
     def __init__(self, program: Program):
         self.program = program
-        self.terms: list[Term] = [NOTHING, NOTHING]
+        self._keys: list[Term | Pair] = [NOTHING, NOTHING]  # what the states stand for
         self.accepting: list[bool] = [False, False]
         self.rows: list[np.ndarray | None] = [np.zeros(program.vocab.words, np.int32), program.facts.stop_row]
-        self._index: dict[Term, int] = {}
+        self._index: dict[Term | Pair, int] = {}
         self._shared_rows = SharedRows()
         self._completions: Completions | None = None
         self.is_full = False
@@ -71,8 +83,8 @@ class Epoch:
         vocab, trie = program.vocab, program.vocab.trie
         table = np.full((capacity, len(program.byte_sets.samples)), MISS, np.int32)
         usable = np.full(capacity, walk.YES if program.tokens_spell_all else walk.UNKNOWN, np.uint8)
-        if len(self.terms) > 2:
-            filled = len(self.terms)
+        if len(self._keys) > 2:
+            filled = len(self._keys)
             table[:filled] = self.tables.next[:filled]
             usable[:filled] = self.tables.usable[:filled]
         class_of = program.byte_sets.class_of
@@ -96,37 +108,48 @@ class Epoch:
         arena[Arena.NODES], arena[Arena.TWIN_COUNT] = len(trie.byte), len(trie.twins)
         arena[Arena.NOTHING], arena[Arena.SPELLS_ALL] = vocab.words * 32, program.tokens_spell_all
         arena[Arena.VOCABULARY], arena[Arena.DATA_LENGTH] = len(is_text), len(vocab.data)
+        self._room = min(capacity, program.limits.max_states)
         return Tables(table, usable, class_of, arena, arena.ctypes.data)
 
     def state_of(self, term: Term) -> int:
         """The number of a term's state, DEAD where no text is in its language."""
         state = self._index.get(term)
         if state is None:
-            state = self._index[term] = self._add(term) if self.program.is_alive(term) else DEAD
+            alive = term.sure or term.nullable or self.program.is_alive(term)
+            state = self._index[term] = self._add(term, term.nullable) if alive else DEAD
         return state
 
-    def _add(self, term: Term) -> int:
-        """A state for the term, its transitions still missing."""
+    def _add(self, key: Term | Pair, accepts: bool) -> int:
+        """A state, its transitions still missing."""
+        state = len(self._keys)
+        if state >= self._room:
+            self._make_room(state)
+        self._keys.append(key)
+        self.accepting.append(accepts)
+        self.rows.append(None)
+        return state
+
+    def _make_room(self, states: int) -> None:
+        """For more than so many states."""
         limits = self.program.limits
-        state = len(self.terms)
-        if state >= limits.max_states:
+        if states >= limits.max_states:
             self.is_full = True
             raise LimitExceeded(
                 f"the grammar needs more than limits.max_states = {limits.max_states} states at once; "
                 "simplify it or raise the limit"
             )
-        if state == len(self.tables.next):
-            if 2 * self.tables.next.nbytes > limits.max_bytes:
-                self.is_full = True
-                raise LimitExceeded(
-                    f"the grammar's transitions need more than limits.max_bytes = {limits.max_bytes}; "
-                    "simplify it or raise the limit"
-                )
-            self.tables = self._allocate(2 * state)
-        self.terms.append(term)
-        self.accepting.append(term.nullable)
-        self.rows.append(None)
-        return state
+        if 2 * self.tables.next.nbytes > limits.max_bytes:
+            self.is_full = True
+            raise LimitExceeded(
+                f"the grammar's transitions need more than limits.max_bytes = {limits.max_bytes}; "
+                "simplify it or raise the limit"
+            )
+        self.tables = self._allocate(2 * states)
+
+    @property
+    def terms(self) -> _Terms:
+        """What the states stand for, by number."""
+        return _Terms(self._keys, self.program.algebra)
 
     def expand(self, state: int) -> None:
         """Makes the transitions of a state."""
@@ -134,10 +157,17 @@ class Epoch:
         program.clock.check()
         if self.tables.next[state, 0] != MISS:
             return
+        known, classes_of = self._index, program.byte_sets.known
         targets = [DEAD] * len(program.byte_sets.samples)
-        for bits, term in program.algebra.edges(self.terms[state]):
-            target = self.state_of(term)
-            for index in program.byte_sets.classes_in(bits):
+        for bits, key in program.algebra.open_edges(self._keys[state]):
+            target = known.get(key)
+            if target is None:
+                if isinstance(key, tuple):
+                    target = known[key] = self._add(key, False)
+                else:
+                    target = self.state_of(key)
+            classes = classes_of.get(bits)
+            for index in program.byte_sets.classes_in(bits) if classes is None else classes:
                 targets[index] = target
         self.tables.next[state] = targets
 
@@ -301,4 +331,4 @@ class Epoch:
 
     @property
     def nbytes(self) -> int:
-        return self.tables.next.nbytes + self.tables.usable.nbytes + self._shared_rows.nbytes + 400 * len(self.terms)
+        return self.tables.next.nbytes + self.tables.usable.nbytes + self._shared_rows.nbytes + 400 * len(self._keys)

@@ -28,6 +28,7 @@ from ..grammars.terms import ANYTHING, NOTHING, Term
 from ..kernels.cpu import places, rehash
 from ..kernels.cpu.places import LR_BASE, Place
 from . import survey_store
+from .collector import PATIENT
 from .stack_arena import FIRST_REAL, FIRST_ROWS, HASHES, SIZES, B, Q, StackArena
 from .stack_program import StackProgram
 
@@ -35,6 +36,7 @@ AHEAD, AHEAD_TERMS = 100, 12  # lexer states, or states of a rule, that are made
 BY_BYTE, OPERAND, RETURN, ROOT = range(4)  # origins of states
 BOTH = 2  # and of borders
 WORTH_KEEPING, LARGE_TRIE = 8, 20_000  # new surveys, nodes of a vocabulary's trie: below them a file is not worth while
+ONE_WORD = (1 << 64) - 1
 ACCEPTED = object()  # the pseudo-state ACCEPT, without its number
 
 
@@ -267,46 +269,56 @@ class StackStates(StackArena):
 
     def _expand_ahead(self, number: int) -> None:
         """Makes a state, and those that bytes lead to from it: a walk over tokens that needs one needs the others next."""
-        done = places.EXPANDED | places.LIVE_KNOWN
-        waiting, seen = [number], {number}
-        for here in waiting:
-            state = self._objects[here]
-            if not self._arrays[Place.Q_STATUS][here] & places.EXPANDED:
-                self._expand(here)
-            if not self._arrays[Place.Q_STATUS][here] & places.LIVE_KNOWN:
-                self._find_live(here)
-            if len(waiting) < (AHEAD if isinstance(state, LexerState) else AHEAD_TERMS if self.uses_surveys else 1):
-                for after in sorted(set(self._arrays[Place.Q_NEXT][here].tolist())):
-                    if after >= FIRST_REAL and after not in seen and self._arrays[Place.Q_STATUS][after] & done != done:
-                        seen.add(after)
-                        waiting.append(after)
+        with PATIENT:  # as many objects as a compile makes, and they stay, too
+            done = places.EXPANDED | places.LIVE_KNOWN
+            waiting, seen = [number], {number}
+            for here in waiting:
+                state, status = self._objects[here], int(self._arrays[Place.Q_STATUS][here])
+                targets = self._arrays[Place.Q_NEXT][here].tolist() if status & places.EXPANDED else self._expand(here)
+                if not status & places.LIVE_KNOWN:
+                    self._find_live(here)
+                if len(waiting) < (AHEAD if isinstance(state, LexerState) else AHEAD_TERMS if self.uses_surveys else 1):
+                    statuses = self._arrays[Place.Q_STATUS]
+                    for after in sorted(set(targets) - seen):
+                        if after >= FIRST_REAL and statuses[after] & done != done:
+                            seen.add(after)
+                            waiting.append(after)
 
-    def _expand(self, number: int) -> None:
+    def _expand(self, number: int) -> list[int]:
+        """Makes a state's row; the states in it."""
         program, state = self.program, self._objects[number]
         edges, moves, tokens = program.expand(state)
-        row = np.zeros(program.columns, np.int32)
+        classes_in, known = program.byte_sets.classes_in, self._states
+        row, targets = [0] * program.columns, []
         for bits, target in edges:
-            columns = program.byte_sets.classes_in(bits)
-            row[columns] = self._number(target, (BY_BYTE, number, columns[0]))
+            columns = classes_in(bits)
+            after = known.get(target)
+            if after is None:
+                after = self._number(target, (BY_BYTE, number, columns[0]))
+            targets.append(after)
+            for column in columns:
+                row[column] = after
         for column, target in tokens:
-            row[column] = self._number(target, (BY_BYTE, number, column))
-        encoded = [self._move(*move, number, which) for which, move in enumerate(moves)]
+            row[column] = after = self._number(target, (BY_BYTE, number, column))
+            targets.append(after)
         first = self.move_count
-        while first + len(encoded) > len(self._arrays[Place.MOVES]):
-            self._grow(Place.MOVES)
-        if encoded:
+        if moves:
+            encoded = [self._move(*move, number, which) for which, move in enumerate(moves)]
+            while first + len(encoded) > len(self._arrays[Place.MOVES]):
+                self._grow(Place.MOVES)
             self._arrays[Place.MOVES][first : first + len(encoded)] = encoded
-        self.move_count = first + len(encoded)
+            self.move_count = first + len(encoded)
         self._arrays[Place.Q_NEXT][number] = row
-        self._arrays[Place.Q_MOVES][number] = first, len(encoded)
-        status = places.EXPANDED | (places.READS if edges or tokens else 0)
-        if status & places.READS and getattr(state, "start", False) and all(move[0] == places.END for move in moves):
+        self._arrays[Place.Q_MOVES][number] = first, len(moves)
+        status = places.EXPANDED | (places.READS if targets else 0)
+        if targets and getattr(state, "start", False) and all(move[0] == places.END for move in moves):
             status |= places.AT_ONCE
         trust = program.trust
         if trust.level != places.UNCHECKED:
             status |= places.BETWEEN if trust.is_between(state) else 0
             status |= places.DOUBTFUL if trust.is_doubtful(state) else 0
         self._arrays[Place.Q_STATUS][number] |= status | (places.LOOPS if program.loops(state) else 0)
+        return targets
 
     def _move(self, kind: int, operand: Any, other: Any, of: int, which: int) -> tuple[int, int, int]:
         if kind == places.CALL:
@@ -351,11 +363,11 @@ class StackStates(StackArena):
         state = self._objects[number]
         assert isinstance(state, LexerState)
         bits = self.program.trust.may_become(state)
-        self._arrays[Place.Q_LIVE][number] = self._as_words(bits)
+        self._arrays[Place.Q_LIVE][number] = self._as_words(bits) if self._words > 1 else bits & ONE_WORD
         self._arrays[Place.Q_STATUS][number] |= places.LIVE_KNOWN
 
     def _as_words(self, bits: int) -> list[int]:
-        return [bits >> 64 * w & (1 << 64) - 1 for w in range(max(1, self._words))]
+        return [bits >> 64 * w & ONE_WORD for w in range(max(1, self._words))]
 
     # ------------------------------------------------------------------ what can be finished
 

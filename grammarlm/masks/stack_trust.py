@@ -51,6 +51,8 @@ class Trust:
         self.positions: SafePositions | None = None
         self.all_live = False  # there are no dead ends at all
         self._verdicts: dict[tuple[object, Term, object], Verdict] = {}
+        self._within: dict[LexerState, Verdict] = {}  # of states in a lexeme, under no border
+        self._surely: dict[LexerState, int] = {}  # terminals that are known to be sure of such a state, perhaps not all
         self.needs_walks = False  # surveys know no stacks, so they cannot ask about threads
         self.level = self._find_level()
         self.needs_walks = self.level == EVERYTHING
@@ -140,6 +142,8 @@ class Trust:
 
     def forget(self) -> None:
         self._verdicts.clear()
+        self._within.clear()
+        self._surely.clear()
         self.lexing.forget()
         self.liveness.forget()
         if self.samples is not None:
@@ -226,6 +230,9 @@ class Trust:
         program, lexing = self.program, self.lexing
         if state.start and self.trusts_at(state, border):
             return Verdict(ALL, ALL)
+        if border is ANYTHING and context is None and not state.start:
+            surely, maybe = self._verdict_within(state)
+            return Verdict(surely, maybe) if state.lexer.shifts else Verdict(surely and ALL, maybe and ALL)
         ends = 1 << len(lexing.ignored)
         surely = maybe = ends if state.start and state.lexer.shifts and border.nullable else 0
         wanted = set(state.terminals)
@@ -267,3 +274,43 @@ class Trust:
         if not state.lexer.shifts:  # a frame of its own: which terminal it is plays no part
             return Verdict(ALL if surely else 0, ALL if maybe else 0)
         return Verdict(surely, maybe | surely)
+
+    def _verdict_within(self, state: LexerState) -> Verdict:
+        """The same within a lexeme, under no border: what one state learns is told to all on the way there."""
+        offset, known = state.lexer.offset, self._surely
+        surely, maybe = known.get(state, 0), 0
+        wanted = state.candidates << offset & ~surely
+        came_from: dict[LexerState, LexerState | None] = {state: None}
+        queue = [state] if wanted else []
+        for here in queue:
+            self.program.clock.tick()
+            whole = self._within.get(here)
+            found, possible = self._verdict_here(here) if whole is None else whole
+            found |= known.get(here, 0)
+            maybe |= possible
+            if found & wanted:
+                surely, wanted = surely | found, wanted & ~found
+                at: LexerState | None = here
+                while at is not None:
+                    known[at] = known.get(at, 0) | found
+                    at = came_from[at]
+                if not wanted:
+                    break
+            for _, target in here.edges if whole is None else ():
+                if target not in came_from and target.candidates << offset & wanted:
+                    came_from[target] = here
+                    queue.append(target)
+        verdict = self._within[state] = Verdict(surely, maybe | surely)
+        return verdict
+
+    def _verdict_here(self, state: LexerState) -> Verdict:
+        """The terminals that end in this very state."""
+        surely = maybe = 0
+        for own_number, border in state.commits:
+            if border is NOTHING or not self.program.is_alive(border):
+                continue
+            terminal = own_number + state.lexer.offset
+            maybe |= 1 << terminal
+            is_sure = self._trusts_behind(terminal, border) if state.lexer.shifts else self.trusts(border)
+            surely |= is_sure << terminal
+        return Verdict(surely, maybe)
