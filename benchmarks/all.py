@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-NAMES = ("apply_mask_cpu", "regex_masks", "start")
+NAMES = ("apply_mask_cpu", "regex_masks", "start", "grammar_masks", "grammar_compiles", "grammar_threads")
 ROOT = Path(__file__).parent.parent
 
 

@@ -189,6 +189,47 @@ def outcomes(cases: dict) -> str:
     return "\n".join(notes)
 
 
+def summary(tokenizers: dict) -> str:
+    """The ratios alone, with each figure that an engine's user asks for first."""
+    header = ["tokenizer", "grammar", "cold mask avg", "cold mask p99", "warm mask + advance p50", "first 200 tokens"]
+    header += ["the same in a second process", "compile + first mask"]
+    rows = []
+    for tokenizer, cases in tokenizers.items():
+        for case, found in cases.items():
+            engines = found.get("engines", {})
+            mine = engines.get("grammarlm", {})
+            for peer in ("llguidance", "xgrammar"):
+                theirs = engines.get(peer, {})
+                if "masks" in mine and "masks" in theirs:
+                    rows.append([tokenizer, f"{case}, over {peer}", *map(shown, _ratios(mine, theirs))])
+            if "masks" in mine and not any("masks" in engines.get(peer, {}) for peer in ("llguidance", "xgrammar")):
+                own = [mine["cold mask"]["avg"], mine["cold mask"]["p99"], mine["warm mask + advance"]["p50"]]
+                own += [
+                    mine["first tokens"],
+                    mine["second process"].get("first tokens"),
+                    mine["compile + first mask"] / 1e3,
+                ]
+                units = ("us", "us", "us", "ms", "ms", "ms")
+                rows.append(
+                    [tokenizer, f"{case}, alone", *(f"{shown(v)} {u}" for v, u in zip(own, units, strict=True))]
+                )
+    note = "Ours over the peer's, one run; below 1 we are ahead. A peer that ran out of time is compared over the masks it made "
+    note += "(its tails are then of fewer masks). The whole tables: benchmarks/results/grammar_masks.md."
+    return note + "\n\n" + table(header, rows)
+
+
+def _ratios(mine: dict, theirs: dict) -> list[float | None]:
+    pairs = [
+        (mine["cold mask"]["avg"], theirs["cold mask"]["avg"]),
+        (mine["cold mask"]["p99"], theirs["cold mask"]["p99"]),
+        (mine["warm mask + advance"]["p50"], theirs["warm mask + advance"]["p50"]),
+        (mine["first tokens"], theirs["first tokens"]),
+        (mine["second process"].get("first tokens"), theirs["second process"].get("first tokens")),
+        (mine["compile + first mask"], theirs["compile + first mask"]),
+    ]
+    return [ours / other if ours is not None and other else None for ours, other in pairs]
+
+
 def markdown(tokenizers: dict) -> str:
     parts = [
         "Microseconds where nothing else is said, one thread; N+ masks: the engine ran out of its time after N.",
@@ -233,6 +274,7 @@ def main() -> None:
         write(
             "grammar_masks", "Grammars: masks of several engines in one run", {"tokenizers": results}, markdown(results)
         )
+        write("grammar_ratios", "Grammars: the ratios in short", {}, summary(results), "grammar_masks")
     else:  # without our own engine it is no result to keep
         print(markdown(results))
 

@@ -54,10 +54,10 @@ def table(header: list[str], rows: list[list[str]]) -> str:
     return "\n".join(lines + ["| " + " | ".join(map(str, row)) + " |" for row in rows])
 
 
-def write(name: str, title: str, figures: dict, markdown: str) -> None:
-    """benchmarks/results/NAME.json and NAME.md; the Markdown is printed too."""
+def write(name: str, title: str, figures: dict, markdown: str, module: str = "") -> None:
+    """benchmarks/results/NAME.json and NAME.md, made by the module of that name or another; the Markdown is printed too."""
     RESULTS.mkdir(exist_ok=True)
-    command = "python -m " + " ".join(["benchmarks." + name, *sys.argv[1:]])
+    command = "python -m " + " ".join(["benchmarks." + (module or name), *sys.argv[1:]])
     facts = {
         "date": datetime.date.today().isoformat(),
         "machine": machine(),

@@ -170,7 +170,7 @@ class Place(IntEnum):
     NEEDED_COUNT = 152
     READ_ONLY = 153  # 1: of a seat (masks/stack_seat.py): nothing that others read is written
     DRAFT = 154  # int64 [5]: scratch: what the drafted survey is of (trie, q, b, k), how many tokens its row has
-    DRAFTS = 155  # int64 [GROUPS, 7]: scratch: label, border, and where its draft begins and ends, see remainders.py
+    DRAFTS = 155  # int64 [GROUPS, 7]: scratch: label, border; where its draft begins and ends (remainders.py), or -1 - its trie
     DRAFTS_COUNT = 156
     SIGNATURE_END = 157  # how long the signature is that lies in SIGNATURE
     LENGTH = 158

@@ -91,7 +91,13 @@ def draft_exits(address, trie, taken):
         if counts[3] == entry:
             continue
         drafts[many, 0], drafts[many, 1] = taken[3 + 2 * group], taken[4 + 2 * group]
-        node, entry = counts[2], counts[3]
+        if arena[Place.READ_ONLY]:
+            node, entry = counts[2], counts[3]
+        else:  # at once, so that the next draft lies in the same small memory
+            below = known_trie(address, counts)
+            if below < 0:
+                return below
+            counts[0] = -1 - below
         many += 1
     arena[Place.DRAFTS_COUNT] = many
     return int64(0)
@@ -107,7 +113,7 @@ def note_exits(address):
     if first + many > room:
         return lacks(FULL, FULL_EXITS)
     for i in range(many):
-        below = known_trie(address, drafts[i, 2:])
+        below = -1 - drafts[i, 2] if drafts[i, 2] < 0 else known_trie(address, drafts[i, 2:])
         if below < 0:
             return below
         at = first + i
