@@ -131,19 +131,36 @@ class StackStates(StackArena):
         """Finds the objects again that numbers from the disk stand for."""
         if self._is_resolved:
             return
+        try:
+            self._find_objects()
+        except LimitExceeded:
+            raise
+        except Exception as error:  # no number can be trusted then: nothing is made here any more
+            self.is_full = True
+            with contextlib.suppress(OSError):
+                if self._path is not None:
+                    self._path.unlink()
+            raise LimitExceeded(
+                "what an earlier process has left on the disk does not fit this grammar, and has been removed; begin the text again"
+            ) from error
         self._is_resolved = True
+
+    def _find_objects(self) -> None:
         program, samples = self.program, self.program.byte_sets.samples
-        moves: dict[int, list] = {}
+        moves: dict[int, tuple] = {}
+
+        def made_of(number: int) -> tuple:
+            if number not in moves:
+                moves[number] = program.expand(self._objects[number])
+            return moves[number]
+
         for number, (kind, of, which) in enumerate(self.origins):
-            state = self._objects[number]
-            if state is not None or number < FIRST_REAL:
+            if kind == ROOT:
                 continue
-            if of not in moves:
-                moves[of] = list(program.expand(self._objects[of]))
             if kind == BY_BYTE:
-                state = next((target for bits, target in moves[of][0] if bits & samples[which]), None)
+                state = next(target for bits, target in made_of(of)[0] if bits & samples[which])
             else:
-                state = moves[of][1][which][kind]
+                state = made_of(of)[1][which][kind]
             self._objects[number] = state
             self._states[state] = number
         for number, (kind, of, which) in enumerate(self.border_origins):
@@ -151,18 +168,15 @@ class StackStates(StackArena):
                 continue
             if kind == BY_BYTE:
                 edges = program.algebra.edges(self._border_terms[of])
-                term = next((target for bits, target in edges if bits & samples[which]), NOTHING)
+                term = next(target for bits, target in edges if bits & samples[which])
             elif kind == OPERAND:
-                if of not in moves:
-                    moves[of] = list(program.expand(self._objects[of]))
-                term = moves[of][1][which][2]
+                term = made_of(of)[1][which][2]
             else:
                 term = program.algebra.both((self._border_terms[of], self._border_terms[which]))
+            if not isinstance(term, Term):
+                raise TypeError("no border")
             self._border_terms[number] = term
             self._borders[term] = number
-        if None in self._states:
-            self.is_full = True
-            raise LimitExceeded("surveys from the disk do not fit their grammar; delete the cache folder 'surveys'")
 
     def keep_surveys(self) -> None:
         """Leaves what is known on the disk, where that is worth while."""

@@ -187,6 +187,8 @@ def _check(states: StackStates, arrays: dict[str, np.ndarray]) -> None:
     _within(arrays["B_NEXT"], 0, b)
     _demand(not arrays["Q_NEXT"][:3].any() and not arrays["Q_MOVES"][:3].any())
     _demand(not arrays["B_NEXT"][0].any() and bool((arrays["B_NEXT"][1] == 1).all()))
+    for place, first in ((Place.Q_STATUS, 3), (Place.B_STATUS, 2)):
+        _demand(np.array_equal(arrays[place.name][:first], states.array(place)[:first]))
     _within(arrays["start"], 3, q)
     _demand(arrays["start"].shape == (1,))
     _check_origins(arrays, q, b, len(program.byte_sets.samples))
@@ -253,6 +255,10 @@ def _check_moves(states: StackStates, arrays: dict[str, np.ndarray], q: int, b: 
     each = np.repeat(ranges[:, 0], many) + np.arange(len(of)) - np.repeat(np.cumsum(many) - many, many)
     lexical = np.isin(kind[each], (places.LEX, places.LINE, places.END))
     _demand((lexical == is_lexical[of]).all())
+    status = arrays["Q_STATUS"]
+    _demand((status[~is_lexical] & places.LIVE_KNOWN != 0).all())
+    is_made = status & places.EXPANDED != 0
+    _demand(not arrays["Q_NEXT"][~is_made].any() and not ranges[~is_made].any())
     calls = moves[kind == places.CALL]
     _demand((calls[:, 1] >= 3).all() and not is_lexical[calls[:, 1:]].any())
 
