@@ -36,6 +36,7 @@ AHEAD, AHEAD_TERMS = 100, 12  # lexer states, or states of a rule, that are made
 BY_BYTE, OPERAND, RETURN, ROOT = range(4)  # origins of states
 BOTH = 2  # and of borders
 WORTH_KEEPING, LARGE_TRIE = 8, 20_000  # new surveys, nodes of a vocabulary's trie: below them a file is not worth while
+AT_EASE = contextlib.nullcontext()
 ONE_WORD = (1 << 64) - 1
 ACCEPTED = object()  # the pseudo-state ACCEPT, without its number
 
@@ -269,7 +270,8 @@ class StackStates(StackArena):
 
     def _expand_ahead(self, number: int) -> None:
         """Makes a state, and those that bytes lead to from it: a walk over tokens that needs one needs the others next."""
-        with PATIENT:  # as many objects as a compile makes, and they stay, too
+        many = isinstance(self._objects[number], LexerState)
+        with PATIENT if many else AT_EASE:  # many make as many objects as a compile does, and they stay, too
             done = places.EXPANDED | places.LIVE_KNOWN
             waiting, seen = [number], {number}
             for here in waiting:
