@@ -48,7 +48,8 @@ class StackEpoch(StackStates):
         self.rows: dict[int, np.ndarray] = KnownRows()
         self.rows[FINISHED] = program.facts.stop_row
         self._signed_rows: dict[int, np.ndarray] = {}  # by the number of a signature
-        self._scratch: SurveyScratch | None = None
+        self._scratch: SurveyScratch | None = None  # whose addresses are in the arena
+        self._scratch_moved = 0
         self._idle = idle_scratch(program.vocab)
         self._seats: list[StackSeat] = []
         self._start_state: int | None = None
@@ -170,15 +171,13 @@ class StackEpoch(StackStates):
 
     def take_survey(self, scratch: SurveyScratch, drafted: np.ndarray) -> None:
         """Writes down the survey that a seat has drafted in its scratch. Under the lock."""
-        scratch.lend(self.arena)
-        self._scratch = scratch
+        self._take_scratch(scratch)
         self.arena[Place.DRAFTS_COUNT] = drafted[Place.DRAFTS_COUNT]
         self._made(walk.publish)
 
     def take_signature(self, scratch: SurveyScratch, length: int) -> int:
         """The number of the signature that a seat has in its scratch. Under the lock."""
-        scratch.lend(self.arena)
-        self._scratch = scratch
+        self._take_scratch(scratch)
         return self._made(walk.signature_in_scratch, length)
 
     def signed_row(self, signature: int) -> np.ndarray | None:
@@ -196,9 +195,13 @@ class StackEpoch(StackStates):
     def _lent_scratch(self) -> SurveyScratch:
         """Scratch for a mask, its addresses in the arena."""
         scratch = self._idle.pop() if self._idle else SurveyScratch(self.program.vocab)
-        scratch.lend(self.arena)
-        self._scratch = scratch
+        self._take_scratch(scratch)
         return scratch
+
+    def _take_scratch(self, scratch: SurveyScratch) -> None:
+        if scratch is not self._scratch or scratch.moved != self._scratch_moved:
+            scratch.lend(self.arena)
+            self._scratch, self._scratch_moved = scratch, scratch.moved
 
     def _make_row(self, state: int) -> np.ndarray:
         signature = self._signature_of(state)

@@ -33,6 +33,8 @@ SIZES = {
 class SurveyScratch:
     """One set of these arrays, for one survey at a time."""
 
+    moved = 0  # how often arrays have come to lie elsewhere
+
     def __init__(self, vocab: Vocabulary):
         nodes = len(vocab.trie.byte) + 1024
         self.arrays: dict[Place, np.ndarray] = {
@@ -75,6 +77,7 @@ class SurveyScratch:
     def _note_addresses(self) -> None:
         contents = {place: array.ctypes.data for place, array in self.arrays.items()}
         contents |= {size: len(self.arrays[place]) for place, size in SIZES.items()}
+        self.moved += 1
         self._where = np.array(list(contents))
         self._contents = np.array(list(contents.values()), np.int64)
 
