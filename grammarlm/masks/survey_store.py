@@ -32,6 +32,7 @@ from ..kernels.cpu import places, survey_masks
 from ..kernels.cpu.jit import kernel_folder
 from ..kernels.cpu.places import Place
 from ..kernels.cpu.row_key import row_key
+from ..kernels.cpu.soundness import entries_are_sound, tries_are_sound
 
 if TYPE_CHECKING:
     from .stack_states import StackStates
@@ -280,24 +281,15 @@ def _check_tries(states: StackStates, arrays: dict[str, np.ndarray]) -> None:
     tries, nodes, tokens = arrays["TRIES"], len(arrays["X_BYTE"]), arrays["X_TOKEN"]
     _demand(len(tries) >= 1 and len(arrays["TRIE_KEY"]) == len(tries) and not tries[0].any())
     _demand(all(len(arrays[place.name]) == nodes for place in NODES))
-    first, count, entry, entries, empties = (tries[1:, i].astype(np.int64) for i in range(5))
-    _within(first, 0, nodes + 1)
-    _within(first + count, 0, nodes + 1)
+    entry, entries, empties = (tries[1:, i].astype(np.int64) for i in range(2, 5))
     _within(entry, 0, len(tokens) + 1)
     _within(entry + entries, 0, len(tokens) + 1)
-    _demand((count >= 0).all() and (entries >= 0).all() and (empties >= 0).all() and (empties <= entries).all())
-    _demand((first == np.cumsum(count) - count).all() and int(count.sum()) == nodes)  # they lie one behind another
-    owner = np.repeat(np.arange(len(count)), count)
-    local = np.arange(nodes) - first[owner]
-    depth, end = arrays["X_DEPTH"].astype(np.int64), arrays["X_END"].astype(np.int64)
-    _within(depth, 1, int(states.arena[Place.PATH_LENGTH]))
-    _demand((depth[local == 0] == 1).all() and (depth[1:] <= depth[:-1] + 1)[local[1:] > 0].all())
-    _demand((end > local).all() and (end <= count[owner]).all())
-    begin, many = arrays["X_FIRST"].astype(np.int64), arrays["X_COUNT"].astype(np.int64)
-    _demand((begin >= 0).all() and (many >= 0).all() and (begin + many <= entries[owner]).all())
-    vocab = states.program.vocab
-    _within(tokens[:, 0], 0, len(vocab.offsets) - 1)
-    _demand((tokens[:, 1] >= 0).all() and (tokens[:, 1] <= np.diff(vocab.offsets)[tokens[:, 0]]).all())
+    _demand((entries >= 0).all() and (empties >= 0).all() and (empties <= entries).all())
+    addresses = [arrays[place.name].ctypes.data for place in NODES[1:]]
+    deepest = int(states.arena[Place.PATH_LENGTH])
+    _demand(tries_are_sound(tries.ctypes.data, len(tries), nodes, *addresses, deepest))
+    offsets = states.program.vocab.offsets
+    _demand(entries_are_sound(tokens.ctypes.data, len(tokens), offsets.ctypes.data, len(offsets) - 1))
 
 
 def _check_surveys(states: StackStates, arrays: dict[str, np.ndarray], q: int, b: int, k: int) -> None:
