@@ -1,5 +1,6 @@
 """README.md is true: its examples run in order, its commands exist, its links lead somewhere."""
 
+import json
 import re
 from pathlib import Path
 
@@ -31,4 +32,7 @@ def test_the_links_lead_somewhere() -> None:
 
 def test_figures_come_from_results() -> None:
     for name in re.findall(r"<!-- figures: (\w+) -->", README):
-        assert (ROOT / "benchmarks" / f"{name}.py").exists()
+        result = json.loads((ROOT / "benchmarks" / "results" / f"{name}.json").read_text())
+        module = result["command"].split()[2]  # python -m benchmarks.NAME ...
+        assert (ROOT / (module.replace(".", "/") + ".py")).exists()
+        assert f"Command: `{result['command']}`" in README
