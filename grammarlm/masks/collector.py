@@ -1,6 +1,6 @@
-"""Python's cycle collector waits while a grammar is compiled.
+"""Python's cycle collector waits while a grammar is compiled, and while lexer states are made ahead.
 
-Compiling makes thousands of small objects, most of which stay. Python takes that for a reason to look through everything that the
+Both make thousands of small objects, most of which stay. Python takes that for a reason to look through everything that the
 process has: 200 ms and more where torch and a tokenizer are loaded, twenty times what the compile takes itself. What a compile
 drops hangs on no cycles, so nothing is lost by waiting. The collector is not switched off but asked to wait for many more
 objects than usual, so that what a hostile grammar makes is still looked through; and at the end it looks through the new objects.

@@ -3,8 +3,8 @@
 Surveys take most of the time of a first text, and they hang on nothing but the grammar and the vocabulary. So they are written when
 their automaton goes, or the process ends, and read when the same grammar is compiled again.
 
-    name     sha256 over the grammar's own entry (grammars/lark_cache.py), the vocabulary, the limits' kind of alphabet, and the
-             sources that make these arrays
+    name     sha256 over the grammar's own entry (grammars/lark_cache.py), the vocabulary, which threads are asked about
+             (stack_trust.py), and the sources that make these arrays
     content  a line of JSON that says where which array lies, the arrays, a checksum. Kernels check no bounds, so everything that
              they index with is checked here: a checksum finds accidents, it is no proof of who wrote the file
     states   are numbers here. What they stand for is found again when something new must be made: the origin of each is kept, a

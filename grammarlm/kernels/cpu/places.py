@@ -1,6 +1,6 @@
 """What lies where in the arena of a pushdown machine, and how its parts get at it.
 
-The arena is one array of integers: addresses of arrays, and numbers. A kernel is handed its address alone. `masks/stack_epoch.py`
+The arena is one array of integers: addresses of arrays, and numbers. A kernel is handed its address alone. `masks/stack_arena.py`
 fills it; `pushdown.py` says what the arrays mean to the machine, `surveys.py` what they mean to masks.
 """
 

@@ -1,7 +1,7 @@
 """The pushdown machine: what one byte does to a place in a grammar with a stack.
 
 A place is a **config**: a set of threads (q, s, b). `q` is a state of a lazy automaton over bytes, `s` a stack, `b` a border: what
-the rest of the text must still satisfy. States and borders are rows of tables that Python makes (masks/stack_epoch.py); stacks,
+the rest of the text must still satisfy. States and borders are rows of tables that Python makes (masks/stack_states.py); stacks,
 configs and everything else are made here. All are numbers, equal things have equal numbers, nothing that has a number changes.
 
     q    next[q, class of byte], and moves that read nothing:

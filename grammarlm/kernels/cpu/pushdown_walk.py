@@ -1,4 +1,4 @@
-"""Masks and steps of the pushdown machine, over the functions of pushdown.py; calls.py makes kernels of them.
+"""Masks and steps of the pushdown machine, over the functions of pushdown.py; stack_calls.py makes a kernel of them.
 
 `fill_row` is the loop of vocab/byte_trie.py over configs. Like walk.py it stops where something is lacking, keeps its place in
 `scratch` (the config behind each number of bytes, the trie node to go on with at the end), and goes on at the next call.
