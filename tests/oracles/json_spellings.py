@@ -1,0 +1,149 @@
+"""Spellings of one JSON value: white space, escapes, number forms, key orders; and the caps within which a spelling is a text.
+
+The caps are those of the default language: a run of white space is `[ \\t]*(\\r?\\n)?[ \\t]*` with at most 40 blanks, a number has
+at most 25 significant digits and is 0 or between 1e-307 and the greatest double.
+"""
+
+import json
+import random
+import re
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+MOST_BLANKS = 40
+MOST_DIGITS = 25
+LEAST, GREATEST = Fraction(1, 10**307), Fraction(17976931348623157 * 10**292)
+_RUN = re.compile(r"[ \t]*(?:\r?\n)?[ \t]*")
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_SPACE_OR_STRING = re.compile(r'"(?:[^"\\]|\\.)*"|[ \t\r\n]+|-?[0-9][0-9.eE+-]*', re.DOTALL)
+
+
+def spellings(value: Any, rng: random.Random, wildness: float = 0.3) -> str:
+    """A text of the value: the wilder, the less json.dumps would have written it. Equal values, but 1 may become 1.0."""
+    return _space(rng, wildness) + _spelled(value, rng, wildness) + _space(rng, wildness)
+
+
+def usual_spellings(value: Any) -> list[str]:
+    """What writers of JSON write: compact, json.dumps' own, indented, in ASCII."""
+    plain = _plain(value)
+    return [
+        json.dumps(plain, ensure_ascii=False, separators=(",", ":")),
+        json.dumps(plain, ensure_ascii=False),
+        json.dumps(plain, ensure_ascii=False, indent=2),
+        json.dumps(plain),
+        json.dumps(plain, ensure_ascii=False, indent="\t").replace("\n", "\r\n"),
+    ]
+
+
+def is_within_caps(text: str) -> bool:
+    """Whether white space and numbers of a text that may be no JSON at all keep within the caps."""
+    for found in _SPACE_OR_STRING.finditer(text):
+        piece = found[0]
+        if piece[0] in " \t\r\n":
+            if not _RUN.fullmatch(piece) or len(piece) > MOST_BLANKS:
+                return False
+        elif piece[0] != '"' and _NUMBER.fullmatch(piece) and not number_is_within_caps(piece):
+            return False
+    return True
+
+
+def number_is_within_caps(text: str) -> bool:
+    mantissa, _, exponent = text.lower().partition("e")
+    digits = mantissa.replace("-", "").replace(".", "").lstrip("0")
+    if len(digits) > MOST_DIGITS or len(exponent) > 5:
+        return False
+    size = abs(Fraction(Decimal(text)))
+    return size == 0 or LEAST <= size <= GREATEST
+
+
+def decimal_text(value: Fraction) -> str:
+    """A decimal fraction in digits, without an exponent."""
+    scale = 0
+    while (value * 10**scale).denominator != 1:
+        scale += 1
+        if scale > 400:
+            raise ValueError(f"{value} is no decimal fraction")
+    sign, digits = ("-" if value < 0 else ""), str(abs(int(value * 10**scale))).rjust(scale + 1, "0")
+    return f"{sign}{digits[:-scale]}.{digits[-scale:]}" if scale else sign + digits
+
+
+def _plain(value: Any) -> Any:
+    """Fractions as floats where json.dumps then says the same."""
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, Fraction):
+        return int(value) if value.denominator == 1 else float(value)
+    return value
+
+
+def _space(rng: random.Random, wildness: float) -> str:
+    if rng.random() > wildness:
+        return ""
+    before = "".join(rng.choice(" \t") for _ in range(rng.choice([0, 0, 1, 1, 2, 4, 18])))
+    after = "".join(rng.choice(" \t") for _ in range(rng.choice([0, 0, 1, 1, 2, 4, 20])))
+    return before + rng.choice(["", "", "\n", "\r\n"]) + after
+
+
+def _spelled(value: Any, rng: random.Random, wildness: float) -> str:
+    def between() -> str:
+        return _space(rng, wildness / 2)
+
+    if isinstance(value, str):
+        return _string(value, rng, wildness)
+    if isinstance(value, list):
+        items = (between() + _spelled(item, rng, wildness) + between() for item in value)
+        return f"[{','.join(items) or between()}]"
+    if isinstance(value, dict):
+        pairs = list(value.items())
+        if rng.random() < wildness:
+            rng.shuffle(pairs)
+        members = (
+            between()
+            + _string(key, rng, wildness)
+            + between()
+            + ":"
+            + between()
+            + _spelled(item, rng, wildness)
+            + between()
+            for key, item in pairs
+        )
+        return "{" + (",".join(members) or between()) + "}"
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
+    return _number(Fraction(value), rng, wildness)
+
+
+def _string(text: str, rng: random.Random, wildness: float) -> str:
+    return '"' + "".join(_character(char, rng, wildness) for char in text) + '"'
+
+
+def _character(char: str, rng: random.Random, wildness: float) -> str:
+    short = {'"': '\\"', "\\": "\\\\", "/": "\\/", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+    must = char in '"\\' or ord(char) < 0x20
+    if not must and rng.random() > wildness:
+        return char
+    if char in short and rng.random() < 0.6:
+        return short[char]
+    units = char.encode("utf-16-be").hex()
+    units = units.upper() if rng.random() < 0.5 else units
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+
+
+def _number(value: Fraction, rng: random.Random, wildness: float) -> str:
+    plain = decimal_text(value)
+    if rng.random() > wildness or len(plain) > 18:
+        return plain
+    shift = rng.choice([-2, -1, 1, 2, 3])
+    text = rng.choice([plain, plain, decimal_text(value / Fraction(10) ** shift)])
+    exponent = shift if text != plain else 0
+    if rng.random() < 0.5:
+        text += rng.choice(["0", "00"]) if "." in text else rng.choice([".0", ".00"])
+    if exponent or rng.random() < 0.3:
+        sign = "-" if exponent < 0 else rng.choice(["", "+"])
+        text += rng.choice("eE") + sign + rng.choice(["", "", "0"]) + str(abs(exponent))
+    if value == 0 and rng.random() < 0.3:
+        text = f"-{text.removeprefix('-')}"
+    return text
