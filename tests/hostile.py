@@ -1,9 +1,9 @@
 """Hostile grammars in a process of their own, with little memory: what becomes of each, one line of JSON before and after it.
 
-    python -m tests.hostile LIMITS NAME ...      the attack, on the cases of corpus/hostile.toml with these names
+    python -m tests.hostile LIMITS NAME ...      the attack, on the cases of these names
     attack(names, limits)                        the same from a test: each case's outcome, crashes among them
 
-A process that dies is started again with the cases that are left, so that a segmentation fault is the fault of one case, named.
+The cases are those of corpus/hostile.toml and corpus/hostile_schemas.py. A process that dies is started again with the cases that are left, so that a segmentation fault is the fault of one case, named.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 import grammarlm as gl
+from tests.corpus import hostile_schemas
 from tests.laws.laws import allowed_ids
 from tests.laws.vocabularies import every_byte
 
@@ -38,6 +39,15 @@ CASES: dict[str, dict[str, Any]] = {
     case["name"]: case
     for case in tomllib.loads((ROOT / "tests" / "corpus" / "hostile.toml").read_text("utf-8"))["case"]
 }
+if hasattr(gl, "JsonSchema"):
+    CASES |= {
+        f"schema: {case.name}": {
+            "kind": "JsonSchema",
+            "make": case.make,
+            **({"outcome": case.outcome} if case.outcome else {}),
+        }
+        for case in hostile_schemas.CASES
+    }
 LIMITS = {
     "ordinary": gl.Limits(max_ms=2000),
     "short": gl.Limits(max_ms=150),
@@ -62,6 +72,8 @@ def grammar_of(case: dict[str, Any]) -> gl.Regex:
     """The grammar of a case; typed as one of its kinds."""
     if "python" in case:
         return eval(case["python"], dict(BOUND))
+    if "make" in case:
+        return gl.JsonSchema(case["make"]())
     text = case["text"] if "text" in case else "".join(_repeated(*piece) for piece in case["pieces"])
     return getattr(gl, case["kind"])(text, **case.get("options", {}))
 

@@ -1,0 +1,273 @@
+"""Schemas that would keep a careless engine busy for minutes, for ever, or until the memory is gone; tests/test_hostile.py compiles
+each and walks in what compiles.
+
+A case is a name, what makes the schema (only then: some take megabytes), and the outcome, where no clock decides it: "built" or the
+name of the error that compile raises with ordinary limits.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+Schema = Any
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    make: Callable[[], Schema]
+    outcome: "str | None" = None
+
+
+def nested(times: int, around: Callable[[Schema], Schema], inner: Schema = None) -> Schema:
+    """A schema around a schema around a schema; made without recursion."""
+    return reduce(lambda schema, _: around(schema), range(times), {"type": "null"} if inner is None else inner)
+
+
+def chain_of_references(count: int) -> Schema:
+    links = {f"d{i}": {"$ref": f"#/$defs/d{i + 1}"} for i in range(count)}
+    return {"$ref": "#/$defs/d0", "$defs": {**links, f"d{count}": {"type": "boolean"}}}
+
+
+def doubling_references(count: int) -> Schema:
+    """Each definition holds the next one twice: 2^count places, count + 1 schemas."""
+    links = {
+        f"d{i}": {
+            "type": "object",
+            "properties": {k: {"$ref": f"#/$defs/d{i + 1}"} for k in "ab"},
+            "required": ["a", "b"],
+        }
+        for i in range(count)
+    }
+    return {"$ref": "#/$defs/d0", "$defs": {**links, f"d{count}": {"const": 1}}}
+
+
+def choices_in_conjunction(count: int, width: int) -> Schema:
+    """width^count alternatives that all differ."""
+    return {
+        "allOf": [
+            {"anyOf": [{"required": [f"k{i}_{j}"], "properties": {f"k{i}_{j}": {"minimum": j}}} for j in range(width)]}
+            for i in range(count)
+        ]
+    }
+
+
+def wide(count: int) -> Schema:
+    return {f"property_{i:06d}": {"type": "string", "maxLength": i % 50, "description": "x" * 40} for i in range(count)}
+
+
+def each_needs_the_next(count: int, keyword: str) -> Schema:
+    def dependent(i: int) -> Any:
+        return [f"k{(i + 1) % count}"] if keyword == "dependentRequired" else {"required": [f"k{(i + 1) % count}"]}
+
+    return {"type": "object", keyword: {f"k{i}": dependent(i) for i in range(count)}}
+
+
+def conditions(count: int) -> Schema:
+    return {
+        "type": "object",
+        "allOf": [
+            {"if": {"required": [f"c{i}"]}, "then": {"required": [f"t{i}"]}, "else": {"required": [f"e{i}"]}}
+            for i in range(count)
+        ],
+    }
+
+
+def overlapping(count: int) -> Schema:
+    return {"oneOf": [{"type": "object", "properties": {f"p{i}": {"minimum": i}}} for i in range(count)]}
+
+
+_STRING = {"type": "string"}
+CASES: tuple[Case, ...] = (
+    Case("objects in objects, 800 deep", lambda: nested(800, lambda s: {"type": "object", "properties": {"a": s}})),
+    Case("required objects, 800 deep", lambda: nested(800, lambda s: {"properties": {"a": s}, "required": ["a"]})),
+    Case("arrays in arrays, 800 deep", lambda: nested(800, lambda s: {"type": "array", "items": s, "minItems": 1})),
+    Case("arrays in arrays, 100,000 deep", lambda: nested(100_000, lambda s: {"items": s})),
+    Case("allOf in allOf, 800 deep", lambda: nested(800, lambda s: {"allOf": [s, {"maxLength": 9}]})),
+    Case("anyOf in anyOf, 800 deep", lambda: nested(800, lambda s: {"anyOf": [s, {"type": "string"}]})),
+    Case("not in not, 801 deep", lambda: nested(801, lambda s: {"not": s})),
+    Case("oneOf in oneOf, 200 deep", lambda: nested(200, lambda s: {"oneOf": [s, {"type": "string"}]})),
+    Case("if in if, 300 deep", lambda: nested(300, lambda s: {"if": s, "then": {"minimum": 1}, "else": s})),
+    Case(
+        "enum of a value 800 deep",
+        lambda: {"enum": [nested(800, lambda v: [v], 1), nested(800, lambda v: {"a": v}, 1)]},
+    ),
+    Case("const of a value 100,000 deep", lambda: {"const": nested(100_000, lambda v: [v], 1)}),
+    Case("enum of 100,000 integers", lambda: {"enum": list(range(100_000))}),
+    Case("enum of 100,000 strings", lambda: {"enum": [f"value number {i}" for i in range(100_000)]}),
+    Case(
+        "enum of 100,000 strings that a pattern leaves none of",
+        lambda: {"enum": [str(i) for i in range(100_000)], "pattern": "x"},
+    ),
+    Case("enum of 20,000 objects", lambda: {"enum": [{"a": i, "b": [i]} for i in range(20_000)]}),
+    Case("a const of 4 MB", lambda: {"const": "a" * 4_000_000}),
+    Case("a billion items", lambda: {"type": "array", "items": {"type": "null"}, "minItems": 10**9}),
+    Case("10^100 items", lambda: {"type": "array", "minItems": 10**100}),
+    Case("at most 10^12 items", lambda: {"type": "array", "maxItems": 10**12}, "built"),
+    Case("at most 10^12 characters", lambda: {**_STRING, "maxLength": 10**12}, "built"),
+    Case("at least 10^9 characters", lambda: {**_STRING, "minLength": 10**9}),
+    Case(
+        "exactly a million characters of a pattern",
+        lambda: {**_STRING, "minLength": 10**6, "maxLength": 10**6, "pattern": "^(ab)*$"},
+    ),
+    Case(
+        "an odd length of pairs",
+        lambda: {**_STRING, "minLength": 7, "maxLength": 7, "pattern": "^(ab)*$"},
+        "UnsatisfiableGrammar",
+    ),
+    Case("a billion properties", lambda: {"type": "object", "minProperties": 10**9}),
+    Case(
+        "a billion properties of one letter",
+        lambda: {"minProperties": 10**9, "type": "object", "propertyNames": {"pattern": "^.$"}},
+    ),
+    Case(
+        "1,500 optional properties",
+        lambda: {"type": "object", "properties": {f"p{i}": {} for i in range(1500)}},
+        "built",
+    ),
+    Case("1,500 required properties", lambda: {"type": "object", "required": [f"p{i}" for i in range(1500)]}, "built"),
+    Case("50,000 required properties", lambda: {"type": "object", "required": [f"p{i}" for i in range(50_000)]}),
+    Case("40,000 properties, 4 MB", lambda: {"type": "object", "properties": wide(40_000)}),
+    Case("4 MB of descriptions", lambda: {"description": "x" * 4_000_000, "type": "integer"}, "built"),
+    Case("a million empty schemas", lambda: {"$defs": {str(i): {} for i in range(10**6)}, "type": "null"}),
+    Case("a reference to itself", lambda: {"$ref": "#"}, "UnsatisfiableGrammar"),
+    Case(
+        "a cycle of references",
+        lambda: {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}},
+    ),
+    Case("not itself", lambda: {"not": {"$ref": "#"}}),
+    Case("itself or null", lambda: {"anyOf": [{"$ref": "#"}, {"type": "null"}]}),
+    Case(
+        "an object that requires itself",
+        lambda: {"properties": {"a": {"$ref": "#"}}, "required": ["a"], "type": "object"},
+        "UnsatisfiableGrammar",
+    ),
+    Case(
+        "an array that holds itself",
+        lambda: {"type": "array", "items": {"$ref": "#"}, "minItems": 1},
+        "UnsatisfiableGrammar",
+    ),
+    Case("a chain of 10,000 references", lambda: chain_of_references(10_000)),
+    Case("2^30 places of 31 schemas", lambda: doubling_references(30)),
+    Case("a reference to nothing", lambda: {"$ref": "#/$defs/missing"}, "GrammarError"),
+    Case("a reference into the network", lambda: {"$ref": "http://example.invalid/schema"}, "GrammarError"),
+    Case(
+        "a list of itself in every keyword",
+        lambda: {k: {"$ref": "#"} for k in ("items", "contains", "not", "propertyNames", "additionalProperties")},
+    ),
+    Case("contradictory bounds", lambda: {"type": "integer", "minimum": 5, "maximum": 4}, "UnsatisfiableGrammar"),
+    Case("contradictory types", lambda: {"allOf": [{"type": "string"}, {"type": "array"}]}, "UnsatisfiableGrammar"),
+    Case(
+        "nothing between",
+        lambda: {"type": "integer", "exclusiveMinimum": 1, "exclusiveMaximum": 2},
+        "UnsatisfiableGrammar",
+    ),
+    Case(
+        "no multiple between",
+        lambda: {"type": "number", "multipleOf": 7, "minimum": 8, "maximum": 13},
+        "UnsatisfiableGrammar",
+    ),
+    Case(
+        "required and forbidden",
+        lambda: {"required": ["a"], "properties": {"a": False}, "type": "object"},
+        "UnsatisfiableGrammar",
+    ),
+    Case("false", lambda: False, "UnsatisfiableGrammar"),
+    Case(
+        "more required than allowed",
+        lambda: {"type": "object", "required": list("abc"), "maxProperties": 2},
+        "UnsatisfiableGrammar",
+    ),
+    Case(
+        "four different ones of three",
+        lambda: {"items": {"enum": [1, 2, 3]}, "minItems": 4, "uniqueItems": True, "type": "array"},
+        "UnsatisfiableGrammar",
+    ),
+    Case(
+        "a million different ones",
+        lambda: {"type": "array", "items": {"enum": list(range(5000))}, "uniqueItems": True, "minItems": 4999},
+    ),
+    Case("2^60 alternatives", lambda: choices_in_conjunction(60, 2)),
+    Case("10^6 alternatives", lambda: choices_in_conjunction(6, 10)),
+    Case("not of 40 choices", lambda: {"not": choices_in_conjunction(40, 2)}),
+    Case("oneOf with 60 that overlap", lambda: overlapping(60)),
+    Case("oneOf with 2,000 that overlap", lambda: overlapping(2000)),
+    Case(
+        "anyOf of 10,000 objects",
+        lambda: {"anyOf": [{"properties": {"kind": {"const": str(i)}}, "required": ["kind"]} for i in range(10_000)]},
+    ),
+    Case("60 conditions", lambda: conditions(60)),
+    Case("a ring of 2,000 requirements", lambda: each_needs_the_next(2000, "dependentRequired")),
+    Case("a ring of 200 dependent schemas", lambda: each_needs_the_next(200, "dependentSchemas")),
+    Case(
+        "40 key patterns that overlap",
+        lambda: {"patternProperties": {f"^[a-z]*{'x' * i}": {"minimum": i} for i in range(40)}},
+    ),
+    Case(
+        "30 contains",
+        lambda: {"type": "array", "allOf": [{"contains": {"multipleOf": i}, "minContains": 3} for i in range(2, 32)]},
+    ),
+    Case(
+        "contains a million times",
+        lambda: {"type": "array", "contains": {"const": 1}, "minContains": 10**6, "maxContains": 10**6 + 1},
+    ),
+    Case(
+        "unevaluated behind 30 choices",
+        lambda: {
+            "anyOf": [{"properties": {f"p{i}": True}, "required": [f"p{i}"]} for i in range(30)],
+            "unevaluatedProperties": False,
+        },
+    ),
+    Case("a pattern of 2^1000 states", lambda: {**_STRING, "pattern": "^.*a.{1000}$"}),
+    Case("a pattern of stars in stars, counted", lambda: {**_STRING, "pattern": "^((a*)*b?)*$", "maxLength": 1000}),
+    Case("a pattern that counts to a billion", lambda: {**_STRING, "pattern": "^[ab]{999999999}$"}),
+    Case("30 look-aheads that count", lambda: {**_STRING, "pattern": "".join(f"(?=.*a.{{{i}}}b)" for i in range(30))}),
+    Case("not of a pattern of 2^30 states", lambda: {**_STRING, "not": {"pattern": "a[ab]{30}$"}, "maxLength": 100}),
+    Case("100 patterns at once", lambda: {**_STRING, "allOf": [{"pattern": f"a.{{{i}}}b"} for i in range(100)]}),
+    Case("a pattern of a megabyte", lambda: {**_STRING, "pattern": "(ab|cd)" * 150_000}),
+    Case("an open pattern", lambda: {**_STRING, "pattern": "(" * 100_000}, "GrammarError"),
+    Case("multiples of 10^-300", lambda: {"type": "number", "multipleOf": 1e-300}),
+    Case("multiples of a great prime", lambda: {"type": "integer", "multipleOf": 982451653, "minimum": 1}),
+    Case(
+        "multiples of many numbers",
+        lambda: {"type": "integer", "allOf": [{"multipleOf": p} for p in (999983, 999979, 999961, 999959)]},
+    ),
+    Case(
+        "no multiple of many", lambda: {"type": "integer", "allOf": [{"not": {"multipleOf": p}} for p in range(2, 60)]}
+    ),
+    Case("a bound of 5,000 digits", lambda: {"type": "integer", "minimum": 10**4000}),
+    Case(
+        "a bound beyond all floats",
+        lambda: {"type": "number", "minimum": 1e308, "exclusiveMaximum": 1.7976931348623157e308},
+    ),
+    Case("infinity", lambda: {"type": "number", "minimum": float("inf")}),
+    Case("no number at all", lambda: {"type": "number", "multipleOf": float("nan")}),
+    Case("a bound that is text", lambda: {"minimum": "0"}, "GrammarError"),
+    Case("properties that are a list", lambda: {"properties": ["a"]}, "GrammarError"),
+    Case("a type that is none", lambda: {"type": "text"}, "GrammarError"),
+    Case("half a surrogate pair", lambda: {"const": "\ud800"}),
+    Case(
+        "NUL in names",
+        lambda: {"properties": {"\0": {"type": "null"}}, "required": ["\0"], "additionalProperties": False},
+    ),
+    Case(
+        "a reference through escapes",
+        lambda: {"$ref": "#/$defs/a~1b%25~0", "$defs": {"a/b%~": {"type": "null"}}},
+        "built",
+    ),
+    Case(
+        "10,000 anchors",
+        lambda: {"$ref": "#a9999", "$defs": {str(i): {"$anchor": f"a{i}", "type": "null"} for i in range(10_000)}},
+        "built",
+    ),
+    Case(
+        "a dynamic reference in circles",
+        lambda: {
+            "$dynamicAnchor": "n",
+            "properties": {"a": {"$dynamicRef": "#n"}},
+            "allOf": [{"$ref": "#/$defs/x"}],
+            "$defs": {"x": {"$id": "x", "$dynamicAnchor": "n"}},
+        },
+    ),
+)

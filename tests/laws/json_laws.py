@@ -1,0 +1,373 @@
+"""What gl.JsonSchema promises, as checks against the oracle: verdicts, spellings, metamorphic variants, walks, and whole masks.
+
+Each check returns the outcomes that it met, by name, and raises AssertionError with schema and text where a promise is broken.
+"""
+
+import json
+import random
+from collections import Counter
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import grammarlm as gl
+from tests.laws.laws import allowed_ids
+from tests.oracles.json_schema_oracle import Judge, NoVerdict
+from tests.oracles.json_spellings import is_within_caps, spellings, usual_spellings
+from tests.oracles.random_json_instances import near
+
+_PIECES = [
+    *(
+        b'{"',
+        b'":',
+        b'","',
+        b'": "',
+        b'", "',
+        b'"}',
+        b"[{",
+        b"}]",
+        b"[[",
+        b"]]",
+        b"],",
+        b'["',
+        b'"]',
+        b", ",
+        b": ",
+        b"\n  ",
+    ),
+    *(
+        b"true",
+        b"fal",
+        b"se",
+        b"nul",
+        b"null",
+        b"-1",
+        b"10",
+        b"0.5",
+        b"1.0",
+        b"e1",
+        b"12",
+        b'\\"',
+        b"\\u",
+        b"\\u00",
+        b"\\ud83d",
+    ),
+    *(
+        b"ab",
+        b"ba",
+        b"aa",
+        b'a"',
+        b'"a',
+        "é".encode(),
+        "é".encode()[1:] + b'"',
+        "😀".encode()[:3],
+        b"\r\n",
+        b" \t",
+        b"    ",
+    ),
+]
+WALKED = gl.Vocabulary([bytes([byte]) for byte in range(256)] + _PIECES + [b"</s>"], stop_ids=[256 + len(_PIECES)])
+_BROKEN = '{}[]",:\\01-.eE+ntfu \n\x01é'
+
+
+def compiled(schema: Any, vocab: gl.Vocabulary = WALKED, **options: Any) -> Any:
+    return gl.compile(gl.JsonSchema(schema, **{"property_order": "any", **options}), vocab)
+
+
+def text_of(tokens: list[int], vocab: gl.Vocabulary) -> bytes:
+    return b"".join(vocab.token_bytes(token) for token in tokens)
+
+
+def accepts(matcher: Any, data: bytes) -> bool:
+    """The verdict on a whole text; the matcher is at its start again afterwards."""
+    matcher.reset()
+    verdict = bool(matcher.advance_bytes(data)) and bool(matcher.is_accepting)
+    matcher.reset()
+    return verdict
+
+
+def accepts_by_masks(matcher: Any, data: bytes, vocab: gl.Vocabulary, rng: random.Random) -> bool:
+    """The verdict by masks, cut into random tokens; a bit and `advance` say the same at every token."""
+    matcher.reset()
+    ids: dict[bytes, int] = {vocab.token_bytes(token): token for token in range(vocab.size)}
+    longest, at, verdict = max(map(len, ids)), 0, True
+    while at < len(data) and verdict:
+        cuts = [end for end in range(at + 1, min(len(data), at + longest) + 1) if data[at:end] in ids]
+        end = rng.choice(cuts)
+        token = ids[data[at:end]]
+        allowed = allowed_ids(matcher, vocab)
+        verdict = bool(matcher.advance(token))
+        assert verdict is (token in allowed), (
+            f"after {data[:at]!r}, {data[at:end]!r}: bit {token in allowed}, advance {verdict}"
+        )
+        at = end
+    verdict = verdict and bool(allowed_ids(matcher, vocab) & set(vocab.stop_ids))
+    matcher.reset()
+    return verdict
+
+
+def texts_of(schema: Any, judge: Judge, rng: random.Random, wanted: int) -> list[str]:
+    """Texts near the edge of a schema: spelled as writers do or oddly, some no longer JSON."""
+    texts = []
+    for value, _ in near(schema, judge, rng, wanted):
+        text = (
+            spellings(value, rng, rng.choice([0.1, 0.4])) if rng.random() < 0.6 else rng.choice(usual_spellings(value))
+        )
+        if rng.random() < 0.08:
+            place = rng.randint(0, len(text))
+            text = text[:place] + rng.choice(["", rng.choice(_BROKEN)]) + text[place + rng.choice([0, 1]) :]
+        if is_within_caps(text):
+            texts.append(text)
+    return texts
+
+
+def check_schema(schema: Any, rng: random.Random, wanted: int = 8, **options: Any) -> Counter[str]:
+    """Engine and oracle say the same of texts near the edge of the schema."""
+    judge = Judge(schema, **{key: options[key] for key in ("draft", "formats", "registry") if key in options})
+    try:
+        texts = texts_of(schema, judge, rng, wanted)
+        verdicts = [judge.valid(text) for text in texts]
+    except NoVerdict:
+        return Counter({"no verdict": 1})
+    try:
+        matcher = compiled(schema, **options).matcher()
+    except gl.UnsatisfiableGrammar as error:
+        if any(verdicts):
+            wrong = said(schema, texts[verdicts.index(True)], True, f"unsatisfiable: {error}")
+            raise AssertionError(wrong) from error
+        return Counter(unsatisfiable=1)
+    except (gl.UnsupportedFeature, gl.LimitExceeded) as error:
+        return Counter({"refused": 1, f"refused: {type(error).__name__}": 1})
+    outcomes = Counter(compiled=1)
+    for text, expected in zip(texts, verdicts, strict=True):
+        data = text.encode("utf-8", "surrogatepass")
+        for way, verdict in (
+            ("bytes", accepts(matcher, data)),
+            ("masks", accepts_by_masks(matcher, data, WALKED, rng)),
+        ):
+            assert verdict is expected, said(schema, text, expected, f"{verdict} by {way}")
+        outcomes["valid" if expected else "invalid"] += 1
+    return outcomes
+
+
+def said(schema: Any, text: str, expected: Any, found: Any) -> str:
+    return f"{json.dumps(schema)}\n{text!r}: the oracle says {expected}, the engine {found}"
+
+
+# What may be moved to another place of a schema, keywords that speak of each other together.
+_TOGETHER = (
+    ("properties", "patternProperties", "additionalProperties"),
+    ("items", "prefixItems", "additionalItems"),
+    ("contains", "minContains", "maxContains"),
+    ("if", "then", "else"),
+    ("minimum", "exclusiveMinimum"),
+    ("maximum", "exclusiveMaximum"),
+)
+_STAY = ("$schema", "$defs", "definitions", "$ref", "unevaluatedItems", "unevaluatedProperties")
+
+
+def variants(schema: dict[str, Any], rng: random.Random) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Schemas that say the same in other words, each with what was done."""
+    kept = {key: schema[key] for key in ("$schema", "$defs") if key in schema}
+    rest = {key: value for key, value in schema.items() if key not in kept}
+    yield "all behind $ref", {**kept, "$defs": {**kept.get("$defs", {}), "whole": rest}, "$ref": "#/$defs/whole"}
+    yield "all in allOf", {**kept, "allOf": [rest, True]}
+    yield "one of one", {**kept, "oneOf": [rest, False]}
+    yield "any of itself twice", {**kept, "anyOf": [rest, rest]}
+    yield "not not", {**kept, "not": {"not": rest}}
+    yield "then", {**kept, "if": True, "then": rest}
+    movable = [key for key in rest if key not in _STAY]
+    if not movable or "$ref" in rest:
+        return
+    chosen = rng.choice(movable)
+    group = next((names for names in _TOGETHER if chosen in names), (chosen,))
+    moved = {key: rest[key] for key in group if key in rest}
+    left = {key: value for key, value in schema.items() if key not in moved}
+    if chosen != "allOf":
+        yield f"{chosen} in allOf", {**left, "allOf": [*left.get("allOf", []), moved]}
+    behind = {**left, "$defs": {**left.get("$defs", {}), "moved": moved}}
+    if "$schema" not in schema:  # where $ref hides its siblings, it cannot stand beside them
+        yield f"{chosen} behind $ref", {**behind, "$ref": "#/$defs/moved"}
+    yield (
+        f"{chosen} behind $ref in allOf",
+        {**behind, "allOf": [*left.get("allOf", []), {"$ref": "#/$defs/moved"}]}
+        if (chosen != "allOf")
+        else {**behind, "allOf": [{"$ref": "#/$defs/moved"}]},
+    )
+
+
+def check_variants(schema: Any, rng: random.Random) -> Counter[str]:
+    """Said in other words, a schema has the same masks along the same texts."""
+    judge, outcomes = Judge(schema), Counter[str]()
+    try:
+        texts = texts_of(schema, judge, rng, 4)
+        plain = compiled(schema).matcher()
+    except (NoVerdict, gl.UnsatisfiableGrammar, gl.UnsupportedFeature, gl.LimitExceeded) as error:
+        return Counter({type(error).__name__: 1})
+    for how, variant in variants(schema, rng):
+        try:
+            other = compiled(variant).matcher()
+        except (gl.UnsupportedFeature, gl.LimitExceeded):
+            outcomes["variant refused"] += 1
+            continue
+        except gl.UnsatisfiableGrammar as error:
+            raise AssertionError(
+                f"{how}: {json.dumps(variant)} is unsatisfiable ({error}), {json.dumps(schema)} is not"
+            ) from None
+        for text in texts:
+            place = first_difference(plain, other, text.encode("utf-8", "surrogatepass"))
+            assert place is None, (
+                f"{how}: {json.dumps(variant)}\n{json.dumps(schema)}\n{text!r}: masks differ after {place}"
+            )
+        outcomes["variants"] += 1
+    return outcomes
+
+
+def first_difference(one: Any, other: Any, data: bytes) -> "bytes | None":
+    """The part of a text after which two matchers have other masks, or None."""
+    one.reset()
+    other.reset()
+    for at in range(len(data) + 1):
+        if allowed_ids(one, WALKED) != allowed_ids(other, WALKED):
+            return data[:at]
+        if at < len(data):
+            taken = one.advance(data[at])
+            if other.advance(data[at]) is not taken:
+                return data[: at + 1]
+            if not taken:
+                break
+    return None
+
+
+def walk(constraint: Any, vocab: gl.Vocabulary, rng: random.Random, extra: int) -> bytes:
+    """A text drawn from masks alone, at most `extra` tokens longer than it must be."""
+    need = constraint.matcher().min_tokens_left
+    matcher, tokens, stops = constraint.matcher(max_tokens=need + extra), [], set(vocab.stop_ids)
+    while True:
+        allowed = allowed_ids(matcher, vocab)
+        assert allowed, f"an empty mask after {text_of(tokens, vocab)!r}"
+        assert bool(allowed & stops) is bool(matcher.is_accepting), text_of(tokens, vocab)
+        if allowed & stops and (rng.random() < 0.3 or not allowed - stops):
+            return text_of(tokens, vocab)
+        tokens.append(rng.choice(sorted(allowed - stops)))
+        assert matcher.advance(tokens[-1]), f"refused what the mask allows: {text_of(tokens, vocab)!r}"
+        assert len(tokens) <= need + extra, f"over the budget: {text_of(tokens, vocab)!r}"
+
+
+def check_walks(schema: Any, rng: random.Random, vocab: gl.Vocabulary, walks: int, **options: Any) -> Counter[str]:
+    """Texts drawn from masks are valid; where the oracle finds something valid, so does the engine."""
+    judge = Judge(schema)
+    try:
+        constraint = compiled(schema, vocab, **options)
+    except gl.UnsatisfiableGrammar:
+        return Counter(unsatisfiable=1)
+    except (gl.UnsupportedFeature, gl.LimitExceeded):
+        return Counter(refused=1)
+    outcomes: Counter[str] = Counter(compiled=1)
+    for _ in range(walks):
+        data = walk(constraint, vocab, rng, rng.choice([0, 3, 10, 40]))
+        try:
+            verdict = judge.valid(data)
+        except NoVerdict:
+            return outcomes + Counter({"no verdict": 1})
+        assert verdict, f"{json.dumps(_shown(schema))[:3000]}\nthe engine wrote {data!r}, which is invalid"
+        assert is_within_caps(data.decode()), data
+        outcomes["walks"] += 1
+    return outcomes
+
+
+def _shown(value: Any) -> Any:
+    if isinstance(value, Fraction):
+        return float(value)
+    if isinstance(value, dict):
+        return {key: _shown(item) for key, item in value.items()}
+    return [_shown(item) for item in value] if isinstance(value, list) else value
+
+
+class FewTokens:
+    """All texts of a few tokens, judged one by one: which of them begin a valid text of so many tokens."""
+
+    def __init__(self, judge: Judge, pieces: list[bytes], longest: int):
+        self.pieces, self.longest = pieces, longest
+        self._judge = judge
+        self._verdicts: dict[bytes, bool] = {}
+        self._alive: dict[tuple[bytes, int], bool] = {}
+
+    def valid(self, text: bytes) -> bool:
+        if text not in self._verdicts:
+            self._verdicts[text] = self._judge.valid(text) and is_within_caps(text.decode())
+        return self._verdicts[text]
+
+    def alive(self, text: bytes, left: int) -> bool:
+        """Whether a valid text begins so and needs at most `left` tokens more."""
+        key = text, left
+        if key not in self._alive:
+            self._alive[key] = self.valid(text) or (
+                left > 0 and any(self.alive(text + p, left - 1) for p in self.pieces)
+            )
+        return self._alive[key]
+
+
+def check_whole_masks(schema: Any, pieces: list[bytes], longest: int, rng: random.Random) -> Counter[str]:
+    """Every mask on the way to every text of few tokens: a bit is set iff the token can be read and the text be ended behind it.
+
+    That it can be ended is seen within `longest` tokens, or by a walk whose text the oracle takes.
+    """
+    vocab = gl.Vocabulary([*pieces, b"</s>"], stop_ids=[len(pieces)])
+    judge = Judge(schema)
+    few = FewTokens(judge, pieces, longest)
+    try:
+        constraint = compiled(schema, vocab)
+    except gl.UnsatisfiableGrammar:
+        assert not few.alive(b"", longest), f"{json.dumps(schema)} with {pieces} is called unsatisfiable"
+        return Counter(unsatisfiable=1)
+    except (gl.UnsupportedFeature, gl.LimitExceeded):
+        return Counter(refused=1)
+    outcomes: Counter[str] = Counter(compiled=1)
+    matcher, seen = constraint.matcher(), set()
+
+    def visit(text: bytes, left: int) -> None:
+        if text in seen:
+            return
+        seen.add(text)
+        allowed = allowed_ids(matcher, vocab)
+        where = f"{json.dumps(schema)}, tokens {pieces}, after {text!r}"
+        assert (len(pieces) in allowed) is few.valid(text), f"{where}: the end is {len(pieces) in allowed}"
+        for token, piece in enumerate(pieces):
+            short = few.alive(text + piece, left - 1)
+            assert token in allowed or not short, f"{where}: {piece!r} is not allowed"
+            taken = matcher.advance(token)
+            assert taken is (token in allowed), f"{where}: {piece!r} advance {taken}"
+            outcomes["bits"] += 1
+            if not taken:
+                continue
+            if not short:
+                data = text + piece + finished(matcher, vocab, rng)
+                assert judge.valid(data), f"{where}: behind {piece!r} it ends in {data!r}, which is invalid"
+                outcomes["ended by walks"] += 1
+            if left > 1:
+                visit(text + piece, left - 1)
+            matcher.rollback(1)
+
+    visit(b"", longest)
+    return outcomes
+
+
+def finished(matcher: Any, vocab: gl.Vocabulary, rng: random.Random) -> bytes:
+    """How the text may go on to its end, along shortest ways; the matcher stays where it is."""
+    fork, tokens, stops = matcher.fork(), [], set(vocab.stop_ids)
+    while not fork.is_accepting:
+        allowed = sorted(allowed_ids(fork, vocab) - stops)
+        assert allowed, f"a dead end behind {text_of(tokens, vocab)!r}"
+        rng.shuffle(allowed)
+        best = min(allowed, key=lambda token: tokens_left_after(fork, token))
+        assert fork.advance(best)
+        tokens.append(best)
+        assert len(tokens) < 200, f"no end in sight: {text_of(tokens, vocab)!r}"
+    return text_of(tokens, vocab)
+
+
+def tokens_left_after(matcher: Any, token: int) -> int:
+    fork = matcher.fork()
+    assert fork.advance(token)
+    return fork.min_tokens_left

@@ -1,0 +1,199 @@
+"""JSON schemas mean what JSON Schema says: random schemas against the oracle, said in other words, walked in, and mask by mask."""
+
+import json
+import os
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import grammarlm as gl
+from tests.laws.json_laws import WALKED, accepts, check_schema, check_variants, check_walks, check_whole_masks, compiled
+from tests.oracles.json_schema_oracle import Judge, NoVerdict, formats_are_loose
+from tests.oracles.json_values import read_json
+from tests.oracles.random_json_schemas import RandomSchemas
+
+pytestmark = pytest.mark.skipif(not hasattr(gl, "JsonSchema"), reason="gl.JsonSchema is not there yet")
+DATA = os.environ.get("GRAMMARLM_DATA")
+needs_data = pytest.mark.skipif(not DATA, reason="GRAMMARLM_DATA says where MaskBench is")
+_MOST_REFUSED = 0.06
+
+# Tokens for whole masks, and schemas that have short texts over them.
+_PIECES = {
+    "objects": [b"{", b"}", b'"a"', b'"b"', b":", b",", b"1"],
+    "arrays": [b"[", b"]", b",", b"1", b"2", b"null", b" "],
+    "strings": [b'"', b"a", b"b", b"\\u006", b"1", b"\\", b"n"],
+    "numbers": [b"0", b"1", b"5", b"-", b".", b"e", b"+"],
+    "mixed": [b"{}", b"[", b"]", b'"a', b'"', b",", b"true"],
+}
+
+
+def check_pairs(seed: str, wanted: int, **options: Any) -> Counter[str]:
+    """As many random schemas as it takes to judge `wanted` texts."""
+    rng, supply, outcomes = random.Random(f"pairs {seed}"), RandomSchemas(seed), Counter[str]()
+    while outcomes["valid"] + outcomes["invalid"] < wanted:
+        outcomes += check_schema(supply.schema(), rng, **options) + Counter(schemas=1)
+    assert outcomes["refused"] <= max(2, _MOST_REFUSED * outcomes["schemas"]), outcomes
+    assert outcomes["valid"] > wanted / 5, outcomes
+    assert outcomes["invalid"] > wanted / 5, outcomes
+    return outcomes
+
+
+def test_random_schemas_agree_with_the_oracle() -> None:
+    check_pairs("few", 400)
+
+
+@pytest.mark.parametrize("options", [{"draft": "declared"}, {"formats": "annotation"}], ids=str)
+def test_options_agree_with_the_oracle(options: dict[str, Any]) -> None:
+    check_pairs(f"options {options}", 60, **options)
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("part", range(8))
+def test_many_random_schemas_agree_with_the_oracle(part: int, record_property) -> None:
+    outcomes = check_pairs(f"many {part}", 2500)
+    record_property("cases", outcomes["valid"] + outcomes["invalid"])
+    for name, count in sorted(outcomes.items()):
+        record_property(name, count)
+
+
+def check_other_words(seed: str, count: int) -> Counter[str]:
+    rng, supply, outcomes = random.Random(f"words {seed}"), RandomSchemas(f"words {seed}", depth=2), Counter[str]()
+    while outcomes["variants"] < count:
+        schema = supply.schema()
+        if isinstance(schema, dict):
+            outcomes += check_variants(schema, rng)
+    return outcomes
+
+
+def test_other_words_change_nothing() -> None:
+    check_other_words("few", 60)
+
+
+@pytest.mark.proof
+def test_many_other_words_change_nothing(record_property) -> None:
+    record_property("cases", check_other_words("many", 3000)["variants"])
+
+
+def check_random_walks(seed: str, count: int, **options: Any) -> Counter[str]:
+    rng, supply, outcomes = random.Random(f"walks {seed}"), RandomSchemas(f"walks {seed}"), Counter[str]()
+    while outcomes["walks"] < count:
+        outcomes += check_walks(supply.schema(), rng, WALKED, 2, **options)
+    return outcomes
+
+
+@pytest.mark.parametrize("order", ["any", "schema"])
+def test_walks_end_in_valid_instances(order: str) -> None:
+    check_random_walks(order, 60, property_order=order)
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("order", ["any", "schema"])
+def test_many_walks_end_in_valid_instances(order: str, record_property) -> None:
+    record_property("cases", check_random_walks(f"many {order}", 4000, property_order=order)["walks"])
+
+
+def maskbench(every: int, offset: int = 0) -> list[Path]:
+    return sorted(Path(DATA or "", "maskbench").glob("*.json"))[offset::every]
+
+
+def check_maskbench_walks(every: int, walks: int) -> Counter[str]:
+    rng, outcomes = random.Random(every), Counter[str]()
+    for file in maskbench(every):
+        case = read_json(file.read_bytes())
+        if not formats_are_loose(case["schema"]) and oracle_knows(case):
+            outcomes += check_walks(json.loads(file.read_bytes())["schema"], rng, WALKED, walks) + Counter(schemas=1)
+    assert outcomes["refused"] <= max(2, _MOST_REFUSED * outcomes["schemas"]), outcomes
+    return outcomes
+
+
+def oracle_knows(case: dict[str, Any]) -> bool:
+    """Whether the oracle judges the labelled instances as their labels do."""
+    judge = Judge(case["schema"])
+    try:
+        return all(judge.valid_value(test["data"]) is test["valid"] for test in case["tests"])
+    except NoVerdict:
+        return False
+
+
+@needs_data
+def test_walks_in_maskbench_end_in_valid_instances() -> None:
+    assert check_maskbench_walks(150, 1)["walks"] > 20
+
+
+@needs_data
+@pytest.mark.proof
+def test_many_walks_in_maskbench_end_in_valid_instances(record_property) -> None:
+    outcomes = check_maskbench_walks(3, 1)
+    for name, count in sorted(outcomes.items()):
+        record_property("cases" if name == "walks" else name, count)
+
+
+def check_masks(seed: str, schemas: int, longest: int) -> Counter[str]:
+    rng, supply, outcomes = random.Random(f"masks {seed}"), RandomSchemas(f"masks {seed}", depth=2), Counter[str]()
+    for number in range(schemas):
+        outcomes += check_whole_masks(supply.schema(), list(_PIECES.values())[number % len(_PIECES)], longest, rng)
+    return outcomes
+
+
+def test_whole_masks() -> None:
+    assert check_masks("few", 20, 4)["bits"] > 500
+
+
+@pytest.mark.proof
+def test_many_whole_masks(record_property) -> None:
+    outcomes = check_masks("many", 1000, 5)
+    record_property("cases", outcomes["bits"])
+    record_property("schemas", outcomes["compiled"])
+
+
+@pytest.mark.parametrize(
+    ("whitespace", "good", "bad"),
+    [
+        (
+            "flexible",
+            [" " * 40 + "{}", "\t\r\n {}", "{ \n }", "{} \t"],
+            [" " * 41 + "{}", "\n\n{}", "{}\r", "\u00a0{}"],
+        ),
+        ("compact", ["{}", '{"a":[1,2]}'], [" {}", "{ }", '{"a": 1}', '{"a":[1, 2]}', "{}\n"]),
+        ("any", ["\n\n\n{}", " " * 100 + "{\r\r}"], ["\x0b{}"]),
+    ],
+)
+def test_white_space(whitespace: str, good: list[str], bad: list[str]) -> None:
+    matcher = compiled({}, whitespace=whitespace).matcher()
+    assert [text for text in good if not accepts(matcher, text.encode())] == []
+    assert [text for text in bad if accepts(matcher, text.encode())] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1" * 25, True),
+        ("1" * 26, False),
+        ("0.000" + "1" * 25, True),
+        ("1e308", True),
+        ("1.7976931348623157e308", True),
+        ("1.8e308", False),
+        ("1e-307", True),
+        ("9e-308", False),
+        ("0e5", True),
+        ("-0.0", True),
+        ('"\\ud83d\\ude00"', True),
+        ('"\\ud83d"', False),
+        ('"\\ude00"', False),
+        ('"\\ud83d\\ud83d"', False),
+        ('{"a":1,"a":1}', False),
+        ('{"a":1,"\\u0061":1}', False),
+        ("[1,]", False),
+        ("01", False),
+        ("1.", False),
+        ("NaN", False),
+        ('"\t"', False),
+        ("", False),
+    ],
+)
+def test_what_json_is(text: str, expected: bool) -> None:
+    matcher = compiled({}).matcher()
+    assert accepts(matcher, text.encode()) is expected
