@@ -1,0 +1,395 @@
+"""Numbers as the kernel takes them: which decimals a shape admits, and a row of integers that says so.
+
+The language of a shape is every JSON number (`-?(0|[1-9][0-9]*)(\\.[0-9]+)?([eE][+-]?[0-9]+)?`) whose exact value the shape
+admits, within caps that keep a model from writing digits for ever:
+
+    digits           25   written from the first that is not 0 to the last one before the exponent; more where a bound, a multiple
+                          or a single value of the shape has more (one more than that has: something fits between two bounds)
+    zeros            330  zeros between the point and the first other digit
+    exponent_digits  4    digits of the exponent
+    smallest, largest     the magnitude of what is not 0: 1e-307 to 1.7976931348623157e308, which every reader of doubles takes
+
+The form never matters for the value: the exponent can move the point anywhere within these caps (a check below sees to it). So a
+text's future depends on its digits d1 d2 ... dn, and on the power q of ten of d1 at the end. What makes this easy to decide:
+
+**Intervals close.** With so many digits at most, there is a smallest admitted magnitude and a largest one, for each sign. `plan`
+finds them, so bounds become closed and are reached by values in the language; while the digits agree with a bound's, that bound
+can still be written, and nothing else needs to be known.
+
+**Multiples are one step.** "A multiple of each of these" is a multiple of their least common multiple, s = A 10^f with 10 not
+dividing A. Once a value is one, ten times it is too; once it is none, a tenth of it is none either. So the powers q that are right
+for given digits are an interval, whatever the shape.
+
+Values are integers here, in units of 10^-places: the finest decimal that the caps allow.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from math import lcm
+
+from grammarlm.errors import UnsupportedFeature
+from grammarlm.grammars.json_schema.shapes import NumberShape
+
+
+@dataclass(frozen=True, slots=True)
+class Caps:
+    digits: int = 25
+    zeros: int = 330
+    exponent_digits: int = 4
+    smallest: int = -307  # the power of ten that no magnitude is below
+    largest: tuple[int, int] = (17976931348623157, 292)  # times this power of ten
+
+
+CAPS = Caps()
+MOST_DIGITS = 1000  # of a bound or multiple; the kernel counts them in few bits
+LARGEST_MODULUS = 9 * 10**17  # ten times it, and a digit, fit 63 bits
+MOST_EXCLUDED = 10
+
+# Among so many consecutive integers there is one that k given integers above 1 do not divide (Jacobsthal's function of k primes).
+LONGEST_RUN = (1, 2, 4, 6, 10, 14, 22, 26, 34, 40, 46)
+
+# The columns of a row; kernels/cpu/json_numbers.py reads them by the same numbers.
+FLAGS, DIGITS, ZEROS, EXPONENT_DIGITS, FINEST, STEP, POWERS, MODULUS, EXCLUDED, EXCLUDED_AT, RUN, FARTHEST = range(12)
+POSITIVE, NEGATIVE = 12, 18
+LOW, LOW_LENGTH, LOW_AT, HIGH, HIGH_LENGTH, HIGH_AT = range(6)  # within a sign
+EASY, COARSEST = 24, 25
+NUMBER_COLUMNS = 26
+ZERO, PLAIN, SPELLED, SYMMETRIC, STEPS = 1, 2, 4, 8, 16  # flags
+NEVER_EASY = 1 << 20
+
+TENS = [10**i for i in range(700)]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a shape admits, in units of 10^-places."""
+
+    digits: int
+    places: int
+    zero: bool
+    step: int  # all values are multiples of it
+    excluded: tuple[int, ...]  # multiples of the step whose multiples are not admitted
+    sides: tuple[tuple[int, int] | None, tuple[int, int] | None]  # magnitudes: of positive numbers, of negative ones
+    plain: bool  # only -?(0|[1-9][0-9]*)
+    spelled: bool  # only with a fraction or an exponent
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.zero and self.sides == (None, None)
+
+
+def decimal(value: Fraction) -> tuple[int, int]:
+    """(m, e) with value = m * 10^e, 10 not dividing m. Every number that a schema can write is one."""
+    numerator, denominator = value.numerator, value.denominator
+    if denominator == 1:
+        return _without_zeros(numerator)
+    twos = (denominator & -denominator).bit_length() - 1
+    fives, rest = 0, denominator >> twos
+    while rest % 5 == 0:
+        rest //= 5
+        fives += 1
+    if rest != 1:
+        raise UnsupportedFeature(f"{value} has no end as a decimal, and numbers are compared as decimals")
+    places = max(twos, fives)
+    return numerator * 10**places // denominator, -places
+
+
+def _without_zeros(value: int) -> tuple[int, int]:
+    zeros = 0
+    if value:
+        while value % 10**16 == 0:
+            value //= 10**16
+            zeros += 16
+        while value % 10 == 0:
+            value //= 10
+            zeros += 1
+    return value, zeros
+
+
+def _length(value: int) -> int:
+    """The number of digits of a positive integer."""
+    if value >= TENS[-1]:
+        TENS.extend(10**i for i in range(len(TENS), len(TENS) + 500))
+        return _length(value)
+    return bisect_right(TENS, value)
+
+
+def _digits(shape: NumberShape, caps: Caps) -> int:
+    """The cap on digits: every number that the shape names fits, with a digit to spare."""
+    most = caps.digits
+    bounds = [bound for bound in (shape.low, shape.high) if bound is not None]
+    few = TENS[caps.digits - 1]
+    for value in (*bounds, *shape.multiples, *shape.not_multiples):
+        if value.denominator != 1 or not -few < value < few:
+            most = max(most, _length(abs(decimal(value)[0]) or 1) + 1)
+    if shape.plain and shape.integer:  # no exponent: the least magnitude must be written out
+        largest = caps.largest[0] * 10 ** caps.largest[1]
+        for magnitude in (shape.low or 0, -(shape.high or 0), *shape.multiples):
+            if few <= magnitude <= largest:
+                most = max(most, _length(int(magnitude)) + 1)
+    return most
+
+
+@lru_cache(maxsize=4096)
+def plan(shape: NumberShape, caps: Caps = CAPS) -> Plan:
+    digits = _digits(shape, caps)
+    if digits > MOST_DIGITS:
+        raise UnsupportedFeature(f"a number of {digits - 1} digits (at most {MOST_DIGITS - 1} are compared)")
+    places = digits - caps.smallest
+    unit = 10**places
+    plain = shape.plain and shape.integer
+    spelled = shape.plain and shape.fractional
+    step = unit if shape.integer else 1
+    for multiple in shape.multiples:
+        step = lcm(step, (multiple * unit).numerator)
+    others = [(multiple * unit).numerator for multiple in shape.not_multiples]
+    if shape.fractional and not shape.plain:
+        others.append(unit)
+    excluded = _coarsest([lcm(step, other) for other in others])
+    zero = not excluded and _admits_zero(shape)
+    nothing = (plain and spelled) or step in excluded
+    if nothing:
+        return Plan(digits, places, False, 1, (), (None, None), plain, spelled)
+
+    least, most = TENS[digits], caps.largest[0] * 10 ** (places + caps.largest[1])
+    if plain:
+        most = min(most, (TENS[digits] - 1) * unit)
+    low, high = _closed(shape, unit)
+    ends = _Ends(step, excluded, digits)
+    sides = (
+        ends.between(least if low is None else max(least, low), most if high is None else min(most, high)),
+        ends.between(least if high is None else max(least, -high), most if low is None else min(most, -low)),
+    )
+    if all(side is None or side[0] == side[1] for side in sides):
+        step, excluded = 1, ()  # each sign has one value: its digits say all
+    return Plan(digits, places, zero, step, excluded, sides, plain, spelled)
+
+
+def _coarsest(values: list[int]) -> tuple[int, ...]:
+    """Those that are multiples of no other: excluding them excludes the rest."""
+    distinct = sorted(set(values))
+    return tuple(v for i, v in enumerate(distinct) if all(v % smaller for smaller in distinct[:i]))
+
+
+def _admits_zero(shape: NumberShape) -> bool:
+    low, high = shape.low, shape.high
+    above = low is None or low < 0 or (low == 0 and not shape.low_open)
+    return above and (high is None or high > 0 or (high == 0 and not shape.high_open))
+
+
+def _closed(shape: NumberShape, unit: int) -> tuple[int | None, int | None]:
+    """The bounds in whole units, included."""
+    low = high = None
+    if shape.low is not None:
+        scaled = shape.low * unit
+        low = scaled.numerator // scaled.denominator
+        if shape.low_open or low != scaled:
+            low += 1
+    if shape.high is not None:
+        scaled = shape.high * unit
+        high = scaled.numerator // scaled.denominator
+        if shape.high_open and high == scaled:
+            high -= 1
+    return low, high
+
+
+class _Ends:
+    """Finds the smallest and the largest admitted magnitude between two integers, one power of ten after the other.
+
+    Among numbers with the same number of digits, those that can be written with few enough are the multiples of a power of ten.
+    """
+
+    def __init__(self, step: int, excluded: tuple[int, ...], digits: int):
+        self.step, self.excluded, self.digits = step, excluded, digits
+        self.run = LONGEST_RUN[min(len(excluded), MOST_EXCLUDED)]
+
+    def between(self, low: int, high: int) -> tuple[int, int] | None:
+        if low > high:
+            return None
+        first = self._first(low, high)
+        return None if first is None else (first, self._last(first, high))
+
+    def grid(self, length: int) -> int:
+        """The distance between admitted magnitudes of so many digits, not counting exclusions; 0 where all are excluded."""
+        power = TENS[max(0, length - self.digits)]
+        grid = power if self.step == 1 else lcm(self.step, power)
+        return 0 if any(grid % other == 0 for other in self.excluded) else grid
+
+    def _first(self, low: int, high: int) -> int | None:
+        while low <= high:
+            length = _length(low)
+            grid = self.grid(length)
+            if not grid:
+                low = TENS[length]
+                continue
+            value = -(-low // grid) * grid
+            while value <= high and _length(value) == length:
+                if all(value % other for other in self.excluded):
+                    return value
+                value += grid
+            low = value  # of more digits; those that fit there are multiples of this grid as well
+        return None
+
+    def _last(self, low: int, high: int) -> int:
+        while high > low:
+            length = _length(high)
+            grid = self.grid(length)
+            value = high // grid * grid if grid else 0
+            while value >= low and _length(value) == length:
+                if all(value % other for other in self.excluded):
+                    return value
+                value -= grid
+            high = TENS[length - 1] - 1
+        return low
+
+
+def count(shape: NumberShape, most: int, caps: Caps = CAPS) -> int:
+    """How many values the shape admits, or `most` where there are more."""
+    it = plan(shape, caps)
+    total = int(it.zero)
+    ends = _Ends(it.step, it.excluded, it.digits)
+    for side in it.sides:
+        if side is None:
+            continue
+        low, high = side
+        while total < most and high >= low:
+            length = _length(high)
+            start = max(low, TENS[length - 1])
+            grid = ends.grid(length)
+            if grid:
+                total += _count_multiples(grid, it.excluded, start, high)
+            high = start - 1
+    return min(total, most)
+
+
+def _count_multiples(grid: int, excluded: tuple[int, ...], low: int, high: int) -> int:
+    """Multiples of the grid from low to high that are multiples of none excluded: inclusion and exclusion."""
+    signed = {grid: 1}
+    for other in excluded:
+        added: dict[int, int] = {}
+        for value, sign in signed.items():
+            common = lcm(value, other)
+            added[common] = added.get(common, 0) - sign
+        for value, sign in added.items():
+            signed[value] = signed.get(value, 0) + sign
+    return sum(sign * (high // value - (low - 1) // value) for value, sign in signed.items())
+
+
+def pack(shape: NumberShape, pool: list[int], *, caps: Caps = CAPS, pointer: str | None = None) -> list[int]:
+    """The shape as a row of NUMBER_COLUMNS integers for the kernel; digit strings and exclusions go to the end of the pool."""
+    try:
+        columns, tail = _packed(shape, caps)
+    except UnsupportedFeature as error:
+        raise UnsupportedFeature(str(error), pointer=pointer) from None
+    base = len(pool)
+    pool += tail
+    row = list(columns)
+    for column in (EXCLUDED_AT, POSITIVE + LOW_AT, POSITIVE + HIGH_AT, NEGATIVE + LOW_AT, NEGATIVE + HIGH_AT):
+        row[column] += base
+    return row
+
+
+@lru_cache(maxsize=4096)
+def _packed(shape: NumberShape, caps: Caps) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    it = plan(shape, caps)
+    if len(it.excluded) > MOST_EXCLUDED:
+        raise UnsupportedFeature(
+            f"a number that must be no multiple of {len(it.excluded)} others (at most {MOST_EXCLUDED})"
+        )
+    run = LONGEST_RUN[len(it.excluded)]
+    splits = [_split(value, it.places) for value in (it.step, *it.excluded)]
+    modulus = lcm(*(factor for _, factor in splits))
+    if modulus * (run if it.excluded else 1) > LARGEST_MODULUS:
+        raise UnsupportedFeature(
+            f"a remainder by {modulus}, which multipleOf asks for here (at most {LARGEST_MODULUS // run} is computed exactly)"
+        )
+    powers = max(_powers(factor) for _, factor in splits)
+    coarsest = max(place for place, _ in splits)
+    row = [0] * NUMBER_COLUMNS
+    tail: list[int] = []
+    row[FLAGS] = (
+        ZERO * it.zero
+        | PLAIN * it.plain
+        | SPELLED * it.spelled
+        | SYMMETRIC * (it.sides[0] == it.sides[1])
+        | STEPS * (it.step != 1 or bool(it.excluded))
+    )
+    row[DIGITS], row[ZEROS], row[EXPONENT_DIGITS] = it.digits, caps.zeros, caps.exponent_digits
+    (row[FINEST], row[STEP]), row[POWERS], row[MODULUS] = splits[0], powers, modulus
+    row[EXCLUDED], row[EXCLUDED_AT], row[RUN] = len(it.excluded), 0, run
+    row[FARTHEST], row[COARSEST] = it.digits + coarsest + powers, coarsest
+    for place, factor in splits[1:]:
+        tail += (place, factor)
+    for start, side in ((POSITIVE, it.sides[0]), (NEGATIVE, it.sides[1])):
+        if side is None:
+            row[start + LOW] = 1  # above HIGH, which is 0: no power of ten is right
+            continue
+        for column, bound in ((LOW, side[0]), (HIGH, side[1])):
+            exponent, length, words = _spelling(bound, it.places)
+            row[start + column : start + column + 3] = (exponent, length, len(tail))
+            tail += words
+    row[EASY] = _easy(it, row, splits)
+    _check_room(it, row)
+    return tuple(row), tuple(tail)
+
+
+def _split(value: int, places: int) -> tuple[int, int]:
+    """(f, A): the value is A * 10^f, and 10 does not divide A."""
+    factor, zeros = _without_zeros(value)
+    return zeros - places, factor
+
+
+def _powers(factor: int) -> int:
+    """How many times ten must multiply a number until its twos and fives are enough for this factor."""
+    twos = (factor & -factor).bit_length() - 1
+    fives = 0
+    while factor % 5 == 0:
+        factor //= 5
+        fives += 1
+    return max(twos, fives)
+
+
+@lru_cache(maxsize=4096)
+def _spelling(value: int, places: int) -> tuple[int, int, tuple[int, ...]]:
+    """The power of ten of the first digit, the number of digits, and the digits, sixteen to a word, the first one lowest."""
+    mantissa, zeros = _without_zeros(value)
+    text = str(mantissa)
+    words = []
+    for i in range(0, len(text), 16):
+        word = int(text[i : i + 16][::-1], 16)
+        words.append(word - (1 << 64) if word >> 63 else word)
+    return len(text) + zeros - 1 - places, len(text), tuple(words)
+
+
+def _easy(it: Plan, row: list[int], splits: list[tuple[int, int]]) -> int:
+    """With so many digits still to come, any digits can go on to a value in the shape; NEVER_EASY where that is not so simple.
+
+    It is where, at some power of ten strictly between those of the bounds, the last digit allowed is fine enough for the step, and
+    not all is excluded.
+    """
+    needed = 0
+    for start, side in ((POSITIVE, it.sides[0]), (NEGATIVE, it.sides[1])):
+        if side is None:
+            continue
+        low, high = row[start + LOW] + 1, row[start + HIGH] - 1
+        coarsest = row[COARSEST] + row[POWERS] + it.digits
+        if it.excluded:
+            finest = min(place for place, _ in splits[1:])
+            power = max(low, row[FINEST] + it.digits)
+            if low + 2 > finest or power > high or coarsest > high or power - it.digits + 1 >= finest:
+                return NEVER_EASY
+        elif low > high or (it.step != 1 and coarsest > high):
+            return NEVER_EASY
+        needed = max(needed, _length(row[STEP] * row[RUN])) if row[STEP] * row[RUN] > 1 else needed
+    return needed if not it.plain else NEVER_EASY
+
+
+def _check_room(it: Plan, row: list[int]) -> None:
+    """The kernel relies on it: from wherever the point stands, the exponent reaches every power of ten in the shape."""
+    farthest = max(abs(row[start + column]) for start in (POSITIVE, NEGATIVE) for column in (LOW, HIGH))
+    if not it.plain and 10 ** row[EXPONENT_DIGITS] <= farthest + it.digits + row[ZEROS] + 1:
+        raise ValueError("the cap on the digits of an exponent is too low for the other caps")

@@ -1,0 +1,179 @@
+"""Numbers of a schema: minimum, maximum, multipleOf and integers, as exact shapes.
+
+    read({"minimum": 0, "exclusiveMaximum": 1.5})  ->  NumberShape(low=0, high=3/2, high_open=True)
+
+Everything is a fraction, so nothing is rounded: a float in a schema means its shortest decimal text (0.1 is 1/10).
+
+In draft 4 an integer is a matter of spelling (`plain`): 1 is one and 1.0 is none. There, `integer` asks for `-?(0|[1-9][0-9]*)`,
+and `fractional`, which is "no integer", for a fraction or an exponent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+from math import isfinite
+from typing import Any
+
+from grammarlm.errors import GrammarError, UnsupportedFeature
+from grammarlm.grammars.json_schema.number_rows import CAPS, NUMBER_COLUMNS, Caps, count, pack, plan
+from grammarlm.grammars.json_schema.shapes import NumberShape
+
+__all__ = ["CAPS", "NUMBER_COLUMNS", "Caps", "both", "count", "exact", "has", "is_empty", "opposites", "pack", "read"]
+
+EVERY_NUMBER = NumberShape()
+KEYWORDS = frozenset(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"))
+FARTHEST_EXPONENT = 5000  # of a number in a schema: its digits are written out
+MOST_BITS = 20_000
+
+
+def exact(value: int | float | Decimal | Fraction) -> Fraction:
+    """The number as it is written."""
+    if type(value) is int:
+        if value.bit_length() > MOST_BITS:
+            raise UnsupportedFeature(f"an integer of {value.bit_length()} bits (at most {MOST_BITS})")
+        return Fraction(value)
+    if isinstance(value, Fraction):
+        return value
+    if isinstance(value, float):
+        if not isfinite(value):
+            raise GrammarError(f"{value} is no JSON number")
+        return Fraction(int(value)) if value.is_integer() and abs(value) < 1e15 else Fraction(repr(value))
+    if isinstance(value, Decimal):
+        if not value.is_finite():
+            raise GrammarError(f"{value} is no JSON number")
+        if value and (abs(value.adjusted()) > FARTHEST_EXPONENT or len(value.as_tuple().digits) > FARTHEST_EXPONENT):
+            raise UnsupportedFeature(f"a number with an exponent beyond {FARTHEST_EXPONENT}, or as many digits")
+        return Fraction(value)
+    raise GrammarError(f"expected a number, found {value!r}")
+
+
+def read(
+    schema: dict[str, Any], *, booleans: bool = True, numbers: bool = True, pointer: str | None = None
+) -> NumberShape:
+    """What the keywords of one schema object say about numbers.
+
+    `exclusiveMinimum` and `exclusiveMaximum` are booleans in draft 4 (`booleans`) and numbers later (`numbers`); by default both
+    are read, whatever the draft.
+    """
+    if KEYWORDS.isdisjoint(schema):
+        return EVERY_NUMBER
+    reader = _Reader(schema, booleans, numbers, pointer)
+    low, low_open = reader.bound("minimum", "exclusiveMinimum", max)
+    high, high_open = reader.bound("maximum", "exclusiveMaximum", min)
+    multiple = reader.number("multipleOf")
+    if multiple is not None and multiple <= 0:
+        raise GrammarError(
+            f"multipleOf must be above 0, found {schema['multipleOf']!r}", pointer=reader.at("multipleOf")
+        )
+    return NumberShape(low, low_open, high, high_open, multiples=() if multiple is None else (multiple,))
+
+
+class _Reader:
+    def __init__(self, schema: dict[str, Any], booleans: bool, numbers: bool, pointer: str | None):
+        self.schema, self.booleans, self.numbers, self.pointer = schema, booleans, numbers, pointer
+
+    def at(self, keyword: str) -> str | None:
+        return None if self.pointer is None else f"{self.pointer}/{keyword}"
+
+    def number(self, keyword: str) -> Fraction | None:
+        if keyword not in self.schema:
+            return None
+        value = self.schema[keyword]
+        if isinstance(value, bool) or not isinstance(value, int | float | Decimal | Fraction):
+            raise GrammarError(f"{keyword} must be a number, found {value!r}", pointer=self.at(keyword))
+        try:
+            return exact(value)
+        except GrammarError as error:
+            raise type(error)(f"{keyword}: {error}", pointer=self.at(keyword)) from None
+
+    def bound(self, keyword: str, exclusive: str, tighter: Any) -> tuple[Fraction | None, bool]:
+        """The tighter one of an inclusive bound and an exclusive one, and whether it is exclusive."""
+        inclusive = self.number(keyword)
+        value = self.schema.get(exclusive)
+        if isinstance(value, bool) and self.booleans:
+            return inclusive, value and inclusive is not None
+        if value is not None and not self.numbers:
+            raise GrammarError(f"{exclusive} must be true or false in this draft", pointer=self.at(exclusive))
+        other = self.number(exclusive)
+        if other is None or (inclusive is not None and inclusive != other and tighter(inclusive, other) == inclusive):
+            return inclusive, False
+        return other, True
+
+
+def both(a: NumberShape, b: NumberShape) -> NumberShape:
+    """The numbers that are in a and in b."""
+    if a is EVERY_NUMBER or a == b:
+        return b
+    if b is EVERY_NUMBER:
+        return a
+    low, low_open = a.low, a.low_open
+    if b.low is not None and (low is None or b.low > low or (b.low == low and b.low_open)):
+        low, low_open = b.low, b.low_open
+    high, high_open = a.high, a.high_open
+    if b.high is not None and (high is None or b.high < high or (b.high == high and b.high_open)):
+        high, high_open = b.high, b.high_open
+    return NumberShape(
+        low,
+        low_open,
+        high,
+        high_open,
+        a.integer or b.integer,
+        a.fractional or b.fractional,
+        _union(a.multiples, b.multiples),
+        _union(a.not_multiples, b.not_multiples),
+        a.plain or b.plain,
+    )
+
+
+def _union(a: tuple[Fraction, ...], b: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
+    return a + tuple(value for value in b if value not in a) if a and b else a or b
+
+
+def opposites(a: NumberShape) -> list[NumberShape]:
+    """Shapes that are together all numbers that are not in a."""
+    found = []
+    if a.low is not None:
+        found.append(NumberShape(high=a.low, high_open=not a.low_open))
+    if a.high is not None:
+        found.append(NumberShape(low=a.high, low_open=not a.high_open))
+    if a.integer:
+        found.append(NumberShape(fractional=True, plain=a.plain))
+    if a.fractional:
+        found.append(NumberShape(integer=True, plain=a.plain))
+    found += [NumberShape(not_multiples=(multiple,)) for multiple in a.multiples]
+    found += [NumberShape(multiples=(multiple,)) for multiple in a.not_multiples]
+    return found
+
+
+def is_empty(a: NumberShape) -> bool:
+    """No text spells a number in the shape, with so many digits and magnitudes as the language has (number_rows.py)."""
+    if a.low is None and a.high is None and not (a.not_multiples or a.fractional):
+        return False  # 0 is in it
+    return plan(a).is_empty
+
+
+def has(a: NumberShape, value: Fraction) -> bool:
+    """The value is in the shape; of an integer in draft 4 the plain spelling is meant, and the other one of what is to be none."""
+    if a.low is not None and (value < a.low or (a.low_open and value == a.low)):
+        return False
+    if a.high is not None and (value > a.high or (a.high_open and value == a.high)):
+        return False
+    if a.integer and value.denominator != 1:
+        return False
+    if a.fractional and (a.integer if a.plain else value.denominator == 1):
+        return False
+    return all((value / m).denominator == 1 for m in a.multiples) and all(
+        (value / m).denominator != 1 for m in a.not_multiples
+    )
+
+
+def single(value: Fraction) -> NumberShape:
+    """The shape of one value."""
+    return NumberShape(low=value, high=value)
+
+
+def integers(a: NumberShape, *, plain: bool = False) -> NumberShape:
+    """Those numbers of the shape that are integers."""
+    return replace(a, integer=True, plain=a.plain or plain)

@@ -1,0 +1,368 @@
+"""JSON numbers within bounds, of a step, byte by byte: a state lives iff some continuation is a number in the shape.
+
+A shape is a row of integers (`pack` in grammars/json_schema/number_rows.py, where the language and its caps are described), a state
+is two words x and y; x < 0 is dead.
+
+    x, y = number_start(row)
+    x, y = number_step(row, pool, x, y, byte)      # exact: x >= 0 iff some continuation within the caps is in the shape
+    number_ends(row, pool, x, y)                   # the number may end here
+    number_view(row, pool, x, y, most)             # a key of what the state does with the next few digits
+
+While the mantissa is read, its value is d1.d2 ... dn * 10^q, where the exponent still chooses q. So the state is: n and the power
+of ten that d1 has as written; how the digits compare with those of the two bounds; how many zeros they end in; and the remainder of
+the digits before these zeros, as a number. Which q are right for given digits is an interval (`powers_of_ten`). When the exponent
+begins, the interval is all that stays.
+
+Can digits go on to a value in the shape? If they agree with a bound so far: yes, to the bound. Otherwise what follows is free at
+every q strictly between, and a shape without exclusions is most likely met at the largest one (ten times a value is a value). There
+k more digits give the range [d 10^k, (d + 1) 10^k), at the finest place that both the step and the cap on digits allow: it holds a
+multiple of m iff -d 10^k mod m is below 10^k. Nothing is looked up by remainder, so any step will do.
+"""
+
+import numpy as np
+from numba import carray, int64, uint64
+
+from .jit import part, pointer
+
+# The columns of a row, as in number_rows.py.
+FLAGS, DIGITS, ZEROS, EXPONENT_DIGITS, FINEST, STEP, POWERS, MODULUS, EXCLUDED, EXCLUDED_AT, RUN, FARTHEST = range(12)
+POSITIVE, NEGATIVE = 12, 18
+LOW, LOW_LENGTH, LOW_AT, HIGH, HIGH_LENGTH, HIGH_AT = range(6)
+EASY, COARSEST = 24, 25
+NUMBER_COLUMNS = 26
+ZERO, PLAIN, SPELLED, SYMMETRIC, STEPS = 1, 2, 4, 8, 16
+NEVER_EASY = 1 << 20
+
+# Where in a number: the low bits of x. Up to NOUGHTS nothing but zeros was read.
+START, MINUS, NOUGHT, NOUGHT_POINT, NOUGHTS, INTEGER, POINT, FRACTION, EXPONENT, SIGNED, POWER = range(11)
+SIGN = 16  # the bit of a negative number
+LOW_ORDER, HIGH_ORDER, COUNT, TRAILING, PLACE = 5, 7, 9, 21, 33  # where the other fields of x begin
+COUNT_MASK = 0xFFF
+AT_ZERO = 2048  # added to the power of ten of the first digit; for zeros: how many stand behind the point
+EQUAL, LESS, GREATER = 0, 1, 2  # the digits so far, compared with as many of a bound
+EXPONENT_BITS = 15
+EXPONENT_BIAS = 1 << 14
+EXPONENT_MASK = (1 << EXPONENT_BITS) - 1
+NOWHERE = -(1 << 40)
+UNKNOWN = int64(-1)
+
+
+@part
+def word(address, i):
+    return carray(pointer(address), 1, np.int64)[uint64(i)]
+
+
+@part
+def number_start(row):
+    return int64(0), int64(0)
+
+
+@part
+def number_step(row, pool, x, y, byte):
+    phase = x & 15
+    if phase >= EXPONENT:
+        return _step_exponent(row, x, y, byte)
+    if 48 <= byte <= 57:
+        return _step_digit(row, pool, x, y, int64(byte) - 48)
+    plain = word(row, FLAGS) & PLAIN
+    if byte == 46:
+        if plain == 0:
+            if phase == INTEGER and (x >> COUNT) & COUNT_MASK < word(row, DIGITS):
+                return x + (POINT - INTEGER), y
+            side = NEGATIVE if x & SIGN else POSITIVE
+            filled = word(row, side + LOW) <= word(row, side + HIGH)
+            if phase == NOUGHT and (filled or word(row, ZEROS) > 0):
+                return x + (NOUGHT_POINT - NOUGHT), y
+    elif byte == 101 or byte == 69:
+        if plain == 0:
+            return _begin_exponent(row, pool, x, y)
+    elif (
+        byte == 45
+        and phase == START
+        and (word(row, FLAGS) & ZERO or word(row, NEGATIVE + LOW) <= word(row, NEGATIVE + HIGH))
+    ):
+        return int64(MINUS | SIGN), y
+    return UNKNOWN, y
+
+
+@part
+def number_ends(row, pool, x, y):
+    phase = x & 15
+    flags = word(row, FLAGS)
+    if phase == NOUGHT or phase == NOUGHTS:
+        return flags & ZERO != 0 and (phase == NOUGHTS or flags & SPELLED == 0)
+    if phase == INTEGER or phase == FRACTION:
+        if phase == INTEGER and flags & SPELLED:
+            return False
+        low, high = powers_of_ten(row, pool, x, y)
+        return low <= (x >> PLACE) - AT_ZERO <= high
+    if phase == POWER:
+        value = (y >> (2 * EXPONENT_BITS)) & EXPONENT_MASK
+        return (y & EXPONENT_MASK) <= value <= ((y >> EXPONENT_BITS) & EXPONENT_MASK)
+    return False
+
+
+@part
+def _step_digit(row, pool, x, y, digit):
+    phase = x & 15
+    flags = word(row, FLAGS)
+    side = NEGATIVE if x & SIGN else POSITIVE
+    if phase <= NOUGHTS:
+        filled = word(row, side + LOW) <= word(row, side + HIGH)
+        if digit == 0:
+            if phase <= MINUS:
+                if flags & ZERO or (filled and flags & PLAIN == 0):
+                    return (x & SIGN) | NOUGHT, y
+                return UNKNOWN, y
+            zeros = (x >> PLACE) + 1
+            if phase == NOUGHT or zeros > word(row, ZEROS) or not (filled or flags & ZERO):
+                return UNKNOWN, y
+            return (x & SIGN) | NOUGHTS | (zeros << PLACE), y
+        if not filled or phase == NOUGHT:
+            return UNKNOWN, y
+        place = int64(AT_ZERO)
+        phase = INTEGER if phase <= MINUS else FRACTION
+        if phase == FRACTION:
+            place -= (x >> PLACE) + 1
+        count = int64(0)
+        trailing = int64(0)
+        low_order = int64(EQUAL)
+        high_order = int64(EQUAL)
+        y = int64(0)
+    else:
+        count = (x >> COUNT) & COUNT_MASK
+        if count >= word(row, DIGITS):
+            return UNKNOWN, y
+        place = (x >> PLACE) + (phase == INTEGER)
+        trailing = (x >> TRAILING) & COUNT_MASK
+        low_order = (x >> LOW_ORDER) & 3
+        high_order = (x >> HIGH_ORDER) & 3
+        if phase == POINT:
+            phase = int64(FRACTION)
+    if low_order == EQUAL:
+        low_order = _compared(row, pool, side + LOW, count, digit)
+    if high_order == EQUAL:
+        high_order = _compared(row, pool, side + HIGH, count, digit)
+    count += 1
+    if digit == 0:
+        trailing += 1
+    else:
+        modulus = word(row, MODULUS)
+        if modulus > 1:
+            for _ in range(trailing + 1):
+                y = y * 10 % modulus
+            y = (y + digit) % modulus
+        trailing = int64(0)
+    x = phase | (x & SIGN) | (low_order << LOW_ORDER) | (high_order << HIGH_ORDER) | (count << COUNT)
+    x |= (trailing << TRAILING) | (place << PLACE)
+    if can_be_completed(row, pool, x, y):
+        return x, y
+    return UNKNOWN, y
+
+
+@part
+def _compared(row, pool, bound, count, digit):
+    """How the next digit compares with the bound's, where all before were the same."""
+    expected = int64(0)
+    if count < word(row, bound + LOW_LENGTH):
+        expected = (word(pool, word(row, bound + LOW_AT) + (count >> 4)) >> ((count & 15) << 2)) & 15
+    if digit == expected:
+        return int64(EQUAL)
+    return int64(LESS) if digit < expected else int64(GREATER)
+
+
+@part
+def powers_of_ten(row, pool, x, y):
+    """(low, high): with the digits of x, a first digit that stands for 10^low to 10^high is right. Empty where low > high."""
+    side = NEGATIVE if x & SIGN else POSITIVE
+    count = (x >> COUNT) & COUNT_MASK
+    order = (x >> LOW_ORDER) & 3
+    low, high = word(row, side + LOW), word(row, side + HIGH)
+    if order == LESS or (order == EQUAL and count < word(row, side + LOW_LENGTH)):
+        low += 1
+    if (x >> HIGH_ORDER) & 3 == GREATER:
+        high -= 1
+    if word(row, FLAGS) & STEPS == 0:
+        return low, high
+    last = count - 1 - ((x >> TRAILING) & COUNT_MASK)  # from the first digit to the last that is not 0
+    powers = word(row, POWERS)
+    more = _tens(y, word(row, STEP), powers)
+    if more < 0:
+        return int64(1), int64(0)
+    low = max(low, more + word(row, FINEST) + last)
+    at = word(row, EXCLUDED_AT)
+    for i in range(word(row, EXCLUDED)):
+        more = _tens(y, word(pool, at + 2 * i + 1), powers)
+        if more >= 0:
+            high = min(high, more + word(pool, at + 2 * i) + last - 1)
+    return low, high
+
+
+@part
+def _tens(value, factor, most):
+    """How often the value must be taken ten times to become a multiple of the factor, -1 = it never does."""
+    rest = value % factor
+    for i in range(most + 1):
+        if rest == 0:
+            return int64(i)
+        rest = rest * 10 % factor
+    return int64(-1)
+
+
+@part
+def can_be_completed(row, pool, x, y):
+    """More digits, perhaps none, and an exponent can make the digits of x a value in the shape."""
+    flags = word(row, FLAGS)
+    side = NEGATIVE if x & SIGN else POSITIVE
+    count = (x >> COUNT) & COUNT_MASK
+    low_order, high_order = (x >> LOW_ORDER) & 3, (x >> HIGH_ORDER) & 3
+    bottom, top = word(row, side + LOW), word(row, side + HIGH)
+    fewest = count - 1 if flags & PLAIN else int64(NOWHERE)  # no point and no exponent: what is written stays
+    if (low_order == EQUAL and fewest <= bottom) or (high_order == EQUAL and fewest <= top):
+        return True
+    bottom = max(bottom + (low_order == LESS), fewest)
+    top -= high_order == GREATER
+    if bottom > top:
+        return False
+    if flags & STEPS == 0:
+        return True
+    trailing = (x >> TRAILING) & COUNT_MASK
+    first = (
+        word(row, FINEST) + count - 1 - trailing
+    )  # where the last digit that is not 0 comes to stand at the finest place
+    if word(row, EXCLUDED) == 0:
+        if word(row, STEP) == 1:
+            return top >= first
+        return _holds_value(row, pool, top, count, trailing, y)
+    first = max(first, bottom)
+    for power in range(first, min(top, max(first, word(row, FARTHEST))) + 1):
+        if _holds_value(row, pool, power, count, trailing, y):
+            return True
+    return False
+
+
+@part
+def _holds_value(row, pool, power, count, trailing, y):
+    """More digits can make a value in the shape of the given ones, of which the first stands for 10^power; bounds are no matter."""
+    finest, step, powers = word(row, FINEST), word(row, STEP), word(row, POWERS)
+    place = power - count + 1
+    more = min(word(row, DIGITS) - count, place - finest)
+    if more <= 0:
+        tens = _tens(y, step, powers)
+        return tens >= 0 and trailing + place - finest >= tens and not _is_excluded(row, pool, y, trailing, 0, 0, place)
+    place -= more
+    for _ in range(min(place - finest, powers)):
+        if step % 2 == 0:
+            step //= 2
+        if step % 5 == 0:
+            step //= 5
+    excluded, run = word(row, EXCLUDED), word(row, RUN)
+    if excluded and _is_excluded(row, pool, int64(0), 0, 0, step, place):
+        return False
+    if more >= 19:
+        return True
+    wide = int64(1)
+    for _ in range(more):
+        wide *= 10
+    if wide // run >= step:
+        return True
+    rest = y % step
+    for _ in range(trailing + more):
+        rest = rest * 10 % step
+    rest = (step - rest) % step
+    for _ in range(run):
+        if rest >= wide:
+            return False
+        if excluded == 0 or not _is_excluded(row, pool, y, trailing, more, rest, place):
+            return True
+        rest += step
+    return False
+
+
+@part
+def _is_excluded(row, pool, y, trailing, more, digits, place):
+    """(y 10^(trailing + more) + digits) 10^place is a multiple of an exclusion; 10 does not divide y."""
+    if digits == 0:
+        place += trailing + more
+        trailing = int64(0)
+        more = int64(0)
+    else:
+        while digits % 10 == 0:
+            digits //= 10
+            more -= 1
+            place += 1
+    at, powers = word(row, EXCLUDED_AT), word(row, POWERS)
+    for i in range(word(row, EXCLUDED)):
+        factor = word(pool, at + 2 * i + 1)
+        rest = y % factor
+        for _ in range(trailing + more):
+            rest = rest * 10 % factor
+        tens = _tens(rest + digits % factor, factor, powers)
+        if 0 <= tens <= place - word(pool, at + 2 * i):
+            return True
+    return False
+
+
+@part
+def _largest_exponent(row):
+    largest = int64(1)
+    for _ in range(word(row, EXPONENT_DIGITS)):
+        largest *= 10
+    return largest - 1
+
+
+@part
+def _begin_exponent(row, pool, x, y):
+    phase = x & 15
+    most = _largest_exponent(row)
+    low, high = -most, most
+    if phase == INTEGER or phase == FRACTION:
+        place = (x >> PLACE) - AT_ZERO
+        low, high = powers_of_ten(row, pool, x, y)
+        low, high = max(low - place, -most), min(high - place, most)
+    elif (phase != NOUGHT and phase != NOUGHTS) or word(row, FLAGS) & ZERO == 0:
+        return UNKNOWN, y
+    if low > high:
+        return UNKNOWN, y
+    return int64(EXPONENT), (low + EXPONENT_BIAS) | ((high + EXPONENT_BIAS) << EXPONENT_BITS)
+
+
+@part
+def _step_exponent(row, x, y, byte):
+    """Here y is: the least and the largest value of the exponent that are right, its value, and how many digits were read.
+
+    Before the sign both have EXPONENT_BIAS added, after it they are magnitudes.
+    """
+    phase = x & 15
+    low, high = y & EXPONENT_MASK, (y >> EXPONENT_BITS) & EXPONENT_MASK
+    digit = int64(byte) - 48
+    if phase == EXPONENT:
+        low -= EXPONENT_BIAS
+        high -= EXPONENT_BIAS
+        if byte == 45:
+            low, high = -high, -low
+        low = max(low, 0)
+        if low > high:
+            return UNKNOWN, y
+        y = low | (high << EXPONENT_BITS)
+        if byte == 43 or byte == 45:
+            return int64(SIGNED), y
+    if digit < 0 or digit > 9:
+        return UNKNOWN, y
+    value = ((y >> (2 * EXPONENT_BITS)) & EXPONENT_MASK) * 10 + digit
+    count = (y >> (3 * EXPONENT_BITS)) + 1
+    least, largest = value, value
+    for _ in range(count, word(row, EXPONENT_DIGITS) + 1):
+        if least <= high and largest >= low:
+            return int64(POWER), low | (high << EXPONENT_BITS) | (value << 2 * EXPONENT_BITS) | (
+                count << 3 * EXPONENT_BITS
+            )
+        least *= 10
+        largest = largest * 10 + 9
+    return UNKNOWN, y
+
+
+@part
+def number_view(row, pool, x, y, most):
+    """States of the same row with equal views do the same with the next `most` characters."""
+    return x, y

@@ -1,0 +1,164 @@
+"""The number kernel against every text of small languages, and against exact fractions in the real one."""
+
+import random
+from fractions import Fraction
+from functools import lru_cache
+from itertools import islice
+
+import numba
+import numpy as np
+
+from grammarlm.grammars.json_schema import number_rows
+from grammarlm.grammars.json_schema.number_rows import CAPS, NUMBER_COLUMNS, Caps, pack
+from grammarlm.grammars.json_schema.shapes import NumberShape
+from grammarlm.kernels.cpu import json_numbers
+from grammarlm.kernels.cpu.json_numbers import number_ends, number_start, number_step
+from tests.oracles.json_numbers import Language, Universe
+
+SMALL = Caps(digits=2, zeros=1, exponent_digits=1, smallest=-2, largest=(25, 1))
+
+
+@numba.njit
+def begin(row):
+    return number_start(row)
+
+
+@numba.njit
+def step(row, pool, x, y, byte):
+    return number_step(row, pool, x, y, byte)
+
+
+@numba.njit
+def ends(row, pool, x, y):
+    return number_ends(row, pool, x, y)
+
+
+@numba.njit
+def walk(row, pool, parents, bytes_, xs, ys, can_end):
+    """The states of a tree of texts, from the root on."""
+    for i in range(len(parents)):
+        if i == 0:
+            xs[i], ys[i] = number_start(row)
+        elif xs[parents[i]] < 0:
+            xs[i] = -1
+        else:
+            xs[i], ys[i] = number_step(row, pool, xs[parents[i]], ys[parents[i]], bytes_[i])
+        can_end[i] = xs[i] >= 0 and number_ends(row, pool, xs[i], ys[i])
+
+
+@numba.njit
+def stray(row, pool, xs, ys, known, alphabet):
+    """Counts the steps that live although they leave the tree: known[i, j] = node i has a child by character j."""
+    found = 0
+    for i in range(len(xs)):
+        if xs[i] >= 0:
+            for j in range(len(alphabet)):
+                if not known[i, j] and number_step(row, pool, xs[i], ys[i], alphabet[j])[0] >= 0:
+                    found += 1
+    return found
+
+
+class Packed:
+    """A shape's row and pool, with something else before them."""
+
+    def __init__(self, shape: NumberShape, caps: Caps = CAPS):
+        pool = [1 << 62] * 3
+        self.row = np.array([*pack(shape, pool, caps=caps), 1 << 62], np.int64)
+        self.pool = np.array([*pool, 1 << 62], np.int64)
+        assert len(self.row) == NUMBER_COLUMNS + 1
+        self.at = (int(self.row.ctypes.data), int(self.pool.ctypes.data))
+
+    def lives(self, text: str) -> bool:
+        x, y = begin(self.at[0])
+        for byte in text.encode():
+            x, y = step(*self.at, x, y, byte)
+            if x < 0:
+                return False
+        return True
+
+    def accepts(self, text: str) -> bool:
+        x, y = begin(self.at[0])
+        for byte in text.encode():
+            x, y = step(*self.at, x, y, byte)
+            if x < 0:
+                return False
+        return ends(*self.at, x, y)
+
+
+@lru_cache
+def universe(digits: int) -> tuple[Universe, np.ndarray, np.ndarray, np.ndarray]:
+    language = Language(digits, SMALL.zeros, SMALL.exponent_digits, Fraction(1, 100), Fraction(250))
+    tree = Universe(language)
+    last = np.array([ord(text[-1]) if text else 0 for text in tree.texts], np.int64)
+    known = np.array([[c in below for c in tree.alphabet] for below in tree.children])
+    return tree, np.array(tree.parents), last, known
+
+
+def check_everywhere(shape: NumberShape) -> int:
+    """Every text of the small language, and every step out of it; how many texts are in the shape."""
+    packed = Packed(shape, SMALL)
+    tree, parents, last, known = universe(int(packed.row[number_rows.DIGITS]))
+    expected_ends, expected_lives = tree.judge(shape)
+    count = len(tree.texts)
+    xs, ys, can_end = np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(count, bool)
+    walk(*packed.at, parents, last, xs, ys, can_end)
+    for name, mine, right in (("ends", can_end, expected_ends), ("lives", xs[1:] >= 0, expected_lives[1:])):
+        wrong = np.flatnonzero(mine != right)
+        if len(wrong):
+            text = tree.texts[wrong[0] + (name == "lives")]
+            raise AssertionError(f"{shape}: {name} of {text!r} should be {right[wrong[0]]}")
+    assert stray(*packed.at, xs, ys, known, np.array([ord(c) for c in tree.alphabet])) == 0, shape
+    return int(expected_ends.sum())
+
+
+def a_decimal(rng: random.Random, digits: int) -> Fraction:
+    return rng.randrange(1, 10**digits) * Fraction(10) ** rng.randrange(-3, 4 - digits)
+
+
+STEPS = [
+    Fraction(s) for s in ("1", "2", "3", "5", "7", "0.5", "0.1", "0.2", "0.3", "20", "40", "60", "0.04", "0.01", "9")
+]
+
+
+def a_shape(rng: random.Random, digits: int) -> NumberShape:
+    low, high = (a_decimal(rng, digits) * rng.choice((1, 1, -1)) for _ in range(2))
+    if low > high and rng.random() < 0.9:
+        low, high = high, low
+    if rng.random() < 0.1:
+        high = low
+    kind = rng.random()
+    steps = [step for step in STEPS if number_rows.decimal(step)[0] < 10**digits]
+    return NumberShape(
+        low=low if rng.random() < 0.6 else None,
+        low_open=rng.random() < 0.4,
+        high=high if rng.random() < 0.6 else None,
+        high_open=rng.random() < 0.4,
+        integer=kind < 0.3,
+        fractional=0.3 <= kind < 0.4,
+        multiples=tuple(rng.sample(steps, rng.choice((0, 0, 1, 2)))),
+        not_multiples=tuple(rng.sample(steps, rng.choice((0, 0, 0, 0, 1, 2)))),
+        plain=rng.random() < 0.2,
+    )
+
+
+def some_shapes(seed: int, count: int, digits: int) -> list[NumberShape]:
+    """Whose numbers have at most two or three digits, so that all can be written down."""
+    rng = random.Random(seed)
+    shapes = (a_shape(rng, digits) for _ in range(10 * count))
+    few = (shape for shape in shapes if number_rows.plan(shape, SMALL).digits <= digits + 1)
+    return list(islice(few, count))
+
+
+def test_columns_agree() -> None:
+    names = [name for name in vars(number_rows) if name.isupper() and name in vars(json_numbers)]
+    assert len(names) > 20
+    assert all(getattr(number_rows, name) == getattr(json_numbers, name) for name in names)
+
+
+def test_every_text_of_small_languages() -> None:
+    nonempty = sum(check_everywhere(shape) > 0 for shape in some_shapes(1, 150, 1))
+    assert nonempty > 75
+
+
+def test_every_text_of_a_larger_language() -> None:
+    assert sum(check_everywhere(shape) > 0 for shape in some_shapes(2, 6, 2)) > 2
