@@ -12,7 +12,7 @@ from grammarlm.grammars.json_schema import number_rows
 from grammarlm.grammars.json_schema.number_rows import CAPS, NUMBER_COLUMNS, Caps, pack
 from grammarlm.grammars.json_schema.shapes import NumberShape
 from grammarlm.kernels.cpu import json_numbers
-from grammarlm.kernels.cpu.json_numbers import number_ends, number_start, number_step
+from grammarlm.kernels.cpu.json_numbers import number_ends, number_key, number_start, number_step
 from tests.oracles.json_numbers import Language, Universe
 
 SMALL = Caps(digits=2, zeros=1, exponent_digits=1, smallest=-2, largest=(25, 1))
@@ -162,3 +162,68 @@ def test_every_text_of_small_languages() -> None:
 
 def test_every_text_of_a_larger_language() -> None:
     assert sum(check_everywhere(shape) > 0 for shape in some_shapes(2, 6, 2)) > 2
+
+
+@numba.njit
+def key_of(row, pool, x, y, most, after):
+    return number_key(row, pool, x, y, most, after)
+
+
+class Behaviour:
+    """What a state does with the next characters, as a number: equal numbers, same behaviour. Found out by trying them all."""
+
+    def __init__(self, packed: Packed):
+        self.packed = packed
+        self.known: dict[tuple, int] = {}
+        self.numbers: dict[tuple, int] = {}
+
+    def number(self, state: tuple[int, int], digits: int, after: int, in_exponent: bool) -> int:
+        key = (state, digits, after, in_exponent)
+        if key not in self.known:
+            outcome: list = [ends(*self.packed.at, *state)]
+            for character in "-+.e0123456789":
+                if character.isdigit() and digits == 0:
+                    continue
+                following = step(*self.packed.at, *state, ord(character))
+                if following[0] < 0:
+                    outcome.append(None)
+                elif character == "e":
+                    outcome.append(self.number(following, after, 0, True))
+                else:
+                    outcome.append(self.number(following, digits - character.isdigit(), after, in_exponent))
+            self.known[key] = self.numbers.setdefault(tuple(outcome), len(self.numbers))
+        return self.known[key]
+
+
+def check_views(packed: Packed, texts: list[str], most: int, after: int) -> int:
+    """Equal views behave alike; how many views there are."""
+    behaviour = Behaviour(packed)
+    seen: dict[tuple[int, int], tuple[int, str]] = {}
+    for text in texts:
+        state = begin(packed.at[0])
+        for byte in text.encode():
+            state = step(*packed.at, *state, byte)
+        assert state[0] >= 0
+        key = key_of(*packed.at, *state, most, after)
+        number = behaviour.number(state, most, after, "e" in text)
+        before, example = seen.setdefault(key, (number, text))
+        assert before == number, f"{text!r} and {example!r} look alike for {most} digits, {after} after an e"
+    return len(seen)
+
+
+def test_views_of_small_languages() -> None:
+    caps = Caps(digits=2, zeros=2, exponent_digits=1, smallest=-4, largest=(25, 3))
+    language = Language(2, 2, 1, Fraction(1, 10**4), Fraction(25000))
+    folded = 0
+    trees: dict[int, Universe] = {}
+    for shape in [NumberShape(), NumberShape(integer=True), NumberShape(fractional=True), *some_shapes(3, 40, 1)]:
+        packed = Packed(shape, caps)
+        digits = int(packed.row[number_rows.DIGITS])
+        if digits > 2:
+            continue
+        tree = trees.setdefault(digits, Universe(language))
+        texts = [text for text, lives in zip(tree.texts, tree.judge(shape)[1], strict=True) if lives]
+        texts = texts[:: max(1, len(texts) // 3000)]
+        for most, after in ((1, 0), (2, 0), (1, 1)):
+            folded += len(texts) > 4 * check_views(packed, texts, most, after)
+    assert folded > 10

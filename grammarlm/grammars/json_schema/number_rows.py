@@ -56,9 +56,9 @@ LONGEST_RUN = (1, 2, 4, 6, 10, 14, 22, 26, 34, 40, 46)
 FLAGS, DIGITS, ZEROS, EXPONENT_DIGITS, FINEST, STEP, POWERS, MODULUS, EXCLUDED, EXCLUDED_AT, RUN, FARTHEST = range(12)
 POSITIVE, NEGATIVE = 12, 18
 LOW, LOW_LENGTH, LOW_AT, HIGH, HIGH_LENGTH, HIGH_AT = range(6)  # within a sign
-EASY, COARSEST = 24, 25
-NUMBER_COLUMNS = 26
-ZERO, PLAIN, SPELLED, SYMMETRIC, STEPS = 1, 2, 4, 8, 16  # flags
+EASY, COARSEST, FINEST_STEP = 24, 25, 26
+NUMBER_COLUMNS = 27
+ZERO, PLAIN, SPELLED, SYMMETRIC, STEPS, OPEN = 1, 2, 4, 8, 16, 32  # flags; OPEN: any digits can go on to a value
 NEVER_EASY = 1 << 20
 
 TENS = [10**i for i in range(700)]
@@ -74,6 +74,7 @@ class Plan:
     step: int  # all values are multiples of it
     excluded: tuple[int, ...]  # multiples of the step whose multiples are not admitted
     sides: tuple[tuple[int, int] | None, tuple[int, int] | None]  # magnitudes: of positive numbers, of negative ones
+    from_least: tuple[bool, bool]  # nothing is below the first magnitude but what the step and the caps exclude anyway
     plain: bool  # only -?(0|[1-9][0-9]*)
     spelled: bool  # only with a fraction or an exponent
 
@@ -153,20 +154,26 @@ def plan(shape: NumberShape, caps: Caps = CAPS) -> Plan:
     zero = not excluded and _admits_zero(shape)
     nothing = (plain and spelled) or step in excluded
     if nothing:
-        return Plan(digits, places, False, 1, (), (None, None), plain, spelled)
+        return Plan(digits, places, False, 1, (), (None, None), (False, False), plain, spelled)
 
     least, most = TENS[digits], caps.largest[0] * 10 ** (places + caps.largest[1])
     if plain:
         most = min(most, (TENS[digits] - 1) * unit)
     low, high = _closed(shape, unit)
     ends = _Ends(step, excluded, digits)
-    sides = (
-        ends.between(least if low is None else max(least, low), most if high is None else min(most, high)),
-        ends.between(least if high is None else max(least, -high), most if low is None else min(most, -low)),
-    )
+    sides, from_least = [], []
+    for lowest, highest in ((low, high), (None if high is None else -high, None if low is None else -low)):
+        side = ends.between(
+            least if lowest is None else max(least, lowest), most if highest is None else min(most, highest)
+        )
+        sides.append(side)
+        from_least.append(lowest is None or lowest <= least or (step > 1 and side is not None and side[0] == step))
     if all(side is None or side[0] == side[1] for side in sides):
         step, excluded = 1, ()  # each sign has one value: its digits say all
-    return Plan(digits, places, zero, step, excluded, sides, plain, spelled)
+        from_least = [False, False]
+    return Plan(
+        digits, places, zero, step, excluded, (sides[0], sides[1]), (from_least[0], from_least[1]), plain, spelled
+    )
 
 
 def _coarsest(values: list[int]) -> tuple[int, ...]:
@@ -322,17 +329,22 @@ def _packed(shape: NumberShape, caps: Caps) -> tuple[tuple[int, ...], tuple[int,
     (row[FINEST], row[STEP]), row[POWERS], row[MODULUS] = splits[0], powers, modulus
     row[EXCLUDED], row[EXCLUDED_AT], row[RUN] = len(it.excluded), 0, run
     row[FARTHEST], row[COARSEST] = it.digits + coarsest + powers, coarsest
+    row[FINEST_STEP] = min((place for place, _ in splits[it.step == 1 :]), default=0)
     for place, factor in splits[1:]:
         tail += (place, factor)
-    for start, side in ((POSITIVE, it.sides[0]), (NEGATIVE, it.sides[1])):
+    for start, side, from_least in zip((POSITIVE, NEGATIVE), it.sides, it.from_least, strict=True):
         if side is None:
             row[start + LOW] = 1  # above HIGH, which is 0: no power of ten is right
             continue
-        for column, bound in ((LOW, side[0]), (HIGH, side[1])):
+        row[start + LOW] = caps.smallest  # and without digits: all that are read are more
+        for column, bound in ((LOW, side[0]), (HIGH, side[1]))[from_least:]:
             exponent, length, words = _spelling(bound, it.places)
             row[start + column : start + column + 3] = (exponent, length, len(tail))
             tail += words
-    row[EASY] = _easy(it, row, splits)
+    filled = [start for start, side in zip((POSITIVE, NEGATIVE), it.sides, strict=True) if side is not None]
+    row[EASY] = _easy(it, row, splits, filled)
+    if not it.plain and row[FLAGS] & STEPS == 0 and all(row[s + LOW] + 2 <= row[s + HIGH] for s in filled):
+        row[FLAGS] |= OPEN
     _check_room(it, row)
     return tuple(row), tuple(tail)
 
@@ -365,27 +377,26 @@ def _spelling(value: int, places: int) -> tuple[int, int, tuple[int, ...]]:
     return len(text) + zeros - 1 - places, len(text), tuple(words)
 
 
-def _easy(it: Plan, row: list[int], splits: list[tuple[int, int]]) -> int:
+def _easy(it: Plan, row: list[int], splits: list[tuple[int, int]], filled: list[int]) -> int:
     """With so many digits still to come, any digits can go on to a value in the shape; NEVER_EASY where that is not so simple.
 
-    It is where, at some power of ten strictly between those of the bounds, the last digit allowed is fine enough for the step, and
-    not all is excluded.
+    For digits that stand for powers of ten strictly between those of the bounds. It is easy where at some such power the last
+    digit allowed is fine enough for the step, and not all is excluded.
     """
-    needed = 0
-    for start, side in ((POSITIVE, it.sides[0]), (NEGATIVE, it.sides[1])):
-        if side is None:
-            continue
-        low, high = row[start + LOW] + 1, row[start + HIGH] - 1
-        coarsest = row[COARSEST] + row[POWERS] + it.digits
-        if it.excluded:
-            finest = min(place for place, _ in splits[1:])
-            power = max(low, row[FINEST] + it.digits)
-            if low + 2 > finest or power > high or coarsest > high or power - it.digits + 1 >= finest:
-                return NEVER_EASY
-        elif low > high or (it.step != 1 and coarsest > high):
+    if it.plain:
+        return 0 if splits == [(0, 1)] else NEVER_EASY
+    for start in filled:
+        bottom, top = row[start + LOW] + 1, row[start + HIGH] - 1
+        if bottom > top or (row[FLAGS] & STEPS and row[FINEST] + row[POWERS] + it.digits > top):
             return NEVER_EASY
-        needed = max(needed, _length(row[STEP] * row[RUN])) if row[STEP] * row[RUN] > 1 else needed
-    return needed if not it.plain else NEVER_EASY
+        if it.excluded:
+            power = max(bottom, row[FINEST] + it.digits - 1)  # where the last digit allowed has the place of the step
+            finest = min(place for place, _ in splits[1:])
+            if power > row[FINEST] + it.digits - 1 and power - it.digits + 1 >= finest:
+                return NEVER_EASY
+            if bottom + 2 > finest:
+                return NEVER_EASY
+    return _length(row[STEP] * row[RUN]) if row[STEP] * row[RUN] > 1 else 0
 
 
 def _check_room(it: Plan, row: list[int]) -> None:

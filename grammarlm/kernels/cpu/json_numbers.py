@@ -6,7 +6,7 @@ is two words x and y; x < 0 is dead.
     x, y = number_start(row)
     x, y = number_step(row, pool, x, y, byte)      # exact: x >= 0 iff some continuation within the caps is in the shape
     number_ends(row, pool, x, y)                   # the number may end here
-    number_view(row, pool, x, y, most)             # a key of what the state does with the next few digits
+    number_view(row, pool, x, y, most, after)      # a key of what the state does with the next few digits
 
 While the mantissa is read, its value is d1.d2 ... dn * 10^q, where the exponent still chooses q. So the state is: n and the power
 of ten that d1 has as written; how the digits compare with those of the two bounds; how many zeros they end in; and the remainder of
@@ -28,9 +28,9 @@ from .jit import part, pointer
 FLAGS, DIGITS, ZEROS, EXPONENT_DIGITS, FINEST, STEP, POWERS, MODULUS, EXCLUDED, EXCLUDED_AT, RUN, FARTHEST = range(12)
 POSITIVE, NEGATIVE = 12, 18
 LOW, LOW_LENGTH, LOW_AT, HIGH, HIGH_LENGTH, HIGH_AT = range(6)
-EASY, COARSEST = 24, 25
-NUMBER_COLUMNS = 26
-ZERO, PLAIN, SPELLED, SYMMETRIC, STEPS = 1, 2, 4, 8, 16
+EASY, COARSEST, FINEST_STEP = 24, 25, 26
+NUMBER_COLUMNS = 27
+ZERO, PLAIN, SPELLED, SYMMETRIC, STEPS, OPEN = 1, 2, 4, 8, 16, 32
 NEVER_EASY = 1 << 20
 
 # Where in a number: the low bits of x. Up to NOUGHTS nothing but zeros was read.
@@ -43,6 +43,9 @@ EQUAL, LESS, GREATER = 0, 1, 2  # the digits so far, compared with as many of a 
 EXPONENT_BITS = 15
 EXPONENT_BIAS = 1 << 14
 EXPONENT_MASK = (1 << EXPONENT_BITS) - 1
+VIEW_LEFT, VIEW_ZEROS, VIEW_LAST, VIEW_BEHIND = 5, 17, 27, 42  # the fields of a view
+VIEW_PLACE = VIEW_LAST
+VIEW_FAR, VIEW_NEAR = 1 << 60, 1 << 61  # forms of a view; without either, it is the state
 NOWHERE = -(1 << 40)
 UNKNOWN = int64(-1)
 
@@ -105,59 +108,54 @@ def number_ends(row, pool, x, y):
 @part
 def _step_digit(row, pool, x, y, digit):
     phase = x & 15
-    flags = word(row, FLAGS)
     side = NEGATIVE if x & SIGN else POSITIVE
-    if phase <= NOUGHTS:
+    if phase > NOUGHTS:
+        if (x >> COUNT) & COUNT_MASK >= word(row, DIGITS):
+            return UNKNOWN, y
+        if phase == INTEGER:
+            x += 1 << PLACE
+        else:
+            x |= FRACTION  # which is POINT and one bit more
+    else:
         filled = word(row, side + LOW) <= word(row, side + HIGH)
         if digit == 0:
-            if phase <= MINUS:
-                if flags & ZERO or (filled and flags & PLAIN == 0):
-                    return (x & SIGN) | NOUGHT, y
-                return UNKNOWN, y
-            zeros = (x >> PLACE) + 1
-            if phase == NOUGHT or zeros > word(row, ZEROS) or not (filled or flags & ZERO):
-                return UNKNOWN, y
-            return (x & SIGN) | NOUGHTS | (zeros << PLACE), y
+            return _step_nought(row, x, filled), y
         if not filled or phase == NOUGHT:
             return UNKNOWN, y
-        place = int64(AT_ZERO)
-        phase = INTEGER if phase <= MINUS else FRACTION
-        if phase == FRACTION:
-            place -= (x >> PLACE) + 1
-        count = int64(0)
-        trailing = int64(0)
-        low_order = int64(EQUAL)
-        high_order = int64(EQUAL)
+        place = AT_ZERO if phase <= MINUS else AT_ZERO - (x >> PLACE) - 1
+        x = (x & SIGN) | (INTEGER if phase <= MINUS else FRACTION) | (place << PLACE)
         y = int64(0)
-    else:
-        count = (x >> COUNT) & COUNT_MASK
-        if count >= word(row, DIGITS):
-            return UNKNOWN, y
-        place = (x >> PLACE) + (phase == INTEGER)
-        trailing = (x >> TRAILING) & COUNT_MASK
-        low_order = (x >> LOW_ORDER) & 3
-        high_order = (x >> HIGH_ORDER) & 3
-        if phase == POINT:
-            phase = int64(FRACTION)
-    if low_order == EQUAL:
-        low_order = _compared(row, pool, side + LOW, count, digit)
-    if high_order == EQUAL:
-        high_order = _compared(row, pool, side + HIGH, count, digit)
-    count += 1
+    if x & (3 << LOW_ORDER) == 0:
+        x |= _compared(row, pool, side + LOW, (x >> COUNT) & COUNT_MASK, digit) << LOW_ORDER
+    if x & (3 << HIGH_ORDER) == 0:
+        x |= _compared(row, pool, side + HIGH, (x >> COUNT) & COUNT_MASK, digit) << HIGH_ORDER
+    x += 1 << COUNT
     if digit == 0:
-        trailing += 1
+        x += 1 << TRAILING
     else:
-        modulus = word(row, MODULUS)
+        modulus = uint64(word(row, MODULUS))
         if modulus > 1:
-            for _ in range(trailing + 1):
-                y = y * 10 % modulus
-            y = (y + digit) % modulus
-        trailing = int64(0)
-    x = phase | (x & SIGN) | (low_order << LOW_ORDER) | (high_order << HIGH_ORDER) | (count << COUNT)
-    x |= (trailing << TRAILING) | (place << PLACE)
-    if can_be_completed(row, pool, x, y):
+            rest = uint64(y)
+            for _ in range((x >> TRAILING) & COUNT_MASK):
+                rest = rest * uint64(10) % modulus
+            y = int64((rest * uint64(10) + uint64(digit)) % modulus)
+        x &= ~(COUNT_MASK << TRAILING)
+    if word(row, FLAGS) & OPEN or can_be_completed(row, pool, x, y):
         return x, y
     return UNKNOWN, y
+
+
+@part
+def _step_nought(row, x, filled):
+    """A zero before any other digit."""
+    phase = x & 15
+    flags = word(row, FLAGS)
+    if phase == NOUGHT or not (flags & ZERO or (filled and flags & PLAIN == 0)):
+        return UNKNOWN
+    if phase <= MINUS:
+        return (x & SIGN) | NOUGHT
+    zeros = (x >> PLACE) + 1
+    return (x & SIGN) | NOUGHTS | (zeros << PLACE) if zeros <= word(row, ZEROS) else UNKNOWN
 
 
 @part
@@ -201,12 +199,21 @@ def powers_of_ten(row, pool, x, y):
 @part
 def _tens(value, factor, most):
     """How often the value must be taken ten times to become a multiple of the factor, -1 = it never does."""
-    rest = value % factor
+    rest = uint64(value) % uint64(factor)
     for i in range(most + 1):
         if rest == 0:
             return int64(i)
-        rest = rest * 10 % factor
+        rest = rest * uint64(10) % uint64(factor)
     return int64(-1)
+
+
+@part
+def _shifted(value, tens, factor):
+    """The remainder of value * 10^tens."""
+    rest = uint64(value) % uint64(factor)
+    for _ in range(tens):
+        rest = rest * uint64(10) % uint64(factor)
+    return int64(rest)
 
 
 @part
@@ -266,10 +273,9 @@ def _holds_value(row, pool, power, count, trailing, y):
         wide *= 10
     if wide // run >= step:
         return True
-    rest = y % step
-    for _ in range(trailing + more):
-        rest = rest * 10 % step
-    rest = (step - rest) % step
+    rest = _shifted(y, trailing + more, step)
+    if rest:
+        rest = step - rest
     for _ in range(run):
         if rest >= wide:
             return False
@@ -294,10 +300,7 @@ def _is_excluded(row, pool, y, trailing, more, digits, place):
     at, powers = word(row, EXCLUDED_AT), word(row, POWERS)
     for i in range(word(row, EXCLUDED)):
         factor = word(pool, at + 2 * i + 1)
-        rest = y % factor
-        for _ in range(trailing + more):
-            rest = rest * 10 % factor
-        tens = _tens(rest + digits % factor, factor, powers)
+        tens = _tens(_shifted(y, trailing + more, factor) + digits % factor, factor, powers)
         if 0 <= tens <= place - word(pool, at + 2 * i):
             return True
     return False
@@ -364,5 +367,98 @@ def _step_exponent(row, x, y, byte):
 
 @part
 def number_view(row, pool, x, y, most):
-    """States of the same row with equal views do the same with the next `most` characters."""
-    return x, y
+    """States of one row with equal views do the same with the next characters, if they are no more than `most`."""
+    return number_key(row, pool, x, y, most, most - 1)
+
+
+@part
+def number_key(row, pool, x, y, most, after):
+    """States of one row with equal keys do the same with the next characters: with at most `most` digits, and of those at most
+    `after` behind an `e`, if that is among the characters.
+
+    A token brings little, and then most of a state does not matter: bounds are out of reach, and the digits and zeros allowed are
+    far from used up. Nearly all tokenizers have no token with a digit behind an `e`: with after = 0 there are far fewer keys.
+    """
+    phase = x & 15
+    flags = word(row, FLAGS)
+    if phase == POWER:
+        return _view_of_power(row, x, y)
+    if phase <= MINUS or phase >= EXPONENT:
+        return x, y
+    side = NEGATIVE if x & SIGN else POSITIVE
+    known = int64(phase)
+    if flags & SYMMETRIC == 0:
+        known |= x & SIGN
+    bottom, top = word(row, side + LOW), word(row, side + HIGH)
+    count, place, trailing = (x >> COUNT) & COUNT_MASK, (x >> PLACE) - AT_ZERO, (x >> TRAILING) & COUNT_MASK
+    behind = count - 1 - place  # digits behind the point
+    rising, falling = int64(0), int64(0)
+    if phase <= NOUGHTS:
+        behind = x >> PLACE
+        place, count, trailing = -1 - behind, int64(0), int64(0)
+        falling = most
+        known |= min(most, word(row, ZEROS) - behind) << VIEW_ZEROS
+        if bottom > top:
+            return known, int64(0)
+    elif phase == INTEGER:
+        rising = most
+    shift = int64(0)  # of the exponent
+    if flags & PLAIN == 0:
+        for _ in range(min(after, word(row, EXPONENT_DIGITS))):
+            shift = 10 * shift + 9
+    left = word(row, DIGITS) - count
+    easy = word(row, EASY)
+    if bottom < place - shift - falling and place + shift + rising < top and (easy == 0 or left >= easy + most):
+        known |= VIEW_FAR | (min(left, most + easy) << VIEW_LEFT)
+        if flags & STEPS == 0:
+            return known, int64(0)
+        modulus = word(row, MODULUS)
+        if shift == 0 and modulus < 1 << 30:
+            # How the last digit that is not 0 stands to the places of the steps, now and after a digit more; remainders likewise.
+            finest, coarsest = word(row, FINEST_STEP), word(row, COARSEST) + word(row, POWERS)
+            last = max(-coarsest - 1, min(behind - trailing, 2 - finest + rising))
+            behind = min(behind, max(0, 1 - finest))
+            known |= ((last + AT_ZERO) << VIEW_LAST) | (behind << VIEW_BEHIND)
+            if modulus == 1:
+                return known, int64(0)
+            whole = _shifted(y, trailing + 1, modulus)
+            if word(row, EXCLUDED) == 0:
+                y = 1 + _tens(y, modulus, word(row, POWERS))
+            return known, y | (whole << 30)
+    if flags & STEPS:
+        return x - (x & SIGN) + (known & SIGN), y
+    low_order, high_order = (x >> LOW_ORDER) & 3, (x >> HIGH_ORDER) & 3
+    compared = int64(0)  # digits of the bounds that may still be compared with
+    if phase > NOUGHTS:
+        if low_order == EQUAL:
+            compared = min(count, word(row, side + LOW_LENGTH))
+        if high_order == EQUAL:
+            compared = max(compared, min(count, word(row, side + HIGH_LENGTH)))
+    if shift == 0:
+        place = max(bottom - 1 - rising, min(place, top + 1 + falling))
+        if top - bottom >= 2 and (place + rising < bottom or place - falling > top):
+            low_order, high_order, compared = int64(EQUAL), int64(EQUAL), int64(0)
+    known |= VIEW_NEAR | (min(left, most) << VIEW_LEFT) | ((place + AT_ZERO) << VIEW_PLACE)
+    return known, low_order | (high_order << 2) | (compared << 4)
+
+
+@part
+def _view_of_power(row, x, y):
+    """Where the bounds do not separate exponents of the same length: for each length, whether they are right."""
+    low, high, value = (
+        y & EXPONENT_MASK,
+        (y >> EXPONENT_BITS) & EXPONENT_MASK,
+        (y >> (2 * EXPONENT_BITS)) & EXPONENT_MASK,
+    )
+    least, largest = value, value
+    known = int64(1)
+    for _ in range(y >> (3 * EXPONENT_BITS), word(row, EXPONENT_DIGITS) + 1):
+        if low <= least and largest <= high:
+            known = 2 * known + 1
+        elif largest < low or high < least:
+            known = 2 * known
+        else:
+            return x, y
+        least *= 10
+        largest = largest * 10 + 9
+    return x | VIEW_FAR, known
