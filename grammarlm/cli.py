@@ -2,6 +2,9 @@
 
     grammarlm demo
     grammarlm generate --model tiny --prompt - --regex '\\{.*\\}' < prompt.txt
+    grammarlm check schema.json instance.json
+    grammarlm inspect schema.json --text '{"name": '
+    grammarlm bench maskbench DIR --engines grammarlm,llguidance
 
 Exit codes: 0 fine; 1 the input is at fault, and a message on stderr says how; 2 wrong usage; as of other programs, 130 after
 Ctrl-C and 141 where the reader of the output has gone. A command imports what it needs
@@ -20,6 +23,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from .bench.arguments import add_bench
+from .commands.check import add_check
+from .commands.inspect import add_inspect
 from .errors import shorten
 
 INTERRUPTED, PIPE_CLOSED = 130, 141
@@ -57,6 +63,9 @@ def build_parser() -> argparse.ArgumentParser:
     demo = commands.add_parser("demo", help="constrained generations on the embedded model, token by token")
     demo.set_defaults(command=run_demo)
     add_generate(commands)
+    add_check(commands)
+    add_inspect(commands)
+    add_bench(commands)
     return parser
 
 

@@ -3,7 +3,8 @@
     python -m tests.hostile LIMITS NAME ...      the attack, on the cases of these names
     attack(names, limits)                        the same from a test: each case's outcome, crashes among them
 
-The cases are those of corpus/hostile.toml and corpus/hostile_schemas.py. A process that dies is started again with the cases that are left, so that a segmentation fault is the fault of one case, named.
+The cases are those of corpus/hostile.toml and corpus/hostile_schemas.py. A process that dies is started again with the cases that
+are left, so that a segmentation fault is the fault of one case, named.
 """
 
 from __future__ import annotations

@@ -1,0 +1,254 @@
+"""Engines behind the same verbs: compile a schema, begin a text, write a mask, read a token, say whether the text may end.
+
+An engine that does not take a schema raises one of its `refusals` in `compile`; whatever else it raises is a fault of the engine.
+Where an engine has a choice of readings, the run's name says which one it is.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from . import cases
+
+
+class Engine(Protocol):
+    """What the worker drives. Times are taken around `compile` + `reset` + `mask`, and around `mask` + `commit`."""
+
+    refusals: tuple[type[Exception], ...]
+
+    def forget(self) -> None: ...  # drop what a schema left behind
+    def compile(self, schema: Any) -> None: ...
+    def reset(self) -> None: ...
+    def mask(self) -> None: ...
+    def commit(self, token: int) -> bool: ...  # False: the mask forbids it
+    def can_stop(self) -> bool: ...
+    def nbytes(self) -> int | None: ...  # of the compiled schema, where the engine tells
+
+
+class GrammarLM:
+    """This package. `remotes`: a folder that is the registry of the official suite."""
+
+    package = "grammarlm"
+    refusals: tuple[type[Exception], ...]
+
+    def __init__(self, tokenizer: Any, remotes: str | None = None, **options: Any):
+        import grammarlm as gl
+
+        self._gl: Any = gl
+        self.refusals = (gl.GrammarError,)
+        self.unsatisfiable = gl.UnsatisfiableGrammar
+        self._vocab = gl.Vocabulary.from_tokenizer(tokenizer)
+        self._row = gl.allocate_mask(1, self._vocab.size)
+        self._options = {**options, **({"registry": cases.remotes(Path(remotes))} if remotes else {})}
+        self._everything = False
+        self._caches: list[Callable[[], object]] = []
+        self._modules = 0
+
+    def forget(self) -> None:
+        """Clears what is kept of grammars beyond one constraint: the same schema twice is compiled twice."""
+        if self._modules != len(sys.modules):
+            self._modules, self._caches = len(sys.modules), list(_caches_of_grammars())
+        for clear in self._caches:
+            clear()
+
+    def compile(self, schema: Any) -> None:
+        self._constraint = self._gl.compile(self._gl.JsonSchema(schema, **self._options), self._vocab)
+
+    def reset(self) -> None:
+        self._matcher = self._constraint.matcher()
+
+    def mask(self) -> None:
+        self._everything = not self._matcher.fill_mask(self._row)
+
+    def commit(self, token: int) -> bool:
+        allowed = self._everything or bool(int(self._row[0, token >> 5]) >> (token & 31) & 1)
+        taken = bool(self._matcher.advance(token))
+        if taken is not allowed:
+            raise AssertionError(f"token {token}: the mask says {allowed}, advance says {taken}")
+        return taken
+
+    def can_stop(self) -> bool:
+        return bool(self._matcher.is_accepting)
+
+    def nbytes(self) -> int | None:
+        return int(self._constraint.nbytes)
+
+
+def _caches_of_grammars() -> Any:
+    """What clears the caches that hang on the content of grammars; tables of Unicode and of the vocabulary hang on none."""
+    for name, module in list(sys.modules.items()):
+        if module is None or not name.startswith(("grammarlm.grammars.", "grammarlm.masks.json")):
+            continue
+        for value in list(vars(module).values()):
+            if hasattr(value, "cache_clear") and (value.cache_parameters()["maxsize"] or 0) >= 64:
+                yield value.cache_clear
+        if callable(clear := getattr(module, "clear_caches", None)):
+            yield clear
+
+
+class LLGuidance:
+    package = "llguidance"
+    refusals: tuple[type[Exception], ...] = (ValueError,)
+
+    def __init__(self, tokenizer: Any):
+        import llguidance
+        import llguidance.hf
+        import llguidance.numpy
+
+        self._module = llguidance
+        self._tokenizer = llguidance.hf.from_tokenizer(tokenizer)
+        self._row = llguidance.numpy.allocate_token_bitmask(1, self._tokenizer.vocab_size)
+        self._fill = llguidance.numpy.fill_next_token_bitmask
+
+    def forget(self) -> None:
+        """It keeps nothing between schemas."""
+
+    def compile(self, schema: Any) -> None:
+        grammar = json.dumps({"grammars": [{"json_schema": schema}]})
+        self._ready = self._module.LLMatcher(self._tokenizer, grammar)
+        if self._ready.is_error():
+            raise ValueError(self._ready.get_error())
+
+    def reset(self) -> None:
+        self._matcher = self._ready.deep_copy()
+
+    def mask(self) -> None:
+        self._fill(self._matcher, self._row, 0)
+
+    def commit(self, token: int) -> bool:
+        if not int(self._row[0, token >> 5]) >> (token & 31) & 1:
+            return False
+        return bool(self._matcher.consume_token(token))
+
+    def can_stop(self) -> bool:
+        return bool(self._matcher.is_accepting())
+
+    def nbytes(self) -> int | None:
+        return None
+
+
+class XGrammar:
+    """Its strict mode, with the separators of json.dumps."""
+
+    package = "xgrammar"
+    refusals: tuple[type[Exception], ...] = (RuntimeError, ValueError)
+
+    def __init__(self, tokenizer: Any, strict_mode: bool = True, any_whitespace: bool = False):
+        import xgrammar
+
+        self._module = xgrammar
+        info = xgrammar.TokenizerInfo.from_huggingface(tokenizer, vocab_size=len(tokenizer))
+        self._compiler = xgrammar.GrammarCompiler(info, max_threads=1, cache_enabled=False)
+        self._bits = xgrammar.allocate_token_bitmask(1, info.vocab_size)
+        self._options: dict[str, Any] = {"strict_mode": strict_mode, "any_whitespace": any_whitespace}
+        self._stop = info.stop_token_ids[0]
+
+    def forget(self) -> None:
+        """Its cache is off."""
+
+    def compile(self, schema: Any) -> None:
+        self._compiled = self._compiler.compile_json_schema(json.dumps(schema), **self._options)
+
+    def reset(self) -> None:
+        self._matcher = self._module.GrammarMatcher(self._compiled)
+
+    def mask(self) -> None:
+        self._matcher.fill_next_token_bitmask(self._bits)
+
+    def commit(self, token: int) -> bool:
+        return bool(self._matcher.accept_token(token))
+
+    def can_stop(self) -> bool:
+        return bool(self._matcher.accept_token(self._stop))
+
+    def nbytes(self) -> int | None:
+        return int(self._compiled.memory_size_bytes)
+
+
+class Outlines:
+    """outlines-core: the schema becomes a regular expression, recursion to its default depth, white space as json.dumps has it."""
+
+    package = "outlines-core"
+    refusals: tuple[type[Exception], ...] = (Exception,)
+
+    def __init__(self, tokenizer: Any):
+        import outlines_core
+        from outlines_core.json_schema import build_regex_from_schema
+
+        import grammarlm as gl
+
+        self._module, self._build = outlines_core, build_regex_from_schema
+        vocab: Any = gl.Vocabulary.from_tokenizer(tokenizer)
+        spelled: dict[bytes, list[int]] = {}
+        for token in vocab.text_ids.tolist():
+            spelled.setdefault(vocab.token_bytes(token), []).append(token)
+        self._vocabulary = outlines_core.Vocabulary(vocab.stop_ids[0], spelled)
+        self._row = np.zeros((1, (vocab.size + 31) // 32), np.int32)
+
+    def forget(self) -> None:
+        """It keeps nothing between schemas."""
+
+    def compile(self, schema: Any) -> None:
+        self._index = self._module.Index(self._build(json.dumps(schema), " ?"), self._vocabulary)
+
+    def reset(self) -> None:
+        self._guide = self._module.Guide(self._index)
+
+    def mask(self) -> None:
+        self._guide.write_mask_into(self._row.ctypes.data, self._row.size, self._row.itemsize)
+
+    def commit(self, token: int) -> bool:
+        if not int(self._row[0, token >> 5]) >> (token & 31) & 1:
+            return False
+        self._guide.advance(token, False)
+        return True
+
+    def can_stop(self) -> bool:
+        return bool(self._guide.is_finished())
+
+    def nbytes(self) -> int | None:
+        return None
+
+
+ENGINES: dict[str, Callable[..., Engine]] = {
+    "grammarlm": GrammarLM,
+    "llguidance": LLGuidance,
+    "xgrammar": XGrammar,
+    "outlines": Outlines,
+}
+# Rows of a table: engine and options. The first name of a row in RUNS is what --engines takes.
+RUNS: dict[str, list[tuple[str, str, dict[str, Any]]]] = {
+    "grammarlm": [
+        ("grammarlm", "grammarlm", {"property_order": "any"}),
+        ("grammarlm, schema order", "grammarlm", {"property_order": "schema"}),
+    ],
+    "llguidance": [("llguidance", "llguidance", {})],
+    "xgrammar": [("xgrammar", "xgrammar", {})],
+    "xgrammar-compliant": [("xgrammar-compliant", "xgrammar", {"strict_mode": False, "any_whitespace": True})],
+    "outlines": [("outlines", "outlines", {})],
+}
+
+
+def engine_class(name: str) -> Callable[..., Engine]:
+    """One of ENGINES, or module:Class with the same verbs."""
+    module, _, attribute = name.partition(":")
+    return getattr(importlib.import_module(module), attribute) if attribute else ENGINES[name]
+
+
+def package_of(engine: str) -> tuple[str, str]:
+    """The engine's package and its version; PackageNotFoundError where it is not installed."""
+    package: str = getattr(engine_class(engine), "package", engine)
+    try:
+        return package, version(package)
+    except PackageNotFoundError:
+        if engine != "grammarlm":
+            raise
+        return package, "(not installed)"  # it runs from its sources

@@ -1,0 +1,126 @@
+"""Figures as Markdown tables, which read as well on a terminal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from .figures import QUANTILES, Figures, Ratios, Times
+from .record import OUTCOMES, Record
+
+Table = tuple[list[str], list[list[str]]]  # header, rows
+
+
+def coverage(rows: dict[str, Figures]) -> Table:
+    """An engine a column: counts, and what they are of the whole."""
+    names = list(rows)
+    lines = [["schemas", *(f"{f.cases:,}" for f in rows.values())]]
+    lines += [[name, *(share(f.counts[name], f.cases) for f in rows.values())] for name in reversed(OUTCOMES)]
+    lines.append(["schemas with tests", *(f"{f.with_tests:,}" for f in rows.values())])
+    lines.append(["passing, of those with tests", *(share(f.passing_with_tests, f.with_tests) for f in rows.values())])
+    lines.append(["refused as unsatisfiable, rightly", *(f"{f.unsatisfiable:,}" for f in rows.values())])
+    lines.append(["median compiled schema", *(size(f.median_bytes) for f in rows.values())])
+    lines.append(["peak of the process", *(size(f.peak_bytes or None) for f in rows.values())])
+    return ["", *names], lines
+
+
+def speed(rows: dict[str, Figures]) -> Table:
+    """Both times of each engine, each over all schemas that it compiled."""
+    header = ["us", "count", "avg", *QUANTILES]
+    lines = []
+    for name, f in rows.items():
+        lines.append([f"{name}: compile + first mask", *_times(f.first_mask)])
+        lines.append([f"{name}: mask + advance", *_times(f.masks)])
+    return header, lines
+
+
+def ratios(rows: dict[str, Ratios]) -> Table:
+    """Ours over a peer's; below 1 is faster."""
+    header = ["ratio", "common schemas", "avg", *QUANTILES]
+    lines = []
+    for name, r in rows.items():
+        lines.append([f"{name}: compile + first mask", f"{r.cases:,}", *map(digits, r.first_mask.values())])
+        lines.append([f"{name}: mask + advance", f"{r.cases:,}", *map(digits, r.masks.values())])
+    return header, lines
+
+
+def failing(rows: Mapping[str, Sequence[Record]], most: int | None = None) -> Table:
+    """The cases that do not pass, what is wrong and where; the worst outcomes first."""
+    found = [
+        (min(OUTCOMES.index(each) for each in record.outcomes()), name, record)
+        for name, records in rows.items()
+        for record in records
+        if "passing" not in record.outcomes()
+    ]
+    found.sort(key=lambda row: (list(rows).index(row[1]), row[0], row[2].case))
+    return ["engine", "schema", "what is wrong"], [
+        [name, cell(record.case), cell(wrong(record))] for _, name, record in found[:most]
+    ]
+
+
+def wrong(record: Record) -> str:
+    words = [f"crash: {record.crash}"] if record.crash is not None else []
+    words += ["timeout"] if record.timeout else []
+    words += [f"wrongly accepts {numbers(record.wrongly_accepts)}"] if record.wrongly_accepts else []
+    words += [f"wrongly rejects {numbers(record.wrongly_rejects)}"] if record.wrongly_rejects else []
+    words += [f"refused: {record.refused}"] if record.refused is not None else []
+    return "; ".join(words)
+
+
+def numbers(tests: list[int]) -> str:
+    return f"test {tests[0]}" if len(tests) == 1 else f"tests {', '.join(map(str, tests))}"
+
+
+def markdown(table: Table) -> str:
+    """With columns of even width, so that it is a table to the eye too."""
+    header, rows = table
+    widths = [max(len(row[column]) for row in [header, *rows]) for column in range(len(header))]
+
+    def line(row: list[str]) -> str:
+        cells = [each.ljust(widths[0]) if not column else each.rjust(widths[column]) for column, each in enumerate(row)]
+        return f"| {' | '.join(cells)} |"
+
+    rule = (
+        "|"
+        + "|".join("-" * (width + 2 - (column > 0)) + ":" * (column > 0) for column, width in enumerate(widths))
+        + "|"
+    )
+    return "\n".join([line(header), rule, *map(line, rows)])
+
+
+def plain(table: Table) -> str:
+    """A Markdown table of long texts: no padding."""
+    header, rows = table
+    return "\n".join(f"| {' | '.join(row)} |" for row in [header, ["---"] * len(header), *rows])
+
+
+def cell(text: str) -> str:
+    """A text that may stand in a cell."""
+    return " ".join(text.replace("|", "\\|").split())[:300]
+
+
+def share(count: int, of: int) -> str:
+    return f"{count:,} ({count / of:.2%})" if of else "-"
+
+
+def size(count: int | None) -> str:
+    if count is None:
+        return "-"
+    return (
+        f"{count / 2**30:.2f} GB"
+        if count >= 2**30
+        else f"{count / 2**20:.1f} MB"
+        if count >= 2**20
+        else f"{count / 2**10:.1f} KB"
+    )
+
+
+def digits(value: float) -> str:
+    """Three digits that matter; whole numbers in full."""
+    if math.isnan(value):
+        return "-"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _times(times: Times) -> list[str]:
+    return [f"{times.count:,}", digits(times.avg), *map(digits, times.quantiles.values())]

@@ -1,0 +1,70 @@
+"""`grammarlm check SCHEMA [INSTANCE]`: what compile makes of a grammar, or where and why a text is refused."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from .grammar_arguments import add_grammar, read_arguments
+
+if TYPE_CHECKING:
+    from ..grammars.compose import Grammar
+
+
+def add_check(commands: Any) -> None:
+    parser = commands.add_parser(
+        "check",
+        help="compile a JSON schema, and say where and why an instance is refused",
+        description="Without INSTANCE: the compile report. With it: whether it is accepted, else where and why not.",
+    )
+    add_grammar(parser, "INSTANCE", "the instance")
+    parser.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    from ..masks.constraint import compile
+    from .refusal import bytes_alone, refused
+
+    grammar, text, name = read_arguments(options)
+    load_kernels(grammar)
+    start = perf_counter()
+    constraint = compile(grammar, bytes_alone())
+    took = perf_counter() - start
+    if text is None:
+        print(f"compiled in {took * 1e3:.1f} ms, {constraint.nbytes:,} bytes")
+        print(told(constraint.report))
+        return 0
+    wrong = refused(constraint.matcher(), text, name, whole=True)
+    if wrong is not None:
+        raise ValueError(wrong)
+    print(f"{name}: accepted, {len(text):,} bytes")
+    return 0
+
+
+def load_kernels(grammar: Grammar) -> None:
+    """Compiles a trivial grammar of the same kind, so that loading is not billed to this one."""
+    from ..masks.constraint import compile
+    from .refusal import bytes_alone
+
+    trivial = {"JsonSchema": "true", "Regex": "a", "Lark": 'start: "a"'}
+    kind: Any = type(grammar)
+    compile(kind(trivial[kind.__name__]), bytes_alone())
+
+
+def told(report: Any) -> str:
+    """A report in lines: one a field, lists below it; what is empty is said too, since nothing may be silent."""
+    lines = []
+    for field in dataclasses.fields(report):
+        value, label = getattr(report, field.name), field.name.replace("_", " ")
+        if isinstance(value, (tuple, list)):
+            lines += [f"{label}: {'none' if not value else ''}".rstrip(), *(f"  {item}" for item in value)]
+        elif isinstance(value, dict):
+            lines += [
+                f"{label}: {'none' if not value else ''}".rstrip(),
+                *(f"  {key}: {item}" for key, item in value.items()),
+            ]
+        elif value is not None:
+            lines.append(f"{label}: {value}")
+    return "\n".join(lines)

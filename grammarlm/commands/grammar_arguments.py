@@ -1,0 +1,80 @@
+"""A grammar and a text, as `check` and `inspect` take them: files, stdin, or on the line."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..grammars.compose import Grammar
+
+
+def add_grammar(parser: argparse.ArgumentParser, text: str, text_help: str) -> None:
+    """The grammar's arguments, and those of a text that is held against it; FILES are resolved by `read_arguments`."""
+    parser.add_argument(
+        "given", nargs="*", metavar="SCHEMA", help="a file with a JSON schema, - for stdin, or the schema itself: {...}"
+    )
+    other = parser.add_mutually_exclusive_group()
+    other.add_argument("--regex", metavar="R", help="instead of a schema: a regular expression, in Python's syntax")
+    other.add_argument("--lark", metavar="FILE", help="instead of a schema: a Lark grammar")
+    parser.add_argument("--text", metavar="TEXT", help=f"{text_help}, on the line instead of in a file")
+    parser.add_argument(
+        "--property-order", choices=("any", "schema"), default="any", help="of a schema's properties (any)"
+    )
+    parser.add_argument(
+        "--formats",
+        choices=("assert", "annotation"),
+        default="assert",
+        help="whether `format` of a schema counts (assert)",
+    )
+    parser.set_defaults(usage_error=parser.error)
+    parser.usage = f"%(prog)s [options] (SCHEMA | --regex R | --lark FILE) [{text} | --text TEXT]"
+
+
+def read_arguments(options: argparse.Namespace) -> tuple[Grammar, bytes | None, str]:
+    """The grammar, the text or None, and what the text is called."""
+    given = list(options.given)
+    needs_schema = options.regex is None and options.lark is None
+    if needs_schema and not given:
+        options.usage_error("give a SCHEMA, --regex or --lark")
+    schema = given.pop(0) if needs_schema else None
+    if len(given) > 1 or (given and options.text is not None):
+        options.usage_error(f"one text at a time: {' '.join(given)}")
+    if schema == "-" and given == ["-"]:
+        options.usage_error("the schema and the text cannot both come from stdin")
+    grammar = _grammar(options, schema)
+    if options.text is not None:
+        return grammar, options.text.encode("utf-8", "surrogateescape"), "--text"
+    return (grammar, read_bytes(given[0]), given[0]) if given else (grammar, None, "")
+
+
+def _grammar(options: argparse.Namespace, schema: str | None) -> Grammar:
+    if options.regex is not None:
+        from ..grammars.regex import Regex
+
+        return Regex(options.regex)
+    if options.lark is not None:
+        from ..grammars.lark import Lark
+
+        return Lark(read_text(options.lark))
+    from ..grammars.json_schema import JsonSchema  # type: ignore[attr-defined]
+
+    text = schema if schema is not None and schema.lstrip().startswith("{") else read_text(schema or "-")
+    return JsonSchema(text, property_order=options.property_order, formats=options.formats)
+
+
+def read_bytes(name: str) -> bytes:
+    if name != "-":
+        return Path(name).read_bytes()
+    if sys.stdin is None:
+        raise ValueError("-: stdin is closed; send the text there, or name a file")
+    return sys.stdin.buffer.read() if hasattr(sys.stdin, "buffer") else sys.stdin.read().encode()
+
+
+def read_text(name: str) -> str:
+    try:
+        return read_bytes(name).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{name}: the file is no UTF-8 ({error.reason} at byte {error.start})") from None

@@ -1,0 +1,38 @@
+"""Where a text leaves a grammar, and what was expected there: read byte by byte, so that no tokenizer is needed."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from ..errors import caret
+from ..vocab.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from ..masks.matcher import Matcher
+
+STOP = 256
+
+
+@cache
+def bytes_alone() -> Vocabulary:
+    """A token for each byte: id and byte are the same number."""
+    return Vocabulary([bytes([byte]) for byte in range(256)] + [b""], stop_ids=[STOP])
+
+
+def refused(matcher: Matcher, text: bytes, name: str, *, whole: bool) -> str | None:
+    """None where the text is taken (`whole`: and may end there), else where and why not, with a caret under the place.
+
+    The matcher is one over `bytes_alone`; it stands behind what it has read.
+    """
+    read = next((at for at, byte in enumerate(text) if not matcher.advance(byte)), len(text))
+    if read == len(text) and (matcher.is_accepting or not whole):
+        return None
+    reason = matcher.explain(text[read] if read < len(text) else STOP)
+    shown, position = text.decode(errors="replace"), len(text[:read].decode(errors="replace"))
+    if read < len(text) and text[read] & 0xC0 == 0x80:  # inside of a character: the caret stands under its beginning
+        position -= 1
+    line = shown.count("\n", 0, position) + 1
+    column = position - shown.rfind("\n", 0, position)
+    where = f"{name}, line {line}, column {column} (byte {read} of {len(text)})"
+    return f"{where}: {reason}\n{caret(shown, position)}"
