@@ -1,19 +1,21 @@
 """The number kernel against every text of small languages, and against exact fractions in the real one."""
 
 import random
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import islice
 
 import numba
 import numpy as np
+import pytest
 
 from grammarlm.grammars.json_schema import number_rows
 from grammarlm.grammars.json_schema.number_rows import CAPS, NUMBER_COLUMNS, Caps, pack
 from grammarlm.grammars.json_schema.shapes import NumberShape
 from grammarlm.kernels.cpu import json_numbers
 from grammarlm.kernels.cpu.json_numbers import number_ends, number_key, number_start, number_step
-from tests.oracles.json_numbers import Language, Universe
+from tests.oracles.json_numbers import ALPHABET, Language, Universe, admits, completable
 
 SMALL = Caps(digits=2, zeros=1, exponent_digits=1, smallest=-2, largest=(25, 1))
 
@@ -141,11 +143,11 @@ def a_shape(rng: random.Random, digits: int) -> NumberShape:
     )
 
 
-def some_shapes(seed: int, count: int, digits: int) -> list[NumberShape]:
-    """Whose numbers have at most two or three digits, so that all can be written down."""
+def some_shapes(seed: int, count: int, digits: int, caps: Caps = SMALL) -> list[NumberShape]:
+    """Whose numbers have at most so many digits and one, so that all can be written down."""
     rng = random.Random(seed)
     shapes = (a_shape(rng, digits) for _ in range(10 * count))
-    few = (shape for shape in shapes if number_rows.plan(shape, SMALL).digits <= digits + 1)
+    few = (shape for shape in shapes if number_rows.plan(shape, caps).digits <= digits + 1)
     return list(islice(few, count))
 
 
@@ -195,8 +197,8 @@ class Behaviour:
         return self.known[key]
 
 
-def check_views(packed: Packed, texts: list[str], most: int, after: int) -> int:
-    """Equal views behave alike; how many views there are."""
+def check_keys(packed: Packed, texts: list[str], most: int, after: int) -> int:
+    """Equal keys behave alike; how many keys there are."""
     behaviour = Behaviour(packed)
     seen: dict[tuple[int, int], tuple[int, str]] = {}
     for text in texts:
@@ -205,13 +207,13 @@ def check_views(packed: Packed, texts: list[str], most: int, after: int) -> int:
             state = step(*packed.at, *state, byte)
         assert state[0] >= 0
         key = key_of(*packed.at, *state, most, after)
-        number = behaviour.number(state, most, after, "e" in text)
+        number = behaviour.number(state, most, after, "e" in text.lower())
         before, example = seen.setdefault(key, (number, text))
         assert before == number, f"{text!r} and {example!r} look alike for {most} digits, {after} after an e"
     return len(seen)
 
 
-def test_views_of_small_languages() -> None:
+def test_keys_of_small_languages() -> None:
     caps = Caps(digits=2, zeros=2, exponent_digits=1, smallest=-4, largest=(25, 3))
     language = Language(2, 2, 1, Fraction(1, 10**4), Fraction(25000))
     folded = 0
@@ -225,5 +227,100 @@ def test_views_of_small_languages() -> None:
         texts = [text for text, lives in zip(tree.texts, tree.judge(shape)[1], strict=True) if lives]
         texts = texts[:: max(1, len(texts) // 3000)]
         for most, after in ((1, 0), (2, 0), (1, 1)):
-            folded += len(texts) > 4 * check_views(packed, texts, most, after)
+            folded += len(texts) > 4 * check_keys(packed, texts, most, after)
     assert folded > 10
+
+
+def texts_along(packed: Packed, rng: random.Random, count: int) -> list[str]:
+    """Beginnings of numbers in the shape, some of them long."""
+    found = []
+    for _ in range(count):
+        text, state, before_exponent = "", begin(packed.at[0]), rng.randrange(1, 30)
+        while True:
+            found.append(text)
+            following = {c: step(*packed.at, *state, ord(c)) for c in ALPHABET}
+            alive = [c for c in ALPHABET if following[c][0] >= 0]
+            early = [c for c in alive if c not in "eE" or len(text) > before_exponent]
+            if not alive or (ends(*packed.at, *state) and rng.random() < 0.07):
+                assert ends(*packed.at, *state), text
+                break
+            chosen = rng.choice(early or alive)
+            text, state = text + chosen, following[chosen]
+    return found
+
+
+def check_against_fractions(shape: NumberShape, caps: Caps, language: Language, rng: random.Random, count: int) -> None:
+    packed = Packed(shape, caps)
+    language = replace(language, digits=int(packed.row[number_rows.DIGITS]))
+    for text in rng.sample(texts_along(packed, rng, 3), count):
+        value = language.value(text)
+        assert packed.accepts(text) == (value is not None and admits(shape, value)), (shape, text)
+        for character in rng.sample(ALPHABET, 4):
+            expected = completable(text + character, shape, language)
+            assert packed.lives(text + character) == expected, (shape, text, character)
+
+
+MIDDLE = Caps(digits=6, zeros=4, exponent_digits=2, smallest=-9, largest=(123456, 7))
+
+
+def test_random_beginnings_in_a_middle_language() -> None:
+    language = Language(6, 4, 2, Fraction(1, 10**9), Fraction(123456 * 10**7))
+    rng = random.Random(11)
+    shapes = [shape for shape in some_shapes(12, 120, 5, MIDDLE) if not shape.plain]
+    for shape in shapes:
+        if not number_rows.plan(shape, MIDDLE).is_empty:
+            check_against_fractions(shape, MIDDLE, language, rng, 5)
+
+
+REAL = [
+    NumberShape(),
+    NumberShape(integer=True),
+    NumberShape(fractional=True),
+    NumberShape(low=Fraction(0)),
+    NumberShape(low=Fraction(1), high=Fraction(100)),
+    NumberShape(low=Fraction(1), high=Fraction(100), integer=True),
+    NumberShape(low=Fraction("-273.15"), low_open=True, high=Fraction("1.5e30")),
+    NumberShape(low=Fraction("3.14"), high=Fraction("3.14")),
+    NumberShape(low=Fraction(12345678901234567890), high=Fraction(12345678901234567890)),
+    NumberShape(low=Fraction(10) ** 300, high=Fraction(10) ** 300),
+    *(
+        NumberShape(multiples=(Fraction(m),))
+        for m in ("2", "5", "10", "60", "0.01", "0.1", "0.5", "0.001", "1e-8", "7")
+    ),
+    NumberShape(multiples=(Fraction(982451653),)),
+    NumberShape(multiples=(Fraction(982451653),), low=Fraction(5), high=Fraction(10) ** 10),
+    NumberShape(multiples=(Fraction(899_999_999_999_999_863),)),
+    NumberShape(multiples=(Fraction(7),), low=Fraction(15), high=Fraction(30)),
+    NumberShape(integer=True, not_multiples=(Fraction(7),)),
+    NumberShape(multiples=(Fraction(3),), not_multiples=(Fraction(5), Fraction(7), Fraction("0.4"))),
+    NumberShape(fractional=True, low=Fraction(10) ** 22, high=Fraction(10) ** 24),
+    NumberShape(not_multiples=(Fraction("0.25"),), low=Fraction(-1), high=Fraction(1)),
+]
+
+
+@pytest.mark.parametrize("shape", REAL, ids=str)
+def test_random_beginnings_in_the_real_language(shape: NumberShape) -> None:
+    check_against_fractions(shape, CAPS, Language(), random.Random(13), 2)
+
+
+@pytest.mark.parametrize("shape", REAL, ids=str)
+def test_keys_in_the_real_language(shape: NumberShape) -> None:
+    packed = Packed(shape)
+    texts = texts_along(packed, random.Random(17), 40)
+    for most, after in ((1, 0), (2, 0), (1, 1), (0, 2)):
+        check_keys(packed, sorted(set(texts)), most, after)
+
+
+def test_keys_are_few() -> None:
+    """Of what a thousand numbers of any length come to, most is the same."""
+    for shape in (NumberShape(), NumberShape(integer=True), NumberShape(low=Fraction(0))):
+        packed = Packed(shape)
+        texts = [text for text in texts_along(packed, random.Random(19), 300) if "e" not in text and "E" not in text]
+        keys = set()
+        for text in texts:
+            state = begin(packed.at[0])
+            for byte in text.encode():
+                state = step(*packed.at, *state, byte)
+            keys.add(key_of(*packed.at, *state, 3, 0))
+        assert len(texts) > 2000
+        assert len(keys) <= 40

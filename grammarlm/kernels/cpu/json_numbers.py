@@ -406,10 +406,10 @@ def number_key(row, pool, x, y, most, after):
     if flags & PLAIN == 0:
         for _ in range(min(after, word(row, EXPONENT_DIGITS))):
             shift = 10 * shift + 9
-    left = word(row, DIGITS) - count
+    left = word(row, DIGITS) - count  # a point asks for one more
     easy = word(row, EASY)
     if bottom < place - shift - falling and place + shift + rising < top and (easy == 0 or left >= easy + most):
-        known |= VIEW_FAR | (min(left, most + easy) << VIEW_LEFT)
+        known |= VIEW_FAR | (min(left, most + 1 + easy) << VIEW_LEFT)
         if flags & STEPS == 0:
             return known, int64(0)
         modulus = word(row, MODULUS)
@@ -438,7 +438,7 @@ def number_key(row, pool, x, y, most, after):
         place = max(bottom - 1 - rising, min(place, top + 1 + falling))
         if top - bottom >= 2 and (place + rising < bottom or place - falling > top):
             low_order, high_order, compared = int64(EQUAL), int64(EQUAL), int64(0)
-    known |= VIEW_NEAR | (min(left, most) << VIEW_LEFT) | ((place + AT_ZERO) << VIEW_PLACE)
+    known |= VIEW_NEAR | (min(left, most + 1) << VIEW_LEFT) | ((place + AT_ZERO) << VIEW_PLACE)
     return known, low_order | (high_order << 2) | (compared << 4)
 
 
