@@ -149,6 +149,7 @@ def _kinds(reading: str) -> dict[str, Any]:
             applicable_validators=functools.partial(_applicable, hidden=_hides_siblings(name)),
         )
         made[name].DRAFT = name
+        made[name].COUNTS_CONTAINS = reading == "auto" or name.startswith("draft2")
     for kind in made.values():
         kind.evolve = functools.partialmethod(_evolve, kinds=made)
     return made
@@ -300,8 +301,7 @@ def _dependencies(validator: Any, value: Any, instance: Any, _schema: Any) -> It
 
 def _contains(validator: Any, value: Any, instance: Any, schema: Any) -> bool:
     counted = sum(_holds(validator, value, item) for item in instance)
-    bounded = validator.DRAFT not in ("draft6", "draft7") or "minContains" in validator.VALIDATORS
-    least, most = (schema.get("minContains", 1), schema.get("maxContains")) if bounded else (1, None)
+    least, most = (schema.get("minContains", 1), schema.get("maxContains")) if validator.COUNTS_CONTAINS else (1, None)
     return counted < least or (most is not None and counted > most)
 
 

@@ -140,6 +140,7 @@ def test_the_oracle_agrees_with_all_labels_of_maskbench(record_property) -> None
         ({"items": [{}, {"type": "null"}], "additionalItems": False}, "[1, null, 2]", False),
         ({"$schema": META["draft7"], "$ref": "#/definitions/a", "type": "null", "definitions": {"a": {}}}, "1", True),
         ({"$ref": "#/definitions/a", "type": "null", "definitions": {"a": {}}}, "1", False),
+        ({"$schema": META["draft7"], "contains": {"const": 1}, "minContains": 2}, "[1]", False),
         ({"format": "ipv4"}, '"1.2.3.256"', False),
         ({"format": "nothing known"}, '"a"', True),
     ],
@@ -150,6 +151,7 @@ def test_what_is_settled(schema: dict, text: str, expected: bool) -> None:
 
 def test_readings_and_options() -> None:
     assert valid({"$schema": META["draft4"], "const": 1}, 2, "declared")
+    assert valid({"$schema": META["draft7"], "contains": {"const": 1}, "minContains": 2}, [1], "declared")
     assert valid({"format": "ipv4"}, '"x"', formats="annotation")
     assert valid({"$ref": "http://x.test/a"}, "1", registry={"http://x.test/a": {"type": "integer"}})
     for broken in ({"$ref": "http://x.test/a"}, {"$ref": "#"}, {"type": "any"}, {"pattern": "("}):
