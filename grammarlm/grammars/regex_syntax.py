@@ -44,10 +44,12 @@ class Group:
 
 def parse_regex(pattern: str | bytes, algebra: Algebra) -> Term:
     """The language of the pattern, byte strings in UTF-8 (or plain bytes, for a bytes pattern)."""
-    return _Parser(pattern, algebra).run()
+    return RegexParser(pattern, algebra).run()
 
 
-class _Parser(Anchors):
+class RegexParser(Anchors):
+    """One pass over a pattern. json_schema/ecma.py derives another dialect from it."""
+
     def __init__(self, pattern: str | bytes, algebra: Algebra):
         super().__init__(pattern, algebra)
         self.repeatable = False  # is there something before this place that a quantifier may take?
@@ -59,6 +61,11 @@ class _Parser(Anchors):
     # ------------------------------------------------------------------ the loop
 
     def run(self) -> Term:
+        self.read()
+        return self.whole(self.body(self.groups[0]))
+
+    def read(self) -> None:
+        """Reads all of the pattern into the one group that is left, `groups[0]`."""
         while self.at < len(self.text):
             start, char = self.at, self.text[self.at]
             if self.flags & VERBOSE and char in " \t\n\r\v\f#":
@@ -82,7 +89,7 @@ class _Parser(Anchors):
             elif char == "[":
                 self.push(self.bracket(start))
             elif char == ".":
-                self.push(self.universe() if self.flags & DOTALL else self.complement(charset.NEWLINE))
+                self.push(self.universe() if self.flags & DOTALL else self.dot())
             elif char in "^$":
                 self.anchor(self.caret_anchor() if char == "^" else self.dollar())
             elif char == "\\":
@@ -93,7 +100,9 @@ class _Parser(Anchors):
                 self.literals(plain.group())
         if len(self.groups) > 1:
             raise self.error("missing ), unterminated subpattern: '(' is not closed", self.groups[-1].start)
-        return self.whole(self.body(self.groups[0]))
+
+    def dot(self) -> CharSet:
+        return self.complement(charset.NEWLINE)
 
     def push(self, item: Item) -> None:
         self.algebra.tick()

@@ -1,0 +1,205 @@
+"""Languages of strings: patterns, formats and words, each required or excluded, as one lazy automaton.
+
+A string here is a sequence of code points, read in UTF-8; complements stay among those. Questions about a language are answered
+exactly: is it empty, is a string in it, how long are its strings, how many are there. Most need no automaton: a term without
+intersection and complement is not empty, and the lengths of `[a-z]{2,9}` can be read off the term. Otherwise the states are
+explored, up to MOST_STATES, beyond which the schema is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ...errors import UnsupportedFeature
+from ..regular import Algebra
+from ..terms import NOT, NOTHING, Term
+from .automaton import Explored, over_the_limit
+from .ecma import parse_ecma
+from .formats import SHARED, format_term
+from .lengths import LengthSets
+from .shapes import EVERY_STRING, Language
+from .text_algebra import TextAlgebra, every_string
+
+CHARACTERS = 0x110000 - 0x800
+MOST_STATES = 10_000
+MOST_LENGTH = 4_096  # up to here each length is looked at; beyond, only whether there are longer ones
+
+
+class Languages:
+    """The languages of one schema. Every answer is kept."""
+
+    def __init__(self, algebra: Algebra | None = None):
+        """With a TextAlgebra (made where none is given) automata have fewer states than with any other."""
+        self.algebra = TextAlgebra(shared=SHARED) if algebra is None else algebra
+        self.every = every_string(self.algebra)
+        self._terms: dict[Language, Term] = {EVERY_STRING: self.every}
+        self._parts: dict[tuple[str, str], Term] = {}
+        self._empty: dict[Term, bool] = {}
+        self._steps: dict[Term, dict[int, Term]] = {}
+        self._explored: dict[Term, Explored] = {}
+        self._lengths = LengthSets(self.explore)
+
+    # ------------------------------------------------------------------ terms
+
+    def term(self, language: Language) -> Term:
+        """The whole strings of the language, in UTF-8."""
+        known = self._terms.get(language)
+        if known is None:
+            known = self._terms[language] = self._term(language)
+        return known
+
+    def _term(self, language: Language) -> Term:
+        wanted: list[Term] = []
+        unwanted: list[Term] = []
+        words: list[set[str]] = []
+        for kind, text, holds in language:
+            if kind != "words":
+                (wanted if holds else unwanted).append(self._part(kind, text))  # type: ignore[arg-type]
+            elif holds:
+                words.append(set(text))
+            else:
+                unwanted.append(self._words(text))
+        if words:
+            rest = language.__class__(part for part in language if part[0] != "words" or not part[2])
+            return self._words(w for w in set.intersection(*words) if not rest or self.has(rest, w))
+        if not unwanted and len(wanted) == 1:
+            return wanted[0]
+        if unwanted:
+            wanted.append(self.algebra.without(self.algebra.alt(unwanted)))
+        if len(wanted) == len(unwanted) == 1 or not any(t.kind != NOT for t in wanted):
+            wanted.append(self.every)
+        return self.algebra.both(wanted)
+
+    def _part(self, kind: str, text: str) -> Term:
+        known = self._parts.get((kind, text))
+        if known is None:
+            make = parse_ecma if kind == "pattern" else format_term
+            known = self._parts[kind, text] = make(text, self.algebra)
+        return known
+
+    def _words(self, words: Iterable[str]) -> Term:
+        """Strings with half a surrogate pair are in no text."""
+        encoded = []
+        for word in words:
+            try:
+                encoded.append(word.encode())
+            except UnicodeEncodeError:
+                continue
+        return self.algebra.words(encoded)
+
+    # ------------------------------------------------------------------ questions
+
+    def has(self, language: Language, text: str) -> bool:
+        try:
+            data = text.encode()
+        except UnicodeEncodeError:
+            return False
+        if not language:
+            return True
+        here = self.term(language)
+        for byte in data:
+            here = self.step(here, byte)
+            if here is NOTHING:
+                return False
+        return here.nullable
+
+    def step(self, term: Term, byte: int) -> Term:
+        """What may follow the byte."""
+        steps = self._steps.get(term)
+        if steps is None:
+            steps = self._steps[term] = {}
+        target = steps.get(byte)
+        if target is None:
+            target = NOTHING
+            for bits, after in self.algebra.edges(term):
+                if bits >> byte & 1:
+                    target = after
+                    break
+            steps[byte] = target
+        return target
+
+    def is_empty(self, language: Language) -> bool:
+        return self.is_dead(self.term(language))
+
+    def is_dead(self, term: Term) -> bool:
+        """No string is left."""
+        if term.sure or term.nullable:
+            return False
+        known = self._empty.get(term)
+        if known is None:
+            known = self._empty[term] = self._search(term)
+        return known
+
+    def _search(self, root: Term) -> bool:
+        """Depth first: most languages that look empty are not."""
+        seen, waiting = {root}, [root]
+        while waiting:
+            for _, target in self.algebra.edges(waiting.pop()):
+                if target in seen:
+                    continue
+                if target.sure or target.nullable or self._empty.get(target) is False:
+                    return False
+                seen.add(target)
+                waiting.append(target)
+            if len(seen) > MOST_STATES:
+                raise over_the_limit(MOST_STATES)
+        return True
+
+    def explore(self, term: Term) -> Explored:
+        """All states."""
+        known = self._explored.get(term)
+        if known is None:
+            known = Explored(self.algebra, term, MOST_STATES)
+            for state in known.terms:
+                self._explored.setdefault(state, known)
+        return known
+
+    # ------------------------------------------------------------------ lengths
+
+    def lengths(self, language: Language, most: int = MOST_LENGTH) -> int:
+        """Bit k: a string of k characters is in the language; bit most + 1: a longer one."""
+        return self.lengths_from(self.term(language), most)
+
+    def lengths_from(self, term: Term, most: int = MOST_LENGTH) -> int:
+        """The same for what may follow in a state of the automaton; a character that has begun does not count."""
+        return self._lengths.of(term, most)
+
+    def fits(self, language: Language, low: int, high: int | None) -> bool:
+        """Is there a string of low..high characters?"""
+        if high is not None and high < low:
+            return False
+        return self.fits_from(self.term(language), low, high)
+
+    def fits_from(self, term: Term, low: int, high: int | None) -> bool:
+        """The same for what may follow in a state of the automaton."""
+        if low <= 0 and high is None:
+            return not self.is_dead(term)
+        bounds = self._lengths.bounds(term)
+        if bounds is None or bounds[1] < low or (high is not None and bounds[0] > high):
+            return False
+        if high is None or low <= bounds[0] or bounds[1] <= high or self._lengths.span(term):
+            return True
+        most = min(high, MOST_LENGTH)
+        if (self._lengths.of(term, most) & ((2 << most) - 1)) >> low:
+            return True
+        if high > most:
+            raise UnsupportedFeature(
+                f"lengths beyond {MOST_LENGTH} cannot be decided for this pattern; use a smaller maxLength, "
+                f"or a pattern with strings of each length"
+            )
+        return False
+
+    def count(self, language: Language, low: int, high: int | None, most: int) -> int:
+        """How many strings of low..high characters there are, at most `most`."""
+        return self.count_from(self.term(language), low, high, most)
+
+    def count_from(self, term: Term, low: int, high: int | None, most: int) -> int:
+        """The same for what may follow in a state of the automaton."""
+        if high is not None and high < low:
+            return 0
+        if term is self.every and (high is None or (high > 0 and most <= CHARACTERS)):
+            return most
+        explored = self.explore(term)
+        if explored.terms[0] is not term:
+            explored = self._explored[term] = Explored(self.algebra, term, MOST_STATES)
+        return explored.count(max(low, 0), high, most)

@@ -1,0 +1,237 @@
+"""How long the strings of a language are, in code points.
+
+A set of lengths is an integer: bit k for length k, and the last bit, `most + 1`, for all that are longer than `most`. Sums of two
+lengths beyond `most` stay beyond it, so nothing is lost. Where a term is made of characters, words, concatenation, union and
+repeats, its set is put together from those of its parts: an interval most of the time, as for `[a-z]{2,9}`. Intersections and
+complements say nothing about lengths, so their states are explored (automaton.py); that gives an answer for all states at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from ..terms import ALT, CAT, CHARS, EMPTY, EPS, FOREVER, REP, WORDS, Term
+
+if TYPE_CHECKING:
+    from .automaton import Explored
+
+CONTINUATION = sum(1 << byte for byte in range(0x80, 0xC0))
+
+Span = tuple[int, float]  # every length from .. to
+
+
+def interval(low: int, high: float, most: int) -> int:
+    """The lengths low..high as a set."""
+    top = most + 1
+    if high < low:
+        return 0
+    last = top if high >= top else int(high)
+    return (1 << (last + 1)) - (1 << min(low, top))
+
+
+def word_length(word: bytes, start: int = 0) -> int:
+    """The characters that begin in word[start:]."""
+    return sum((byte & 0xC0) != 0x80 for byte in word[start:])
+
+
+class LengthSets:
+    """The sets of terms. `explore(term)` gives the states of one that is no sum of its parts."""
+
+    def __init__(self, explore: Callable[[Term], Explored]):
+        self._explore = explore
+        self._spans: dict[Term, Span | None] = {}
+        self._sets: dict[tuple[Term, int], int] = {}
+
+    def forget(self) -> None:
+        self._spans.clear()
+        self._sets.clear()
+
+    # ------------------------------------------------------------------ intervals
+
+    def span(self, term: Term) -> Span | None:
+        """The lengths, where they are certainly all from one number to another."""
+        if term in self._spans:
+            return self._spans[term]
+        found = self._spans[term] = self._span(term)
+        return found
+
+    def _span(self, term: Term) -> Span | None:
+        kind, parts = term.kind, term.parts
+        if term.look or term.prev:
+            return None
+        if kind == CHARS:
+            return _one(term)
+        if kind == EPS:
+            return 0, 0
+        if kind == WORDS:
+            return self._words_span(term)
+        if kind == CAT:
+            low: int = 0
+            high: float = 0
+            for factor in _factors(term):
+                part = self.span(factor)
+                if part is None:
+                    return None
+                low, high = low + part[0], high + part[1]
+            return low, high
+        if kind == ALT:
+            return _joined([self.span(part) for part in parts])
+        if kind == REP:
+            return _repeated(self.span(parts[0]), *term.data)
+        return None
+
+    def _words_span(self, term: Term) -> Span | None:
+        keeper, low, high, depth = term.data
+        if high == low + 1:
+            length = word_length(keeper.value[low], depth)
+            return length, length
+        lengths = {word_length(word, depth) for word in keeper.value[low:high]}
+        first, last = min(lengths), max(lengths)
+        return (first, last) if len(lengths) == last - first + 1 else None
+
+    # ------------------------------------------------------------------ bounds
+
+    def bounds(self, term: Term) -> Span | None:
+        """The least length and the greatest; None for the empty language."""
+        span = self.span(term)
+        if span is not None or term.kind == EMPTY:
+            return span
+        if term.kind not in (CAT, ALT, REP, WORDS) or term.look or term.prev:
+            return self._explore(term).bounds(term)
+        if term.kind == WORDS:
+            return _words_bounds(term)
+        found = [self.bounds(part) for part in _factors(term)]
+        known = [part for part in found if part is not None]
+        if term.kind == ALT:
+            return (min(k[0] for k in known), max(k[1] for k in known)) if known else None
+        if len(known) < len(found):
+            return (0, 0) if term.kind == REP and term.data[0] == 0 else None
+        if term.kind == CAT:
+            return sum(k[0] for k in known), sum(k[1] for k in known)
+        (low, high), (first, last) = term.data, known[0]
+        return low * first, high * last if last else 0
+
+    # ------------------------------------------------------------------ any set
+
+    def of(self, term: Term, most: int) -> int:
+        """The lengths of the strings of the term (of what is left of them, for a term within a character)."""
+        span = self.span(term)
+        if span is not None:
+            return interval(span[0], span[1], most)
+        key = term, most
+        known = self._sets.get(key)
+        if known is None:
+            known = self._sets[key] = self._of(term, most)
+        return known
+
+    def _of(self, term: Term, most: int) -> int:
+        kind, parts = term.kind, term.parts
+        if kind == EMPTY:
+            return 0
+        if term.look or term.prev:
+            return self._explore(term).lengths(term, most)
+        if kind == WORDS:
+            keeper, low, high, depth = term.data
+            found = 0
+            for word in keeper.value[low:high]:
+                found |= 1 << min(word_length(word, depth), most + 1)
+            return found
+        if kind == CAT:
+            total = 1
+            for factor in _factors(term):
+                total = added(total, self.of(factor, most), most)
+            return total
+        if kind == ALT:
+            found = 0
+            for part in parts:
+                found |= self.of(part, most)
+            return found
+        if kind == REP:
+            low, high = term.data
+            return _power(self.of(parts[0], most), low, high, most)
+        return self._explore(term).lengths(term, most)
+
+
+def _factors(term: Term) -> Sequence[Term]:
+    """The parts, of a concatenation all in a row."""
+    if term.kind != CAT:
+        return term.parts
+    factors = []
+    while term.kind == CAT:
+        factors.append(term.parts[0])
+        term = term.parts[1]
+    factors.append(term)
+    return factors
+
+
+def _words_bounds(term: Term) -> Span:
+    keeper, low, high, depth = term.data
+    lengths = [word_length(word, depth) for word in keeper.value[low:high]]
+    return min(lengths), max(lengths)
+
+
+def _one(term: Term) -> Span:
+    """A character: its first byte counts, so what is left of one counts nothing."""
+    return (0, 0) if term.data[0][0] & CONTINUATION else (1, 1)
+
+
+def _joined(spans: list[Span | None]) -> Span | None:
+    known = sorted(span for span in spans if span is not None)
+    if len(known) < len(spans):
+        return None
+    low, high = known[0]
+    for first, last in known:
+        if first > high + 1:
+            return None
+        high = max(high, last)
+    return low, high
+
+
+def _repeated(span: Span | None, low: int, high: float) -> Span | None:
+    """k turns have k first .. k last characters: no gap if each k's begin where those of k - 1 end, or before."""
+    if span is None:
+        return None
+    first, last = span
+    if last == 0 or high == 0:
+        return 0, 0
+    if low != high and low * last + 1 < (low + 1) * first:
+        return None
+    return low * first, high * last
+
+
+def added(a: int, b: int, most: int) -> int:
+    """All sums of a length of one set and a length of the other."""
+    if a.bit_count() > b.bit_count():
+        a, b = b, a
+    total = 0
+    while a:
+        bit = a & -a
+        total |= b << (bit.bit_length() - 1)
+        a ^= bit
+    return capped(total, most)
+
+
+def capped(lengths: int, most: int) -> int:
+    """Everything beyond `most` in one bit."""
+    top = 1 << (most + 1)
+    return lengths if lengths < top else lengths & (top - 1) | top
+
+
+def _power(lengths: int, low: int, high: float, most: int) -> int:
+    """Sums of low..high members."""
+    exact = _times(lengths, min(low, most + 2), most)  # as many turns as that are beyond, or count nothing
+    further = most + 1 if high == FOREVER else min(int(high) - low, most + 1)
+    return added(exact, _times(lengths | 1, further, most), most)
+
+
+def _times(lengths: int, count: int, most: int) -> int:
+    """Sums of exactly `count` members, by squaring."""
+    result, base = 1, lengths
+    while count:
+        if count & 1:
+            result = added(result, base, most)
+        count >>= 1
+        if count:
+            base = added(base, base, most)
+    return result

@@ -1,0 +1,234 @@
+"""Patterns: ECMA-262 searches against hand-made verdicts and against Python's `re`."""
+
+import random
+import re
+
+import pytest
+
+from grammarlm.errors import GrammarError, UnsupportedFeature
+from grammarlm.grammars.json_schema.languages import Languages
+
+
+def language(pattern):
+    return frozenset({("pattern", pattern, True)})
+
+
+def found(pattern, text):
+    return Languages().has(language(pattern), text)
+
+
+# pattern, strings in which it is found, strings in which it is not
+CASES = [
+    ("b", ["b", "abc", "é🐲b"], ["", "a", "B"]),
+    ("", ["", "x"], []),
+    ("^abc$", ["abc"], ["abc\n", "xabc", "abcx", ""]),
+    ("^a|b$", ["a", "ax", "xb", "b"], ["xa", "bx", ""]),
+    ("^(a|b)$", ["a", "b"], ["ax", "xb"]),
+    ("(^a|b)c", ["ac", "acx", "xbc"], ["xac", "a"]),
+    ("(^a$|b)", ["a", "xbx"], ["ax", "xa"]),
+    ("a(b|$)", ["xa", "abx"], ["ax", "b"]),
+    ("^([^,]+(,|$)){2,}$", ["a,b", "a,b,", "a,b,c"], ["a", "a,", "a,,b", ""]),
+    ("a^b|c$d", [], ["ab", "cd", "a^b"]),
+    ("x*", ["", "y"], []),
+    ("x+", ["axxb"], ["", "y"]),
+    ("x{2,3}y?", ["xx", "axxxb"], ["x", "xyx"]),
+    ("^.$", ["a", "é", "🐲", "\t", "\x85"], ["", "ab", "\n", "\r", "\u2028", "\u2029"]),
+    (r"^\d\w$", ["1a", "9_"], ["৪a", "1é", "1-"]),
+    (r"^\D\W$", ["a-", "৪é"], ["1-", "ab"]),
+    (
+        r"^\s$",
+        [" ", "\t", "\v", "\f", "\xa0", "\ufeff", "\n", "\u2029", "\u2003", "\u3000"],
+        ["\x1c", "\x85", "\u200b", "x"],
+    ),
+    (r"^\S$", ["\x1c", "x", "\x85"], [" ", "\ufeff"]),
+    (r"^[\s\d]+$", ["1 2\ufeff"], ["a"]),
+    (r"^[^\s\d]+$", ["ab"], ["a1"]),
+    ("^[^]$", ["a", "\n", "🐲"], ["", "ab"]),
+    ("a[]|b", ["b"], ["a", "a[]"]),
+    ("^[]a]", [], ["]", "a", "]a"]),
+    (r"^\/\-\_\"\'\@$", ["/-_\"'@"], []),
+    (r"^[\w-.]+$", ["a-.", "-"], ["+", "/"]),
+    (r"^[a-\d]$", ["a", "-", "5"], ["b"]),
+    ("^[--/]$", ["-", ".", "/"], ["0"]),
+    ("^[a-]$", ["a", "-"], ["b"]),
+    ("^[-a]$", ["a", "-"], ["b"]),
+    (r"^\cC\cj$", ["\x03\n"], ["\\cC"]),
+    (r"^[\cA\b]$", ["\x01", "\b"], ["A", "b"]),
+    (r"^\x41\u0042\u{43}\u{1F432}$", ["ABC🐲"], []),
+    (r"^\uD83D\uDC32$", ["🐲"], []),
+    (r"^[\uD83D\uDC32x]$", ["🐲", "x"], ["🐉"]),
+    (r"^\uD83D$|^[\uD800-\uDFFF]$", [], ["?", "🐲", ""]),
+    ("^🐲*$", ["", "🐲🐲"], ["🐉"]),
+    (r"^\0$", ["\0"], ["0"]),
+    (r"^\t\n\v\f\r$", ["\t\n\v\f\r"], []),
+    ("^(?<year>[0-9]{4})-(?:x|y)$", ["2024-x"], ["2024-z"]),
+    ("(?P<n>a)b", ["ab"], ["a"]),
+    ("^a{,2}$", ["", "a", "aa"], ["aaa", "a{,2}"]),
+    ("^{a}$|^x{}$|^y{1$|^]$", ["{a}", "x{}", "y{1", "]"], ["a", "x"]),
+    (r"^\p{Lu}\p{Script=Greek}\P{L}\p{Letter}$", ["AαAb"[:2] + "1é"], ["aα1é", "AaAb"]),
+    (r"^[\p{L}_]+$", ["aé_"], ["1"]),
+    (r"^\P{L}$", ["1", "🐲"], ["a"]),
+    ("^(?=.*[0-9])(?=.*[a-z]).{3,5}$", ["a1x", "12a"], ["abc", "123", "a1", "a1xxxx"]),
+    ("^(?!.*(foo|bar))[a-z]+$", ["fo", "baz"], ["xfoo", "bar"]),
+    ("^(?!foo)", ["", "bar", "xfoo"], ["foo", "foox"]),
+    ("^(?!foo$).*$", ["foox", ""], ["foo"]),
+    ("^((?!foo).)*$", ["", "fo", "ofo"], ["foo", "xfoox"]),
+    ("a(?=b)", ["ab", "xaby"], ["a", "ac"]),
+    ("a(?!b)", ["a", "ac", "aba"], ["ab"]),
+    ("(?!^a)b|c", ["b", "ab", "c"], ["a"]),
+    ("(?!^)a", ["ba"], ["a", "ab"]),
+    ("(?<=a)b", ["ab"], ["b", "cb"]),
+    ("(?<!a)b", ["b", "cb", "abb"], ["ab"]),
+    ("^x(?<!ax)y|z(?<=yz)$", ["xy", "yz", "ayz"], ["axy", "z", "zz"]),
+    ("(?<=foo)bar", ["foobar"], ["bar", "fobar"]),
+    ("^.*(?<!foo)$", ["", "foox", "fo"], ["foo", "xfoo"]),
+    ("(?<=^a+)b", ["ab", "aabx"], ["b", "cab"]),
+    (r"\bfoo\b", ["foo", "a foo!", "é" + "foo"], ["foox", "afoo", "fo"]),
+    (r"^\B$|\Ba", ["", "ba"], ["a", " a"]),
+    (r"^[a-z]{1,3}\b[-a-z]*$", ["abc", "ab-c"], ["abcd", ""]),
+    ("(?i)^ab$", ["ab", "AB", "aB"], ["abc"]),
+    ("^(?i:a)b$", ["Ab", "ab"], ["aB"]),
+    ("^(?i)[a-c]é$", ["AÉ", "bé"], ["d"]),
+    (r"\Aa\Z", ["a"], ["ba", "ab"]),
+    ("^.*?a+?b??$", ["xab", "a"], ["b"]),
+    ("^(a|ab)(c|bcd)$", ["abcd", "ac", "abc", "abbcd"], ["abcbcd", "ab"]),
+    ("^(?:)$|^()+$", [""], ["x"]),
+    ("^(a*)*$", ["", "aaa"], ["b"]),
+    ("/^[0-9]{4}$/", [], ["1234", "/1234/", ""]),
+    ("^(?s).$", ["\n"], []),
+    ("^a((?i)b|c)d$", ["aBd", "aCd"], ["Abd", "abD"]),
+    ("(?m)^a$", ["a", "b\na\nc"], ["ba", "b\nab"]),
+]
+
+
+@pytest.mark.parametrize(("pattern", "accepted", "rejected"), CASES, ids=[case[0] for case in CASES])
+def test_found(pattern, accepted, rejected):
+    languages = Languages()
+    assert [s for s in accepted if not languages.has(language(pattern), s)] == []
+    assert [s for s in rejected if languages.has(language(pattern), s)] == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "reason"),
+    [
+        (r"(a)\1", "backreference"),
+        (r"(?<n>a)\k<n>", "backreference"),
+        (r"(?P<n>a)(?P=n)", "backreference"),
+        ("(?>a)", "atomic"),
+        ("(b(?<=ab)c)", "inside a group"),
+        ("(?<=a(?=b)c)d", "look-around inside"),
+    ],
+)
+def test_refused_by_name(pattern, reason):
+    with pytest.raises(UnsupportedFeature, match=reason) as caught:
+        found(pattern, "")
+    assert repr(pattern) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "pattern", ["(", "a)", "[a", "[z-a]", "*", "a**", r"\u{110000}", r"\c1", "a{2,1}", "(?<n>a)(?<n>b)", r"\q", "\\"]
+)
+def test_broken(pattern):
+    with pytest.raises(GrammarError) as caught:
+        found(pattern, "")
+    assert type(caught.value) is GrammarError
+    assert repr(pattern) in str(caught.value)
+
+
+# ---- random patterns, against `re` (ASCII classes, `$` spelled `\Z`)
+
+
+def expression(rng, depth):
+    """A pattern in our syntax and in Python's."""
+    kind = rng.randrange(12 if depth else 5)
+    if kind < 3:
+        return (rng.choice("aab0-"),) * 2
+    if kind == 3:
+        return rng.choice(
+            [("[ab]", "[ab]"), ("[^a]", "[^a]"), (r"\d", r"\d"), (r"\w", r"\w"), (".", "[^\\n\\r\u2028\u2029]")]
+        )
+    if kind == 4:
+        return rng.choice(
+            [
+                ("^", "^"),
+                ("$", r"\Z"),
+                (r"\b", r"\b"),
+                ("", ""),
+                ("a", "a"),
+                ("(?<=a)", "(?<=a)"),
+                ("(?<![0b])", "(?<![0b])"),
+            ]
+        )
+    if kind < 8:
+        parts = [expression(rng, depth - 1) for _ in range(rng.randrange(2, 4))]
+        return "".join(p for p, _ in parts), "".join(q for _, q in parts)
+    if kind == 8:
+        parts = [expression(rng, depth - 1) for _ in range(2)]
+        return "(" + "|".join(p for p, _ in parts) + ")", "(" + "|".join(q for _, q in parts) + ")"
+    ours, theirs = expression(rng, depth - 1)
+    if kind == 9:
+        look = rng.choice(["(?=", "(?!"])
+        return f"{look}{ours})", f"{look}{theirs})"
+    repeat = rng.choice(["*", "+", "?", "{2}", "{1,2}", "{0,1}"])
+    return f"(?:{ours}){repeat}", f"(?:{theirs}){repeat}"
+
+
+ALPHABET = ["a", "b", "0", "-", "\n", "é", " "]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_agrees_with_re(seed):
+    rng = random.Random(seed)
+    texts = ["".join(rng.choices(ALPHABET, k=rng.randrange(7))) for _ in range(60)]
+    compared = 0
+    for _ in range(60):
+        ours, theirs = expression(rng, 3)
+        languages = Languages()
+        try:
+            languages.term(language(ours))
+        except UnsupportedFeature:
+            continue
+        reference = re.compile(theirs, re.ASCII)
+        for text in texts:
+            assert languages.has(language(ours), text) == bool(reference.search(text)), (ours, text)
+            assert languages.has(frozenset({("pattern", ours, False)}), text) != bool(reference.search(text)), (
+                ours,
+                text,
+            )
+        compared += 1
+    assert compared > 40
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_whether_a_pattern_is_empty(seed):
+    """A pattern that no short text satisfies, as `re` says, and whose answer is "not empty", has a longer one: we show it."""
+    rng = random.Random(100 + seed)
+    for _ in range(40):
+        ours, theirs = expression(rng, 3)
+        languages = Languages()
+        try:
+            is_empty = languages.is_empty(language(ours))
+        except UnsupportedFeature:
+            continue
+        reference = re.compile(theirs, re.ASCII)
+        if is_empty:
+            assert not any(reference.search("".join(rng.choices(ALPHABET, k=rng.randrange(7)))) for _ in range(300)), (
+                ours
+            )
+        else:
+            assert reference.search(shortest(languages, languages.term(language(ours)))), ours
+
+
+def shortest(languages, term):
+    """A shortest text of the language, found breadth first."""
+    seen, level = {term}, [(term, b"")]
+    while True:
+        for here, text in level:
+            if here.nullable:
+                return text.decode()
+        level = [
+            (target, text + bytes([(bits & -bits).bit_length() - 1]))
+            for here, text in level
+            for bits, target in languages.algebra.edges(here)
+            if target not in seen and not seen.add(target)
+        ]

@@ -1,0 +1,219 @@
+"""Formats: against the checkers of `jsonschema` on mutated strings, the calendar, the addresses of `ipaddress`, and the suite."""
+
+import ipaddress
+import json
+import os
+import random
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+
+from grammarlm.errors import UnsupportedFeature
+from grammarlm.grammars.json_schema.formats import FORMATS, format_term
+from grammarlm.grammars.json_schema.languages import Languages
+
+jsonschema = pytest.importorskip("jsonschema")
+
+SUITE = Path(os.environ.get("GRAMMARLM_DATA", "/nowhere")) / "json-schema-test-suite" / "tests"
+REFUSED = {"regex", "idn-hostname"}
+ENFORCED = sorted(FORMATS - REFUSED)
+
+LANGUAGES = Languages()
+
+
+def conforms(name, text):
+    return LANGUAGES.has(frozenset({("format", name, True)}), text)
+
+
+# Seeds to mutate: what a checker accepts, or nearly.
+SEEDS = {
+    "date": ["2024-02-29", "1999-12-31", "0400-02-29", "2100-02-28"],
+    "time": ["12:30:45Z", "23:59:59.123+05:45", "00:00:00-12:00"],
+    "date-time": ["2024-02-29T12:30:45Z", "1999-12-31t23:59:59.5+05:30"],
+    "duration": ["P1Y2M3DT4H5M6S", "P3W", "PT36H", "P1M", "PT5M"],
+    "email": ["joe.bloggs@example.com", '"a b"@x.org', "x@[127.0.0.1]", "x@[IPv6:1::2]"],
+    "idn-email": ["joe@example.com", "δοκιμή@παράδειγμα.com"],
+    "hostname": ["www.example-1.com", "localhost", "a.b.c", "x-1"],
+    "ipv4": ["127.0.0.1", "255.249.199.99", "8.8.8.8"],
+    "ipv6": ["2001:db8::1", "::", "1:2:3:4:5:6:7:8", "::ffff:1.2.3.4", "1::", "1:2:3:4:5:6:9.8.7.6"],
+    "uri": ["http://user:pw@example.com:80/a/b?c=d#e", "urn:isbn:12", "ftp://[::1]/x%20y", "mailto:a@b"],
+    "uri-reference": ["http://example.com/a", "//h/p?q", "../a/b#c", "a%41b", "?x", "./a:b"],
+    "iri": ["http://exämple.com/ä?ö#ü", "urn:x", "http://[2001:db8::1]/π"],
+    "iri-reference": ["/ä/b", "http://é/", "#ü", "ä:b"],
+    "uri-template": ["http://x/{a}/{+b:3,c*}", "{?q,r}", "a%20b"],
+    "uuid": ["2eb8aa08-aa98-11ea-b4aa-73b441d16380"],
+    "json-pointer": ["/a/b~0c/~1", "", "/"],
+    "relative-json-pointer": ["0", "12/a/b", "3#", "0/~0"],
+}
+
+
+def mutated(rng, text, letters):
+    for _ in range(rng.randrange(3)):
+        at = rng.randrange(len(text) + 1)
+        cut = rng.randrange(2)
+        text = text[:at] + rng.choice(["", *letters]) + text[at + cut :]
+    return text
+
+
+# Checkers that take more than the documents say; of what we accept they must accept all.
+LOOSER = {
+    "duration": "isoduration takes fractions, signs, dates in place of counts, and P1Y2D",
+    "email": "jsonschema takes anything with an @ in it",
+    "idn-email": "jsonschema takes anything with an @ in it",
+    "uuid": "UUID() leaves out braces, blanks, `urn:` and hyphens before it counts digits",
+    "uri-template": "uri_template takes a % without digits, and empty names",
+}
+
+
+def deviates(name, text):
+    """Is the checker known to be wrong here?"""
+    if text.endswith("\n"):  # `$` in a pattern of a checker holds before a final newline
+        return True
+    if name in ("date", "time", "date-time"):  # the checkers know no second 60 and no year 0
+        return ":60" in text or text.startswith("0000")
+    if name == "hostname":  # fqdn takes a final dot, Unicode digits, letters that fold to ASCII, and any Punycode
+        return text.endswith(".") or not text.isascii() or "xn--" in text.lower()
+    if name in ("uri", "uri-reference", "iri", "iri-reference"):  # 01 as an octet, or no `::1` at all, between brackets
+        return "[" in text
+    if name == "relative-json-pointer":  # jsonschema takes no digit behind a 0, as in 100
+        return "0" in text.split("/")[0] or not text.isascii()
+    return False
+
+
+@pytest.mark.parametrize("name", sorted(SEEDS))
+def test_agrees_with_the_checker(name):
+    checker = jsonschema.Draft202012Validator.FORMAT_CHECKER
+    if name not in checker.checkers:
+        pytest.skip("its package is not installed")
+    rng = random.Random(name)
+    letters = sorted(set("".join(SEEDS[name]))) + list("0Zz-:/.~%é৪ \n")
+    accepted = 0
+    for _ in range(300 if name.startswith("iri") else 2000):  # rfc3987_syntax takes milliseconds
+        text = mutated(rng, rng.choice(SEEDS[name]), letters)
+        ours, theirs = conforms(name, text), checker.conforms(text, name)
+        accepted += ours
+        if name in LOOSER:
+            assert theirs or not ours, text
+        elif not deviates(name, text):
+            assert ours == theirs, text
+    assert accepted > 100
+
+
+def test_every_day_of_the_calendar():
+    for year in (1, 4, 100, 400, 1582, 1900, 2000, 2023, 2024, 9996, 9999):
+        day = date(year, 1, 1)
+        days = set()
+        while day.year == year:
+            days.add(day.isoformat())
+            if day == date.max:
+                break
+            day += timedelta(days=1)
+        for month in range(14):
+            for number in range(33):
+                text = f"{year:04}-{month:02}-{number:02}"
+                assert conforms("date", text) == (text in days), text
+
+
+def test_leap_seconds_are_those_of_utc():
+    """The second :60 where UTC has 23:59, by arithmetic."""
+    for hour in range(24):
+        for minute in range(60):
+            for sign in "+-":
+                for offset in range(0, 24 * 60, 15):
+                    text = f"{hour:02}:{minute:02}:60{sign}{offset // 60:02}:{offset % 60:02}"
+                    utc = (hour * 60 + minute + (-offset if sign == "+" else offset)) % (24 * 60)
+                    assert conforms("time", text) == (utc == 23 * 60 + 59), text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2016-12-31T23:59:60Z", True),
+        ("2015-06-30T23:59:60.5+00:00", True),
+        ("2017-01-01T05:29:60+05:30", True),
+        ("2016-12-31T05:29:60+05:30", False),
+        ("2016-12-31T15:59:60-08:00", True),
+        ("2016-03-31T23:59:60Z", False),
+        ("2016-12-30T23:59:60Z", False),
+        ("0000-02-29T00:00:00Z", True),
+        ("2016-12-31T23:59:60", False),
+    ],
+)
+def test_leap_seconds_have_their_days(text, expected):
+    assert conforms("date-time", text) == expected
+
+
+def test_addresses_are_those_of_ipaddress():
+    rng = random.Random(7)
+    for _ in range(3000):
+        groups = [rng.choice(["0", "1", "ab", "fFff", "", "0001", "12345"]) for _ in range(rng.randrange(2, 10))]
+        text = ":".join(groups) + rng.choice(["", "", ":1.2.3.4", "::", ":255.0.0.256"])
+        try:
+            expected = bool(ipaddress.IPv6Address(text))
+        except ValueError:
+            expected = False
+        assert conforms("ipv6", text) == expected, text
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("hostname", "a" * 63 + ".b", True),
+        ("hostname", "a" * 64 + ".b", False),
+        ("hostname", ".".join(["a" * 62] * 4) + ".a", True),
+        ("hostname", ".".join(["a" * 62] * 4) + ".ab", False),
+        ("hostname", "x-n", True),
+        ("hostname", "xn-1.xn", True),
+        ("hostname", "XN--a", False),
+        ("hostname", "ab--c", True),
+        ("hostname", "x" + "a" * 62, True),
+        ("hostname", "x-" + "a" * 61, True),
+        ("hostname", "xn-" + "a" * 60, True),
+        ("hostname", "xn-" + "a" * 61, False),
+        ("email", "x@[IPv6:1:2:3:4:5:6::7]", False),
+        ("email", "x@[IPv6:1:2:3:4:5::7]", True),
+        ("email", "x@[IPv6:1:2::1.2.3.4]", True),
+        ("email", "x@[1.2.3.004]", True),
+        ("email", '"\\""@x', True),
+        ("idn-email", "ü@-ü", False),
+        ("uri-template", "{=a}", True),
+        ("unheard-of", "anything", True),
+    ],
+)
+def test_by_hand(name, text, expected):
+    assert conforms(name, text) == expected
+
+
+@pytest.mark.parametrize("name", sorted(REFUSED))
+def test_refused_by_name(name):
+    with pytest.raises(UnsupportedFeature, match=name):
+        conforms(name, "")
+
+
+def test_an_automaton_of_a_format_is_made_once():
+    term = format_term("date", LANGUAGES.algebra)
+    other = Languages()
+    assert format_term("date", other.algebra) is term
+    assert other.algebra.edges(term) is LANGUAGES.algebra.edges(term)
+
+
+# Labels in Punycode: valid ones, which `hostname` leaves out.
+PUNYCODE = "xn--"
+
+
+@pytest.mark.skipif(not SUITE.is_dir(), reason="GRAMMARLM_DATA says where the JSON Schema Test Suite is")
+@pytest.mark.parametrize("draft", ["draft4", "draft6", "draft7", "draft2019-09", "draft2020-12"])
+def test_the_suite(draft):
+    compared = 0
+    for path in sorted((SUITE / draft / "optional" / "format").glob("*.json")):
+        for group in json.loads(path.read_text()):
+            name = group["schema"].get("format")
+            for test in group["tests"]:
+                text = test["data"]
+                if name not in ENFORCED or not isinstance(text, str):
+                    continue
+                expected = test["valid"] and not (name == "hostname" and PUNYCODE in text)
+                assert conforms(name, text) == expected, (path.name, text)
+                compared += 1
+    assert compared > 100
