@@ -1,0 +1,369 @@
+"""Objects: reading the keywords about them, conjunction, opposites.
+
+Other keys than the declared ones are sorted by languages that exclude each other: for patterns P and Q these are P without Q, Q
+without P, both, and neither (what `additionalProperties` is about). So a key has exactly one node, which is a conjunction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from ...errors import GrammarError
+from .parts import ANY_OBJECT, ANY_OTHERS, ANYTHING, NOTHING, Evaluated, LooseObject, Work, both_evaluated
+from .shapes import EVERY_STRING, Language, StringShape
+
+if TYPE_CHECKING:
+    from .normalise import Normaliser, SchemaAtom
+
+Others = tuple[tuple[Language, Work], ...]
+
+
+def count_of(schema: dict[str, Any], keyword: str, pointer: str) -> int | None:
+    """The value of minItems and its kind; None where there is none."""
+    value = schema.get(keyword)
+    if value is None:
+        if keyword in schema:
+            raise GrammarError(
+                f"{pointer}/{keyword}: a whole number is expected, not null", pointer=f"{pointer}/{keyword}"
+            )
+        return None
+    if value.__class__ is not int:
+        if isinstance(value, bool | str | list | dict) or value != int(value):
+            raise GrammarError(
+                f"{pointer}/{keyword}: a whole number is expected, not {value!r}", pointer=f"{pointer}/{keyword}"
+            )
+        value = int(value)
+    return max(value, 0) if keyword.startswith("min") else value
+
+
+def mapping(schema: dict[str, Any], keyword: str, pointer: str) -> dict[str, Any]:
+    value = schema.get(keyword)
+    if value is None and keyword not in schema:
+        return {}
+    if not isinstance(value, dict):
+        raise GrammarError(f"{pointer}/{keyword}: an object is expected, not {value!r}", pointer=f"{pointer}/{keyword}")
+    return value
+
+
+def required_of(schema: dict[str, Any], pointer: str) -> list[str]:
+    value = schema.get("required")
+    if value is None or isinstance(value, bool):  # draft 3 said "required": true beside a property
+        return []
+    return names_of(value, f"{pointer}/required")
+
+
+def names_of(value: Any, pointer: str) -> list[str]:
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        raise GrammarError(f"{pointer}: a list of names is expected, not {value!r}", pointer=pointer)
+    return value
+
+
+def implications(schema: dict[str, Any], atom: SchemaAtom) -> dict[str, frozenset[str]]:
+    """dependentRequired, and the lists in `dependencies`."""
+    found: dict[str, frozenset[str]] = {}
+    for keyword in ("dependentRequired", "dependencies"):
+        if keyword not in schema or keyword not in atom.resource.bits:
+            continue
+        for name, needed in mapping(schema, keyword, atom.pointer).items():
+            if isinstance(needed, str):  # draft 3
+                needed = [needed]  # noqa: PLW2901
+            if keyword == "dependencies" and not isinstance(needed, list):
+                continue
+            listed = names_of(needed, f"{atom.pointer}/{keyword}/{name}")
+            if listed:
+                found[name] = found.get(name, frozenset()) | frozenset(listed)
+    return found
+
+
+def read(n: Normaliser, atom: SchemaAtom, track: bool) -> LooseObject:
+    """The shape of the plain keywords of a schema."""
+    schema, pointer = atom.schema, atom.pointer
+    child = n.child
+    properties: dict[str, Work] = {}
+    declared = schema.get("properties")
+    if declared is not None:
+        if declared.__class__ is not dict:
+            mapping(schema, "properties", pointer)
+        for name, below in declared.items():
+            properties[name] = child(below, atom, "properties", name)
+    rest = ANYTHING
+    if "additionalProperties" in schema:
+        rest = child(schema["additionalProperties"], atom, "additionalProperties")
+    others: Others = ANY_OTHERS if rest is ANYTHING else () if rest is NOTHING else ((EVERY_STRING, rest),)
+    patterns = schema.get("patternProperties")
+    if patterns:
+        found = [
+            (n.pattern(p, atom), child(below, atom, "patternProperties", p))
+            for p, below in mapping(schema, "patternProperties", pointer).items()
+        ]
+        others = sort_out(n, found, rest)
+        for name, node in properties.items():
+            for language, more in found:
+                if n.languages.has(language, name):
+                    node = n.meet(node, more)  # noqa: PLW2901
+            properties[name] = node
+    shape = LooseObject(properties, others)
+    if "required" in schema:
+        needed = required_of(schema, pointer)
+        if needed:
+            shape.required = frozenset(needed)
+            mention(n, shape, needed)
+    shape.minimum = count_of(schema, "minProperties", pointer) or 0
+    shape.maximum = count_of(schema, "maxProperties", pointer)
+    implied = implications(schema, atom)
+    if implied:
+        shape.implied = implied
+        mention(n, shape, [name for key, needed in implied.items() for name in (key, *sorted(needed))])
+    if track:
+        names = frozenset(declared or ())
+        shape.evaluated = Evaluated(names, frozenset(patterns or ()), "additionalProperties" in schema)
+    return shape
+
+
+def node_of(n: Normaliser, others: Others, name: str) -> Work:
+    """The node of a key that is not declared."""
+    for language, node in others:
+        if not language or n.languages.has(language, name):
+            return node
+    return NOTHING
+
+
+def mention(n: Normaliser, shape: LooseObject, names: Iterable[str]) -> None:
+    """Makes properties of names that are not; only before the shape is shared."""
+    new = [name for name in names if name not in shape.properties]
+    for name in new:
+        if name not in shape.properties:
+            shape.properties[name] = node_of(n, shape.others, name)
+    if new:
+        shape.tail |= frozenset(new)
+
+
+def sort_out(n: Normaliser, patterns: list[tuple[Language, Work]], rest: Work) -> Others:
+    """Languages that exclude each other, for patterns that need not."""
+    patterns = [(language, node) for language, node in patterns if node is not ANYTHING or rest is not ANYTHING]
+    cases: list[tuple[Language, Work, bool]] = [(EVERY_STRING, ANYTHING, False)]
+    for language, node in patterns:
+        (part,) = language
+        outside = (part[0], part[1], not part[2])
+        refined = []
+        for known, so_far, matched in cases:
+            for more, met, now in ((part, n.meet(so_far, node), True), (outside, so_far, matched)):
+                union = known | {more}
+                if not n.languages.is_empty(union):
+                    refined.append((union, met, now))
+        cases = refined
+        n.tick()
+        n.check_size(len(cases), "patternProperties that overlap")
+    found = [(language, node if matched else rest) for language, node, matched in cases]
+    return tuple((language, node) for language, node in found if node is not NOTHING)
+
+
+def restrict_names(n: Normaliser, shape: LooseObject, strings: list[StringShape]) -> LooseObject:
+    """`propertyNames`: only keys that one of the strings' shapes admits."""
+    properties = {
+        name: node if any(n.has_string(s, name) for s in strings) else NOTHING
+        for name, node in shape.properties.items()
+    }
+    languages = disjoint(n, [language_of(s) for s in strings])
+    return shape.copy(
+        properties=properties, others=meet_others(n, shape.others, tuple((lang, ANYTHING) for lang in languages))
+    )
+
+
+def language_of(shape: StringShape) -> Language:
+    """A shape's strings as a language: lengths become a pattern."""
+    if shape.values is not None:
+        return frozenset([("words", shape.values, True)])
+    language = shape.language
+    if shape.minimum or shape.maximum is not None:
+        high = "" if shape.maximum is None else shape.maximum
+        language |= {("pattern", f"^[\\s\\S]{{{shape.minimum},{high}}}$", True)}
+    return language
+
+
+def disjoint(n: Normaliser, languages: list[Language]) -> list[Language]:
+    """The same union, without overlaps."""
+    done: list[Language] = []
+    for language in languages:
+        pieces = [language]
+        for earlier in done:
+            pieces = [piece for old in pieces for piece in _minus(n, old, earlier)]
+        done += pieces
+    return done
+
+
+def _minus(n: Normaliser, language: Language, removed: Language) -> list[Language]:
+    """language without removed: each part of `removed` in turn is what a string fails first."""
+    pieces = []
+    sofar = language
+    for kind, text, holds in sorted(removed, key=str):
+        piece = sofar | {(kind, text, not holds)}
+        if (kind, text, holds) not in sofar and not n.languages.is_empty(piece):
+            pieces.append(piece)
+        sofar |= {(kind, text, holds)}
+    return pieces
+
+
+def meet_others(n: Normaliser, a: Others, b: Others) -> Others:
+    if a is b or b is ANY_OTHERS:
+        return a
+    if a is ANY_OTHERS:
+        return b
+    found = []
+    for language_a, node_a in a:
+        for language_b, node_b in b:
+            node = n.meet(node_a, node_b)
+            if node is NOTHING:
+                continue
+            language = language_a | language_b
+            if language_a and language_b and language_a != language_b and n.languages.is_empty(language):
+                continue
+            found.append((language, node))
+    n.check_size(len(found), "key patterns that overlap")
+    return tuple(found)
+
+
+def both(n: Normaliser, a: LooseObject, b: LooseObject) -> LooseObject | None:
+    """What is in both; None where that is certainly nothing."""
+    if a is ANY_OBJECT or b is ANY_OBJECT:
+        return b if a is ANY_OBJECT else a
+    minimum = max(a.minimum, b.minimum)
+    maximum = b.maximum if a.maximum is None else a.maximum if b.maximum is None else min(a.maximum, b.maximum)
+    required = a.required | b.required
+    if maximum is not None and max(minimum, len(required)) > maximum:
+        return None
+    properties = _both_properties(n, a, b)
+    for name in required:
+        if properties[name] is NOTHING:
+            return None
+    shape = LooseObject(properties, meet_others(n, a.others, b.others), required, minimum, maximum)
+    if a.tail or b.tail:
+        shape.tail = frozenset(
+            name for name in a.tail | b.tail if _mentioned_only(a, name) and _mentioned_only(b, name)
+        )
+    if a.implied or b.implied:
+        implied = dict(a.implied)
+        for name, needed in b.implied.items():
+            implied[name] = implied.get(name, frozenset()) | needed
+        shape.implied = implied
+    if a.some or b.some:
+        shape.some = a.some + tuple(o for o in b.some if o not in a.some)
+    if a.evaluated is not None or b.evaluated is not None:
+        shape.evaluated = both_evaluated(a.evaluated, b.evaluated)
+    return shape
+
+
+def _mentioned_only(shape: LooseObject, name: str) -> bool:
+    return name in shape.tail or name not in shape.properties
+
+
+def _both_properties(n: Normaliser, a: LooseObject, b: LooseObject) -> dict[str, Work]:
+    """All properties of both, in order of appearance; what is only mentioned comes last."""
+    mine, theirs = a.properties, b.properties
+    properties: dict[str, Work] = {}
+    late: list[str] = []
+    for name, node in mine.items():
+        other = theirs.get(name)
+        if other is None:
+            other = ANYTHING if b.others is ANY_OTHERS else node_of(n, b.others, name)
+        if a.tail and name in a.tail:
+            late.append(name)
+        else:
+            properties[name] = n.meet(node, other)
+    for name, node in theirs.items():
+        if name in properties:
+            continue
+        if b.tail and name in b.tail:
+            late.append(name)
+            continue
+        other = mine.get(name)
+        if other is None:
+            other = ANYTHING if a.others is ANY_OTHERS else node_of(n, a.others, name)
+        properties[name] = n.meet(other, node)
+    for name in late:
+        if name not in properties:
+            first, second = mine.get(name), theirs.get(name)
+            properties[name] = n.meet(
+                node_of(n, a.others, name) if first is None else first,
+                node_of(n, b.others, name) if second is None else second,
+            )
+    return properties
+
+
+def mentioning(properties: dict[str, Work], required: Iterable[str] = (), **fields: Any) -> LooseObject:
+    """A shape that says something about these keys without declaring them."""
+    return LooseObject(properties, required=frozenset(required), tail=frozenset(properties), **fields)
+
+
+def opposites(n: Normaliser, atom: SchemaAtom) -> list[LooseObject]:
+    """Shapes that together hold all objects that break one of the plain keywords (propertyNames and schemas in dependencies
+    are not plain)."""
+    schema, pointer = atom.schema, atom.pointer
+    found: list[LooseObject] = []
+    minimum, maximum = count_of(schema, "minProperties", pointer), count_of(schema, "maxProperties", pointer)
+    if minimum:
+        found.append(LooseObject(maximum=minimum - 1))
+    if maximum is not None:
+        found.append(LooseObject(minimum=maximum + 1))
+    found += [mentioning({name: NOTHING}) for name in required_of(schema, pointer)]
+    for key, needed in implications(schema, atom).items():
+        found += [mentioning({key: ANYTHING, name: NOTHING}, [key]) for name in sorted(needed) if name != key]
+    declared = mapping(schema, "properties", pointer)
+    for name, below in declared.items():
+        negated = n.negate(n.child(below, atom, "properties", name))
+        if negated is not NOTHING:
+            found.append(mentioning({name: negated}, [name]))
+    outside: set[tuple[str, Any, bool]] = set()
+    for text, below in mapping(schema, "patternProperties", pointer).items():
+        (part,) = language = n.pattern(text, atom)
+        outside.add((part[0], part[1], False))
+        negated = n.negate(n.child(below, atom, "patternProperties", text))
+        if negated is not NOTHING:
+            found.append(LooseObject(some=((language, negated, f"{pointer}/patternProperties"),)))
+    if "additionalProperties" in schema:
+        negated = n.negate(n.child(schema["additionalProperties"], atom, "additionalProperties"))
+        if negated is not NOTHING:
+            if declared:
+                outside.add(("words", tuple(declared), False))
+            found.append(LooseObject(some=((frozenset(outside), negated, f"{pointer}/additionalProperties"),)))
+    return found
+
+
+def discharge(n: Normaliser, shape: LooseObject) -> list[LooseObject]:
+    """Obligations turned into required keys, one shape a key that may serve; what only a key without a name of its own can
+    serve stays an obligation: `some` of the result holds for keys that are not in `properties`."""
+    done = [shape.copy(some=())]
+    for language, node, pointer in shape.some:
+        mentioned = [language, *(lang for lang, _ in shape.others)]
+        named = [w for parts in mentioned for kind, text, _ in parts if kind == "words" for w in text]
+        served: list[LooseObject] = []
+        for old in done:
+            base = old
+            if any(name not in old.properties for name in named):
+                base = old.copy(properties=dict(old.properties))
+                mention(n, base, named)
+            for name, known in base.properties.items():
+                if n.languages.has(language, name):
+                    met = n.meet(known, node)
+                    if met is not NOTHING:
+                        properties = {**base.properties, name: met}
+                        served.append(base.copy(properties=properties, required=base.required | {name}))
+            for lang, known in base.others:
+                met = n.meet(known, node)
+                where = _unnamed(lang | language)
+                if met is NOTHING or where is None:
+                    continue
+                beyond = where | {("words", tuple(base.properties), False)}
+                if not any(holds for _, _, holds in where) or not n.languages.is_empty(beyond):
+                    served.append(base.copy(some=(*base.some, (where, met, pointer))))
+        n.check_size(len(served), "ways to break a rule about keys", pointer)
+        done = served
+    return done
+
+
+def _unnamed(language: Language) -> Language | None:
+    """Without words, all of which are declared; None where the language is finite: all its keys are declared."""
+    if any(kind == "words" and holds for kind, _, holds in language):
+        return None
+    return frozenset(part for part in language if part[0] != "words")

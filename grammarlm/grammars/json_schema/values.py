@@ -1,0 +1,160 @@
+"""The values of `enum` and `const` as shapes, and their opposites."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from . import numbers
+from .objects import mentioning
+from .parts import (
+    ANY,
+    ARRAYS,
+    EMPTY,
+    FALSE,
+    NOTHING,
+    NULL,
+    NUMBERS,
+    OBJECTS,
+    STRINGS,
+    TRUE,
+    LooseArray,
+    LooseObject,
+    Parts,
+)
+from .shapes import NumberShape, StringShape
+
+if TYPE_CHECKING:
+    from .normalise import Normaliser
+
+
+def identity(value: Any) -> tuple[str, Any]:
+    """Equal for equal values that are no objects or arrays; those are told by where they stand."""
+    if value is None or isinstance(value, bool):
+        return "literal", value
+    if isinstance(value, str):
+        return "string", value
+    if isinstance(value, dict | list):
+        return "place", id(value)
+    return "number", numbers.exact(value)
+
+
+class ValueAtom:
+    """One value."""
+
+    __slots__ = ("pointer", "value")
+
+    def __init__(self, value: Any, pointer: str):
+        self.value = value
+        self.pointer = pointer
+
+    def parts(self, n: Normaliser, sign: bool, track: bool) -> Parts:
+        if sign:
+            return parts_of_values(n, [self.value], self.pointer)
+        parts = list(literal_parts([self.value]))
+        if isinstance(self.value, dict):
+            parts[OBJECTS] = _not_object(n, self.value, self.pointer)
+        elif isinstance(self.value, list):
+            parts[ARRAYS] = _not_array(n, self.value, self.pointer)
+        return parts
+
+
+def parts_of_values(n: Normaliser, values: list[Any], pointer: str) -> Parts:
+    """Exactly these values."""
+    parts: list[Any] = [EMPTY, EMPTY, EMPTY, [], [], [], []]
+    words: dict[str, None] = {}
+    points: dict[Fraction, None] = {}
+    for value in values:
+        kind = value.__class__
+        if kind is str:
+            words[value] = None
+        elif value is None:
+            parts[NULL] = ANY[NULL]
+        elif kind is bool:
+            parts[TRUE if value else FALSE] = ANY[TRUE if value else FALSE]
+        elif kind is dict:
+            parts[OBJECTS].append(_object(n, value, pointer))
+        elif kind is list:
+            parts[ARRAYS].append(_array(n, value, pointer))
+        else:
+            points[numbers.exact(value)] = None
+    if words:
+        parts[STRINGS] = [StringShape(values=tuple(words))]
+    if points:
+        parts[NUMBERS] = _points(points)
+    return parts
+
+
+def _points(points: Iterable[Fraction]) -> list[NumberShape]:
+    """A shape a number; one for several whole numbers in a row."""
+    found = []
+    ordered = sorted(points)
+    i = 0
+    while i < len(ordered):
+        j = i
+        if ordered[i].denominator == 1:
+            while j + 1 < len(ordered) and ordered[j + 1] == ordered[j] + 1:
+                j += 1
+        found.append(NumberShape(low=ordered[i], high=ordered[j], integer=ordered[i].denominator == 1))
+        i = j + 1
+    return found
+
+
+def _object(n: Normaliser, value: dict[str, Any], pointer: str) -> LooseObject:
+    children = {name: n.value(below, pointer) for name, below in value.items()}
+    return LooseObject(children, (), frozenset(children), len(children), len(children))
+
+
+def _array(n: Normaliser, value: list[Any], pointer: str) -> LooseArray:
+    items = tuple(((n.value(below, pointer), 0),) for below in value)
+    return LooseArray(items, (), len(items), len(items))
+
+
+def _not_object(n: Normaliser, value: dict[str, Any], pointer: str) -> list[LooseObject]:
+    found = [LooseObject(minimum=len(value) + 1)]
+    for name, below in value.items():
+        found.append(mentioning({name: NOTHING}))
+        found.append(mentioning({name: n.negate(n.value(below, pointer))}, [name]))
+    return found
+
+
+def _not_array(n: Normaliser, value: list[Any], pointer: str) -> list[LooseArray]:
+    found = [LooseArray(minimum=len(value) + 1)]
+    if value:
+        found.append(LooseArray(maximum=len(value) - 1))
+    for i, below in enumerate(value):
+        before = tuple(LooseArray().rest for _ in range(i))
+        found.append(LooseArray((*before, ((n.negate(n.value(below, pointer)), 0),)), minimum=i + 1))
+    return found
+
+
+def literal_parts(values: list[Any]) -> Parts:
+    """All but these values, objects and arrays left aside."""
+    parts = list(ANY)
+    words: dict[str, None] = {}
+    points: set[Fraction] = set()
+    for value in values:
+        if isinstance(value, str):
+            words[value] = None
+        elif value is None:
+            parts[NULL] = EMPTY
+        elif isinstance(value, bool):
+            parts[TRUE if value else FALSE] = EMPTY
+        elif not isinstance(value, dict | list):
+            points.add(numbers.exact(value))
+    if words:
+        parts[STRINGS] = [StringShape(language=frozenset([("words", tuple(words), False)]))]
+    if points:
+        parts[NUMBERS] = _gaps(sorted(points))
+    return parts
+
+
+def _gaps(points: list[Fraction]) -> list[NumberShape]:
+    """The intervals between points."""
+    found = [NumberShape(high=points[0], high_open=True)]
+    for low, high in pairwise(points):
+        found.append(NumberShape(low=low, low_open=True, high=high, high_open=True))
+    found.append(NumberShape(low=points[-1], low_open=True))
+    return found
