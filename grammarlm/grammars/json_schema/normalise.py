@@ -31,14 +31,17 @@ from .parts import (
     ANYTHING,
     ARRAYS,
     EMPTY,
+    FALSE,
     INTEGERS,
     NONE,
     NOTHING,
+    NULL,
     NUMBERS,
     OBJECTS,
     OF_TYPE,
     PLAIN_INTEGERS,
     STRINGS,
+    TRUE,
     TYPE_NODES,
     TYPES,
     Evaluated,
@@ -57,6 +60,7 @@ MOST_WORK = 65_536  # shapes in a product
 # What a generator may ask for: (code of an atom with its sign, track what is evaluated), or a node (None: not known yet).
 Request = tuple[int, bool] | Work
 Steps = Generator[Request, Any, Parts]
+Shapes = Generator[Request, Any, list[Any]]  # the same for the shapes of one type
 
 
 class NeedsScope(Exception):
@@ -66,7 +70,7 @@ class NeedsScope(Exception):
 class SchemaAtom:
     """A schema at its place."""
 
-    __slots__ = ("mask", "pointer", "resource", "schema", "scope")
+    __slots__ = ("holds_places", "listed", "mask", "pointer", "resource", "schema", "scope")
 
     def __init__(self, schema: dict[str, Any], pointer: str, resource: Resource, scope: Scope | None, mask: int):
         self.schema = schema
@@ -74,6 +78,23 @@ class SchemaAtom:
         self.resource = resource
         self.scope = scope
         self.mask = mask  # which kinds of keywords it has
+        self.listed: tuple[Any, ...] | None = None  # the values, where it only lists strings, true, false and null
+        self.holds_places = False  # lists objects or arrays
+        if mask & VALUES:
+            self._list_values()
+
+    def _list_values(self) -> None:
+        schema, mask = self.schema, self.mask
+        values = schema.get("enum") if "enum" in schema else [schema.get("const")]
+        if isinstance(values, list):
+            self.holds_places = any(v.__class__ is dict or v.__class__ is list for v in values)
+            if mask & ~TYPE == VALUES and not ("enum" in schema and "const" in schema):
+                kinds = schema.get("type", "string")
+                if all(v.__class__ is str for v in values) if kinds == "string" else self._simple(values, kinds):
+                    self.listed = tuple(dict.fromkeys(values))
+
+    def _simple(self, values: list[Any], kinds: Any) -> bool:
+        return "type" not in self.schema and all(v is None or isinstance(v, str | bool) for v in values)
 
     def parts(self, n: Normaliser, sign: bool, track: bool) -> Parts | Steps:
         if sign and not self.mask & (COMBINE | REFERENCE | UNEVALUATED):
@@ -117,6 +138,19 @@ class TypeAtom:
 
     def parts(self, n: Normaliser, sign: bool, track: bool) -> Parts:
         return OF_TYPE[self.name] if sign else n.not_types({self.name})
+
+
+class ListAtom:
+    """Some strings, true, false, null: what conjunctions have left of the values of `enum` or `const`."""
+
+    __slots__ = ("listed", "pointer")
+
+    def __init__(self, values: tuple[Any, ...], pointer: str):
+        self.listed = values
+        self.pointer = pointer
+
+    def parts(self, n: Normaliser, sign: bool, track: bool) -> Parts:
+        return parts_of_values(n, list(self.listed), self.pointer) if sign else literal_parts(list(self.listed))
 
 
 @dataclass
@@ -328,23 +362,72 @@ class Normaliser:
 
     def _conjunction(self, key: frozenset[int], pointer: str) -> Work:
         self.tick()
+        denied = False
         for code in key:
-            if code & 1 and code ^ 1 in key:
-                return NOTHING
-        if any(code & 1 for code in key) and self._contradicts(key):
+            if code & 1:
+                if code ^ 1 in key:
+                    return NOTHING
+                denied = True
+        for code in key:
+            if not code & 1 and self._listed(code) is not None:
+                return self._among_listed(key, code, pointer)
+        if denied and self._contradicts(key):
             return NOTHING
         return Work(key, pointer)
+
+    def _listed(self, code: int) -> tuple[Any, ...] | None:
+        """The values of an atom that lists strings, true, false and null."""
+        atom = self.atoms[code >> 1]
+        return atom.listed if atom.__class__ is SchemaAtom or atom.__class__ is ListAtom else None
+
+    def _among_listed(self, key: frozenset[int], code: int, pointer: str) -> Work:
+        """A conjunction with a list of values: what else is said about scalars is decided for each of them, and done with."""
+        said = [other for other in key if other != code and self._is_scalar(other)]
+        if not said:
+            return Work(key, pointer)
+        values = self._listed(code) or ()
+        kept = tuple(v for v in values if all(self._has(other, v) for other in said))
+        if not kept:
+            return NOTHING
+        rest = key.difference(said)
+        if len(kept) < len(values):
+            node = self._values.get(("list", kept))
+            if node is None:
+                node = self._values["list", kept] = self.new(ListAtom(kept, pointer))
+            rest = rest - {code} | node.key
+        known = self.nodes.get(rest)
+        if known is None:
+            known = self.nodes[rest] = Work(rest, pointer)
+        return known
+
+    def _has(self, code: int, value: Any) -> bool:
+        """Is a string, true, false or null in an atom that is about scalars?"""
+        parts = self._known.get((code & ~1, False))
+        if parts is None:
+            parts = self._known[code & ~1, False] = self.atoms[code >> 1].parts(self, True, False)
+        if isinstance(value, str):
+            held = any(strings.has(s, value, self.languages) for s in parts[STRINGS])
+        else:
+            held = bool(parts[NULL if value is None else TRUE if value else FALSE])
+        return held != bool(code & 1)
 
     def _contradicts(self, key: frozenset[int]) -> bool:
         """A schema and the opposite of one that reads the same."""
         for code in key:
-            if code & 1 and isinstance(denied := self.atoms[code >> 1], SchemaAtom):
-                for other in key:
-                    held = self.atoms[other >> 1]
-                    if other & 1 or not isinstance(held, SchemaAtom) or held.resource is not denied.resource:
-                        continue
-                    if held.scope == denied.scope and identical(held.schema, denied.schema):
-                        return True
+            denied = self.atoms[code >> 1]
+            if not code & 1 or denied.__class__ is not SchemaAtom:
+                continue
+            for other in key:
+                held = self.atoms[other >> 1]
+                if (
+                    not other & 1
+                    and held.__class__ is SchemaAtom
+                    and held.mask == denied.mask
+                    and held.resource is denied.resource
+                    and held.scope == denied.scope
+                    and identical(held.schema, denied.schema)
+                ):
+                    return True
         return False
 
     def negate(self, node: Work) -> Work:
@@ -513,15 +596,38 @@ class Normaliser:
 
     def _node(self, node: Work) -> Steps:
         parts = yield from self.ask(node)
-        if parts[OBJECTS] and any(shape.some for shape in parts[OBJECTS]):
-            found = [
-                s for shape in parts[OBJECTS] for s in (objects.discharge(self, shape) if shape.some else (shape,))
-            ]
+        found = self._discharged(parts[OBJECTS])
+        if found is not parts[OBJECTS]:
             parts = [found if t == OBJECTS else parts[t] for t in TYPES]
         if len(node.key) > 1 or any(len(shapes) > 1 for shapes in parts):
             parts = yield from self._pruned(parts)
         self._check_alternatives(parts, node.pointer)
         return parts
+
+    def _discharged(self, shapes: list[LooseObject], closed: bool = False) -> list[LooseObject]:
+        """Obligations turned into required keys; `closed`: only where no other keys can come than those known."""
+        for shape in shapes:
+            if shape.some and not (closed and shape.others):
+                break
+        else:
+            return shapes
+        found: list[LooseObject] = []
+        for shape in shapes:
+            found += objects.discharge(self, shape) if shape.some and not (closed and shape.others) else (shape,)
+        return found
+
+    def is_scalar(self, node: Work) -> bool:
+        """One schema that says nothing about items or keys: conjunctions with it lead to no new nodes further down."""
+        if len(node.key) != 1:
+            return not node.key
+        (code,) = node.key
+        return self._is_scalar(code)
+
+    def _is_scalar(self, code: int) -> bool:
+        atom = self.atoms[code >> 1]
+        if atom.__class__ is SchemaAtom:
+            return not atom.mask & (OBJECT | ARRAY | COMBINE | REFERENCE | UNEVALUATED) and not atom.holds_places
+        return atom.__class__ is TypeAtom or atom.__class__ is ListAtom
 
     def check_alternatives(self, node: Work) -> None:
         """Of a node that is finished."""
@@ -602,6 +708,8 @@ class Normaliser:
         found: list[Any] = []
         for t in TYPES:
             shapes: Any = parts[t]
+            if t == OBJECTS:
+                shapes = self._discharged(shapes, closed=True)
             if len(shapes) > 1:
                 shapes = simplified(t, shapes)
             if shapes and shapes is not ANY[t]:
@@ -616,7 +724,7 @@ class Normaliser:
             found.append(shapes)
         return found
 
-    def _alive(self, shapes: list[Any], needed: Callable[[Any], list[list[Work]]]) -> Steps:
+    def _alive(self, shapes: list[Any], needed: Callable[[Any], list[list[Work]]]) -> Shapes:
         """Shapes that do not need a conjunction which is empty."""
         kept = []
         for shape in shapes:
@@ -632,7 +740,7 @@ class Normaliser:
                     break
             if alive:
                 kept.append(shape)
-        return kept  # type: ignore[return-value]
+        return kept
 
     def _may_hold(self, node: Work) -> Generator[Request, Any, bool]:
         """Is a value in the node, as far as its parts tell?"""
@@ -812,34 +920,44 @@ class Normaliser:
                 found.append(shapes)
         return found
 
-    def _each_alone(self, t: int, nodes: list[Work], several: list[Parts], filled: list[int]) -> Steps:
+    def _each_alone(self, t: int, nodes: list[Work], several: list[Parts], filled: list[int]) -> Shapes:
         """Shapes of one type that are in exactly one branch."""
         found: list[Any] = []
         for i in filled:
             for shape in several[i][t]:
                 left = [shape]
                 for j in filled:
-                    if i == j or not left:
-                        continue
-                    if nodes[i] is nodes[j]:
-                        left = []
-                        continue
-                    overlaps = False
-                    for other in several[j][t]:
-                        overlaps = overlaps or bool((yield from self._overlap(t, shape, other)))
-                    if overlaps:
-                        outside = yield from self.ask(self.negate(nodes[j]))
-                        left = self._product(t, left, outside[t])
-                        left = (yield from self._pruned([left if k == t else EMPTY for k in TYPES]))[t]
+                    if i != j:
+                        left = yield from self._outside(t, left, several[j][t], nodes[j], nodes[i])
                 found += left
-        return found  # type: ignore[return-value]
+        return found
 
-    def _overlap(self, t: int, a: Any, b: Any) -> Steps:
+    def _outside(self, t: int, shapes: list[Any], others: list[Any], node: Work, own: Work) -> Shapes:
+        """What of the shapes is not in `node`, whose shapes are `others`."""
+        if node is own or not shapes:
+            return EMPTY
+        found: list[Any] = []
+        several = False
+        for shape in shapes:
+            overlaps = False
+            for other in others:
+                overlaps = overlaps or bool((yield from self._overlap(t, shape, other)))
+            if overlaps:
+                negated = yield from self.ask(self.negate(node))
+                found += self._product(t, [shape], negated[t])
+                several = True
+            else:
+                found.append(shape)
+        if several:
+            return (yield from self._pruned(_one_type(t, found)))[t]
+        return found
+
+    def _overlap(self, t: int, a: Any, b: Any) -> Shapes:
         """The shapes in both, without those that are certainly empty."""
         met = self._both(t, a, b)
         if met is None:
             return EMPTY
-        return (yield from self._pruned([[met] if k == t else EMPTY for k in TYPES]))[t]
+        return (yield from self._pruned(_one_type(t, [met])))[t]
 
     def _not(self, atom: SchemaAtom, keyword: str, parts: Parts, track: bool, first: bool) -> Steps:
         denied = self.negate(self.child(atom.schema["not"], atom, "not"))
