@@ -124,6 +124,7 @@ def both(n: Normaliser, a: LooseArray, b: LooseArray) -> LooseArray | None:
     if any(not ways for ways in prefix[:minimum]) or (not rest and minimum > len(prefix)):
         return None
     shape = LooseArray(prefix, rest, minimum, maximum, a.contains + b.contains, a.unique or b.unique)
+    shape.refusal = a.refusal or b.refusal
     if a.evaluated is not None or b.evaluated is not None:
         shape.evaluated = both_evaluated(a.evaluated, b.evaluated)
     return shape
@@ -171,5 +172,10 @@ def opposites(n: Normaliser, atom: SchemaAtom) -> list[LooseArray]:
         if high is not None:
             found.append(containing(n, LooseArray(), wanted, high + 1, None))
     if schema.get("uniqueItems") is True:
-        n.refuse("not: {uniqueItems: true}", f"{pointer}/uniqueItems")
+        twice = LooseArray(minimum=2)
+        twice.refusal = (
+            "two equal items, which is what the opposite of uniqueItems asks for",
+            f"{pointer}/uniqueItems",
+        )
+        found.append(twice)
     return found

@@ -23,7 +23,20 @@ from ...errors import GrammarError, UnsupportedFeature
 from . import arrays, objects, strings
 from . import numbers as numbers_
 from .document import Document, Place, Resource, Scope, escape
-from .keywords import ARRAY, COMBINE, IDENTITY, NUMBER, OBJECT, PLAIN, REFERENCE, STRING, TYPE, UNEVALUATED, VALUES
+from .keywords import (
+    ARRAY,
+    COMBINE,
+    IDENTITY,
+    NUMBER,
+    OBJECT,
+    PLAIN,
+    REFERENCE,
+    SCHEMA_MAPS,
+    STRING,
+    TYPE,
+    UNEVALUATED,
+    VALUES,
+)
 from .languages import Languages
 from .parts import (
     ANY,
@@ -188,9 +201,10 @@ def normalise(
         except NeedsScope:
             scoped = True
         except UnsupportedFeature as refusal:
-            if strict or refusal.pointer is None or refusal.pointer in relaxed:
+            pointer = None if strict else _to_relax(refusal.pointer, relaxed)
+            if pointer is None:
                 raise
-            relaxed.append(refusal.pointer)
+            relaxed.append(pointer)
 
 
 class Normaliser:
@@ -321,7 +335,9 @@ class Normaliser:
             if (k in bits or k in ("$schema", "$dynamicAnchor", "$recursiveAnchor"))
             and f"{pointer}/{escape(k)}" not in self.relaxed
         }
-        if len(kept) == len(schema):
+        if "oneOf" in schema and "oneOf" not in kept and "oneOf" in bits:
+            kept["allOf"] = [*kept.get("allOf", []), {"anyOf": schema["oneOf"]}]
+        elif len(kept) == len(schema):
             return schema
         self._kept.append(kept)
         return kept
@@ -502,7 +518,9 @@ class Normaliser:
             )
 
     def refuse(self, what: str, pointer: str) -> None:
-        raise UnsupportedFeature(f"{pointer}: {what} is not supported", pointer=pointer)
+        raise UnsupportedFeature(
+            f"{pointer}: {what}, cannot be enforced; leave it out or say it otherwise", pointer=pointer
+        )
 
     # ------------------------------------------------------------------ the loop
 
@@ -801,7 +819,8 @@ class Normaliser:
         try:
             shape = strings.read(atom.schema, self.formats)
             if shape.language:
-                self.languages.term(shape.language)
+                for part in shape.language:
+                    self.check_language(frozenset([part]), f"{atom.pointer}/{part[0]}")
                 if strings.is_empty(shape, self.languages):
                     return EMPTY
             elif shape.maximum is not None and shape.minimum > shape.maximum:
@@ -812,7 +831,7 @@ class Normaliser:
 
     def _read_number(self, atom: SchemaAtom) -> NumberShape:
         try:
-            return numbers_.read(atom.schema)
+            return numbers_.read(atom.schema, pointer=atom.pointer)
         except GrammarError as error:
             raise _placed(error, atom) from None
 
@@ -1080,18 +1099,24 @@ class Normaliser:
                 found.append((yield from _OPPOSITES[keyword](self, atom, keyword)))
         united = self.unite(found) if found else NONE
         if mask & UNEVALUATED:
-            for keyword, t in (("unevaluatedProperties", OBJECTS), ("unevaluatedItems", ARRAYS)):
-                if (
-                    keyword in schema
-                    and united[t] is not ANY[t]
-                    and self.child(schema[keyword], atom, keyword) is not ANYTHING
-                ):
-                    self.refuse(
-                        f"{keyword} below `not` (or in a branch that oneOf or if excludes)", f"{atom.pointer}/{keyword}"
-                    )
+            united = self.unite([united, self._not_unevaluated(atom)])
         united = [simplified(t, shapes) if len(shapes) > 1 else shapes for t, shapes in enumerate(united)]
         self._check_alternatives(united, atom.pointer)
         return united
+
+    def _not_unevaluated(self, atom: SchemaAtom) -> Parts:
+        """Which keys are not evaluated depends on what else holds: no shape says that."""
+        parts = list(NONE)
+        made: list[tuple[str, int, LooseObject | LooseArray]] = [
+            ("unevaluatedProperties", OBJECTS, LooseObject(minimum=1)),
+            ("unevaluatedItems", ARRAYS, LooseArray(minimum=1)),
+        ]
+        for keyword, t, shape in made:
+            if keyword in atom.schema and self.child(atom.schema[keyword], atom, keyword) is not ANYTHING:
+                what = f"what breaks {keyword} (it stands below `not`, or in a branch that oneOf or if excludes)"
+                shape.refusal = (what, f"{atom.pointer}/{keyword}")
+                parts[t] = [shape]
+        return parts
 
     def _not_values(self, atom: SchemaAtom) -> Steps:
         schema, found = atom.schema, []
@@ -1251,8 +1276,23 @@ def _placed(error: GrammarError, atom: SchemaAtom) -> GrammarError:
     """The error, with the place it is about."""
     if error.pointer is not None and error.pointer.startswith(atom.pointer):
         return error
-    pointer = atom.pointer + (error.pointer or "")
+    keyword = str(error).split(" ", 1)[0].rstrip(":")
+    pointer = f"{atom.pointer}/{keyword}" if keyword in atom.schema else atom.pointer
     return type(error)(f"{pointer or '#'}: {error}", position=error.position, pointer=pointer)
+
+
+def _to_relax(pointer: str | None, relaxed: list[str]) -> str | None:
+    """The pointer of the keyword to leave out next. Below `not`, `if` and `oneOf` that is the outermost of these: without what
+    stands inside, they would refuse more instead of less. (`oneOf` is read as `anyOf`.)"""
+    if pointer is None:
+        return None
+    tokens = pointer.split("/")
+    for i, token in enumerate(tokens):
+        if token in ("not", "if", "oneOf") and tokens[i - 1] not in SCHEMA_MAPS:
+            outer = "/".join(tokens[: i + 1])
+            if outer not in relaxed:
+                return outer
+    return pointer if pointer not in relaxed else None
 
 
 def _brief(value: Any) -> str:

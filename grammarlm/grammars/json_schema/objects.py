@@ -254,6 +254,7 @@ def both(n: Normaliser, a: LooseObject, b: LooseObject) -> LooseObject | None:
         shape.implied = implied
     if a.some or b.some:
         shape.some = a.some + tuple(o for o in b.some if o not in a.some)
+    shape.refusal = a.refusal or b.refusal
     if a.evaluated is not None or b.evaluated is not None:
         shape.evaluated = both_evaluated(a.evaluated, b.evaluated)
     elif _says_no_more(shape, a):
@@ -269,6 +270,7 @@ def _says_no_more(met: LooseObject, a: LooseObject) -> bool:
         and met.maximum == a.maximum
         and met.others is a.others
         and len(met.some) == len(a.some)
+        and met.refusal == a.refusal
         and len(met.tail) == len(a.tail)
         and met.properties == a.properties
         and met.implied == a.implied

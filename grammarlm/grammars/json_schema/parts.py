@@ -29,6 +29,8 @@ NULL, TRUE, FALSE, STRINGS, NUMBERS, OBJECTS, ARRAYS = range(7)
 TYPES = range(7)
 
 Parts = Sequence[list[Any]]
+# What a shape stands for and cannot say, and the pointer of the keyword: the schema is refused, if a value can come to it.
+Refusal = tuple[str, str]
 
 
 class Work(Node):
@@ -45,11 +47,25 @@ class Work(Node):
         self.satisfiable = False  # certainly not empty
         self.seen = False  # reached from the root
 
+    def __repr__(self) -> str:
+        return f"<node {self.pointer or '#'} {sorted(self.key)}>"
+
 
 class LooseObject:
     """Objects, before what is certain to be impossible is taken out; fields as in ObjectShape."""
 
-    __slots__ = ("evaluated", "implied", "maximum", "minimum", "others", "properties", "required", "some", "tail")
+    __slots__ = (
+        "evaluated",
+        "implied",
+        "maximum",
+        "minimum",
+        "others",
+        "properties",
+        "refusal",
+        "required",
+        "some",
+        "tail",
+    )
 
     def __init__(
         self,
@@ -72,6 +88,7 @@ class LooseObject:
         # Obligations: a key in the language, with a value of the node, must occur (and the pointer of who says so).
         self.some = some
         self.evaluated: Evaluated | None = None
+        self.refusal: Refusal | None = None
 
     def copy(self, **changes: Any) -> LooseObject:
         new = LooseObject(
@@ -84,7 +101,7 @@ class LooseObject:
             self.tail,
             self.some,
         )
-        new.evaluated = self.evaluated
+        new.evaluated, new.refusal = self.evaluated, self.refusal
         for name, value in changes.items():
             setattr(new, name, value)
         return new
@@ -93,7 +110,7 @@ class LooseObject:
 class LooseArray:
     """Arrays, likewise; fields as in ArrayShape. A way to read an item is (node, bits of the contains it counts for)."""
 
-    __slots__ = ("contains", "evaluated", "maximum", "minimum", "prefix", "rest", "unique")
+    __slots__ = ("contains", "evaluated", "maximum", "minimum", "prefix", "refusal", "rest", "unique")
 
     def __init__(
         self,
@@ -111,10 +128,11 @@ class LooseArray:
         self.contains = contains
         self.unique = unique
         self.evaluated: Evaluated | None = None
+        self.refusal: Refusal | None = None
 
     def copy(self, **changes: Any) -> LooseArray:
         new = LooseArray(self.prefix, self.rest, self.minimum, self.maximum, self.contains, self.unique)
-        new.evaluated = self.evaluated
+        new.evaluated, new.refusal = self.evaluated, self.refusal
         for name, value in changes.items():
             setattr(new, name, value)
         return new

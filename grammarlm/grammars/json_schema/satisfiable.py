@@ -316,16 +316,23 @@ def _finish(n: Normaliser, root: Work) -> list[Work]:
             if shape is ANY_OBJECT:
                 found.append(OBJECT_SHAPE)
             elif object_possible(n, shape):
+                _refuse(n, shape)
                 found += [_final_object(s, keep) for s in _without_obligations(n, shape)]
         for shape in parts[ARRAYS]:
             if shape is ANY_ARRAY:
                 found.append(ARRAY_SHAPE)
             elif array_possible(n, shape):
+                _refuse(n, shape)
                 found.append(_final_array(shape, keep))
         node.alternatives = tuple(found)
         if len(found) > 1:
             n.check_alternatives(node)
     return queue
+
+
+def _refuse(n: Normaliser, shape: LooseObject | LooseArray) -> None:
+    if shape.refusal is not None:
+        n.refuse(*shape.refusal)
 
 
 def _final_object(shape: LooseObject, keep) -> ObjectShape:

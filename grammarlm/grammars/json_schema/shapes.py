@@ -70,7 +70,9 @@ class ObjectShape:
     required: frozenset[str] = frozenset()  # all of them are in `properties`
     minimum: int = 0  # keys in all
     maximum: int | None = None
-    implied: dict[str, frozenset[str]] = field(default_factory=dict)  # where the key is, these must be (all are in `properties`)
+    implied: dict[str, frozenset[str]] = field(
+        default_factory=dict
+    )  # where the key is, these must be (all are in `properties`)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,9 @@ class Item:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ArrayShape:
-    prefix: tuple[tuple[Item, ...], ...] = ()  # by position; several ways exclude each other or count at most once too few
+    prefix: tuple[
+        tuple[Item, ...], ...
+    ] = ()  # by position; several ways exclude each other or count at most once too few
     rest: tuple[Item, ...] = ()  # behind the prefix; (): nothing may come
     minimum: int = 0
     maximum: int | None = None  # at most len(prefix) where rest is empty, and no further than a position without ways

@@ -72,12 +72,13 @@ def _of_object(s: LooseObject) -> Any:
         s.maximum,
         tuple(s.implied.items()),
         s.some,
+        s.refusal,
         _of_evaluated(s.evaluated),
     )
 
 
 def _of_array(s: LooseArray) -> Any:
-    return s.prefix, s.rest, s.minimum, s.maximum, s.contains, s.unique, _of_evaluated(s.evaluated)
+    return s.prefix, s.rest, s.minimum, s.maximum, s.contains, s.unique, s.refusal, _of_evaluated(s.evaluated)
 
 
 def _of_evaluated(e: Any) -> Any:
@@ -116,7 +117,7 @@ def _number_covers(a: NumberShape, b: NumberShape) -> bool:
 
 
 def _object_covers(a: LooseObject, b: LooseObject) -> bool:
-    if not (
+    if a.refusal or not (
         a.required <= b.required
         and _within(a.minimum, a.maximum, b.minimum, b.maximum)
         and not set(a.some) - set(b.some)
@@ -143,7 +144,7 @@ def _node_covers(a: Any, b: Any) -> bool:
 
 
 def _array_covers(a: LooseArray, b: LooseArray) -> bool:
-    if a.contains or b.contains or (a.unique and not b.unique):
+    if a.refusal or a.contains or b.contains or (a.unique and not b.unique):
         return False
     if not _within(a.minimum, a.maximum, b.minimum, b.maximum):
         return False
