@@ -18,7 +18,8 @@ from tests.oracles.random_json_schemas import RandomSchemas
 pytestmark = pytest.mark.skipif(not hasattr(gl, "JsonSchema"), reason="gl.JsonSchema is not there yet")
 DATA = os.environ.get("GRAMMARLM_DATA")
 needs_data = pytest.mark.skipif(not DATA, reason="GRAMMARLM_DATA says where MaskBench is")
-_MOST_REFUSED = 0.06
+_MOST_REFUSED = 0.12  # of random schemas, which negate and combine more than people do
+_MOST_REFUSED_OF_MASKBENCH = 0.03
 
 # Tokens for whole masks, and schemas that have short texts over them.
 _PIECES = {
@@ -105,7 +106,7 @@ def check_maskbench_walks(every: int, walks: int) -> Counter[str]:
         case = read_json(file.read_bytes())
         if not formats_are_loose(case["schema"]) and oracle_knows(case):
             outcomes += check_walks(json.loads(file.read_bytes())["schema"], rng, WALKED, walks) + Counter(schemas=1)
-    assert outcomes["refused"] <= max(2, _MOST_REFUSED * outcomes["schemas"]), outcomes
+    assert outcomes["refused"] <= max(2, _MOST_REFUSED_OF_MASKBENCH * outcomes["schemas"]), outcomes
     return outcomes
 
 

@@ -45,6 +45,12 @@ _STOCK: dict[str, Any] = {
 _NAMES = re.compile(r"https?://json-schema\.org/(draft-0[34567]|draft/2019-09|draft/2020-12)/schema#?$")
 _LOOSE_ANYWHERE = ("email", "hostname", "uri", "iri", "uri-reference", "iri-reference", "uri-template", "duration")
 LOOSE = frozenset([*_LOOSE_ANYWHERE, "idn-email", "idn-hostname", "relative-json-pointer", "date-time", "time"])
+# The keywords below which schemas stand: one, one or a list of them, named ones.
+_UNEVALUATED = ("unevaluatedItems", "unevaluatedProperties")
+_ADDITIONAL = ("additionalItems", "additionalProperties")
+_ONE = frozenset(["not", "if", "then", "else", "contains", "propertyNames", *_UNEVALUATED, *_ADDITIONAL])
+_MANY = frozenset(["allOf", "anyOf", "oneOf", "prefixItems", "items"])
+_NAMED = frozenset(["properties", "patternProperties", "dependentSchemas", "dependencies", "$defs", "definitions"])
 # What the library forgets to ask of a format.
 _SHAPES = {
     "date-time": re.compile(r"[0-9TtZz:.+-]*"),
@@ -89,7 +95,11 @@ class Judge:
         checker = _formats(draft, self.draft) if formats == "assert" else None
         try:
             known = referencing.Registry(retrieve=retrieve)  # type: ignore[call-arg]
-            self._validator = kind(schema, format_checker=checker, registry=known)
+            root = referencing.Resource(
+                schema, _crawling(self.draft) if draft == "auto" else _specification(self.draft)
+            )
+            resolver = jsonschema.validators.SPECIFICATIONS.combine(known).resolver_with_root(root)
+            self._validator = kind(schema, format_checker=checker, registry=known, _resolver=resolver)
         except Exception as error:  # whatever a schema of no shape at all does to the library
             raise NoVerdict(repr(error)[:300]) from error
 
@@ -179,6 +189,28 @@ def _hides_siblings(draft: str) -> bool:
 
 def _specification(draft: str) -> Any:
     return referencing.jsonschema.specification_with(_STOCK[draft].META_SCHEMA.get("$schema"))
+
+
+@functools.lru_cache
+def _crawling(draft: str) -> Any:
+    """The draft's rules for ids and anchors, looked for below the keywords of all drafts."""
+    drafts = _specification(draft)
+    return referencing.Specification(
+        name=draft,
+        id_of=drafts.id_of,
+        subresources_of=_subschemas,
+        anchors_in=drafts._anchors_in,
+        maybe_in_subresource=drafts.maybe_in_subresource,
+    )
+
+
+def _subschemas(schema: Any) -> Iterator[Any]:
+    """The subschemas of a schema that may have ids and anchors: no boolean has."""
+    if isinstance(schema, dict):
+        for keyword, value in schema.items():
+            found = [value] if keyword in _ONE else value if keyword in _MANY else []
+            found = list(value.values()) if keyword in _NAMED and isinstance(value, dict) else found
+            yield from (each for each in (found if isinstance(found, list) else [found]) if isinstance(each, dict))
 
 
 def _integers(draft: str) -> Callable[[Any, Any], bool]:

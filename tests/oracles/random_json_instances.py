@@ -84,6 +84,8 @@ class Guesser:
 
     def _target(self, reference: str) -> Any:
         at = self._root
+        if reference.startswith("#a"):
+            return at["$defs"][f"d{reference.removeprefix('#a')}"]
         for name in reference.removeprefix("#").split("/")[1:]:
             at = at[name]
         return at

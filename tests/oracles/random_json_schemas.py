@@ -55,6 +55,7 @@ class RandomSchemas:
         self._rng = random.Random(f"schemas {seed}")
         self._depth = depth
         self._definitions = 0
+        self._anchors: set[int] = set()  # definitions that have one
         self._here = 0  # which definition is being drawn; 0 is the root
 
     def schema(self) -> Any:
@@ -62,14 +63,25 @@ class RandomSchemas:
         if rng.random() < 0.01:
             return rng.random() < 0.7
         self._definitions, self._here = rng.choice([0, 0, 1, 2, 3]), 0
+        draft = rng.choice(DRAFTS)
+        self._anchors = set()
+        if not draft or "/draft/20" in draft:
+            self._anchors = {i for i in range(1, self._definitions + 1) if rng.random() < 0.2}
         root = self._object(rng.randint(1, self._depth), in_place=True)
         drawn = {}
         for self._here in range(1, self._definitions + 1):  # noqa: B020 - definitions are drawn one after the other
-            drawn[f"d{self._here}"] = self._node(rng.randint(0, self._depth - 1), in_place=True)
+            made = self._node(rng.randint(0, self._depth - 1), in_place=True)
+            if self._here in self._anchors:
+                made = {"$anchor": f"a{self._here}", **(made if isinstance(made, dict) else {"allOf": [made]})}
+            drawn[f"d{self._here}"] = made
         if drawn:
             root["$defs"] = drawn
-        draft = rng.choice(DRAFTS)
         return {"$schema": draft, **root} if draft else root
+
+    def _reference(self, definition: int) -> str:
+        """By its anchor where it has one, mostly; else by its place."""
+        by_anchor = definition in self._anchors and self._rng.random() < 0.7
+        return f"#a{definition}" if by_anchor else f"#/$defs/d{definition}"
 
     def _node(self, depth: int, in_place: bool = False, hint: "list[str] | None" = None) -> Any:
         return self._rng.random() < 0.7 if self._rng.random() < 0.05 else self._object(depth, in_place, hint)
@@ -113,7 +125,7 @@ class RandomSchemas:
         if kind == "const":
             return {"const": self._value(min(depth, 1), types)}
         if kind == "$ref":
-            targets = [f"#/$defs/d{i}" for i in range(self._here + 1 if in_place else 1, self._definitions + 1)]
+            targets = [self._reference(i) for i in range(self._here + 1 if in_place else 1, self._definitions + 1)]
             return {"$ref": rng.choice([*targets] if in_place else ["#", *targets])} if targets or not in_place else {}
         if depth == 0:
             return {}

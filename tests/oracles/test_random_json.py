@@ -15,7 +15,7 @@ from tests.oracles.random_json_schemas import RandomSchemas
 KEYWORDS = """type enum const allOf anyOf oneOf not if then else $ref $defs minLength maxLength pattern format minimum maximum
 exclusiveMinimum exclusiveMaximum multipleOf items prefixItems additionalItems contains minContains maxContains minItems
 maxItems uniqueItems unevaluatedItems properties required additionalProperties patternProperties propertyNames minProperties
-maxProperties dependencies dependentRequired dependentSchemas unevaluatedProperties $schema"""
+maxProperties dependencies dependentRequired dependentSchemas unevaluatedProperties $schema $anchor"""
 
 
 def keywords(schema: Any) -> Counter[str]:
