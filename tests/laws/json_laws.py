@@ -309,11 +309,12 @@ class FewTokens:
 
 
 def check_whole_masks(schema: Any, pieces: list[bytes], longest: int, rng: random.Random) -> Counter[str]:
-    """Every mask on the way to every text of few tokens: a bit is set iff the token can be read and the text be ended behind it.
+    """The masks on the way to every text of few pieces: a bit is set iff the piece can be read and the text be ended behind it.
 
-    That it can be ended is seen within `longest` tokens, or by a walk whose text the oracle takes.
+    That it can be ended is seen within `longest` pieces, or by a walk, over all bytes, whose text the oracle takes.
     """
-    vocab = gl.Vocabulary([*pieces, b"</s>"], stop_ids=[len(pieces)])
+    others = [bytes([byte]) for byte in range(256) if bytes([byte]) not in pieces]  # JSON needs a token for each
+    vocab = gl.Vocabulary([*pieces, *others, b"</s>"], stop_ids=[len(pieces) + len(others)])
     judge = Judge(schema)
     few = FewTokens(judge, pieces, longest)
     try:
@@ -326,13 +327,14 @@ def check_whole_masks(schema: Any, pieces: list[bytes], longest: int, rng: rando
     outcomes: Counter[str] = Counter(compiled=1)
     matcher, seen = constraint.matcher(), set()
 
-    def visit(text: bytes, left: int) -> None:
+    def visit(text: bytes, path: list[int], left: int) -> None:
         if text in seen:
             return
         seen.add(text)
         allowed = allowed_ids(matcher, vocab)
         where = f"{json.dumps(schema)}, tokens {pieces}, after {text!r}"
-        assert (len(pieces) in allowed) is few.valid(text), f"{where}: the end is {len(pieces) in allowed}"
+        may_end = bool(set(vocab.stop_ids) & allowed)
+        assert may_end is few.valid(text), f"{where}: the end is {may_end}"
         for token, piece in enumerate(pieces):
             short = few.alive(text + piece, left - 1)
             assert token in allowed or not short, f"{where}: {piece!r} is not allowed"
@@ -342,32 +344,27 @@ def check_whole_masks(schema: Any, pieces: list[bytes], longest: int, rng: rando
             if not taken:
                 continue
             if not short:
-                data = text + piece + finished(matcher, vocab, rng)
+                data = finished(constraint, [*path, token], rng)
                 assert judge.valid(data), f"{where}: behind {piece!r} it ends in {data!r}, which is invalid"
                 outcomes["ended by walks"] += 1
             if left > 1:
-                visit(text + piece, left - 1)
+                visit(text + piece, [*path, token], left - 1)
             matcher.rollback(1)
 
-    visit(b"", longest)
+    visit(b"", [], longest)
     return outcomes
 
 
-def finished(matcher: Any, vocab: gl.Vocabulary, rng: random.Random) -> bytes:
-    """How the text may go on to its end, along shortest ways; the matcher stays where it is."""
-    fork, tokens, stops = matcher.fork(), [], set(vocab.stop_ids)
-    while not fork.is_accepting:
-        allowed = sorted(allowed_ids(fork, vocab) - stops)
+def finished(constraint: Any, path: list[int], rng: random.Random) -> bytes:
+    """How the text behind these tokens may go on to its end, drawn from masks under the least budget."""
+    vocab, stops = constraint.vocab, set(constraint.vocab.stop_ids)
+    plain = constraint.matcher()
+    assert all(map(plain.advance, path))
+    matcher, tokens = constraint.matcher(max_tokens=len(path) + plain.min_tokens_left), list(path)
+    assert all(map(matcher.advance, path)), f"{text_of(path, vocab)!r} under its least budget"
+    while not matcher.is_accepting:
+        allowed = sorted(allowed_ids(matcher, vocab) - stops)
         assert allowed, f"a dead end behind {text_of(tokens, vocab)!r}"
-        rng.shuffle(allowed)
-        best = min(allowed, key=lambda token: tokens_left_after(fork, token))
-        assert fork.advance(best)
-        tokens.append(best)
-        assert len(tokens) < 200, f"no end in sight: {text_of(tokens, vocab)!r}"
+        tokens.append(rng.choice(allowed))
+        assert matcher.advance(tokens[-1])
     return text_of(tokens, vocab)
-
-
-def tokens_left_after(matcher: Any, token: int) -> int:
-    fork = matcher.fork()
-    assert fork.advance(token)
-    return fork.min_tokens_left
