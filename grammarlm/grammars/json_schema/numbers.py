@@ -24,8 +24,8 @@ __all__ = ["CAPS", "NUMBER_COLUMNS", "Caps", "both", "count", "exact", "has", "i
 
 EVERY_NUMBER = NumberShape()
 KEYWORDS = frozenset(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"))
-FARTHEST_EXPONENT = 5000  # of a number in a schema: its digits are written out
-MOST_BITS = 20_000
+FARTHEST_EXPONENT = 4000  # of a number in a schema: its digits are written out
+MOST_BITS = 13_000
 
 
 def exact(value: int | float | Decimal | Fraction) -> Fraction:
