@@ -25,7 +25,7 @@ Values are integers here, in units of 10^-places: the finest decimal that the ca
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -62,6 +62,7 @@ ZERO, PLAIN, SPELLED, SYMMETRIC, STEPS, OPEN = 1, 2, 4, 8, 16, 32  # flags; OPEN
 NEVER_EASY = 1 << 20
 
 TENS = [10**i for i in range(700)]
+HALVES = [(1 << i, 10 ** (1 << i)) for i in range(11, -1, -1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +101,15 @@ def decimal(value: Fraction) -> tuple[int, int]:
 
 
 def _without_zeros(value: int) -> tuple[int, int]:
+    """The value without the zeros that it ends in, and how many they are."""
+    twos = (value & -value).bit_length() - 1
     zeros = 0
-    if value:
-        while value % 10**16 == 0:
-            value //= 10**16
-            zeros += 16
-        while value % 10 == 0:
-            value //= 10
-            zeros += 1
+    if twos > 0:
+        for count, power in HALVES:
+            if count <= twos and value % power == 0:
+                value //= power
+                twos -= count
+                zeros += count
     return value, zeros
 
 
@@ -231,8 +233,7 @@ class _Ends:
             length = _length(low)
             grid = self.grid(length)
             if not grid:
-                low = TENS[length]
-                continue
+                return None  # more digits end further from the point: they are excluded as well
             value = -(-low // grid) * grid
             while value <= high and _length(value) == length:
                 if all(value % other for other in self.excluded):
@@ -245,7 +246,11 @@ class _Ends:
         while high > low:
             length = _length(high)
             grid = self.grid(length)
-            value = high // grid * grid if grid else 0
+            if not grid:
+                fewer = bisect_left(range(length), True, key=lambda digits: not self.grid(digits))
+                high = TENS[fewer - 1] - 1
+                continue
+            value = high // grid * grid
             while value >= low and _length(value) == length:
                 if all(value % other for other in self.excluded):
                     return value
