@@ -56,8 +56,8 @@ LONGEST_RUN = (1, 2, 4, 6, 10, 14, 22, 26, 34, 40, 46)
 FLAGS, DIGITS, ZEROS, EXPONENT_DIGITS, FINEST, STEP, POWERS, MODULUS, EXCLUDED, EXCLUDED_AT, RUN, FARTHEST = range(12)
 POSITIVE, NEGATIVE = 12, 18
 LOW, LOW_LENGTH, LOW_AT, HIGH, HIGH_LENGTH, HIGH_AT = range(6)  # within a sign
-EASY, COARSEST, FINEST_STEP = 24, 25, 26
-NUMBER_COLUMNS = 27
+EASY, COARSEST, FINEST_STEP, LARGEST_EXPONENT = 24, 25, 26, 27
+NUMBER_COLUMNS = 28
 ZERO, PLAIN, SPELLED, SYMMETRIC, STEPS, OPEN = 1, 2, 4, 8, 16, 32  # flags; OPEN: any digits can go on to a value
 NEVER_EASY = 1 << 20
 
@@ -331,6 +331,7 @@ def _packed(shape: NumberShape, caps: Caps) -> tuple[tuple[int, ...], tuple[int,
         | STEPS * (it.step != 1 or bool(it.excluded))
     )
     row[DIGITS], row[ZEROS], row[EXPONENT_DIGITS] = it.digits, caps.zeros, caps.exponent_digits
+    row[LARGEST_EXPONENT] = 10**caps.exponent_digits - 1
     (row[FINEST], row[STEP]), row[POWERS], row[MODULUS] = splits[0], powers, modulus
     row[EXCLUDED], row[EXCLUDED_AT], row[RUN] = len(it.excluded), 0, run
     row[FARTHEST], row[COARSEST] = it.digits + coarsest + powers, coarsest

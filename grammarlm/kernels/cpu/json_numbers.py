@@ -28,8 +28,8 @@ from .jit import part, pointer
 FLAGS, DIGITS, ZEROS, EXPONENT_DIGITS, FINEST, STEP, POWERS, MODULUS, EXCLUDED, EXCLUDED_AT, RUN, FARTHEST = range(12)
 POSITIVE, NEGATIVE = 12, 18
 LOW, LOW_LENGTH, LOW_AT, HIGH, HIGH_LENGTH, HIGH_AT = range(6)
-EASY, COARSEST, FINEST_STEP = 24, 25, 26
-NUMBER_COLUMNS = 27
+EASY, COARSEST, FINEST_STEP, LARGEST_EXPONENT = 24, 25, 26, 27
+NUMBER_COLUMNS = 28
 ZERO, PLAIN, SPELLED, SYMMETRIC, STEPS, OPEN = 1, 2, 4, 8, 16, 32
 NEVER_EASY = 1 << 20
 
@@ -39,6 +39,7 @@ SIGN = 16  # the bit of a negative number
 LOW_ORDER, HIGH_ORDER, COUNT, TRAILING, PLACE = 5, 7, 9, 21, 33  # where the other fields of x begin
 COUNT_MASK = 0xFFF
 AT_ZERO = 2048  # added to the power of ten of the first digit; for zeros: how many stand behind the point
+DASH, DOT, PLUS, SMALL_E, LARGE_E = (ord(c) - 48 for c in "-.+eE")  # bytes are taken as digits, of which they are none
 EQUAL, LESS, GREATER = 0, 1, 2  # the digits so far, compared with as many of a bound
 EXPONENT_BITS = 15
 EXPONENT_BIAS = 1 << 14
@@ -47,7 +48,9 @@ VIEW_LEFT, VIEW_ZEROS, VIEW_LAST, VIEW_BEHIND = 5, 17, 27, 42  # the fields of a
 VIEW_PLACE = VIEW_LAST
 VIEW_FAR, VIEW_NEAR = 1 << 60, 1 << 61  # forms of a view; without either, it is the state
 NOWHERE = -(1 << 40)
+TENS = 10 ** np.arange(19)
 UNKNOWN = int64(-1)
+NONE = int64(0)
 
 
 @part
@@ -63,85 +66,86 @@ def number_start(row):
 @part
 def number_step(row, pool, x, y, byte):
     phase = x & 15
-    if phase >= EXPONENT:
-        return _step_exponent(row, x, y, byte)
-    if 48 <= byte <= 57:
-        return _step_digit(row, pool, x, y, int64(byte) - 48)
-    plain = word(row, FLAGS) & PLAIN
-    if byte == 46:
-        if plain == 0:
-            if phase == INTEGER and (x >> COUNT) & COUNT_MASK < word(row, DIGITS):
-                return x + (POINT - INTEGER), y
-            side = NEGATIVE if x & SIGN else POSITIVE
-            filled = word(row, side + LOW) <= word(row, side + HIGH)
-            if phase == NOUGHT and (filled or word(row, ZEROS) > 0):
-                return x + (NOUGHT_POINT - NOUGHT), y
-    elif byte == 101 or byte == 69:
-        if plain == 0:
-            return _begin_exponent(row, pool, x, y)
-    elif (
-        byte == 45
-        and phase == START
-        and (word(row, FLAGS) & ZERO or word(row, NEGATIVE + LOW) <= word(row, NEGATIVE + HIGH))
-    ):
-        return int64(MINUS | SIGN), y
+    digit = int64(byte) - 48
+    if phase < INTEGER or phase > FRACTION or digit < 0 or digit > 9:
+        return _step_elsewhere(row, pool, x, y, digit)
+    # One more digit behind one that is not 0: nearly all steps. The rest is kept apart, so that this stays small.
+    if (x >> COUNT) & COUNT_MASK >= word(row, DIGITS):
+        return UNKNOWN, y
+    if phase == INTEGER:
+        x += 1 << PLACE
+    else:
+        x |= FRACTION  # which is POINT and one bit more
+    if word(row, FLAGS) & OPEN and x & (3 << LOW_ORDER) and x & (3 << HIGH_ORDER):
+        return x + (1 << COUNT), y  # nothing depends on what the digit is
+    x = _with_digit(row, pool, x, digit)
+    if digit and word(row, MODULUS) > 1:
+        y = _with_rest(y, (x >> TRAILING) & COUNT_MASK, digit, word(row, MODULUS))
+    if digit:
+        x &= ~(COUNT_MASK << TRAILING)
+    if can_be_completed(row, pool, x, y):
+        return x, y
     return UNKNOWN, y
 
 
 @part
-def number_ends(row, pool, x, y):
-    phase = x & 15
-    flags = word(row, FLAGS)
-    if phase == NOUGHT or phase == NOUGHTS:
-        return flags & ZERO != 0 and (phase == NOUGHTS or flags & SPELLED == 0)
-    if phase == INTEGER or phase == FRACTION:
-        if phase == INTEGER and flags & SPELLED:
-            return False
-        low, high = powers_of_ten(row, pool, x, y)
-        return low <= (x >> PLACE) - AT_ZERO <= high
-    if phase == POWER:
-        value = (y >> (2 * EXPONENT_BITS)) & EXPONENT_MASK
-        return (y & EXPONENT_MASK) <= value <= ((y >> EXPONENT_BITS) & EXPONENT_MASK)
-    return False
-
-
-@part
-def _step_digit(row, pool, x, y, digit):
-    phase = x & 15
+def _with_digit(row, pool, x, digit):
+    """Counts one more digit, and compares it with those of the bounds."""
     side = NEGATIVE if x & SIGN else POSITIVE
-    if phase > NOUGHTS:
-        if (x >> COUNT) & COUNT_MASK >= word(row, DIGITS):
-            return UNKNOWN, y
-        if phase == INTEGER:
-            x += 1 << PLACE
-        else:
-            x |= FRACTION  # which is POINT and one bit more
-    else:
-        filled = word(row, side + LOW) <= word(row, side + HIGH)
-        if digit == 0:
-            return _step_nought(row, x, filled), y
-        if not filled or phase == NOUGHT:
-            return UNKNOWN, y
-        place = AT_ZERO if phase <= MINUS else AT_ZERO - (x >> PLACE) - 1
-        x = (x & SIGN) | (INTEGER if phase <= MINUS else FRACTION) | (place << PLACE)
-        y = int64(0)
     if x & (3 << LOW_ORDER) == 0:
         x |= _compared(row, pool, side + LOW, (x >> COUNT) & COUNT_MASK, digit) << LOW_ORDER
     if x & (3 << HIGH_ORDER) == 0:
         x |= _compared(row, pool, side + HIGH, (x >> COUNT) & COUNT_MASK, digit) << HIGH_ORDER
-    x += 1 << COUNT
+    return x + (1 << COUNT) + ((digit == 0) << TRAILING)
+
+
+@part
+def _compared(row, pool, bound, count, digit):
+    """How the next digit compares with the bound's, where all before were the same."""
+    expected = int64(0)
+    if count < word(row, bound + LOW_LENGTH):
+        expected = (word(pool, word(row, bound + LOW_AT) + (count >> 4)) >> ((count & 15) << 2)) & 15
+    if digit == expected:
+        return int64(EQUAL)
+    return int64(LESS) if digit < expected else int64(GREATER)
+
+
+@part
+def _with_rest(rest, zeros, digit, modulus):
+    """The remainder of the digits so far, after so many zeros and a digit that is not 0."""
+    return int64((uint64(_shifted(rest, zeros, modulus)) * uint64(10) + uint64(digit)) % uint64(modulus))
+
+
+@part
+def _step_elsewhere(row, pool, x, y, digit):
+    """A step that is no digit behind one that is not 0."""
+    phase = x & 15
+    if phase >= EXPONENT:
+        return _step_exponent(row, x, y, digit)
+    flags = word(row, FLAGS)
+    side = NEGATIVE if x & SIGN else POSITIVE
+    filled = word(row, side + LOW) <= word(row, side + HIGH)
     if digit == 0:
-        x += 1 << TRAILING
-    else:
-        modulus = uint64(word(row, MODULUS))
-        if modulus > 1:
-            rest = uint64(y)
-            for _ in range((x >> TRAILING) & COUNT_MASK):
-                rest = rest * uint64(10) % modulus
-            y = int64((rest * uint64(10) + uint64(digit)) % modulus)
-        x &= ~(COUNT_MASK << TRAILING)
-    if word(row, FLAGS) & OPEN or can_be_completed(row, pool, x, y):
-        return x, y
+        return _step_nought(row, x, filled), y
+    if 1 <= digit <= 9:
+        if not filled or phase == NOUGHT:
+            return UNKNOWN, y
+        place = AT_ZERO if phase <= MINUS else AT_ZERO - (x >> PLACE) - 1
+        x = (x & SIGN) | (INTEGER if phase <= MINUS else FRACTION) | (place << PLACE)
+        x = _with_digit(row, pool, x, digit)
+        y = digit % word(row, MODULUS)
+        return (x if flags & OPEN or can_be_completed(row, pool, x, y) else UNKNOWN), y
+    if digit == DASH and phase == START:
+        if flags & ZERO or word(row, NEGATIVE + LOW) <= word(row, NEGATIVE + HIGH):
+            return int64(MINUS | SIGN), y
+    elif flags & PLAIN == 0:
+        if digit == DOT:
+            if phase == INTEGER and (x >> COUNT) & COUNT_MASK < word(row, DIGITS):
+                return x + (POINT - INTEGER), y
+            if phase == NOUGHT and (filled or word(row, ZEROS) > 0):
+                return x + (NOUGHT_POINT - NOUGHT), y
+        elif digit == SMALL_E or digit == LARGE_E:
+            return _begin_exponent(row, pool, x, y)
     return UNKNOWN, y
 
 
@@ -159,14 +163,20 @@ def _step_nought(row, x, filled):
 
 
 @part
-def _compared(row, pool, bound, count, digit):
-    """How the next digit compares with the bound's, where all before were the same."""
-    expected = int64(0)
-    if count < word(row, bound + LOW_LENGTH):
-        expected = (word(pool, word(row, bound + LOW_AT) + (count >> 4)) >> ((count & 15) << 2)) & 15
-    if digit == expected:
-        return int64(EQUAL)
-    return int64(LESS) if digit < expected else int64(GREATER)
+def number_ends(row, pool, x, y):
+    phase = x & 15
+    flags = word(row, FLAGS)
+    if phase == NOUGHT or phase == NOUGHTS:
+        return flags & ZERO != 0 and (phase == NOUGHTS or flags & SPELLED == 0)
+    if phase == INTEGER or phase == FRACTION:
+        if phase == INTEGER and flags & SPELLED:
+            return False
+        low, high = powers_of_ten(row, pool, x, y)
+        return low <= (x >> PLACE) - AT_ZERO <= high
+    if phase == POWER:
+        value = (y >> (2 * EXPONENT_BITS)) & EXPONENT_MASK
+        return (y & EXPONENT_MASK) <= value <= ((y >> EXPONENT_BITS) & EXPONENT_MASK)
+    return False
 
 
 @part
@@ -256,7 +266,11 @@ def _holds_value(row, pool, power, count, trailing, y):
     more = min(word(row, DIGITS) - count, place - finest)
     if more <= 0:
         tens = _tens(y, step, powers)
-        return tens >= 0 and trailing + place - finest >= tens and not _is_excluded(row, pool, y, trailing, 0, 0, place)
+        return (
+            tens >= 0
+            and trailing + place - finest >= tens
+            and not _is_excluded(row, pool, y, trailing, NONE, NONE, place)
+        )
     place -= more
     for _ in range(min(place - finest, powers)):
         if step % 2 == 0:
@@ -264,13 +278,11 @@ def _holds_value(row, pool, power, count, trailing, y):
         if step % 5 == 0:
             step //= 5
     excluded, run = word(row, EXCLUDED), word(row, RUN)
-    if excluded and _is_excluded(row, pool, int64(0), 0, 0, step, place):
+    if excluded and _is_excluded(row, pool, NONE, NONE, NONE, step, place):
         return False
     if more >= 19:
         return True
-    wide = int64(1)
-    for _ in range(more):
-        wide *= 10
+    wide = TENS[more]
     if wide // run >= step:
         return True
     rest = _shifted(y, trailing + more, step)
@@ -307,17 +319,9 @@ def _is_excluded(row, pool, y, trailing, more, digits, place):
 
 
 @part
-def _largest_exponent(row):
-    largest = int64(1)
-    for _ in range(word(row, EXPONENT_DIGITS)):
-        largest *= 10
-    return largest - 1
-
-
-@part
 def _begin_exponent(row, pool, x, y):
     phase = x & 15
-    most = _largest_exponent(row)
+    most = word(row, LARGEST_EXPONENT)
     low, high = -most, most
     if phase == INTEGER or phase == FRACTION:
         place = (x >> PLACE) - AT_ZERO
@@ -331,24 +335,23 @@ def _begin_exponent(row, pool, x, y):
 
 
 @part
-def _step_exponent(row, x, y, byte):
+def _step_exponent(row, x, y, digit):
     """Here y is: the least and the largest value of the exponent that are right, its value, and how many digits were read.
 
     Before the sign both have EXPONENT_BIAS added, after it they are magnitudes.
     """
     phase = x & 15
     low, high = y & EXPONENT_MASK, (y >> EXPONENT_BITS) & EXPONENT_MASK
-    digit = int64(byte) - 48
     if phase == EXPONENT:
         low -= EXPONENT_BIAS
         high -= EXPONENT_BIAS
-        if byte == 45:
+        if digit == DASH:
             low, high = -high, -low
         low = max(low, 0)
         if low > high:
             return UNKNOWN, y
         y = low | (high << EXPONENT_BITS)
-        if byte == 43 or byte == 45:
+        if digit == PLUS or digit == DASH:
             return int64(SIGNED), y
     if digit < 0 or digit > 9:
         return UNKNOWN, y
