@@ -47,14 +47,17 @@ SIGNATURES: dict[Any, str] = {}  # dispatcher -> its signature, where one was gi
 SECONDS_A_KERNEL = 2  # rough time to compile one, for the line of progress only
 
 
-def kernel(signature: str | None = None, *, large: bool = False) -> Callable[[Callable[..., Any]], Any]:
+def kernel(
+    signature: str | None = None, *, large: bool = False, holds_gil: bool = False
+) -> Callable[[Callable[..., Any]], Any]:
     """A compiled function, cached on disk. The signature lets `load_all` fetch it before its first call.
 
-    A `large` one is compiled only for those who need it: `load_all(large=True)`.
+    A `large` one is compiled only for those who need it: `load_all(large=True)`. One that holds the GIL runs alone: it may write
+    what others read.
     """
 
     def decorate(function: Callable[..., Any]) -> Any:
-        dispatcher: Any = numba.njit(nogil=True, error_model="numpy")(function)
+        dispatcher: Any = numba.njit(nogil=not holds_gil, error_model="numpy")(function)
         dispatcher._cache = _KernelCache(function)  # what cache=True does, with our folder in place of numba's
         KERNELS.append(dispatcher)
         if large:

@@ -1,0 +1,313 @@
+"""Objects: which keys may come, which have been read, and whether the object may close.
+
+Keys with a node of their own stand sorted by bytes, so a part of a key is a range of them, and a set of them is a set of bits. Objects of
+more than INLINE keys have their bits in the arena of chains. Keys without a place of their own are kept as **chains**, one entry a
+byte (entry before it, byte, length and a hash), so that none comes twice; comparing goes by hash first and by bytes then.
+"""
+
+import numpy as np
+from numba import carray, int64, uint64
+
+from .jit import inlined, part, pointer
+from .json_places import INLINE, At, Frame, Key, Object, longs
+
+GROW = 1  # in WANTED: an arena is full
+
+
+@inlined
+def ones(bits):
+    """How many bits are set."""
+    count = int64(0)
+    rest = uint64(bits)
+    while rest != uint64(0):
+        rest &= rest - uint64(1)
+        count += 1
+    return count
+
+
+@part
+def new_frame(arena, parent, row):
+    """A frame's number; where there is no room the last one serves again, and WANTED says so."""
+    made = arena[At.FRAME_COUNT]
+    if made + 1 >= arena[At.FRAME_CAPACITY]:
+        arena[At.WANTED] |= GROW
+        made -= 1
+    else:
+        arena[At.FRAME_COUNT] = made + 1
+    frames = longs(arena, At.FRAMES)
+    at = made * Frame.LENGTH
+    frames[at + Frame.PARENT] = parent
+    frames[at + Frame.ROW] = row
+    for i in range(Frame.SEEN, Frame.LENGTH):
+        frames[at + i] = 0
+    return made
+
+
+@part
+def copy_frame(arena, frame):
+    frames = longs(arena, At.FRAMES)
+    made = new_frame(arena, frames[frame * Frame.LENGTH], frames[frame * Frame.LENGTH + Frame.ROW])
+    for i in range(Frame.SEEN, Frame.LENGTH):
+        frames[made * Frame.LENGTH + i] = frames[frame * Frame.LENGTH + i]
+    return made
+
+
+@part
+def new_entries(arena, count):
+    """Room for so many entries of chains."""
+    made = arena[At.CHAIN_COUNT]
+    if made + count >= arena[At.CHAIN_CAPACITY]:
+        arena[At.WANTED] |= GROW
+        return int64(1)  # entry 1 and those behind it are spare: see masks/json_arena.py
+    arena[At.CHAIN_COUNT] = made + count
+    return made
+
+
+@part
+def extend_chain(arena, chain, byte):
+    """The chain with one byte more; chain 0 is the empty key."""
+    chains = longs(arena, At.CHAINS)
+    length, hashed = int64(0), int64(0)
+    if chain != 0:
+        length, hashed = chains[2 * chain + 1] >> 8 & 0xFFFFFF, chains[2 * chain + 1] >> 32
+    made = new_entries(arena, 1)
+    hashed = (hashed * 31 + byte + 1) & 0x7FFFFFFF
+    chains[2 * made] = chain
+    chains[2 * made + 1] = int64(byte) | min(length + 1, int64(0xFFFFFF)) << 8 | hashed << 32
+    return made
+
+
+@part
+def same_chain(arena, one, other):
+    chains = longs(arena, At.CHAINS)
+    while one != other:
+        if one == 0 or other == 0 or chains[2 * one + 1] != chains[2 * other + 1]:
+            return False
+        one, other = chains[2 * one], chains[2 * other]
+    return True
+
+
+@part
+def is_other(arena, frame, chain):
+    """Has this key been read already, among those without a place of their own?"""
+    chains = longs(arena, At.CHAINS)
+    entry = longs(arena, At.FRAMES)[frame * Frame.LENGTH + Frame.OTHERS]
+    while entry != 0:
+        if same_chain(arena, chains[2 * entry + 1], chain):
+            return True
+        entry = chains[2 * entry]
+    return False
+
+
+@part
+def is_seen(arena, frame, index, many):
+    seen = longs(arena, At.FRAMES)[frame * Frame.LENGTH + Frame.SEEN]
+    if not many:
+        return seen >> index & 1 != 0
+    if seen == 0:
+        return False
+    return longs(arena, At.CHAINS)[2 * seen + index // INLINE] >> (index % INLINE) & 1 != 0
+
+
+@part
+def first_needed(arena, frame):
+    """Of an object of many keys: the lowest rank that must still come; as many as there are keys where none must."""
+    program, frames = longs(arena, At.PROGRAM), longs(arena, At.FRAMES)
+    row = frames[frame * Frame.LENGTH + Frame.ROW]
+    needed = program[row + Object.NEEDED_LIST]
+    for i in range(program[needed]):
+        index = program[needed + 1 + i]
+        if not is_seen(arena, frame, index, True):
+            return program[program[row + Object.KEYS] + index * Key.LENGTH + Key.RANK]
+    return program[row + Object.COUNT]
+
+
+@part
+def missing_count(arena, frame):
+    """How many keys must still come."""
+    program, frames = longs(arena, At.PROGRAM), longs(arena, At.FRAMES)
+    at = frame * Frame.LENGTH
+    needed = frames[at + Frame.NEEDED]
+    if program[frames[at + Frame.ROW] + Object.COUNT] <= INLINE:
+        return ones(needed)
+    return needed  # just a number there
+
+
+@part
+def open_keys(arena, frame):
+    """Bits of the keys that may come next, of an object of at most INLINE keys."""
+    program, frames = longs(arena, At.PROGRAM), longs(arena, At.FRAMES)
+    at = frame * Frame.LENGTH
+    row, seen, needed = frames[at + Frame.ROW], frames[at + Frame.SEEN], frames[at + Frame.NEEDED]
+    found = program[row + Object.USABLE] & ~seen
+    ordered = arena[At.MODE] == 1
+    ranks, keys = program[row + Object.RANKS], program[row + Object.KEYS]
+    if ordered:
+        found &= program[ranks + frames[at + Frame.LAST]]
+        if needed != 0:
+            lowest = program[row + Object.COUNT]
+            for i in range(program[row + Object.COUNT]):
+                if needed >> i & 1:
+                    lowest = min(lowest, program[keys + i * Key.LENGTH + Key.RANK])
+            found &= ~program[ranks + lowest + 1]
+    count, most, least = frames[at + Frame.COUNT], program[row + Object.MOST], program[row + Object.LEAST]
+    spare = int64(1) << 40
+    if most >= 0:
+        spare = most - count - ones(needed)
+        if spare <= 0:
+            found &= needed
+    implied = program[row + Object.IMPLIED]
+    if implied != 0:
+        for i in range(program[implied]):
+            index, more = program[implied + 1 + 2 * i], program[implied + 2 + 2 * i]
+            if found >> index & 1:
+                more &= ~seen & ~needed & ~(int64(1) << index)
+                room = spare if needed >> index & 1 else spare - 1
+                late = ordered and more & ~program[ranks + program[keys + index * Key.LENGTH + Key.RANK]] != 0
+                if ones(more) > room or late:
+                    found &= ~(int64(1) << index)
+    if ordered and least > 0 and program[row + Object.AVAILABLE] >= 0:
+        for i in range(program[row + Object.COUNT]):
+            if found >> i & 1:
+                later = program[row + Object.USABLE] & ~seen & program[ranks + program[keys + i * Key.LENGTH + Key.RANK] + 1]
+                if count + 1 + ones(later) < least:
+                    found &= ~(int64(1) << i)
+    return found
+
+
+@part
+def is_open(arena, frame, index, lowest):
+    """May this key come next, of an object of many keys? `lowest` is first_needed."""
+    program, frames = longs(arena, At.PROGRAM), longs(arena, At.FRAMES)
+    at = frame * Frame.LENGTH
+    row = frames[at + Frame.ROW]
+    key = program[row + Object.KEYS] + index * Key.LENGTH
+    if program[key + Key.NODE] < 0 or is_seen(arena, frame, index, True):
+        return False
+    needs = program[key + Key.RANK] == lowest or is_needed(arena, row, index)
+    if arena[At.MODE] == 1:
+        rank = program[key + Key.RANK]
+        if rank < frames[at + Frame.LAST] or rank > lowest:
+            return False
+    most = program[row + Object.MOST]
+    return most < 0 or needs or frames[at + Frame.COUNT] + frames[at + Frame.NEEDED] < most
+
+
+@part
+def is_needed(arena, row, index):
+    program = longs(arena, At.PROGRAM)
+    needed = program[row + Object.NEEDED_LIST]
+    for i in range(program[needed]):
+        if program[needed + 1 + i] == index:
+            return True
+    return False
+
+
+@part
+def any_open(arena, frame, low, high):
+    """May one of the keys low..high come next?"""
+    program, frames = longs(arena, At.PROGRAM), longs(arena, At.FRAMES)
+    if low >= high:
+        return False
+    count = program[frames[frame * Frame.LENGTH + Frame.ROW] + Object.COUNT]
+    if count <= INLINE:
+        within = ((int64(1) << (high - low)) - 1) << low
+        return open_keys(arena, frame) & within != 0
+    lowest = first_needed(arena, frame)
+    for i in range(low, high):
+        if is_open(arena, frame, i, lowest):
+            return True
+    return False
+
+
+@part
+def one_open(arena, frame, index):
+    return any_open(arena, frame, index, index + 1)
+
+
+@part
+def others_open(arena, frame):
+    """May a key come that has no place of its own?"""
+    program, frames = longs(arena, At.PROGRAM), longs(arena, At.FRAMES)
+    at = frame * Frame.LENGTH
+    row = frames[at + Frame.ROW]
+    if program[row + Object.OTHERS] == -1:
+        return False
+    missing = missing_count(arena, frame)
+    most = program[row + Object.MOST]
+    if arena[At.MODE] == 1 and missing != 0:
+        return False
+    return most < 0 or frames[at + Frame.COUNT] + missing < most
+
+
+@part
+def object_continues(arena, frame):
+    program, frames = longs(arena, At.PROGRAM), longs(arena, At.FRAMES)
+    row = frames[frame * Frame.LENGTH + Frame.ROW]
+    return others_open(arena, frame) or any_open(arena, frame, int64(0), program[row + Object.COUNT])
+
+
+@part
+def object_closes(arena, frame):
+    program, frames = longs(arena, At.PROGRAM), longs(arena, At.FRAMES)
+    at = frame * Frame.LENGTH
+    return frames[at + Frame.NEEDED] == 0 and frames[at + Frame.COUNT] >= program[frames[at + Frame.ROW] + Object.LEAST]
+
+
+@part
+def open_object(arena, parent, row):
+    """The frame of an object that begins."""
+    program = longs(arena, At.PROGRAM)
+    made = new_frame(arena, parent, row)
+    longs(arena, At.FRAMES)[made * Frame.LENGTH + Frame.NEEDED] = program[row + Object.NEEDED]
+    return made
+
+
+@part
+def with_key(arena, frame, index):
+    """The frame behind a key that has a place of its own."""
+    program, frames = longs(arena, At.PROGRAM), longs(arena, At.FRAMES)
+    made = copy_frame(arena, frame)
+    at = made * Frame.LENGTH
+    row = frames[at + Frame.ROW]
+    count = program[row + Object.COUNT]
+    frames[at + Frame.COUNT] += 1
+    if arena[At.MODE] == 1:
+        frames[at + Frame.LAST] = program[program[row + Object.KEYS] + index * Key.LENGTH + Key.RANK] + 1
+    if count <= INLINE:
+        frames[at + Frame.SEEN] |= int64(1) << index
+        implied = program[row + Object.IMPLIED]
+        if implied != 0:
+            for i in range(program[implied]):
+                if program[implied + 1 + 2 * i] == index:
+                    frames[at + Frame.NEEDED] |= program[implied + 2 + 2 * i]
+        frames[at + Frame.NEEDED] &= ~frames[at + Frame.SEEN]
+        return made
+    words = (count + INLINE - 1) // INLINE
+    before = frames[at + Frame.SEEN]
+    chains = longs(arena, At.CHAINS)
+    entry = new_entries(arena, (words + 1) // 2)
+    if arena[At.WANTED] & GROW == 0:
+        for i in range(words):
+            chains[2 * entry + i] = chains[2 * before + i] if before != 0 else 0
+        chains[2 * entry + index // INLINE] |= int64(1) << (index % INLINE)
+        frames[at + Frame.SEEN] = entry
+    if is_needed(arena, row, index):
+        frames[at + Frame.NEEDED] -= 1
+    return made
+
+
+@part
+def with_other(arena, frame, chain):
+    """The frame behind any other key."""
+    frames, chains = longs(arena, At.FRAMES), longs(arena, At.CHAINS)
+    made = copy_frame(arena, frame)
+    at = made * Frame.LENGTH
+    entry = new_entries(arena, 1)
+    chains[2 * entry] = frames[at + Frame.OTHERS]
+    chains[2 * entry + 1] = chain
+    frames[at + Frame.OTHERS] = entry
+    frames[at + Frame.COUNT] += 1
+    if arena[At.MODE] == 1:
+        frames[at + Frame.LAST] = longs(arena, At.PROGRAM)[frames[at + Frame.ROW] + Object.COUNT]
+    return made

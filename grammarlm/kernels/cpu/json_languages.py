@@ -1,0 +1,148 @@
+"""Strings that must be in a language, or one of a finite set: automata over the bytes of the decoded text, and sorted ranges.
+
+A language is an automaton whose states Python makes when a kernel lacks them: `after` notes the state in MISSING and goes on as if
+the byte were refused; whoever called the kernel makes the states and calls again. Every state but 0 can be finished.
+"""
+
+import numpy as np
+from numba import carray, int64, uint64
+
+from .jit import inlined, part, pointer
+from .json_places import At, Key, longs
+from .json_text import utf8_byte, utf8_length
+
+MISSING_MOST = 255
+
+
+@inlined
+def note_missing(arena, state):
+    missing = carray(pointer(arena[At.MISSING]), MISSING_MOST + 1, np.int64)
+    known = False
+    for i in range(missing[0]):
+        known = known or missing[1 + i] == state
+    if not known and missing[0] < MISSING_MOST:
+        missing[0] += 1
+        missing[missing[0]] = state
+
+
+@part
+def after(arena, state, byte):
+    """The state behind a byte; 0 where it is refused, or not made yet."""
+    table = carray(pointer(arena[At.STATES]), 1 << 40, np.int32)
+    found = int64(table[uint64(state) * uint64(256) + uint64(byte)])
+    if found < 0:
+        note_missing(arena, state)
+        found = int64(0)
+    return found
+
+
+@part
+def after_point(arena, state, point):
+    """The state behind a character."""
+    length = utf8_length(point)
+    for i in range(length):
+        state = after(arena, state, utf8_byte(point, length, i))
+        if state == 0:
+            break
+    return int64(state)
+
+
+@part
+def length_fits(arena, state, least, most, count):
+    """Can a string of so many characters, in this state, be finished with at least `least` and at most `most` of them?"""
+    where = carray(pointer(arena[At.LENGTH_OF]), 1 << 40, np.int64)[state]
+    if where < 0:
+        return True
+    bits = carray(pointer(arena[At.LENGTHS]), 1 << 40, np.uint64)
+    words = int64(bits[where])
+    first, last = max(least - count, int64(0)), most - count
+    if most < 0 or last >= words * 64:
+        if bits[where + 1] != uint64(0):  # longer ones than are listed come in any length
+            return True
+        last = words * 64 - 1
+    for word in range(first >> 6, (last >> 6) + 1):
+        value = bits[where + 2 + word]
+        if word == first >> 6:
+            value = value >> uint64(first & 63) << uint64(first & 63)
+        if word == last >> 6 and last & 63 != 63:
+            value = value & ((uint64(1) << uint64((last & 63) + 1)) - uint64(1))
+        if value != uint64(0):
+            return True
+    return False
+
+
+@part
+def takes_some(arena, state, low, high, lengths, least, most, count):
+    """Is there a character between two code points that may come? Surrogates are none."""
+    point = low
+    while point <= high:
+        if 0xD800 <= point <= 0xDFFF:
+            point = int64(0xE000)
+            continue
+        length = utf8_length(point)
+        first = after(arena, state, utf8_byte(point, length, 0))
+        if first == 0:  # on to the next first byte
+            width = int64(6 * (length - 1))
+            point = ((point >> width) + 1) << width
+            continue
+        found = first
+        for i in range(1, length):
+            if found != 0:
+                found = after(arena, found, utf8_byte(point, length, i))
+        if found != 0 and (lengths == 0 or length_fits(arena, found, least, most, count)):
+            return True
+        point += 1
+    return False
+
+
+@part
+def narrow(arena, table, low, high, read, byte):
+    """Of the sorted keys low..high, which agree on `read` bytes, those that go on with the byte."""
+    program = longs(arena, At.PROGRAM)
+    blob = carray(pointer(arena[At.BLOB]), 1 << 40, np.uint8)
+    first, last = low, high
+    while first < last:  # the first key whose next byte is not below it
+        middle = (first + last) >> 1
+        key = table + middle * Key.LENGTH
+        if program[key + Key.SIZE] <= read or blob[program[key + Key.BYTES] + read] < byte:
+            first = middle + 1
+        else:
+            last = middle
+    start, last = first, high
+    while first < last:
+        middle = (first + last) >> 1
+        key = table + middle * Key.LENGTH
+        if program[key + Key.SIZE] <= read or blob[program[key + Key.BYTES] + read] <= byte:
+            first = middle + 1
+        else:
+            last = middle
+    return int64(start), int64(first)
+
+
+@inlined
+def narrow_point(arena, table, low, high, read, point):
+    length = utf8_length(point)
+    for i in range(length):
+        if low < high:
+            low, high = narrow(arena, table, low, high, read + i, utf8_byte(point, length, i))
+    return low, high, read + length
+
+
+@part
+def next_point(arena, table, key_index, read):
+    """The character of a key behind `read` bytes; -1 at its end."""
+    program = longs(arena, At.PROGRAM)
+    blob = carray(pointer(arena[At.BLOB]), 1 << 40, np.uint8)
+    key = table + key_index * Key.LENGTH
+    if program[key + Key.SIZE] <= read:
+        return int64(-1)
+    at = program[key + Key.BYTES] + read
+    first = int64(blob[at])
+    if first < 0x80:
+        return first
+    if first < 0xE0:
+        return (first & 0x1F) << 6 | int64(blob[at + 1] & 0x3F)
+    if first < 0xF0:
+        return (first & 0x0F) << 12 | int64(blob[at + 1] & 0x3F) << 6 | int64(blob[at + 2] & 0x3F)
+    high = (first & 0x07) << 18 | int64(blob[at + 1] & 0x3F) << 12
+    return high | int64(blob[at + 2] & 0x3F) << 6 | int64(blob[at + 3] & 0x3F)

@@ -1,0 +1,718 @@
+"""The mask of a JSON text: which tokens may come next.
+
+The mask of a config is the union of its threads' masks. A thread's mask is a **row**, kept in a pool under what it was made from, and
+what hangs below the frames around it, walked at each call:
+
+    base row        a row of the vocabulary's, shared by all schemas: the body of a string, white space, ...
+    exceptions      pairs (word, bits that differ)
+    remainders      tokens that close a string: what remains behind the quote is a small trie
+    crossings       places in tries where a token left the frame
+
+A row's key is the thread without what a row never reads: the frames below the barrier, the bytes of the key read so far (what repeats
+another key is struck out at each call), numbers by what their digits can still do, counts by what one token can tell of them. So
+texts of one shape share their rows whatever names, values and nestings they have.
+
+A row in the pool (int32): base, number of exceptions, number of crossings, trie of remainders (-1: none); the exceptions, two words
+each; the crossings, four words each.
+"""
+
+import numpy as np
+from numba import carray, int32, int64, uint64
+
+from .jit import inlined, kernel, part, pointer
+from .json_arrays import array_row, with_item
+from .json_keys import GROW, copy_frame, with_other
+from .json_numbers import number_ends, number_view
+from .json_places import (
+    ARRAY_BIT,
+    BARRIER,
+    DEAD,
+    ESCAPE,
+    FIELD,
+    INLINE,
+    NO_FRAME,
+    WIDEST,
+    Array,
+    At,
+    Frame,
+    Kind,
+    Object,
+    Shape,
+    Spot,
+    Store,
+    Trie,
+    arena_of,
+    key_range,
+    longs,
+    thread,
+)
+from .json_step import NO_LANGUAGE, ROW, step
+from .json_walk import ALONG, differ, set_node, strike, visit, walk
+
+KEY_WORDS = 7
+BASE_ZERO, BASE_BODY = 0, 1
+BODY_REMAINDERS = 1  # the trie of what remains behind a string's closing quote
+CAN_START = 1  # a state of white space that is at its end: what follows it may come
+WANT_SPOT, WANT_LIMITED, TOO_WIDE = 2, 4, 8  # in WANTED, with the number above bit 8
+
+
+@inlined
+def words(address, count):
+    return carray(pointer(address), count, np.int32)
+
+
+@inlined
+def is_plain_string(program, row):
+    return program[row] == 0 and program[row + 1] < 0 and program[row + 2] == 0
+
+
+@part
+def view_of_count(count, least, most, far):
+    """What one token, of at most `far` units, can tell of a counter."""
+    below = min(max(least - count, int64(0)), far + 1)
+    above = min(most - count, far + 1) if most >= 0 else far + 1
+    return below << 24 | above
+
+
+@part
+def row_key(arena, c, x, y, f, key):
+    """What the thread's row hangs on. False where it hangs on too much to be kept."""
+    program, frames = longs(arena, At.PROGRAM), longs(arena, At.FRAMES)
+    kind, row = c & 31, c >> 11 & ROW
+    key[0], key[1], key[2] = c, x, y
+    for i in range(3, KEY_WORDS):
+        key[i] = 0
+    if kind == Kind.NUMBER:
+        at = arena[At.PROGRAM]
+        key[1], key[2] = number_view(at + row * 8, at, x, y, arena[At.DIGITS_MOST])
+    elif kind == Kind.STRING:
+        far = arena[At.MOST_CHARACTERS]
+        key[2] = y & ESCAPE | view_of_count(y >> 24, program[row], program[row + 1], far) << 24
+    elif kind == Kind.KEY:
+        key[2] = y & ESCAPE
+    if kind == Kind.AFTER or kind == Kind.KEYS or kind == Kind.KEY or kind == Kind.ENTRY:
+        at = f * Frame.LENGTH
+        row = frames[at + Frame.ROW]
+        key[3], key[4], key[5] = row, frames[at + Frame.SEEN], frames[at + Frame.LAST]
+        count, far = frames[at + Frame.COUNT], arena[At.MOST_ITEMS]
+        if row & ARRAY_BIT:
+            row &= ROW
+            prefix = program[row + Array.PREFIX]
+            key[6] = view_of_count(count, program[row + Array.LEAST], program[row + Array.MOST], far)
+            key[4] = min(count, prefix)
+        else:
+            if program[row + Object.COUNT] > INLINE:
+                return False
+            least, most = program[row + Object.LEAST], program[row + Object.MOST]
+            if least > 0 or most >= 0:
+                key[6] = view_of_count(count, least, most, far + program[row + Object.COUNT]) + 1
+    return True
+
+
+@inlined
+def hash_of(key):
+    mixed = uint64(0)
+    for i in range(KEY_WORDS):
+        mixed = (mixed ^ uint64(key[i])) * uint64(0x9E3779B97F4A7C15)
+        mixed ^= mixed >> uint64(29)
+    return mixed
+
+
+@part
+def find_row(store, key):
+    """(place in the store's table, offset of the row; -1: not there)."""
+    table = carray(pointer(store[Store.TABLE]), 1 << 40, np.int64)
+    mask = uint64(store[Store.SIZE] - 1)
+    place = hash_of(key) & mask
+    while True:
+        at = int64(place) * (KEY_WORDS + 1)
+        if table[at + KEY_WORDS] < 0:
+            return at, int64(-1)
+        same = True
+        for i in range(KEY_WORDS):
+            same = same and table[at + i] == key[i]
+        if same:
+            return at, table[at + KEY_WORDS]
+        place = (place + uint64(1)) & mask
+
+
+# ---------------------------------------------------------------- making a row
+
+
+@part
+def enter(arena, spot, byte, c, x, y, f, row):
+    """All tokens of white space, the byte, and more: the thread stands before them."""
+    spots = longs(arena, At.SPOTS)
+    at = spot * Spot.LENGTH
+    offsets, nodes = words(spots[at + Spot.OFFSETS], int64(257)), words(spots[at + Spot.NODES], int64(1 << 30))
+    if offsets[byte] == offsets[byte + 1]:
+        return
+    frames_before, chains_before = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT]
+    way = int64(0)
+    while True:
+        c2, x2, y2, f2 = step(arena, c, x, int64(CAN_START), f, int64(byte), way)
+        more = arena[At.MORE]
+        if c2 != DEAD:
+            for i in range(offsets[byte], offsets[byte + 1]):
+                visit(arena, int64(nodes[i]), c2, x2, y2, f2, row)
+        if more == 0:
+            break
+        way += 1
+    arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = frames_before, chains_before
+
+
+@part
+def enter_strings(arena, spot, c, x, f, row):
+    """`enter` for the quote, but the way that reads any string: the base row has it."""
+    spots, program = longs(arena, At.SPOTS), longs(arena, At.PROGRAM)
+    at = spot * Spot.LENGTH
+    offsets, nodes = words(spots[at + Spot.OFFSETS], int64(257)), words(spots[at + Spot.NODES], int64(1 << 30))
+    frames_before, chains_before = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT]
+    way = int64(0)
+    while True:
+        c2, x2, y2, f2 = step(arena, c, x, int64(CAN_START), f, int64(34), way)
+        more = arena[At.MORE]
+        plain = c2 & 31 == Kind.STRING and is_plain_string(program, c2 >> 11 & ROW)
+        if c2 != DEAD and not plain:
+            for i in range(offsets[34], offsets[35]):
+                visit(arena, int64(nodes[i]), c2, x2, y2, f2, row)
+        if more == 0:
+            break
+        way += 1
+    arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = frames_before, chains_before
+
+
+@part
+def has_plain_string(program, node):
+    for i in range(program[node]):
+        if program[node + 2 + 2 * i] == Shape.STRING and is_plain_string(program, program[node + 3 + 2 * i]):
+            return True
+    return False
+
+
+@part
+def copy_base(arena, base, row):
+    count = arena[At.BASE_WORDS]
+    source = words(longs(arena, At.BASES)[base], count)
+    for i in range(count):
+        row[i] = source[i]
+
+
+@part
+def make_value(arena, spot, c, x, y, f, node, strings, row):
+    """White space and a value's beginning, as alternatives of a node (or of all ways to read an item) have it."""
+    if strings:
+        enter_strings(arena, spot, c, x, f, row)
+    else:
+        enter(arena, spot, int64(34), c, x, y, f, row)
+    enter(arena, spot, int64(45), c, x, y, f, row)
+    for byte in range(48, 58):
+        enter(arena, spot, int64(byte), c, x, y, f, row)
+    enter(arena, spot, int64(91), c, x, y, f, row)
+    enter(arena, spot, int64(102), c, x, y, f, row)
+    enter(arena, spot, int64(110), c, x, y, f, row)
+    enter(arena, spot, int64(116), c, x, y, f, row)
+    enter(arena, spot, int64(123), c, x, y, f, row)
+
+
+@part
+def make_row(arena, c, x, y, f, row):
+    """The row of a thread whose frames end at the barrier: (base, trie of remainders). Crossings are noted."""
+    program, frames, spots = longs(arena, At.PROGRAM), longs(arena, At.FRAMES), longs(arena, At.SPOTS)
+    kind, own = c & 31, c >> 11 & ROW
+    base, remainders = int64(BASE_ZERO), int64(-1)
+    if kind == Kind.AFTER or kind == Kind.KEYS or kind == Kind.COLON or kind == Kind.VALUE or kind == Kind.ENTRY:
+        spot = y * Spot.LENGTH
+        base = spots[spot + Spot.BLANK_BASE]
+        if kind == Kind.AFTER:
+            copy_base(arena, base, row)
+            enter(arena, y, int64(44), c, x, y, f, row)
+            enter(arena, y, int64(125), c, x, y, f, row)
+            enter(arena, y, int64(93), c, x, y, f, row)
+        elif kind == Kind.COLON:
+            copy_base(arena, base, row)
+            enter(arena, y, int64(58), c, x, y, f, row)
+        elif kind == Kind.VALUE:
+            strings = has_plain_string(program, own)
+            if strings:
+                base, remainders = spots[spot + Spot.START_BASE], spots[spot + Spot.REMAINDERS]
+            copy_base(arena, base, row)
+            make_value(arena, y, c, x, y, f, own, strings, row)
+        elif kind == Kind.ENTRY:
+            array = array_row(frames, f)
+            ways = program[program[array + Array.ITEMS] + min(frames[f * Frame.LENGTH + Frame.COUNT], program[array])]
+            most, count = program[array + Array.MOST], frames[f * Frame.LENGTH + Frame.COUNT]
+            strings = program[array + Array.CONTAINS] == 0 and program[ways] == 1 and (most < 0 or count < most)
+            strings = strings and program[array + Array.UNIQUE] == 0 and has_plain_string(program, program[ways + 1])
+            if strings:
+                base, remainders = spots[spot + Spot.START_BASE], spots[spot + Spot.REMAINDERS]
+            copy_base(arena, base, row)
+            make_value(arena, y, c, x, y, f, program[ways + 1], strings, row)
+            if c >> 5 & 63 == 0:
+                enter(arena, y, int64(93), c, x, y, f, row)
+        else:
+            make_keys(arena, spot, c, x, y, f, row)
+            base = spots[spot + Spot.START_BASE] if frame_takes_any_key(arena, f) else base
+        return base, remainders
+    if kind == Kind.KEY and c >> 35 == 0 and c >> 5 & 63 == 0:
+        base = int64(BASE_BODY)
+        copy_base(arena, base, row)
+        other = thread(Kind.COLON, 0, program[own + Object.OTHERS], 0)
+        behind = with_other(arena, f, y >> 24)
+        trie = longs(arena, At.TRIES)
+        ends = words(trie[BODY_REMAINDERS * Trie.LENGTH + Trie.FIRST], int64(1 << 30))
+        for i in range(ends[0], ends[1]):
+            token = words(trie[BODY_REMAINDERS * Trie.LENGTH + Trie.LIST], int64(1 << 30))[i]
+            row[token >> 5] |= int32(1) << int32(token & 31)
+        walk(arena, int64(BODY_REMAINDERS), int64(-1), other, int64(0), int64(0), behind, row)
+        if x & FIELD < x >> 21 & FIELD:
+            differ(arena, int64(-1), c, x, y, f, row)
+        return base, remainders
+    copy_base(arena, base, row)
+    walk(arena, int64(0), int64(-1), c, x, y, f, row)
+    return base, remainders
+
+
+@part
+def frame_takes_any_key(arena, f):
+    program, frames = longs(arena, At.PROGRAM), longs(arena, At.FRAMES)
+    row = frames[f * Frame.LENGTH + Frame.ROW]
+    most = program[row + Object.MOST]
+    if program[row + Object.OTHERS] < 0 or program[row + Object.LANGUAGE] != 0 or program[row + Object.COUNT] > INLINE:
+        return False
+    missing = frames[f * Frame.LENGTH + Frame.NEEDED]
+    if arena[At.MODE] == 1 and missing != 0:
+        return False
+    return most < 0
+
+
+@part
+def make_keys(arena, spot, c, x, y, f, row):
+    """White space and the beginning of a key."""
+    program, frames, spots = longs(arena, At.PROGRAM), longs(arena, At.FRAMES), longs(arena, At.SPOTS)
+    own = frames[f * Frame.LENGTH + Frame.ROW]
+    if frame_takes_any_key(arena, f):
+        copy_base(arena, spots[spot + Spot.START_BASE], row)
+        which = spots[spot + Spot.REMAINDERS]
+        trie = longs(arena, At.TRIES)
+        ends = words(trie[which * Trie.LENGTH + Trie.FIRST], int64(1 << 30))
+        for i in range(ends[0], ends[1]):
+            token = words(trie[which * Trie.LENGTH + Trie.LIST], int64(1 << 30))[i]
+            row[token >> 5] |= int32(1) << int32(token & 31)
+        other = thread(Kind.COLON, 0, program[own + Object.OTHERS], 0)
+        # The key just read is unknown here; it is struck out by `strike` where it repeats another.
+        walk(arena, which, int64(-1), other, int64(0), int64(0), with_other(arena, f, int64(0)), row)
+        count = program[own + Object.COUNT]
+        offsets = words(spots[spot + Spot.OFFSETS], int64(257))
+        nodes = words(spots[spot + Spot.NODES], int64(1 << 30))
+        first = thread(Kind.KEY, 0, own, 0)
+        if count > 0:
+            for i in range(offsets[34], offsets[35]):
+                differ(arena, int64(nodes[i]), first, key_range(0, count, 0), int64(0), f, row)
+    else:
+        copy_base(arena, spots[spot + Spot.BLANK_BASE], row)
+        enter(arena, y, int64(34), c, x, y, f, row)
+    if c >> 5 & 63 == 0:
+        enter(arena, y, int64(125), c, x, y, f, row)
+
+
+# ---------------------------------------------------------------- keeping and using rows
+
+
+@part
+def keep_row(arena, store, key, place, base, remainders, row):
+    """Writes a row into the store's pool, if there is room; the caller has the row itself in any case."""
+    used = store[Store.USED]
+    count, crossings = arena[At.BASE_WORDS], arena[At.CROSS_COUNT]
+    source = words(longs(arena, At.BASES)[base], count)
+    if used + 4 + 2 * count + 4 * crossings > store[Store.CAPACITY] or 2 * store[Store.COUNT] >= store[Store.SIZE]:
+        arena[At.FULL] = 1
+        return
+    pool = words(store[Store.POOL], store[Store.CAPACITY])
+    exceptions = int64(0)
+    at = used + 4
+    for i in range(count):
+        changed = row[i] ^ source[i]
+        if changed != 0:
+            pool[at], pool[at + 1] = int32(i), changed
+            at += 2
+            exceptions += 1
+    crossed = longs(arena, At.CROSSED)
+    for i in range(crossings):
+        where = crossed[3 * i]
+        pool[at], pool[at + 1] = int32(where & 0xFFFFFFFF), int32(where >> 40)
+        pool[at + 2], pool[at + 3] = int32(crossed[3 * i + 1]), int32(crossed[3 * i + 2])
+        at += 4
+    pool[used], pool[used + 1] = int32(base), int32(exceptions)
+    pool[used + 2], pool[used + 3] = int32(crossings), int32(remainders)
+    table = carray(pointer(store[Store.TABLE]), 1 << 40, np.int64)
+    for i in range(KEY_WORDS):
+        table[place + i] = key[i]
+    table[place + KEY_WORDS] = used
+    store[Store.COUNT] += 1
+    store[Store.USED] = at
+
+
+@inlined
+def put(first, out, row, count):
+    """The row becomes the mask, or is added to it."""
+    if first:
+        for i in range(count):
+            out[i] = row[i]
+    else:
+        for i in range(count):
+            out[i] |= row[i]
+
+
+@part
+def cross(arena, which, node, blank, how, g, out):
+    """Goes on behind the barrier: frame g is the real one."""
+    after = thread(Kind.AFTER, 0, 0, 0)
+    trie = longs(arena, At.TRIES)
+    if how == ALONG:
+        walk(arena, which, node, after, int64(0), blank, g, out)
+        return
+    byte = int64(carray(pointer(trie[which * Trie.LENGTH + Trie.BYTE]), 1 << 40, np.uint8)[node])
+    c, x, y, f = step(arena, after, int64(0), int64(0), g, byte, int64(0))
+    if c != DEAD:
+        set_node(arena, which, node, out)
+        walk(arena, which, node, c, x, y, f, out)
+
+
+@part
+def strings_mask(arena, c, x, y, f, out, first):
+    """In the body of a string of no language: nothing to keep, all rows are the vocabulary's."""
+    program = longs(arena, At.PROGRAM)
+    own, count = c >> 11 & ROW, y >> 24
+    least, most, far = program[own], program[own + 1], arena[At.MOST_CHARACTERS]
+    left = most - count if most >= 0 else far
+    width = arena[At.BASE_WORDS]
+    if left >= far:
+        body = longs(arena, At.BASES)[BASE_BODY]
+    else:
+        body = longs(arena, At.LIMITED)[left]
+        if body == 0:
+            arena[At.WANTED] |= WANT_LIMITED | left << 8
+            return
+    put(first, out, words(body, width), width)
+    after = thread(Kind.AFTER, 0, 0, 0)
+    trie = longs(arena, At.TRIES)
+    ends = words(trie[BODY_REMAINDERS * Trie.LENGTH + Trie.FIRST], int64(1 << 30))
+    tokens = words(trie[BODY_REMAINDERS * Trie.LENGTH + Trie.LIST], int64(1 << 30))
+    if count >= least and left >= far:
+        for i in range(ends[0], ends[1]):
+            out[tokens[i] >> 5] |= int32(1) << int32(tokens[i] & 31)
+        walk(arena, int64(BODY_REMAINDERS), int64(-1), after, int64(0), int64(0), f, out)
+        return
+    other = words(arena[At.SECOND_ROW], width + 1)
+    for i in range(width):
+        other[i] = 0
+    for i in range(ends[0], ends[1]):
+        other[tokens[i] >> 5] |= int32(1) << int32(tokens[i] & 31)
+    walk(arena, int64(BODY_REMAINDERS), int64(-1), after, int64(0), int64(0), f, other)
+    closers = words(arena[At.CLOSERS], 2 * arena[At.CLOSER_COUNT])
+    for i in range(arena[At.CLOSER_COUNT]):
+        token, characters = closers[2 * i], closers[2 * i + 1]
+        if other[token >> 5] >> (token & 31) & 1 and count + characters >= least and (most < 0 or characters <= left):
+            out[token >> 5] |= int32(1) << int32(token & 31)
+
+
+@part
+def kept_mask(arena, c, x, y, f, out, first):
+    """The mask of a thread whose row is kept, or made now."""
+    program, frames = longs(arena, At.PROGRAM), longs(arena, At.FRAMES)
+    kind, width = c & 31, arena[At.BASE_WORDS]
+    key = carray(pointer(arena[At.SET_A]), int64(KEY_WORDS), np.int64)
+    in_frame = kind == Kind.AFTER or kind == Kind.KEYS or kind == Kind.KEY or kind == Kind.ENTRY
+    if in_frame or kind == Kind.VALUE or kind == Kind.COLON:
+        if kind != Kind.KEY and longs(arena, At.SPOTS)[y * Spot.LENGTH + Spot.MADE] == 0:
+            arena[At.WANTED] |= WANT_SPOT | y << 8
+            return
+    kept = row_key(arena, c, x, y, f, key)
+    own = frames[f * Frame.LENGTH + Frame.ROW] & ROW if in_frame else c >> 11 & ROW
+    shared = own < arena[At.SHARED_END] and kind != Kind.WORD
+    place, found = int64(0), int64(-1)
+    store = carray(pointer(arena[At.SHARED_STORE] if shared else arena[At.STORE]), int64(Store.LENGTH), np.int64)
+    if kept:
+        place, found = find_row(store, key)
+    outer = f
+    base, remainders, crossings = int64(0), int64(-1), int64(0)
+    crossed = longs(arena, At.CROSSED)
+    if in_frame:
+        outer = frames[f * Frame.LENGTH]
+    if found < 0:
+        arena[At.FRESH] += 1
+        arena[At.CROSS_COUNT] = 0
+        row = words(arena[At.SCRATCH_ROW], width + 1)
+        frames_before, chains_before = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT]
+        inner = int64(BARRIER)
+        if in_frame:
+            inner = copy_frame(arena, f)
+            frames[inner * Frame.LENGTH] = BARRIER
+            if frames[inner * Frame.LENGTH + Frame.ROW] & ARRAY_BIT == 0:
+                frames[inner * Frame.LENGTH + Frame.OTHERS] = 0
+        base, remainders = make_row(arena, c, x, y, inner, row)
+        arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = frames_before, chains_before
+        crossings = arena[At.CROSS_COUNT]
+        missing = carray(pointer(arena[At.MISSING]), 1, np.int64)
+        if missing[0] != 0 or arena[At.WANTED] & GROW != 0:
+            return  # the row is not right: it will be made again
+        if kept:
+            keep_row(arena, store, key, place, base, remainders, row)
+        put(first, out, row, width)
+    else:
+        pool = words(store[Store.POOL], int64(1 << 40))
+        base, exceptions = int64(pool[found]), int64(pool[found + 1])
+        crossings, remainders = int64(pool[found + 2]), int64(pool[found + 3])
+        source = words(longs(arena, At.BASES)[base], width)
+        at = found + 4
+        if first:
+            for i in range(width):
+                out[i] = source[i]
+            for i in range(exceptions):
+                out[pool[at + 2 * i]] ^= pool[at + 2 * i + 1]
+        else:
+            row = words(arena[At.SCRATCH_ROW], width + 1)
+            for i in range(width):
+                row[i] = source[i]
+            for i in range(exceptions):
+                row[pool[at + 2 * i]] ^= pool[at + 2 * i + 1]
+            for i in range(width):
+                out[i] |= row[i]
+        at += 2 * exceptions
+        for i in range(crossings):
+            crossed[3 * i] = int64(pool[at]) | int64(pool[at + 1]) << 40
+            crossed[3 * i + 1], crossed[3 * i + 2] = int64(pool[at + 2]), int64(pool[at + 3])
+            at += 4
+    if in_frame and frames[f * Frame.LENGTH + Frame.OTHERS] != 0 and frames[f * Frame.LENGTH + Frame.ROW] & ARRAY_BIT == 0:
+        strike_others(arena, c, x, y, f, out)
+    if remainders >= 0:
+        inside = outer
+        if kind == Kind.ENTRY:
+            inside = with_item(arena, f, int64(0))
+        trie = longs(arena, At.TRIES)
+        ends = words(trie[remainders * Trie.LENGTH + Trie.FIRST], int64(1 << 30))
+        tokens = words(trie[remainders * Trie.LENGTH + Trie.LIST], int64(1 << 30))
+        for i in range(ends[0], ends[1]):
+            out[tokens[i] >> 5] |= int32(1) << int32(tokens[i] & 31)
+        walk(arena, remainders, int64(-1), thread(Kind.AFTER, 0, 0, 0), int64(0), int64(0), inside, out)
+    for i in range(crossings):
+        where = crossed[3 * i]
+        cross(arena, where >> 40, where & 0xFFFFFFFF, crossed[3 * i + 1], crossed[3 * i + 2], outer, out)
+
+
+@part
+def strike_others(arena, c, x, y, f, out):
+    """Takes away what would repeat one of the frame's other keys."""
+    spots = longs(arena, At.SPOTS)
+    kind = c & 31
+    if kind == Kind.KEY:
+        strike(arena, int64(-1), c, x, y, f, out)
+        return
+    at = y * Spot.LENGTH
+    offsets, nodes = words(spots[at + Spot.OFFSETS], int64(257)), words(spots[at + Spot.NODES], int64(1 << 30))
+    byte = int64(44) if kind == Kind.AFTER else int64(34)
+    c2, x2, y2, f2 = step(arena, c, x, int64(CAN_START), f, byte, int64(0))
+    if c2 != DEAD:
+        for i in range(offsets[byte], offsets[byte + 1]):
+            strike(arena, int64(nodes[i]), c2, x2, y2, f2, out)
+
+
+@part
+def thread_mask(arena, c, x, y, f, out, first):
+    """Writes the thread's mask into `out`, or adds it."""
+    program = longs(arena, At.PROGRAM)
+    kind, width = c & 31, arena[At.BASE_WORDS]
+    if kind == Kind.STRING and c >> 5 & 63 == 0 and program[(c >> 11 & ROW) + 2] == 0:
+        strings_mask(arena, c, x, y, f, out, first)
+        return
+    ends = kind == Kind.AFTER
+    if kind != Kind.AFTER:
+        kept_mask(arena, c, x, y, f, out, first)
+        first = False
+        if kind == Kind.NUMBER:
+            at = arena[At.PROGRAM]
+            ends = number_ends(at + (c >> 11 & ROW) * 8, at, x, y)
+    if ends:
+        blank = y if kind == Kind.AFTER else int64(0)
+        if f == NO_FRAME:
+            spots = longs(arena, At.SPOTS)
+            if spots[blank * Spot.LENGTH + Spot.MADE] == 0:
+                arena[At.WANTED] |= WANT_SPOT | blank << 8
+                return
+            put(first, out, words(longs(arena, At.BASES)[spots[blank * Spot.LENGTH + Spot.BLANK_BASE]], width), width)
+            put(False, out, words(arena[At.STOP_ROW], width), width)
+        else:
+            kept_mask(arena, thread(Kind.AFTER, 0, 0, 0), int64(0), blank, f, out, first)
+
+
+@part
+def fill_mask(address, record, out_address):
+    """Writes the mask of a config. 0: done; otherwise WANTED or MISSING say what is lacking, and the mask is not right."""
+    arena = arena_of(address)
+    out = words(out_address, arena[At.BASE_WORDS])
+    records = longs(arena, At.RECORDS)
+    missing = carray(pointer(arena[At.MISSING]), 1, np.int64)
+    arena[At.WANTED] = 0
+    missing[0] = 0
+    frames_before, chains_before = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT]
+    first = True
+    while record != 0:
+        at = record * 5
+        thread_mask(arena, records[at], records[at + 1], records[at + 2], records[at + 3], out, first)
+        arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = frames_before, chains_before
+        first = False
+        record = records[at + 4]
+    twins = words(arena[At.TWINS], 2 * arena[At.TWIN_COUNT])
+    for i in range(arena[At.TWIN_COUNT]):
+        same, token = twins[2 * i + 1], twins[2 * i]
+        if out[same >> 5] >> (same & 31) & 1:
+            out[token >> 5] |= int32(1) << int32(token & 31)
+    return arena[At.WANTED] | missing[0] << 40
+
+
+@part
+def accepts(arena, c, x, y, f):
+    if f != NO_FRAME:
+        return False
+    if c & 31 == Kind.AFTER:
+        return True
+    at = arena[At.PROGRAM]
+    return c & 31 == Kind.NUMBER and number_ends(at + (c >> 11 & ROW) * 8, at, x, y)
+
+
+@part
+def may_end(address, record):
+    """May the text end here?"""
+    arena = arena_of(address)
+    records = longs(arena, At.RECORDS)
+    while record != 0:
+        at = record * 5
+        if accepts(arena, records[at], records[at + 1], records[at + 2], records[at + 3]):
+            return int64(1)
+        record = records[at + 4]
+    return int64(0)
+
+
+@part
+def new_record(arena, c, x, y, f, after):
+    made = arena[At.RECORD_COUNT]
+    if made + 1 >= arena[At.RECORD_CAPACITY]:
+        arena[At.WANTED] |= GROW
+        return int64(0)
+    arena[At.RECORD_COUNT] = made + 1
+    records = longs(arena, At.RECORDS)
+    at = made * 5
+    records[at], records[at + 1], records[at + 2], records[at + 3], records[at + 4] = c, x, y, f, after
+    return made
+
+
+@part
+def add_thread(arena, threads, count, c, x, y, f):
+    """One thread more of a config, unless it is there."""
+    for i in range(count):
+        at = 4 * i
+        if threads[at] == c and threads[at + 1] == x and threads[at + 2] == y and threads[at + 3] == f:
+            return count
+    if count >= WIDEST:
+        arena[At.WANTED] |= TOO_WIDE
+        return count
+    at = 4 * count
+    threads[at], threads[at + 1], threads[at + 2], threads[at + 3] = c, x, y, f
+    return count + 1
+
+
+@part
+def read_bytes(address, record, data_address, length):
+    """The config behind some bytes; 0: they are refused, or WANTED or MISSING say what is lacking."""
+    arena = arena_of(address)
+    records = longs(arena, At.RECORDS)
+    data = carray(pointer(data_address), length, np.uint8)
+    missing = carray(pointer(arena[At.MISSING]), 1, np.int64)
+    arena[At.WANTED] = 0
+    missing[0] = 0
+    frames_before, chains_before = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT]
+    done = int64(0)
+    now, behind = longs(arena, At.SET_A), longs(arena, At.SET_B)
+    count = int64(0)
+    while record != 0:
+        at = record * 5
+        count = add_thread(arena, now, count, records[at], records[at + 1], records[at + 2], records[at + 3])
+        record = records[at + 4]
+    while done < length and count > 0:
+        byte = int64(data[done])
+        made = int64(0)
+        for i in range(count):
+            at = 4 * i
+            way = int64(0)
+            while True:
+                c, x, y, f = step(arena, now[at], now[at + 1], now[at + 2], now[at + 3], byte, way)
+                more = arena[At.MORE]
+                if c != DEAD:
+                    made = add_thread(arena, behind, made, c, x, y, f)
+                if more == 0:
+                    break
+                way += 1
+        now, behind = behind, now
+        count = made
+        done += 1
+    result = int64(0)
+    for i in range(count - 1, -1, -1):
+        at = 4 * i
+        result = new_record(arena, now[at], now[at + 1], now[at + 2], now[at + 3], result)
+    if result == 0 or missing[0] != 0 or arena[At.WANTED] != 0:
+        arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = frames_before, chains_before
+        return int64(0)
+    return result
+
+
+@part
+def read_token(address, record, token):
+    """The config behind a token, as read_bytes."""
+    arena = arena_of(address)
+    arena[At.WANTED] = 0
+    carray(pointer(arena[At.MISSING]), 1, np.int64)[0] = 0
+    if token < 0 or token >= arena[At.VOCABULARY]:
+        return int64(0)
+    if carray(pointer(arena[At.IS_TEXT]), arena[At.VOCABULARY], np.uint8)[token] == 0:
+        return int64(0)
+    offsets = carray(pointer(arena[At.OFFSETS]), arena[At.VOCABULARY] + 1, np.int64)
+    return read_bytes(address, record, arena[At.DATA] + offsets[token], offsets[token + 1] - offsets[token])
+
+
+@part
+def base_row(address, c, x, y, row_address):
+    """What hangs below the root for a thread before the barrier; crossings are left for the caller."""
+    arena = arena_of(address)
+    row = words(row_address, arena[At.BASE_WORDS])
+    arena[At.CROSS_COUNT] = 0
+    walk(arena, int64(0), int64(-1), c, x, y, int64(BARRIER), row)
+    return arena[At.CROSS_COUNT]
+
+
+FILL, ADVANCE, READ, ENDS, BASE, BELOW = range(6)
+
+
+@kernel("int64(int64, int64, int64, int64, int64)", large=True, holds_gil=True)
+def json_call(address, what, first, second, third):
+    """One kernel for all, since all hold the step, which takes long to compile:
+
+    FILL     record, mask row            writes the mask        ADVANCE  record, token           the record behind it
+    ENDS     record                      may the text end?      READ     record, bytes, length   likewise
+    BASE     thread word, x, row         a row of the vocabulary's, from the root
+    BELOW    node, thread word, row      the same, below a node of the trie
+    """
+    if what == FILL:
+        return fill_mask(address, first, second)
+    if what == ADVANCE:
+        return read_token(address, first, second)
+    if what == READ:
+        return read_bytes(address, first, second, third)
+    if what == ENDS:
+        return may_end(address, first)
+    arena = arena_of(address)
+    if what == BASE:
+        return base_row(address, first, second, int64(0), third)
+    row = words(third, arena[At.BASE_WORDS])
+    visit(arena, first, second, int64(0), int64(0), int64(BARRIER), row)
+    return arena[At.CROSS_COUNT]

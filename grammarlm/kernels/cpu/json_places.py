@@ -1,0 +1,227 @@
+"""What lies where for the JSON machine: its arena, its program, its threads and frames.
+
+The arena is one int64 array of addresses and numbers; a kernel is handed its address alone (masks/json_arena.py fills it).
+
+**Program** (PROGRAM, int64): what a schema comes down to (grammars/json_schema/shapes.py), rows at offsets; an offset is a row's name.
+
+    node     count, flags, then per alternative: kind, offset of its shape
+    string   least, most (-1: any number) characters, start state of its language (0: any), offset of its lengths (0: none)
+    words    first and last key of a finite set of strings
+    number   as json_numbers.py has it
+    object   see Object; its keys at KEYS offsets: Key
+    array    see Array; items of a position: count, then per way: node, which `contains` it counts for
+
+**Thread**: one way to read the text so far: four words.
+
+    c   kind, what the kind needs within a lexeme (`sub`), the row it reads (node, shape or object), and a state of a language
+    x   a range of keys and how many of their bytes have been read (words, keys), or the state of a number or language
+    y   blanks read (structural positions), or characters counted and half an escape (strings), or the key read so far (keys)
+    f   the frame of the value around it
+
+**Frame**: a record of eight words that never changes; reading a key makes a new one. Frame 0 lies below the whole text; frame 1, the
+barrier, stands for frames that a row must not read (json_masks.py).
+"""
+
+from enum import IntEnum
+
+import numpy as np
+from numba import carray, int64, uint64
+
+from .jit import inlined, part, pointer
+
+
+class At(IntEnum):
+    """Places in the arena."""
+
+    PROGRAM = 0
+    BLOB = 1  # uint8: the bytes of keys and words
+    FRAMES = 2  # int64 [capacity, 8]
+    FRAME_COUNT = 3
+    FRAME_CAPACITY = 4
+    CHAINS = 5  # int64 [capacity, 2]: bytes of keys, see json_keys.py
+    CHAIN_COUNT = 6
+    CHAIN_CAPACITY = 7
+    RECORDS = 8  # int64 [capacity, 5]: c, x, y, f, next thread of the same config or 0
+    RECORD_COUNT = 9
+    RECORD_CAPACITY = 10
+    STATES = 11  # int32 [S, 256]: languages as automata: 0 dead, -1 not made yet
+    ACCEPTS = 12  # int32 [S]: 0 not here, otherwise which case it is, counted from 1
+    LENGTHS = 13  # int64: bit sets of the lengths of what can still come, WORDS a state
+    LENGTH_OF = 14  # int64 [S]: where a state's bit set lies, -1: none
+    BLANKS = 15  # int16 [W, 5]: the automaton of white space: next state after blank, tab, newline, return (-1 dead); may it end here
+    MORE = 16  # the step had another way: call it again with the next `way`
+    MISSING = 17  # int64 [256]: states of languages that were needed and are not made yet; [0] counts
+    CROSSED = 18  # int64 [capacity, 3]: where a walk met the barrier
+    CROSS_COUNT = 19
+    CROSS_CAPACITY = 20
+    STACK = 21  # int64 [depth, 6]: threads of a walk, and the marks of what it made
+    PENDING = 22  # int64 [capacity, 5]: ways of a walk still to go
+    PENDING_CAPACITY = 23
+    SET_A = 24  # int64 [WIDEST, 4]: threads of a config being advanced
+    SET_B = 25
+    STORE = 26  # address of a Store: rows of this schema
+    SHARED_STORE = 27  # rows that hang on the vocabulary alone
+    SHARED_END = 28  # rows of the program below this offset are the same in every program
+    BASES = 29  # int64 [B]: addresses of base rows
+    BASE_WORDS = 30  # words of a row; one more to spare
+    SCRATCH_ROW = 31
+    TRIES = 32  # int64 [T, Trie.LENGTH]: the vocabulary's trie, and tries of what remains behind a closing quote
+    SPOTS = 33  # int64 [W, Spot.LENGTH]: of each state of white space: rows and entries; 0 = not made yet
+    TWINS = 34
+    TWIN_COUNT = 35
+    STOP_ROW = 36
+    NOTHING = 37
+    OFFSETS = 38  # int64: tokens' bytes
+    DATA = 39
+    IS_TEXT = 40
+    VOCABULARY = 41
+    MOST_CHARACTERS = 42  # of any token
+    MOST_ITEMS = 43  # separators in any token
+    LIMITED = 44  # int64 [MOST_CHARACTERS + 1]: addresses of the rows 'at most k characters', 0 = not made yet
+    CLOSERS = 45  # int32 [N, 2]: tokens that close a string, and the characters before the quote
+    CLOSER_COUNT = 46
+    FRESH = 47  # rows made since the last look
+    WANTED = 48  # what a kernel lacks beside states: a state of white space, a limited row
+    MODE = 49  # 0: keys in any order, 1: in the schema's
+    DIGITS_MOST = 50  # digits in any token
+    SECOND_ROW = 51  # another row of scratch
+    FULL = 52  # a store had no room for a row
+    LENGTH = 53
+
+
+class Store(IntEnum):
+    """Rows by key."""
+
+    TABLE = 0  # int64 [size, KEY_WORDS + 1]: key, offset in the pool or -1
+    SIZE = 1
+    COUNT = 2
+    POOL = 3  # int32: rows, see json_masks.py
+    USED = 4
+    CAPACITY = 5
+    LENGTH = 6
+
+
+class Trie(IntEnum):
+    NODES = 0
+    BYTE = 1
+    DEPTH = 2
+    END = 3
+    TOKEN = 4  # uint32 [N], of the vocabulary's trie
+    FIRST = 5  # int32 [N + 2]: tokens of node i - 1 are LIST[FIRST[i] : FIRST[i + 1]], of tries of remainders (node -1: nothing remains)
+    LIST = 6
+    WIDE = 7  # int32 [N + 1]: which table of children node i - 1 has, -1: none
+    CHILDREN = 8  # int32 [., 256]
+    LENGTH = 9
+
+
+class Spot(IntEnum):
+    """Of one state of white space."""
+
+    BLANK_BASE = 0  # number of the base row: tokens of white space that may come
+    START_BASE = 1  # white space, a quote and part of a string
+    OFFSETS = 2  # int32 [257]: entries by the byte that ends them
+    NODES = 3  # int32: nodes of the vocabulary's trie behind white space and that byte
+    REMAINDERS = 4  # which trie has what remains behind white space and a whole string
+    MADE = 5
+    LENGTH = 6
+
+
+class Kind(IntEnum):
+    VALUE = 0  # before a value
+    STRING = 1  # in a string: any, or of a language, or counted
+    WORD = 2  # in a string out of a finite set
+    LITERAL = 3
+    NUMBER = 4
+    AFTER = 5  # behind a value
+    KEYS = 6  # before a key: sub 0 behind {, sub 1 behind ,
+    KEY = 7  # in a key
+    COLON = 8
+    ENTRY = 9  # behind [: a value or ]
+
+
+class Shape(IntEnum):
+    """Kinds of alternatives."""
+
+    LITERAL = 0  # the offset is 1 true, 2 false, 3 null
+    STRING = 1
+    WORDS = 2
+    NUMBER = 3
+    OBJECT = 4
+    ARRAY = 5
+
+
+class Object(IntEnum):
+    COUNT = 0  # keys with a node of their own, sorted by bytes
+    KEYS = 1  # where they lie: Key.LENGTH words each
+    OTHERS = 2  # node of other keys' values, -1: no other keys, -2: by case
+    LANGUAGE = 3  # start state of the language of other keys, 0: any
+    CASES = 4  # offset: the node of each case of it
+    LEAST = 5
+    MOST = 6  # -1: any number
+    NEEDED = 7  # bits of keys (in sorted order) that must be there, where there are at most INLINE keys
+    USABLE = 8  # bits of keys whose value exists
+    IMPLIED = 9  # offset: count, then pairs (key, bits it needs) ; 0: none
+    NEEDED_LIST = 10  # offset: count, then indexes, where there are more keys
+    AVAILABLE = 11  # how many keys with a value there are; -1: other keys may come, so any number
+    RANKS = 12  # offset: bits of keys from each rank on, COUNT + 1 of them (at most INLINE keys)
+    LENGTH = 13
+
+
+class Key(IntEnum):
+    BYTES = 0
+    SIZE = 1
+    NODE = 2
+    RANK = 3  # its turn in the schema's order
+    LENGTH = 4
+
+
+class Array(IntEnum):
+    PREFIX = 0  # how many positions have ways of their own
+    ITEMS = 1  # offset: of each such position the offset of its ways, then of all others
+    LEAST = 2
+    MOST = 3
+    CONTAINS = 4  # how many counted kinds
+    BOUNDS = 5  # offset: least and most of each
+    UNIQUE = 6
+    LENGTH = 7
+
+
+class Frame(IntEnum):
+    PARENT = 0
+    ROW = 1  # offset of the object or array; arrays have bit ARRAY_BIT
+    SEEN = 2  # keys seen: bits, or the number of a set where there are more than INLINE
+    COUNT = 3
+    OTHERS = 4  # keys seen that have no place of their own: head of a list of chains
+    LAST = 5  # objects: rank of the last key, plus one; arrays: what counts so far, 16 bits each
+    NEEDED = 6  # bits of keys still needed
+    HASH = 7
+    LENGTH = 8
+
+
+INLINE = 62
+ARRAY_BIT = 1 << 40
+NO_FRAME, BARRIER = 0, 1
+WIDEST = 512  # threads of a config
+DEAD, CROSS = -1, -2  # what a step's c can be
+FIELD = (1 << 21) - 1  # of x: first key, last key, bytes read
+ESCAPE = (1 << 24) - 1  # of y: half an escape
+
+
+@inlined
+def arena_of(address):
+    return carray(pointer(address), int64(At.LENGTH), np.int64)
+
+
+@inlined
+def longs(arena, place):
+    return carray(pointer(arena[place]), 1 << 40, np.int64)
+
+
+@inlined
+def thread(kind, sub, row, state):
+    return int64(kind) | int64(sub) << int64(5) | int64(row) << int64(11) | int64(state) << int64(35)
+
+
+@inlined
+def key_range(low, high, read):
+    return int64(low) | int64(high) << int64(21) | int64(read) << int64(42)

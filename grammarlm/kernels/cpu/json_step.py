@@ -1,0 +1,427 @@
+"""One byte of a JSON text under a schema.
+
+`step(arena, c, x, y, f, byte, way)` -> (c', x', y', f'): the thread behind the byte, c' = DEAD where it is refused. Where a byte can be
+read in several ways (a value may be one of several alternatives, an item may count for `contains` or not) `way` says which; MORE is
+set in the arena where there is another. A thread is alive iff what it stands for can be completed: every step checks that.
+
+A closing byte that leads out of the barrier frame is not read: c' = CROSS, and the caller decides (json_walk.py).
+"""
+
+import numpy as np
+from numba import carray, int64
+
+from .jit import inlined, part, pointer
+from .json_arrays import array_closes, array_continues, array_row, way_fits, ways_at, with_item
+from .json_keys import (
+    any_open,
+    extend_chain,
+    is_other,
+    new_frame,
+    object_closes,
+    object_continues,
+    one_open,
+    open_object,
+    others_open,
+    with_key,
+    with_other,
+)
+from .json_languages import after, after_point, length_fits, narrow, narrow_point, next_point, takes_some
+from .json_numbers import number_ends, number_start, number_step
+from .json_places import (
+    ARRAY_BIT,
+    BARRIER,
+    CROSS,
+    DEAD,
+    ESCAPE,
+    FIELD,
+    NO_FRAME,
+    Array,
+    At,
+    Frame,
+    Key,
+    Kind,
+    Object,
+    Shape,
+    key_range,
+    longs,
+    thread,
+)
+from .json_text import BACKSLASH, BODY, DONE, PART, QUOTE, RAW, WRONG, escape_range, text_step, utf8_byte, utf8_length
+
+NO_LANGUAGE = (1 << 28) - 1  # of a key: no other key begins like this
+LITERALS = np.frombuffer(b" truefalsenull", np.uint8)  # `sub` of a literal is the place of the byte to come
+ROW = (1 << 24) - 1
+
+
+@inlined
+def blank_index(byte):
+    return int64(0) if byte == 32 else int64(1) if byte == 9 else int64(2) if byte == 10 else int64(3) if byte == 13 else int64(-1)
+
+
+@inlined
+def blanks(arena, state, index):
+    """The state of white space behind one more of it, -1: too much; index 4: may something else come?"""
+    return int64(carray(pointer(arena[At.BLANKS]), 1 << 20, np.int16)[state * 5 + index])
+
+
+@inlined
+def dead():
+    return int64(DEAD), int64(0), int64(0), int64(0)
+
+
+@part
+def step(arena, c, x, y, f, byte, way):
+    """See the module."""
+    arena[At.MORE] = 0
+    kind = c & 31
+    if kind == Kind.STRING:
+        return string_step(arena, c, x, y, f, byte)
+    if kind == Kind.KEY:
+        return key_step(arena, c, x, y, f, byte)
+    if kind == Kind.WORD:
+        return word_step(arena, c, x, y, f, byte)
+    if kind == Kind.LITERAL:
+        at = c >> 5 & 63
+        if LITERALS[at] != byte:
+            return dead()
+        if at == 4 or at == 9 or at == 13:
+            return thread(Kind.AFTER, 0, 0, 0), int64(0), int64(0), f
+        return c + 32, x, y, f
+    if kind == Kind.NUMBER:
+        row = arena[At.PROGRAM] + (c >> 11 & ROW) * 8
+        x2, y2 = number_step(row, arena[At.PROGRAM], x, y, byte)
+        if x2 >= 0:
+            return c, x2, y2, f
+        if byte != 44 and byte != 93 and byte != 125 and blank_index(byte) < 0:
+            return dead()
+        if not number_ends(row, arena[At.PROGRAM], x, y):
+            return dead()
+        if f == BARRIER:
+            return int64(CROSS), int64(0), int64(0), f
+        return after_step(arena, int64(0), f, byte)
+    if kind == Kind.AFTER:
+        return after_step(arena, y, f, byte)
+    # What is left begins with white space.
+    index = blank_index(byte)
+    if index >= 0:
+        y2 = blanks(arena, y, index)
+        return (c, x, y2, f) if y2 >= 0 else dead()
+    if blanks(arena, y, int64(4)) == 0:
+        return dead()
+    row = c >> 11 & ROW
+    if kind == Kind.COLON:
+        return (thread(Kind.VALUE, 0, row, 0), int64(0), int64(0), f) if byte == 58 else dead()
+    if kind == Kind.VALUE:
+        return begin(arena, row, f, byte, way)
+    if kind == Kind.KEYS:
+        return keys_step(arena, c, f, byte)
+    return entry_step(arena, c, f, byte, way)
+
+
+@part
+def after_step(arena, y, f, byte):
+    """Behind a value, within the frame around it."""
+    index = blank_index(byte)
+    if index >= 0:
+        y2 = blanks(arena, y, index)
+        return (thread(Kind.AFTER, 0, 0, 0), int64(0), y2, f) if y2 >= 0 else dead()
+    if f == NO_FRAME or blanks(arena, y, int64(4)) == 0:
+        return dead()
+    if f == BARRIER:
+        return int64(CROSS), int64(0), int64(0), f
+    frames = longs(arena, At.FRAMES)
+    row = frames[f * Frame.LENGTH + Frame.ROW]
+    if row & ARRAY_BIT:
+        if byte == 44 and array_continues(arena, f):
+            return thread(Kind.ENTRY, 1, row & ROW, 0), int64(0), int64(0), f
+        if byte == 93 and array_closes(arena, f):
+            return thread(Kind.AFTER, 0, 0, 0), int64(0), int64(0), frames[f * Frame.LENGTH]
+        return dead()
+    if byte == 44 and object_continues(arena, f):
+        return thread(Kind.KEYS, 1, row, 0), int64(0), int64(0), f
+    if byte == 125 and object_closes(arena, f):
+        return thread(Kind.AFTER, 0, 0, 0), int64(0), int64(0), frames[f * Frame.LENGTH]
+    return dead()
+
+
+@part
+def begin(arena, node, f, byte, way):
+    """The first byte of a value, read as the alternative number `way` of those that begin so."""
+    program = longs(arena, At.PROGRAM)
+    left = way
+    c, x, y, g = dead()
+    for i in range(program[node]):
+        kind, row = program[node + 2 + 2 * i], program[node + 3 + 2 * i]
+        fits = False
+        if kind == Shape.STRING or kind == Shape.WORDS:
+            fits = byte == 34
+        elif kind == Shape.OBJECT:
+            fits = byte == 123
+        elif kind == Shape.ARRAY:
+            fits = byte == 91
+        elif kind == Shape.LITERAL:
+            fits = byte == LITERALS[1 if row == 1 else 5 if row == 2 else 10]
+        elif byte == 45 or 48 <= byte <= 57:
+            x2, y2 = number_start(arena[At.PROGRAM] + row * 8)
+            x2, y2 = number_step(arena[At.PROGRAM] + row * 8, arena[At.PROGRAM], x2, y2, byte)
+            fits = x2 >= 0
+        if not fits:
+            continue
+        if left < 0:
+            arena[At.MORE] = 1
+            break
+        left -= 1
+        if left >= 0:
+            continue
+        if kind == Shape.STRING:
+            c, x, y, g = thread(Kind.STRING, 0, row, 0), program[row + 2], int64(0), f
+        elif kind == Shape.WORDS:
+            c, x, y, g = thread(Kind.WORD, 0, program[row], 0), key_range(program[row + 1], program[row + 2], 0), int64(0), f
+        elif kind == Shape.OBJECT:
+            c, x, y, g = thread(Kind.KEYS, 0, row, 0), int64(0), int64(0), open_object(arena, f, row)
+        elif kind == Shape.ARRAY:
+            c, x, y, g = thread(Kind.ENTRY, 0, row, 0), int64(0), int64(0), new_frame(arena, f, row | ARRAY_BIT)
+        elif kind == Shape.LITERAL:
+            c, x, y, g = thread(Kind.LITERAL, 2 if row == 1 else 6 if row == 2 else 11, 0, 0), int64(0), int64(0), f
+        else:
+            c, x, y, g = thread(Kind.NUMBER, 0, row, 0), x2, y2, f
+    return c, x, y, g
+
+
+@inlined
+def begins(arena, node, byte):
+    """How many alternatives of a node begin with the byte."""
+    program = longs(arena, At.PROGRAM)
+    count = int64(0)
+    for i in range(program[node]):
+        kind, row = program[node + 2 + 2 * i], program[node + 3 + 2 * i]
+        if kind == Shape.STRING or kind == Shape.WORDS:
+            count += byte == 34
+        elif kind == Shape.OBJECT:
+            count += byte == 123
+        elif kind == Shape.ARRAY:
+            count += byte == 91
+        elif kind == Shape.LITERAL:
+            count += byte == LITERALS[1 if row == 1 else 5 if row == 2 else 10]
+        elif byte == 45 or 48 <= byte <= 57:
+            x2, y2 = number_start(arena[At.PROGRAM] + row * 8)
+            x2, y2 = number_step(arena[At.PROGRAM] + row * 8, arena[At.PROGRAM], x2, y2, byte)
+            count += x2 >= 0
+    return count
+
+
+@part
+def entry_step(arena, c, f, byte, way):
+    """The first byte of an item, or the end of an empty array (sub 0)."""
+    program, frames = longs(arena, At.PROGRAM), longs(arena, At.FRAMES)
+    if byte == 93:
+        if c >> 5 & 63 == 0 and array_closes(arena, f):
+            return thread(Kind.AFTER, 0, 0, 0), int64(0), int64(0), frames[f * Frame.LENGTH]
+        return dead()
+    if not array_continues(arena, f):
+        return dead()
+    row = array_row(frames, f)
+    ways = ways_at(program, row, frames[f * Frame.LENGTH + Frame.COUNT])
+    counted = program[row + Array.CONTAINS] != 0
+    left = way
+    for i in range(program[ways]):
+        node, kinds = program[ways + 1 + 2 * i], program[ways + 2 + 2 * i]
+        if counted and not way_fits(arena, f, kinds):
+            continue
+        count = begins(arena, node, byte)
+        if left >= count:
+            left -= count
+            continue
+        c2, x2, y2, f2 = begin(arena, node, with_item(arena, f, kinds), byte, left)
+        if left + 1 == count:  # is there another way behind this item's?
+            arena[At.MORE] = 0
+            for j in range(i + 1, program[ways]):
+                other, kinds_there = program[ways + 1 + 2 * j], program[ways + 2 + 2 * j]
+                if (not counted or way_fits(arena, f, kinds_there)) and begins(arena, other, byte) > 0:
+                    arena[At.MORE] = 1
+        return c2, x2, y2, f2
+    return dead()
+
+
+@part
+def keys_step(arena, c, f, byte):
+    """The quote before a key, or the end of an empty object (sub 0)."""
+    program, frames = longs(arena, At.PROGRAM), longs(arena, At.FRAMES)
+    if byte == 125:
+        if c >> 5 & 63 == 0 and object_closes(arena, f):
+            return thread(Kind.AFTER, 0, 0, 0), int64(0), int64(0), frames[f * Frame.LENGTH]
+        return dead()
+    if byte != 34 or not object_continues(arena, f):
+        return dead()
+    row = frames[f * Frame.LENGTH + Frame.ROW]
+    state = program[row + Object.LANGUAGE] if others_open(arena, f) else int64(NO_LANGUAGE)
+    return thread(Kind.KEY, 0, row, state), key_range(0, program[row + Object.COUNT], 0), int64(0), f
+
+
+@part
+def string_step(arena, c, x, y, f, byte):
+    program = longs(arena, At.PROGRAM)
+    row, sub, count, escape = c >> 11 & ROW, c >> 5 & 63, y >> 24, y & ESCAPE
+    least, most, lengths = program[row], program[row + 1], program[row + 3]
+    sub2, escape2, what = text_step(sub, escape, byte)
+    if what == WRONG:
+        return dead()
+    if what == QUOTE:
+        if count < least or (x != 0 and carray(pointer(arena[At.ACCEPTS]), 1 << 40, np.int32)[x] == 0):
+            return dead()
+        return thread(Kind.AFTER, 0, 0, 0), int64(0), int64(0), f
+    if sub == BODY and (least > 0 or most >= 0):
+        if most >= 0:
+            count += 1
+            if count > most:
+                return dead()
+        else:
+            count = min(count + 1, least)
+    if x != 0:
+        if what == RAW:
+            x = after(arena, x, byte)
+        elif what == DONE:
+            x = after_point(arena, x, escape2)
+        else:
+            low, high, low2, high2 = escape_range(sub2, escape2)
+            if not (
+                takes_some(arena, x, low, high, lengths, least, most, count)
+                or takes_some(arena, x, low2, high2, lengths, least, most, count)
+            ):
+                return dead()
+        if x == 0 or (lengths != 0 and what != PART and not length_fits(arena, x, least, most, count)):
+            return dead()
+    if what == DONE:
+        escape2 = int64(0)
+    return thread(Kind.STRING, sub2, row, 0), x, count << 24 | escape2, f
+
+
+@part
+def word_step(arena, c, x, y, f, byte):
+    program = longs(arena, At.PROGRAM)
+    table, sub = c >> 11 & ROW, c >> 5 & 63
+    low, high, read = x & FIELD, x >> 21 & FIELD, x >> 42 & FIELD
+    sub2, escape2, what = text_step(sub, y & ESCAPE, byte)
+    if what == WRONG:
+        return dead()
+    if what == QUOTE:
+        if program[table + low * Key.LENGTH + Key.SIZE] != read:
+            return dead()
+        return thread(Kind.AFTER, 0, 0, 0), int64(0), int64(0), f
+    if what == RAW:
+        low, high = narrow(arena, table, low, high, read, byte)
+        read += 1
+    elif what == DONE:
+        low, high, read = narrow_point(arena, table, low, high, read, escape2)
+        escape2 = int64(0)
+    elif not range_takes(arena, table, low, high, read, sub2, escape2):
+        return dead()
+    if low >= high:
+        return dead()
+    return thread(Kind.WORD, sub2, table, 0), key_range(low, high, read), escape2, f
+
+
+@part
+def range_takes(arena, table, low, high, read, sub, escape):
+    """Does one of the keys low..high go on with a character that half an escape can become?"""
+    first, last, first2, last2 = escape_range(sub, escape)
+    for i in range(low, high):
+        point = next_point(arena, table, i, read)
+        if first <= point <= last or first2 <= point <= last2:
+            return True
+    return False
+
+
+@part
+def open_range_takes(arena, frame, table, low, high, read, sub, escape):
+    """The same of keys that may come."""
+    first, last, first2, last2 = escape_range(sub, escape)
+    for i in range(low, high):
+        point = next_point(arena, table, i, read)
+        if (first <= point <= last or first2 <= point <= last2) and one_open(arena, frame, i):
+            return True
+    return False
+
+
+@part
+def key_step(arena, c, x, y, f, byte):
+    """In a key. Sub, range and language go side by side; the chain is kept where other keys may come."""
+    program = longs(arena, At.PROGRAM)
+    row, sub, state = c >> 11 & ROW, c >> 5 & 63, c >> 35
+    low, high, read = x & FIELD, x >> 21 & FIELD, x >> 42 & FIELD
+    chain = y >> 24
+    table = program[row + Object.KEYS]
+    sub2, escape2, what = text_step(sub, y & ESCAPE, byte)
+    if what == WRONG:
+        return dead()
+    if what == QUOTE:
+        return key_ends(arena, row, state, low, high, read, chain, f)
+    others = state != NO_LANGUAGE
+    if what == PART:
+        alive = open_range_takes(arena, f, table, low, high, read, sub2, escape2)
+        if not alive and others:
+            alive = state == 0
+            if not alive:
+                first, last, first2, last2 = escape_range(sub2, escape2)
+                none = int64(0)
+                alive = takes_some(arena, state, first, last, none, none, none, none)
+                alive = alive or takes_some(arena, state, first2, last2, none, none, none, none)
+        return (thread(Kind.KEY, sub2, row, state), x, chain << 24 | escape2, f) if alive else dead()
+    if what == RAW:
+        if low < high:
+            low, high = narrow(arena, table, low, high, read, byte)
+        read += 1
+        if others:
+            chain = extend_chain(arena, chain, byte)
+            if state != 0:
+                state = after(arena, state, byte)
+                if state == 0:
+                    state, others = int64(NO_LANGUAGE), False
+    else:
+        length = utf8_length(escape2)
+        for i in range(length):
+            piece = utf8_byte(escape2, length, i)
+            if low < high:
+                low, high = narrow(arena, table, low, high, read + i, piece)
+            if others:
+                chain = extend_chain(arena, chain, piece)
+        read += length
+        if others and state != 0:
+            state = after_point(arena, state, escape2)
+            if state == 0:
+                state, others = int64(NO_LANGUAGE), False
+    if low < high and not any_open(arena, f, low, high):
+        if not others:
+            return dead()
+        # A key that may not come is still no other key: the range stays, unless no key of it is as long as this.
+    if low >= high:
+        if not others:
+            return dead()
+        low, high, read = int64(0), int64(0), int64(0)
+    if not others:
+        chain = int64(0)
+    return thread(Kind.KEY, sub2, row, state), key_range(low, high, read), chain << 24, f
+
+
+@part
+def key_ends(arena, row, state, low, high, read, chain, f):
+    """The quote behind a key."""
+    program = longs(arena, At.PROGRAM)
+    if low < high:
+        key = program[row + Object.KEYS] + low * Key.LENGTH
+        if program[key + Key.SIZE] == read:
+            if not one_open(arena, f, low):
+                return dead()
+            return thread(Kind.COLON, 0, program[key + Key.NODE], 0), int64(0), int64(0), with_key(arena, f, low)
+    if state == NO_LANGUAGE:
+        return dead()
+    node = program[row + Object.OTHERS]
+    if state != 0:
+        case = int64(carray(pointer(arena[At.ACCEPTS]), 1 << 40, np.int32)[state])
+        if case == 0:
+            return dead()
+        if node == -2:
+            node = program[program[row + Object.CASES] + case - 1]
+    if is_other(arena, f, chain):
+        return dead()
+    return thread(Kind.COLON, 0, node, 0), int64(0), int64(0), with_other(arena, f, chain)

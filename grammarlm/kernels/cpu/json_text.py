@@ -1,0 +1,187 @@
+"""The text of a JSON string, byte by byte: where in a character or an escape one stands, and what it stands for.
+
+`text_step(sub, escape, byte)` -> (sub', escape', what). A string's content is a sequence of characters in UTF-8; a character may be
+spelled by its bytes or by an escape, and then its bytes are handed out once it is complete. `what` says what the byte meant:
+
+    RAW      it is a byte of the content, as it stands
+    DONE     an escape is complete: `escape'` is its code point
+    PART     a part of an escape
+    QUOTE    the closing quote
+    WRONG    no JSON string goes on like this
+
+Half an escape stands for a range of code points (`escape_range`): it may be read iff one of them may.
+"""
+
+from numba import int64
+
+from .jit import inlined, part
+
+BODY, BACKSLASH = 0, 1
+HEX = 2  # and 3, 4, 5: so many hexadecimal digits less two have been read
+LOW_BACKSLASH, LOW_U, LOW_HEX = 6, 7, 8  # behind the first half of a surrogate pair; 8 to 11 its digits
+LAST_1, LAST_2, LEAD_E0, LEAD_ED, LEAD_F0, LEAD_F, LEAD_F4 = 12, 13, 14, 15, 16, 17, 18  # within a character
+RAW, DONE, PART, QUOTE, WRONG = 0, 1, 2, 3, 4
+
+
+@inlined
+def hex_digit(byte):
+    value = int64(-1)
+    if 48 <= byte <= 57:
+        value = byte - 48
+    elif 97 <= byte <= 102:
+        value = byte - 87
+    elif 65 <= byte <= 70:
+        value = byte - 55
+    return int64(value)
+
+
+@part
+def text_step(sub, escape, byte):
+    """See the module."""
+    if sub == BODY:
+        return _first_byte(byte)
+    if sub >= LAST_1:
+        return _later_byte(sub, byte)
+    if sub == BACKSLASH:
+        return _behind_backslash(byte)
+    if sub == LOW_BACKSLASH:
+        return (int64(LOW_U), escape, int64(PART)) if byte == 92 else (int64(0), int64(0), int64(WRONG))
+    if sub == LOW_U:
+        return (int64(LOW_HEX), escape, int64(PART)) if byte == 117 else (int64(0), int64(0), int64(WRONG))
+    digit = hex_digit(byte)
+    if digit < 0:
+        return int64(0), int64(0), int64(WRONG)
+    if sub < LOW_BACKSLASH:
+        return _hex_step(sub, escape, digit)
+    # The second half of a pair is DC00 to DFFF: `escape` holds the first half's ten bits, and then more.
+    if (sub == LOW_HEX and digit != 13) or (sub == LOW_HEX + 1 and digit < 12):
+        return int64(0), int64(0), int64(WRONG)
+    if sub == LOW_HEX:
+        return int64(sub + 1), escape, int64(PART)
+    if sub == LOW_HEX + 1:
+        return int64(sub + 1), escape << 2 | (digit & 3), int64(PART)
+    if sub == LOW_HEX + 2:
+        return int64(sub + 1), escape << 4 | digit, int64(PART)
+    return int64(BODY), (escape << 4 | digit) + 0x10000, int64(DONE)
+
+
+@inlined
+def _first_byte(byte):
+    after, what = int64(0), int64(WRONG)
+    if byte == 34:
+        what = int64(QUOTE)
+    elif byte == 92:
+        after, what = int64(BACKSLASH), int64(PART)
+    elif byte < 0x20 or 0x80 <= byte < 0xC2 or byte > 0xF4:
+        pass
+    else:
+        what = int64(RAW)
+        if byte >= 0x80:
+            after = int64(LEAD_F)
+            if byte < 0xE0:
+                after = int64(LAST_1)
+            elif byte == 0xE0:
+                after = int64(LEAD_E0)
+            elif byte == 0xED:
+                after = int64(LEAD_ED)
+            elif byte < 0xF0:
+                after = int64(LAST_2)
+            elif byte == 0xF0:
+                after = int64(LEAD_F0)
+            elif byte == 0xF4:
+                after = int64(LEAD_F4)
+    return after, int64(0), what
+
+
+@inlined
+def _later_byte(sub, byte):
+    low, high, after = int64(0x80), int64(0xBF), int64(LAST_2)
+    if sub == LAST_1:
+        after = int64(BODY)
+    elif sub == LAST_2:
+        after = int64(LAST_1)
+    elif sub == LEAD_E0:
+        low, after = int64(0xA0), int64(LAST_1)
+    elif sub == LEAD_ED:
+        high, after = int64(0x9F), int64(LAST_1)
+    elif sub == LEAD_F0:
+        low = int64(0x90)
+    elif sub == LEAD_F4:
+        high = int64(0x8F)
+    what = int64(RAW) if low <= byte <= high else int64(WRONG)
+    return after, int64(0), what
+
+
+@inlined
+def _behind_backslash(byte):
+    point, after, what = int64(0), int64(BODY), int64(DONE)
+    if byte == 34 or byte == 92 or byte == 47:
+        point = int64(byte)
+    elif byte == 98:
+        point = int64(8)
+    elif byte == 102:
+        point = int64(12)
+    elif byte == 110:
+        point = int64(10)
+    elif byte == 114:
+        point = int64(13)
+    elif byte == 116:
+        point = int64(9)
+    elif byte == 117:
+        after, what = int64(HEX), int64(PART)
+    else:
+        what = int64(WRONG)
+    return after, point, what
+
+
+@inlined
+def _hex_step(sub, escape, digit):
+    value = escape << 4 | digit
+    after, what = int64(sub + 1), int64(PART)
+    if sub == HEX + 1 and 0xDC <= value <= 0xDF:
+        what = int64(WRONG)  # the second half of a pair, alone
+    elif sub == HEX + 3:
+        after, what = int64(BODY), int64(DONE)
+        if 0xD800 <= value < 0xDC00:
+            after, what, value = int64(LOW_BACKSLASH), int64(PART), value - 0xD800
+    return after, value, what
+
+
+@part
+def escape_range(sub, escape):
+    """The code points that half an escape can still stand for: two ranges (first, last), the second empty where one is enough.
+
+    Surrogates within them stand for nothing.
+    """
+    if sub == BACKSLASH:
+        return int64(0), int64(0x10FFFF), int64(1), int64(0)
+    if sub < LOW_BACKSLASH:
+        width = int64(4 * (4 - (sub - HEX)))
+        low, high = escape << width, ((escape + 1) << width) - 1
+        if sub == HEX:
+            return low, int64(0x10FFFF), int64(1), int64(0)
+        if sub == HEX + 1 and escape == 13:  # D000 to D7FF, or the first half of any pair
+            return int64(0xD000), int64(0xD7FF), int64(0x10000), int64(0x10FFFF)
+        if 0xD800 <= low <= 0xDBFF:
+            return ((low - 0xD800) << 10) + 0x10000, ((high - 0xD800) << 10) + 0x103FF, int64(1), int64(0)
+        return low, high, int64(1), int64(0)
+    if sub <= LOW_HEX + 1:
+        return (escape << 10) + 0x10000, (escape << 10) + 0x103FF, int64(1), int64(0)
+    width = int64(8) if sub == LOW_HEX + 2 else int64(4)
+    return (escape << width) + 0x10000, ((escape + 1) << width) - 1 + 0x10000, int64(1), int64(0)
+
+
+@inlined
+def utf8_length(point):
+    return int64(1) if point < 0x80 else int64(2) if point < 0x800 else int64(3) if point < 0x10000 else int64(4)
+
+
+@inlined
+def utf8_byte(point, length, index):
+    """Byte `index` of a code point of so many bytes."""
+    value = point >> int64(6 * (length - 1 - index))
+    if length == 1:
+        return int64(point)
+    if index > 0:
+        return int64(0x80 | (value & 0x3F))
+    return int64(value | (0xC0 if length == 2 else 0xE0 if length == 3 else 0xF0))
