@@ -12,6 +12,7 @@ _HOME = {
     "Choices": "grammars.choices",
     "Constraint": "masks.constraint",
     "Ebnf": "grammars.ebnf",
+    "JsonSchema": "grammars.json_schema",
     "Gbnf": "grammars.gbnf",
     "Indent": "grammars.indent",
     "Lark": "grammars.lark",

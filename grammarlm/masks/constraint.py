@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import LimitExceeded, TokenizerError, UnsatisfiableGrammar, UnsupportedFeature
 from ..grammars.assembly import needs_stack
 from ..grammars.compose import Grammar
+from ..grammars.json_schema import JsonSchema
 from ..grammars.regular import Algebra
 from ..grammars.terms import NOTHING
 from ..kernels.cpu.jit import load_all
@@ -75,6 +76,9 @@ class Constraint:
         ValueError where the text may need more.
         """
         if max_tokens is None:
+            made = getattr(self._automaton.program, "matcher_class", None)
+            if made is not None and self._canonical is None:
+                return made(self)
             return Matcher(self) if self._canonical is None else CanonicalMatcher(self)
         return (BudgetedMatcher if self._canonical is None else CanonicalBudgetedMatcher)(self, max_tokens)
 
@@ -122,7 +126,7 @@ def compile(
             f"compile(limits=...) takes a gl.Limits, not {type(limits).__name__}; e.g. gl.Limits(max_ms=500)"
         )
     canonical = _canonical_tokens(vocab) if canonical_only else None
-    with_stack = needs_stack(grammar)
+    with_stack = not isinstance(grammar, JsonSchema) and needs_stack(grammar)
     load_all(large=with_stack)  # the kernels: now, and not in the middle of a text
     try:
         with PATIENT:
@@ -135,6 +139,10 @@ def compile(
 def _automaton(
     grammar: Grammar, vocab: Vocabulary, limits: Limits, with_stack: bool, canonical_only: bool
 ) -> tuple[Automaton, Report]:
+    if isinstance(grammar, JsonSchema):
+        from .json_compile import json_automaton  # its kernels are loaded where somebody needs them
+
+        return json_automaton(grammar, vocab, limits)
     clock = Clock(limits)
     algebra = Algebra(limits.max_depth, clock.tick)
     if with_stack:

@@ -455,7 +455,7 @@ def kept_mask(arena, c, x, y, f, out, first):
         arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = frames_before, chains_before
         crossings = arena[At.CROSS_COUNT]
         missing = carray(pointer(arena[At.MISSING]), 1, np.int64)
-        if missing[0] != 0 or arena[At.WANTED] & GROW != 0:
+        if missing[0] != 0 or arena[At.WANTED] != 0:
             return  # the row is not right: it will be made again
         if kept:
             keep_row(arena, store, key, place, base, remainders, row)

@@ -11,10 +11,11 @@ import numpy as np
 from numba import carray, int32, int64, uint32
 
 from .jit import inlined, part, pointer
-from .json_keys import GROW, same_chain
+from .json_keys import same_chain
 from .json_places import BARRIER, CROSS, DEAD, FIELD, At, Frame, Kind, Trie, longs
 from .json_step import step
 
+GROW_CROSSED, GROW_PENDING = 16, 32  # in WANTED
 ALONG, BEHIND = 0, 1  # a crossing: the thread stands at the node; or behind a value, with the node's byte still to read
 
 
@@ -55,7 +56,7 @@ def clear_below(arena, node, row):
 def note_crossing(arena, which, node, blanks, how):
     count = arena[At.CROSS_COUNT]
     if count + 1 >= arena[At.CROSS_CAPACITY]:
-        arena[At.WANTED] |= GROW
+        arena[At.WANTED] |= GROW_CROSSED
         return
     crossed = longs(arena, At.CROSSED)
     crossed[3 * count] = node | which << 40
@@ -105,7 +106,7 @@ def walk(arena, which, at, c, x, y, f, row):
                 way += 1
                 c3, x3, y3, f3 = step(arena, c0, x0, y0, f0, byte, way)
                 if waiting + 1 >= arena[At.PENDING_CAPACITY]:
-                    arena[At.WANTED] |= GROW
+                    arena[At.WANTED] |= GROW_PENDING
                     break
                 p = waiting * 5
                 pending[p], pending[p + 1], pending[p + 2], pending[p + 3], pending[p + 4] = node, c3, x3, y3, f3

@@ -1,0 +1,156 @@
+"""JSON Schema: texts that are JSON and valid under a schema.
+
+    JsonSchema({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]})
+    JsonSchema('{"type": "integer", "minimum": 1}')        JSON text
+    JsonSchema(True)                                        any JSON value
+
+The description is only copied here; `compile` reads it: document.py finds drafts and references, normalise.py works out what each
+place of the schema comes down to (shapes.py), masks/json_program.py makes tables of that.
+"""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from functools import cached_property
+from typing import Any
+
+from ...errors import GrammarError, LimitExceeded, caret
+from ..compose import Grammar
+
+ORDERS = ("schema", "any")
+FORMATS = ("assert", "annotation")
+DRAFTS = ("auto", "declared")
+
+
+class JsonSchema(Grammar):
+    """All JSON texts that are valid under the schema.
+
+    whitespace       "flexible" (compact or pretty, runs are capped), "compact", "any", or a pattern of white space
+    property_order   "schema": declared properties in order of appearance, then required names, then others; "any"; or a list of names
+    formats          "assert": `format` must hold; "annotation": it says nothing
+    registry         {uri: schema} for references to other documents; nothing is fetched
+    draft            "auto": keywords of all drafts count; "declared": those of `$schema` alone
+    strict           False: what cannot be enforced is relaxed, and listed in the report
+    """
+
+    def __init__(
+        self,
+        schema: Any,
+        *,
+        whitespace: str = "flexible",
+        property_order: Any = "schema",
+        formats: str = "assert",
+        registry: dict[str, Any] | None = None,
+        draft: str = "auto",
+        strict: bool = True,
+    ):
+        if not isinstance(schema, (dict, bool, str, type)) and not hasattr(schema, "__origin__"):
+            raise TypeError(f"JsonSchema() takes a dict, a bool, JSON text or a Python type, not {type(schema).__name__}")
+        for name, value, values in (("formats", formats, FORMATS), ("draft", draft, DRAFTS)):
+            if value not in values:
+                raise ValueError(f"JsonSchema({name}={value!r}): it takes {' or '.join(map(repr, values))}")
+        if not isinstance(whitespace, str):
+            raise TypeError(f"JsonSchema(whitespace=...) takes a str, not {type(whitespace).__name__}")
+        if isinstance(property_order, str) and property_order not in ORDERS:
+            raise ValueError(f'JsonSchema(property_order={property_order!r}): it takes "schema", "any" or a list of names')
+        if registry is not None and not isinstance(registry, dict):
+            raise TypeError(f"JsonSchema(registry=...) takes a dict of schemas by URI, not {type(registry).__name__}")
+        self.source = copied(schema)
+        self.whitespace, self.formats, self.draft, self.strict = whitespace, formats, draft, bool(strict)
+        self.property_order = property_order if isinstance(property_order, str) else tuple(property_order)
+        self.registry = None if registry is None else {uri: copied(document) for uri, document in registry.items()}
+
+    def document(self) -> Any:
+        """The schema as Python data."""
+        if isinstance(self.source, str):
+            return parsed(self.source)
+        if isinstance(self.source, (dict, bool)):
+            return self.source
+        from .python_types import schema_of  # pydantic, where it is installed, takes its time to import
+
+        return schema_of(self.source)
+
+    @cached_property
+    def _content(self) -> tuple[Any, ...]:
+        registry = None if self.registry is None else tuple((uri, flat(self.registry[uri])) for uri in sorted(self.registry))
+        options = (self.whitespace, self.property_order, self.formats, self.draft, self.strict)
+        return (flat(self.source) if isinstance(self.source, dict) else self.source, *options, registry)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, JsonSchema) and self._content == other._content
+
+    def __hash__(self) -> int:
+        return hash(self._content)
+
+    def __repr__(self) -> str:
+        shown = self.source if isinstance(self.source, (bool, str)) else flat(self.source) if isinstance(self.source, dict) else self.source
+        return f"JsonSchema({str(shown)[:120]})"
+
+
+def parsed(text: str) -> Any:
+    """JSON text as Python data; fractions keep all their digits."""
+    try:
+        return json.loads(text, parse_float=Decimal)
+    except json.JSONDecodeError as error:
+        raise GrammarError(
+            f"the schema is no JSON: {error.msg} in line {error.lineno}, column {error.colno}\n{caret(text, error.pos)}", position=error.pos
+        ) from None
+    except RecursionError:
+        raise LimitExceeded("the schema's JSON text is nested too deeply; hand it in as a dict") from None
+
+
+def copied(value: Any) -> Any:
+    """A copy of dicts and lists, however deep."""
+    if isinstance(value, dict):
+        root: Any = {}
+    elif isinstance(value, (list, tuple)):
+        root = []
+    else:
+        return value
+    todo: list[tuple[Any, Any]] = [(value, root)]
+    for source, target in todo:
+        if type(target) is dict:
+            for key, item in source.items():
+                if isinstance(item, (dict, list, tuple)):
+                    new: Any = {} if isinstance(item, dict) else []
+                    todo.append((item, new))
+                    target[key] = new
+                else:
+                    target[key] = item
+        else:
+            for item in source:
+                if isinstance(item, (dict, list, tuple)):
+                    new = {} if isinstance(item, dict) else []
+                    todo.append((item, new))
+                    target.append(new)
+                else:
+                    target.append(item)
+    return root
+
+
+def flat(value: Any) -> str:
+    """A text that two values share iff they are equal, the order of keys included."""
+    parts: list[str] = []
+    todo: list[Any] = [value]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, _Raw):
+            parts.append(item)
+        elif isinstance(item, dict):
+            parts.append("{")
+            todo.append(_Raw("}"))
+            for key in reversed(item):
+                todo += [item[key], _Raw(json.dumps(key) if isinstance(key, str) else repr(key)), _Raw(",")]
+        elif isinstance(item, list):
+            parts.append("[")
+            todo.append(_Raw("]"))
+            for element in reversed(item):
+                todo += [element, _Raw(",")]
+        else:
+            parts.append(json.dumps(item) if isinstance(item, (str, bool, type(None))) else repr(item))
+    return "".join(parts)
+
+
+class _Raw(str):
+    __slots__ = ()

@@ -1,0 +1,82 @@
+"""From a JSON schema to an automaton over a vocabulary."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from typing import Any
+
+from ..errors import UnsatisfiableGrammar, UnsupportedFeature
+from ..grammars.json_schema import JsonSchema
+from ..grammars.json_schema.languages import SHARED, Languages
+from ..grammars.json_schema.normalise import normalise
+from ..grammars.json_schema.text_algebra import TextAlgebra
+from ..vocab.vocabulary import Vocabulary
+from .automaton import Automaton
+from .json_blanks import blanks_of
+from .json_epoch import JsonEpoch
+from .json_languages import LanguageStates
+from .json_matcher import JsonMatcher
+from .json_program import ProgramWriter
+from .json_tables import JsonTables
+from .limits import Clock, Limits
+from .token_facts import token_facts
+
+ANY_ORDER, SCHEMA_ORDER = 0, 1
+
+
+@functools.lru_cache(maxsize=8)
+def tables_of(vocab: Vocabulary, whitespace: str) -> JsonTables:
+    return JsonTables(vocab, blanks_of(whitespace))
+
+
+class JsonSchemaProgram:
+    """What all texts under a schema have in common."""
+
+    matcher_class = JsonMatcher
+
+    def __init__(self, grammar: JsonSchema, vocab: Vocabulary, limits: Limits, clock: Clock):
+        self.vocab, self.limits, self.clock = vocab, limits, clock
+        self.facts = token_facts(vocab)
+        self.lock = threading.RLock()
+        self.start: Any = ("start",)
+        self.tokens_spell_all = True
+        if self.facts.single_bytes != (1 << 256) - 1:
+            _check_bytes(self.facts.single_bytes)
+        self.tables = tables_of(vocab, grammar.whitespace)
+        self.mode = ANY_ORDER if grammar.property_order == "any" else SCHEMA_ORDER
+        languages = Languages(TextAlgebra(limits.max_depth, clock.tick, SHARED))
+        self.normalised = normalise(
+            grammar.document(),
+            languages=languages,
+            formats=grammar.formats,
+            registry=grammar.registry,
+            draft=grammar.draft,
+            tick=clock.tick,
+            strict=grammar.strict,
+        )
+        self.states = LanguageStates(languages.algebra, lambda term: not languages.is_dead(term), limits.max_states)
+        self.json = ProgramWriter(languages, self.states).write(self.normalised.root)
+        if self.json.start < 0:
+            raise UnsatisfiableGrammar("no JSON value is valid under the schema")
+        self.caps = (self.tables.blanks.description,)
+
+    def forget(self) -> None:
+        """Nothing that was made for one text only is kept here."""
+
+
+def _check_bytes(single: int) -> None:
+    lacking = [b for b in range(256) if not single >> b & 1 and b not in (0xC0, 0xC1) and b < 0xF5]
+    lacking = [b for b in lacking if b >= 0x20 or b in (9, 10, 13)]
+    if lacking:
+        raise UnsupportedFeature(
+            f"JsonSchema over a vocabulary that lacks tokens for {len(lacking)} single bytes (the first is 0x{lacking[0]:02X}): "
+            "whether its tokens can complete a text is not decided; use a tokenizer with all bytes"
+        )
+
+
+def json_automaton(grammar: JsonSchema, vocab: Vocabulary, limits: Limits) -> tuple[Automaton, Report]:
+    from .constraint import Report
+
+    automaton = Automaton(JsonSchemaProgram(grammar, vocab, limits, Clock(limits)), JsonEpoch)
+    return automaton, Report("JsonSchema", limits, 256, True, caps=automaton.program.caps)

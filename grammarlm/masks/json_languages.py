@@ -1,0 +1,150 @@
+"""Languages of strings as automata that kernels walk: a state is a tuple of terms, one a case; a row of 256 is made when it is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..errors import LimitExceeded
+from ..grammars.regular import Algebra
+from ..grammars.terms import NOTHING, Term, accepts_empty
+
+FIRST_CAPACITY = 32
+MADE_AHEAD = 24  # states made at once: a walk that lacks one most likely lacks those behind it, too
+
+Vector = tuple[Term, ...]
+
+
+class LanguageStates:
+    """States by number. 0 is dead; every other can be finished."""
+
+    def __init__(self, algebra: Algebra, is_alive: Callable[[Term], bool], max_states: int):
+        self._algebra, self._is_alive, self._max_states = algebra, is_alive, max_states
+        self._vectors: list[Vector] = [()]
+        self._numbers: dict[Vector, int] = {(): 0}
+        self._made = [True]
+        self.table = np.full((FIRST_CAPACITY, 256), -1, np.int32)
+        self.accepts = np.zeros(FIRST_CAPACITY, np.int32)
+        self.lengths_at = np.full(FIRST_CAPACITY, -1, np.int64)
+        self.lengths = np.zeros(64, np.uint64)
+        self._lengths_used = 0
+        self.table[0] = 0
+
+    def __len__(self) -> int:
+        return len(self._vectors)
+
+    @property
+    def nbytes(self) -> int:
+        return self.table.nbytes + self.accepts.nbytes + self.lengths_at.nbytes + self.lengths.nbytes
+
+    def number(self, vector: Vector) -> int:
+        """The state of a vector of terms; 0 where no case can be finished."""
+        known = self._numbers.get(vector)
+        if known is not None:
+            return known
+        alive = tuple([term if term is NOTHING or term.sure or self._is_alive(term) else NOTHING for term in vector])
+        if all(term is NOTHING for term in alive):
+            self._numbers[vector] = 0
+            return 0
+        number = self._numbers.get(alive)
+        if number is None:
+            number = len(self._vectors)
+            if number >= self._max_states:
+                raise LimitExceeded(
+                    f"the languages of strings need more than {self._max_states} states; simplify the patterns or raise limits.max_states"
+                )
+            self._vectors.append(alive)
+            self._made.append(False)
+            self._numbers[alive] = number
+            if number >= len(self.table):
+                self._grow()
+            self.accepts[number] = next((i + 1 for i, term in enumerate(alive) if accepts_empty(term)), 0)
+        self._numbers[vector] = number
+        return number
+
+    def _grow(self) -> None:
+        size = 2 * len(self.table)
+        for name, empty in (("table", -1), ("accepts", 0), ("lengths_at", -1)):
+            old = getattr(self, name)
+            new = np.full((size, *old.shape[1:]), empty, old.dtype)
+            new[: len(old)] = old
+            setattr(self, name, new)
+
+    def make(self, states: Any) -> None:
+        """The rows of these states, and of some behind them."""
+        queue = list(states)
+        for done, state in enumerate(queue):
+            if self._made[state]:
+                continue
+            targets = self._make(state)
+            if len(queue) < done + MADE_AHEAD:
+                queue += [t for t in targets if not self._made[t]][: MADE_AHEAD - len(queue) + done]
+
+    def _make(self, state: int) -> list[int]:
+        vector = self._vectors[state]
+        edges = self._algebra.edges
+        row = np.zeros(256, np.int32)
+        if len(vector) == 1:
+            targets = []
+            for bits, after in edges(vector[0]):
+                number = self.number((after,))
+                if number:
+                    row[_bytes(bits)] = number
+                    targets.append(number)
+        else:
+            behind = [[NOTHING] * len(vector) for _ in range(256)]
+            for case, term in enumerate(vector):
+                if term is not NOTHING:
+                    for bits, after in edges(term):
+                        for byte in _bytes(bits):
+                            behind[byte][case] = after
+            numbers: dict[Vector, int] = {}
+            for byte, terms in enumerate(behind):
+                key = tuple(terms)
+                number = numbers.get(key, -1)
+                if number < 0:
+                    number = numbers[key] = self.number(key) if any(t is not NOTHING for t in key) else 0
+                row[byte] = number
+            targets = [n for n in numbers.values() if n]
+        self.table[state] = row
+        self._made[state] = True
+        return targets
+
+    def with_lengths(self, start: int, bits_of: Callable[[Term], tuple[int, bool]], most: int) -> None:
+        """All states behind `start` get the lengths of what can still come: a bit set, and whether longer ones come in any length."""
+        queue, seen = [start], {start}
+        for state in queue:
+            if not self._made[state]:
+                self._make(state)
+            if self.lengths_at[state] < 0:
+                bits, more = bits_of(self._vectors[state][0])
+                self._add_lengths(state, bits, more, most)
+            for target in set(self.table[state].tolist()):
+                if target and target not in seen:
+                    seen.add(target)
+                    queue.append(target)
+
+    def _add_lengths(self, state: int, bits: int, more: bool, most: int) -> None:
+        words = most // 64 + 1
+        at = self._lengths_used
+        while at + 2 + words > len(self.lengths):
+            self.lengths = np.concatenate([self.lengths, np.zeros(len(self.lengths), np.uint64)])
+        self.lengths[at], self.lengths[at + 1] = words, int(more)
+        self.lengths[at + 2 : at + 2 + words] = np.frombuffer((bits & ((1 << 64 * words) - 1)).to_bytes(8 * words, "little"), np.uint64)
+        self._lengths_used = at + 2 + words
+        self.lengths_at[state] = at
+
+
+_KNOWN: dict[int, np.ndarray] = {}
+
+
+def _bytes(bits: int) -> np.ndarray:
+    known = _KNOWN.get(bits)
+    if known is None:
+        if len(_KNOWN) > 4096:
+            _KNOWN.clear()
+        spread = np.frombuffer(bits.to_bytes(32, "little"), np.uint8)
+        known = _KNOWN[bits] = np.flatnonzero(np.unpackbits(spread, bitorder="little"))
+    return known

@@ -1,0 +1,265 @@
+"""From shapes to the rows that the JSON machine runs (kernels/cpu/json_places.py has their layout).
+
+The walk over nodes is a work list: schemas may be nested as deep as they like. A node's row is reserved when somebody first refers to
+it and filled when its turn comes, so nodes may contain themselves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import LimitExceeded, UnsupportedFeature
+from ..grammars.json_schema.number_rows import pack
+from ..grammars.json_schema.shapes import (
+    EVERY_STRING,
+    ArrayShape,
+    Literal,
+    Node,
+    NumberShape,
+    ObjectShape,
+    StringShape,
+)
+from ..kernels.cpu.json_places import INLINE, Shape
+from .json_languages import LanguageStates
+from .json_tables import TEMPLATE, TEMPLATE_AT
+
+LITERALS = {"true": 1, "false": 2, "null": 3}
+LARGEST = (1 << 24) - 1  # a row's offset has 24 bits
+MOST_CHARACTERS = (1 << 38) - 1
+MOST_LENGTHS = 4096  # of strings that have both a language and lengths
+EVERYTHING = Node(is_anything=True)
+
+
+@dataclass(frozen=True)
+class JsonProgram:
+    rows: np.ndarray  # int64
+    blob: np.ndarray  # uint8: the bytes of keys and words
+    start: int  # the root's row
+
+
+class ProgramWriter:
+    """Writes one program."""
+
+    def __init__(self, languages, states: LanguageStates):  # type: ignore[no-untyped-def]
+        self.rows = list(TEMPLATE)
+        self.blob = bytearray()
+        self.languages, self.states = languages, states
+        self._nodes: dict[int, int] = {}
+        self._queue: list[Node] = []
+        self._numbers: dict[NumberShape, int] = {NumberShape(): TEMPLATE_AT["number"], NumberShape(integer=True): TEMPLATE_AT["integer"]}
+        self._strings: dict[StringShape, int] = {StringShape(): TEMPLATE_AT["string"]}
+        self._kept: list[Node] = []
+
+    def write(self, root: Node) -> JsonProgram:
+        start = self.node(root)
+        while self._queue:
+            node = self._queue.pop()
+            at = self._nodes[id(node)]
+            for i, shape in enumerate(node.alternatives):
+                kind, row = self.shape(shape, node)
+                self.rows[at + 2 + 2 * i], self.rows[at + 3 + 2 * i] = kind, row
+        if len(self.rows) > LARGEST:
+            raise LimitExceeded(f"the schema comes down to {len(self.rows):,} words of tables, at most {LARGEST:,} are allowed")
+        blob = np.frombuffer(bytes(self.blob) or b"\0", np.uint8)
+        return JsonProgram(np.array(self.rows, np.int64), blob, start)
+
+    def node(self, node: Node) -> int:
+        """The offset of a node's row; -1 where it has no values."""
+        if node.is_anything:
+            return TEMPLATE_AT["anything"]
+        if not node.alternatives:
+            return -1
+        known = self._nodes.get(id(node))
+        if known is None:
+            known = self._nodes[id(node)] = len(self.rows)
+            self._kept.append(node)
+            self.rows += [len(node.alternatives), 0] + [0] * (2 * len(node.alternatives))
+            self._queue.append(node)
+        return known
+
+    def shape(self, shape, node: Node) -> tuple[int, int]:  # type: ignore[no-untyped-def]
+        if isinstance(shape, Literal):
+            return Shape.LITERAL, LITERALS[shape.text]
+        if isinstance(shape, StringShape):
+            return self.string(shape, node)
+        if isinstance(shape, NumberShape):
+            return Shape.NUMBER, self.number(shape, node)
+        if isinstance(shape, ObjectShape):
+            return Shape.OBJECT, self.object(shape, node)
+        return Shape.ARRAY, self.array(shape, node)
+
+    # ------------------------------------------------------------------ strings and numbers
+
+    def number(self, shape: NumberShape, node: Node) -> int:
+        known = self._numbers.get(shape)
+        if known is None:
+            row = pack(shape, self.rows, pointer=node.pointer)
+            known = self._numbers[shape] = len(self.rows)
+            self.rows += row
+        return known
+
+    def string(self, shape: StringShape, node: Node) -> tuple[int, int]:
+        if shape.values is not None:
+            return Shape.WORDS, self.words(shape.values)
+        known = self._strings.get(shape)
+        if known is None:
+            known = self._strings[shape] = self.any_string(shape, node)
+        return Shape.STRING, known
+
+    def any_string(self, shape: StringShape, node: Node) -> int:
+        most = -1 if shape.maximum is None else min(shape.maximum, MOST_CHARACTERS)
+        least = min(shape.minimum, MOST_CHARACTERS)
+        start = lengths = 0
+        if shape.language != EVERY_STRING:
+            term = self.languages.term(shape.language)
+            start = self.states.number((term,))
+            if least > 0 or most >= 0:
+                lengths = 1
+                self.lengths(start, least, most, node)
+        self.rows += [least, most, start, lengths]
+        return len(self.rows) - 4
+
+    def lengths(self, start: int, least: int, most: int, node: Node) -> None:
+        longest = max(least, most)
+        if longest > MOST_LENGTHS:
+            raise UnsupportedFeature(
+                f"a pattern or format together with a length of {longest:,} characters (at most {MOST_LENGTHS:,})", pointer=node.pointer
+            )
+        self.states.with_lengths(start, lambda term: self.languages.lengths_from(term, longest), longest)
+
+    def words(self, values: tuple[str, ...]) -> int:
+        spelled = sorted({value.encode() for value in values if _is_text(value)})
+        table = len(self.rows)
+        for word in spelled:
+            self.rows += [len(self.blob), len(word), 0, 0]
+            self.blob += word
+        self.rows += [table, 0, len(spelled)]
+        return len(self.rows) - 3
+
+    # ------------------------------------------------------------------ objects
+
+    def object(self, shape: ObjectShape, node: Node) -> int:
+        names = [name for name in shape.properties if _is_text(name)]
+        if not names and shape.others == ((EVERY_STRING, EVERYTHING),):
+            return TEMPLATE_AT["object"]
+        count = len(names)
+        order = sorted(range(count), key=lambda i: names[i].encode())
+        place = {names[i]: at for at, i in enumerate(order)}
+        children = [self.node(shape.properties[name]) for name in names]
+        keys = len(self.rows)
+        for i in order:
+            word = names[i].encode()
+            self.rows += [len(self.blob), len(word), children[i], i]
+            self.blob += word
+        usable = sum(1 << at for at, i in enumerate(order) if children[i] >= 0)
+        needed = {place[name] for name in shape.required}
+        implied = {place[a]: {place[b] for b in bs} for a, bs in shape.implied.items() if a in place}
+        _close(needed, implied)
+        others, language, cases = self.others(shape)
+        available = -1 if others != -1 else usable.bit_count()
+        ranks = needed_at = implied_at = bits = 0
+        if count <= INLINE:
+            ranks = len(self.rows)
+            self.rows += _ranks(order)
+            bits = sum(1 << at for at in needed)
+            implied_at = self.implied(implied)
+        else:
+            if implied:
+                raise UnsupportedFeature(f"dependencies in an object of more than {INLINE} properties", pointer=node.pointer)
+            needed_at = len(self.rows)
+            self.rows += [len(needed), *sorted(needed, key=lambda at: order[at])]
+            bits = len(needed)
+        at = len(self.rows)
+        most = -1 if shape.maximum is None else shape.maximum
+        self.rows += [
+            count, keys, others, language, cases, shape.minimum, most, bits, usable if count <= INLINE else 0, implied_at,
+            needed_at, available, ranks,
+        ]  # fmt: skip
+        return at
+
+    def others(self, shape: ObjectShape) -> tuple[int, int, int]:
+        """(node of other keys' values, or -1 none, -2 by case; start of their language; cases)."""
+        cases = [(language, self.node(child)) for language, child in shape.others]
+        cases = [(language, child) for language, child in cases if child >= 0]
+        if not cases:
+            return -1, 0, 0
+        if len(cases) == 1 and cases[0][0] == EVERY_STRING:
+            return cases[0][1], 0, 0
+        start = self.states.number(tuple([self.languages.term(language) for language, _ in cases]))
+        if start == 0:
+            return -1, 0, 0
+        at = len(self.rows)
+        self.rows += [child for _, child in cases]
+        return -2, start, at
+
+    def implied(self, implied: dict[int, set[int]]) -> int:
+        if not implied:
+            return 0
+        at = len(self.rows)
+        self.rows.append(len(implied))
+        for key, needs in implied.items():
+            needs = set(needs)
+            _close(needs, implied)
+            self.rows += [key, sum(1 << n for n in needs)]
+        return at
+
+    # ------------------------------------------------------------------ arrays
+
+    def array(self, shape: ArrayShape, node: Node) -> int:
+        if shape.unique:
+            raise UnsupportedFeature("uniqueItems is not enforced yet", pointer=node.pointer)
+        if len(shape.contains) > 1:
+            free = shape.maximum is None and all(most is None for _, most in shape.contains)
+            ways = [way.counts for way in shape.rest if way.node.alternatives or way.node.is_anything]
+            if not (free and all(any(w >> k & 1 for w in ways) for k in range(len(shape.contains)))) or len(shape.contains) > 3:
+                raise UnsupportedFeature("several `contains` that limit each other", pointer=node.pointer)
+        positions = []
+        for ways in (*shape.prefix, shape.rest):
+            rows = [(self.node(way.node), way.counts) for way in ways]
+            rows = [(child, counts) for child, counts in rows if child >= 0]
+            positions.append(len(self.rows))
+            self.rows += [len(rows), *(word for pair in rows for word in pair)]
+        items = len(self.rows)
+        self.rows += positions
+        bounds = len(self.rows)
+        for least, most in shape.contains:
+            if max(least, most or 0) >= 1 << 15:
+                raise UnsupportedFeature("contains with bounds of 32,768 items or more", pointer=node.pointer)
+            self.rows += [least, -1 if most is None else most]
+        at = len(self.rows)
+        most_items = -1 if shape.maximum is None else shape.maximum
+        self.rows += [len(shape.prefix), items, shape.minimum, most_items, len(shape.contains), bounds, int(shape.unique)]
+        return at
+
+
+def _is_text(text: str) -> bool:
+    """Half a surrogate pair is no text: no string of ours equals it."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _close(needed: set[int], implied: dict[int, set[int]]) -> None:
+    """Adds what the needed keys imply, and what that implies."""
+    queue = list(needed)
+    for key in queue:
+        for more in implied.get(key, ()):
+            if more not in needed:
+                needed.add(more)
+                queue.append(more)
+
+
+def _ranks(order: list[int]) -> list[int]:
+    """For each rank the bits of the keys of that rank or later, two more at the end."""
+    at_rank = [0] * len(order)
+    for at, rank in enumerate(order):
+        at_rank[rank] = 1 << at
+    found, later = [0, 0], 0
+    for bit in reversed(at_rank):
+        later |= bit
+        found.append(later)
+    return found[::-1]

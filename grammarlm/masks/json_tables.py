@@ -1,0 +1,330 @@
+"""What the JSON machine knows of a vocabulary, whatever the schema: made once, shared by all constraints.
+
+    base rows    the body of a string, and by state of white space: white space alone, white space and the beginning of a string
+    remainders   of the tokens that close a string: what remains behind the quote, merged into one small trie
+    entries      nodes of the vocabulary's trie behind white space and one byte
+    rows         of everything that no schema has a say in: any value, any object, any number
+
+A string's body allows 123,000 of Llama 3.1's 128,000 tokens, and only 1,300 tokens close it, with 576 different remainders: so a mask
+in a string is a copy of a row and a walk over a tiny trie.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..grammars.json_schema.number_rows import pack
+from ..grammars.json_schema.shapes import NumberShape
+from ..kernels.cpu.jit import load_all
+from ..kernels.cpu.json_masks import BASE, BELOW, KEY_WORDS, json_call
+from ..kernels.cpu.json_places import BARRIER, WIDEST, At, Frame, Kind, Shape, Spot, Store, Trie
+from ..vocab.vocabulary import Vocabulary
+from .json_blanks import BLANK_BYTES, Blanks
+from .token_facts import token_facts
+
+SHARED_ROWS = 8192  # places in the table of rows that no schema has a say in
+SHARED_POOL = 8 << 20  # words of them; memory is touched only as it is used
+FIRST_CROSSINGS, FIRST_PENDING = 4096, 4096
+
+
+def template() -> tuple[list[int], dict[str, int]]:
+    """The rows that every program begins with, and where they are: any value, any string, any number, any object, any array."""
+    program = [0] * 8
+    at = {"string": len(program)}
+    program += [0, -1, 0, 0]
+    at["nothing"] = len(program)
+    program += [0, 0]
+    for name, shape in (("number", NumberShape()), ("integer", NumberShape(integer=True))):
+        row = pack(shape, program)
+        at[name] = len(program)
+        program += row
+    at["anything"] = len(program)
+    program += [7, 0] + [0] * 14
+    ranks = len(program)
+    program += [0, 0]
+    at["object"] = len(program)
+    program += [0, ranks, at["anything"], 0, 0, 0, -1, 0, 0, 0, 0, -1, ranks]
+    ways = len(program)
+    program += [1, at["anything"], 0]
+    items = len(program)
+    program += [ways]
+    at["array"] = len(program)
+    program += [0, items, 0, -1, 0, 0, 0]
+    alternatives = [
+        (Shape.STRING, at["string"]), (Shape.NUMBER, at["number"]), (Shape.OBJECT, at["object"]), (Shape.ARRAY, at["array"]),
+        (Shape.LITERAL, 1), (Shape.LITERAL, 2), (Shape.LITERAL, 3),
+    ]  # fmt: skip
+    for i, (kind, row_at) in enumerate(alternatives):
+        program[at["anything"] + 2 + 2 * i : at["anything"] + 4 + 2 * i] = [int(kind), row_at]
+    at["end"] = len(program)
+    return program, at
+
+
+TEMPLATE, TEMPLATE_AT = template()
+
+
+@dataclass(frozen=True)
+class RemainderTrie:
+    """Like ByteTrie, but several tokens may end at a node: tokens of node i are tokens[first[i + 1] : first[i + 2]]; node -1 first."""
+
+    byte: np.ndarray  # uint8
+    depth: np.ndarray  # uint16
+    end: np.ndarray  # int32
+    first: np.ndarray  # int32 [N + 2]
+    tokens: np.ndarray  # int32
+
+
+def remainder_trie(pairs: Iterable[tuple[bytes, int]]) -> RemainderTrie:
+    by_rest: dict[bytes, list[int]] = {}
+    for rest, token in pairs:
+        by_rest.setdefault(rest, []).append(token)
+    byte, depth, first = bytearray(), [], [0]
+    tokens = by_rest.pop(b"", [])
+    first.append(len(tokens))
+    path = b""
+    for rest in sorted(by_rest):
+        shared = 0
+        while shared < len(path) and shared < len(rest) and path[shared] == rest[shared]:
+            shared += 1
+        for i in range(shared, len(rest)):
+            byte.append(rest[i])
+            depth.append(i + 1)
+            first.append(first[-1])
+        tokens = tokens + by_rest[rest]
+        first[-1] = len(tokens)
+        path = rest
+    count = len(byte)
+    end, open_nodes = [count] * count, []
+    for node, deep in enumerate(depth):
+        while open_nodes and depth[open_nodes[-1]] >= deep:
+            end[open_nodes.pop()] = node
+        open_nodes.append(node)
+    return RemainderTrie(
+        np.frombuffer(bytes(byte), np.uint8).copy(), np.array(depth, np.uint16), np.array(end, np.int32),
+        np.array(first, np.int32), np.array(tokens, np.int32),
+    )  # fmt: skip
+
+
+class JsonTables:
+    """The tables of one vocabulary and one kind of white space."""
+
+    def __init__(self, vocab: Vocabulary, blanks: Blanks):
+        load_all([json_call], large=True)
+        self.vocab, self.blanks = vocab, blanks
+        self.facts = token_facts(vocab)
+        trie, self.width = vocab.trie, vocab.words
+        spots = len(blanks.table)
+        self.tries = np.zeros((2 + spots, Trie.LENGTH), np.int64)
+        self.bases = np.zeros(2 + 2 * spots, np.int64)
+        self.spots = np.zeros((spots, Spot.LENGTH), np.int64)
+        self.kept: list[np.ndarray] = []  # whose addresses the tables hold
+        self.tries[0, :5] = [len(trie.byte), *(self._keep(a) for a in (trie.byte, trie.depth, trie.end, trie.token))]
+        self.arena = np.zeros(At.LENGTH, np.int64)
+        self._fill_arena()
+        self._find_blank_runs()
+        self.bases[0] = self._keep(np.zeros(self.width, np.int32))
+        self._make_body()
+        self.make_spot(0)
+
+    def _keep(self, array: np.ndarray) -> int:
+        self.kept.append(array)
+        return int(array.ctypes.data)
+
+    def _fill_arena(self) -> None:
+        """What all arenas over this vocabulary have in common; the rest is each constraint's (json_epoch.py)."""
+        vocab, facts, arena, keep = self.vocab, self.facts, self.arena, self._keep
+        program = np.array(TEMPLATE, np.int64)
+        self.missing = np.zeros(256, np.int64)  # what the last call of a kernel lacked
+        table = np.full((SHARED_ROWS, KEY_WORDS + 1), -1, np.int64)
+        self.pool = np.zeros(SHARED_POOL, np.int32)
+        self.store = np.zeros(Store.LENGTH, np.int64)
+        self.store[:] = [keep(table), SHARED_ROWS, 0, keep(self.pool), 0, len(self.pool)]
+        self.shared_table = table
+        for place, array in (
+            (At.PROGRAM, program), (At.BLANKS, self.blanks.table), (At.SHARED_STORE, self.store), (At.STORE, self.store),
+            (At.BASES, self.bases), (At.TRIES, self.tries), (At.SPOTS, self.spots), (At.TWINS, vocab.trie.twins),
+            (At.STOP_ROW, facts.stop_row), (At.OFFSETS, vocab.offsets), (At.DATA, vocab.data), (At.IS_TEXT, facts.is_text),
+            (At.MISSING, self.missing), (At.CROSSED, np.zeros((FIRST_CROSSINGS, 3), np.int64)),
+            (At.STACK, np.zeros((facts.deepest + 2, 6), np.int64)), (At.PENDING, np.zeros((FIRST_PENDING, 5), np.int64)),
+            (At.SET_A, np.zeros((WIDEST, 4), np.int64)), (At.SET_B, np.zeros((WIDEST, 4), np.int64)),
+            (At.SCRATCH_ROW, np.zeros(self.width + 1, np.int32)), (At.SECOND_ROW, np.zeros(self.width + 1, np.int32)),
+            (At.FRAMES, np.zeros((64, Frame.LENGTH), np.int64)), (At.CHAINS, np.zeros((64, 2), np.int64)),
+        ):  # fmt: skip
+            arena[place] = keep(array)
+        for place, number in (
+            (At.CROSS_CAPACITY, FIRST_CROSSINGS), (At.PENDING_CAPACITY, FIRST_PENDING), (At.SHARED_END, TEMPLATE_AT["end"]),
+            (At.BASE_WORDS, self.width), (At.TWIN_COUNT, len(vocab.trie.twins)), (At.NOTHING, vocab.words * 32),
+            (At.VOCABULARY, len(facts.is_text)), (At.FRAME_COUNT, BARRIER + 1), (At.FRAME_CAPACITY, 64),
+            (At.CHAIN_COUNT, 32), (At.CHAIN_CAPACITY, 64),
+        ):  # fmt: skip
+            arena[place] = number
+
+    def spelled(self, token: int) -> bytes:
+        low, high = self.vocab.offsets[token : token + 2]
+        return self.vocab.data[low:high].tobytes()
+
+    def _call(self, what: int, first: int, second: int, row: np.ndarray) -> np.ndarray:
+        """json_call for a row of the vocabulary's; the nodes where the walk met the barrier."""
+        address = self.arena.ctypes.data
+        while True:
+            before = row.copy()
+            self.arena[At.WANTED] = 0
+            count = json_call(address, what, first, second, row.ctypes.data)
+            if self.arena[At.WANTED] == 0:
+                break
+            row[:] = before
+            self.grow_walks(self.arena, True, True)
+        crossed = next(a for a in self.kept if a.ctypes.data == self.arena[At.CROSSED])
+        return crossed[:count].copy()
+
+    def _take_closers(self, row: np.ndarray, crossed: np.ndarray) -> list[tuple[bytes, int, bytes]]:
+        """(what remains behind the quote, token, what stands before it) of all tokens below the crossings; their bits go."""
+        trie, found = self.vocab.trie, []
+        nothing = self.vocab.words * 32
+        for node in crossed[:, 0].tolist():
+            depth = int(trie.depth[node])
+            for below in range(node, int(trie.end[node])):
+                token = int(trie.token[below])
+                if token != nothing:
+                    text = self.spelled(token)
+                    found.append((text[depth:], token, text[: depth - 1]))
+                    row[token >> 5] &= ~np.int32(1 << (token & 31)) if token & 31 != 31 else np.int32(0x7FFFFFFF)
+        return found
+
+    def _add_trie(self, place: int, made: RemainderTrie) -> None:
+        keep = self._keep
+        self.tries[place] = [
+            len(made.byte), keep(made.byte), keep(made.depth), keep(made.end), 0, keep(made.first), keep(made.tokens), 0, 0,
+        ]  # fmt: skip
+
+    def _make_body(self) -> None:
+        """The row of tokens that stay in a string, and those that close it."""
+        row = np.zeros(self.width + 1, np.int32)
+        word = int(Kind.STRING) | TEMPLATE_AT["string"] << 11
+        crossed = self._call(BASE, word, 0, row)
+        closers = self._take_closers(row, crossed)
+        self.bases[1] = self._keep(row)
+        self._add_trie(1, remainder_trie((rest, token) for rest, token, _ in closers))
+        counted = np.array([(t, len(json.loads(b'"' + text + b'"', strict=False))) for _, t, text in closers], np.int32)
+        counted = counted.reshape(-1, 2)
+        self.characters = self._count_characters(row)
+        most = max(int(self.characters.max(initial=0)), int(counted[:, 1].max(initial=0)))
+        self.limited = np.zeros(most + 2, np.int64)
+        arena = self.arena
+        arena[At.CLOSERS], arena[At.CLOSER_COUNT] = self._keep(counted), len(counted)
+        arena[At.LIMITED], arena[At.MOST_CHARACTERS] = self._keep(self.limited), most + 1
+        texts = [self.spelled(i) for i in range(len(self.vocab.offsets) - 1) if self.facts.is_text[i]]
+        arena[At.MOST_ITEMS] = 1 + max((t.count(b",") for t in texts if b"," in t), default=0)
+        numeric = bytes(range(256)).translate(None, b"0123456789.eE+-")
+        arena[At.DIGITS_MOST] = max((len(t.translate(None, numeric)) for t in texts), default=0)
+
+    def _count_characters(self, row: np.ndarray) -> np.ndarray:
+        """Of each token that stays in a string: how many characters begin in it; -1 for all others."""
+        count = len(self.vocab.offsets) - 1
+        bits = np.unpackbits(row[: self.width].view(np.uint8), bitorder="little")[:count].astype(bool)
+        begins = np.concatenate([[0], np.cumsum((self.vocab.data & 0xC0) != 0x80)])
+        counts = begins[self.vocab.offsets[1:]] - begins[self.vocab.offsets[:-1]]
+        for token in np.flatnonzero(bits & (self._holds_backslash() > 0)).tolist():
+            counts[token] = _characters(self.spelled(token))
+        return np.where(bits, counts, -1).astype(np.int32)
+
+    def _holds_backslash(self) -> np.ndarray:
+        so_far = np.concatenate([[0], np.cumsum(self.vocab.data == 0x5C)])
+        return so_far[self.vocab.offsets[1:]] - so_far[self.vocab.offsets[:-1]]
+
+    def make_limited(self, most: int) -> None:
+        """The row of tokens that stay in a string and begin at most so many characters."""
+        bits = np.zeros(self.width * 32, np.uint8)
+        bits[: len(self.characters)] = (self.characters >= 0) & (self.characters <= most)
+        self.limited[most] = self._keep(np.packbits(bits, bitorder="little").view(np.int32).copy())
+
+    # ------------------------------------------------------------------ white space
+
+    def _find_blank_runs(self) -> None:
+        """All nodes of the trie that stand for white space alone, and their children."""
+        trie = self.vocab.trie
+        byte, end = trie.byte, trie.end
+        self.run_nodes, self.run_parent, self.run_byte = [-1], [-1], [-1]
+        children: list[tuple[int, int, int]] = []  # run, byte, node
+        place = 0
+        while place < len(self.run_nodes):
+            run = self.run_nodes[place]
+            node, stop = run + 1, int(end[run]) if run >= 0 else len(byte)
+            while node < stop:
+                b = int(byte[node])
+                children.append((place, b, node))
+                if b in BLANK_BYTES:
+                    self.run_nodes.append(node)
+                    self.run_parent.append(place)
+                    self.run_byte.append(BLANK_BYTES.index(b))
+                node = int(end[node])
+            place += 1
+        self.run_children = np.array(children, np.int64).reshape(-1, 3)
+
+    def make_spot(self, spot: int) -> None:
+        """Rows and entries of one state of white space."""
+        table, nothing = self.blanks.table, self.vocab.words * 32
+        states = [spot]
+        blank_row = np.zeros(self.width + 1, np.int32)
+        for place in range(1, len(self.run_nodes)):
+            before = states[self.run_parent[place]]
+            state = int(table[before, self.run_byte[place]]) if before >= 0 else -1
+            states.append(state)
+            token = int(self.vocab.trie.token[self.run_nodes[place]])
+            if state >= 0 and token != nothing:
+                blank_row.view(np.uint32)[token >> 5] |= np.uint32(1 << (token & 31))
+        may_end = np.array([state >= 0 and bool(table[state, 4]) for state in states])
+        chosen = self.run_children[may_end[self.run_children[:, 0]]]
+        chosen = chosen[np.argsort(chosen[:, 1], kind="stable")]
+        offsets = np.searchsorted(chosen[:, 1], np.arange(257)).astype(np.int32)
+        nodes = chosen[:, 2].astype(np.int32)
+        start_row, closers = self._start_row(blank_row, nodes[offsets[34] : offsets[35]])
+        self._add_trie(2 + spot, remainder_trie(closers))
+        self.bases[2 + 2 * spot], self.bases[3 + 2 * spot] = self._keep(blank_row), self._keep(start_row)
+        self.spots[spot] = [2 + 2 * spot, 3 + 2 * spot, self._keep(offsets), self._keep(nodes), 2 + spot, 1]
+
+    def _start_row(self, blank_row: np.ndarray, quotes: np.ndarray) -> tuple[np.ndarray, list[tuple[bytes, int]]]:
+        """Tokens of white space, a quote and a part of a string; and those that close it: what remains, token."""
+        row = blank_row.copy()
+        word = int(Kind.STRING) | TEMPLATE_AT["string"] << 11
+        closers: list[tuple[bytes, int]] = []
+        for node in quotes.tolist():
+            crossed = self._call(BELOW, node, word, row)
+            closers += [(rest, token) for rest, token, _ in self._take_closers(row, crossed)]
+        return row, closers
+
+    def grow_walks(self, arena: np.ndarray, crossed: bool, pending: bool) -> None:
+        """More room for what walks note, where the last one had none."""
+        for wanted, place, capacity, width in (
+            (crossed, At.CROSSED, At.CROSS_CAPACITY, 3),
+            (pending, At.PENDING, At.PENDING_CAPACITY, 5),
+        ):
+            if wanted:
+                arena[place] = self._keep(np.zeros((2 * int(arena[capacity]), width), np.int64))
+                arena[capacity] *= 2
+
+    def clear_rows(self) -> None:
+        """Forgets the rows that no schema has a say in, where there is no room for more."""
+        self.shared_table[:] = -1
+        self.store[Store.COUNT] = self.store[Store.USED] = 0
+
+
+def _characters(text: bytes) -> int:
+    """How many characters of a string begin in a part of it that begins at a character."""
+    count, at, high = 0, 0, False
+    while at < len(text):
+        if text[at] != 0x5C:
+            count += text[at] & 0xC0 != 0x80
+            at += 1
+            high = False
+            continue
+        digits = text[at + 2 : at + 6].decode("ascii", "replace").lower()
+        is_low = high and text[at + 1 : at + 2] in (b"u", b"")
+        count += not is_low
+        high = not high and text[at + 1 : at + 2] == b"u" and len(digits) == 4 and digits[:2] in ("d8", "d9", "da", "db")
+        at += 6 if text[at + 1 : at + 2] == b"u" else 2
+    return count
