@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from ..errors import LimitExceeded
-from ..kernels.cpu.json_keys import GROW
+from ..kernels.cpu.json_keys import GROW_CHAINS, GROW_FRAMES
 from ..kernels.cpu.json_masks import (
     ADVANCE,
     ENDS,
     FILL,
+    GROW_RECORDS,
     KEY_WORDS,
     READ,
     TOO_WIDE,
@@ -30,7 +31,7 @@ from ..kernels.cpu.json_walk import GROW_CROSSED, GROW_PENDING
 from .epoch import FINISHED
 
 FIRST_STATE = 2  # of records; 0 is dead, 1 finished
-SPARE_ENTRIES = 32  # of chains: a kernel that finds no room writes there
+SPARE_ENTRIES = 1  # of chains: entry 0 is the empty key
 FIRST = {"frames": 64, "chains": 128, "records": 256}
 WIDTH = {"frames": Frame.LENGTH, "chains": 2, "records": 5}
 PLACES = {
@@ -151,25 +152,20 @@ class JsonEpoch:
             raise LimitExceeded(
                 f"the text can be read in more than {WIDEST} ways at once; make the alternatives of the schema differ earlier"
             )
-        if wanted & GROW:
-            self._grow()
+        for bit, name in ((GROW_FRAMES, "frames"), (GROW_CHAINS, "chains"), (GROW_RECORDS, "records")):
+            if wanted & bit:
+                self._grow(name)
         if wanted & (GROW_CROSSED | GROW_PENDING):
             program.tables.grow_walks(arena, bool(wanted & GROW_CROSSED), bool(wanted & GROW_PENDING))
 
-    def _grow(self) -> None:
-        arena = self.arena
-        grown = False
-        for name, (_, count, capacity) in PLACES.items():
-            if arena[count] + 64 >= arena[capacity]:
-                old = self.arrays[name]
-                if sum(a.nbytes for a in self.arrays.values()) + old.nbytes > self._room:
-                    self.is_full = True
-                    raise LimitExceeded("the text has more keys and values open or remembered than limits.max_bytes has room for")
-                self.arrays[name] = np.zeros((2 * len(old), WIDTH[name]), np.int64)
-                self.arrays[name][: len(old)] = old
-                self._place(name, self.arrays[name])
-                grown = True
-        assert grown, "a kernel asked for room where there is some"
+    def _grow(self, name: str) -> None:
+        old = self.arrays[name]
+        if sum(a.nbytes for a in self.arrays.values()) + old.nbytes > self._room:
+            self.is_full = True
+            raise LimitExceeded("the text has more keys and values open or remembered than limits.max_bytes has room for")
+        self.arrays[name] = np.zeros((2 * len(old), WIDTH[name]), np.int64)
+        self.arrays[name][: len(old)] = old
+        self._place(name, self.arrays[name])
 
     @property
     def lacks(self) -> bool:
@@ -234,8 +230,8 @@ class JsonEpoch:
         arena = self.arena
         made = 0
         for words in reversed(threads):
-            if arena[At.RECORD_COUNT] + 64 >= arena[At.RECORD_CAPACITY]:
-                self._grow()
+            if arena[At.RECORD_COUNT] + 1 >= arena[At.RECORD_CAPACITY]:
+                self._grow("records")
             number = int(arena[At.RECORD_COUNT])
             self.arrays["records"][number] = [*words, made]
             arena[At.RECORD_COUNT] = number + 1
@@ -316,8 +312,8 @@ class JsonEpoch:
     def _put(self, name: str, words: Any) -> int:
         arena = self.arena
         _, count, capacity = PLACES[name]
-        if arena[count] + 64 >= arena[capacity]:
-            self._grow()
+        if arena[count] + 1 >= arena[capacity]:
+            self._grow(name)
         number = int(arena[count])
         self.arrays[name][number] = words
         arena[count] = number + 1

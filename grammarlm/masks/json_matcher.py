@@ -15,7 +15,7 @@ from ..kernels.cpu.json_masks import ADVANCE, FILL, json_call
 from ..kernels.cpu.json_places import At
 from .epoch import FINISHED
 from .mask_array import as_integer, as_mask
-from .matcher import Matcher
+from .matcher import _NO_MASK, Matcher
 
 
 class JsonMatcher(Matcher):
@@ -42,6 +42,12 @@ class JsonMatcher(Matcher):
         if json_call(epoch.address, FILL, state, self._row_address + row * self._row_bytes, 0) or epoch.arena[At.FULL]:
             self._fill_slowly(row)
         return self._everything is None or not np.array_equal(self._mask[row], self._everything)
+
+    def fork(self) -> JsonMatcher:
+        """As Matcher's."""
+        other = super().fork()
+        other._known_mask = _NO_MASK  # its address is not copied
+        return other  # type: ignore[return-value]
 
     def _fill_slowly(self, row: int) -> None:
         try:

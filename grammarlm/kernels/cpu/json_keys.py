@@ -11,7 +11,7 @@ from numba import carray, int64, uint64
 from .jit import inlined, part, pointer
 from .json_places import INLINE, At, Frame, Key, Object, longs
 
-GROW = 1  # in WANTED: an arena is full
+GROW_FRAMES, GROW_CHAINS = 1, 64  # in WANTED: an arena is full
 
 
 @inlined
@@ -30,7 +30,7 @@ def new_frame(arena, parent, row):
     """A frame's number; where there is no room the last one serves again, and WANTED says so."""
     made = arena[At.FRAME_COUNT]
     if made + 1 >= arena[At.FRAME_CAPACITY]:
-        arena[At.WANTED] |= GROW
+        arena[At.WANTED] |= GROW_FRAMES
         made -= 1
     else:
         arena[At.FRAME_COUNT] = made + 1
@@ -54,11 +54,11 @@ def copy_frame(arena, frame):
 
 @part
 def new_entries(arena, count):
-    """Room for so many entries of chains."""
+    """Room for so many entries of chains; 0 where there is none, and WANTED says so."""
     made = arena[At.CHAIN_COUNT]
     if made + count >= arena[At.CHAIN_CAPACITY]:
-        arena[At.WANTED] |= GROW
-        return int64(1)  # entry 1 and those behind it are spare: see masks/json_arena.py
+        arena[At.WANTED] |= GROW_CHAINS
+        return int64(0)
     arena[At.CHAIN_COUNT] = made + count
     return made
 
@@ -72,6 +72,8 @@ def extend_chain(arena, chain, byte):
         length, hashed = chains[2 * chain + 1] >> 8 & 0xFFFFFF, chains[2 * chain + 1] >> 32
     made = new_entries(arena, 1)
     hashed = (hashed * 31 + byte + 1) & 0x7FFFFFFF
+    if made == 0:
+        return chain
     chains[2 * made] = chain
     chains[2 * made + 1] = int64(byte) | min(length + 1, int64(0xFFFFFF)) << 8 | hashed << 32
     return made
@@ -287,7 +289,7 @@ def with_key(arena, frame, index):
     before = frames[at + Frame.SEEN]
     chains = longs(arena, At.CHAINS)
     entry = new_entries(arena, (words + 1) // 2)
-    if arena[At.WANTED] & GROW == 0:
+    if entry != 0:
         for i in range(words):
             chains[2 * entry + i] = chains[2 * before + i] if before != 0 else 0
         chains[2 * entry + index // INLINE] |= int64(1) << (index % INLINE)
@@ -304,9 +306,10 @@ def with_other(arena, frame, chain):
     made = copy_frame(arena, frame)
     at = made * Frame.LENGTH
     entry = new_entries(arena, 1)
-    chains[2 * entry] = frames[at + Frame.OTHERS]
-    chains[2 * entry + 1] = chain
-    frames[at + Frame.OTHERS] = entry
+    if entry != 0:
+        chains[2 * entry] = frames[at + Frame.OTHERS]
+        chains[2 * entry + 1] = chain
+        frames[at + Frame.OTHERS] = entry
     frames[at + Frame.COUNT] += 1
     if arena[At.MODE] == 1:
         frames[at + Frame.LAST] = longs(arena, At.PROGRAM)[frames[at + Frame.ROW] + Object.COUNT]

@@ -21,7 +21,7 @@ from numba import carray, int32, int64, uint64
 
 from .jit import inlined, kernel, part, pointer
 from .json_arrays import array_row, with_item
-from .json_keys import GROW, copy_frame, with_other
+from .json_keys import copy_frame, with_other
 from .json_numbers import number_ends, number_view
 from .json_places import (
     ARRAY_BIT,
@@ -53,7 +53,7 @@ KEY_WORDS = 7
 BASE_ZERO, BASE_BODY = 0, 1
 BODY_REMAINDERS = 1  # the trie of what remains behind a string's closing quote
 CAN_START = 1  # a state of white space that is at its end: what follows it may come
-WANT_SPOT, WANT_LIMITED, TOO_WIDE = 2, 4, 8  # in WANTED, with the number above bit 8
+WANT_SPOT, WANT_LIMITED, TOO_WIDE, GROW_RECORDS = 2, 4, 8, 128  # in WANTED; with a number above bit 8
 
 
 @inlined
@@ -598,7 +598,7 @@ def may_end(address, record):
 def new_record(arena, c, x, y, f, after):
     made = arena[At.RECORD_COUNT]
     if made + 1 >= arena[At.RECORD_CAPACITY]:
-        arena[At.WANTED] |= GROW
+        arena[At.WANTED] |= GROW_RECORDS
         return int64(0)
     arena[At.RECORD_COUNT] = made + 1
     records = longs(arena, At.RECORDS)
@@ -714,5 +714,6 @@ def json_call(address, what, first, second, third):
     if what == BASE:
         return base_row(address, first, second, int64(0), third)
     row = words(third, arena[At.BASE_WORDS])
+    arena[At.CROSS_COUNT] = 0
     visit(arena, first, second, int64(0), int64(0), int64(BARRIER), row)
     return arena[At.CROSS_COUNT]
