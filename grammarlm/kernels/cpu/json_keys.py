@@ -27,11 +27,11 @@ def ones(bits):
 
 @part
 def new_frame(arena, parent, row):
-    """A frame's number; where there is no room the last one serves again, and WANTED says so."""
+    """A frame's number; where there is no room the last place serves for all, and WANTED says so."""
     made = arena[At.FRAME_COUNT]
     if made + 1 >= arena[At.FRAME_CAPACITY]:
         arena[At.WANTED] |= GROW_FRAMES
-        made -= 1
+        made = arena[At.FRAME_CAPACITY] - 1  # never a frame that counts
     else:
         arena[At.FRAME_COUNT] = made + 1
     frames = longs(arena, At.FRAMES)
