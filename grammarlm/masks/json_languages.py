@@ -112,15 +112,15 @@ class LanguageStates:
         self._made[state] = True
         return targets
 
-    def with_lengths(self, start: int, bits_of: Callable[[Term], tuple[int, bool]], most: int) -> None:
-        """All states behind `start` get the lengths of what can still come: a bit set, and whether longer ones come in any length."""
+    def with_lengths(self, start: int, bits_of: Callable[[Term], int], most: int) -> None:
+        """All states behind `start` get the lengths of what can still come: bit k for k characters, bit most + 1 for more."""
         queue, seen = [start], {start}
         for state in queue:
             if not self._made[state]:
                 self._make(state)
             if self.lengths_at[state] < 0:
-                bits, more = bits_of(self._vectors[state][0])
-                self._add_lengths(state, bits, more, most)
+                bits = bits_of(self._vectors[state][0])
+                self._add_lengths(state, bits & ((2 << most) - 1), bool(bits >> (most + 1)), most)
             for target in set(self.table[state].tolist()):
                 if target and target not in seen:
                     seen.add(target)
@@ -132,7 +132,7 @@ class LanguageStates:
         while at + 2 + words > len(self.lengths):
             self.lengths = np.concatenate([self.lengths, np.zeros(len(self.lengths), np.uint64)])
         self.lengths[at], self.lengths[at + 1] = words, int(more)
-        self.lengths[at + 2 : at + 2 + words] = np.frombuffer((bits & ((1 << 64 * words) - 1)).to_bytes(8 * words, "little"), np.uint64)
+        self.lengths[at + 2 : at + 2 + words] = np.frombuffer(bits.to_bytes(8 * words, "little"), np.uint64)
         self._lengths_used = at + 2 + words
         self.lengths_at[state] = at
 
