@@ -11,7 +11,8 @@
     uri-template                RFC 6570
     uuid                        RFC 4122, any version
     json-pointer, relative-     RFC 6901 and draft-handrews-relative-json-pointer-01
-    regex, idn-hostname         refused by name
+    regex                       ECMA-262 in its strict syntax, within limits: see regex_format.py
+    idn-hostname                refused by name
 
 All other formats are annotations: every string has them. A format is parsed, and its states are found, once a process: its terms
 belong to an algebra of their own, in which those of the schemas look them up.
@@ -24,6 +25,7 @@ from ..regex_syntax import parse_regex
 from ..regular import Algebra
 from ..terms import Term
 from . import dates, internet
+from .regex_format import regex_term
 from .text_algebra import SharedAlgebra, every_string
 
 LABELS = "labels of a hostname"  # a hostname, however long: no name of a format that a schema could ask for
@@ -51,10 +53,9 @@ _EXPRESSIONS = {
 
 _REFUSED = {
     "idn-hostname": "how long its labels are in Punycode is no regular property",
-    "regex": "the regular expressions are no regular language",
 }
 
-FORMATS = frozenset(_EXPRESSIONS) - {LABELS} | frozenset(_REFUSED)  # all others are annotations
+FORMATS = frozenset(_EXPRESSIONS) - {LABELS} | {"regex", *_REFUSED}  # all others are annotations
 
 SHARED = SharedAlgebra()
 _known: dict[str, Term] = {}
@@ -68,8 +69,8 @@ def format_term(name: str, algebra: Algebra) -> Term:
             raise UnsupportedFeature(
                 f"format {name!r} cannot be enforced: {_REFUSED[name]}; use a pattern, or formats='annotation'"
             )
-        expression = _EXPRESSIONS.get(name)
-        if expression is None:
+        if name not in FORMATS and name != LABELS:
             return every_string(algebra)
-        term = _known[name] = SHARED.own(parse_regex(expression, SHARED))
+        term = regex_term(SHARED) if name == "regex" else parse_regex(_EXPRESSIONS[name], SHARED)
+        _known[name] = SHARED.own(term)
     return term

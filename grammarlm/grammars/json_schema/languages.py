@@ -9,10 +9,12 @@ explored, up to MOST_STATES, beyond which the schema is refused.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from heapq import heappop, heappush
+from itertools import count
 
 from ...errors import UnsupportedFeature
 from ..regular import Algebra
-from ..terms import NOT, NOTHING, Term
+from ..terms import AND, FOREVER, NOT, NOTHING, SCOPE, Term
 from .automaton import Explored, over_the_limit
 from .ecma import parse_ecma
 from .formats import SHARED, format_term
@@ -22,6 +24,8 @@ from .text_algebra import TextAlgebra, every_string
 
 CHARACTERS = 0x110000 - 0x800
 MOST_STATES = 10_000
+FEW_STATES = 500  # enough to find a string, where there are some
+EXPLORED = (AND, NOT, SCOPE)  # what can be answered from the form of no such term
 MOST_LENGTH = 4_096  # up to here each length is looked at; beyond, only whether there are longer ones
 
 
@@ -32,6 +36,7 @@ class Languages:
         """With a TextAlgebra (made where none is given) automata have fewer states than with any other."""
         self.algebra = TextAlgebra(shared=SHARED) if algebra is None else algebra
         self.every = every_string(self.algebra)
+        self._one = self.every.parts[0]
         self._terms: dict[Language, Term] = {EVERY_STRING: self.every}
         self._parts: dict[tuple[str, str], Term] = {}
         self._empty: dict[Term, bool] = {}
@@ -127,23 +132,34 @@ class Languages:
             return False
         known = self._empty.get(term)
         if known is None:
-            known = self._empty[term] = self._search(term)
+            known = self._search(term, MOST_STATES)
+            if known is None:
+                raise over_the_limit(MOST_STATES)
+            self._empty[term] = known
         return known
 
-    def _search(self, root: Term) -> bool:
-        """Depth first: most languages that look empty are not."""
-        seen, waiting = {root}, [root]
+    def _search(self, root: Term, most: int) -> bool | None:
+        """Is it empty? The state first that seems to have the shortest completion: most languages that look empty are not.
+        None where that takes more than `most` states."""
+        seen, order = {root}, count()
+        waiting = [(0, next(order), root)]
         while waiting:
-            for _, target in self.algebra.edges(waiting.pop()):
+            for _, target in self.algebra.edges(heappop(waiting)[2]):
                 if target in seen:
                     continue
                 if target.sure or target.nullable or self._empty.get(target) is False:
                     return False
                 seen.add(target)
-                waiting.append(target)
-            if len(seen) > MOST_STATES:
-                raise over_the_limit(MOST_STATES)
+                heappush(waiting, (self._lengths.at_least(target), -next(order), target))
+            if len(seen) > most:
+                return None
         return True
+
+    def _finds(self, term: Term, low: int, high: int | None) -> bool:
+        """A string of low..high characters found without all states."""
+        bounded = self.algebra.repeat(self._one, low, FOREVER if high is None else high)
+        target = self.algebra.both((term, bounded))
+        return target.nullable or (target is not NOTHING and self._search(target, FEW_STATES) is False)
 
     def explore(self, term: Term) -> Explored:
         """All states."""
@@ -174,6 +190,8 @@ class Languages:
         """The same for what may follow in a state of the automaton."""
         if low <= 0 and high is None:
             return not self.is_dead(term)
+        if term.kind in EXPLORED and self._finds(term, low, high):
+            return True
         bounds = self._lengths.bounds(term)
         if bounds is None or bounds[1] < low or (high is not None and bounds[0] > high):
             return False

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from ..terms import ALT, CAT, CHARS, EMPTY, EPS, FOREVER, REP, WORDS, Term
+from ..terms import ALT, AND, CAT, CHARS, EMPTY, EPS, FOREVER, REP, SCOPE, WORDS, Term
 
 if TYPE_CHECKING:
     from .automaton import Explored
@@ -40,10 +40,12 @@ class LengthSets:
 
     def __init__(self, explore: Callable[[Term], Explored]):
         self._explore = explore
+        self._least: dict[Term, int] = {}
         self._spans: dict[Term, Span | None] = {}
         self._sets: dict[tuple[Term, int], int] = {}
 
     def forget(self) -> None:
+        self._least.clear()
         self._spans.clear()
         self._sets.clear()
 
@@ -91,6 +93,29 @@ class LengthSets:
         return (first, last) if len(lengths) == last - first + 1 else None
 
     # ------------------------------------------------------------------ bounds
+
+    def at_least(self, term: Term) -> int:
+        """No string of the term is shorter. A guess from its form: complements and look-around may exclude more."""
+        known = self._least.get(term)
+        if known is not None:
+            return known
+        kind, parts = term.kind, term.parts
+        if kind == CHARS:
+            least = _one(term)[0]
+        elif kind == WORDS:
+            least = _words_bounds(term)[0]
+        elif kind == CAT:
+            least = sum(self.at_least(factor) for factor in _factors(term))
+        elif kind == REP:
+            least = term.data[0] * self.at_least(parts[0]) if term.data[0] else 0
+        elif kind == ALT:
+            least = min(self.at_least(part) for part in parts)
+        elif kind in (AND, SCOPE):
+            least = max(self.at_least(part) for part in parts)
+        else:
+            least = 0
+        self._least[term] = least
+        return least
 
     def bounds(self, term: Term) -> Span | None:
         """The least length and the greatest; None for the empty language."""

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 from .. import charset, utf8
 from ..regular import Algebra, EdgeList, Pair
-from ..terms import FOREVER, NOT, NOTHING, Term
+from ..terms import CAT, CHARS, FOREVER, NIL, NOT, NOTHING, Term
+from .lengths import CONTINUATION
 
 
 def every_string(algebra: Algebra) -> Term:
@@ -29,6 +30,7 @@ class TextAlgebra(Algebra):
         self._begin()
 
     def _begin(self) -> None:
+        self._meets: dict[frozenset[Term], Term] = {}
         self.every = every_string(self)
         self._no_string = self.without(self.every)
 
@@ -50,21 +52,64 @@ class TextAlgebra(Algebra):
         return super().open_edges(term)
 
     def alt(self, terms: Iterable[Term]) -> Term:
-        """... a | every = every."""
+        """... a | every = every; what is left of one character, c, is taken out: c a | c b = c (a | b)."""
         terms = list(terms)
-        return self.every if self.every in terms else super().alt(terms)
+        if self.every in terms:
+            return self.every
+        if len(terms) > 1 and _within(terms[0]) is not None:
+            terms = self._factored(terms)
+        return super().alt(terms)
+
+    def _factored(self, terms: list[Term]) -> list[Term]:
+        behind: dict[Term, list[Term]] = {}
+        others = []
+        for term in terms:
+            split = _within(term)
+            if split is None:
+                others.append(term)
+            else:
+                behind.setdefault(split[0], []).append(split[1])
+        if len(behind) + len(others) == len(terms):
+            return terms
+        return others + [self.cat(head, self.alt(rests)) for head, rests in behind.items()]
 
     def both(self, terms: Iterable[Term]) -> Term:
-        """... a & every = a, a & not a = nothing, a & not every = nothing."""
-        terms = list(terms)
-        if len(terms) > 1:
-            known = set(terms)
-            for term in terms:
-                if term.kind == NOT and (term.parts[0] in known or term is self._no_string):
-                    return NOTHING
-            if self.every in known and any(t is not self.every and t.kind != NOT for t in known):
-                terms = [t for t in terms if t is not self.every]
-        return super().both(terms)
+        """... a & every = a, a & not a = nothing, a & not every = nothing; c a & c b & not c d = c (a & b & not d)."""
+        members = frozenset(terms)
+        if len(members) < 2:
+            return super().both(members)
+        known = self._meets.get(members)
+        if known is None:
+            known = self._meets[members] = self._both(members)
+        return known
+
+    def _both(self, members: frozenset[Term]) -> Term:
+        wanted = [term for term in members if term.kind != NOT]
+        unwanted = [term for term in members if term.kind == NOT]
+        if any(term.parts[0] in members or term is self._no_string for term in unwanted):
+            return NOTHING
+        if self.every in members and len(wanted) > 1:
+            members -= {self.every}
+        head = None
+        rests = []
+        for term in wanted:
+            split = _within(term)
+            if split is None or (head is not None and split[0] is not head):
+                return super().both(members)
+            head = split[0]
+            rests.append(split[1])
+        for term in unwanted:
+            split = _within(term.parts[0])
+            if split is None or split[0] is not head:
+                return super().both(members)
+            rests.append(self.without(split[1]))
+        return self.cat(head, self.both(rests)) if head is not None else super().both(members)
+
+
+def _within(term: Term) -> tuple[Term, Term] | None:
+    """What is left of a character that has begun, and what stands behind it."""
+    head, rest = term.parts if term.kind == CAT else (term, NIL)
+    return (head, rest) if head.kind == CHARS and head.data[0][0] & CONTINUATION else None
 
 
 class SharedAlgebra(TextAlgebra):

@@ -1,12 +1,18 @@
 """Patterns: ECMA-262 searches against hand-made verdicts and against Python's `re`."""
 
+import json
+import os
 import random
 import re
+from pathlib import Path
 
 import pytest
+import regex
 
 from grammarlm.errors import GrammarError, UnsupportedFeature
 from grammarlm.grammars.json_schema.languages import Languages
+
+MASKBENCH = Path(os.environ.get("GRAMMARLM_DATA", "/nowhere")) / "maskbench"
 
 
 def language(pattern):
@@ -217,6 +223,81 @@ def test_whether_a_pattern_is_empty(seed):
             )
         else:
             assert reference.search(shortest(languages, languages.term(language(ours)))), ours
+
+
+# ---- patterns of real schemas, against the strings of their instances
+
+
+def every_string(value):
+    waiting = [value]
+    while waiting:
+        here = waiting.pop()
+        if isinstance(here, str):
+            yield here
+        elif isinstance(here, dict):
+            yield from here
+            waiting += here.values()
+        elif isinstance(here, list):
+            waiting += here
+
+
+def every_pattern(schema):
+    waiting = [schema]
+    while waiting:
+        here = waiting.pop()
+        if isinstance(here, dict):
+            if isinstance(here.get("pattern"), str):
+                yield here["pattern"]
+            if isinstance(here.get("patternProperties"), dict):
+                yield from here["patternProperties"]
+            waiting += here.values()
+        elif isinstance(here, list):
+            waiting += here
+
+
+def in_python(pattern):
+    """\\s, `.` and `$` as ECMA-262 has them."""
+    spaces = r"\t-\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
+    outside = {r"\s": f"[{spaces}]", r"\S": f"[^{spaces}]", ".": r"[^\n\r\u2028\u2029]", "$": r"\Z", r"\/": "/"}
+    inside = {r"\s": spaces, r"\/": "/", "[": r"\["}
+    found, in_class = [], False
+    for piece in re.findall(r"\\.|\[\^?|.", pattern, re.DOTALL):
+        if in_class:
+            found.append(inside.get(piece[0], piece[0]) + piece[1:] if piece[0] == "[" else inside.get(piece, piece))
+            in_class = piece != "]"
+        else:
+            found.append(outside.get(piece, piece))
+            in_class = piece[0] == "["
+    return "".join(found)
+
+
+@pytest.mark.skipif(not MASKBENCH.is_dir(), reason="GRAMMARLM_DATA says where MaskBench's schemas are")
+def test_real_patterns():
+    rng = random.Random(1)
+    refused, compared = [], 0
+    for path in sorted(MASKBENCH.glob("*.json"))[::6]:
+        text = path.read_text()
+        if '"pattern' not in text:
+            continue
+        case = json.loads(text)
+        texts = sorted({s for test in case["tests"] for s in every_string(test["data"]) if len(s) < 100})
+        languages = Languages()
+        for pattern in {*every_pattern(case["schema"])}:
+            try:
+                languages.term(language(pattern))
+                reference = regex.compile(in_python(pattern), regex.ASCII | regex.V0)
+            except (UnsupportedFeature, regex.error):
+                refused.append(pattern)
+                continue
+            for found in rng.sample(texts, min(len(texts), 12)):
+                try:
+                    expected = bool(reference.search(found, timeout=0.2))
+                except TimeoutError:
+                    break
+                assert languages.has(language(pattern), found) == expected, (path.name, pattern, found)
+                compared += 1
+    assert len(refused) < 5
+    assert compared > 1000
 
 
 def shortest(languages, term):

@@ -4,6 +4,8 @@ import ipaddress
 import json
 import os
 import random
+import re
+import warnings
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -16,8 +18,12 @@ from grammarlm.grammars.json_schema.languages import Languages
 jsonschema = pytest.importorskip("jsonschema")
 
 SUITE = Path(os.environ.get("GRAMMARLM_DATA", "/nowhere")) / "json-schema-test-suite" / "tests"
-REFUSED = {"regex", "idn-hostname"}
+REFUSED = {"idn-hostname"}
 ENFORCED = sorted(FORMATS - REFUSED)
+LEFT_OUT = {  # valid, but in no language of ours: see the table in formats.py
+    "hostname": lambda text: "xn--" in text,
+    "regex": lambda text: r"\k<" in text,
+}
 
 LANGUAGES = Languages()
 
@@ -191,15 +197,60 @@ def test_refused_by_name(name):
         conforms(name, "")
 
 
+VALID_EXPRESSIONS = [
+    r"([abc])+\s+$",
+    "",
+    "a|",
+    "(?<name>x)",
+    "(?<=a+)b(?!c|d)",
+    "[][^][-a-z-][a-zA-Z0-9-_]",
+    "[а-я][à-ÿ][一-龥][!-~][ a]",
+    r"[\x20-\x7E\u0400-\u04fF\u4e00-\u9FA5][\-\b\d]",
+    r"\cA\x41\u0041\u{1F600}\p{Lu}\P{Script=Greek}",
+    "a{2}b{2,}c{2,3}d{9,10}e{10,99}f{99,100}g{12,13}h{100,200}i{200,255}",
+    "a*?b+?c??d{1,2}?",
+    "((((((((x))))))))",
+    "/ ~!@#%&_=:;\"'<>,`-é🐲",
+]
+BROKEN_EXPRESSIONS = [
+    "(", ")", "[", "a)", "(a", "*", "a**", "(?=a)*", "a{2,1}", "a{20,3}", "a{", "a}", "]", "{1}", "^*", "\\",
+    r"\a", r"\_", r"\1", r"\k<n>", r"\x4", r"\u{110000}", r"\c1", r"\p{Nope}",
+    "[z-a]", "[я-а]", "[b-\x61]".replace("\x61", r"\x61"), r"[\x7e-\x20]", r"[\w-a]", r"[a-\d]", r"[\u4e00-\u4d00]",
+    "(?i)a", "(?P<n>a)", "(?#c)", "(?>a)", "(?<n>a)(?<n>b)", "(?<1>a)", "(((((((((x)))))))))",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("texts", "expected"), [(VALID_EXPRESSIONS, True), (BROKEN_EXPRESSIONS, False)])
+def test_regex(texts, expected):
+    assert [t for t in texts if conforms("regex", t) != expected] == []
+
+
+def test_what_is_a_regex_compiles():
+    """Python's reader as the oracle, for what it shares with ECMA-262."""
+    rng = random.Random(5)
+    accepted = 0
+    for _ in range(6000):
+        text = rng.choice(
+            ["(a|b)*[^x]{2,3}", r"\d+\.[a-z-]$", "^(?:x(?=y)|[0-9])?", "[!-z]{10,20}?", r"\x41[\x20-\x7f]"]
+        )
+        text = mutated(rng, mutated(rng, text, "()[]{}*+?|^$.,-\\:=!019az"), "()[]{}\\-,0")
+        if not conforms("regex", text):
+            continue
+        accepted += 1
+        if not any(other in text for other in ("[]", "[^]", "(?<", r"\c")):  # Python has no such, or means others by it
+            with warnings.catch_warnings():
+                warnings.simplefilter(
+                    "ignore"
+                )  # of "--" and "[[" in a class, which other syntaxes read as set operations
+                re.compile(text)
+    assert accepted > 1000
+
+
 def test_an_automaton_of_a_format_is_made_once():
     term = format_term("date", LANGUAGES.algebra)
     other = Languages()
     assert format_term("date", other.algebra) is term
     assert other.algebra.edges(term) is LANGUAGES.algebra.edges(term)
-
-
-# Labels in Punycode: valid ones, which `hostname` leaves out.
-PUNYCODE = "xn--"
 
 
 @pytest.mark.skipif(not SUITE.is_dir(), reason="GRAMMARLM_DATA says where the JSON Schema Test Suite is")
@@ -213,7 +264,7 @@ def test_the_suite(draft):
                 text = test["data"]
                 if name not in ENFORCED or not isinstance(text, str):
                     continue
-                expected = test["valid"] and not (name == "hostname" and PUNYCODE in text)
+                expected = test["valid"] and not (name in LEFT_OUT and LEFT_OUT[name](text))
                 assert conforms(name, text) == expected, (path.name, text)
                 compared += 1
     assert compared > 100
