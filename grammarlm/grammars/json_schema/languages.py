@@ -180,6 +180,11 @@ class Languages:
         """The same for what may follow in a state of the automaton; a character that has begun does not count."""
         return self._lengths.of(term, most)
 
+    def bounds(self, language: Language) -> tuple[int, float]:
+        """No string of the language is shorter, none longer. Read off the form of the term, so there may be closer ones."""
+        term = self.term(language)
+        return self._lengths.at_least(term), self._lengths.at_most(term)
+
     def fits(self, language: Language, low: int, high: int | None) -> bool:
         """Is there a string of low..high characters?"""
         if high is not None and high < low:

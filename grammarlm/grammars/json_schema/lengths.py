@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from ..terms import ALT, AND, CAT, CHARS, EMPTY, EPS, FOREVER, REP, SCOPE, WORDS, Term
+from ..terms import ALT, AND, CAT, CHARS, EMPTY, EPS, FOREVER, LOOK, NOT, PREV, REP, SCOPE, WORDS, Term
 
 if TYPE_CHECKING:
     from .automaton import Explored
@@ -117,6 +117,24 @@ class LengthSets:
         self._least[term] = least
         return least
 
+    def at_most(self, term: Term) -> float:
+        """No string of the term is longer; infinite where the form does not tell."""
+        kind = term.kind
+        if kind in (EPS, EMPTY, LOOK, PREV):
+            return 0
+        if kind == CHARS:
+            return _one(term)[1]
+        if kind == WORDS:
+            return _words_bounds(term)[1]
+        if kind == NOT:
+            return FOREVER
+        longest = [self.at_most(part) for part in _factors(term)]
+        if kind == CAT:
+            return sum(longest)
+        if kind == REP:
+            return longest[0] * term.data[1] if longest[0] else 0
+        return min(longest) if kind == AND else max(longest)
+
     def bounds(self, term: Term) -> Span | None:
         """The least length and the greatest; None for the empty language."""
         span = self.span(term)
@@ -163,10 +181,7 @@ class LengthSets:
                 found |= 1 << min(word_length(word, depth), most + 1)
             return found
         if kind == CAT:
-            total = 1
-            for factor in _factors(term):
-                total = added(total, self.of(factor, most), most)
-            return total
+            return self._of_row(term, most)
         if kind == ALT:
             found = 0
             for part in parts:
@@ -176,6 +191,17 @@ class LengthSets:
             low, high = term.data
             return _power(self.of(parts[0], most), low, high, most)
         return self._explore(term).lengths(term, most)
+
+    def _of_row(self, term: Term, most: int) -> int:
+        """Of a concatenation: from its end, since states share their ends."""
+        row = []
+        while term.kind == CAT and (term, most) not in self._sets:
+            row.append(term)
+            term = term.parts[1]
+        total = self.of(term, most)
+        for term in reversed(row):
+            total = self._sets[term, most] = added(self.of(term.parts[0], most), total, most)
+        return total
 
 
 def _factors(term: Term) -> Sequence[Term]:
@@ -226,15 +252,27 @@ def _repeated(span: Span | None, low: int, high: float) -> Span | None:
 
 
 def added(a: int, b: int, most: int) -> int:
-    """All sums of a length of one set and a length of the other."""
-    if a.bit_count() > b.bit_count():
-        a, b = b, a
+    """All sums of a length of one set and a length of the other, one run of lengths l, l + 1, ... of `a` at a time."""
     total = 0
-    while a:
-        bit = a & -a
-        total |= b << (bit.bit_length() - 1)
-        a ^= bit
+    base = 0
+    while a and b:
+        gap = (a & -a).bit_length() - 1
+        a >>= gap
+        base += gap
+        run = (~a & (a + 1)).bit_length() - 1
+        total |= _smeared(b, run) << base
+        a >>= run
+        base += run
     return capped(total, most)
+
+
+def _smeared(lengths: int, width: int) -> int:
+    """lengths + 0 .. lengths + width - 1."""
+    done = 1
+    while 2 * done <= width:
+        lengths |= lengths << done
+        done *= 2
+    return lengths | lengths << (width - done)
 
 
 def capped(lengths: int, most: int) -> int:

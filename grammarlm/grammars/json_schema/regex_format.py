@@ -3,7 +3,7 @@
 Strict syntax, with and without the flag u. Brackets nest, so their depth is limited, and what would have to be remembered or
 compared without limit is left out. What is in the language is a valid expression; these valid ones are not in it:
 
-    groups deeper than DEPTH, a second named group, back-references
+    groups deeper than DEPTH, named groups, back-references
     {n,m} with numbers of more than three digits, or equal first digits of three (but {n00,m})
     ranges of characters in a class whose order does not show in the first bytes, or the first two digits of an escape
     properties but the categories and a few more
@@ -33,8 +33,6 @@ _ESCAPE = (
 )
 _PLAIN = r"[^\^$\\.*+?()\[\]{}|]"
 _ASSERTION = r"\^|\$|\\[bB]"
-_NAME = r"\?<[A-Za-z_$][A-Za-z0-9_$]*>"
-_TWO_NAMES = rf"(?s:.*)\({_NAME}(?s:.*)\({_NAME}(?s:.*)"
 
 
 def regex_term(algebra: Algebra) -> Term:
@@ -46,7 +44,7 @@ def regex_term(algebra: Algebra) -> Term:
 
     atom = alt([parsed(rf"{_PLAIN}|\.|{_ESCAPE}"), _character_class(algebra)])
     repeated = alt([NIL, cat([alt([parsed(r"[*+?]"), _counted(algebra)]), alt([NIL, word(b"?")])])])
-    kinds = alt([NIL, word(b"?:"), parsed(_NAME)])
+    kinds = alt([NIL, word(b"?:")])
     looks = algebra.words([b"(?=", b"(?!", b"(?<=", b"(?<!"])
     no_group = [cat([atom, repeated]), parsed(_ASSERTION), word(b"|")]
     body = algebra.repeat(alt(no_group), 0, FOREVER)
@@ -54,7 +52,7 @@ def regex_term(algebra: Algebra) -> Term:
         group = cat([word(b"("), kinds, body, word(b")"), repeated])
         look = cat([looks, body, word(b")")])
         body = algebra.repeat(alt([*no_group, group, look]), 0, FOREVER)
-    return algebra.both([body, algebra.without(parsed(_TWO_NAMES))])
+    return body
 
 
 def _counted(algebra: Algebra) -> Term:

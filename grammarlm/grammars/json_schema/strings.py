@@ -89,11 +89,18 @@ def _filtered(a: StringShape, b: StringShape, languages: Languages | None) -> St
 
 
 def settled(shape: StringShape, languages: Languages) -> StringShape:
-    """The same strings, as a list where the language lists them."""
-    words = [text for kind, text, holds in shape.language if kind == "words" and holds]
-    if not words or shape.values is not None:
+    """The same strings, with less to watch: a list where the language lists them, no bound that the language keeps anyway."""
+    if shape.values is not None or not shape.language:
         return shape
-    return StringShape(values=tuple(v for v in dict.fromkeys(min(words, key=len)) if has(shape, v, languages)))
+    words = [text for kind, text, holds in shape.language if kind == "words" and holds]
+    if words:
+        return StringShape(values=tuple(v for v in dict.fromkeys(min(words, key=len)) if has(shape, v, languages)))
+    if not shape.minimum and shape.maximum is None:
+        return shape
+    least, greatest = languages.bounds(shape.language)
+    minimum = 0 if least >= shape.minimum else shape.minimum
+    maximum = None if shape.maximum is None or greatest <= shape.maximum else shape.maximum
+    return StringShape(minimum, maximum, shape.language)
 
 
 def opposites(shape: StringShape) -> list[StringShape]:

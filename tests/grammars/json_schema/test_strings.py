@@ -191,6 +191,22 @@ def test_shapes_against_all_short_strings(seed):
     assert others == set(TEXTS) - in_a
 
 
+def test_settled_drops_bounds_that_hold_anyway():
+    languages = Languages()
+
+    def bounds(**schema):
+        shape = strings.settled(strings.read(schema), languages)
+        return shape.minimum, shape.maximum
+
+    assert bounds(format="date", minLength=1, maxLength=10) == (0, None)
+    assert bounds(format="date", minLength=11) == (11, None)
+    assert bounds(pattern="^a{2,5}$", minLength=3, maxLength=5) == (3, None)
+    assert bounds(pattern="^a{2,5}$", minLength=2, maxLength=4) == (0, 4)
+    assert bounds(pattern="^(?!b)a{2,5}$", minLength=2, maxLength=5) == (0, None)
+    assert bounds(pattern="^(?!b)", minLength=1, maxLength=5) == (1, 5)
+    assert bounds(minLength=1) == (1, None)
+
+
 def test_any_string():
     languages = Languages()
     assert strings.count(StringShape(), 100, languages) == 100
