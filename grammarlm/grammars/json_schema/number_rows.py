@@ -143,7 +143,7 @@ def plan(shape: NumberShape, caps: Caps = CAPS) -> Plan:
     if digits > MOST_DIGITS:
         raise UnsupportedFeature(f"a number of {digits - 1} digits (at most {MOST_DIGITS - 1} are compared)")
     places = digits - caps.smallest
-    unit = 10**places
+    unit = TENS[places] if places < len(TENS) else 10**places
     plain = shape.plain and shape.integer
     spelled = shape.plain and shape.fractional
     step = unit if shape.integer else 1
@@ -219,8 +219,8 @@ class _Ends:
     def between(self, low: int, high: int) -> tuple[int, int] | None:
         if low > high:
             return None
-        first = self._first(low, high)
-        return None if first is None else (first, self._last(first, high))
+        first = self.first(low, high)
+        return None if first is None else (first, self.last(first, high))
 
     def grid(self, length: int) -> int:
         """The distance between admitted magnitudes of so many digits, not counting exclusions; 0 where all are excluded."""
@@ -228,7 +228,7 @@ class _Ends:
         grid = power if self.step == 1 else lcm(self.step, power)
         return 0 if any(grid % other == 0 for other in self.excluded) else grid
 
-    def _first(self, low: int, high: int) -> int | None:
+    def first(self, low: int, high: int) -> int | None:
         while low <= high:
             length = _length(low)
             grid = self.grid(length)
@@ -242,7 +242,7 @@ class _Ends:
             low = value  # of more digits; those that fit there are multiples of this grid as well
         return None
 
-    def _last(self, low: int, high: int) -> int:
+    def last(self, low: int, high: int) -> int:
         while high > low:
             length = _length(high)
             grid = self.grid(length)
@@ -276,6 +276,21 @@ def count(shape: NumberShape, most: int, caps: Caps = CAPS) -> int:
                 total += _count_multiples(grid, it.excluded, start, high)
             high = start - 1
     return min(total, most)
+
+
+def values(shape: NumberShape, most: int, caps: Caps = CAPS) -> list[Fraction] | None:
+    """All values that the shape admits, in order; None where there are more than `most`."""
+    if count(shape, most + 1, caps) > most:
+        return None
+    it = plan(shape, caps)
+    ends = _Ends(it.step, it.excluded, it.digits)
+    found = [0] if it.zero else []
+    for sign, side in zip((1, -1), it.sides, strict=True):
+        value = None if side is None else side[0]
+        while side is not None and value is not None:
+            found.append(sign * value)
+            value = ends.first(value + 1, side[1])
+    return [Fraction(value, 10**it.places) for value in sorted(found)]
 
 
 def _count_multiples(grid: int, excluded: tuple[int, ...], low: int, high: int) -> int:

@@ -10,17 +10,29 @@ and `fractional`, which is "no integer", for a fraction or an exponent.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from math import isfinite
 from typing import Any
 
 from grammarlm.errors import GrammarError, UnsupportedFeature
-from grammarlm.grammars.json_schema.number_rows import CAPS, NUMBER_COLUMNS, Caps, count, pack, plan
+from grammarlm.grammars.json_schema.number_rows import CAPS, NUMBER_COLUMNS, Caps, count, pack, plan, values
 from grammarlm.grammars.json_schema.shapes import NumberShape
 
-__all__ = ["CAPS", "NUMBER_COLUMNS", "Caps", "both", "count", "exact", "has", "is_empty", "opposites", "pack", "read"]
+__all__ = [
+    "CAPS",
+    "NUMBER_COLUMNS",
+    "Caps",
+    "both",
+    "count",
+    "exact",
+    "has",
+    "is_empty",
+    "opposites",
+    "pack",
+    "read",
+    "values",
+]
 
 EVERY_NUMBER = NumberShape()
 KEYWORDS = frozenset(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"))
@@ -167,13 +179,3 @@ def has(a: NumberShape, value: Fraction) -> bool:
     return all((value / m).denominator == 1 for m in a.multiples) and all(
         (value / m).denominator != 1 for m in a.not_multiples
     )
-
-
-def single(value: Fraction) -> NumberShape:
-    """The shape of one value."""
-    return NumberShape(low=value, high=value)
-
-
-def integers(a: NumberShape, *, plain: bool = False) -> NumberShape:
-    """Those numbers of the shape that are integers."""
-    return replace(a, integer=True, plain=a.plain or plain)

@@ -411,6 +411,8 @@ def number_key(row, pool, x, y, most, after):
             shift = 10 * shift + 9
     left = word(row, DIGITS) - count  # a point asks for one more
     easy = word(row, EASY)
+    if shift == 0 and word(row, STEP) == 1 and word(row, EXCLUDED) == 0 and count + most + word(row, FINEST) <= top:
+        easy = int64(0)  # any digits can go on: the bounds leave room for a few more at the place of the step
     if bottom < place - shift - falling and place + shift + rising < top and (easy == 0 or left >= easy + most):
         known |= VIEW_FAR | (min(left, most + 1 + easy) << VIEW_LEFT)
         if flags & STEPS == 0:
@@ -419,8 +421,8 @@ def number_key(row, pool, x, y, most, after):
         if shift == 0 and modulus < 1 << 30:
             # How the last digit that is not 0 stands to the places of the steps, now and after a digit more; remainders likewise.
             finest, coarsest = word(row, FINEST_STEP), word(row, COARSEST) + word(row, POWERS)
-            last = max(-coarsest - 1, min(behind - trailing, 2 - finest + rising))
-            behind = min(behind, max(0, 1 - finest))
+            last = max(-coarsest, min(behind - trailing, 1 - finest + rising)) if phase > NOUGHTS else int64(0)
+            behind = min(behind, max(0, -finest))
             known |= ((last + AT_ZERO) << VIEW_LAST) | (behind << VIEW_BEHIND)
             if modulus == 1:
                 return known, int64(0)

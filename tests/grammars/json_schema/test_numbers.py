@@ -10,7 +10,7 @@ import pytest
 from grammarlm.errors import GrammarError, UnsupportedFeature
 from grammarlm.grammars.json_schema import number_rows
 from grammarlm.grammars.json_schema.number_rows import Caps, pack, plan
-from grammarlm.grammars.json_schema.numbers import both, count, exact, has, is_empty, opposites, read
+from grammarlm.grammars.json_schema.numbers import both, count, exact, has, is_empty, opposites, read, values
 from grammarlm.grammars.json_schema.shapes import NumberShape
 from tests.oracles.json_numbers import Language, admits
 
@@ -135,12 +135,14 @@ def every_value(digits: int) -> list[Fraction]:
 
 def test_emptiness_and_counts_of_a_small_language() -> None:
     rng = random.Random(4)
-    values = {digits: every_value(digits) for digits in (2, 3)}
+    everything = {digits: every_value(digits) for digits in (2, 3)}
     shapes = [shape for shape in (a_shape(rng) for _ in range(900)) if plan(shape, SMALL).digits <= 3]
     empty = 0
     for shape in shapes:
-        right = sum(admits(shape, value) for value in values[plan(shape, SMALL).digits])
+        admitted = [value for value in everything[plan(shape, SMALL).digits] if admits(shape, value)]
+        right = len(admitted)
         assert count(shape, 10**6, SMALL) == right, shape
+        assert values(shape, 50, SMALL) == (admitted if right <= 50 else None), shape
         assert count(shape, 5, SMALL) == min(right, 5)
         assert plan(shape, SMALL).is_empty == (right == 0)
         empty += right == 0
