@@ -25,7 +25,9 @@ Values are integers here, in units of 10^-places: the finest decimal that the ca
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -61,6 +63,7 @@ NUMBER_COLUMNS = 28
 ZERO, PLAIN, SPELLED, SYMMETRIC, STEPS, OPEN = 1, 2, 4, 8, 16, 32  # flags; OPEN: any digits can go on to a value
 NEVER_EASY = 1 << 20
 
+CONTINUATION = re.compile(rb"([0-9]*\.?[0-9]*)(?:[eE][+-]?([0-9]*))?")  # of a number, from within the mantissa
 TENS = [10**i for i in range(700)]
 HALVES = [(1 << i, 10 ** (1 << i)) for i in range(11, -1, -1)]
 
@@ -304,6 +307,22 @@ def _count_multiples(grid: int, excluded: tuple[int, ...], low: int, high: int) 
         for value, sign in added.items():
             signed[value] = signed.get(value, 0) + sign
     return sum(sign * (high // value - (low - 1) // value) for value, sign in signed.items())
+
+
+def digits_ahead(tokens: Iterable[bytes]) -> tuple[int, int]:
+    """How many digits a token can add to a number that was begun before it: before an exponent's e, and behind one in the token.
+
+    These are `most` and `after` for `number_key` in kernels/cpu/json_numbers.py; nearly always 1 to 16, and 0.
+    """
+    most = after = 0
+    for token in tokens:
+        if token and token[0] in b"0123456789.eE":
+            match = CONTINUATION.match(token)
+            assert match is not None  # it matches nothing at all, at least
+            mantissa, exponent = match.groups()
+            most = max(most, len(mantissa) - (b"." in mantissa))
+            after = max(after, len(exponent or b""))
+    return most, after
 
 
 def pack(shape: NumberShape, pool: list[int], *, caps: Caps = CAPS, pointer: str | None = None) -> list[int]:

@@ -6,7 +6,7 @@ is two words x and y; x < 0 is dead.
     x, y = number_start(row)
     x, y = number_step(row, pool, x, y, byte)      # exact: x >= 0 iff some continuation within the caps is in the shape
     number_ends(row, pool, x, y)                   # the number may end here
-    number_view(row, pool, x, y, most, after)      # a key of what the state does with the next few digits
+    number_key(row, pool, x, y, most, after)       # what the state does with the next few digits: states of equal keys do the same
 
 While the mantissa is read, its value is d1.d2 ... dn * 10^q, where the exponent still chooses q. So the state is: n and the power
 of ten that d1 has as written; how the digits compare with those of the two bounds; how many zeros they end in; and the remainder of
@@ -370,7 +370,10 @@ def _step_exponent(row, x, y, digit):
 
 @part
 def number_view(row, pool, x, y, most):
-    """States of one row with equal views do the same with the next characters, if they are no more than `most`."""
+    """States of one row with equal views do the same with the next characters, if they are no more than `most`.
+
+    Above 3 hardly any are equal: an exponent may take any value across any bound. `number_key` asks for what tokens really hold.
+    """
     return number_key(row, pool, x, y, most, most - 1)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from grammarlm.errors import GrammarError, UnsupportedFeature
 from grammarlm.grammars.json_schema import number_rows
-from grammarlm.grammars.json_schema.number_rows import Caps, pack, plan
+from grammarlm.grammars.json_schema.number_rows import Caps, digits_ahead, pack, plan
 from grammarlm.grammars.json_schema.numbers import both, count, exact, has, is_empty, opposites, read, values
 from grammarlm.grammars.json_schema.shapes import NumberShape
 from tests.oracles.json_numbers import Language, admits
@@ -224,3 +224,11 @@ def test_rows_point_into_a_shared_pool() -> None:
         alone = pack(shape, own)
         at = number_rows.POSITIVE + number_rows.HIGH_AT
         assert pool[row[at] : row[at] + 1] == own[alone[at] : alone[at] + 1]
+
+
+def test_digits_ahead() -> None:
+    assert digits_ahead([]) == (0, 0)
+    assert digits_ahead([b"a12", b"--------", b"", b"e", b"..."]) == (0, 0)
+    assert digits_ahead([b"123", b".5", b"engine", b"45,67890"]) == (3, 0)
+    assert digits_ahead([b"12.345}", b"1e5 "]) == (5, 1)
+    assert digits_ahead([b"E-300", b"0000000000000000"]) == (16, 3)
