@@ -339,8 +339,8 @@ class RegexParser(Anchors):
 
     def braces(self) -> tuple[int, float] | None:
         """{m}, {m,}, {,n} or {m,n}; None (nothing taken) where the brace is a literal."""
-        close = self.text.find("}", self.at)
-        inside = self.text[self.at + 1 : close] if 0 < close - self.at < 50 else ""
+        close = self.text.find("}", self.at, self.at + 50)
+        inside = self.text[self.at + 1 : close] if close > 0 else ""
         low, comma, high = inside.partition(",")
         if not (low or comma) or any(part and not (part.isascii() and part.isdigit()) for part in (low, high)):
             return None

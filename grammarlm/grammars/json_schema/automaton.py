@@ -17,6 +17,7 @@ Edge = tuple[int, int]  # bytes as a 256-bit integer, state
 
 class Explored:
     def __init__(self, algebra: Algebra, root: Term, most_states: int):
+        self._tick = algebra.tick
         self.terms: list[Term] = [root]
         self.index: dict[Term, int] = {root: 0}
         self.edges: list[list[Edge]] = []
@@ -64,6 +65,7 @@ class Explored:
         """The states with a completion of `count` characters."""
         levels = self._levels
         while not self._period and len(levels) <= count:
+            self._tick()
             states = self._closed(_union(self._before, levels[-1]))
             first = self._seen.setdefault(states, len(levels))
             if first < len(levels):

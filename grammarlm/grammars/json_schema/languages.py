@@ -14,15 +14,14 @@ from itertools import count
 
 from ...errors import UnsupportedFeature
 from ..regular import Algebra
-from ..terms import AND, FOREVER, NOT, NOTHING, SCOPE, Term
+from ..terms import AND, FOREVER, NOT, NOTHING, SCOPE, WORDS, Term
 from .automaton import Explored, over_the_limit
 from .ecma import parse_ecma
 from .formats import SHARED, format_term
-from .lengths import LengthSets
+from .lengths import CONTINUATION, LengthSets, count_words
 from .shapes import EVERY_STRING, Language
 from .text_algebra import TextAlgebra, every_string
 
-CHARACTERS = 0x110000 - 0x800
 MOST_STATES = 10_000
 FEW_STATES = 500  # enough to find a string, where there are some
 EXPLORED = (AND, NOT, SCOPE)  # what can be answered from the form of no such term
@@ -42,7 +41,7 @@ class Languages:
         self._empty: dict[Term, bool] = {}
         self._steps: dict[Term, dict[int, Term]] = {}
         self._explored: dict[Term, Explored] = {}
-        self._lengths = LengthSets(self.explore)
+        self._lengths = LengthSets(self.explore, self.algebra.tick)
 
     # ------------------------------------------------------------------ terms
 
@@ -220,9 +219,44 @@ class Languages:
         """The same for what may follow in a state of the automaton."""
         if high is not None and high < low:
             return 0
-        if term is self.every and (high is None or (high > 0 and most <= CHARACTERS)):
+        if high is not None and self._lengths.at_least(term) > high:
+            return 0
+        if high is None and term.sure and self._lengths.at_most(term) == FOREVER and term.kind not in EXPLORED:
             return most
+        if term.kind == WORDS:
+            return min(count_words(term, low, high), most)
+        counted = self._counted(term, max(low, 0), high, most)
+        return self._alone(term).count(max(low, 0), high, most) if counted is None else counted
+
+    def _counted(self, root: Term, low: int, high: int | None, most: int) -> int | None:
+        """Level by level, without all states; None where that leads too far."""
+        total, reached, seen = 0, {root: 1}, {root}
+        for length in range(FEW_STATES):
+            if length >= low:
+                total += sum(ways for term, ways in reached.items() if term.nullable)
+            if total >= most or not reached or length == high:
+                return min(total, most)
+            after: dict[Term, int] = {}
+            waiting = [(term, ways, ~CONTINUATION) for term, ways in reached.items()]
+            while waiting:
+                term, ways, allowed = waiting.pop()
+                for bits, target in self.algebra.edges(term):
+                    ways_there = ways * (bits & allowed).bit_count()
+                    if not ways_there or self.is_dead(target):
+                        continue
+                    if any(more & CONTINUATION for more, _ in self.algebra.edges(target)):
+                        waiting.append((target, ways_there, CONTINUATION))
+                    else:
+                        after[target] = min(after.get(target, 0) + ways_there, most)
+                    seen.add(target)
+            if len(seen) > FEW_STATES:
+                return None
+            reached = after
+        return None
+
+    def _alone(self, term: Term) -> Explored:
+        """The states behind this one only."""
         explored = self.explore(term)
         if explored.terms[0] is not term:
             explored = self._explored[term] = Explored(self.algebra, term, MOST_STATES)
-        return explored.count(max(low, 0), high, most)
+        return explored

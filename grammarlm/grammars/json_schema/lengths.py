@@ -35,11 +35,20 @@ def word_length(word: bytes, start: int = 0) -> int:
     return sum((byte & 0xC0) != 0x80 for byte in word[start:])
 
 
+def count_words(term: Term, low: int, high: int | None) -> int:
+    """How many strings of a WORDS term have low..high characters."""
+    keeper, first, last, depth = term.data
+    if low <= 0 and high is None:
+        return last - first
+    lengths = [word_length(word, depth) for word in keeper.value[first:last]]
+    return sum(low <= length and (high is None or length <= high) for length in lengths)
+
+
 class LengthSets:
     """The sets of terms. `explore(term)` gives the states of one that is no sum of its parts."""
 
-    def __init__(self, explore: Callable[[Term], Explored]):
-        self._explore = explore
+    def __init__(self, explore: Callable[[Term], Explored], tick: Callable[[], None] = lambda: None):
+        self._explore, self._tick = explore, tick
         self._least: dict[Term, int] = {}
         self._spans: dict[Term, Span | None] = {}
         self._sets: dict[tuple[Term, int], int] = {}
@@ -169,6 +178,7 @@ class LengthSets:
         return known
 
     def _of(self, term: Term, most: int) -> int:
+        self._tick()
         kind, parts = term.kind, term.parts
         if kind == EMPTY:
             return 0
@@ -200,6 +210,7 @@ class LengthSets:
             term = term.parts[1]
         total = self.of(term, most)
         for term in reversed(row):
+            self._tick()
             total = self._sets[term, most] = added(self.of(term.parts[0], most), total, most)
         return total
 
