@@ -75,10 +75,17 @@ def contains(chars: CharSet, code_point: int) -> bool:
 @lru_cache(maxsize=256)
 def unicode_property(name: str) -> CharSet:
     """The characters of `\\p{name}`; KeyError where the name is unknown."""
+    if not re.fullmatch(r"[\w .=:-]{1,100}", name, re.ASCII):  # it becomes part of a pattern, and of a file's name
+        raise KeyError(name)
+    file = "property-" + re.sub("[ _-]", "", name.lower())  # names are compared like this
+    nothing = (1, 0)  # a table has at least one row
+    rows = code_points(file, lambda: list(_property(name)) or [nothing])
+    return tuple((low, high) for low, high in rows if low <= high)
+
+
+def _property(name: str) -> CharSet:
     import regex
 
-    if not re.fullmatch(r"[\w .=:-]{1,100}", name, re.ASCII):  # it becomes part of a pattern
-        raise KeyError(name)
     try:
         pattern = regex.compile(rf"\p{{{name}}}+")
     except regex.error:

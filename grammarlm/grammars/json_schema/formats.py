@@ -32,8 +32,6 @@ LABELS = "labels of a hostname"  # a hostname, however long: no name of a format
 
 _EXPRESSIONS = {
     "date": dates.DATE,
-    "time": dates.TIME,
-    "date-time": dates.DATE_TIME,
     "duration": dates.DURATION,
     "email": internet.EMAIL,
     "idn-email": internet.IDN_EMAIL,
@@ -51,11 +49,13 @@ _EXPRESSIONS = {
     "hostname": f"(?=.{{1,{internet.LONGEST_HOSTNAME}}}$){internet.LABELS}",
 }
 
+_BUILT = {"time": dates.time_term, "date-time": dates.date_time_term, "regex": regex_term}
+
 _REFUSED = {
     "idn-hostname": "how long its labels are in Punycode is no regular property",
 }
 
-FORMATS = frozenset(_EXPRESSIONS) - {LABELS} | {"regex", *_REFUSED}  # all others are annotations
+FORMATS = frozenset(_EXPRESSIONS) - {LABELS} | frozenset(_BUILT) | frozenset(_REFUSED)  # all others are annotations
 
 SHARED = SharedAlgebra()
 _known: dict[str, Term] = {}
@@ -71,6 +71,6 @@ def format_term(name: str, algebra: Algebra) -> Term:
             )
         if name not in FORMATS and name != LABELS:
             return every_string(algebra)
-        term = regex_term(SHARED) if name == "regex" else parse_regex(_EXPRESSIONS[name], SHARED)
+        term = _BUILT[name](SHARED) if name in _BUILT else parse_regex(_EXPRESSIONS[name], SHARED)
         _known[name] = SHARED.own(term)
     return term
