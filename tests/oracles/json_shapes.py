@@ -1,11 +1,11 @@
 """What shapes mean, straight from shapes.py: is a Python value in a node? Shares no code with the masks.
 
-Strings are asked of `languages` (which is tested on its own); numbers are fractions; everything else is spelled out here.
+Strings are asked of `languages` (which is tested on its own). A number is an int where it is spelled without fraction and
+exponent, and a Fraction otherwise, as json_values reads it. Everything else is spelled out here.
 """
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 from grammarlm.grammars.json_schema.languages import Languages
@@ -19,10 +19,7 @@ from grammarlm.grammars.json_schema.shapes import (
     Shape,
     StringShape,
 )
-
-
-class Plain(int):
-    """An integer that is spelled with a fraction or an exponent (1.0, 1e2): no integer in draft 4."""
+from tests.oracles.json_values import identity
 
 
 def admits(node: Node, value: Any, languages: Languages) -> bool:
@@ -57,7 +54,7 @@ def _string(shape: StringShape, value: str, languages: Languages) -> bool:
 
 def _number(shape: NumberShape, value: Any) -> bool:
     written_plainly = type(value) is int
-    number = exact(int(value) if isinstance(value, Plain) else value)
+    number = exact(value)
     if shape.low is not None and (number < shape.low or (shape.low_open and number == shape.low)):
         return False
     if shape.high is not None and (number > shape.high or (shape.high_open and number == shape.high)):
@@ -97,7 +94,7 @@ def _object(shape: ObjectShape, value: dict[str, Any], languages: Languages) -> 
 def _array(shape: ArrayShape, value: list[Any], languages: Languages) -> bool:
     if len(value) < shape.minimum or (shape.maximum is not None and len(value) > shape.maximum):
         return False
-    if shape.unique and len({canonical(v) for v in value}) < len(value):
+    if shape.unique and len({identity(v) for v in value}) < len(value):
         return False
     # All ways to read the items so far, as how many count for each `contains`.
     counts = {(0,) * len(shape.contains)}
@@ -109,14 +106,3 @@ def _array(shape: ArrayShape, value: list[Any], languages: Languages) -> bool:
         all(low <= c and (high is None or c <= high) for c, (low, high) in zip(so_far, shape.contains, strict=True))
         for so_far in counts
     )
-
-
-def canonical(value: Any) -> Any:
-    """Equal iff the JSON values are equal."""
-    if value is None or isinstance(value, (bool, str)):
-        return type(value).__name__, value
-    if isinstance(value, dict):
-        return "object", frozenset((name, canonical(below)) for name, below in value.items())
-    if isinstance(value, list):
-        return "array", tuple(canonical(item) for item in value)
-    return "number", Fraction(int(value) if isinstance(value, Plain) else exact(value))

@@ -58,7 +58,7 @@ def read(n: Normaliser, atom: SchemaAtom, track: bool) -> LooseArray:
         low, high = counted(schema, pointer)
         shape = containing(n, shape, wanted, low, high)
     if track:
-        nodes = frozenset([wanted] if wanted is not None and atom.resource.draft >= 2020 else [])
+        nodes = frozenset([wanted] if wanted is not None and atom.resource.draft != 2019 else [])
         shape.evaluated = Evaluated(prefix=len(prefix), everything=covers_rest, nodes=nodes)
     return shape
 

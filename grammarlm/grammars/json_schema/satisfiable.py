@@ -339,8 +339,9 @@ def _final_object(shape: LooseObject, keep) -> ObjectShape:
     required = closure(shape, shape.required)
     others = tuple((language, keep(node)) for language, node in shape.others if node.satisfiable)
     properties: dict[str, Node] = {}
+    bounded = shape.maximum is not None or bool(shape.implied)
     for name, node in shape.properties.items():
-        if node.alternatives or (node.satisfiable and can_open(shape, name)):
+        if node.satisfiable and (not bounded or can_open(shape, name)):
             properties[name] = keep(node)
         elif others:
             properties[name] = NOTHING
