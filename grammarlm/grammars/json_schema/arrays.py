@@ -9,7 +9,8 @@ from .objects import count_of
 from .parts import ANY_ARRAY, ANY_ITEM, ANYTHING, NOTHING, Evaluated, LooseArray, Ways, Work, both_evaluated
 
 if TYPE_CHECKING:
-    from .normalise import Normaliser, SchemaAtom
+    from .atoms import SchemaAtom
+    from .working import Normaliser
 
 
 def positions(n: Normaliser, atom: SchemaAtom) -> tuple[list[Work], Work, bool]:

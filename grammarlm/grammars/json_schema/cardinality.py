@@ -32,7 +32,7 @@ from .parts import (
 from .shapes import NumberShape, StringShape
 
 if TYPE_CHECKING:
-    from .normalise import Normaliser
+    from .working import Normaliser
 
 MOST_VALUES = 4_096
 MOST_DEPTH = 60  # levels of objects and arrays that are enumerated; deeper sets count as large

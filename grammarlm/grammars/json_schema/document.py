@@ -14,6 +14,7 @@ from urllib.parse import unquote, urldefrag, urljoin
 
 from ...errors import GrammarError, UnsupportedFeature
 from .keywords import SCHEMA_LISTS, SCHEMA_MAPS, SCHEMA_VALUED, bits_of, bits_of_vocabularies
+from .parts import TYPE_NODES, TYPE_NODES_4
 
 LATEST = 2020
 DRAFTS = {
@@ -49,6 +50,7 @@ class Resource:
         "names",
         "nodes",
         "pointer",
+        "types",
         "vocabulary",
     )
 
@@ -63,6 +65,7 @@ class Resource:
         self.names: dict[str, Place] | None = None  # by anchor
         self.dynamic: tuple[str, ...] = ()  # those of the names that are dynamic; "" for $recursiveAnchor
         self.nodes: dict[Any, Any] = {}
+        self.types = TYPE_NODES_4 if draft == 4 else TYPE_NODES
 
 
 class Document:

@@ -15,7 +15,8 @@ from .shapes import EVERY_STRING, Language, StringShape
 from .simplify import simplified
 
 if TYPE_CHECKING:
-    from .normalise import Normaliser, SchemaAtom
+    from .atoms import SchemaAtom
+    from .working import Normaliser
 
 Others = tuple[tuple[Language, Work], ...]
 

@@ -36,7 +36,7 @@ Refusal = tuple[str, str]
 class Work(Node):
     """A node with its key and its parts."""
 
-    __slots__ = ("key", "parts", "satisfiable", "seen")
+    __slots__ = ("kept", "key", "parts", "satisfiable", "seen")
 
     def __init__(self, key: frozenset[int], pointer: str = ""):
         self.alternatives = ()
@@ -45,7 +45,8 @@ class Work(Node):
         self.key = key
         self.parts: Parts | None = None
         self.satisfiable = False  # certainly not empty
-        self.seen = False  # reached from the root
+        self.seen = False  # met on the way down from the root
+        self.kept = False  # can occur below the root
 
     def __repr__(self) -> str:
         return f"<node {self.pointer or '#'} {sorted(self.key)}>"
@@ -220,24 +221,23 @@ def _only(*types: int, numbers: list[Any] | None = None) -> Parts:
     return tuple((numbers or ANY[t]) if t in types else EMPTY for t in TYPES)
 
 
-# The parts of each `type`; "integer4" is draft 4's integer, which has no other spelling.
+# The parts of each `type`. In draft 4 an integer has no other spelling.
 OF_TYPE: dict[str, Parts] = {
     "null": _only(NULL),
     "boolean": _only(TRUE, FALSE),
     "string": _only(STRINGS),
     "number": _only(NUMBERS),
     "integer": _only(NUMBERS, numbers=INTEGERS),
-    "integer4": _only(NUMBERS, numbers=PLAIN_INTEGERS),
     "object": _only(OBJECTS),
     "array": _only(ARRAYS),
 }
-
-TYPE_NODES: dict[str, Work] = {}
+OF_TYPE_4 = {**OF_TYPE, "integer": _only(NUMBERS, numbers=PLAIN_INTEGERS)}
 
 
 def _finish(node: Work, parts: Parts) -> Work:
     node.parts = parts
     node.satisfiable = any(parts)
+    node.seen = node.kept = True  # nobody has to look at it again: all schemas share it
     shapes: list[Any] = [s for shapes in parts for s in shapes]
     loose: dict[int, Shape] = {id(ANY_OBJECT): OBJECT_SHAPE, id(ANY_ARRAY): ARRAY_SHAPE}
     node.alternatives = tuple(loose.get(id(s), s) for s in shapes)
@@ -246,9 +246,25 @@ def _finish(node: Work, parts: Parts) -> Work:
 
 _finish(ANYTHING, ANY)
 _finish(NOTHING, NONE)
-for _index, (_name, _parts) in enumerate(OF_TYPE.items()):
-    TYPE_NODES[_name] = _finish(Work(frozenset([2 * _index])), _parts)
+# The first atoms of every schema are the types; the last is draft 4's integer.
+TYPE_PARTS = [*OF_TYPE.values(), OF_TYPE_4["integer"]]
+_nodes = [_finish(Work(frozenset([2 * i])), parts) for i, parts in enumerate(TYPE_PARTS)]
+TYPE_NODES = dict(zip(OF_TYPE, _nodes, strict=False))
+TYPE_NODES_4 = {**TYPE_NODES, "integer": _nodes[-1]}
 
 
 def is_anything(parts: Parts) -> bool:
     return all(a is b for a, b in zip(parts, ANY, strict=True))
+
+
+def one_type(t: int, shapes: list[Any]) -> Parts:
+    """These shapes, and nothing of another type."""
+    parts = [EMPTY] * 7
+    parts[t] = shapes
+    return parts
+
+
+def brief(value: Any) -> str:
+    """A value in a message."""
+    text = repr(value)
+    return text if len(text) <= 40 else text[:37] + "..."

@@ -18,22 +18,30 @@ from . import cardinality
 from .parts import (
     ANY,
     ANY_ARRAY,
+    ANY_ITEM,
     ANY_OBJECT,
+    ANY_OTHERS,
     ANYTHING,
     ARRAY_SHAPE,
     ARRAYS,
+    FALSE,
     NOTHING,
+    NULL,
+    NUMBERS,
     OBJECT_SHAPE,
     OBJECTS,
+    STRINGS,
+    TRUE,
     LooseArray,
     LooseObject,
+    Ways,
     Work,
     is_anything,
 )
-from .shapes import ArrayShape, Item, Node, ObjectShape, Shape
+from .shapes import ArrayShape, Item, Language, Node, ObjectShape, Shape
 
 if TYPE_CHECKING:
-    from .normalise import Normaliser
+    from .working import Normaliser
 
 MOST_COUNTS = 4_096  # states of several `contains` counters together
 MOST_OPTIONAL = (
@@ -55,21 +63,14 @@ def settle(n: Normaliser, root: Work) -> list[Work]:
 
 def _explore(n: Normaliser, root: Work) -> list[Work]:
     """Works out all nodes below the root; returns those that are not certain to be satisfiable, the deepest first."""
+    if root.seen:  # one of those that all schemas share
+        return []
     queue, waiting = [root], []
     root.seen = True
     for node in queue:  # it grows
-        if node.parts is None:
-            n.parts(node)
-        elif node.alternatives:  # one of those that all schemas share
-            continue
         n.tick()
-        sure = False
-        parts = node.parts
-        assert parts is not None
-        for t in range(OBJECTS):
-            if parts[t]:
-                sure = True
-                break
+        parts = n.parts(node)
+        sure = bool(parts[NUMBERS] or parts[STRINGS] or parts[NULL] or parts[TRUE] or parts[FALSE])
         for shape in parts[OBJECTS]:
             if shape is ANY_OBJECT:
                 sure = True
@@ -77,7 +78,7 @@ def _explore(n: Normaliser, root: Work) -> list[Work]:
             if not shape.required and not shape.minimum and not shape.some:
                 sure = True
             for child in shape.properties.values():
-                if not child.seen and child.alternatives == ():
+                if not child.seen:
                     child.seen = True
                     queue.append(child)
             for _, child in shape.others:
@@ -169,12 +170,13 @@ def closure(shape: LooseObject, names: frozenset[str]) -> frozenset[str]:
 
 def object_possible(n: Normaliser, shape: LooseObject) -> bool:
     properties = shape.properties
-    needed = closure(shape, shape.required)
+    needed = closure(shape, shape.required) if shape.implied else shape.required
     for name in needed:
         if not properties[name].satisfiable:
             return False
-    if any(not node.satisfiable for _, node, _ in shape.some):
-        return False
+    for _, node, _ in shape.some:
+        if not node.satisfiable:
+            return False
     least = len(needed) + bool(shape.some)
     if shape.maximum is not None and max(least, shape.minimum) > shape.maximum:
         return False
@@ -292,42 +294,44 @@ def _shortest_of_several(shape: LooseArray, longest: int | None) -> int | None:
 
 def _finish(n: Normaliser, root: Work) -> list[Work]:
     """Final shapes for the root and what can occur below it."""
-    queue = [root]
-    done = {root}
-
-    def keep(child: Work) -> Node:
-        if child not in done:
-            done.add(child)
-            queue.append(child)
-        return child
-
+    queue: list[Work] = [root]
+    root.kept = True
     for node in queue:  # it grows
         if node.alternatives:
             continue
         n.tick()
         parts = node.parts
         assert parts is not None
-        if is_anything(parts):
+        if parts[NULL] and is_anything(parts):
             node.is_anything = True
             node.alternatives = ANYTHING.alternatives
             continue
-        found: list[Shape] = [s for t in range(OBJECTS) for s in parts[t]]
+        found: list[Shape] = []
+        for t in range(OBJECTS):
+            found += parts[t]
         for shape in parts[OBJECTS]:
             if shape is ANY_OBJECT:
                 found.append(OBJECT_SHAPE)
             elif object_possible(n, shape):
                 _refuse(n, shape)
-                found += [_final_object(s, keep) for s in _without_obligations(n, shape)]
+                found += [_final_object(s, queue) for s in _without_obligations(n, shape)]
         for shape in parts[ARRAYS]:
             if shape is ANY_ARRAY:
                 found.append(ARRAY_SHAPE)
             elif array_possible(n, shape):
                 _refuse(n, shape)
-                found.append(_final_array(shape, keep))
+                found.append(_final_array(shape, queue))
         node.alternatives = tuple(found)
         if len(found) > 1:
-            n.check_alternatives(node)
+            n.check_alternatives(found, node.pointer)
     return queue
+
+
+def _keep(node: Work, queue: list[Work]) -> Node:
+    if not node.kept:
+        node.kept = True
+        queue.append(node)
+    return node
 
 
 def _refuse(n: Normaliser, shape: LooseObject | LooseArray) -> None:
@@ -335,39 +339,53 @@ def _refuse(n: Normaliser, shape: LooseObject | LooseArray) -> None:
         n.refuse(*shape.refusal)
 
 
-def _final_object(shape: LooseObject, keep) -> ObjectShape:
-    required = closure(shape, shape.required)
-    others = tuple((language, keep(node)) for language, node in shape.others if node.satisfiable)
+def _final_object(shape: LooseObject, queue: list[Work]) -> ObjectShape:
+    others: tuple[tuple[Language, Node], ...] = ANY_OTHERS
+    if shape.others is not ANY_OTHERS:
+        others = tuple([(language, _keep(node, queue)) for language, node in shape.others if node.satisfiable])
+    implied = shape.implied
+    bounded = shape.maximum is not None or bool(implied)
     properties: dict[str, Node] = {}
-    bounded = shape.maximum is not None or bool(shape.implied)
     for name, node in shape.properties.items():
         if node.satisfiable and (not bounded or can_open(shape, name)):
-            properties[name] = keep(node)
+            properties[name] = node
+            if not node.kept:
+                node.kept = True
+                queue.append(node)
         elif others:
             properties[name] = NOTHING
-    implied = {
-        name: needed
-        for name, needed in shape.implied.items()
-        if properties.get(name, NOTHING) is not NOTHING and not needed <= required
-    }
-    return ObjectShape(properties, others, required, max(shape.minimum, 0), shape.maximum, implied)
+    required = shape.required
+    if implied:
+        required = closure(shape, required)
+        implied = {
+            name: needed
+            for name, needed in implied.items()
+            if properties.get(name, NOTHING) is not NOTHING and not needed <= required
+        }
+    return ObjectShape(properties, others, required, shape.minimum, shape.maximum, implied)
 
 
-def _final_array(shape: LooseArray, keep) -> ArrayShape:
+def _final_array(shape: LooseArray, queue: list[Work]) -> ArrayShape:
     maximum = shape.maximum
     prefix: list[tuple[Item, ...]] = []
     rest: tuple[Item, ...] = ()
     for ways in shape.prefix if maximum is None else shape.prefix[:maximum]:
-        found = tuple(Item(keep(node), counts) for node, counts in ways if node.satisfiable)
+        found = _final_ways(ways, queue)
         if not found:
             break
         prefix.append(found)
     else:
         if maximum is None or maximum > len(prefix):
-            rest = tuple(Item(keep(node), counts) for node, counts in shape.rest if node.satisfiable)
+            rest = _final_ways(shape.rest, queue)
     if not rest:
         maximum = len(prefix) if maximum is None else min(maximum, len(prefix))
     return ArrayShape(tuple(prefix), rest, shape.minimum, maximum, shape.contains, shape.unique)
+
+
+def _final_ways(ways: Ways, queue: list[Work]) -> tuple[Item, ...]:
+    if ways is ANY_ITEM:
+        return ARRAY_SHAPE.rest
+    return tuple([Item(_keep(node, queue), counts) for node, counts in ways if node.satisfiable])
 
 
 def _without_obligations(n: Normaliser, shape: LooseObject) -> list[LooseObject]:

@@ -27,7 +27,7 @@ from .parts import (
 from .shapes import NumberShape, StringShape
 
 if TYPE_CHECKING:
-    from .normalise import Normaliser
+    from .working import Normaliser
 
 
 def identity(value: Any) -> tuple[str, Any]:

@@ -396,7 +396,7 @@ def test_depth_is_no_matter() -> None:
         wide = {"oneOf": [{"type": "string"}, wide]} if i < 80 else wide
     n = read(deep)
     assert n.root.alternatives
-    assert len(n.nodes) == 802
+    assert len(n.nodes) == 800
     check(inside, ["a"], [1])
     assert read(wide)
 

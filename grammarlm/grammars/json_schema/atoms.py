@@ -1,0 +1,120 @@
+"""Atoms: what nodes are conjunctions of. An atom tells its parts, and those of its opposite.
+
+    SchemaAtom      a schema at its place
+    TypeAtom        all values of a type
+    ListAtom        some strings, true, false, null: what conjunctions leave of the values of `enum` or `const`
+    UnionAtom       what is in one of several nodes
+    ValueAtom       one value (values.py)
+
+Parts come at once, or as a generator that yields what it needs (working.py tells more).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any
+
+from . import combine, opposites, plain
+from .document import Resource, Scope
+from .keywords import ARRAY, COMBINE, NUMBER, OBJECT, REFERENCE, STRING, TYPE, UNEVALUATED, VALUES
+from .parts import ANY, Parts, Work
+from .values import literal_parts, parts_of_values
+
+if TYPE_CHECKING:
+    from .working import Normaliser
+
+# What a generator may ask for: (code of an atom with its sign, track what is evaluated), or a node (None: not known yet).
+Request = tuple[int, bool] | Work
+Steps = Generator[Request, Any, Parts]
+
+NOT_SCALAR = OBJECT | ARRAY | COMBINE | REFERENCE | UNEVALUATED
+NOT_PLAIN = COMBINE | REFERENCE | UNEVALUATED
+
+
+class SchemaAtom:
+    """A schema at its place."""
+
+    __slots__ = ("holds_places", "listed", "mask", "pointer", "resource", "schema", "scope")
+
+    def __init__(self, schema: dict[str, Any], pointer: str, resource: Resource, scope: Scope | None, mask: int):
+        self.schema = schema
+        self.pointer = pointer
+        self.resource = resource
+        self.scope = scope
+        self.mask = mask  # which kinds of keywords it has
+        self.listed: tuple[Any, ...] | None = None  # the values, where it only lists strings, true, false and null
+        self.holds_places = False  # lists objects or arrays
+        if mask & VALUES:
+            self._list_values()
+
+    def _list_values(self) -> None:
+        schema = self.schema
+        values = schema.get("enum") if "enum" in schema else [schema.get("const")]
+        if not isinstance(values, list):
+            return
+        kinds = {value.__class__ for value in values}
+        self.holds_places = dict in kinds or list in kinds
+        if self.mask & (STRING | NUMBER | NOT_SCALAR) or ("enum" in schema and "const" in schema):
+            return
+        if (
+            kinds <= {str}
+            if schema.get("type") == "string"
+            else not self.mask & TYPE and kinds <= {str, bool, type(None)}
+        ):
+            self.listed = tuple(dict.fromkeys(values))
+
+    def parts(self, n: Normaliser, sign: bool, track: bool) -> Parts | Steps:
+        if not sign:
+            return opposites.negative(n, self)
+        return combine.positive(n, self, track) if self.mask & NOT_PLAIN else plain.plain(n, self, track)
+
+
+class TypeAtom:
+    """All values of a type."""
+
+    __slots__ = ("of_type", "pointer")
+
+    def __init__(self, of_type: Parts):
+        self.of_type = of_type
+        self.pointer = ""
+
+    def parts(self, n: Normaliser, sign: bool, track: bool) -> Parts:
+        return self.of_type if sign else opposites.not_types(self.of_type)
+
+
+class ListAtom:
+    """Some strings, true, false, null."""
+
+    __slots__ = ("listed", "pointer")
+
+    def __init__(self, values: tuple[Any, ...], pointer: str):
+        self.listed = values
+        self.pointer = pointer
+
+    def parts(self, n: Normaliser, sign: bool, track: bool) -> Parts:
+        return parts_of_values(n, list(self.listed), self.pointer) if sign else literal_parts(list(self.listed))
+
+
+class UnionAtom:
+    """What is in one of these nodes."""
+
+    __slots__ = ("nodes", "pointer")
+
+    def __init__(self, nodes: tuple[Work, ...], pointer: str):
+        self.nodes = nodes
+        self.pointer = pointer
+
+    def parts(self, n: Normaliser, sign: bool, track: bool) -> Steps:
+        return self._positive(n) if sign else self._negative(n)
+
+    def _positive(self, n: Normaliser) -> Steps:
+        found: list[Parts] = []
+        for node in self.nodes:
+            found += [(yield from n.ask(node))]
+        return n.unite(found)
+
+    def _negative(self, n: Normaliser) -> Steps:
+        parts = ANY
+        for node in self.nodes:
+            parts = yield from n.met_with(parts, (yield from n.ask(n.negate(node))))
+        return parts

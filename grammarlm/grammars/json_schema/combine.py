@@ -1,0 +1,272 @@
+"""Keywords that look into the alternatives of other schemas: references, allOf, anyOf, oneOf, not, if, dependencies on schemas,
+propertyNames, unevaluated*.
+
+Each takes the parts found so far and returns what it leaves of them. `track`: the alternatives note what their applicators have
+looked at, since a keyword around them wants to know what is unevaluated; then branches of anyOf that hold together count together.
+`first`: the keyword stands before `properties`, so its properties come before those found so far.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ...errors import GrammarError
+from . import arrays, objects, strings
+from .keywords import COMBINE, REFERENCE, UNEVALUATED
+from .parts import (
+    ANY,
+    ANY_ITEM,
+    ANY_OBJECT,
+    ANYTHING,
+    ARRAYS,
+    EMPTY,
+    NONE,
+    NOTHING,
+    OBJECTS,
+    STRINGS,
+    TYPES,
+    Evaluated,
+    LooseArray,
+    LooseObject,
+    Parts,
+    Work,
+    brief,
+    one_type,
+)
+from .plain import plain
+
+if TYPE_CHECKING:
+    from .atoms import SchemaAtom, Steps
+    from .working import Normaliser, Shapes
+
+
+def positive(n: Normaliser, atom: SchemaAtom, track: bool) -> Steps:
+    """The parts of a schema with any keywords."""
+    schema, mask, resource = atom.schema, atom.mask, atom.resource
+    if mask & REFERENCE and resource.draft <= 7 and "$ref" in schema:
+        return (yield from n.ask(n.reference(atom, "$ref"), track))
+    track = track or bool(mask & UNEVALUATED)
+    parts = plain(n, atom, track)
+    for keyword, first in _in_order(atom):
+        if not any(parts):
+            return NONE
+        parts = yield from _RULES[keyword](n, atom, keyword, parts, track, first)
+    if mask & UNEVALUATED:
+        parts = yield from _unevaluated(n, atom, parts)
+    for shapes in parts:
+        n.check_alternatives(shapes, atom.pointer)
+    return parts
+
+
+def _in_order(atom: SchemaAtom) -> list[tuple[str, bool]]:
+    """The keywords that have a rule, and whether they stand before `properties`: those in front come last to first, so that in the
+    end properties are in order of appearance."""
+    before: list[tuple[str, bool]] = []
+    after: list[tuple[str, bool]] = []
+    bits, passed = atom.resource.bits, "properties" not in atom.schema
+    for keyword in atom.schema:
+        if bits.get(keyword, 0) & (COMBINE | REFERENCE):
+            if passed:
+                after.append((keyword, False))
+            else:
+                before.append((keyword, True))
+        elif keyword == "properties":
+            passed = True
+    before.reverse()
+    return after + before
+
+
+def branches(n: Normaliser, atom: SchemaAtom, keyword: str) -> list[Work]:
+    """The nodes of a list of schemas."""
+    listed = atom.schema[keyword]
+    if not isinstance(listed, list) or (not listed and keyword != "allOf"):
+        where = f"{atom.pointer}/{keyword}"
+        raise GrammarError(f"{where}: a list of schemas is expected, not {brief(listed)}", pointer=where)
+    return [n.child(below, atom, keyword, str(i)) for i, below in enumerate(listed)]
+
+
+def conditional(n: Normaliser, atom: SchemaAtom, keyword: str) -> Work:
+    """The node of `then` or `else`."""
+    if keyword in atom.schema and keyword in atom.resource.bits:
+        return n.child(atom.schema[keyword], atom, keyword)
+    return ANYTHING
+
+
+def dependents(n: Normaliser, atom: SchemaAtom, keyword: str) -> list[tuple[str, Work]]:
+    """dependentSchemas, and the schemas in `dependencies`."""
+    found = []
+    for name, below in objects.mapping(atom.schema, keyword, atom.pointer).items():
+        if keyword != "dependencies" or not isinstance(below, list | str):
+            found.append((name, n.child(below, atom, keyword, name)))
+    return found
+
+
+def _refers(n: Normaliser, atom: SchemaAtom, keyword: str, parts: Parts, track: bool, first: bool) -> Steps:
+    found = yield from n.ask(n.reference(atom, keyword), track)
+    return (yield from n.met_with(parts, found, first))
+
+
+def _all_of(n: Normaliser, atom: SchemaAtom, keyword: str, parts: Parts, track: bool, first: bool) -> Steps:
+    nodes = branches(n, atom, keyword)
+    for node in reversed(nodes) if first else nodes:
+        parts = yield from n.met_with(parts, (yield from n.ask(node, track)), first)
+    return parts
+
+
+def _any_of(n: Normaliser, atom: SchemaAtom, keyword: str, parts: Parts, track: bool, first: bool) -> Steps:
+    found: list[Parts] = []
+    for node in dict.fromkeys(branches(n, atom, keyword)):
+        branch = yield from n.ask(node, track)
+        if track:  # all that hold count: with each branch come its conjunctions with those before
+            for earlier in found.copy():
+                found += [(yield from n.met_with(earlier, branch))]
+            n.check_size(len(found), "anyOf beside unevaluated keywords", atom.pointer)
+        found.append(branch)
+    united = n.unite(found, track)
+    if not track and len(found) > 1:
+        united = yield from n.pruned(united)
+    return (yield from n.met_with(parts, united, first))
+
+
+def _one_of(n: Normaliser, atom: SchemaAtom, keyword: str, parts: Parts, track: bool, first: bool) -> Steps:
+    nodes = branches(n, atom, keyword)
+    several: list[Parts] = []
+    for node in nodes:
+        branch = yield from n.ask(node, track)
+        several += [(yield from n.met_with(parts, branch, first))]
+    found: list[Any] = []
+    for t in TYPES:
+        filled = [i for i, branch in enumerate(several) if branch[t]]
+        if len(filled) < 2:
+            found.append(several[filled[0]][t] if filled else EMPTY)
+        elif t < STRINGS:
+            found.append(EMPTY)
+        else:
+            found += [(yield from _each_alone(n, t, nodes, several, filled))]
+    return found
+
+
+def _each_alone(n: Normaliser, t: int, nodes: list[Work], several: list[Parts], filled: list[int]) -> Shapes:
+    """Shapes of one type that are in exactly one branch."""
+    found: list[Any] = []
+    for i in filled:
+        for shape in several[i][t]:
+            left = [shape]
+            for j in filled:
+                if i != j and left:
+                    left = EMPTY if nodes[i] is nodes[j] else (yield from _outside(n, t, left, several[j][t], nodes[j]))
+            found += left
+    return found
+
+
+def _outside(n: Normaliser, t: int, shapes: list[Any], others: list[Any], node: Work) -> Shapes:
+    """What of the shapes is not in `node`, whose shapes are `others`. Most have nothing in common with these."""
+    found: list[Any] = []
+    multiplied = False
+    for shape in shapes:
+        overlaps = False
+        for other in others:
+            overlaps = overlaps or bool((yield from n.overlap(t, shape, other)))
+        if overlaps:
+            negated = yield from n.ask(n.negate(node))
+            found += n.product(t, [shape], negated[t])
+            multiplied = True
+        else:
+            found.append(shape)
+    return (yield from n.pruned(one_type(t, found)))[t] if multiplied else found
+
+
+def _not(n: Normaliser, atom: SchemaAtom, keyword: str, parts: Parts, track: bool, first: bool) -> Steps:
+    denied = n.negate(n.child(atom.schema["not"], atom, "not"))
+    return (yield from n.met_with(parts, (yield from n.ask(denied))))
+
+
+def _if(n: Normaliser, atom: SchemaAtom, keyword: str, parts: Parts, track: bool, first: bool) -> Steps:
+    then, otherwise = conditional(n, atom, "then"), conditional(n, atom, "else")
+    if then is ANYTHING and otherwise is ANYTHING and not track:
+        return parts
+    condition = n.child(atom.schema["if"], atom, "if")
+    holds = yield from n.met_with(parts, (yield from n.ask(condition, track)), first)
+    holds = yield from n.met_with(holds, (yield from n.ask(then, track)), first)
+    fails = parts  # "if, or not if and else" is "if or else"
+    if then is not ANYTHING:
+        fails = yield from n.met_with(parts, (yield from n.ask(n.negate(condition))))
+    fails = yield from n.met_with(fails, (yield from n.ask(otherwise, track)), first)
+    return (yield from n.pruned(n.unite([holds, fails], track)))
+
+
+def _dependent(n: Normaliser, atom: SchemaAtom, keyword: str, parts: Parts, track: bool, first: bool) -> Steps:
+    """The key is absent, or it is there and the schema holds."""
+    for name, node in dependents(n, atom, keyword):
+        if node is ANYTHING or not parts[OBJECTS]:
+            continue
+        absent = _objects([objects.mentioning({name: NOTHING})])
+        present = _objects([objects.mentioning({name: ANYTHING}, [name])])
+        present = yield from n.met_with(present, (yield from n.ask(node, track)))
+        parts = yield from n.met_with(parts, (yield from n.pruned(n.unite([absent, present], track))), first)
+    return parts
+
+
+def _objects(shapes: list[LooseObject]) -> Parts:
+    """These objects, and whatever is no object."""
+    return [shapes if t == OBJECTS else ANY[t] for t in TYPES]
+
+
+def _property_names(n: Normaliser, atom: SchemaAtom, keyword: str, parts: Parts, track: bool, first: bool) -> Steps:
+    node = n.child(atom.schema["propertyNames"], atom, "propertyNames")
+    shapes = (yield from n.ask(node))[STRINGS]
+    if shapes is ANY[STRINGS] or not parts[OBJECTS]:
+        return parts
+    shapes = [s for s in shapes if not strings.is_empty(s, n.languages)]
+    allowed = objects.restrict_names(n, ANY_OBJECT, shapes) if shapes else LooseObject(others=())
+    return (yield from n.met_with(parts, _objects([allowed])))
+
+
+def _unevaluated(n: Normaliser, atom: SchemaAtom, parts: Parts) -> Steps:
+    """What the applicators of an alternative have not looked at belongs to the node of the unevaluated keyword."""
+    found = list(parts)
+    schema = atom.schema
+    if "unevaluatedProperties" in schema and parts[OBJECTS]:
+        node = n.child(schema["unevaluatedProperties"], atom, "unevaluatedProperties")
+        found[OBJECTS] = [s for s in (_rest_of_keys(n, shape, node, atom) for shape in parts[OBJECTS]) if s]
+    if "unevaluatedItems" in schema and parts[ARRAYS]:
+        node = n.child(schema["unevaluatedItems"], atom, "unevaluatedItems")
+        found[ARRAYS] = [s for s in (_rest_of_items(n, shape, node) for shape in parts[ARRAYS]) if s]
+    return (yield from n.pruned(found))
+
+
+def _rest_of_keys(n: Normaliser, shape: LooseObject, node: Work, atom: SchemaAtom) -> LooseObject | None:
+    done = shape.evaluated or Evaluated()
+    met: LooseObject | None = shape
+    if not done.everything and node is not ANYTHING:
+        patterns = [(n.pattern(p, atom), ANYTHING) for p in sorted(done.patterns)]
+        others = objects.sort_out(n, patterns, node)
+        rule = LooseObject(dict.fromkeys(done.names, ANYTHING), others, tail=done.names)
+        met = objects.both(n, shape, rule)
+    return met and met.copy(evaluated=Evaluated(done.names, done.patterns, True))
+
+
+def _rest_of_items(n: Normaliser, shape: LooseArray, node: Work) -> LooseArray | None:
+    done = shape.evaluated or Evaluated()
+    met: LooseArray | None = shape
+    if not done.everything and node is not ANYTHING:
+        allowed = n.union([node, *sorted(done.nodes, key=lambda other: sorted(other.key))], node.pointer)
+        rest = () if allowed is NOTHING else ((allowed, 0),)
+        met = arrays.both(n, shape, LooseArray((ANY_ITEM,) * done.prefix, rest))
+    return met and met.copy(evaluated=Evaluated(everything=True))
+
+
+_RULES: dict[str, Callable[..., Steps]] = {
+    "$ref": _refers,
+    "$dynamicRef": _refers,
+    "$recursiveRef": _refers,
+    "allOf": _all_of,
+    "anyOf": _any_of,
+    "oneOf": _one_of,
+    "not": _not,
+    "if": _if,
+    "dependentSchemas": _dependent,
+    "dependencies": _dependent,
+    "propertyNames": _property_names,
+}

@@ -1,0 +1,414 @@
+"""Nodes, each made once: the node of a schema at its place, of a conjunction, an opposite, a union, a value.
+
+A schema that is only a reference has the node it refers to; one that says nothing is ANYTHING; those that say the same about
+scalars share a node. Conjunctions are sets of atoms. Where one of them lists its values, what the others say about scalars is
+decided for each value at once: in a choice by the value of a key most conjunctions contradict themselves right here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...errors import GrammarError, UnsupportedFeature
+from . import strings
+from .atoms import NOT_SCALAR, ListAtom, SchemaAtom, TypeAtom, UnionAtom
+from .document import Document, Place, Resource, Scope, escape
+from .keywords import IDENTITY, NUMBER, REFERENCE, STRING, TYPE
+from .languages import Languages
+from .parts import (
+    ANYTHING,
+    FALSE,
+    NOTHING,
+    NULL,
+    STRINGS,
+    TRUE,
+    TYPE_NODES,
+    TYPE_NODES_4,
+    TYPE_PARTS,
+    Parts,
+    Work,
+    brief,
+)
+from .shapes import Language, StringShape
+from .values import ValueAtom, identity
+
+MOST_ALTERNATIVES = 256
+
+
+class NeedsScope(Exception):
+    """A dynamic reference is in play: start again, with the dynamic scope as a part of every place."""
+
+
+class Nodes:
+    def __init__(
+        self,
+        document: Document,
+        languages: Languages,
+        tick: Callable[[], None] = lambda: None,
+        relaxed: frozenset[str] = frozenset(),
+        scoped: bool = False,
+    ):
+        self.document = document
+        self.languages = languages
+        self.tick = tick
+        self.relaxed = relaxed  # pointers of keywords to leave out
+        self.scoped = scoped  # the dynamic scope is a part of every place
+        self.plain_places = not scoped and not relaxed
+        self.formats = "assert" if document.formats else "annotation"
+        self.atoms: list[Any] = _TYPE_ATOMS.copy()
+        self.nodes: dict[frozenset[int], Work] = _TYPE_KEYS.copy()
+        self._known: dict[tuple[int, bool], Parts] = {}
+        self._others: dict[Any, Work] = {}  # lists, unions, values, scalars
+        self._patterns: dict[str, Language] = {}
+        self._kept: list[Any] = []  # what is known by id() stays
+
+    def root(self) -> Work:
+        resource = self.document.root
+        scope = self.document.extend((), resource) if self.scoped else None
+        return self.place(resource.contents, "", resource, scope)
+
+    # ------------------------------------------------------------------ schemas
+
+    def child(self, schema: Any, atom: SchemaAtom, keyword: str, token: str | None = None) -> Work:
+        """The node of a schema below a keyword."""
+        if schema.__class__ is dict:
+            resource = atom.resource
+            if self.plain_places and not resource.filtered:  # as `place` does, for what most schemas are
+                known = resource.nodes.get(id(schema))
+                if known is not None:
+                    return known
+                bits, mask = resource.bits, 0
+                for word in schema:
+                    more = bits.get(word)
+                    if more:
+                        mask |= more
+                if mask == TYPE:
+                    known = resource.types.get(schema["type"]) if schema["type"].__class__ is str else None
+                    if known is not None:
+                        return known
+                if not mask & (IDENTITY | REFERENCE):
+                    where = (
+                        f"{atom.pointer}/{keyword}" if token is None else f"{atom.pointer}/{keyword}/{escape(token)}"
+                    )
+                    known = resource.nodes[id(schema)] = self._of_schema(schema, where, resource, None, mask)
+                    return known
+        elif schema is True:
+            return ANYTHING
+        elif schema is False:
+            return NOTHING
+        where = f"{atom.pointer}/{keyword}" if token is None else f"{atom.pointer}/{keyword}/{escape(token)}"
+        return self.place(schema, where, atom.resource, atom.scope)
+
+    def place(self, schema: Any, pointer: str, resource: Resource, scope: Scope | None) -> Work:
+        """The node of a schema at its place. A schema that is only a reference is what it refers to."""
+        start, home, begun, passed = schema, resource, scope, None
+        while True:
+            if schema.__class__ is not dict:
+                if schema is not True and schema is not False:
+                    where = pointer or "#"
+                    raise GrammarError(
+                        f"{where}: a schema is an object, true or false, not {brief(schema)}", pointer=pointer
+                    )
+                node = ANYTHING if schema else NOTHING
+                break
+            known = resource.nodes.get(id(schema) if scope is None else (id(schema), scope))
+            if known is not None:
+                node = known
+                break
+            if self.relaxed or resource.filtered:
+                schema = self._relevant(schema, pointer, resource)
+            bits, mask, relevant = resource.bits, 0, 0
+            for keyword in schema:
+                more = bits.get(keyword)
+                if more:
+                    mask |= more
+                    relevant += 1
+            if mask & (IDENTITY | REFERENCE):
+                if mask & IDENTITY:
+                    mask ^= IDENTITY
+                    relevant -= 1
+                    inner = self.document.enter(schema, pointer, resource)
+                    if inner is not resource:
+                        resource = inner
+                        if scope is not None:
+                            scope = self.document.extend(scope, inner)
+                        if inner.bits is not bits:
+                            continue
+                if mask & REFERENCE and resource.draft <= 7 and "$ref" in schema:
+                    mask, relevant = REFERENCE, 1  # its siblings do not count
+                if mask == REFERENCE and relevant == 1:
+                    passed = passed or set()
+                    if id(schema) in passed:
+                        raise GrammarError(f"{pointer}: this reference leads back to itself", pointer=pointer)
+                    passed.add(id(schema))
+                    keyword = next(k for k in ("$ref", "$dynamicRef", "$recursiveRef") if k in schema)
+                    schema, pointer, resource, scope = self.follow(schema, keyword, pointer, resource, scope)
+                    continue
+            node = self._of_schema(schema, pointer, resource, scope, mask)
+            resource.nodes[id(schema) if scope is None else (id(schema), scope)] = node
+            break
+        if start.__class__ is dict:
+            home.nodes[id(start) if begun is None else (id(start), begun)] = node
+        return node
+
+    def _of_schema(
+        self, schema: dict[str, Any], pointer: str, resource: Resource, scope: Scope | None, mask: int
+    ) -> Work:
+        """The node of a schema that is more than a reference."""
+        if not mask:
+            return ANYTHING
+        if mask & ~(TYPE | STRING | NUMBER):
+            self.tick()
+            return self.new(SchemaAtom(schema, pointer, resource, scope, mask))
+        if mask == TYPE and schema["type"].__class__ is str and schema["type"] in resource.types:
+            return resource.types[schema["type"]]
+        # Scalars, no lists of values: the same words have the same node.
+        bits = resource.bits
+        said = tuple(
+            [(k, v.__class__, tuple(v) if v.__class__ is list else v) for k, v in schema.items() if bits.get(k)]
+        )
+        try:
+            known = self._others.get((resource.draft == 4, said))
+        except TypeError:  # no type at all, or an object for a pattern
+            return self.new(SchemaAtom(schema, pointer, resource, scope, mask))
+        if known is None:
+            known = self._others[resource.draft == 4, said] = self.new(
+                SchemaAtom(schema, pointer, resource, scope, mask)
+            )
+        return known
+
+    def _relevant(self, schema: dict[str, Any], pointer: str, resource: Resource) -> dict[str, Any]:
+        """The schema without the keywords that do not count here."""
+        bits = resource.bits
+        kept = {
+            k: v
+            for k, v in schema.items()
+            if (k in bits or k in ("$schema", "$dynamicAnchor", "$recursiveAnchor"))
+            and f"{pointer}/{escape(k)}" not in self.relaxed
+        }
+        if "oneOf" in schema and "oneOf" not in kept and "oneOf" in bits:
+            kept["allOf"] = [*kept.get("allOf", []), {"anyOf": schema["oneOf"]}]
+        elif len(kept) == len(schema):
+            return schema
+        self._kept.append(kept)
+        return kept
+
+    def follow(self, schema: dict[str, Any], keyword: str, pointer: str, resource: Resource, scope: Scope | None):
+        """What a reference leads to: schema, pointer, resource, and the scope there."""
+        place: Place | None
+        if keyword == "$ref":
+            place = self.document.resolve(schema["$ref"], resource, f"{pointer}/$ref")
+        else:
+            place = self.document.resolve_dynamic(schema, keyword, resource, scope, f"{pointer}/{keyword}")
+            if place is None:
+                raise NeedsScope
+        target, where, home = place
+        if scope is not None:
+            scope = self.document.extend(scope, home)
+        return target, where, home, scope
+
+    def reference(self, atom: SchemaAtom, keyword: str) -> Work:
+        return self.place(*self.follow(atom.schema, keyword, atom.pointer, atom.resource, atom.scope))
+
+    def new(self, atom: Any) -> Work:
+        """The node of an atom that is not known yet."""
+        key = frozenset((2 * len(self.atoms),))
+        self.atoms.append(atom)
+        node = self.nodes[key] = Work(key, atom.pointer)
+        return node
+
+    # ------------------------------------------------------------------ conjunctions
+
+    def meet(self, a: Work, b: Work) -> Work:
+        """What is in both."""
+        if a is b or b is ANYTHING:
+            return a
+        if a is ANYTHING:
+            return b
+        if a is NOTHING or b is NOTHING:
+            return NOTHING
+        key = a.key | b.key
+        known = self.nodes.get(key)
+        if known is None:
+            known = self.nodes[key] = self._conjunction(key, a.pointer or b.pointer)
+        return known
+
+    def _conjunction(self, key: frozenset[int], pointer: str) -> Work:
+        self.tick()
+        denied = False
+        for code in key:
+            if code & 1:
+                if code ^ 1 in key:
+                    return NOTHING
+                denied = True
+        for code in key:
+            if not code & 1 and self._listed(code) is not None:
+                return self._among_listed(key, code, pointer)
+        if denied and self._contradicts(key):
+            return NOTHING
+        return Work(key, pointer)
+
+    def _listed(self, code: int) -> tuple[Any, ...] | None:
+        """The values of an atom that lists strings, true, false and null."""
+        atom = self.atoms[code >> 1]
+        return atom.listed if atom.__class__ is SchemaAtom or atom.__class__ is ListAtom else None
+
+    def _among_listed(self, key: frozenset[int], code: int, pointer: str) -> Work:
+        """A conjunction with a list of values: what else is said about scalars is decided for each of them, and done with."""
+        said = [other for other in key if other != code and self._is_scalar(other)]
+        if not said:
+            return Work(key, pointer)
+        values = self._listed(code) or ()
+        kept = tuple(v for v in values if all(self._has(other, v) for other in said))
+        if not kept:
+            return NOTHING
+        rest = key.difference(said)
+        if len(kept) < len(values):
+            node = self._others.get(("list", kept))
+            if node is None:
+                node = self._others["list", kept] = self.new(ListAtom(kept, pointer))
+            rest = rest - {code} | node.key
+        known = self.nodes.get(rest)
+        if known is None:
+            known = self.nodes[rest] = Work(rest, pointer)
+        return known
+
+    def _has(self, code: int, value: Any) -> bool:
+        """Is a string, true, false or null in an atom that is about scalars?"""
+        parts = self._known.get((code & ~1, False))
+        if parts is None:
+            parts = self._known[code & ~1, False] = self.atoms[code >> 1].parts(self, True, False)
+        if isinstance(value, str):
+            held = any(strings.has(s, value, self.languages) for s in parts[STRINGS])
+        else:
+            held = bool(parts[NULL if value is None else TRUE if value else FALSE])
+        return held != bool(code & 1)
+
+    def _contradicts(self, key: frozenset[int]) -> bool:
+        """A schema and the opposite of one that reads the same."""
+        held = [a for c in key if not c & 1 and (a := self.atoms[c >> 1]).__class__ is SchemaAtom]
+        for code in key:
+            denied = self.atoms[code >> 1]
+            if code & 1 and denied.__class__ is SchemaAtom:
+                for atom in held:
+                    same_place = atom.resource is denied.resource and atom.scope == denied.scope
+                    if atom.mask == denied.mask and same_place and identical(atom.schema, denied.schema):
+                        return True
+        return False
+
+    # ------------------------------------------------------------------ opposites, unions, values
+
+    def negate(self, node: Work) -> Work:
+        """What is not in the node."""
+        if node is ANYTHING:
+            return NOTHING
+        if node is NOTHING:
+            return ANYTHING
+        if len(node.key) == 1:
+            (code,) = node.key
+            return self._signed(code ^ 1, node.pointer)
+        return self.union([self._signed(code ^ 1, node.pointer) for code in sorted(node.key)], node.pointer)
+
+    def _signed(self, code: int, pointer: str) -> Work:
+        key = frozenset((code,))
+        known = self.nodes.get(key)
+        if known is None:
+            known = self.nodes[key] = Work(key, pointer)
+        return known
+
+    def union(self, nodes: list[Work], pointer: str) -> Work:
+        """What is in one of them."""
+        found = tuple(dict.fromkeys(node for node in nodes if node is not NOTHING))
+        if ANYTHING in found:
+            return ANYTHING
+        if len(found) < 2:
+            return found[0] if found else NOTHING
+        known = self._others.get(("union", found))
+        if known is None:
+            known = self._others["union", found] = self.new(UnionAtom(found, pointer))
+        return known
+
+    def value(self, value: Any, pointer: str) -> Work:
+        """The node of one value."""
+        key = identity(value)
+        known = self._others.get(key)
+        if known is None:
+            self._kept.append(value)
+            known = self._others[key] = self.new(ValueAtom(value, pointer))
+        return known
+
+    # ------------------------------------------------------------------ languages
+
+    def pattern(self, text: str, atom: SchemaAtom) -> Language:
+        """The language of a key of patternProperties."""
+        known = self._patterns.get(text)
+        if known is None:
+            known = self._patterns[text] = frozenset([("pattern", text, True)])
+            self.check_language(known, f"{atom.pointer}/patternProperties")
+        return known
+
+    def check_language(self, language: Language, pointer: str) -> None:
+        """Raises here, where the pointer is known, what the pattern or format raises."""
+        try:
+            self.languages.term(language)
+        except GrammarError as error:
+            if error.pointer is None:
+                raise type(error)(f"{pointer}: {error}", position=error.position, pointer=pointer) from None
+            raise
+
+    def has_string(self, shape: StringShape, text: str) -> bool:
+        return strings.has(shape, text, self.languages)
+
+    # ------------------------------------------------------------------ what a node is about, limits
+
+    def is_scalar(self, node: Work) -> bool:
+        """One schema that says nothing about items or keys: conjunctions with it lead to no new nodes further down."""
+        if len(node.key) != 1:
+            return not node.key
+        (code,) = node.key
+        return self._is_scalar(code)
+
+    def _is_scalar(self, code: int) -> bool:
+        atom = self.atoms[code >> 1]
+        if atom.__class__ is SchemaAtom:
+            return not atom.mask & NOT_SCALAR and not atom.holds_places
+        return atom.__class__ is TypeAtom or atom.__class__ is ListAtom
+
+    def check_size(self, size: int, what: str, pointer: str | None = None) -> None:
+        if size > MOST_ALTERNATIVES:
+            raise UnsupportedFeature(
+                f"{pointer or ''}: {what}: more than {MOST_ALTERNATIVES} cases; write the schema with fewer alternatives",
+                pointer=pointer,
+            )
+
+    def refuse(self, what: str, pointer: str) -> None:
+        raise UnsupportedFeature(
+            f"{pointer}: {what}, cannot be enforced; leave it out or say it otherwise", pointer=pointer
+        )
+
+
+_TYPE_ATOMS: list[Any] = [TypeAtom(parts) for parts in TYPE_PARTS]
+_TYPE_KEYS = {node.key: node for node in (ANYTHING, *TYPE_NODES.values(), *TYPE_NODES_4.values())}
+
+
+def identical(a: Any, b: Any) -> bool:
+    """The same JSON, where true is not 1."""
+    stack = [(a, b)]
+    while stack:
+        a, b = stack.pop()
+        if a is b:
+            continue
+        if a.__class__ is not b.__class__:
+            return False
+        if isinstance(a, dict):
+            if a.keys() != b.keys():
+                return False
+            stack += [(a[k], b[k]) for k in a]
+        elif isinstance(a, list):
+            if len(a) != len(b):
+                return False
+            stack += zip(a, b, strict=True)
+        elif a != b:
+            return False
+    return True

@@ -1,0 +1,129 @@
+"""The plain keywords of a schema: those that need no look into the alternatives of another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...errors import GrammarError
+from . import arrays, numbers, objects, strings
+from .keywords import ARRAY, NUMBER, OBJECT, PLAIN, STRING, TYPE, VALUES
+from .parts import (
+    ANY,
+    ARRAYS,
+    EMPTY,
+    INTEGERS,
+    NONE,
+    NUMBERS,
+    OBJECTS,
+    OF_TYPE,
+    OF_TYPE_4,
+    PLAIN_INTEGERS,
+    STRINGS,
+    TYPES,
+    Parts,
+    brief,
+    one_type,
+)
+from .shapes import NumberShape, StringShape
+from .values import parts_of_values
+
+if TYPE_CHECKING:
+    from .atoms import SchemaAtom
+    from .working import Normaliser
+
+
+def plain(n: Normaliser, atom: SchemaAtom, track: bool) -> Parts:
+    """The parts that the plain keywords leave."""
+    mask = atom.mask
+    if not track and mask & PLAIN == TYPE | OBJECT and atom.schema["type"] == "object":
+        return one_type(OBJECTS, [objects.read(n, atom, False)])
+    if not track and mask & PLAIN == TYPE | ARRAY and atom.schema["type"] == "array":
+        return one_type(ARRAYS, [arrays.read(n, atom, False)])
+    found = types(atom) if mask & TYPE else ANY
+    if not mask & ~TYPE & PLAIN and not track:
+        return found
+    parts = list(found)
+    if mask & VALUES:
+        for keyword, listed in listings(atom):
+            among = parts_of_values(n, listed, f"{atom.pointer}/{keyword}")
+            parts = [n.product(t, among[t], parts[t]) for t in TYPES]
+    if mask & STRING and parts[STRINGS]:
+        parts[STRINGS] = n.product(STRINGS, parts[STRINGS], read_strings(n, atom))
+    if mask & NUMBER and parts[NUMBERS]:
+        read = read_number(atom)
+        if parts[NUMBERS] is ANY[NUMBERS]:
+            parts[NUMBERS] = EMPTY if numbers.is_empty(read) else [read]
+        else:
+            parts[NUMBERS] = n.product(NUMBERS, parts[NUMBERS], [read])
+    if (mask & OBJECT or track) and parts[OBJECTS]:
+        parts[OBJECTS] = n.product(OBJECTS, parts[OBJECTS], [objects.read(n, atom, track)])
+    if (mask & ARRAY or track) and parts[ARRAYS]:
+        parts[ARRAYS] = n.product(ARRAYS, parts[ARRAYS], [arrays.read(n, atom, track)])
+    return parts
+
+
+def types(atom: SchemaAtom) -> Parts:
+    """What `type` leaves."""
+    listed = atom.schema["type"]
+    of_type = OF_TYPE_4 if atom.resource.draft == 4 else OF_TYPE
+    if listed.__class__ is str and listed in of_type:
+        return of_type[listed]
+    names = listed if isinstance(listed, list) else [listed]
+    found: list[Any] = list(NONE)
+    for name in names:
+        if not isinstance(name, str) or name not in of_type:
+            if isinstance(name, dict) or name == "any":
+                return ANY  # draft 3
+            where = f"{atom.pointer}/type"
+            raise GrammarError(f"{where}: there is no type {brief(name)}", pointer=where)
+        for t, shapes in enumerate(of_type[name]):
+            if shapes and (not found[t] or found[t] is INTEGERS or found[t] is PLAIN_INTEGERS):
+                found[t] = shapes
+    return found
+
+
+def listings(atom: SchemaAtom) -> list[tuple[str, list[Any]]]:
+    """The values of `enum`, that of `const`."""
+    schema, bits = atom.schema, atom.resource.bits
+    found: list[tuple[str, list[Any]]] = []
+    if "enum" in schema and "enum" in bits:
+        listed = schema["enum"]
+        if not isinstance(listed, list):
+            where = f"{atom.pointer}/enum"
+            raise GrammarError(f"{where}: a list of values is expected, not {brief(listed)}", pointer=where)
+        found.append(("enum", listed))
+    if "const" in schema and "const" in bits:
+        found.append(("const", [schema["const"]]))
+    return found
+
+
+def read_strings(n: Normaliser, atom: SchemaAtom) -> list[StringShape]:
+    """One shape, or none where no string will do."""
+    try:
+        shape = strings.read(atom.schema, n.formats)
+        if shape.language:
+            for part in shape.language:
+                n.check_language(frozenset([part]), f"{atom.pointer}/{part[0]}")
+            if strings.is_empty(shape, n.languages):
+                return EMPTY
+        elif shape.maximum is not None and shape.minimum > shape.maximum:
+            return EMPTY
+    except GrammarError as error:
+        raise _placed(error, atom) from None
+    return [shape]
+
+
+def read_number(atom: SchemaAtom) -> NumberShape:
+    try:
+        return numbers.read(atom.schema, pointer=atom.pointer)
+    except GrammarError as error:
+        raise _placed(error, atom) from None
+
+
+def _placed(error: GrammarError, atom: SchemaAtom) -> GrammarError:
+    """The error, with the place it is about."""
+    if error.pointer is not None and error.pointer.startswith(atom.pointer):
+        return error
+    keyword = str(error).split(" ", 1)[0].rstrip(":")
+    pointer = f"{atom.pointer}/{keyword}" if keyword in atom.schema else atom.pointer
+    return type(error)(f"{pointer or '#'}: {error}", position=error.position, pointer=pointer)

@@ -1,0 +1,307 @@
+"""Working out the parts of nodes.
+
+Most schemas have only plain keywords and are read in one go. Those that have to look into the alternatives of others are
+generators: they yield what they need (an atom with its sign, or a node), and one loop answers. So depth is no matter, and a
+schema that needs itself before anything of a value is read is noticed.
+
+Products are kept small on the way: shapes that are certainly empty or contained in another are dropped after each factor. Whether
+a conjunction below a required key is empty is asked right then, since that is what tells most branches of a choice apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from types import GeneratorType
+from typing import Any
+
+from ...errors import GrammarError
+from . import arrays, numbers, objects, strings
+from .atoms import NOT_PLAIN, Request, SchemaAtom, Steps
+from .languages import Languages
+from .nodes import MOST_ALTERNATIVES, Nodes
+from .parts import (
+    ANY,
+    ARRAYS,
+    EMPTY,
+    NONE,
+    NUMBERS,
+    OBJECTS,
+    STRINGS,
+    TYPES,
+    LooseArray,
+    LooseObject,
+    Parts,
+    Work,
+    one_type,
+)
+from .plain import plain
+from .shapes import NumberShape, StringShape
+from .simplify import simplified
+
+MOST_WORK = 65_536  # shapes in a product
+
+Shapes = Generator[Request, Any, list[Any]]  # Steps for the shapes of one type
+
+
+class Normaliser(Nodes):
+    # ------------------------------------------------------------------ the loop
+
+    def parts(self, node: Work) -> Parts:
+        """The parts of a node; whatever that needs is worked out on a stack of generators."""
+        if node.parts is not None:
+            return node.parts
+        if len(node.key) == 1:  # most nodes: one schema with plain keywords
+            (code,) = node.key
+            atom = self.atoms[code >> 1]
+            if not code & 1 and atom.__class__ is SchemaAtom and not atom.mask & NOT_PLAIN:
+                node.parts = parts = self._known.get((code, False)) or plain(self, atom, False)
+                return parts
+        return self._run(node)
+
+    def _run(self, node: Work) -> Parts:
+        stack: list[tuple[Request, Steps]] = [(node, self._node(node))]
+        active: dict[Any, int] = {node: 0}
+        answer: Any = None
+        while True:
+            request, steps = stack[-1]
+            try:
+                wanted = steps.send(answer)
+            except StopIteration as end:
+                answer = end.value
+                self._remember(request, answer)
+                stack.pop()
+                del active[request]
+                if not stack:
+                    return answer
+                continue
+            self.tick()
+            answer = self._recall(wanted)
+            if answer is not None:
+                continue
+            if wanted in active:
+                self._unwind(stack, active, wanted)
+                answer = None
+                continue
+            begun = self._node(wanted) if wanted.__class__ is Work else self._atom(*wanted)  # type: ignore[misc,arg-type]
+            if begun.__class__ is GeneratorType:
+                active[wanted] = len(stack)
+                stack.append((wanted, begun))  # type: ignore[arg-type]
+            else:
+                answer = begun
+                self._remember(wanted, answer)
+
+    def _recall(self, wanted: Request) -> Parts | None:
+        if isinstance(wanted, Work):
+            return wanted.parts
+        known = self._known.get(wanted)
+        if known is None and not wanted[1]:
+            node = self.nodes.get(frozenset((wanted[0],)))
+            if node is not None and node.parts is not None and not any(s.some for s in node.parts[OBJECTS]):
+                return node.parts
+        return known
+
+    def _remember(self, request: Request, parts: Parts) -> None:
+        if isinstance(request, Work):
+            request.parts = parts
+        else:
+            self._known[request] = parts
+
+    def _unwind(self, stack: list[tuple[Request, Steps]], active: dict[Any, int], wanted: Request) -> None:
+        """Something needs itself. Below a node that was only asked for whether it is empty the answer is "not known";
+        without one in between the schema refers to itself before it has read anything."""
+        if isinstance(wanted, Work):
+            return
+        for depth in range(len(stack) - 1, active[wanted], -1):
+            if isinstance(stack[depth][0], Work):
+                for request, steps in stack[depth:]:
+                    steps.close()
+                    del active[request]
+                del stack[depth:]
+                return
+        pointer = self.atoms[wanted[0] >> 1].pointer
+        raise GrammarError(
+            f"{pointer or '#'}: this schema refers to itself before anything of a value is read, so it does not say what it "
+            f"admits; a reference back has to stand below properties or items",
+            pointer=pointer,
+        )
+
+    def _atom(self, code: int, track: bool) -> Parts | Steps:
+        return self.atoms[code >> 1].parts(self, not code & 1, track)
+
+    def ask(self, node: Work, track: bool = False) -> Steps:
+        """The parts of a node whose alternatives belong to the schema that asks (not to something inside its values)."""
+        parts = ANY
+        for code in sorted(node.key):
+            if code < 0:
+                return NONE
+            parts = yield from self.met_with(parts, (yield (code, track and not code & 1)))
+        return parts
+
+    def _node(self, node: Work) -> Steps:
+        parts = yield from self.ask(node)
+        found = self._discharged(parts[OBJECTS])
+        if found is not parts[OBJECTS]:
+            parts = [found if t == OBJECTS else parts[t] for t in TYPES]
+        if len(node.key) > 1 or any(len(shapes) > 1 for shapes in parts):
+            parts = yield from self.pruned(parts)
+        self.check_alternatives([s for shapes in parts for s in shapes], node.pointer)
+        return parts
+
+    # ------------------------------------------------------------------ conjunction and disjunction
+
+    def met_with(self, a: Parts, b: Parts, b_first: bool = False) -> Steps:
+        """What is in both. `b_first`: b's properties come first."""
+        if a is ANY or b is ANY:
+            return b if a is ANY else a
+        found = []
+        several = False
+        for t in TYPES:
+            met = self.product(t, a[t], b[t], b_first)
+            several = several or len(met) > 1
+            found.append(met)
+        return (yield from self.pruned(found)) if several else found
+
+    def product(self, t: int, a: list[Any], b: list[Any], b_first: bool = False) -> list[Any]:
+        """The same for the shapes of one type."""
+        if a is ANY[t] or not b:
+            return b
+        if b is ANY[t] or not a or t < STRINGS:
+            return a
+        if len(a) * len(b) > MOST_WORK:
+            self.check_size(len(a) * len(b), "alternatives")
+        found = []
+        for x in a:
+            for y in b:
+                met = self._both(t, y, x) if b_first else self._both(t, x, y)
+                if met is not None:
+                    found.append(met)
+            self.tick()
+        return found
+
+    def _both(self, t: int, a: Any, b: Any) -> Any:
+        """What is in both shapes; None where that is certainly nothing."""
+        if a is b:
+            return a
+        if t == OBJECTS:
+            return objects.both(self, a, b)
+        if t == ARRAYS:
+            return arrays.both(self, a, b)
+        if t == STRINGS:
+            return both_strings(a, b, self.languages)
+        met = numbers.both(a, b)
+        return None if numbers.is_empty(met) else met
+
+    def unite(self, several: list[Parts], track: bool = False) -> Parts:
+        """What is in one of them. `track`: shapes that evaluate something are not taken together with those that do not."""
+        if len(several) == 1:
+            return several[0]
+        found: list[list[Any]] = []
+        for t in TYPES:
+            filled = [parts[t] for parts in several if parts[t]]
+            if len(filled) < 2:
+                found.append(filled[0] if filled else EMPTY)
+            elif t < STRINGS or ((not track or t < OBJECTS) and any(shapes is ANY[t] for shapes in filled)):
+                found.append(ANY[t])
+            else:
+                found.append([s for shapes in filled for s in shapes])
+        return found
+
+    # ------------------------------------------------------------------ what can be left out
+
+    def pruned(self, parts: Parts) -> Steps:
+        """Without shapes that are certainly empty, or contained in another."""
+        found: list[Any] = []
+        for t in TYPES:
+            shapes: Any = parts[t]
+            if not shapes or shapes is ANY[t]:
+                found.append(shapes)
+                continue
+            if t == OBJECTS:
+                shapes = self._discharged(shapes, closed=True)
+            if len(shapes) > 1:
+                shapes = simplified(t, shapes)
+            if t == OBJECTS:
+                shapes = yield from self._alive(shapes, _objects_needed)
+            elif t == ARRAYS:
+                shapes = yield from self._alive(shapes, _arrays_needed)
+            elif t == STRINGS:
+                shapes = [s for s in shapes if not strings.is_empty(s, self.languages)]
+            elif t == NUMBERS:
+                shapes = [s for s in shapes if not numbers.is_empty(s)]
+            found.append(shapes)
+        return found
+
+    def _discharged(self, shapes: list[LooseObject], closed: bool = False) -> list[LooseObject]:
+        """Obligations turned into required keys; `closed`: only where no other keys can come than those known."""
+        for shape in shapes:
+            if shape.some and not (closed and shape.others):
+                break
+        else:
+            return shapes
+        found: list[LooseObject] = []
+        for shape in shapes:
+            found += objects.discharge(self, shape) if shape.some and not (closed and shape.others) else (shape,)
+        return found
+
+    def _alive(self, shapes: list[Any], needed: Callable[[Any], list[list[Work]]]) -> Shapes:
+        """Shapes that do not need a conjunction which is empty."""
+        kept = []
+        for shape in shapes:
+            alive = True
+            for choice in needed(shape):
+                alive = False
+                for node in choice:
+                    alive = alive or (yield from self._may_hold(node))
+                if not alive:
+                    break
+            if alive:
+                kept.append(shape)
+        return kept
+
+    def _may_hold(self, node: Work) -> Generator[Request, Any, bool]:
+        """Is a value in the node, as far as its parts tell?"""
+        parts = node.parts
+        if parts is None:
+            if len(node.key) == 1:
+                (code,) = node.key
+                if not code & 1:
+                    return True  # one schema: seldom empty, and found out later if it is
+            parts = yield node
+        return parts is None or any(parts)
+
+    def overlap(self, t: int, a: Any, b: Any) -> Shapes:
+        """The shapes in both, without those that are certainly empty."""
+        met = self._both(t, a, b)
+        if met is None:
+            return EMPTY
+        return (yield from self.pruned(one_type(t, [met])))[t]
+
+    def check_alternatives(self, shapes: Any, pointer: str) -> None:
+        """Refuses too many; single numbers out of a list are not counted."""
+        if len(shapes) > MOST_ALTERNATIVES:
+            points = sum(isinstance(s, NumberShape) and s.low is not None and s.low == s.high for s in shapes)
+            self.check_size(len(shapes) - points, "alternatives", pointer)
+
+
+def _objects_needed(shape: LooseObject) -> list[list[Work]]:
+    return [[shape.properties[name]] for name in shape.required] + [[node] for _, node, _ in shape.some]
+
+
+def _arrays_needed(shape: LooseArray) -> list[list[Work]]:
+    needed = [[node for node, _ in ways] for ways in shape.prefix[: shape.minimum]]
+    if shape.minimum > len(shape.prefix):
+        needed.append([node for node, _ in shape.rest])
+    return needed
+
+
+def both_strings(a: StringShape, b: StringShape, languages: Languages) -> StringShape | None:
+    if b.values is not None and a.values is None:
+        a, b = b, a
+    if a.values is None:
+        return strings.both(a, b)
+    if b.values is not None:
+        also = set(b.values)
+        kept = tuple(v for v in a.values if v in also)
+    else:
+        kept = tuple(v for v in a.values if strings.has(b, v, languages))
+    return StringShape(values=kept) if kept else None
