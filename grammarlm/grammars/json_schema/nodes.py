@@ -61,6 +61,7 @@ class Nodes:
         self._known: dict[tuple[int, bool], Parts] = {}
         self._others: dict[Any, Work] = {}  # lists, unions, values, scalars
         self._patterns: dict[str, Language] = {}
+        self._words: dict[tuple[str, ...], frozenset[str]] = {}
         self._kept: list[Any] = []  # what is known by id() stays
 
     def root(self) -> Work:
@@ -356,6 +357,20 @@ class Nodes:
             if error.pointer is None:
                 raise type(error)(f"{pointer}: {error}", position=error.position, pointer=pointer) from None
             raise
+
+    def has_key(self, language: Language, name: str) -> bool:
+        """Is a key in a language? Lists of words are looked up instead of walked through."""
+        rest = []
+        for part in language:
+            if part[0] == "words":
+                words = self._words.get(part[1])  # type: ignore[arg-type]
+                if words is None:
+                    words = self._words[part[1]] = frozenset(part[1])  # type: ignore[index]
+                if (name in words) is not part[2]:
+                    return False
+            else:
+                rest.append(part)
+        return not rest or self.languages.has(language if len(rest) == len(language) else frozenset(rest), name)
 
     def has_string(self, shape: StringShape, text: str) -> bool:
         return strings.has(shape, text, self.languages)

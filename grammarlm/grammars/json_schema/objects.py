@@ -102,7 +102,7 @@ def read(n: Normaliser, atom: SchemaAtom, track: bool) -> LooseObject:
         others = sort_out(n, found, rest)
         for name, node in properties.items():
             for language, more in found:
-                if n.languages.has(language, name):
+                if n.has_key(language, name):
                     node = n.meet(node, more)  # noqa: PLW2901
             properties[name] = node
     shape = LooseObject(properties, others)
@@ -126,7 +126,7 @@ def read(n: Normaliser, atom: SchemaAtom, track: bool) -> LooseObject:
 def node_of(n: Normaliser, others: Others, name: str) -> Work:
     """The node of a key that is not declared."""
     for language, node in others:
-        if not language or n.languages.has(language, name):
+        if not language or n.has_key(language, name):
             return node
     return NOTHING
 
@@ -236,8 +236,14 @@ def both(n: Normaliser, a: LooseObject, b: LooseObject) -> LooseObject | None:
     if maximum is not None and max(minimum, len(required)) > maximum:
         return None
     mine, theirs = a.properties, b.properties
-    for name in required:
-        if name in mine and name in theirs and n.meet(mine[name], theirs[name]) is NOTHING:
+    for name in required:  # most of what excludes each other does so here
+        if name in mine:
+            if name in theirs:
+                if n.meet(mine[name], theirs[name]) is NOTHING:
+                    return None
+            elif not b.others:
+                return None
+        elif not a.others:
             return None
     properties = _both_properties(n, a, b)
     for name in required:
@@ -285,7 +291,15 @@ def _mentioned_only(shape: LooseObject, name: str) -> bool:
 def _both_properties(n: Normaliser, a: LooseObject, b: LooseObject) -> dict[str, Work]:
     """All properties of both, in order of appearance; what is only mentioned comes last."""
     mine, theirs = a.properties, b.properties
-    properties: dict[str, Work] = {}
+    if b.others is ANY_OTHERS and (not a.tail or len(b.tail) == len(theirs)):  # b has little to say
+        properties = dict(mine)
+        for name, node in theirs.items():
+            other = mine.get(name)
+            if other is None:
+                other = ANYTHING if a.others is ANY_OTHERS else node_of(n, a.others, name)
+            properties[name] = n.meet(other, node)
+        return properties
+    properties = {}
     late: list[str] = []
     for name, node in mine.items():
         other = theirs.get(name)
@@ -410,7 +424,7 @@ def _served(n: Normaliser, shape: LooseObject, language: Language, node: Work, p
     candidates = [
         (name, n.meet(known, node), known)
         for name, known in shape.properties.items()
-        if known is not NOTHING and n.languages.has(language, name)
+        if known is not NOTHING and n.has_key(language, name)
     ]
     if any(met is known and name in shape.required for name, met, known in candidates):
         return [shape]
