@@ -2,7 +2,7 @@
 
     SchemaAtom      a schema at its place
     TypeAtom        all values of a type
-    ListAtom        some strings, true, false, null: what conjunctions leave of the values of `enum` or `const`
+    ListAtom        some scalars: what conjunctions leave of the values of `enum` or `const`
     UnionAtom       what is in one of several nodes
     ValueAtom       one value (values.py)
 
@@ -29,6 +29,7 @@ Steps = Generator[Request, Any, Parts]
 
 NOT_SCALAR = OBJECT | ARRAY | COMBINE | REFERENCE | UNEVALUATED
 NOT_PLAIN = COMBINE | REFERENCE | UNEVALUATED
+_KINDS = {"string": str, "boolean": bool, "null": type(None), "integer": int, "number": int}
 
 
 class SchemaAtom:
@@ -42,7 +43,7 @@ class SchemaAtom:
         self.resource = resource
         self.scope = scope
         self.mask = mask  # which kinds of keywords it has
-        self.listed: tuple[Any, ...] | None = None  # the values, where it only lists strings, true, false and null
+        self.listed: tuple[Any, ...] | None = None  # the values, where it only lists scalars
         self.holds_places = False  # lists objects or arrays
         if mask & VALUES:
             self._list_values()
@@ -56,12 +57,10 @@ class SchemaAtom:
         self.holds_places = dict in kinds or list in kinds
         if self.mask & (STRING | NUMBER | NOT_SCALAR) or ("enum" in schema and "const" in schema):
             return
-        if (
-            kinds <= {str}
-            if schema.get("type") == "string"
-            else not self.mask & TYPE and kinds <= {str, bool, type(None)}
-        ):
-            self.listed = tuple(dict.fromkeys(values))
+        named = schema["type"] if self.mask & TYPE else _KINDS
+        allowed = {_KINDS.get(name) for name in ([named] if named.__class__ is str else named) if name.__class__ is str}
+        if kinds <= allowed and (int not in kinds or self.resource.draft != 4):  # where 1.0 is not what 1 is
+            self.listed = tuple({(v.__class__, v): v for v in values}.values())
 
     def parts(self, n: Normaliser, sign: bool, track: bool) -> Parts | Steps:
         if not sign:
@@ -83,7 +82,7 @@ class TypeAtom:
 
 
 class ListAtom:
-    """Some strings, true, false, null."""
+    """Some scalars."""
 
     __slots__ = ("listed", "pointer")
 

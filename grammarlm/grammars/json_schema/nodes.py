@@ -8,10 +8,11 @@ decided for each value at once: in a choice by the value of a key most conjuncti
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 from ...errors import GrammarError, UnsupportedFeature
-from . import strings
+from . import numbers, strings
 from .atoms import NOT_SCALAR, ListAtom, SchemaAtom, TypeAtom, UnionAtom
 from .document import Document, Place, Resource, Scope, escape
 from .keywords import IDENTITY, NUMBER, REFERENCE, STRING, TYPE
@@ -21,6 +22,7 @@ from .parts import (
     FALSE,
     NOTHING,
     NULL,
+    NUMBERS,
     STRINGS,
     TRUE,
     TYPE_NODES,
@@ -251,37 +253,47 @@ class Nodes:
         return Work(key, pointer)
 
     def _listed(self, code: int) -> tuple[Any, ...] | None:
-        """The values of an atom that lists strings, true, false and null."""
+        """The values of an atom that lists scalars."""
         atom = self.atoms[code >> 1]
         return atom.listed if atom.__class__ is SchemaAtom or atom.__class__ is ListAtom else None
 
     def _among_listed(self, key: frozenset[int], code: int, pointer: str) -> Work:
         """A conjunction with a list of values: what else is said about scalars is decided for each of them, and done with."""
+        values = self._listed(code) or ()
         said = [other for other in key if other != code and self._is_scalar(other)]
+        if any(v.__class__ is int for v in values):
+            said = [other for other in said if not self._spells(other)]
         if not said:
             return Work(key, pointer)
-        values = self._listed(code) or ()
         kept = tuple(v for v in values if all(self._has(other, v) for other in said))
         if not kept:
             return NOTHING
         rest = key.difference(said)
         if len(kept) < len(values):
-            node = self._others.get(("list", kept))
+            named = ("list", tuple([identity(v) for v in kept]))
+            node = self._others.get(named)
             if node is None:
-                node = self._others["list", kept] = self.new(ListAtom(kept, pointer))
+                node = self._others[named] = self.new(ListAtom(kept, pointer))
             rest = rest - {code} | node.key
         known = self.nodes.get(rest)
         if known is None:
             known = self.nodes[rest] = Work(rest, pointer)
         return known
 
+    def _spells(self, code: int) -> bool:
+        """Does an atom tell 1 from 1.0, as draft 4 does?"""
+        atom = self.atoms[code >> 1]
+        return atom.resource.draft == 4 if atom.__class__ is SchemaAtom else code >> 1 == len(TYPE_PARTS) - 1
+
     def _has(self, code: int, value: Any) -> bool:
-        """Is a string, true, false or null in an atom that is about scalars?"""
+        """Is a scalar in an atom that is about scalars?"""
         parts = self._known.get((code & ~1, False))
         if parts is None:
             parts = self._known[code & ~1, False] = self.atoms[code >> 1].parts(self, True, False)
         if isinstance(value, str):
             held = any(strings.has(s, value, self.languages) for s in parts[STRINGS])
+        elif value.__class__ is int:
+            held = any(numbers.has(s, Fraction(value)) for s in parts[NUMBERS])
         else:
             held = bool(parts[NULL if value is None else TRUE if value else FALSE])
         return held != bool(code & 1)

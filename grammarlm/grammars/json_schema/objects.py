@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import GrammarError
 from .parts import ANY_OBJECT, ANY_OTHERS, ANYTHING, NOTHING, OBJECTS, Evaluated, LooseObject, Work, both_evaluated
-from .shapes import EVERY_STRING, Language, StringShape
+from .shapes import EVERY_STRING, Language, Part, StringShape
 from .simplify import simplified
 
 if TYPE_CHECKING:
@@ -142,23 +142,36 @@ def mention(n: Normaliser, shape: LooseObject, names: Iterable[str]) -> None:
 
 
 def sort_out(n: Normaliser, patterns: list[tuple[Language, Work]], rest: Work) -> Others:
-    """Languages that exclude each other, for patterns that need not."""
-    patterns = [(language, node) for language, node in patterns if node is not ANYTHING or rest is not ANYTHING]
-    cases: list[tuple[Language, Work, bool]] = [(EVERY_STRING, ANYTHING, False)]
-    for language, node in patterns:
-        (part,) = language
-        outside = (part[0], part[1], not part[2])
-        refined = []
-        for known, so_far, matched in cases:
-            for more, met, now in ((part, n.meet(so_far, node), True), (outside, so_far, matched)):
-                union = known | {more}
-                if not n.languages.is_empty(union):
-                    refined.append((union, met, now))
+    """Languages that exclude each other, for patterns that need not. Most do: only those that overlap are cut."""
+    cases: list[tuple[Language, Work]] = []
+    done: list[Part] = []
+    for (part,), node in patterns:
+        if node is ANYTHING and rest is ANYTHING:
+            continue
+        beside = {other for other in done if not n.languages.is_empty(frozenset((part, other)))}
+        refined: list[tuple[Language, Work]] = []
+        for language, met in cases:
+            if not any(other in beside for other in language):
+                refined.append((language, met))
+                continue
+            for more, both_met in ((part, n.meet(met, node)), (_not(part), met)):
+                if not n.languages.is_empty(language | {more}):
+                    refined.append((language | {more}, both_met))
+        alone = frozenset([part, *(_not(other) for other in beside)])
+        if not n.languages.is_empty(alone):
+            refined.append((alone, node))
         cases = refined
+        done.append(part)
         n.tick()
-        n.check_size(len(cases), "patternProperties that overlap")
-    found = [(language, node if matched else rest) for language, node, matched in cases]
-    return tuple((language, node) for language, node in found if node is not NOTHING)
+        n.check_size(len(cases) - len(done), "patternProperties that overlap")
+    outside = frozenset(_not(part) for part in done)
+    if rest is not NOTHING and not n.languages.is_empty(outside):
+        cases.append((outside, rest))
+    return tuple((language, node) for language, node in cases if node is not NOTHING)
+
+
+def _not(part: Part) -> Part:
+    return part[0], part[1], not part[2]
 
 
 def restrict_names(n: Normaliser, shape: LooseObject, strings: list[StringShape]) -> LooseObject:
@@ -199,11 +212,11 @@ def _minus(n: Normaliser, language: Language, removed: Language) -> list[Languag
     """language without removed: each part of `removed` in turn is what a string fails first."""
     pieces = []
     sofar = language
-    for kind, text, holds in sorted(removed, key=str):
-        piece = sofar | {(kind, text, not holds)}
-        if (kind, text, holds) not in sofar and not n.languages.is_empty(piece):
+    for part in sorted(removed, key=str):
+        piece = sofar | {_not(part)}
+        if part not in sofar and not n.languages.is_empty(piece):
             pieces.append(piece)
-        sofar |= {(kind, text, holds)}
+        sofar |= {part}
     return pieces
 
 
@@ -222,7 +235,7 @@ def meet_others(n: Normaliser, a: Others, b: Others) -> Others:
             if language_a and language_b and language_a != language_b and n.languages.is_empty(language):
                 continue
             found.append((language, node))
-    n.check_size(len(found), "key patterns that overlap")
+    n.check_size(len(found) - len(a) - len(b), "key patterns that overlap")
     return tuple(found)
 
 

@@ -45,7 +45,7 @@ def plain(n: Normaliser, atom: SchemaAtom, track: bool) -> Parts:
     parts = list(found)
     if mask & VALUES:
         for keyword, listed in listings(atom):
-            among = parts_of_values(n, listed, f"{atom.pointer}/{keyword}")
+            among = parts_of_values(n, listed, f"{atom.pointer}/{keyword}", parts)
             parts = [n.product(t, among[t], parts[t]) for t in TYPES]
     if mask & STRING and parts[STRINGS]:
         parts[STRINGS] = n.product(STRINGS, parts[STRINGS], read_strings(n, atom))

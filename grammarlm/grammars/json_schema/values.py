@@ -38,7 +38,7 @@ def identity(value: Any) -> tuple[str, Any]:
         return "string", value
     if isinstance(value, dict | list):
         return "place", id(value)
-    return "number", numbers.exact(value)
+    return "number", value if value.__class__ is int else numbers.exact(value)
 
 
 class ValueAtom:
@@ -61,8 +61,8 @@ class ValueAtom:
         return parts
 
 
-def parts_of_values(n: Normaliser, values: list[Any], pointer: str) -> Parts:
-    """Exactly these values."""
+def parts_of_values(n: Normaliser, values: list[Any], pointer: str, among: Parts = ANY) -> Parts:
+    """Exactly these values, as far as their type is one of `among`."""
     parts: list[Any] = [EMPTY, EMPTY, EMPTY, [], [], [], []]
     words: dict[str, None] = {}
     points: dict[Fraction, None] = {}
@@ -74,10 +74,11 @@ def parts_of_values(n: Normaliser, values: list[Any], pointer: str) -> Parts:
             parts[NULL] = ANY[NULL]
         elif kind is bool:
             parts[TRUE if value else FALSE] = ANY[TRUE if value else FALSE]
-        elif kind is dict:
-            parts[OBJECTS].append(_object(n, value, pointer))
-        elif kind is list:
-            parts[ARRAYS].append(_array(n, value, pointer))
+        elif kind is dict or kind is list:
+            t = OBJECTS if kind is dict else ARRAYS
+            if among[t]:
+                n.check_on_the_way(len(parts[t]), pointer)
+                parts[t].append(_object(n, value, pointer) if kind is dict else _array(n, value, pointer))
         else:
             points[numbers.exact(value)] = None
     if words:

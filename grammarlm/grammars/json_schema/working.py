@@ -38,7 +38,8 @@ from .plain import plain
 from .shapes import NumberShape, StringShape
 from .simplify import simplified
 
-MOST_WORK = 65_536  # shapes in a product
+MOST_WORK = 16_384  # shapes in a product
+MOST_ON_THE_WAY = 1_024  # shapes of one type, before all keywords have had their say
 
 Shapes = Generator[Request, Any, list[Any]]  # Steps for the shapes of one type
 
@@ -228,6 +229,7 @@ class Normaliser(Nodes):
                 shapes = [s for s in shapes if not strings.is_empty(s, self.languages)]
             elif t == NUMBERS:
                 shapes = [s for s in shapes if not numbers.is_empty(s)]
+            self.check_on_the_way(len(shapes))
             found.append(shapes)
         return found
 
@@ -275,6 +277,10 @@ class Normaliser(Nodes):
         if met is None:
             return EMPTY
         return (yield from self.pruned(one_type(t, [met])))[t]
+
+    def check_on_the_way(self, size: int, pointer: str | None = None) -> None:
+        if size > MOST_ON_THE_WAY:
+            self.check_size(size, "alternatives", pointer)
 
     def check_alternatives(self, shapes: Any, pointer: str) -> None:
         """Refuses too many; single numbers out of a list are not counted."""
