@@ -149,7 +149,9 @@ class Languages:
                 if target.sure or target.nullable or self._empty.get(target) is False:
                     return False
                 seen.add(target)
-                heappush(waiting, (self._lengths.at_least(target), -next(order), target))
+                parts = target.parts if target.kind == AND else (target,)
+                left = sum([self._lengths.at_least(part) for part in parts])
+                heappush(waiting, (left, -next(order), target))
             if len(seen) > most:
                 return None
         return True

@@ -50,13 +50,10 @@ class LengthSets:
     def __init__(self, explore: Callable[[Term], Explored], tick: Callable[[], None] = lambda: None):
         self._explore, self._tick = explore, tick
         self._least: dict[Term, int] = {}
+        self._most: dict[Term, float] = {}
+        self._bounds: dict[Term, Span | None] = {}
         self._spans: dict[Term, Span | None] = {}
         self._sets: dict[tuple[Term, int], int] = {}
-
-    def forget(self) -> None:
-        self._least.clear()
-        self._spans.clear()
-        self._sets.clear()
 
     # ------------------------------------------------------------------ intervals
 
@@ -128,6 +125,12 @@ class LengthSets:
 
     def at_most(self, term: Term) -> float:
         """No string of the term is longer; infinite where the form does not tell."""
+        known = self._most.get(term)
+        if known is None:
+            known = self._most[term] = self._at_most(term)
+        return known
+
+    def _at_most(self, term: Term) -> float:
         kind = term.kind
         if kind in (EPS, EMPTY, LOOK, PREV):
             return 0
@@ -146,6 +149,11 @@ class LengthSets:
 
     def bounds(self, term: Term) -> Span | None:
         """The least length and the greatest; None for the empty language."""
+        if term not in self._bounds:
+            self._bounds[term] = self._find_bounds(term)
+        return self._bounds[term]
+
+    def _find_bounds(self, term: Term) -> Span | None:
         span = self.span(term)
         if span is not None or term.kind == EMPTY:
             return span
