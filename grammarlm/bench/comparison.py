@@ -74,12 +74,15 @@ class Comparison:
         parts.append("\n".join(f"- {note}" for note in self.notes))
         picture = self._picture(found)
         text = (
-            "\n\n".join([*parts, "Schema by schema: failing.md and the .jsonl files beside this report.", picture])
+            "\n\n".join(
+                [*parts, "Schema by schema: failing.md, slowest.md and the .jsonl files beside this report.", picture]
+            )
             + "\n"
         )
         (self.folder / "report.md").write_text(text, encoding="utf-8")
         rows = tables.failing(found)
         (self.folder / "failing.md").write_text(tables.plain(rows) + "\n", encoding="utf-8")
+        (self.folder / "slowest.md").write_text(tables.plain(tables.slowest(found)) + "\n", encoding="utf-8")
         return text
 
     def _facts(self) -> str:

@@ -58,6 +58,20 @@ def failing(rows: Mapping[str, Sequence[Record]], most: int | None = None) -> Ta
     ]
 
 
+def slowest(rows: Mapping[str, Sequence[Record]], most: int = 20) -> Table:
+    """The cases with the slowest masks of each engine, then those that took longest to their first."""
+    lines = []
+    for name, records in rows.items():
+        by_mask = sorted((r for r in records if r.masks), key=lambda r: -max(r.masks))[:most]
+        by_first = sorted((r for r in records if r.first_mask), key=lambda r: -(r.first_mask or 0))[:most]
+        for record in dict.fromkeys(r.case for r in [*by_mask, *by_first]):
+            found = next(r for r in records if r.case == record)
+            times = Times.of(found.masks)
+            numbers = (found.first_mask or math.nan, times.quantiles["max"], times.quantiles["p50"])
+            lines.append([name, cell(found.case), *map(digits, numbers), f"{times.count:,}"])
+    return ["engine", "schema", "first mask, us", "slowest mask, us", "median, us", "masks"], lines
+
+
 def wrong(record: Record) -> str:
     words = [f"crash: {record.crash}"] if record.crash is not None else []
     words += ["timeout"] if record.timeout else []

@@ -131,7 +131,7 @@ CASES: tuple[Case, ...] = (
     Case("40,000 properties, 4 MB", lambda: {"type": "object", "properties": wide(40_000)}),
     Case("4 MB of descriptions", lambda: {"description": "x" * 4_000_000, "type": "integer"}, "built"),
     Case("a million empty schemas", lambda: {"$defs": {str(i): {} for i in range(10**6)}, "type": "null"}),
-    Case("a reference to itself", lambda: {"$ref": "#"}, "UnsatisfiableGrammar"),
+    Case("a reference to itself", lambda: {"$ref": "#"}),
     Case(
         "a cycle of references",
         lambda: {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}},
@@ -151,7 +151,7 @@ CASES: tuple[Case, ...] = (
     Case("a chain of 10,000 references", lambda: chain_of_references(10_000)),
     Case("2^30 places of 31 schemas", lambda: doubling_references(30)),
     Case("a reference to nothing", lambda: {"$ref": "#/$defs/missing"}, "GrammarError"),
-    Case("a reference into the network", lambda: {"$ref": "http://example.invalid/schema"}, "GrammarError"),
+    Case("a reference into the network", lambda: {"$ref": "http://example.invalid/schema"}, "UnsupportedFeature"),
     Case(
         "a list of itself in every keyword",
         lambda: {k: {"$ref": "#"} for k in ("items", "contains", "not", "propertyNames", "additionalProperties")},

@@ -150,6 +150,31 @@ def check_schema(schema: Any, rng: random.Random, wanted: int = 8, **options: An
     return outcomes
 
 
+def check_spellings(schema: Any, tests: list[dict[str, Any]], rng: random.Random) -> Counter[str]:
+    """The verdict on labelled instances is that of their labels, however they are spelled and cut into tokens."""
+    judge = Judge(schema)
+    try:
+        matcher = compiled(schema).matcher()
+    except gl.UnsatisfiableGrammar as error:
+        if any(test["valid"] for test in tests):
+            raise AssertionError(f"{json.dumps(_shown(schema))[:3000]}: {error}, but it has valid instances") from error
+        return Counter(unsatisfiable=1)
+    except (gl.UnsupportedFeature, gl.LimitExceeded) as error:
+        return Counter({"refused": 1, f"refused: {type(error).__name__}": 1})
+    outcomes = Counter(compiled=1)
+    for test in tests:
+        texts = [*usual_spellings(test["data"]), spellings(test["data"], rng, 0.05), spellings(test["data"], rng, 0.4)]
+        for number, text in enumerate(texts):
+            if not is_within_caps(text) or judge.valid(text) is not test["valid"]:
+                continue  # draft 4 tells 1.0 from 1
+            data = text.encode()
+            by_masks = number == len(texts) - 2 and len(data) < 1500
+            verdict = accepts_by_masks(matcher, data, WALKED, rng) if by_masks else accepts(matcher, data)
+            assert verdict is test["valid"], said(_shown(schema), text, test["valid"], verdict)
+            outcomes["texts"] += 1
+    return outcomes
+
+
 def said(schema: Any, text: str, expected: Any, found: Any) -> str:
     return f"{json.dumps(schema)}\n{text!r}: the oracle says {expected}, the engine {found}"
 

@@ -10,7 +10,16 @@ from typing import Any
 import pytest
 
 import grammarlm as gl
-from tests.laws.json_laws import WALKED, accepts, check_schema, check_variants, check_walks, check_whole_masks, compiled
+from tests.laws.json_laws import (
+    WALKED,
+    accepts,
+    check_schema,
+    check_spellings,
+    check_variants,
+    check_walks,
+    check_whole_masks,
+    compiled,
+)
 from tests.oracles.json_schema_oracle import Judge, NoVerdict, formats_are_loose
 from tests.oracles.json_values import read_json
 from tests.oracles.random_json_schemas import RandomSchemas
@@ -108,6 +117,31 @@ def check_maskbench_walks(every: int, walks: int) -> Counter[str]:
             outcomes += check_walks(json.loads(file.read_bytes())["schema"], rng, WALKED, walks) + Counter(schemas=1)
     assert outcomes["refused"] <= max(2, _MOST_REFUSED_OF_MASKBENCH * outcomes["schemas"]), outcomes
     return outcomes
+
+
+def check_maskbench_spellings(every: int, offset: int) -> Counter[str]:
+    """Labelled instances in other spellings, over random tokens: none changes the verdict."""
+    rng, outcomes = random.Random(f"spellings {every}"), Counter[str]()
+    for file in maskbench(every, offset):
+        case = read_json(file.read_bytes())
+        if oracle_knows(case):
+            schema = json.loads(file.read_bytes())["schema"]
+            outcomes += check_spellings(schema, case["tests"], rng) + Counter(schemas=1)
+    assert outcomes["refused"] <= max(2, _MOST_REFUSED_OF_MASKBENCH * outcomes["schemas"]), outcomes
+    return outcomes
+
+
+@needs_data
+def test_spellings_of_instances_in_maskbench() -> None:
+    assert check_maskbench_spellings(150, 1)["texts"] > 300
+
+
+@needs_data
+@pytest.mark.proof
+def test_many_spellings_of_instances_in_maskbench(record_property) -> None:
+    outcomes = check_maskbench_spellings(4, 2)
+    for name, count in sorted(outcomes.items()):
+        record_property("cases" if name == "texts" else name, count)
 
 
 def oracle_knows(case: dict[str, Any]) -> bool:
