@@ -280,6 +280,7 @@ REAL = [
     NumberShape(low=Fraction(1), high=Fraction(100)),
     NumberShape(low=Fraction(1), high=Fraction(100), integer=True),
     NumberShape(low=Fraction("-273.15"), low_open=True, high=Fraction("1.5e30")),
+    NumberShape(low=Fraction("0.000015"), high=Fraction(2)),
     NumberShape(low=Fraction("3.14"), high=Fraction("3.14")),
     NumberShape(low=Fraction(12345678901234567890), high=Fraction(12345678901234567890)),
     NumberShape(low=Fraction(10) ** 300, high=Fraction(10) ** 300),
@@ -298,15 +299,16 @@ REAL = [
 ]
 
 
-@pytest.mark.parametrize("shape", REAL, ids=str)
+@pytest.mark.parametrize("shape", REAL, ids=[f"shape{i}" for i in range(len(REAL))])
 def test_random_beginnings_in_the_real_language(shape: NumberShape) -> None:
     check_against_fractions(shape, CAPS, Language(), random.Random(13), 2)
 
 
-@pytest.mark.parametrize("shape", REAL, ids=str)
+@pytest.mark.parametrize("shape", REAL, ids=[f"shape{i}" for i in range(len(REAL))])
 def test_keys_in_the_real_language(shape: NumberShape) -> None:
     packed = Packed(shape)
     texts = texts_along(packed, random.Random(17), 40)
+    texts += [text for zeros in range(9) if packed.lives(text := "0." + "0" * zeros)]
     for most, after in ((1, 0), (2, 0), (1, 1), (0, 2)):
         check_keys(packed, sorted(set(texts)), most, after)
 
