@@ -23,6 +23,7 @@ from .parts import (
     EMPTY,
     NONE,
     NOTHING,
+    NUMBERS,
     OBJECTS,
     STRINGS,
     TYPES,
@@ -35,6 +36,7 @@ from .parts import (
     one_type,
 )
 from .plain import plain
+from .shapes import NumberShape, StringShape
 
 if TYPE_CHECKING:
     from .atoms import SchemaAtom, Steps
@@ -143,8 +145,35 @@ def _one_of(n: Normaliser, atom: SchemaAtom, keyword: str, parts: Parts, track: 
         elif t < STRINGS:
             found.append(EMPTY)
         else:
-            found += [(yield from _each_alone(n, t, nodes, several, filled))]
+            lists = [several[i][t] for i in filled]
+            points = _points_alone(t, lists)
+            if points is None:
+                n.check_on_the_way(sum(map(len, lists)), atom.pointer)
+                points = yield from _each_alone(n, t, nodes, several, filled)
+            found.append(points)
     return found
+
+
+def _points_alone(t: int, lists: list[list[Any]]) -> list[Any] | None:
+    """Strings or numbers that are in exactly one of the lists, where all are listed one by one; None where they are not."""
+    seen: dict[Any, int] = {}
+    for shapes in lists:
+        here: set[Any] = set()
+        for shape in shapes:
+            if t == STRINGS and shape.values is not None:
+                here.update(shape.values)
+            elif t == NUMBERS and shape.low is not None and shape == _point(shape):
+                here.add(shape)
+            else:
+                return None
+        for value in here:
+            seen[value] = seen.get(value, 0) + 1
+    once = [value for value, count in seen.items() if count == 1]
+    return once if t == NUMBERS or not once else [StringShape(values=tuple(once))]
+
+
+def _point(shape: NumberShape) -> NumberShape:
+    return NumberShape(low=shape.low, high=shape.low, integer=shape.integer)
 
 
 def _each_alone(n: Normaliser, t: int, nodes: list[Work], several: list[Parts], filled: list[int]) -> Shapes:
@@ -201,11 +230,25 @@ def _dependent(n: Normaliser, atom: SchemaAtom, keyword: str, parts: Parts, trac
     for name, node in dependents(n, atom, keyword):
         if node is ANYTHING or not parts[OBJECTS]:
             continue
+        needed = _only_required(n, node)
+        if needed is not None:  # keys that imply keys are no alternatives
+            rule = LooseObject(implied={name: needed})
+            objects.mention(n, rule, [name, *sorted(needed)])
+            parts = yield from n.met_with(parts, _objects([rule]), first)
+            continue
         absent = _objects([objects.mentioning({name: NOTHING})])
         present = _objects([objects.mentioning({name: ANYTHING}, [name])])
         present = yield from n.met_with(present, (yield from n.ask(node, track)))
         parts = yield from n.met_with(parts, (yield from n.pruned(n.unite([absent, present], track))), first)
     return parts
+
+
+def _only_required(n: Normaliser, node: Work) -> frozenset[str] | None:
+    """The names that a schema requires of an object, where it says nothing else."""
+    schema = n.schema_of(node)
+    if schema is None or not schema.keys() <= {"required", "type"} or schema.get("type", "object") != "object":
+        return None
+    return frozenset(objects.required_of(schema, node.pointer)) or None
 
 
 def _objects(shapes: list[LooseObject]) -> Parts:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from ...errors import GrammarError, UnsupportedFeature
+from ...errors import GrammarError, UnsatisfiableGrammar, UnsupportedFeature
 from . import numbers, strings
 from .atoms import NOT_SCALAR, ListAtom, SchemaAtom, TypeAtom, UnionAtom
 from .document import Document, Place, Resource, Scope, escape
@@ -36,6 +36,7 @@ from .shapes import Language, StringShape
 from .values import ValueAtom, identity
 
 MOST_ALTERNATIVES = 256
+LONGEST_POINTER = 8_000
 
 
 class NeedsScope(Exception):
@@ -91,16 +92,14 @@ class Nodes:
                     if known is not None:
                         return known
                 if not mask & (IDENTITY | REFERENCE):
-                    where = (
-                        f"{atom.pointer}/{keyword}" if token is None else f"{atom.pointer}/{keyword}/{escape(token)}"
-                    )
+                    where = _below(atom, keyword, token)
                     known = resource.nodes[id(schema)] = self._of_schema(schema, where, resource, None, mask)
                     return known
         elif schema is True:
             return ANYTHING
         elif schema is False:
             return NOTHING
-        where = f"{atom.pointer}/{keyword}" if token is None else f"{atom.pointer}/{keyword}/{escape(token)}"
+        where = _below(atom, keyword, token)
         return self.place(schema, where, atom.resource, atom.scope)
 
     def place(self, schema: Any, pointer: str, resource: Resource, scope: Scope | None) -> Work:
@@ -143,7 +142,10 @@ class Nodes:
                 if mask == REFERENCE and relevant == 1:
                     passed = passed or set()
                     if id(schema) in passed:
-                        raise GrammarError(f"{pointer}: this reference leads back to itself", pointer=pointer)
+                        where = pointer or "#"
+                        raise UnsatisfiableGrammar(
+                            f"{where}: this reference leads back to itself: no value", pointer=pointer
+                        )
                     passed.add(id(schema))
                     keyword = next(k for k in ("$ref", "$dynamicRef", "$recursiveRef") if k in schema)
                     schema, pointer, resource, scope = self.follow(schema, keyword, pointer, resource, scope)
@@ -396,6 +398,14 @@ class Nodes:
         (code,) = node.key
         return self._is_scalar(code)
 
+    def schema_of(self, node: Work) -> dict[str, Any] | None:
+        """The schema, of a node that is just one."""
+        if len(node.key) != 1:
+            return None
+        (code,) = node.key
+        atom = None if code & 1 else self.atoms[code >> 1]
+        return atom.schema if atom.__class__ is SchemaAtom else None
+
     def _is_scalar(self, code: int) -> bool:
         atom = self.atoms[code >> 1]
         if atom.__class__ is SchemaAtom:
@@ -417,6 +427,14 @@ class Nodes:
 
 _TYPE_ATOMS: list[Any] = [TypeAtom(parts) for parts in TYPE_PARTS]
 _TYPE_KEYS = {node.key: node for node in (ANYTHING, *TYPE_NODES.values(), *TYPE_NODES_4.values())}
+
+
+def _below(atom: SchemaAtom, keyword: str, token: str | None) -> str:
+    """The pointer of a schema below a keyword; endless ones stop growing."""
+    pointer = atom.pointer
+    if len(pointer) > LONGEST_POINTER:
+        return pointer
+    return f"{pointer}/{keyword}" if token is None else f"{pointer}/{keyword}/{escape(token)}"
 
 
 def identical(a: Any, b: Any) -> bool:

@@ -154,19 +154,26 @@ def sort_out(n: Normaliser, patterns: list[tuple[Language, Work]], rest: Work) -
             if not any(other in beside for other in language):
                 refined.append((language, met))
                 continue
-            for more, both_met in ((part, n.meet(met, node)), (_not(part), met)):
-                if not n.languages.is_empty(language | {more}):
-                    refined.append((language | {more}, both_met))
-        alone = frozenset([part, *(_not(other) for other in beside)])
+            inside, outside = language | {part}, language | {_not(part)}
+            if n.languages.is_empty(inside):
+                refined.append((language, met))
+            elif n.languages.is_empty(outside):  # what says nothing more is left out: languages stay short
+                refined.append((language, n.meet(met, node)))
+            else:
+                refined += [(inside, n.meet(met, node)), (outside, met)]
+        alone: Language = frozenset([part])
+        for other in done:
+            if other in beside and not n.languages.is_empty(alone | {other}):
+                alone |= {_not(other)}
         if not n.languages.is_empty(alone):
             refined.append((alone, node))
         cases = refined
         done.append(part)
         n.tick()
         n.check_size(len(cases) - len(done), "patternProperties that overlap")
-    outside = frozenset(_not(part) for part in done)
-    if rest is not NOTHING and not n.languages.is_empty(outside):
-        cases.append((outside, rest))
+    others = frozenset(_not(part) for part in done)
+    if rest is not NOTHING and not n.languages.is_empty(others):
+        cases.append((others, rest))
     return tuple((language, node) for language, node in cases if node is not NOTHING)
 
 

@@ -344,7 +344,7 @@ def _final_object(shape: LooseObject, queue: list[Work]) -> ObjectShape:
     if shape.others is not ANY_OTHERS:
         others = tuple([(language, _keep(node, queue)) for language, node in shape.others if node.satisfiable])
     implied = shape.implied
-    bounded = shape.maximum is not None or bool(implied)
+    bounded = shape.maximum is not None or (bool(implied) and not all(x.satisfiable for x in shape.properties.values()))
     properties: dict[str, Node] = {}
     for name, node in shape.properties.items():
         if node.satisfiable and (not bounded or can_open(shape, name)):

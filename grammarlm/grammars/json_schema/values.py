@@ -65,7 +65,7 @@ def parts_of_values(n: Normaliser, values: list[Any], pointer: str, among: Parts
     """Exactly these values, as far as their type is one of `among`."""
     parts: list[Any] = [EMPTY, EMPTY, EMPTY, [], [], [], []]
     words: dict[str, None] = {}
-    points: dict[Fraction, None] = {}
+    points: dict[int | Fraction, None] = {}
     for value in values:
         kind = value.__class__
         if kind is str:
@@ -80,7 +80,7 @@ def parts_of_values(n: Normaliser, values: list[Any], pointer: str, among: Parts
                 n.check_on_the_way(len(parts[t]), pointer)
                 parts[t].append(_object(n, value, pointer) if kind is dict else _array(n, value, pointer))
         else:
-            points[numbers.exact(value)] = None
+            points[value if kind is int else numbers.exact(value)] = None
     if words:
         parts[STRINGS] = [StringShape(values=tuple(words))]
     if points:
@@ -88,7 +88,7 @@ def parts_of_values(n: Normaliser, values: list[Any], pointer: str, among: Parts
     return parts
 
 
-def _points(points: Iterable[Fraction]) -> list[NumberShape]:
+def _points(points: Iterable[int | Fraction]) -> list[NumberShape]:
     """A shape a number; one for several whole numbers in a row."""
     found = []
     ordered = sorted(points)
@@ -98,7 +98,8 @@ def _points(points: Iterable[Fraction]) -> list[NumberShape]:
         if ordered[i].denominator == 1:
             while j + 1 < len(ordered) and ordered[j + 1] == ordered[j] + 1:
                 j += 1
-        found.append(NumberShape(low=ordered[i], high=ordered[j], integer=ordered[i].denominator == 1))
+        low, high = numbers.exact(ordered[i]), numbers.exact(ordered[j])
+        found.append(NumberShape(low=low, high=high, integer=low.denominator == 1))
         i = j + 1
     return found
 
