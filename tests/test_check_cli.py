@@ -146,7 +146,7 @@ def test_schemas_at_fault(capsys) -> None:
     for schema, message in (
         ('{"type": ', "line 1"),
         ('{"type": "text"}', "/type"),
-        ('{"type": "integer", "minimum": 2, "maximum": 1}', "minimum"),
+        ('{"type": "integer", "minimum": 2, "maximum": 1}', "no value satisfies"),
         ('{"$ref": "http://example.invalid/a"}', "example.invalid"),
     ):
         code, out, err = call(capsys, "check", schema)
@@ -162,4 +162,4 @@ def test_what_a_schema_allows(capsys) -> None:
     assert "'}'" in out[2]
     assert "','" in out[2]
     out = call(capsys, "inspect", json.dumps(SCHEMA), "--text", '{"name": "Ada", "si')[1]
-    assert "must come 'ze\"" in out
+    assert "bytes     '\\\\', 'z'\n" in out  # an escape may spell it too
