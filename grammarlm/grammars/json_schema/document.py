@@ -88,12 +88,12 @@ class Document:
         self._by_contents: dict[int, Resource] = {}
         self._searched: set[int] = set()  # resources in whose contents all identifiers are known
         self._references: dict[tuple[Resource, str], Place] = {}
-        self._keep: list[Any] = []  # loaded documents: their parts are known by id()
+        self.documents: list[Any] = []  # the caller's, and those loaded: they stay, since their parts are known by id()
         self.root = self._load("", schema, "", LATEST, "")
 
     def _load(self, address: str, contents: Any, pointer: str, draft: int, vocabulary: str) -> Resource:
         """A document as a resource."""
-        self._keep.append(contents)
+        self.documents.append(contents)
         resource = self._resource(address, contents, pointer, draft, vocabulary)
         self._resources.setdefault(address, resource)
         self._resources.setdefault(resource.address, resource)
@@ -120,6 +120,10 @@ class Document:
         if isinstance(contents, dict):
             self._by_contents[id(contents)] = resource
         return resource
+
+    def resource_of(self, contents: Any) -> Resource | None:
+        """The resource whose contents these are."""
+        return self._by_contents.get(id(contents))
 
     def _bits(self, vocabulary: str, draft: int) -> dict[str, int]:
         if vocabulary and vocabulary not in DRAFTS and self.registry:
@@ -176,7 +180,7 @@ class Document:
 
     def _find(self, address: str, asking: Resource, reference: str, pointer: str) -> Resource:
         if address not in self._resources:
-            for document in self._keep:
+            for document in self.documents:
                 self._search(self._by_contents.get(id(document)))
         found = self._resources.get(address)
         if found is not None:
@@ -220,7 +224,7 @@ class Document:
             else:
                 raise GrammarError(f"{pointer}: {reference!r} leads nowhere: there is no {raw!r}", pointer=pointer)
             place = f"{place}/{raw}"
-            reading = _below(reading, token, here)
+            reading = below(reading, token, here)
             if reading == "schema" and isinstance(here, dict) and ("$id" in here or "id" in here):
                 resource = self.enter(here, place, resource)
         return here, place, resource
@@ -244,11 +248,11 @@ class Document:
                     self.tick()
                     owner = self.enter(here, pointer, owner)
                     self._name(here, pointer, owner)
-                for key, below in here.items():
-                    if isinstance(below, dict | list):
-                        inner = _below(reading, key, below)
+                for key, value in here.items():
+                    if isinstance(value, dict | list):
+                        inner = below(reading, key, value)
                         if inner != "data":
-                            stack.append((below, f"{pointer}/{escape(key)}", owner, inner))
+                            stack.append((value, f"{pointer}/{escape(key)}", owner, inner))
             elif isinstance(here, list) and reading == "list":
                 stack += [(h, f"{pointer}/{i}", owner, "schema") for i, h in enumerate(here)]
 
@@ -302,7 +306,7 @@ class Document:
         return self.anchors(outermost).get(name, place)
 
 
-def _below(reading: str, token: str, value: Any) -> str:
+def below(reading: str, token: str, value: Any) -> str:
     """What stands below a token: "schema", "map" or "list" (of schemas), or "data" (anything else)."""
     if reading == "schema":
         if token in SCHEMA_MAPS:
