@@ -143,6 +143,15 @@ def test_an_engine_that_does_not_start(capsys, monkeypatch, tmp_path) -> None:
     assert "unexpected keyword argument 'unknown'" in err
 
 
+def test_a_file_that_is_no_case(capsys, scripted, tmp_path) -> None:
+    for text, message in (("{", "Expecting property name"), ("[]", "it is no {schema, tests: [{data, valid}]}")):
+        (tmp_path / "a.json").write_text(text)
+        given = ("bench", "maskbench", str(tmp_path), "--engines", "llguidance", "--out", str(tmp_path / "out"))
+        code, printed, err = call(capsys, *given)
+        assert (code, printed) == (1, "")
+        assert f"{tmp_path / 'a.json'}: {message}" in err
+
+
 def test_the_schema_suite(capsys, scripted, tmp_path) -> None:
     suite = tmp_path / "suite"
     (suite / "remotes").mkdir(parents=True)

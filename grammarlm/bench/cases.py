@@ -19,6 +19,10 @@ DRAFTS = {
 SUITE_SERVER = "http://localhost:1234/"  # where the suite's schemas expect its remotes/
 
 
+class BrokenCase(ValueError):
+    """A file that holds no case: the fault of no engine."""
+
+
 @dataclass(frozen=True)
 class Case:
     """A schema with labelled instances, as {"schema": ..., "tests": [{"data": ..., "valid": ...}]}: in a file, or at hand."""
@@ -30,7 +34,13 @@ class Case:
     def load(self) -> dict[str, Any]:
         if self.content is not None:
             return self.content
-        return json.loads(Path(self.path or "").read_bytes())
+        try:
+            content = json.loads(Path(self.path or "").read_bytes())
+        except (ValueError, RecursionError) as error:
+            raise BrokenCase(f"{self.path}: {error}") from None
+        if not isinstance(content, dict) or "schema" not in content:
+            raise BrokenCase(f"{self.path}: it is no {{schema, tests: [{{data, valid}}]}}")
+        return content
 
     def count(self) -> int:
         """How many instances there are."""

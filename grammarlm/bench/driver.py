@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from .cases import Case
+from .cases import BrokenCase, Case
 from .record import Record
 
 START_LIMIT = 300.0  # seconds for imports, and kernels that are compiled on first use
@@ -87,6 +87,8 @@ class Child:
             return Record(
                 case.name, case.count(), crash=f"{ended(self._process.returncode)}: {self._last_words()}"[:300]
             )
+        if "broken" in answer:
+            raise BrokenCase(answer["broken"])
         return Record.from_json(answer)
 
     @property

@@ -14,7 +14,7 @@ import sys
 from time import perf_counter_ns
 from typing import Any
 
-from .cases import Case
+from .cases import BrokenCase, Case
 from .engines import Engine, engine_class
 from .record import Record
 from .tokenizer import load_tokenizer
@@ -54,8 +54,11 @@ def main() -> int:
     limit_memory(settings["memory"])
     answers.write('{"ready": true}\n')
     for line in sys.stdin:
-        record = run(engine, tokenizer, Case(**json.loads(line)))
-        answers.write(json.dumps(record.as_json()) + "\n")
+        try:
+            answer = run(engine, tokenizer, Case(**json.loads(line))).as_json()
+        except BrokenCase as error:
+            answer = {"broken": str(error)}
+        answers.write(json.dumps(answer) + "\n")
     return 0
 
 
