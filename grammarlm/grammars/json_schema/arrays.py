@@ -74,6 +74,8 @@ def containing(
     """`shape`, and low..high of the items from position `first` on belong to `wanted`."""
     if high is None and low == 0:
         return shape
+    if high is not None and low > high:
+        return shape.copy(minimum=1, maximum=0)
     if high == 0 and low == 0:
         return items_in(n, shape, n.negate(wanted), first)
     if wanted is ANYTHING and first == 0:  # each item counts

@@ -409,19 +409,12 @@ def _without_obligations(n: Normaliser, shape: LooseObject) -> list[LooseObject]
         present = {name for i, name in enumerate(optional) if choice >> i & 1}
         if not closure(shape, shape.required | present) <= shape.required | present:
             continue
-        least = len(shape.required) + len(present) + 1
-        if shape.maximum is not None and least > shape.maximum:
-            continue
-        properties = {k: NOTHING if k in optional and k not in present else v for k, v in shape.properties.items()}
-        found.append(
-            shape.copy(
-                some=(),
-                properties=properties,
-                required=shape.required | present,
-                minimum=max(least, shape.minimum),
-                implied={},
-            )
-        )
+        required = shape.required | present
+        properties = {name: node if name in required else NOTHING for name, node in shape.properties.items()}
+        least = max(len(required) + 1, shape.minimum)
+        counted = shape.copy(some=(), properties=properties, required=required, minimum=least, implied={})
+        if object_possible(n, counted):
+            found.append(counted)
     return found
 
 

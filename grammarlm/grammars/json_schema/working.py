@@ -145,6 +145,8 @@ class Normaliser(Nodes):
             parts = [found if t == OBJECTS else parts[t] for t in TYPES]
         if len(node.key) > 1 or any(len(shapes) > 1 for shapes in parts):
             parts = yield from self.pruned(parts)
+        elif parts[STRINGS] and strings.is_empty(parts[STRINGS][0], self.languages):
+            parts = [EMPTY if t == STRINGS else parts[t] for t in TYPES]
         self.check_alternatives([s for shapes in parts for s in shapes], node.pointer)
         return parts
 

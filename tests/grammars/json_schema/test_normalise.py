@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
@@ -10,7 +11,11 @@ from grammarlm.errors import GrammarError, UnsatisfiableGrammar, UnsupportedFeat
 from grammarlm.grammars.json_schema.languages import Languages
 from grammarlm.grammars.json_schema.normalise import Normalised, normalise
 from grammarlm.grammars.json_schema.shapes import ArrayShape, NumberShape, ObjectShape, StringShape
+from tests.oracles.json_samples import Sampler
+from tests.oracles.json_schema_oracle import Judge, NoVerdict, formats_are_loose
 from tests.oracles.json_shapes import admits
+from tests.oracles.random_json_instances import near
+from tests.oracles.random_json_schemas import RandomSchemas
 
 SEVEN = "http://json-schema.org/draft-07/schema#"
 FOUR = "http://json-schema.org/draft-04/schema#"
@@ -280,6 +285,14 @@ def test_contains() -> None:
         ({"not": {"pattern": "^a", "maxLength": 2}}, ["b", "abc"], ["a", 1]),
         ({"not": {"minimum": 1, "multipleOf": 2}}, [0, 3, 1.5], [2, ""]),
         (
+            {
+                "dependentRequired": {"b": ["a"]},
+                "not": {"additionalProperties": False, "properties": {"b": {}}, "dependentRequired": {"b": ["c"]}},
+            },
+            [{"d": 1}, {"a": 1, "b": 1}, {"a": 1}],
+            [{"b": 1}, {"b": 1, "d": 1}, {}],
+        ),
+        (
             {"not": {"additionalProperties": False, "properties": {"a": {}}}, "maxProperties": 1},
             [{"b": 1}],
             [{}, {"a": 1}, {"b": 1, "c": 1}, 1],
@@ -406,6 +419,36 @@ def test_large_schemas() -> None:
     assert len(n.root.alternatives) == 1
     n = read({"type": "object", "properties": {f"p{i}": {"type": "string", "maxLength": i} for i in range(1_500)}})
     assert len(only_object(n).properties) == 1_500
+
+
+def test_random_schemas_agree_with_the_oracle() -> None:
+    """Values near the edge of a schema belong to the root iff they are valid; each alternative of each node has a value, and what
+    those of the root have is valid."""
+    supply, rng = RandomSchemas("shapes"), random.Random("shapes")
+    judged = sampled = 0
+    while judged < 600 or sampled < 600:
+        schema = supply.schema()
+        judge = Judge(schema)
+        try:
+            pairs = near(schema, judge, rng)
+            n = read(schema)
+        except (NoVerdict, UnsupportedFeature):
+            continue
+        except UnsatisfiableGrammar:
+            assert not any(valid for _, valid in pairs), schema
+            continue
+        for value, valid in pairs:
+            assert admits(n.root, value, n.languages) is valid, (schema, value)
+        judged += len(pairs)
+        if formats_are_loose(schema):
+            continue
+        sampler = Sampler(n.root, n.languages, rng)
+        for node in sampler.nodes:
+            for shape in node.alternatives:
+                value = sampler.of(shape)
+                sampled += 1
+                if node is n.root:
+                    assert judge.valid_value(value), (schema, value)
 
 
 def test_drafts() -> None:
