@@ -55,7 +55,9 @@ class JsonSchemaProgram:
             tick=clock.tick,
             strict=grammar.strict,
         )
-        self.states = LanguageStates(languages.algebra, lambda term: not languages.is_dead(term), limits.max_states)
+        self.states = LanguageStates(
+            languages.algebra, languages.every, lambda term: not languages.is_dead(term), limits.max_states
+        )
         self.json = ProgramWriter(languages, self.states).write(self.normalised.root)
         if self.json.start < 0:
             raise UnsatisfiableGrammar("no JSON value is valid under the schema")

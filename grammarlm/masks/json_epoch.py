@@ -27,8 +27,9 @@ from ..kernels.cpu.json_masks import (
     json_call,
 )
 from ..kernels.cpu.json_places import BARRIER, INLINE, WIDEST, At, Frame, Kind, Object, Store
-from ..kernels.cpu.json_walk import GROW_CROSSED, GROW_PENDING
+from ..kernels.cpu.json_walk import GROW_CROSSED, GROW_NOTED, GROW_PENDING
 from .epoch import FINISHED
+from .json_tables import CROSSED, NOTED, PENDING
 
 FIRST_STATE = 2  # of records; 0 is dead, 1 finished
 SPARE_ENTRIES = 1  # of chains: entry 0 is the empty key
@@ -39,7 +40,7 @@ PLACES = {
     "chains": (At.CHAINS, At.CHAIN_COUNT, At.CHAIN_CAPACITY),
     "records": (At.RECORDS, At.RECORD_COUNT, At.RECORD_CAPACITY),
 }
-FIRST_ROWS, FIRST_POOL = 64, 2048
+FIRST_ROWS, FIRST_POOL = 128, 64 << 10  # the pool's memory is touched only as it is used
 
 Config = tuple[Any, ...]  # what a record stands for, whatever the epoch
 
@@ -102,8 +103,9 @@ class JsonEpoch:
 
     def _place_languages(self) -> None:
         states = self.program.states
-        self._languages = states.table, states.accepts, states.lengths, states.lengths_at  # as long as kernels read them
-        for place, array in zip((At.STATES, At.ACCEPTS, At.LENGTHS, At.LENGTH_OF), self._languages, strict=True):
+        self._languages = states.arrays  # as long as kernels read them
+        places = (At.STATES, At.ACCEPTS, At.UNIVERSAL, At.LENGTHS, At.LENGTH_OF)
+        for place, array in zip(places, self._languages, strict=True):
             self.arena[place] = array.ctypes.data
 
     def _new_store(self, places: int, pool: int) -> None:
@@ -133,7 +135,7 @@ class JsonEpoch:
         """What the schema's tables, its rows and its texts take; what is shared by all schemas is not in it."""
         program = self.program
         own = program.json.rows.nbytes + program.json.blob.nbytes + program.states.nbytes
-        return own + self._table.nbytes + self._pool.nbytes + sum(a.nbytes for a in self.arrays.values())
+        return own + self._table.nbytes + 4 * int(self.store[Store.USED]) + sum(a.nbytes for a in self.arrays.values())
 
     def _supply(self) -> None:
         """Makes what a kernel lacks."""
@@ -145,9 +147,9 @@ class JsonEpoch:
             program.states.make(missing[1 : 1 + missing[0]].tolist())
             self._place_languages()
         if wanted & WANT_SPOT:
-            program.tables.make_spot(wanted >> 8)
+            program.tables.make_spot(wanted >> 8 & 0xFFFFFF)
         elif wanted & WANT_LIMITED:
-            program.tables.make_limited(wanted >> 8)
+            program.tables.make_limited(wanted >> 8 & 0xFFFFFF)
         if wanted & TOO_WIDE:
             raise LimitExceeded(
                 f"the text can be read in more than {WIDEST} ways at once; make the alternatives of the schema differ earlier"
@@ -155,8 +157,9 @@ class JsonEpoch:
         for bit, name in ((GROW_FRAMES, "frames"), (GROW_CHAINS, "chains"), (GROW_RECORDS, "records")):
             if wanted & bit:
                 self._grow(name)
-        if wanted & (GROW_CROSSED | GROW_PENDING):
-            program.tables.grow_walks(arena, bool(wanted & GROW_CROSSED), bool(wanted & GROW_PENDING))
+        for bit, places in ((GROW_CROSSED, [CROSSED]), (GROW_PENDING, [PENDING]), (GROW_NOTED, NOTED)):
+            if wanted & bit:
+                program.tables.grow_walks(arena, places)
 
     def _grow(self, name: str) -> None:
         old = self.arrays[name]

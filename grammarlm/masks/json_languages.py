@@ -20,13 +20,15 @@ Vector = tuple[Term, ...]
 class LanguageStates:
     """States by number. 0 is dead; every other can be finished."""
 
-    def __init__(self, algebra: Algebra, is_alive: Callable[[Term], bool], max_states: int):
-        self._algebra, self._is_alive, self._max_states = algebra, is_alive, max_states
+    def __init__(self, algebra: Algebra, every: Term, is_alive: Callable[[Term], bool], max_states: int):
+        """`every` is the term of all strings."""
+        self._algebra, self._every, self._is_alive, self._max_states = algebra, every, is_alive, max_states
         self._vectors: list[Vector] = [()]
         self._numbers: dict[Vector, int] = {(): 0}
         self._made = [True]
         self.table = np.full((FIRST_CAPACITY, 256), -1, np.int32)
-        self.accepts = np.zeros(FIRST_CAPACITY, np.int32)
+        self.accepts = np.zeros(FIRST_CAPACITY, np.int32)  # which case accepts, counted from 1
+        self.universal = np.zeros(FIRST_CAPACITY, np.uint8)  # every string goes on from here, in one case
         self.lengths_at = np.full(FIRST_CAPACITY, -1, np.int64)
         self.lengths = np.zeros(64, np.uint64)
         self._lengths_used = 0
@@ -36,8 +38,12 @@ class LanguageStates:
         return len(self._vectors)
 
     @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        return self.table, self.accepts, self.universal, self.lengths, self.lengths_at
+
+    @property
     def nbytes(self) -> int:
-        return self.table.nbytes + self.accepts.nbytes + self.lengths_at.nbytes + self.lengths.nbytes
+        return sum(array.nbytes for array in self.arrays)
 
     def number(self, vector: Vector) -> int:
         """The state of a vector of terms; 0 where no case can be finished."""
@@ -60,13 +66,15 @@ class LanguageStates:
             self._numbers[alive] = number
             if number >= len(self.table):
                 self._grow()
+            living = [term for term in alive if term is not NOTHING]
+            self.universal[number] = len(living) == 1 and living[0] is self._every
             self.accepts[number] = next((i + 1 for i, term in enumerate(alive) if accepts_empty(term)), 0)
         self._numbers[vector] = number
         return number
 
     def _grow(self) -> None:
         size = 2 * len(self.table)
-        for name, empty in (("table", -1), ("accepts", 0), ("lengths_at", -1)):
+        for name, empty in (("table", -1), ("accepts", 0), ("universal", 0), ("lengths_at", -1)):
             old = getattr(self, name)
             new = np.full((size, *old.shape[1:]), empty, old.dtype)
             new[: len(old)] = old

@@ -6,11 +6,13 @@ it and filled when its turn comes, so nodes may contain themselves.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..errors import LimitExceeded, UnsupportedFeature
+from ..grammars.json_schema import numbers, strings
 from ..grammars.json_schema.number_rows import pack
 from ..grammars.json_schema.shapes import (
     EVERY_STRING,
@@ -28,6 +30,7 @@ from .json_tables import TEMPLATE, TEMPLATE_AT
 LITERALS = {"true": 1, "false": 2, "null": 3}
 LARGEST = (1 << 24) - 1  # a row's offset has 24 bits
 MOST_CHARACTERS = (1 << 38) - 1
+MOST_ITEMS = 4096
 MOST_LENGTHS = 4096  # of strings that have both a language and lengths
 EVERYTHING = Node(is_anything=True)
 
@@ -101,9 +104,12 @@ class ProgramWriter:
         return known
 
     def string(self, shape: StringShape, node: Node) -> tuple[int, int]:
+        known = self._strings.get(shape)
+        if known is None and shape.values is None and shape.language:
+            shape = strings.settled(shape, self.languages)
+            known = self._strings.get(shape)
         if shape.values is not None:
             return Shape.WORDS, self.words(shape.values)
-        known = self._strings.get(shape)
         if known is None:
             known = self._strings[shape] = self.any_string(shape, node)
         return Shape.STRING, known
@@ -157,7 +163,7 @@ class ProgramWriter:
         needed = {place[name] for name in shape.required}
         implied = {place[a]: {place[b] for b in bs} for a, bs in shape.implied.items() if a in place}
         _close(needed, implied)
-        others, language, cases = self.others(shape)
+        others, language, cases, default = self.others(shape)
         available = -1 if others != -1 else usable.bit_count()
         ranks = needed_at = implied_at = bits = 0
         if count <= INLINE:
@@ -175,24 +181,28 @@ class ProgramWriter:
         most = -1 if shape.maximum is None else shape.maximum
         self.rows += [
             count, keys, others, language, cases, shape.minimum, most, bits, usable if count <= INLINE else 0, implied_at,
-            needed_at, available, ranks,
+            needed_at, available, ranks, default,
         ]  # fmt: skip
         return at
 
-    def others(self, shape: ObjectShape) -> tuple[int, int, int]:
-        """(node of other keys' values, or -1 none, -2 by case; start of their language; cases)."""
+    def others(self, shape: ObjectShape) -> tuple[int, int, int, int]:
+        """(node of other keys' values: -1 none, -2 by case; start of their language; cases; the case of most keys, from 1)."""
         cases = [(language, self.node(child)) for language, child in shape.others]
         cases = [(language, child) for language, child in cases if child >= 0]
         if not cases:
-            return -1, 0, 0
+            return -1, 0, 0, 0
         if len(cases) == 1 and cases[0][0] == EVERY_STRING:
-            return cases[0][1], 0, 0
+            return cases[0][1], 0, 0, 0
         start = self.states.number(tuple([self.languages.term(language) for language, _ in cases]))
         if start == 0:
-            return -1, 0, 0
+            return -1, 0, 0, 0
         at = len(self.rows)
         self.rows += [child for _, child in cases]
-        return -2, start, at
+        default = 0
+        for i, (language, _) in enumerate(cases):
+            if not any(holds for _, _, holds in language):
+                default = i + 1
+        return -2, start, at, default
 
     def implied(self, implied: dict[int, set[int]]) -> int:
         if not implied:
@@ -207,9 +217,33 @@ class ProgramWriter:
 
     # ------------------------------------------------------------------ arrays
 
+    def distinct(self, shape: ArrayShape, node: Node) -> int:
+        """How many different items there can be, where that is finite and told exactly; -1: any number."""
+        kinds = list(_kinds(shape))
+        if any(isinstance(k, NumberShape) or (isinstance(k, StringShape) and k.values is None) for k in kinds):
+            return -1
+        if shape.prefix and kinds:
+            raise UnsupportedFeature("uniqueItems of positions that have few values each", pointer=node.pointer)
+        values = {k.text if isinstance(k, Literal) else v for k in kinds for v in ((k,) if isinstance(k, Literal) else k.values)}  # type: ignore[attr-defined]
+        return len(values)
+
+    def check_unique(self, shape: ArrayShape, node: Node) -> None:
+        """Refuses what the kernel does not tell apart: see kernels/cpu/json_unique.py."""
+        most = shape.maximum
+        for kind in _kinds(shape):
+            if kind is EVERYTHING or isinstance(kind, (ObjectShape, ArrayShape)):
+                if most is not None and most <= 1:
+                    continue
+                raise UnsupportedFeature("uniqueItems where items may be objects or arrays", pointer=node.pointer)
+            if isinstance(kind, NumberShape) and numbers.count(kind, MOST_ITEMS) < MOST_ITEMS:
+                raise UnsupportedFeature(
+                    f"uniqueItems where items are numbers of fewer than {MOST_ITEMS:,} values", pointer=node.pointer
+                )
+
+
     def array(self, shape: ArrayShape, node: Node) -> int:
         if shape.unique:
-            raise UnsupportedFeature("uniqueItems is not enforced yet", pointer=node.pointer)
+            self.check_unique(shape, node)
         if len(shape.contains) > 1:
             free = shape.maximum is None and all(most is None for _, most in shape.contains)
             ways = [way.counts for way in shape.rest if way.node.alternatives or way.node.is_anything]
@@ -230,8 +264,24 @@ class ProgramWriter:
             self.rows += [least, -1 if most is None else most]
         at = len(self.rows)
         most_items = -1 if shape.maximum is None else shape.maximum
+        if shape.unique:
+            most_items = _least(most_items, self.distinct(shape, node))
         self.rows += [len(shape.prefix), items, shape.minimum, most_items, len(shape.contains), bounds, int(shape.unique)]
         return at
+
+
+def _kinds(shape: ArrayShape) -> Iterator[object]:
+    """What the items of an array can be."""
+    for ways in (*shape.prefix, shape.rest):
+        for way in ways:
+            if way.node.is_anything:
+                yield EVERYTHING
+            yield from way.node.alternatives
+
+
+def _least(one: int, other: int) -> int:
+    """The smaller of two bounds; -1 is none."""
+    return max(one, other) if min(one, other) < 0 else min(one, other)
 
 
 def _is_text(text: str) -> bool:

@@ -22,13 +22,20 @@ from ..grammars.json_schema.shapes import NumberShape
 from ..kernels.cpu.jit import load_all
 from ..kernels.cpu.json_masks import BASE, BELOW, KEY_WORDS, json_call
 from ..kernels.cpu.json_places import BARRIER, WIDEST, At, Frame, Kind, Shape, Spot, Store, Trie
+from ..vocab.byte_trie import ByteTrie
 from ..vocab.vocabulary import Vocabulary
 from .json_blanks import BLANK_BYTES, Blanks
 from .token_facts import token_facts
 
 SHARED_ROWS = 8192  # places in the table of rows that no schema has a say in
 SHARED_POOL = 8 << 20  # words of them; memory is touched only as it is used
-FIRST_CROSSINGS, FIRST_PENDING = 4096, 4096
+FIRST_CROSSINGS, FIRST_PENDING, FIRST_NOTED = 4096, 4096, 8192
+
+
+CROSSED = (At.CROSSED, At.CROSS_CAPACITY, 3)
+PENDING = (At.PENDING, At.PENDING_CAPACITY, 5)
+NOTED = [(At.CLOSED, At.NOTED_CAPACITY, 3), (At.ESCAPED, At.NOTED_CAPACITY, 3)]
+MANY_CHILDREN = 8  # of a node that walks jump through, where they know what to look for
 
 
 def template() -> tuple[list[int], dict[str, int]]:
@@ -47,7 +54,7 @@ def template() -> tuple[list[int], dict[str, int]]:
     ranks = len(program)
     program += [0, 0]
     at["object"] = len(program)
-    program += [0, ranks, at["anything"], 0, 0, 0, -1, 0, 0, 0, 0, -1, ranks]
+    program += [0, ranks, at["anything"], 0, 0, 0, -1, 0, 0, 0, 0, -1, ranks, 0]
     ways = len(program)
     program += [1, at["anything"], 0]
     items = len(program)
@@ -109,6 +116,25 @@ def remainder_trie(pairs: Iterable[tuple[bytes, int]]) -> RemainderTrie:
     )  # fmt: skip
 
 
+def wide_nodes(trie: ByteTrie) -> tuple[np.ndarray, np.ndarray]:
+    """Of nodes with many children: the number of their table (-1: none; the root comes first), and the tables."""
+    count = len(trie.byte)
+    parent = np.full(count, -1, np.int64)
+    depth = trie.depth
+    above = np.flatnonzero(depth == 1)
+    for deep in range(2, trie.deepest + 1):
+        here = np.flatnonzero(depth == deep)
+        parent[here] = above[np.searchsorted(above, here) - 1]
+        above = here
+    wide = np.full(count + 1, -1, np.int32)
+    chosen = np.flatnonzero(np.bincount(parent + 1, minlength=count + 1) > MANY_CHILDREN)
+    wide[chosen] = np.arange(len(chosen))
+    children = np.full((max(len(chosen), 1), 256), -1, np.int32)
+    below = np.flatnonzero(wide[parent + 1] >= 0)
+    children[wide[parent[below] + 1], trie.byte[below]] = below
+    return wide, children
+
+
 class JsonTables:
     """The tables of one vocabulary and one kind of white space."""
 
@@ -123,6 +149,7 @@ class JsonTables:
         self.spots = np.zeros((spots, Spot.LENGTH), np.int64)
         self.kept: list[np.ndarray] = []  # whose addresses the tables hold
         self.tries[0, :5] = [len(trie.byte), *(self._keep(a) for a in (trie.byte, trie.depth, trie.end, trie.token))]
+        self.tries[0, Trie.WIDE], self.tries[0, Trie.CHILDREN] = (self._keep(a) for a in wide_nodes(trie))
         self.arena = np.zeros(At.LENGTH, np.int64)
         self._fill_arena()
         self._find_blank_runs()
@@ -151,6 +178,8 @@ class JsonTables:
             (At.MISSING, self.missing), (At.CROSSED, np.zeros((FIRST_CROSSINGS, 3), np.int64)),
             (At.STACK, np.zeros((facts.deepest + 2, 6), np.int64)), (At.PENDING, np.zeros((FIRST_PENDING, 5), np.int64)),
             (At.SET_A, np.zeros((WIDEST, 4), np.int64)), (At.SET_B, np.zeros((WIDEST, 4), np.int64)),
+            (At.ALLOWED, np.zeros((facts.deepest + 2, 4), np.uint64)), (At.JUMPS, np.full((facts.deepest + 2, 2), -1, np.int64)),
+            (At.CLOSED, np.zeros((FIRST_NOTED, 3), np.int64)), (At.ESCAPED, np.zeros((FIRST_NOTED, 3), np.int64)),
             (At.SCRATCH_ROW, np.zeros(self.width + 1, np.int32)), (At.SECOND_ROW, np.zeros(self.width + 1, np.int32)),
             (At.FRAMES, np.zeros((64, Frame.LENGTH), np.int64)), (At.CHAINS, np.zeros((64, 2), np.int64)),
         ):  # fmt: skip
@@ -159,7 +188,7 @@ class JsonTables:
             (At.CROSS_CAPACITY, FIRST_CROSSINGS), (At.PENDING_CAPACITY, FIRST_PENDING), (At.SHARED_END, TEMPLATE_AT["end"]),
             (At.BASE_WORDS, self.width), (At.TWIN_COUNT, len(vocab.trie.twins)), (At.NOTHING, vocab.words * 32),
             (At.VOCABULARY, len(facts.is_text)), (At.FRAME_COUNT, BARRIER + 1), (At.FRAME_CAPACITY, 64),
-            (At.CHAIN_COUNT, 32), (At.CHAIN_CAPACITY, 64),
+            (At.CHAIN_COUNT, 32), (At.CHAIN_CAPACITY, 64), (At.NOTED_CAPACITY, FIRST_NOTED),
         ):  # fmt: skip
             arena[place] = number
 
@@ -177,7 +206,7 @@ class JsonTables:
             if self.arena[At.WANTED] == 0:
                 break
             row[:] = before
-            self.grow_walks(self.arena, True, True)
+            self.grow_walks(self.arena, [CROSSED, PENDING])
         crossed = next(a for a in self.kept if a.ctypes.data == self.arena[At.CROSSED])
         return crossed[:count].copy()
 
@@ -197,18 +226,33 @@ class JsonTables:
 
     def _add_trie(self, place: int, made: RemainderTrie) -> None:
         keep = self._keep
+        wide, children = np.full(len(made.byte) + 1, -1, np.int32), np.full((1, 256), -1, np.int32)
+        wide[0] = 0  # of the root alone: that is where walks begin
+        node = 0
+        while node < len(made.byte):
+            children[0, made.byte[node]] = node
+            node = int(made.end[node])
         self.tries[place] = [
-            len(made.byte), keep(made.byte), keep(made.depth), keep(made.end), 0, keep(made.first), keep(made.tokens), 0, 0,
+            len(made.byte), keep(made.byte), keep(made.depth), keep(made.end), 0, keep(made.first), keep(made.tokens),
+            keep(wide), keep(children),
         ]  # fmt: skip
 
     def _make_body(self) -> None:
         """The row of tokens that stay in a string, and those that close it."""
         row = np.zeros(self.width + 1, np.int32)
+        trie, nothing = self.vocab.trie, self.vocab.words * 32
         word = int(Kind.STRING) | TEMPLATE_AT["string"] << 11
         crossed = self._call(BASE, word, 0, row)
         closers = self._take_closers(row, crossed)
         self.bases[1] = self._keep(row)
         self._add_trie(1, remainder_trie((rest, token) for rest, token, _ in closers))
+        closing = [[node, 0, 0] for node in crossed[:, 0].tolist()]
+        at = 0
+        for entry in closing:
+            entry[1:] = [at, int((trie.token[entry[0] : trie.end[entry[0]]] != nothing).sum())]
+            at += entry[2]
+        self.arena[At.CLOSING], self.arena[At.CLOSING_COUNT] = self._keep(np.array(closing, np.int32).reshape(-1, 3)), len(closing)
+        self.arena[At.FILTER] = self._keep(np.zeros(len(closers) // 32 + 1, np.int32))
         counted = np.array([(t, len(json.loads(b'"' + text + b'"', strict=False))) for _, t, text in closers], np.int32)
         counted = counted.reshape(-1, 2)
         self.characters = self._count_characters(row)
@@ -297,15 +341,12 @@ class JsonTables:
             closers += [(rest, token) for rest, token, _ in self._take_closers(row, crossed)]
         return row, closers
 
-    def grow_walks(self, arena: np.ndarray, crossed: bool, pending: bool) -> None:
-        """More room for what walks note, where the last one had none."""
-        for wanted, place, capacity, width in (
-            (crossed, At.CROSSED, At.CROSS_CAPACITY, 3),
-            (pending, At.PENDING, At.PENDING_CAPACITY, 5),
-        ):
-            if wanted:
-                arena[place] = self._keep(np.zeros((2 * int(arena[capacity]), width), np.int64))
-                arena[capacity] *= 2
+    def grow_walks(self, arena: np.ndarray, places: Iterable[tuple[At, At, int]]) -> None:
+        """Twice the room for what walks note: (array, its capacity, its width)."""
+        doubled = {capacity: 2 * int(arena[capacity]) for _, capacity, _ in places}
+        for place, capacity, width in places:
+            arena[place] = self._keep(np.zeros((doubled[capacity], width), np.int64))
+            arena[capacity] = doubled[capacity]
 
     def clear_rows(self) -> None:
         """Forgets the rows that no schema has a say in, where there is no room for more."""

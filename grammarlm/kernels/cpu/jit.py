@@ -93,6 +93,24 @@ def _pointer(typingctx, address):  # type: ignore[no-untyped-def]
 pointer: Any = intrinsic(_pointer)  # Any: numba's own type has the typing context as an argument of the call
 
 
+def _copy_bytes(typingctx, target, source, count):  # type: ignore[no-untyped-def]
+    """Copies `count` bytes between two addresses: a third of the time of a loop over words."""
+    if not all(isinstance(t, types.Integer) for t in (target, source, count)):
+        return None
+
+    def copy(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        to, where, length = arguments
+        cgutils.raw_memcpy(
+            builder, builder.inttoptr(to, cgutils.voidptr_t), builder.inttoptr(where, cgutils.voidptr_t), length, 1
+        )
+        return context.get_dummy_value()
+
+    return types.void(target, source, count), copy
+
+
+copy_bytes: Any = intrinsic(_copy_bytes)
+
+
 def load_all(kernels: Iterable[Any] | None = None, *, large: bool = False) -> None:
     """Loads (or compiles) all kernels defined so far, or those given: the first load in a process takes a moment.
 

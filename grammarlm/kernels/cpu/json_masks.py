@@ -12,14 +12,14 @@ A row's key is the thread without what a row never reads: the frames below the b
 another key is struck out at each call), numbers by what their digits can still do, counts by what one token can tell of them. So
 texts of one shape share their rows whatever names, values and nestings they have.
 
-A row in the pool (int32): base, number of exceptions, number of crossings, trie of remainders (-1: none); the exceptions, two words
-each; the crossings, four words each.
+A row in the pool (int32): base, number of exceptions, number of crossings, trie of remainders (-1: none), words of the filter; the
+exceptions, two words each; the crossings, four words each; the filter: which tokens that close a string a language allows.
 """
 
 import numpy as np
 from numba import carray, int32, int64, uint64
 
-from .jit import inlined, kernel, part, pointer
+from .jit import copy_bytes, inlined, kernel, part, pointer
 from .json_arrays import array_row, with_item
 from .json_keys import copy_frame, with_other
 from .json_numbers import number_ends, number_view
@@ -47,7 +47,8 @@ from .json_places import (
     thread,
 )
 from .json_step import NO_LANGUAGE, ROW, step
-from .json_walk import ALONG, differ, set_node, strike, visit, walk
+from .json_unique import is_unique
+from .json_walk import ALONG, GROW_NOTED, differ, is_of_case, note_crossing, run_language, set_node, set_token, strike, visit, walk
 
 KEY_WORDS = 7
 BASE_ZERO, BASE_BODY = 0, 1
@@ -192,10 +193,7 @@ def has_plain_string(program, node):
 
 @part
 def copy_base(arena, base, row):
-    count = arena[At.BASE_WORDS]
-    source = words(longs(arena, At.BASES)[base], count)
-    for i in range(count):
-        row[i] = source[i]
+    copy_bytes(row.ctypes.data, longs(arena, At.BASES)[base], 4 * arena[At.BASE_WORDS])
 
 
 @part
@@ -254,10 +252,25 @@ def make_row(arena, c, x, y, f, row):
             make_keys(arena, spot, c, x, y, f, row)
             base = spots[spot + Spot.START_BASE] if frame_takes_any_key(arena, f) else base
         return base, remainders
-    if kind == Kind.KEY and c >> 35 == 0 and c >> 5 & 63 == 0:
+    state = c >> 35
+    if kind == Kind.STRING and c >> 5 & 63 == 0:
+        copy_base(arena, base, row)
+        make_string(arena, c, x, y, f, own, row)
+        return base, remainders
+    case = program[own + Object.DEFAULT] if kind == Kind.KEY else int64(0)
+    if kind == Kind.KEY and c >> 5 & 63 == 0 and state != NO_LANGUAGE and state != 0:
+        if case == 0 or (carray(pointer(arena[At.UNIVERSAL]), 1 << 40, np.uint8)[state] != 0 and not is_of_case(arena, state, case)):
+            if carray(pointer(arena[At.UNIVERSAL]), 1 << 40, np.uint8)[state] != 0:
+                case = int64(carray(pointer(arena[At.ACCEPTS]), 1 << 40, np.int32)[state])
+            else:
+                copy_base(arena, base, row)
+                make_key(arena, c, x, y, f, own, row)
+                return base, remainders
+    if kind == Kind.KEY and c >> 5 & 63 == 0 and state != NO_LANGUAGE:
         base = int64(BASE_BODY)
         copy_base(arena, base, row)
-        other = thread(Kind.COLON, 0, program[own + Object.OTHERS], 0)
+        node = program[own + Object.OTHERS] if state == 0 else program[program[own + Object.CASES] + case - 1]
+        other = thread(Kind.COLON, 0, node, 0)
         behind = with_other(arena, f, y >> 24)
         trie = longs(arena, At.TRIES)
         ends = words(trie[BODY_REMAINDERS * Trie.LENGTH + Trie.FIRST], int64(1 << 30))
@@ -265,12 +278,89 @@ def make_row(arena, c, x, y, f, row):
             token = words(trie[BODY_REMAINDERS * Trie.LENGTH + Trie.LIST], int64(1 << 30))[i]
             row[token >> 5] |= int32(1) << int32(token & 31)
         walk(arena, int64(BODY_REMAINDERS), int64(-1), other, int64(0), int64(0), behind, row)
-        if x & FIELD < x >> 21 & FIELD:
-            differ(arena, int64(-1), c, x, y, f, row)
+        if x & FIELD < x >> 21 & FIELD or (state != 0 and not is_of_case(arena, state, case)):
+            differ(arena, int64(-1), c, x, y, f, case, row)
         return base, remainders
     copy_base(arena, base, row)
     walk(arena, int64(0), int64(-1), c, x, y, f, row)
     return base, remainders
+
+
+@part
+def make_string(arena, c, x, y, f, own, row):
+    """In a string of a language: the tokens that stay in it, and a filter of those that close it (or crossings, where it is unique)."""
+    program = longs(arena, At.PROGRAM)
+    counted = own if program[own] > 0 or program[own + 1] >= 0 else int64(0)
+    closings, escapes = run_language(arena, int64(-1), x, counted, y >> 24, row)
+    if max(closings, escapes) > arena[At.NOTED_CAPACITY]:
+        arena[At.WANTED] |= GROW_NOTED
+        return
+    closed, escaped = longs(arena, At.CLOSED), longs(arena, At.ESCAPED)
+    filtered = words(arena[At.FILTER], (arena[At.CLOSER_COUNT] + 31) >> 5)
+    for i in range(len(filtered)):
+        filtered[i] = 0
+    closing, next_closing = words(arena[At.CLOSING], 3 * arena[At.CLOSING_COUNT]), int64(0)
+    for i in range(closings):
+        while closing[3 * next_closing] < closed[3 * i]:  # both in order, and every node that closes is in the list
+            next_closing += 1
+        for j in range(closing[3 * next_closing + 1], closing[3 * next_closing + 1] + closing[3 * next_closing + 2]):
+            filtered[j >> 5] |= int32(1) << int32(j & 31)
+    arena[At.FILTER_ON] = 1 if closings > 0 else 0
+    if f != BARRIER:  # nothing is kept of the row: the real frame goes on behind the quote
+        arena[At.FILTER_ON] = 0
+        for i in range(closings):
+            c2, x2, y2, f2 = step(arena, thread(Kind.STRING, 0, own, 0), closed[3 * i + 1], closed[3 * i + 2] << 24, f, int64(34), int64(0))
+            if c2 != DEAD:
+                visit(arena, closed[3 * i], c2, x2, y2, f2, row)
+    for i in range(escapes):
+        c2, x2, y2, f2 = step(
+            arena, thread(Kind.STRING, 0, own, 0), escaped[3 * i + 1], escaped[3 * i + 2] << 24, f, int64(92), int64(0)
+        )
+        if c2 != DEAD:
+            visit(arena, escaped[3 * i], c2, x2, y2, f2, row)
+
+
+@part
+def make_key(arena, c, x, y, f, own, row):
+    """In a key, where other keys are of a language and no case of it is the usual one."""
+    program = longs(arena, At.PROGRAM)
+    closings, escapes = run_language(arena, int64(-1), c >> 35, int64(0), int64(0), row)
+    if max(closings, escapes) > arena[At.NOTED_CAPACITY]:
+        arena[At.WANTED] |= GROW_NOTED
+        return
+    closed, escaped = longs(arena, At.CLOSED), longs(arena, At.ESCAPED)
+    accepts = carray(pointer(arena[At.ACCEPTS]), 1 << 40, np.int32)
+    behind = with_other(arena, f, y >> 24)
+    for i in range(closings):
+        node = program[program[own + Object.CASES] + int64(accepts[closed[3 * i + 1]]) - 1]
+        visit(arena, closed[3 * i], thread(Kind.COLON, 0, node, 0), int64(0), int64(0), behind, row)
+    for i in range(escapes):
+        c2, x2, y2, f2 = step(arena, thread(Kind.KEY, 0, own, escaped[3 * i + 1]), int64(0), y, f, int64(92), int64(0))
+        if c2 != DEAD:
+            visit(arena, escaped[3 * i], c2, x2, y2, f2, row)
+    if x & FIELD < x >> 21 & FIELD:
+        differ(arena, int64(-1), c, x, y, f, int64(-2), row)
+
+
+@part
+def filtered_closers(arena, f, out):
+    """Adds the tokens that close the string, where both its language and what follows allow them."""
+    width, count = arena[At.BASE_WORDS], arena[At.CLOSER_COUNT]
+    other = words(arena[At.SECOND_ROW], width + 1)
+    for i in range(width):
+        other[i] = 0
+    trie = longs(arena, At.TRIES)
+    ends = words(trie[BODY_REMAINDERS * Trie.LENGTH + Trie.FIRST], int64(1 << 30))
+    tokens = words(trie[BODY_REMAINDERS * Trie.LENGTH + Trie.LIST], int64(1 << 30))
+    for i in range(ends[0], ends[1]):
+        set_token(other, int64(tokens[i]))
+    walk(arena, int64(BODY_REMAINDERS), int64(-1), thread(Kind.AFTER, 0, 0, 0), int64(0), int64(0), f, other)
+    bits, closers = words(arena[At.FILTER], (count + 31) >> 5), words(arena[At.CLOSERS], 2 * count)
+    for i in range(count):
+        if bits[i >> 5] >> (i & 31) & 1:
+            token = int64(closers[2 * i])
+            if other[token >> 5] >> (token & 31) & 1:
+                set_token(out, token)
 
 
 @part
@@ -308,7 +398,7 @@ def make_keys(arena, spot, c, x, y, f, row):
         first = thread(Kind.KEY, 0, own, 0)
         if count > 0:
             for i in range(offsets[34], offsets[35]):
-                differ(arena, int64(nodes[i]), first, key_range(0, count, 0), int64(0), f, row)
+                differ(arena, int64(nodes[i]), first, key_range(0, count, 0), int64(0), f, int64(0), row)
     else:
         copy_base(arena, spots[spot + Spot.BLANK_BASE], row)
         enter(arena, y, int64(34), c, x, y, f, row)
@@ -325,12 +415,13 @@ def keep_row(arena, store, key, place, base, remainders, row):
     used = store[Store.USED]
     count, crossings = arena[At.BASE_WORDS], arena[At.CROSS_COUNT]
     source = words(longs(arena, At.BASES)[base], count)
-    if used + 4 + 2 * count + 4 * crossings > store[Store.CAPACITY] or 2 * store[Store.COUNT] >= store[Store.SIZE]:
+    filtered = (arena[At.CLOSER_COUNT] + 31) >> 5 if arena[At.FILTER_ON] != 0 else int64(0)
+    if used + 5 + 2 * count + 4 * crossings + filtered > store[Store.CAPACITY] or 2 * store[Store.COUNT] >= store[Store.SIZE]:
         arena[At.FULL] = 1
         return
     pool = words(store[Store.POOL], store[Store.CAPACITY])
     exceptions = int64(0)
-    at = used + 4
+    at = used + 5
     for i in range(count):
         changed = row[i] ^ source[i]
         if changed != 0:
@@ -344,7 +435,11 @@ def keep_row(arena, store, key, place, base, remainders, row):
         pool[at + 2], pool[at + 3] = int32(crossed[3 * i + 1]), int32(crossed[3 * i + 2])
         at += 4
     pool[used], pool[used + 1] = int32(base), int32(exceptions)
-    pool[used + 2], pool[used + 3] = int32(crossings), int32(remainders)
+    pool[used + 2], pool[used + 3], pool[used + 4] = int32(crossings), int32(remainders), int32(filtered)
+    bits = words(arena[At.FILTER], filtered)
+    for i in range(filtered):
+        pool[at + i] = bits[i]
+    at += filtered
     table = carray(pointer(store[Store.TABLE]), 1 << 40, np.int64)
     for i in range(KEY_WORDS):
         table[place + i] = key[i]
@@ -357,8 +452,7 @@ def keep_row(arena, store, key, place, base, remainders, row):
 def put(first, out, row, count):
     """The row becomes the mask, or is added to it."""
     if first:
-        for i in range(count):
-            out[i] = row[i]
+        copy_bytes(out.ctypes.data, row.ctypes.data, 4 * count)
     else:
         for i in range(count):
             out[i] |= row[i]
@@ -428,7 +522,8 @@ def kept_mask(arena, c, x, y, f, out, first):
         if kind != Kind.KEY and longs(arena, At.SPOTS)[y * Spot.LENGTH + Spot.MADE] == 0:
             arena[At.WANTED] |= WANT_SPOT | y << 8
             return
-    kept = row_key(arena, c, x, y, f, key)
+    unique = is_unique(arena, f)
+    kept = row_key(arena, c, x, y, f, key) and not unique
     own = frames[f * Frame.LENGTH + Frame.ROW] & ROW if in_frame else c >> 11 & ROW
     shared = own < arena[At.SHARED_END] and kind != Kind.WORD
     place, found = int64(0), int64(-1)
@@ -436,7 +531,7 @@ def kept_mask(arena, c, x, y, f, out, first):
     if kept:
         place, found = find_row(store, key)
     outer = f
-    base, remainders, crossings = int64(0), int64(-1), int64(0)
+    base, remainders, crossings, filtered = int64(0), int64(-1), int64(0), int64(0)
     crossed = longs(arena, At.CROSSED)
     if in_frame:
         outer = frames[f * Frame.LENGTH]
@@ -445,8 +540,9 @@ def kept_mask(arena, c, x, y, f, out, first):
         arena[At.CROSS_COUNT] = 0
         row = words(arena[At.SCRATCH_ROW], width + 1)
         frames_before, chains_before = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT]
-        inner = int64(BARRIER)
-        if in_frame:
+        inner = f if unique else int64(BARRIER)
+        arena[At.FILTER_ON] = 0
+        if in_frame and not unique:
             inner = copy_frame(arena, f)
             frames[inner * Frame.LENGTH] = BARRIER
             if frames[inner * Frame.LENGTH + Frame.ROW] & ARRAY_BIT == 0:
@@ -454,6 +550,7 @@ def kept_mask(arena, c, x, y, f, out, first):
         base, remainders = make_row(arena, c, x, y, inner, row)
         arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = frames_before, chains_before
         crossings = arena[At.CROSS_COUNT]
+        filtered = arena[At.FILTER_ON]
         missing = carray(pointer(arena[At.MISSING]), 1, np.int64)
         if missing[0] != 0 or arena[At.WANTED] != 0:
             return  # the row is not right: it will be made again
@@ -465,10 +562,10 @@ def kept_mask(arena, c, x, y, f, out, first):
         base, exceptions = int64(pool[found]), int64(pool[found + 1])
         crossings, remainders = int64(pool[found + 2]), int64(pool[found + 3])
         source = words(longs(arena, At.BASES)[base], width)
-        at = found + 4
+        filtered = int64(pool[found + 4])
+        at = found + 5
         if first:
-            for i in range(width):
-                out[i] = source[i]
+            copy_bytes(out.ctypes.data, source.ctypes.data, 4 * width)
             for i in range(exceptions):
                 out[pool[at + 2 * i]] ^= pool[at + 2 * i + 1]
         else:
@@ -484,6 +581,10 @@ def kept_mask(arena, c, x, y, f, out, first):
             crossed[3 * i] = int64(pool[at]) | int64(pool[at + 1]) << 40
             crossed[3 * i + 1], crossed[3 * i + 2] = int64(pool[at + 2]), int64(pool[at + 3])
             at += 4
+        if filtered != 0:
+            copy_bytes(arena[At.FILTER], store[Store.POOL] + 4 * at, 4 * filtered)
+    if filtered != 0:
+        filtered_closers(arena, outer, out)
     if in_frame and frames[f * Frame.LENGTH + Frame.OTHERS] != 0 and frames[f * Frame.LENGTH + Frame.ROW] & ARRAY_BIT == 0:
         strike_others(arena, c, x, y, f, out)
     if remainders >= 0:
@@ -523,9 +624,21 @@ def thread_mask(arena, c, x, y, f, out, first):
     """Writes the thread's mask into `out`, or adds it."""
     program = longs(arena, At.PROGRAM)
     kind, width = c & 31, arena[At.BASE_WORDS]
-    if kind == Kind.STRING and c >> 5 & 63 == 0 and program[(c >> 11 & ROW) + 2] == 0:
-        strings_mask(arena, c, x, y, f, out, first)
-        return
+    if kind == Kind.STRING and c >> 5 & 63 == 0:
+        plain = x == 0
+        if not plain and program[(c >> 11 & ROW) + 3] == 0:
+            plain = carray(pointer(arena[At.UNIVERSAL]), 1 << 40, np.uint8)[x] != 0
+        if plain:
+            if not is_unique(arena, f) or first:
+                strings_mask(arena, c, x, y, f, out, first)
+                if is_unique(arena, f):
+                    strike(arena, int64(-1), c, x, y, f, out)
+            else:
+                other = words(arena[At.SCRATCH_ROW], width + 1)
+                strings_mask(arena, c, x, y, f, other, True)
+                strike(arena, int64(-1), c, x, y, f, other)
+                put(False, out, other, width)
+            return
     ends = kind == Kind.AFTER
     if kind != Kind.AFTER:
         kept_mask(arena, c, x, y, f, out, first)

@@ -86,7 +86,17 @@ class At(IntEnum):
     DIGITS_MOST = 50  # digits in any token
     SECOND_ROW = 51  # another row of scratch
     FULL = 52  # a store had no room for a row
-    LENGTH = 53
+    UNIVERSAL = 53  # uint8 [S]: every string goes on from here, in one case
+    ALLOWED = 54  # uint64 [depth, 4]: bytes that a walk jumps to
+    JUMPS = 55  # int64 [depth, 2]: the table of children it jumps through (-1: none), and where the subtree ends
+    CLOSED = 56  # int64 [capacity, 3]: where a language met a closing quote: node, state, characters
+    ESCAPED = 57  # int64 [capacity, 3]: where it met a backslash
+    NOTED_CAPACITY = 58  # of both
+    FILTER = 59  # int32: which of the closers a language allows
+    FILTER_ON = 60
+    CLOSING = 61  # int32 [M, 3]: nodes of closing quotes, and which closers hang below each: first, count
+    CLOSING_COUNT = 62
+    LENGTH = 63
 
 
 class Store(IntEnum):
@@ -110,7 +120,7 @@ class Trie(IntEnum):
     FIRST = 5  # int32 [N + 2]: tokens of node i - 1 are LIST[FIRST[i] : FIRST[i + 1]], of tries of remainders (node -1: nothing remains)
     LIST = 6
     WIDE = 7  # int32 [N + 1]: which table of children node i - 1 has, -1: none
-    CHILDREN = 8  # int32 [., 256]
+    CHILDREN = 8  # int32 [., 256]: of nodes with many children
     LENGTH = 9
 
 
@@ -163,8 +173,9 @@ class Object(IntEnum):
     IMPLIED = 9  # offset: count, then pairs (key, bits it needs) ; 0: none
     NEEDED_LIST = 10  # offset: count, then indexes, where there are more keys
     AVAILABLE = 11  # how many keys with a value there are; -1: other keys may come, so any number
-    RANKS = 12  # offset: bits of keys from each rank on, COUNT + 1 of them (at most INLINE keys)
-    LENGTH = 13
+    RANKS = 12  # offset: bits of keys from each rank on, COUNT + 2 of them (at most INLINE keys)
+    DEFAULT = 13  # the case that most other keys belong to, counted from 1; 0: none
+    LENGTH = 14
 
 
 class Key(IntEnum):
@@ -191,10 +202,10 @@ class Frame(IntEnum):
     ROW = 1  # offset of the object or array; arrays have bit ARRAY_BIT
     SEEN = 2  # keys seen: bits, or the number of a set where there are more than INLINE
     COUNT = 3
-    OTHERS = 4  # keys seen that have no place of their own: head of a list of chains
+    OTHERS = 4  # keys seen that have no place of their own (arrays: items seen that must be unique): head of a list of chains
     LAST = 5  # objects: rank of the last key, plus one; arrays: what counts so far, 16 bits each
     NEEDED = 6  # bits of keys still needed
-    HASH = 7
+    TEXT = 7  # arrays of unique items: chain of the item being read
     LENGTH = 8
 
 

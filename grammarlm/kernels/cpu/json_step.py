@@ -47,6 +47,7 @@ from .json_places import (
     thread,
 )
 from .json_text import BACKSLASH, BODY, DONE, PART, QUOTE, RAW, WRONG, escape_range, text_step, utf8_byte, utf8_length
+from .json_unique import is_unique, is_word_new, number_ended, read_item, with_text
 
 NO_LANGUAGE = (1 << 28) - 1  # of a key: no other key begins like this
 LITERALS = np.frombuffer(b" truefalsenull", np.uint8)  # `sub` of a literal is the place of the byte to come
@@ -74,30 +75,35 @@ def step(arena, c, x, y, f, byte, way):
     """See the module."""
     arena[At.MORE] = 0
     kind = c & 31
-    if kind == Kind.STRING:
-        return string_step(arena, c, x, y, f, byte)
     if kind == Kind.KEY:
         return key_step(arena, c, x, y, f, byte)
-    if kind == Kind.WORD:
-        return word_step(arena, c, x, y, f, byte)
-    if kind == Kind.LITERAL:
-        at = c >> 5 & 63
-        if LITERALS[at] != byte:
-            return dead()
-        if at == 4 or at == 9 or at == 13:
-            return thread(Kind.AFTER, 0, 0, 0), int64(0), int64(0), f
-        return c + 32, x, y, f
+    if kind == Kind.STRING or kind == Kind.WORD or kind == Kind.LITERAL:
+        if kind == Kind.STRING:
+            c2, x2, y2, f2 = string_step(arena, c, x, y, f, byte)
+        elif kind == Kind.WORD:
+            c2, x2, y2, f2 = word_step(arena, c, x, y, f, byte)
+        else:
+            c2, x2, y2, f2 = literal_step(c, f, byte)
+        if c2 != DEAD and is_unique(arena, f):
+            f2 = read_item(arena, c, y, f, byte)
+            if f2 < 0:
+                return dead()
+        return c2, x2, y2, f2
     if kind == Kind.NUMBER:
         row = arena[At.PROGRAM] + (c >> 11 & ROW) * 8
         x2, y2 = number_step(row, arena[At.PROGRAM], x, y, byte)
         if x2 >= 0:
-            return c, x2, y2, f
+            return c, x2, y2, with_text(arena, f, byte) if is_unique(arena, f) else f
         if byte != 44 and byte != 93 and byte != 125 and blank_index(byte) < 0:
             return dead()
         if not number_ends(row, arena[At.PROGRAM], x, y):
             return dead()
         if f == BARRIER:
             return int64(CROSS), int64(0), int64(0), f
+        if is_unique(arena, f):
+            f = number_ended(arena, f)
+            if f < 0:
+                return dead()
         return after_step(arena, int64(0), f, byte)
     if kind == Kind.AFTER:
         return after_step(arena, y, f, byte)
@@ -116,6 +122,17 @@ def step(arena, c, x, y, f, byte, way):
     if kind == Kind.KEYS:
         return keys_step(arena, c, f, byte)
     return entry_step(arena, c, f, byte, way)
+
+
+@inlined
+def literal_step(c, f, byte):
+    at = c >> 5 & 63
+    c2 = c + 32
+    if LITERALS[at] != byte:
+        c2 = int64(DEAD)
+    elif at == 4 or at == 9 or at == 13:
+        c2 = thread(Kind.AFTER, 0, 0, 0)
+    return c2, int64(0), int64(0), f
 
 
 @part
@@ -173,6 +190,8 @@ def begin(arena, node, f, byte, way):
         left -= 1
         if left >= 0:
             continue
+        if kind != Shape.OBJECT and kind != Shape.ARRAY and is_unique(arena, f):
+            f = with_text(arena, f, byte)
         if kind == Shape.STRING:
             c, x, y, g = thread(Kind.STRING, 0, row, 0), program[row + 2], int64(0), f
         elif kind == Shape.WORDS:
@@ -316,7 +335,7 @@ def word_step(arena, c, x, y, f, byte):
         escape2 = int64(0)
     elif not range_takes(arena, table, low, high, read, sub2, escape2):
         return dead()
-    if low >= high:
+    if low >= high or (is_unique(arena, f) and not is_word_new(arena, f, table, low, high)):
         return dead()
     return thread(Kind.WORD, sub2, table, 0), key_range(low, high, read), escape2, f
 

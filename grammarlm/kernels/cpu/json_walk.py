@@ -8,14 +8,16 @@ barrier frame is not followed: where it stands is noted in CROSSED, and the one 
 """
 
 import numpy as np
-from numba import carray, int32, int64, uint32
+from numba import carray, int32, int64, uint64
 
 from .jit import inlined, part, pointer
 from .json_keys import same_chain
-from .json_places import BARRIER, CROSS, DEAD, FIELD, At, Frame, Kind, Trie, longs
-from .json_step import step
+from .json_languages import length_fits, note_missing
+from .json_places import BARRIER, CROSS, DEAD, FIELD, At, Frame, Key, Kind, Object, Trie, longs
+from .json_step import LITERALS, NO_LANGUAGE, ROW, step
 
-GROW_CROSSED, GROW_PENDING = 16, 32  # in WANTED
+GROW_CROSSED, GROW_PENDING, GROW_NOTED = 16, 32, 1 << 40  # in WANTED
+FEW_WORDS = 16
 ALONG, BEHIND = 0, 1  # a crossing: the thread stands at the node; or behind a value, with the node's byte still to read
 
 
@@ -65,6 +67,96 @@ def note_crossing(arena, which, node, blanks, how):
     arena[At.CROSS_COUNT] = count + 1
 
 
+@inlined
+def add_byte(allowed, at, byte):
+    allowed[at + (byte >> 6)] |= uint64(1) << uint64(byte & 63)
+
+
+@part
+def lists_bytes(arena, c, x, f, allowed, at):
+    """Writes the few bytes that the thread can take into a set; False where they are not few."""
+    kind = c & 31
+    for i in range(4):
+        allowed[at + i] = uint64(0)
+    if kind == Kind.AFTER or kind == Kind.COLON or kind == Kind.KEYS or kind == Kind.NUMBER:
+        add_byte(allowed, at, 32)
+        add_byte(allowed, at, 9)
+        add_byte(allowed, at, 10)
+        add_byte(allowed, at, 13)
+        if kind == Kind.COLON:
+            add_byte(allowed, at, 58)
+            return True
+        add_byte(allowed, at, 125)
+        if kind == Kind.KEYS:
+            add_byte(allowed, at, 34)
+            return True
+        add_byte(allowed, at, 44)
+        add_byte(allowed, at, 93)
+        if kind == Kind.NUMBER:
+            for byte in range(48, 58):
+                add_byte(allowed, at, byte)
+            add_byte(allowed, at, 43)
+            add_byte(allowed, at, 45)
+            add_byte(allowed, at, 46)
+            add_byte(allowed, at, 69)
+            add_byte(allowed, at, 101)
+        return True
+    if kind == Kind.LITERAL:
+        add_byte(allowed, at, int64(LITERALS[c >> 5 & 63]))
+        return True
+    low, high, read = x & FIELD, x >> 21 & FIELD, x >> 42 & FIELD
+    if c >> 5 & 63 != 0 or high - low > FEW_WORDS:
+        return False
+    program = longs(arena, At.PROGRAM)
+    if kind == Kind.KEY and c >> 35 == NO_LANGUAGE:
+        table = program[(c >> 11 & ROW) + Object.KEYS]
+    elif kind == Kind.WORD:
+        table = c >> 11 & ROW
+    else:
+        return False
+    blob = carray(pointer(arena[At.BLOB]), 1 << 40, np.uint8)
+    add_byte(allowed, at, 92)
+    for i in range(low, high):
+        key = table + i * Key.LENGTH
+        add_byte(allowed, at, int64(blob[program[key + Key.BYTES] + read]) if program[key + Key.SIZE] > read else int64(34))
+    return True
+
+
+@inlined
+def next_allowed(allowed, at, children, table, byte):
+    """The child behind the next byte of a set, from `byte` on; -1 where there is none."""
+    found = int64(-1)
+    word = byte >> 6
+    while word < 4 and found < 0:
+        bits = allowed[at + word]
+        if word == byte >> 6:
+            bits = bits >> uint64(byte & 63) << uint64(byte & 63)
+        while bits != uint64(0) and found < 0:
+            low = bits & (~bits + uint64(1))
+            bits ^= low
+            place = int64(0)
+            while low > uint64(1):
+                low >>= uint64(1)
+                place += 1
+            found = int64(children[table * 256 + word * 64 + place])
+        word += 1
+    return found
+
+
+@inlined
+def beyond(end, allowed, jumps, children, deep, byte, node):
+    """The next node behind the subtree of one: its next sibling that can be taken, or what follows them all."""
+    found = int64(end[node])
+    above = 2 * (deep - 1)
+    if jumps[above] >= 0 and found < jumps[above + 1]:
+        found = jumps[above + 1]
+        if byte < 255:
+            sibling = next_allowed(allowed, 2 * above, children, jumps[above], byte + 1)
+            if sibling >= 0:
+                found = sibling
+    return found
+
+
 @part
 def walk(arena, which, at, c, x, y, f, row):
     """Sets the bits of the tokens below node `at` of a trie (-1: all of it) that the thread can read."""
@@ -74,6 +166,10 @@ def walk(arena, which, at, c, x, y, f, row):
     depth = carray(pointer(trie[base + Trie.DEPTH]), 1 << 40, np.uint16)
     end = carray(pointer(trie[base + Trie.END]), 1 << 40, np.int32)
     stack, pending = longs(arena, At.STACK), longs(arena, At.PENDING)
+    wide = carray(pointer(trie[base + Trie.WIDE]), 1 << 40, np.int32)
+    children = carray(pointer(trie[base + Trie.CHILDREN]), 1 << 40, np.int32)
+    allowed = carray(pointer(arena[At.ALLOWED]), 1 << 40, np.uint64)
+    jumps = longs(arena, At.JUMPS)
     frames_before, chains_before = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT]
     waiting = int64(0)
     left = False  # the thread stands behind the barrier: noted, not followed
@@ -87,19 +183,24 @@ def walk(arena, which, at, c, x, y, f, row):
         if left:
             note_crossing(arena, which, at, y, int64(ALONG))
             stop = node
+        jumps[2 * start] = -1
+        if node < stop and wide[at + 1] >= 0 and lists_bytes(arena, c, x, f, allowed, 4 * start):
+            jumps[2 * start], jumps[2 * start + 1] = int64(wide[at + 1]), stop
+            node = next_allowed(allowed, 4 * start, children, jumps[2 * start], int64(0))
+            if node < 0:
+                node = stop
         while node < stop:
-            top = int64(depth[node]) * 6
+            deep = int64(depth[node])
+            top = deep * 6
             if waiting == 0:
                 arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = stack[top - 2], stack[top - 1]
             byte = int64(bytes_of[node])
             c0, x0, y0, f0 = stack[top - 6], stack[top - 5], stack[top - 4], stack[top - 3]
             c2, x2, y2, f2 = step(arena, c0, x0, y0, f0, byte, int64(0))
-            if c2 == DEAD:
-                node = int64(end[node])
-                continue
-            if c2 == CROSS:
-                note_crossing(arena, which, node, int64(0), int64(BEHIND))
-                node = int64(end[node])
+            if c2 == DEAD or c2 == CROSS:
+                if c2 == CROSS:
+                    note_crossing(arena, which, node, int64(0), int64(BEHIND))
+                node = beyond(end, allowed, jumps, children, deep, byte, node)
                 continue
             way = int64(0)
             while arena[At.MORE] != 0:
@@ -114,11 +215,22 @@ def walk(arena, which, at, c, x, y, f, row):
             set_node(arena, which, node, row)
             if c2 & 31 == Kind.AFTER and f2 == BARRIER:
                 note_crossing(arena, which, node, y2, int64(ALONG))
-                node = int64(end[node])
+                node = beyond(end, allowed, jumps, children, deep, byte, node)
+                continue
+            last = int64(end[node])
+            if last == node + 1:
+                node = beyond(end, allowed, jumps, children, deep, byte, node)
                 continue
             stack[top], stack[top + 1], stack[top + 2], stack[top + 3] = c2, x2, y2, f2
             stack[top + 4], stack[top + 5] = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT]
-            node += 1
+            jumps[2 * deep] = -1
+            if wide[node + 1] >= 0 and lists_bytes(arena, c2, x2, f2, allowed, 4 * deep):
+                jumps[2 * deep], jumps[2 * deep + 1] = int64(wide[node + 1]), last
+                node = next_allowed(allowed, 4 * deep, children, jumps[2 * deep], int64(0))
+                if node < 0:
+                    node = last
+            else:
+                node += 1
         if waiting == 0:
             break
         waiting -= 1
@@ -138,9 +250,23 @@ def visit(arena, node, c, x, y, f, row):
         walk(arena, int64(0), node, c, x, y, f, row)
 
 
+@inlined
+def is_of_case(arena, state, case):
+    """Is every key that goes on from this state of the language one of the case?"""
+    found = False
+    if state != NO_LANGUAGE:
+        universal = carray(pointer(arena[At.UNIVERSAL]), 1 << 40, np.uint8)
+        accepts = carray(pointer(arena[At.ACCEPTS]), 1 << 40, np.int32)
+        found = universal[state] != 0 and accepts[state] == case
+    return found
+
+
 @part
-def differ(arena, at, c, x, y, f, row):
-    """Below node `at` the row has what any other key may go on with: puts right what a key with a place of its own changes."""
+def differ(arena, at, c, x, y, f, case, row):
+    """Below node `at` the row has what most other keys (those of a case) go on with: puts right what others change.
+
+    Those are keys with a place of their own, and keys that may still be of another case.
+    """
     trie = longs(arena, At.TRIES)
     bytes_of = carray(pointer(trie[Trie.BYTE]), 1 << 40, np.uint8)
     depth = carray(pointer(trie[Trie.DEPTH]), 1 << 40, np.uint16)
@@ -157,11 +283,11 @@ def differ(arena, at, c, x, y, f, row):
         arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = stack[top - 2], stack[top - 1]
         byte = int64(bytes_of[node])
         c2, x2, y2, f2 = step(arena, stack[top - 6], stack[top - 5], stack[top - 4], stack[top - 3], byte, int64(0))
-        if byte == 34 and stack[top - 6] >> 5 & 63 == 0:
+        if c2 == DEAD or (byte == 34 and stack[top - 6] >> 5 & 63 == 0):
             clear_below(arena, node, row)
             if c2 != DEAD:
                 visit(arena, node, c2, x2, y2, f2, row)
-        elif c2 != DEAD and x2 & FIELD < x2 >> 21 & FIELD:
+        elif x2 & FIELD < x2 >> 21 & FIELD or (c2 >> 35 != 0 and not is_of_case(arena, c2 >> 35, case)):
             stack[top], stack[top + 1], stack[top + 2], stack[top + 3] = c2, x2, y2, f2
             stack[top + 4], stack[top + 5] = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT]
             node += 1
@@ -208,8 +334,12 @@ def strike(arena, at, c, x, y, f, row):
         c2, x2, y2, f2 = step(arena, c0, stack[top - 5], stack[top - 4], stack[top - 3], byte, int64(0))
         follow = False
         if c2 == DEAD:
-            if c0 & 31 == Kind.KEY and byte == 34 and c0 >> 5 & 63 == 0:
+            if (c0 & 31 == Kind.KEY or c0 & 31 == Kind.STRING) and byte == 34 and c0 >> 5 & 63 == 0:
                 clear_below(arena, node, row)
+        elif c2 & 31 == Kind.STRING and c2 > 0:
+            follow = c2 >> 5 & 63 != 0
+            if not follow:
+                follow = begins_like_other(arena, f, longs(arena, At.FRAMES)[f2 * Frame.LENGTH + Frame.TEXT])
         elif c2 != CROSS and f2 == f:
             kind = c2 & 31
             follow = kind == Kind.AFTER or kind == Kind.KEYS
@@ -221,3 +351,61 @@ def strike(arena, at, c, x, y, f, row):
         else:
             node = int64(end[node])
     arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = frames_before, chains_before
+
+
+@part
+def run_language(arena, at, state, row_of, count, row):
+    """What a string in a language goes on with, below node `at` of the vocabulary's trie, byte by byte through the automaton alone.
+
+    Closing quotes and backslashes are noted (CLOSED, ESCAPED), not read. `row_of` is the string's row, 0 where nothing is counted.
+    """
+    trie, program = longs(arena, At.TRIES), longs(arena, At.PROGRAM)
+    bytes_of = carray(pointer(trie[Trie.BYTE]), 1 << 40, np.uint8)
+    depth = carray(pointer(trie[Trie.DEPTH]), 1 << 40, np.uint16)
+    end = carray(pointer(trie[Trie.END]), 1 << 40, np.int32)
+    token = carray(pointer(trie[Trie.TOKEN]), 1 << 40, np.uint32)
+    table = carray(pointer(arena[At.STATES]), 1 << 40, np.int32)
+    accepts = carray(pointer(arena[At.ACCEPTS]), 1 << 40, np.int32)
+    closed, escaped, stack = longs(arena, At.CLOSED), longs(arena, At.ESCAPED), longs(arena, At.STACK)
+    least, most, lengths = int64(0), int64(-1), int64(0)
+    if row_of != 0:
+        least, most, lengths = program[row_of], program[row_of + 1], program[row_of + 3]
+    nothing, capacity = arena[At.NOTHING], arena[At.NOTED_CAPACITY]
+    closings, escapes = int64(0), int64(0)
+    start = int64(depth[at]) if at >= 0 else int64(0)
+    stack[6 * start], stack[6 * start + 1] = state, count
+    node = int64(at + 1)
+    stop = int64(end[at]) if at >= 0 else trie[Trie.NODES]
+    while node < stop:
+        top = 6 * int64(depth[node])
+        byte = int64(bytes_of[node])
+        here, characters = stack[top - 6], stack[top - 5]
+        if byte == 34 or byte == 92:
+            if byte == 92:
+                if escapes < capacity:
+                    escaped[3 * escapes], escaped[3 * escapes + 1], escaped[3 * escapes + 2] = node, here, characters
+                escapes += 1
+            elif accepts[here] != 0 and characters >= least:
+                if closings < capacity:
+                    closed[3 * closings], closed[3 * closings + 1], closed[3 * closings + 2] = node, here, characters
+                closings += 1
+            node = int64(end[node])
+            continue
+        behind = int64(table[uint64(here) * uint64(256) + uint64(byte)])
+        if behind < 0:
+            note_missing(arena, here)
+            behind = int64(0)
+        if behind != 0 and (least > 0 or most >= 0):
+            if byte & 0xC0 != 0x80:
+                characters = characters + 1 if most >= 0 else min(characters + 1, least)
+            if (most >= 0 and characters > most) or (lengths != 0 and not length_fits(arena, behind, least, most, characters)):
+                behind = int64(0)
+        if behind == 0 or byte < 32:
+            node = int64(end[node])
+            continue
+        found = int64(token[node])
+        if found != nothing:
+            set_token(row, found)
+        stack[top], stack[top + 1] = behind, characters
+        node += 1
+    return closings, escapes
