@@ -31,7 +31,8 @@ class LanguageStates:
         self.universal = np.zeros(FIRST_CAPACITY, np.uint8)  # every string goes on from here, in one case
         self.lengths_at = np.full(FIRST_CAPACITY, -1, np.int64)
         self.lengths = np.zeros(64, np.uint64)
-        self._lengths_used = 0
+        self._lengths_used = self._lengths_most = 0
+        self._bits_of: Callable[[Term, int], int] = lambda term, most: 0
         self.table[0] = 0
 
     def __len__(self) -> int:
@@ -68,6 +69,8 @@ class LanguageStates:
                 self._grow()
             living = [term for term in alive if term is not NOTHING]
             self.universal[number] = len(living) == 1 and living[0] is self._every
+            if self._lengths_most:
+                self._add_lengths(number)
             self.accepts[number] = next((i + 1 for i, term in enumerate(alive) if accepts_empty(term)), 0)
         self._numbers[vector] = number
         return number
@@ -120,27 +123,24 @@ class LanguageStates:
         self._made[state] = True
         return targets
 
-    def with_lengths(self, start: int, bits_of: Callable[[Term], int], most: int) -> None:
-        """All states behind `start` get the lengths of what can still come: bit k for k characters, bit most + 1 for more."""
-        queue, seen = [start], {start}
-        for state in queue:
-            if not self._made[state]:
-                self._make(state)
-            if self.lengths_at[state] < 0:
-                bits = bits_of(self._vectors[state][0])
-                self._add_lengths(state, bits & ((2 << most) - 1), bool(bits >> (most + 1)), most)
-            for target in set(self.table[state].tolist()):
-                if target and target not in seen:
-                    seen.add(target)
-                    queue.append(target)
+    def tell_lengths(self, most: int, bits_of: Callable[[Term, int], int]) -> None:
+        """From now on states know the lengths of what can still come: bit k for k characters up to `most`, bit most + 1 for more."""
+        if most > self._lengths_most:
+            self._lengths_most, self._bits_of = most, bits_of
+            for state in range(1, len(self._vectors)):
+                self._add_lengths(state)
 
-    def _add_lengths(self, state: int, bits: int, more: bool, most: int) -> None:
+    def _add_lengths(self, state: int) -> None:
+        if len(self._vectors[state]) != 1:
+            return
+        most = self._lengths_most
+        bits = self._bits_of(self._vectors[state][0], most)
         words = most // 64 + 1
         at = self._lengths_used
         while at + 2 + words > len(self.lengths):
             self.lengths = np.concatenate([self.lengths, np.zeros(len(self.lengths), np.uint64)])
-        self.lengths[at], self.lengths[at + 1] = words, int(more)
-        self.lengths[at + 2 : at + 2 + words] = np.frombuffer(bits.to_bytes(8 * words, "little"), np.uint64)
+        self.lengths[at], self.lengths[at + 1] = words, bits >> (most + 1) & 1
+        self.lengths[at + 2 : at + 2 + words] = np.frombuffer((bits & ((2 << most) - 1)).to_bytes(8 * words, "little"), np.uint64)
         self._lengths_used = at + 2 + words
         self.lengths_at[state] = at
 

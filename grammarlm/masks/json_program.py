@@ -123,17 +123,16 @@ class ProgramWriter:
             start = self.states.number((term,))
             if least > 0 or most >= 0:
                 lengths = 1
-                self.lengths(start, least, most, node)
+                self.tell_lengths(max(least, most), node)
         self.rows += [least, most, start, lengths]
         return len(self.rows) - 4
 
-    def lengths(self, start: int, least: int, most: int, node: Node) -> None:
-        longest = max(least, most)
+    def tell_lengths(self, longest: int, node: Node) -> None:
         if longest > MOST_LENGTHS:
             raise UnsupportedFeature(
                 f"a pattern or format together with a length of {longest:,} characters (at most {MOST_LENGTHS:,})", pointer=node.pointer
             )
-        self.states.with_lengths(start, lambda term: self.languages.lengths_from(term, longest), longest)
+        self.states.tell_lengths(longest, self.languages.lengths_from)
 
     def words(self, values: tuple[str, ...]) -> int:
         spelled = sorted({value.encode() for value in values if _is_text(value)})

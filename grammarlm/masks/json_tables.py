@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..grammars.json_schema.number_rows import pack
+from ..grammars.json_schema.number_rows import digits_ahead, pack
 from ..grammars.json_schema.shapes import NumberShape
 from ..kernels.cpu.jit import load_all
 from ..kernels.cpu.json_masks import BASE, BELOW, KEY_WORDS, json_call
@@ -263,8 +263,7 @@ class JsonTables:
         arena[At.LIMITED], arena[At.MOST_CHARACTERS] = self._keep(self.limited), most + 1
         texts = [self.spelled(i) for i in range(len(self.vocab.offsets) - 1) if self.facts.is_text[i]]
         arena[At.MOST_ITEMS] = 1 + max((t.count(b",") for t in texts if b"," in t), default=0)
-        numeric = bytes(range(256)).translate(None, b"0123456789.eE+-")
-        arena[At.DIGITS_MOST] = max((len(t.translate(None, numeric)) for t in texts), default=0)
+        arena[At.DIGITS_MOST], arena[At.DIGITS_AFTER] = digits_ahead(texts)
 
     def _count_characters(self, row: np.ndarray) -> np.ndarray:
         """Of each token that stays in a string: how many characters begin in it; -1 for all others."""

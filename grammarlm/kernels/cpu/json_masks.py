@@ -22,7 +22,7 @@ from numba import carray, int32, int64, uint64
 from .jit import copy_bytes, inlined, kernel, part, pointer
 from .json_arrays import array_row, with_item
 from .json_keys import copy_frame, with_other
-from .json_numbers import number_ends, number_view
+from .json_numbers import number_ends, number_key
 from .json_places import (
     ARRAY_BIT,
     BARRIER,
@@ -85,7 +85,7 @@ def row_key(arena, c, x, y, f, key):
         key[i] = 0
     if kind == Kind.NUMBER:
         at = arena[At.PROGRAM]
-        key[1], key[2] = number_view(at + row * 8, at, x, y, arena[At.DIGITS_MOST])
+        key[1], key[2] = number_key(at + row * 8, at, x, y, arena[At.DIGITS_MOST], arena[At.DIGITS_AFTER])
     elif kind == Kind.STRING:
         far = arena[At.MOST_CHARACTERS]
         key[2] = y & ESCAPE | view_of_count(y >> 24, program[row], program[row + 1], far) << 24

@@ -83,7 +83,7 @@ class At(IntEnum):
     FRESH = 47  # rows made since the last look
     WANTED = 48  # what a kernel lacks beside states: a state of white space, a limited row
     MODE = 49  # 0: keys in any order, 1: in the schema's
-    DIGITS_MOST = 50  # digits in any token
+    DIGITS_MOST = 50  # of a number in any token: see number_rows.digits_ahead
     SECOND_ROW = 51  # another row of scratch
     FULL = 52  # a store had no room for a row
     UNIVERSAL = 53  # uint8 [S]: every string goes on from here, in one case
@@ -96,7 +96,8 @@ class At(IntEnum):
     FILTER_ON = 60
     CLOSING = 61  # int32 [M, 3]: nodes of closing quotes, and which closers hang below each: first, count
     CLOSING_COUNT = 62
-    LENGTH = 63
+    DIGITS_AFTER = 63  # of those behind an exponent's letter
+    LENGTH = 64
 
 
 class Store(IntEnum):
