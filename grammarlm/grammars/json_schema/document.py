@@ -50,6 +50,7 @@ class Resource:
         "names",
         "nodes",
         "pointer",
+        "referred",
         "types",
         "vocabulary",
     )
@@ -65,6 +66,7 @@ class Resource:
         self.names: dict[str, Place] | None = None  # by anchor
         self.dynamic: tuple[str, ...] = ()  # those of the names that are dynamic; "" for $recursiveAnchor
         self.nodes: dict[Any, Any] = {}
+        self.referred: dict[str, Any] = {}  # likewise, by reference
         self.types = TYPE_NODES_4 if draft == 4 else TYPE_NODES
 
 

@@ -91,6 +91,13 @@ class Nodes:
                     known = resource.types.get(schema["type"]) if schema["type"].__class__ is str else None
                     if known is not None:
                         return known
+                if mask == REFERENCE and "$ref" in schema and len(schema) == 1:
+                    reference = schema["$ref"]
+                    known = resource.referred.get(reference) if reference.__class__ is str else None
+                    if known is None:
+                        known = self.place(schema, _below(atom, keyword, token), resource, None)
+                        resource.referred[reference] = known
+                    return known
                 if not mask & (IDENTITY | REFERENCE):
                     where = _below(atom, keyword, token)
                     known = resource.nodes[id(schema)] = self._of_schema(schema, where, resource, None, mask)

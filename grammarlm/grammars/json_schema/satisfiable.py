@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...errors import UnsatisfiableGrammar, UnsupportedFeature
+from ...errors import GrammarError, UnsatisfiableGrammar, UnsupportedFeature
 from . import cardinality
 from .parts import (
     ANY,
@@ -69,7 +69,10 @@ def _explore(n: Normaliser, root: Work) -> list[Work]:
     root.seen = True
     for node in queue:  # it grows
         n.tick()
-        parts = n.parts(node)
+        try:
+            parts = n.parts(node)
+        except GrammarError as error:
+            raise _placed(error, node) from None
         sure = bool(parts[NUMBERS] or parts[STRINGS] or parts[NULL] or parts[TRUE] or parts[FALSE])
         for shape in parts[OBJECTS]:
             if shape is ANY_OBJECT:
@@ -150,9 +153,20 @@ def _children(node: Work) -> list[Work]:
 def _settled(n: Normaliser, node: Work) -> bool:
     n.tick()
     assert node.parts is not None
-    if any(object_possible(n, s) for s in node.parts[OBJECTS]) or any(array_possible(n, s) for s in node.parts[ARRAYS]):
-        node.satisfiable = True
+    try:
+        node.satisfiable = any(object_possible(n, s) for s in node.parts[OBJECTS]) or any(
+            array_possible(n, s) for s in node.parts[ARRAYS]
+        )
+    except UnsupportedFeature as error:
+        raise _placed(error, node) from None
     return node.satisfiable
+
+
+def _placed(error: GrammarError, node: Work) -> GrammarError:
+    """The error with the pointer of the node it came up in, where nothing says better."""
+    if error.pointer is not None:
+        return error
+    return type(error)(f"{node.pointer or '#'}: {error}", position=error.position, pointer=node.pointer)
 
 
 def closure(shape: LooseObject, names: frozenset[str]) -> frozenset[str]:
