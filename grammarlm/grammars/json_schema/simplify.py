@@ -126,6 +126,8 @@ def _object_covers(a: LooseObject, b: LooseObject) -> bool:
         return False
     for name, node in a.properties.items():
         other = b.properties.get(name)
+        if other is None and not b.others:
+            continue  # not a key of b's at all
         if node is not ANYTHING and not _node_covers(node, other):
             return False
     if a.others != ANY_OBJECT.others and any(name not in a.properties for name in b.properties):
