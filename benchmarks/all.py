@@ -9,7 +9,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-NAMES = ("apply_mask_cpu", "regex_masks", "start", "grammar_masks", "grammar_compiles", "grammar_threads")
+NAMES = (
+    "apply_mask_cpu",
+    "regex_masks",
+    "start",
+    "grammar_masks",
+    "grammar_compiles",
+    "grammar_threads",
+    "json_schemas",
+)
 ROOT = Path(__file__).parent.parent
 
 

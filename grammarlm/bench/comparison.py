@@ -63,12 +63,13 @@ class Comparison:
         `groups`: parts of the cases, each with tables of its own; without, all together.
         """
         parts = [f"# {self.title}", self._facts()]
+        peers = [run.name for run in self.runs if run.engine != self.runs[0].engine]
         figures: dict[str, dict[str, Figures]] = {}
         for title, names in (groups or {"all": list({r.case for records in found.values() for r in records})}).items():
             wanted = set(names)
             chosen = {run: [record for record in records if record.case in wanted] for run, records in found.items()}
             figures[title] = {name: Figures.of(records) for name, records in chosen.items()}
-            parts += [f"## {title}"] * bool(groups) + told(chosen, figures[title])
+            parts += [f"## {title}"] * bool(groups) + told(chosen, figures[title], peers)
         kept = {title: {name: asdict(f) for name, f in each.items()} for title, each in figures.items()}
         (self.folder / "figures.json").write_text(json.dumps(kept, indent=1) + "\n")
         parts.append("\n".join(f"- {note}" for note in self.notes))
@@ -92,7 +93,7 @@ class Comparison:
         limits = (
             f"{run.limit:g} s a schema, {tables.size(run.memory)} of memory beyond what the engine has when it is ready"
         )
-        facts = f"{datetime.date.today().isoformat()}, {machine()}; {versions}. Tokenizer: {run.tokenizer}"
+        facts = f"{datetime.date.today().isoformat()}, {machine()}; {versions}. Tokenizer: {Path(run.tokenizer).name}"
         return f"{facts}; limits: {limits}; one thread."
 
     def _picture(self, found: dict[str, list[Record]]) -> str:
@@ -105,12 +106,12 @@ class Comparison:
         return "![mask times and outcomes](report.png)"
 
 
-def told(found: dict[str, list[Record]], figures: dict[str, Figures]) -> list[str]:
-    """The tables of one part of the cases; ratios are those of the first run to each other."""
+def told(found: dict[str, list[Record]], figures: dict[str, Figures], peers: list[str]) -> list[str]:
+    """The tables of one part of the cases; ratios are those of the first run to other engines'."""
     parts = [tables.markdown(tables.coverage(figures)), tables.markdown(tables.speed(figures))]
-    first, *others = found
-    if others:
-        pairs = {f"{first} / {name}": Ratios.of(found[first], found[name]) for name in others}
+    if peers:
+        first = next(iter(found))
+        pairs = {f"{first} / {name}": Ratios.of(found[first], found[name]) for name in peers}
         parts.append(tables.markdown(tables.ratios(pairs)))
     return parts
 

@@ -1,0 +1,65 @@
+"""MaskBench and the JSON Schema Test Suite, kept: what `grammarlm bench` reports goes to results/, with its picture.
+
+usage: python -m benchmarks.json_schemas [--every N] [--peers-every N] [--only maskbench|peers|suite ...]
+
+    maskbench      all schemas, grammarlm and llguidance; an hour or less on two cores, nothing else running
+    peers          a sample, with xgrammar and outlines, which take minutes for some schemas
+    suite          the official suite, drafts 2020-12 and 7
+
+$GRAMMARLM_DATA has maskbench/, json-schema-test-suite/ and tokenizers/llama3_1/.
+"""
+
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from benchmarks.report import RESULTS
+from grammarlm.cli import main as grammarlm
+
+PARTS = ("maskbench", "peers", "suite")
+
+
+def run(name: str, *arguments: str) -> int:
+    """One run of `grammarlm bench`, its report and figures into results/NAME.*."""
+    with tempfile.TemporaryDirectory() as out:
+        code = grammarlm(["bench", *arguments, "--out", out])
+        if code:
+            return code
+        report = (Path(out) / "report.md").read_text(encoding="utf-8")
+        shown = " ".join(Path(each).name if each.startswith("/") else each for each in arguments)
+        report = report.replace("report.png", f"{name}.png").replace(
+            "\n\n", f"\n\nCommand: `grammarlm bench {shown}`\n\n", 1
+        )
+        (RESULTS / f"{name}.md").write_text(report, encoding="utf-8")
+        shutil.copy(Path(out) / "figures.json", RESULTS / f"{name}.json")
+        if (Path(out) / "report.png").exists():
+            shutil.copy(Path(out) / "report.png", RESULTS / f"{name}.png")
+    return 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--every", default="1", help="take each N-th schema of MaskBench (1)")
+    parser.add_argument("--peers-every", default="80", help="the same for the run with all engines (80)")
+    parser.add_argument("--only", nargs="*", default=list(PARTS), choices=PARTS)
+    options = parser.parse_args()
+    data = os.environ.get("GRAMMARLM_DATA")
+    if not data:
+        print("GRAMMARLM_DATA does not say where MaskBench, the suite and the tokenizers are", file=sys.stderr)
+        return 0  # as the other benchmarks do without what they compare with
+    common = ("--tokenizer", f"{data}/tokenizers/llama3_1")
+    all_engines = "grammarlm,llguidance,xgrammar,xgrammar-compliant,outlines"
+    parts = {
+        "maskbench": ("maskbench", f"{data}/maskbench", "--engines", "grammarlm,llguidance", "--every", options.every),
+        "peers": ("maskbench", f"{data}/maskbench", "--engines", all_engines, "--every", options.peers_every),
+        "suite": ("schema-suite", f"{data}/json-schema-test-suite", "--engines", "grammarlm,llguidance"),
+    }
+    names = {"maskbench": "maskbench", "peers": "maskbench_peers", "suite": "schema_suite"}
+    return max([run(names[part], *parts[part], *common) for part in options.only], default=0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
