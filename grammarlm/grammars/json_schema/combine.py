@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ...errors import GrammarError
-from . import arrays, objects, strings
+from . import arrays, keys, objects, strings
 from .keywords import COMBINE, REFERENCE, UNEVALUATED
 from .parts import (
     ANY,
@@ -262,7 +262,7 @@ def _property_names(n: Normaliser, atom: SchemaAtom, keyword: str, parts: Parts,
     if shapes is ANY[STRINGS] or not parts[OBJECTS]:
         return parts
     shapes = [s for s in shapes if not strings.is_empty(s, n.languages)]
-    allowed = objects.restrict_names(n, ANY_OBJECT, shapes) if shapes else LooseObject(others=())
+    allowed = keys.restrict_names(n, ANY_OBJECT, shapes) if shapes else LooseObject(others=())
     return (yield from n.met_with(parts, _objects([allowed])))
 
 
@@ -284,7 +284,7 @@ def _rest_of_keys(n: Normaliser, shape: LooseObject, node: Work, atom: SchemaAto
     met: LooseObject | None = shape
     if not done.everything and node is not ANYTHING:
         patterns = [(n.pattern(p, atom), ANYTHING) for p in sorted(done.patterns)]
-        others = objects.sort_out(n, patterns, node)
+        others = keys.sort_out(n, patterns, node)
         rule = LooseObject(dict.fromkeys(done.names, ANYTHING), others, tail=done.names)
         met = objects.both(n, shape, rule)
     return met and met.copy(evaluated=Evaluated(done.names, done.patterns, True))

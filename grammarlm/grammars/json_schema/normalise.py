@@ -9,11 +9,13 @@ branch without the others (as far as types, values or required keys do not exclu
 
     document.py      drafts, identifiers, references
     keywords.py      which keywords there are
-    nodes.py         nodes and atoms, each made once            atoms.py, values.py
-    plain.py         keywords that are read in one go           objects.py, arrays.py
-    combine.py       keywords that look into other schemas      opposites.py: what breaks a schema
+    places.py        the nodes of schemas; nodes.py: of conjunctions, opposites, values       atoms.py, values.py
+    plain.py         keywords that are read in one go           objects.py, keys.py, arrays.py
+    combine.py       keywords that look into other schemas
+    opposites.py     what breaks a schema                       broken_objects.py
     working.py       the loop, products, what can be left out   parts.py, simplify.py
-    satisfiable.py   which nodes hold a value; final shapes     cardinality.py: enough different values
+    satisfiable.py   which nodes hold a value                   cardinality.py: enough different values
+    final.py         final shapes
 
 Whatever can refuse a schema does so here.
 """
@@ -26,11 +28,11 @@ from typing import Any
 
 from ...errors import UnsupportedFeature
 from .document import Document
+from .final import finish
 from .keywords import SCHEMA_MAPS
 from .languages import Languages
-from .nodes import NeedsScope
 from .parts import Work
-from .satisfiable import settle
+from .places import NeedsScope
 from .working import Normaliser
 
 
@@ -63,7 +65,7 @@ def normalise(
         n = Normaliser(document, languages, tick, frozenset(relaxed), scoped)
         try:
             root = n.root()
-            return Normalised(root, settle(n, root), document, languages, tuple(relaxed))
+            return Normalised(root, finish(n, root), document, languages, tuple(relaxed))
         except NeedsScope:
             scoped = True
         except UnsupportedFeature as refusal:

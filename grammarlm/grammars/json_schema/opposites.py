@@ -1,7 +1,7 @@
 """The opposite of a schema: what breaks one of its keywords.
 
-For objects and arrays objects.py and arrays.py know the shapes that break a plain keyword; here is the rest. What breaks a list of
-schemas follows the laws of logic: not all of them is some not, none of them is each not, not one of them is none or two.
+For objects and arrays broken_objects.py and arrays.py know the shapes that break a plain keyword; here is the rest. What breaks a
+list of schemas follows the laws of logic: not all of them is some not, none of them is each not, not one of them is none or two.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from . import arrays, numbers, objects, strings
+from . import arrays, broken_objects, keys, numbers, objects, strings
 from .combine import branches, conditional, dependents
 from .keywords import ARRAY, COMBINE, NUMBER, OBJECT, REFERENCE, STRING, TYPE, UNEVALUATED, VALUES
 from .parts import (
@@ -74,7 +74,7 @@ def _not_plain(n: Normaliser, atom: SchemaAtom) -> list[Parts]:
     if mask & NUMBER:
         found.append(one_type(NUMBERS, numbers.opposites(read_number(atom))))
     if mask & OBJECT:
-        found.append(one_type(OBJECTS, objects.opposites(n, atom)))
+        found.append(one_type(OBJECTS, broken_objects.opposites(n, atom)))
     if mask & ARRAY:
         found.append(one_type(ARRAYS, arrays.opposites(n, atom)))
     return found
@@ -162,7 +162,7 @@ def _not_property_names(n: Normaliser, atom: SchemaAtom, keyword: str) -> Steps:
     denied = n.negate(n.child(atom.schema["propertyNames"], atom, "propertyNames"))
     shapes = (yield from n.ask(denied))[STRINGS]
     where = f"{atom.pointer}/propertyNames"
-    return one_type(OBJECTS, [LooseObject(some=((objects.language_of(s), ANYTHING, where),)) for s in shapes])
+    return one_type(OBJECTS, [LooseObject(some=((keys.language_of(s), ANYTHING, where),)) for s in shapes])
 
 
 _RULES: dict[str, Callable[..., Steps]] = {

@@ -1,4 +1,4 @@
-"""Which nodes hold a value at all; what holds none is taken out, and loose shapes become final ones.
+"""Which nodes hold a value at all.
 
 A value is finite, so a node that can only be satisfied by way of itself is empty: satisfiable is the least set of nodes for which
 
@@ -13,52 +13,32 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...errors import GrammarError, UnsatisfiableGrammar, UnsupportedFeature
+from ...errors import GrammarError, UnsupportedFeature
 from . import cardinality
 from .parts import (
-    ANY,
     ANY_ARRAY,
-    ANY_ITEM,
     ANY_OBJECT,
-    ANY_OTHERS,
-    ANYTHING,
-    ARRAY_SHAPE,
     ARRAYS,
     FALSE,
-    NOTHING,
     NULL,
     NUMBERS,
-    OBJECT_SHAPE,
     OBJECTS,
     STRINGS,
     TRUE,
     LooseArray,
     LooseObject,
-    Ways,
     Work,
-    is_anything,
 )
-from .shapes import ArrayShape, Item, Language, Node, ObjectShape, Shape
 
 if TYPE_CHECKING:
     from .working import Normaliser
 
 MOST_COUNTS = 4_096  # states of several `contains` counters together
-MOST_OPTIONAL = (
-    6  # keys whose presence is multiplied out where only a count of all keys tells that another one is there
-)
 
 
-def settle(n: Normaliser, root: Work) -> list[Work]:
-    """Fills in the alternatives of every node that a value of the root can have inside; returns those nodes."""
-    waiting = _explore(n, root)
-    _spread(n, waiting)
-    if not root.satisfiable:
-        raise UnsatisfiableGrammar(_reason(root), pointer=_blame(root))
-    return _finish(n, root)
-
-
-# ---------------------------------------------------------------------- what is satisfiable
+def settle(n: Normaliser, root: Work) -> None:
+    """Works out all nodes below the root, and tells which are satisfiable."""
+    _spread(n, _explore(n, root))
 
 
 def _explore(n: Normaliser, root: Work) -> list[Work]:
@@ -301,174 +281,3 @@ def _shortest_of_several(shape: LooseArray, longest: int | None) -> int | None:
         if len(states) > MOST_COUNTS:
             raise UnsupportedFeature(f"several `contains` whose counters have more than {MOST_COUNTS} states")
     return None
-
-
-# ---------------------------------------------------------------------- final shapes
-
-
-def _finish(n: Normaliser, root: Work) -> list[Work]:
-    """Final shapes for the root and what can occur below it."""
-    queue: list[Work] = [root]
-    root.kept = True
-    for node in queue:  # it grows
-        if node.alternatives:
-            continue
-        n.tick()
-        parts = node.parts
-        assert parts is not None
-        if parts[NULL] and is_anything(parts):
-            node.is_anything = True
-            node.alternatives = ANYTHING.alternatives
-            continue
-        found: list[Shape] = []
-        for t in range(OBJECTS):
-            found += parts[t]
-        for shape in parts[OBJECTS]:
-            if shape is ANY_OBJECT:
-                found.append(OBJECT_SHAPE)
-            elif object_possible(n, shape):
-                _refuse(n, shape)
-                found += [_final_object(s, queue) for s in _without_obligations(n, shape)]
-        for shape in parts[ARRAYS]:
-            if shape is ANY_ARRAY:
-                found.append(ARRAY_SHAPE)
-            elif array_possible(n, shape):
-                _refuse(n, shape)
-                found.append(_final_array(shape, queue))
-        node.alternatives = tuple(found)
-        if len(found) > 1:
-            n.check_alternatives(found, node.pointer)
-    return queue
-
-
-def _keep(node: Work, queue: list[Work]) -> Node:
-    if not node.kept:
-        node.kept = True
-        queue.append(node)
-    return node
-
-
-def _refuse(n: Normaliser, shape: LooseObject | LooseArray) -> None:
-    if shape.refusal is not None:
-        n.refuse(*shape.refusal)
-
-
-def _final_object(shape: LooseObject, queue: list[Work]) -> ObjectShape:
-    others: tuple[tuple[Language, Node], ...] = ANY_OTHERS
-    if shape.others is not ANY_OTHERS:
-        others = tuple([(language, _keep(node, queue)) for language, node in shape.others if node.satisfiable])
-    implied = shape.implied
-    bounded = shape.maximum is not None or (bool(implied) and not all(x.satisfiable for x in shape.properties.values()))
-    properties: dict[str, Node] = {}
-    for name, node in shape.properties.items():
-        if node.satisfiable and (not bounded or can_open(shape, name)):
-            properties[name] = node
-            if not node.kept:
-                node.kept = True
-                queue.append(node)
-        elif others:
-            properties[name] = NOTHING
-    required = shape.required
-    if implied:
-        required = closure(shape, required)
-        implied = {
-            name: needed
-            for name, needed in implied.items()
-            if properties.get(name, NOTHING) is not NOTHING and not needed <= required
-        }
-    return ObjectShape(properties, others, required, shape.minimum, shape.maximum, implied)
-
-
-def _final_array(shape: LooseArray, queue: list[Work]) -> ArrayShape:
-    maximum = shape.maximum
-    prefix: list[tuple[Item, ...]] = []
-    rest: tuple[Item, ...] = ()
-    for ways in shape.prefix if maximum is None else shape.prefix[:maximum]:
-        found = _final_ways(ways, queue)
-        if not found:
-            break
-        prefix.append(found)
-    else:
-        if maximum is None or maximum > len(prefix):
-            rest = _final_ways(shape.rest, queue)
-    if not rest:
-        maximum = len(prefix) if maximum is None else min(maximum, len(prefix))
-    return ArrayShape(tuple(prefix), rest, shape.minimum, maximum, shape.contains, shape.unique)
-
-
-def _final_ways(ways: Ways, queue: list[Work]) -> tuple[Item, ...]:
-    if ways is ANY_ITEM:
-        return ARRAY_SHAPE.rest
-    return tuple([Item(_keep(node, queue), counts) for node, counts in ways if node.satisfiable])
-
-
-def _without_obligations(n: Normaliser, shape: LooseObject) -> list[LooseObject]:
-    """An obligation that any further key serves is a matter of counting: for each choice among the optional keys, at least one
-    key more. Others are refused."""
-    if not shape.some:
-        return [shape]
-    beyond = [(language, node) for language, node in shape.others if node.satisfiable]
-    pointer = shape.some[0][2]
-    optional = [name for name in shape.properties if name not in shape.required and can_open(shape, name)]
-    for language, node, _ in shape.some:
-        served = all(lang >= language and node is known for lang, known in beyond)
-        if not served or len(optional) > MOST_OPTIONAL:
-            raise UnsupportedFeature(
-                f"{pointer}: this rule is to be broken (it stands below `not`, or in a branch that oneOf or if excludes), by a key "
-                f"that is not declared; that is not supported: declare the keys it is about",
-                pointer=pointer,
-            )
-    found = []
-    for choice in range(1 << len(optional)):
-        present = {name for i, name in enumerate(optional) if choice >> i & 1}
-        if not closure(shape, shape.required | present) <= shape.required | present:
-            continue
-        required = shape.required | present
-        properties = {name: node if name in required else NOTHING for name, node in shape.properties.items()}
-        least = max(len(required) + 1, shape.minimum)
-        counted = shape.copy(some=(), properties=properties, required=required, minimum=least, implied={})
-        if object_possible(n, counted):
-            found.append(counted)
-    return found
-
-
-# ---------------------------------------------------------------------- reasons
-
-
-def _blame(root: Work) -> str:
-    """The pointer of the deepest node that makes the root empty."""
-    return _culprit(root).pointer
-
-
-def _culprit(root: Work) -> Work:
-    node, passed = root, {root}
-    while True:
-        assert node.parts is not None
-        below = None
-        for shape in node.parts[OBJECTS]:
-            for name in shape.required:
-                child = shape.properties[name]
-                if not child.satisfiable and child not in passed:
-                    below = child
-                    break
-        if below is None:
-            for shape in node.parts[ARRAYS]:
-                for i in range(min(shape.minimum, len(shape.prefix) + 1)):
-                    ways = shape.ways(i)
-                    if ways and not any(child.satisfiable for child, _ in ways) and ways[0][0] not in passed:
-                        below = ways[0][0]
-                        break
-        if below is None or below is NOTHING or below.parts is None:
-            return node
-        passed.add(below)
-        node = below
-
-
-def _reason(root: Work) -> str:
-    node = _culprit(root)
-    where = node.pointer or "#"
-    if any(node.parts or ANY):
-        what = "what is required there can only be had by way of itself, or there is no room for it"
-    else:
-        what = "its keywords contradict each other"
-    return f"no value satisfies the schema: at {where} {what}"

@@ -15,10 +15,10 @@ from types import GeneratorType
 from typing import Any
 
 from ...errors import GrammarError
-from . import arrays, numbers, objects, strings
+from . import arrays, broken_objects, numbers, objects, strings
 from .atoms import NOT_PLAIN, Request, SchemaAtom, Steps
 from .languages import Languages
-from .nodes import MOST_ALTERNATIVES, Nodes
+from .nodes import MOST_ALTERNATIVES
 from .parts import (
     ANY,
     ARRAYS,
@@ -34,17 +34,18 @@ from .parts import (
     Work,
     one_type,
 )
+from .places import Places
 from .plain import plain
 from .shapes import NumberShape, StringShape
 from .simplify import simplified
 
-MOST_WORK = 16_384  # shapes in a product
-MOST_ON_THE_WAY = 1_024  # shapes of one type, before all keywords have had their say
+MOST_WORK = 65_536  # shapes in a product
+MOST_ON_THE_WAY = 4_096  # shapes of one type, before all keywords have had their say
 
 Shapes = Generator[Request, Any, list[Any]]  # Steps for the shapes of one type
 
 
-class Normaliser(Nodes):
+class Normaliser(Places):
     # ------------------------------------------------------------------ the loop
 
     def parts(self, node: Work) -> Parts:
@@ -244,7 +245,7 @@ class Normaliser(Nodes):
             return shapes
         found: list[LooseObject] = []
         for shape in shapes:
-            found += objects.discharge(self, shape) if shape.some and not (closed and shape.others) else (shape,)
+            found += broken_objects.discharge(self, shape) if shape.some and not (closed and shape.others) else (shape,)
         return found
 
     def _alive(self, shapes: list[Any], needed: Callable[[Any], list[list[Work]]]) -> Shapes:

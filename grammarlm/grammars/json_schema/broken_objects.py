@@ -1,0 +1,138 @@
+"""Objects that break a keyword: the opposite of a schema about objects, and what has to be there because of it.
+
+A rule about keys that are not declared is broken by some key: an **obligation**, kept until it is known which keys there can
+be, and then discharged: a shape for each key that may serve. What only a key without a name can serve stays.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .objects import both, count_of, implications, mapping, mention, mentioning, required_of
+from .parts import ANYTHING, NOTHING, OBJECTS, LooseObject, Work
+from .shapes import Language
+from .simplify import simplified
+
+if TYPE_CHECKING:
+    from .atoms import SchemaAtom
+    from .working import Normaliser
+
+
+def opposites(n: Normaliser, atom: SchemaAtom) -> list[LooseObject]:
+    """Shapes that together hold all objects that break one of the plain keywords (propertyNames and schemas in dependencies
+    are not plain).
+
+    Of a required key and its schema one shape is made: the key is absent, or there with another value. What breaks a rule about a
+    scalar comes first, and all others keep that rule: `oneOf` branches that differ in the value of a key then meet in few shapes.
+    """
+    schema, pointer = atom.schema, atom.pointer
+    found: list[LooseObject] = []
+    declared = mapping(schema, "properties", pointer)
+    required = frozenset(required_of(schema, pointer))
+    rules = [(name, n.child(below, atom, "properties", name)) for name, below in declared.items()]
+    rules += [(name, ANYTHING) for name in required_of(schema, pointer) if name not in declared]
+    simple = [n.is_scalar(node) for _, node in rules]
+    order = sorted(range(len(rules)), key=lambda i: (not simple[i], rules[i][0] not in required))
+    kept = LooseObject()
+    for i in order:
+        name, node = rules[i]
+        negated = n.negate(node)
+        if negated is NOTHING and name not in required:
+            continue
+        broken = mentioning({name: negated}, [] if name in required else [name])
+        found.append(both(n, kept, broken) or broken)
+        if simple[i]:
+            kept = both(n, kept, mentioning({name: node}, [name] if name in required else [])) or kept
+    found += _breaking_counts(n, atom, kept)
+    found += _breaking_other_keys(n, atom, kept, declared)
+    return found
+
+
+def _breaking_counts(n: Normaliser, atom: SchemaAtom, kept: LooseObject) -> list[LooseObject]:
+    """minProperties, maxProperties, dependentRequired."""
+    schema, pointer = atom.schema, atom.pointer
+    minimum, maximum = count_of(schema, "minProperties", pointer), count_of(schema, "maxProperties", pointer)
+    found = []
+    if minimum:
+        found.append(LooseObject(maximum=minimum - 1))
+    if maximum is not None:
+        found.append(LooseObject(minimum=maximum + 1))
+    for key, needed in implications(schema, atom).items():
+        found += [mentioning({key: ANYTHING, name: NOTHING}, [key]) for name in sorted(needed) if name != key]
+    return [shape for shape in (both(n, kept, broken) for broken in found) if shape]
+
+
+def _breaking_other_keys(
+    n: Normaliser, atom: SchemaAtom, kept: LooseObject, declared: dict[str, Any]
+) -> list[LooseObject]:
+    """patternProperties and additionalProperties: some key has to break them."""
+    schema, pointer = atom.schema, atom.pointer
+    found = []
+    outside: set[tuple[str, Any, bool]] = set()
+    for text, below in mapping(schema, "patternProperties", pointer).items():
+        (part,) = language = n.pattern(text, atom)
+        outside.add((part[0], part[1], False))
+        negated = n.negate(n.child(below, atom, "patternProperties", text))
+        if negated is not NOTHING:
+            found.append(LooseObject(some=((language, negated, f"{pointer}/patternProperties"),)))
+    if "additionalProperties" in schema:
+        negated = n.negate(n.child(schema["additionalProperties"], atom, "additionalProperties"))
+        if negated is not NOTHING:
+            if declared:
+                outside.add(("words", tuple(declared), False))
+            found.append(LooseObject(some=((frozenset(outside), negated, f"{pointer}/additionalProperties"),)))
+    return [shape for shape in (both(n, kept, broken) for broken in found) if shape]
+
+
+def discharge(n: Normaliser, shape: LooseObject) -> list[LooseObject]:
+    """Obligations turned into required keys, one shape a key that may serve; what only a key without a name of its own can
+    serve stays an obligation: `some` of the result holds for keys that are not in `properties`."""
+    done = [shape.copy(some=())]
+    for obligation in shape.some:
+        served: list[LooseObject] = []
+        for old in done:
+            served += _served(n, old, *obligation)
+        n.check_size(len(served), "ways to break a rule about keys", obligation[2])
+        done = simplified(OBJECTS, served) if len(served) > 1 else served
+    return done
+
+
+def _served(n: Normaliser, shape: LooseObject, language: Language, node: Work, pointer: str) -> list[LooseObject]:
+    """The ways to have a key in the language with a value in the node; each key is there only where those before are not, if any
+    value of theirs would do."""
+    mentioned = [language, *(lang for lang, _ in shape.others)]
+    named = [w for parts in mentioned for kind, text, _ in parts if kind == "words" for w in text]
+    if any(name not in shape.properties for name in named):
+        shape = shape.copy(properties=dict(shape.properties))
+        mention(n, shape, named)
+    candidates = [
+        (name, n.meet(known, node), known)
+        for name, known in shape.properties.items()
+        if known is not NOTHING and n.has_key(language, name)
+    ]
+    if any(met is known and name in shape.required for name, met, known in candidates):
+        return [shape]
+    found: list[LooseObject] = []
+    properties = shape.properties
+    for name, met, known in candidates:
+        if met is not NOTHING:
+            found.append(shape.copy(properties={**properties, name: met}, required=shape.required | {name}))
+        if met is known:
+            properties = {**properties, name: NOTHING}
+    shape = shape.copy(properties=properties)
+    for lang, known in shape.others:
+        met = n.meet(known, node)
+        where = _unnamed(lang | language)
+        if met is NOTHING or where is None:
+            continue
+        beyond = where | {("words", tuple(properties), False)}
+        if not any(holds for _, _, holds in where) or not n.languages.is_empty(beyond):
+            found.append(shape.copy(some=(*shape.some, (where, met, pointer))))
+    return found
+
+
+def _unnamed(language: Language) -> Language | None:
+    """Without words, all of which are declared; None where the language is finite: all its keys are declared."""
+    if any(kind == "words" and holds for kind, _, holds in language):
+        return None
+    return frozenset(part for part in language if part[0] != "words")

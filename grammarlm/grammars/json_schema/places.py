@@ -1,0 +1,186 @@
+"""The nodes of schemas at their places: references followed, what says nothing or the same made one.
+
+A schema that is only a reference has the node it refers to; one that says nothing is ANYTHING; those that say the same about
+scalars share a node. With dynamic references in play the dynamic scope is a part of the place.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...errors import GrammarError, UnsatisfiableGrammar
+from .atoms import SchemaAtom
+from .document import Place, Resource, Scope, escape
+from .keywords import IDENTITY, NUMBER, REFERENCE, STRING, TYPE
+from .nodes import Nodes
+from .parts import ANYTHING, NOTHING, Work, brief
+
+LONGEST_POINTER = 8_000
+
+
+class NeedsScope(Exception):
+    """A dynamic reference is in play: start again, with the dynamic scope as a part of every place."""
+
+
+class Places(Nodes):
+    def root(self) -> Work:
+        resource = self.document.root
+        scope = self.document.extend((), resource) if self.scoped else None
+        return self.place(resource.contents, "", resource, scope)
+
+    def child(self, schema: Any, atom: SchemaAtom, keyword: str, token: str | None = None) -> Work:
+        """The node of a schema below a keyword."""
+        if schema.__class__ is dict:
+            resource = atom.resource
+            if self.plain_places and not resource.filtered:  # as `place` does, for what most schemas are
+                known = resource.nodes.get(id(schema))
+                if known is not None:
+                    return known
+                bits, mask = resource.bits, 0
+                for word in schema:
+                    more = bits.get(word)
+                    if more:
+                        mask |= more
+                if mask == TYPE:
+                    known = resource.types.get(schema["type"]) if schema["type"].__class__ is str else None
+                    if known is not None:
+                        return known
+                if mask == REFERENCE and "$ref" in schema and len(schema) == 1:
+                    reference = schema["$ref"]
+                    known = resource.referred.get(reference) if reference.__class__ is str else None
+                    if known is None:
+                        known = self.place(schema, _below(atom, keyword, token), resource, None)
+                        resource.referred[reference] = known
+                    return known
+                if not mask & (IDENTITY | REFERENCE):
+                    where = _below(atom, keyword, token)
+                    known = resource.nodes[id(schema)] = self._of_schema(schema, where, resource, None, mask)
+                    return known
+        elif schema is True:
+            return ANYTHING
+        elif schema is False:
+            return NOTHING
+        where = _below(atom, keyword, token)
+        return self.place(schema, where, atom.resource, atom.scope)
+
+    def place(self, schema: Any, pointer: str, resource: Resource, scope: Scope | None) -> Work:
+        """The node of a schema at its place. A schema that is only a reference is what it refers to."""
+        start, home, begun, passed = schema, resource, scope, None
+        while True:
+            if schema.__class__ is not dict:
+                if schema is not True and schema is not False:
+                    where = pointer or "#"
+                    raise GrammarError(
+                        f"{where}: a schema is an object, true or false, not {brief(schema)}", pointer=pointer
+                    )
+                node = ANYTHING if schema else NOTHING
+                break
+            known = resource.nodes.get(id(schema) if scope is None else (id(schema), scope))
+            if known is not None:
+                node = known
+                break
+            if self.relaxed or resource.filtered:
+                schema = self._relevant(schema, pointer, resource)
+            bits, mask, relevant = resource.bits, 0, 0
+            for keyword in schema:
+                more = bits.get(keyword)
+                if more:
+                    mask |= more
+                    relevant += 1
+            if mask & (IDENTITY | REFERENCE):
+                if mask & IDENTITY:
+                    mask ^= IDENTITY
+                    relevant -= 1
+                    inner = self.document.enter(schema, pointer, resource)
+                    if inner is not resource:
+                        resource = inner
+                        if scope is not None:
+                            scope = self.document.extend(scope, inner)
+                        if inner.bits is not bits:
+                            continue
+                if mask & REFERENCE and resource.draft <= 7 and "$ref" in schema:
+                    mask, relevant = REFERENCE, 1  # its siblings do not count
+                if mask == REFERENCE and relevant == 1:
+                    passed = passed or set()
+                    if id(schema) in passed:
+                        where = pointer or "#"
+                        raise UnsatisfiableGrammar(
+                            f"{where}: this reference leads back to itself: no value", pointer=pointer
+                        )
+                    passed.add(id(schema))
+                    keyword = next(k for k in ("$ref", "$dynamicRef", "$recursiveRef") if k in schema)
+                    schema, pointer, resource, scope = self.follow(schema, keyword, pointer, resource, scope)
+                    continue
+            node = self._of_schema(schema, pointer, resource, scope, mask)
+            resource.nodes[id(schema) if scope is None else (id(schema), scope)] = node
+            break
+        if start.__class__ is dict:
+            home.nodes[id(start) if begun is None else (id(start), begun)] = node
+        return node
+
+    def _of_schema(
+        self, schema: dict[str, Any], pointer: str, resource: Resource, scope: Scope | None, mask: int
+    ) -> Work:
+        """The node of a schema that is more than a reference."""
+        if not mask:
+            return ANYTHING
+        if mask & ~(TYPE | STRING | NUMBER):
+            self.tick()
+            return self.new(SchemaAtom(schema, pointer, resource, scope, mask))
+        if mask == TYPE and schema["type"].__class__ is str and schema["type"] in resource.types:
+            return resource.types[schema["type"]]
+        # Scalars, no lists of values: the same words have the same node.
+        bits = resource.bits
+        said = tuple(
+            [(k, v.__class__, tuple(v) if v.__class__ is list else v) for k, v in schema.items() if bits.get(k)]
+        )
+        try:
+            known = self._others.get((resource.draft == 4, said))
+        except TypeError:  # no type at all, or an object for a pattern
+            return self.new(SchemaAtom(schema, pointer, resource, scope, mask))
+        if known is None:
+            known = self._others[resource.draft == 4, said] = self.new(
+                SchemaAtom(schema, pointer, resource, scope, mask)
+            )
+        return known
+
+    def _relevant(self, schema: dict[str, Any], pointer: str, resource: Resource) -> dict[str, Any]:
+        """The schema without the keywords that do not count here."""
+        bits = resource.bits
+        kept = {
+            k: v
+            for k, v in schema.items()
+            if (k in bits or k in ("$schema", "$dynamicAnchor", "$recursiveAnchor"))
+            and f"{pointer}/{escape(k)}" not in self.relaxed
+        }
+        if "oneOf" in schema and "oneOf" not in kept and "oneOf" in bits:
+            kept["allOf"] = [*kept.get("allOf", []), {"anyOf": schema["oneOf"]}]
+        elif len(kept) == len(schema):
+            return schema
+        self._kept.append(kept)
+        return kept
+
+    def follow(self, schema: dict[str, Any], keyword: str, pointer: str, resource: Resource, scope: Scope | None):
+        """What a reference leads to: schema, pointer, resource, and the scope there."""
+        place: Place | None
+        if keyword == "$ref":
+            place = self.document.resolve(schema["$ref"], resource, f"{pointer}/$ref")
+        else:
+            place = self.document.resolve_dynamic(schema, keyword, resource, scope, f"{pointer}/{keyword}")
+            if place is None:
+                raise NeedsScope
+        target, where, home = place
+        if scope is not None:
+            scope = self.document.extend(scope, home)
+        return target, where, home, scope
+
+    def reference(self, atom: SchemaAtom, keyword: str) -> Work:
+        return self.place(*self.follow(atom.schema, keyword, atom.pointer, atom.resource, atom.scope))
+
+
+def _below(atom: SchemaAtom, keyword: str, token: str | None) -> str:
+    """The pointer of a schema below a keyword; endless ones stop growing."""
+    pointer = atom.pointer
+    if len(pointer) > LONGEST_POINTER:
+        return pointer
+    return f"{pointer}/{keyword}" if token is None else f"{pointer}/{keyword}/{escape(token)}"
