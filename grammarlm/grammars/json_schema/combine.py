@@ -148,7 +148,8 @@ def _one_of(n: Normaliser, atom: SchemaAtom, keyword: str, parts: Parts, track: 
             lists = [several[i][t] for i in filled]
             points = _points_alone(t, lists)
             if points is None:
-                n.check_on_the_way(sum(map(len, lists)), atom.pointer)
+                # So many hardly come down to few, and finding out takes the square of their number.
+                n.check_size(sum(map(len, lists)) // 2, "alternatives of oneOf", f"{atom.pointer}/oneOf")
                 points = yield from _each_alone(n, t, nodes, several, filled)
             found.append(points)
     return found

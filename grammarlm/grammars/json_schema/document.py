@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import unquote, urldefrag, urljoin
 
-from ...errors import GrammarError
+from ...errors import GrammarError, UnsupportedFeature
 from .keywords import SCHEMA_LISTS, SCHEMA_MAPS, SCHEMA_VALUED, bits_of, bits_of_vocabularies
 from .parts import TYPE_NODES, TYPE_NODES_4
 
@@ -191,7 +191,7 @@ class Document:
         if contents is None:
             contents = _metaschema(address)
         if contents is None:
-            raise GrammarError(
+            raise UnsupportedFeature(
                 f"{pointer}: {reference!r} leads to {address!r}, which is not in the registry; nothing is fetched: "
                 f"give the document as registry={{{address!r}: ...}}",
                 pointer=pointer,
