@@ -52,6 +52,7 @@ from .json_walk import ALONG, GROW_NOTED, differ, is_of_case, note_crossing, run
 
 KEY_WORDS = 7
 BASE_ZERO, BASE_BODY = 0, 1
+OTHER_KEYS = -5  # in place of a thread, in the key of a row: any other key
 BODY_REMAINDERS = 1  # the trie of what remains behind a string's closing quote
 CAN_START = 1  # a state of white space that is at its end: what follows it may come
 WANT_SPOT, WANT_LIMITED, TOO_WIDE, GROW_RECORDS = 2, 4, 8, 128  # in WANTED; with a number above bit 8
@@ -135,6 +136,45 @@ def find_row(store, key):
         if same:
             return at, table[at + KEY_WORDS]
         place = (place + uint64(1)) & mask
+
+
+@part
+def keep_row(arena, store, key, place, base, remainders, row):
+    """Writes a row into the store's pool, if there is room; the caller has the row itself in any case."""
+    used = store[Store.USED]
+    count, crossings = arena[At.BASE_WORDS], arena[At.CROSS_COUNT]
+    source = words(longs(arena, At.BASES)[base], count)
+    filtered = (arena[At.CLOSER_COUNT] + 31) >> 5 if arena[At.FILTER_ON] != 0 else int64(0)
+    if used + 5 + 2 * count + 4 * crossings + filtered > store[Store.CAPACITY] or 2 * store[Store.COUNT] >= store[Store.SIZE]:
+        arena[At.FULL] = 1
+        return
+    pool = words(store[Store.POOL], store[Store.CAPACITY])
+    exceptions = int64(0)
+    at = used + 5
+    for i in range(count):
+        changed = row[i] ^ source[i]
+        if changed != 0:
+            pool[at], pool[at + 1] = int32(i), changed
+            at += 2
+            exceptions += 1
+    crossed = longs(arena, At.CROSSED)
+    for i in range(crossings):
+        where = crossed[3 * i]
+        pool[at], pool[at + 1] = int32(where & 0xFFFFFFFF), int32(where >> 40)
+        pool[at + 2], pool[at + 3] = int32(crossed[3 * i + 1]), int32(crossed[3 * i + 2])
+        at += 4
+    pool[used], pool[used + 1] = int32(base), int32(exceptions)
+    pool[used + 2], pool[used + 3], pool[used + 4] = int32(crossings), int32(remainders), int32(filtered)
+    bits = words(arena[At.FILTER], filtered)
+    for i in range(filtered):
+        pool[at + i] = bits[i]
+    at += filtered
+    table = carray(pointer(store[Store.TABLE]), 1 << 40, np.int64)
+    for i in range(KEY_WORDS):
+        table[place + i] = key[i]
+    table[place + KEY_WORDS] = used
+    store[Store.COUNT] += 1
+    store[Store.USED] = at
 
 
 # ---------------------------------------------------------------- making a row
@@ -268,22 +308,59 @@ def make_row(arena, c, x, y, f, row):
                 return base, remainders
     if kind == Kind.KEY and c >> 5 & 63 == 0 and state != NO_LANGUAGE:
         base = int64(BASE_BODY)
-        copy_base(arena, base, row)
         node = program[own + Object.OTHERS] if state == 0 else program[program[own + Object.CASES] + case - 1]
-        other = thread(Kind.COLON, 0, node, 0)
-        behind = with_other(arena, f, y >> 24)
-        trie = longs(arena, At.TRIES)
-        ends = words(trie[BODY_REMAINDERS * Trie.LENGTH + Trie.FIRST], int64(1 << 30))
-        for i in range(ends[0], ends[1]):
-            token = words(trie[BODY_REMAINDERS * Trie.LENGTH + Trie.LIST], int64(1 << 30))[i]
-            row[token >> 5] |= int32(1) << int32(token & 31)
-        walk(arena, int64(BODY_REMAINDERS), int64(-1), other, int64(0), int64(0), behind, row)
+        other_keys(arena, node, with_other(arena, f, y >> 24), own, f, row)
         if x & FIELD < x >> 21 & FIELD or (state != 0 and not is_of_case(arena, state, case)):
             differ(arena, int64(-1), c, x, y, f, case, row)
         return base, remainders
     copy_base(arena, base, row)
     walk(arena, int64(0), int64(-1), c, x, y, f, row)
     return base, remainders
+
+
+@part
+def other_keys(arena, node, behind, own, f, row):
+    """In a key that has no place of its own, with a value of the node: the same for all seen keys, so it is kept where nothing is counted."""
+    program = longs(arena, At.PROGRAM)
+    width = arena[At.BASE_WORDS]
+    key = carray(pointer(arena[At.SET_B]), int64(KEY_WORDS), np.int64)
+    shared = own < arena[At.SHARED_END]
+    store = carray(pointer(arena[At.SHARED_STORE] if shared else arena[At.STORE]), int64(Store.LENGTH), np.int64)
+    free = program[own + Object.MOST] < 0 and program[own + Object.LEAST] == 0 and arena[At.MODE] == 0
+    place, found = int64(0), int64(-1)
+    if free:
+        key[0], key[1] = OTHER_KEYS, node
+        for i in range(2, KEY_WORDS):
+            key[i] = 0
+        key[3] = own
+        place, found = find_row(store, key)
+    if found >= 0:
+        take_row(arena, store, found, row)
+        return
+    copy_base(arena, int64(BASE_BODY), row)
+    trie = longs(arena, At.TRIES)
+    ends = words(trie[BODY_REMAINDERS * Trie.LENGTH + Trie.FIRST], int64(1 << 30))
+    tokens = words(trie[BODY_REMAINDERS * Trie.LENGTH + Trie.LIST], int64(1 << 30))
+    for i in range(ends[0], ends[1]):
+        set_token(row, int64(tokens[i]))
+    walk(arena, int64(BODY_REMAINDERS), int64(-1), thread(Kind.COLON, 0, node, 0), int64(0), int64(0), behind, row)
+    missing = carray(pointer(arena[At.MISSING]), 1, np.int64)
+    if free and missing[0] == 0 and arena[At.WANTED] == 0:
+        keep_row(arena, store, key, place, int64(BASE_BODY), int64(-1), row)
+
+
+@part
+def take_row(arena, store, found, row):
+    """A row of a store, written out; its crossings are noted."""
+    pool = words(store[Store.POOL], int64(1 << 40))
+    copy_base(arena, int64(pool[found]), row)
+    at = found + 5
+    for i in range(pool[found + 1]):
+        row[pool[at]] ^= pool[at + 1]
+        at += 2
+    for i in range(pool[found + 2]):
+        note_crossing(arena, int64(pool[at + 1]), int64(pool[at]), int64(pool[at + 2]), int64(pool[at + 3]))
+        at += 4
 
 
 @part
@@ -407,45 +484,6 @@ def make_keys(arena, spot, c, x, y, f, row):
 
 
 # ---------------------------------------------------------------- keeping and using rows
-
-
-@part
-def keep_row(arena, store, key, place, base, remainders, row):
-    """Writes a row into the store's pool, if there is room; the caller has the row itself in any case."""
-    used = store[Store.USED]
-    count, crossings = arena[At.BASE_WORDS], arena[At.CROSS_COUNT]
-    source = words(longs(arena, At.BASES)[base], count)
-    filtered = (arena[At.CLOSER_COUNT] + 31) >> 5 if arena[At.FILTER_ON] != 0 else int64(0)
-    if used + 5 + 2 * count + 4 * crossings + filtered > store[Store.CAPACITY] or 2 * store[Store.COUNT] >= store[Store.SIZE]:
-        arena[At.FULL] = 1
-        return
-    pool = words(store[Store.POOL], store[Store.CAPACITY])
-    exceptions = int64(0)
-    at = used + 5
-    for i in range(count):
-        changed = row[i] ^ source[i]
-        if changed != 0:
-            pool[at], pool[at + 1] = int32(i), changed
-            at += 2
-            exceptions += 1
-    crossed = longs(arena, At.CROSSED)
-    for i in range(crossings):
-        where = crossed[3 * i]
-        pool[at], pool[at + 1] = int32(where & 0xFFFFFFFF), int32(where >> 40)
-        pool[at + 2], pool[at + 3] = int32(crossed[3 * i + 1]), int32(crossed[3 * i + 2])
-        at += 4
-    pool[used], pool[used + 1] = int32(base), int32(exceptions)
-    pool[used + 2], pool[used + 3], pool[used + 4] = int32(crossings), int32(remainders), int32(filtered)
-    bits = words(arena[At.FILTER], filtered)
-    for i in range(filtered):
-        pool[at + i] = bits[i]
-    at += filtered
-    table = carray(pointer(store[Store.TABLE]), 1 << 40, np.int64)
-    for i in range(KEY_WORDS):
-        table[place + i] = key[i]
-    table[place + KEY_WORDS] = used
-    store[Store.COUNT] += 1
-    store[Store.USED] = at
 
 
 @inlined

@@ -17,7 +17,7 @@ from .json_places import BARRIER, CROSS, DEAD, FIELD, At, Frame, Key, Kind, Obje
 from .json_step import LITERALS, NO_LANGUAGE, ROW, step
 
 GROW_CROSSED, GROW_PENDING, GROW_NOTED = 16, 32, 1 << 40  # in WANTED
-FEW_WORDS = 16
+FEW_WORDS, MANY_WORDS = 16, 256
 ALONG, BEHIND = 0, 1  # a crossing: the thread stands at the node; or behind a value, with the node's byte still to read
 
 
@@ -198,7 +198,7 @@ def walk(arena, which, at, c, x, y, f, row):
             c0, x0, y0, f0 = stack[top - 6], stack[top - 5], stack[top - 4], stack[top - 3]
             c2, x2, y2, f2 = step(arena, c0, x0, y0, f0, byte, int64(0))
             if c2 == DEAD or c2 == CROSS:
-                if c2 == CROSS:
+                if c2 == CROSS and deep > 1:  # at once: the caller knows that the number may end here
                     note_crossing(arena, which, node, int64(0), int64(BEHIND))
                 node = beyond(end, allowed, jumps, children, deep, byte, node)
                 continue
@@ -272,28 +272,86 @@ def differ(arena, at, c, x, y, f, case, row):
     depth = carray(pointer(trie[Trie.DEPTH]), 1 << 40, np.uint16)
     end = carray(pointer(trie[Trie.END]), 1 << 40, np.int32)
     stack = longs(arena, At.STACK)
+    wide = carray(pointer(trie[Trie.WIDE]), 1 << 40, np.int32)
+    children = carray(pointer(trie[Trie.CHILDREN]), 1 << 40, np.int32)
+    allowed = carray(pointer(arena[At.ALLOWED]), 1 << 40, np.uint64)
     frames_before, chains_before = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT]
-    top = int64(depth[at]) * 6 if at >= 0 else int64(0)
+    deepest = int64(depth[at]) if at >= 0 else int64(0)
+    top = deepest * 6
     stack[top], stack[top + 1], stack[top + 2], stack[top + 3] = c, x, y, f
     stack[top + 4], stack[top + 5] = frames_before, chains_before
     node = int64(at + 1)
     stop = int64(end[at]) if at >= 0 else trie[Trie.NODES]
+    table = int64(-1)
+    if wide[at + 1] >= 0 and (c >> 35 == 0 or is_of_case(arena, c >> 35, case)) and key_bytes(arena, c, x, allowed, 4 * deepest):
+        table = int64(wide[at + 1])
+        node = next_allowed(allowed, 4 * deepest, children, table, int64(0))
+        if node < 0:
+            node = stop
     while node < stop:
-        top = int64(depth[node]) * 6
+        deep = int64(depth[node])
+        top = deep * 6
         arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = stack[top - 2], stack[top - 1]
         byte = int64(bytes_of[node])
         c2, x2, y2, f2 = step(arena, stack[top - 6], stack[top - 5], stack[top - 4], stack[top - 3], byte, int64(0))
+        follow = False
         if c2 == DEAD or (byte == 34 and stack[top - 6] >> 5 & 63 == 0):
             clear_below(arena, node, row)
             if c2 != DEAD:
                 visit(arena, node, c2, x2, y2, f2, row)
         elif x2 & FIELD < x2 >> 21 & FIELD or (c2 >> 35 != 0 and not is_of_case(arena, c2 >> 35, case)):
+            set_node(arena, int64(0), node, row)  # where the row was made without keys that have a place
+            follow = True
+        if follow:
             stack[top], stack[top + 1], stack[top + 2], stack[top + 3] = c2, x2, y2, f2
             stack[top + 4], stack[top + 5] = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT]
             node += 1
             continue
+        # Behind a subtree whose last node is followed by no sibling we may be back among the first children: jump there.
         node = int64(end[node])
+        if table >= 0 and node < stop and int64(depth[node]) == deepest + 1:
+            node = next_allowed(allowed, 4 * deepest, children, table, int64(bytes_of[node]))
+            if node < 0:
+                node = stop
     arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = frames_before, chains_before
+
+
+@part
+def key_bytes(arena, c, x, allowed, at):
+    """Writes the bytes that keys with a place of their own go on with, and those that may hide one; False where they are many."""
+    low, high, read = x & FIELD, x >> 21 & FIELD, x >> 42 & FIELD
+    if high - low > MANY_WORDS:
+        return False
+    program = longs(arena, At.PROGRAM)
+    blob = carray(pointer(arena[At.BLOB]), 1 << 40, np.uint8)
+    table = program[(c >> 11 & ROW) + Object.KEYS]
+    for i in range(4):
+        allowed[at + i] = uint64(0)
+    add_byte(allowed, at, 92)
+    for i in range(low, high):
+        key = table + i * Key.LENGTH
+        add_byte(allowed, at, int64(blob[program[key + Key.BYTES] + read]) if program[key + Key.SIZE] > read else int64(34))
+    return True
+
+
+@part
+def other_bytes(arena, frame, chain, allowed, at):
+    """Writes the bytes that other keys (or items) read before go on with behind a beginning, and those that may hide one."""
+    chains = longs(arena, At.CHAINS)
+    length = chains[2 * chain + 1] >> 8 & 0xFFFFFF if chain != 0 else int64(0)
+    for i in range(4):
+        allowed[at + i] = uint64(0)
+    add_byte(allowed, at, 92)
+    entry = longs(arena, At.FRAMES)[frame * Frame.LENGTH + Frame.OTHERS]
+    while entry != 0:
+        key = chains[2 * entry + 1]
+        byte = int64(34)
+        while key != 0 and chains[2 * key + 1] >> 8 & 0xFFFFFF > length:
+            byte = chains[2 * key + 1] & 0xFF
+            key = chains[2 * key]
+        if same_chain(arena, key, chain):
+            add_byte(allowed, at, byte)
+        entry = chains[2 * entry]
 
 
 @part
@@ -320,12 +378,24 @@ def strike(arena, at, c, x, y, f, row):
     depth = carray(pointer(trie[Trie.DEPTH]), 1 << 40, np.uint16)
     end = carray(pointer(trie[Trie.END]), 1 << 40, np.int32)
     stack = longs(arena, At.STACK)
+    wide = carray(pointer(trie[Trie.WIDE]), 1 << 40, np.int32)
+    children = carray(pointer(trie[Trie.CHILDREN]), 1 << 40, np.int32)
+    allowed = carray(pointer(arena[At.ALLOWED]), 1 << 40, np.uint64)
     frames_before, chains_before = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT]
-    top = int64(depth[at]) * 6 if at >= 0 else int64(0)
+    deepest = int64(depth[at]) if at >= 0 else int64(0)
+    top = deepest * 6
     stack[top], stack[top + 1], stack[top + 2], stack[top + 3] = c, x, y, f
     stack[top + 4], stack[top + 5] = frames_before, chains_before
     node = int64(at + 1)
     stop = int64(end[at]) if at >= 0 else trie[Trie.NODES]
+    table = int64(-1)
+    if wide[at + 1] >= 0 and c >> 5 & 63 == 0 and (c & 31 == Kind.KEY or c & 31 == Kind.STRING):
+        read = y >> 24 if c & 31 == Kind.KEY else longs(arena, At.FRAMES)[f * Frame.LENGTH + Frame.TEXT]
+        other_bytes(arena, f, read, allowed, 4 * deepest)
+        table = int64(wide[at + 1])
+        node = next_allowed(allowed, 4 * deepest, children, table, int64(0))
+        if node < 0:
+            node = stop
     while node < stop:
         top = int64(depth[node]) * 6
         arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = stack[top - 2], stack[top - 1]
@@ -350,6 +420,10 @@ def strike(arena, at, c, x, y, f, row):
             node += 1
         else:
             node = int64(end[node])
+            if table >= 0 and node < stop and int64(depth[node]) == deepest + 1:
+                node = next_allowed(allowed, 4 * deepest, children, table, int64(bytes_of[node]))
+                if node < 0:
+                    node = stop
     arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = frames_before, chains_before
 
 
