@@ -258,7 +258,7 @@ class Nodes:
     def check_size(self, size: int, what: str, pointer: str | None = None) -> None:
         if size > MOST_ALTERNATIVES:
             raise UnsupportedFeature(
-                f"{pointer or ''}: {what}: more than {MOST_ALTERNATIVES} cases; write the schema with fewer alternatives",
+                f"{'' if pointer is None else (pointer or '#') + ': '}{what}: more than {MOST_ALTERNATIVES} cases; write the schema with fewer alternatives",
                 pointer=pointer,
             )
 
