@@ -257,8 +257,9 @@ class Nodes:
 
     def check_size(self, size: int, what: str, pointer: str | None = None) -> None:
         if size > MOST_ALTERNATIVES:
+            where = "" if pointer is None else f"{pointer or '#'}: "
             raise UnsupportedFeature(
-                f"{'' if pointer is None else (pointer or '#') + ': '}{what}: more than {MOST_ALTERNATIVES} cases; write the schema with fewer alternatives",
+                f"{where}{what}: more than {MOST_ALTERNATIVES} cases; write the schema with fewer alternatives",
                 pointer=pointer,
             )
 
