@@ -11,6 +11,7 @@ place of the schema comes down to (shapes.py), masks/json_program.py makes table
 from __future__ import annotations
 
 import json
+import marshal
 from decimal import Decimal
 from functools import cached_property
 from typing import Any
@@ -56,26 +57,32 @@ class JsonSchema(Grammar):
             raise ValueError(f'JsonSchema(property_order={property_order!r}): it takes "schema", "any" or a list of names')
         if registry is not None and not isinstance(registry, dict):
             raise TypeError(f"JsonSchema(registry=...) takes a dict of schemas by URI, not {type(registry).__name__}")
-        self.source = copied(schema)
+        self._source = frozen(schema)
         self.whitespace, self.formats, self.draft, self.strict = whitespace, formats, draft, bool(strict)
         self.property_order = property_order if isinstance(property_order, str) else tuple(property_order)
-        self.registry = None if registry is None else {uri: copied(document) for uri, document in registry.items()}
+        self._registry = None if registry is None else {uri: frozen(document) for uri, document in registry.items()}
 
     def document(self) -> Any:
-        """The schema as Python data."""
-        if isinstance(self.source, str):
-            return parsed(self.source)
-        if isinstance(self.source, (dict, bool)):
-            return self.source
+        """The schema as Python data, a copy of its own."""
+        schema = thawed(self._source)
+        if isinstance(schema, str):
+            return parsed(schema)
+        if isinstance(schema, (dict, bool)):
+            return schema
         from .python_types import schema_of  # pydantic, where it is installed, takes its time to import
 
-        return schema_of(self.source)
+        return schema_of(schema)
+
+    @property
+    def registry(self) -> dict[str, Any] | None:
+        return None if self._registry is None else {uri: thawed(document) for uri, document in self._registry.items()}
 
     @cached_property
     def _content(self) -> tuple[Any, ...]:
-        registry = None if self.registry is None else tuple((uri, flat(self.registry[uri])) for uri in sorted(self.registry))
+        schema, registry = thawed(self._source), self.registry
+        known = None if registry is None else tuple((uri, flat(registry[uri])) for uri in sorted(registry))
         options = (self.whitespace, self.property_order, self.formats, self.draft, self.strict)
-        return (flat(self.source) if isinstance(self.source, dict) else self.source, *options, registry)
+        return (flat(schema) if isinstance(schema, dict) else schema, *options, known)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, JsonSchema) and self._content == other._content
@@ -84,8 +91,21 @@ class JsonSchema(Grammar):
         return hash(self._content)
 
     def __repr__(self) -> str:
-        shown = self.source if isinstance(self.source, (bool, str)) else flat(self.source) if isinstance(self.source, dict) else self.source
-        return f"JsonSchema({str(shown)[:120]})"
+        return f"JsonSchema({str(self._content[0])[:120]})"
+
+
+def frozen(value: Any) -> Any:
+    """A copy: as one string of bytes where it is plain data, which is made in no time and holds nothing for Python's collector."""
+    if isinstance(value, dict):
+        try:
+            return marshal.dumps(value, 2)
+        except ValueError:  # nested deeper than marshal goes, or with values that are not plain, such as Decimal
+            return copied(value)
+    return value
+
+
+def thawed(value: Any) -> Any:
+    return marshal.loads(value) if isinstance(value, bytes) else copied(value)  # noqa: S302  (our own bytes)
 
 
 def parsed(text: str) -> Any:
