@@ -58,7 +58,7 @@ class JsonSchemaProgram:
         self.states = LanguageStates(
             languages.algebra, languages.every, lambda term: not languages.is_dead(term), limits.max_states
         )
-        self.json = ProgramWriter(languages, self.states).write(self.normalised.root)
+        self.json = ProgramWriter(languages, self.states, self.tables).write(self.normalised.root)
         if self.json.start < 0:
             raise UnsatisfiableGrammar("no JSON value is valid under the schema")
         self.caps = (self.tables.blanks.description,)

@@ -26,7 +26,7 @@ from ..kernels.cpu.json_masks import (
     WANT_SPOT,
     json_call,
 )
-from ..kernels.cpu.json_places import BARRIER, INLINE, WIDEST, At, Frame, Kind, Object, Store
+from ..kernels.cpu.json_places import BARRIER, INLINE, SHARED_BIT, WIDEST, At, Frame, Kind, Object, Store
 from ..kernels.cpu.json_walk import GROW_CROSSED, GROW_NOTED, GROW_PENDING
 from .epoch import FINISHED
 from .json_tables import CROSSED, NOTED, PENDING
@@ -144,7 +144,9 @@ class JsonEpoch:
         wanted = int(arena[At.WANTED])
         missing = program.tables.missing
         if missing[0]:
-            program.states.make(missing[1 : 1 + missing[0]].tolist())
+            states = missing[1 : 1 + missing[0]].tolist()
+            program.states.make([state for state in states if not state & SHARED_BIT])
+            program.tables.states.make([state for state in states if state & SHARED_BIT])
             self._place_languages()
         if wanted & WANT_SPOT:
             program.tables.make_spot(wanted >> 8 & 0xFFFFFF)

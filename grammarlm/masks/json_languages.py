@@ -20,20 +20,23 @@ Vector = tuple[Term, ...]
 class LanguageStates:
     """States by number. 0 is dead; every other can be finished."""
 
-    def __init__(self, algebra: Algebra, every: Term, is_alive: Callable[[Term], bool], max_states: int):
-        """`every` is the term of all strings."""
+    def __init__(
+        self, algebra: Algebra, every: Term, is_alive: Callable[[Term], bool], max_states: int, *, mark: int = 0, capacity: int = FIRST_CAPACITY
+    ):
+        """`every` is the term of all strings. `mark` is a bit of all numbers; marked arrays don't move: all schemas' kernels read them."""
+        self._mark = mark
         self._algebra, self._every, self._is_alive, self._max_states = algebra, every, is_alive, max_states
         self._vectors: list[Vector] = [()]
         self._numbers: dict[Vector, int] = {(): 0}
         self._made = [True]
-        self.table = np.full((FIRST_CAPACITY, 256), -1, np.int32)
-        self.accepts = np.zeros(FIRST_CAPACITY, np.int32)  # which case accepts, counted from 1
-        self.universal = np.zeros(FIRST_CAPACITY, np.uint8)  # every string goes on from here, in one case
-        self.lengths_at = np.full(FIRST_CAPACITY, -1, np.int64)
+        self.table = np.zeros((capacity, 256), np.int32)  # 0: not made yet, -1: refused
+        self.accepts = np.zeros(capacity, np.int32)  # which case accepts, counted from 1
+        self.universal = np.zeros(capacity, np.uint8)  # every string goes on from here, in one case
+        self.lengths_at = np.full(capacity, -1, np.int64)
         self.lengths = np.zeros(64, np.uint64)
         self._lengths_used = self._lengths_most = 0
         self._bits_of: Callable[[Term, int], int] = lambda term, most: 0
-        self.table[0] = 0
+        self.table[0] = -1
 
     def __len__(self) -> int:
         return len(self._vectors)
@@ -55,8 +58,8 @@ class LanguageStates:
         if all(term is NOTHING for term in alive):
             self._numbers[vector] = 0
             return 0
-        number = self._numbers.get(alive)
-        if number is None:
+        known = self._numbers.get(alive)
+        if known is None:
             number = len(self._vectors)
             if number >= self._max_states:
                 raise LimitExceeded(
@@ -64,7 +67,7 @@ class LanguageStates:
                 )
             self._vectors.append(alive)
             self._made.append(False)
-            self._numbers[alive] = number
+            self._numbers[alive] = known = number | self._mark
             if number >= len(self.table):
                 self._grow()
             living = [term for term in alive if term is not NOTHING]
@@ -72,12 +75,12 @@ class LanguageStates:
             if self._lengths_most:
                 self._add_lengths(number)
             self.accepts[number] = next((i + 1 for i, term in enumerate(alive) if accepts_empty(term)), 0)
-        self._numbers[vector] = number
-        return number
+        self._numbers[vector] = known
+        return known
 
     def _grow(self) -> None:
         size = 2 * len(self.table)
-        for name, empty in (("table", -1), ("accepts", 0), ("universal", 0), ("lengths_at", -1)):
+        for name, empty in (("table", 0), ("accepts", 0), ("universal", 0), ("lengths_at", -1)):
             old = getattr(self, name)
             new = np.full((size, *old.shape[1:]), empty, old.dtype)
             new[: len(old)] = old
@@ -85,18 +88,18 @@ class LanguageStates:
 
     def make(self, states: Any) -> None:
         """The rows of these states, and of some behind them."""
-        queue = list(states)
+        queue = [state & ~self._mark for state in states]
         for done, state in enumerate(queue):
             if self._made[state]:
                 continue
-            targets = self._make(state)
+            targets = [target & ~self._mark for target in self._make(state)]
             if len(queue) < done + MADE_AHEAD:
                 queue += [t for t in targets if not self._made[t]][: MADE_AHEAD - len(queue) + done]
 
     def _make(self, state: int) -> list[int]:
         vector = self._vectors[state]
         edges = self._algebra.edges
-        row = np.zeros(256, np.int32)
+        row = np.full(256, -1, np.int32)
         if len(vector) == 1:
             targets = []
             for bits, after in edges(vector[0]):
@@ -117,7 +120,7 @@ class LanguageStates:
                 number = numbers.get(key, -1)
                 if number < 0:
                     number = numbers[key] = self.number(key) if any(t is not NOTHING for t in key) else 0
-                row[byte] = number
+                row[byte] = number or -1
             targets = [n for n in numbers.values() if n]
         self.table[state] = row
         self._made[state] = True

@@ -13,10 +13,12 @@ import numpy as np
 
 from ..errors import LimitExceeded, UnsupportedFeature
 from ..grammars.json_schema import numbers, strings
+from ..grammars.json_schema.languages import Languages
 from ..grammars.json_schema.number_rows import pack
 from ..grammars.json_schema.shapes import (
     EVERY_STRING,
     ArrayShape,
+    Language,
     Literal,
     Node,
     NumberShape,
@@ -25,7 +27,7 @@ from ..grammars.json_schema.shapes import (
 )
 from ..kernels.cpu.json_places import INLINE, Shape
 from .json_languages import LanguageStates
-from .json_tables import TEMPLATE, TEMPLATE_AT
+from .json_tables import TEMPLATE, TEMPLATE_AT, JsonTables
 
 LITERALS = {"true": 1, "false": 2, "null": 3}
 LARGEST = (1 << 24) - 1  # a row's offset has 24 bits
@@ -45,10 +47,10 @@ class JsonProgram:
 class ProgramWriter:
     """Writes one program."""
 
-    def __init__(self, languages, states: LanguageStates):  # type: ignore[no-untyped-def]
+    def __init__(self, languages: Languages, states: LanguageStates, tables: JsonTables):
         self.rows = list(TEMPLATE)
         self.blob = bytearray()
-        self.languages, self.states = languages, states
+        self.languages, self.states, self.tables = languages, states, tables
         self._nodes: dict[int, int] = {}
         self._queue: list[Node] = []
         self._numbers: dict[NumberShape, int] = {NumberShape(): TEMPLATE_AT["number"], NumberShape(integer=True): TEMPLATE_AT["integer"]}
@@ -119,8 +121,10 @@ class ProgramWriter:
         least = min(shape.minimum, MOST_CHARACTERS)
         start = lengths = 0
         if shape.language != EVERY_STRING:
-            term = self.languages.term(shape.language)
-            start = self.states.number((term,))
+            if least == 0 and most < 0 and is_shared(shape.language):
+                start = self.tables.states.number((self.tables.languages.term(shape.language),))
+            else:
+                start = self.states.number((self.languages.term(shape.language),))
             if least > 0 or most >= 0:
                 lengths = 1
                 self.tell_lengths(max(least, most), node)
@@ -267,6 +271,14 @@ class ProgramWriter:
             most_items = _least(most_items, self.distinct(shape, node))
         self.rows += [len(shape.prefix), items, shape.minimum, most_items, len(shape.contains), bounds, int(shape.unique)]
         return at
+
+
+def is_shared(language: Language) -> bool:
+    """A format alone: its automaton and its rows are the same under all schemas."""
+    if len(language) != 1:
+        return False
+    ((kind, name, holds),) = language
+    return kind == "format" and holds and name != "regex"  # which has more states than are worth keeping
 
 
 def _kinds(shape: ArrayShape) -> Iterator[object]:

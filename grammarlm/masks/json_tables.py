@@ -17,16 +17,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..grammars.json_schema.languages import Languages
 from ..grammars.json_schema.number_rows import digits_ahead, pack
 from ..grammars.json_schema.shapes import NumberShape
 from ..kernels.cpu.jit import load_all
 from ..kernels.cpu.json_masks import BASE, BELOW, KEY_WORDS, json_call
-from ..kernels.cpu.json_places import BARRIER, WIDEST, At, Frame, Kind, Shape, Spot, Store, Trie
+from ..kernels.cpu.json_places import ANY_STRING, BARRIER, SHARED_BIT, WIDEST, At, Frame, Kind, Shape, Spot, Store, Trie
 from ..vocab.byte_trie import ByteTrie
 from ..vocab.vocabulary import Vocabulary
 from .json_blanks import BLANK_BYTES, Blanks
+from .json_languages import LanguageStates
 from .token_facts import token_facts
 
+SHARED_STATES = 16_384  # of languages; memory is touched only as it is used
 SHARED_ROWS = 8192  # places in the table of rows that no schema has a say in
 SHARED_POOL = 8 << 20  # words of them; memory is touched only as it is used
 FIRST_CROSSINGS, FIRST_PENDING, FIRST_NOTED = 4096, 4096, 8192
@@ -72,6 +75,7 @@ def template() -> tuple[list[int], dict[str, int]]:
 
 
 TEMPLATE, TEMPLATE_AT = template()
+assert TEMPLATE_AT["string"] == ANY_STRING
 
 
 @dataclass(frozen=True)
@@ -150,6 +154,11 @@ class JsonTables:
         self.kept: list[np.ndarray] = []  # whose addresses the tables hold
         self.tries[0, :5] = [len(trie.byte), *(self._keep(a) for a in (trie.byte, trie.depth, trie.end, trie.token))]
         self.tries[0, Trie.WIDE], self.tries[0, Trie.CHILDREN] = (self._keep(a) for a in wide_nodes(trie))
+        self.languages = Languages()
+        algebra, is_dead = self.languages.algebra, self.languages.is_dead
+        self.states = LanguageStates(
+            algebra, self.languages.every, lambda term: not is_dead(term), SHARED_STATES, mark=SHARED_BIT, capacity=SHARED_STATES
+        )
         self.arena = np.zeros(At.LENGTH, np.int64)
         self._fill_arena()
         self._find_blank_runs()
@@ -180,7 +189,8 @@ class JsonTables:
             (At.SET_A, np.zeros((WIDEST, 4), np.int64)), (At.SET_B, np.zeros((WIDEST, 4), np.int64)),
             (At.ALLOWED, np.zeros((facts.deepest + 2, 4), np.uint64)), (At.JUMPS, np.full((facts.deepest + 2, 2), -1, np.int64)),
             (At.CLOSED, np.zeros((FIRST_NOTED, 3), np.int64)), (At.ESCAPED, np.zeros((FIRST_NOTED, 3), np.int64)),
-            (At.SCRATCH_ROW, np.zeros(self.width + 1, np.int32)), (At.SECOND_ROW, np.zeros(self.width + 1, np.int32)),
+            (At.SHARED_STATES, self.states.table), (At.SHARED_ACCEPTS, self.states.accepts),
+            (At.SHARED_UNIVERSAL, self.states.universal), (At.SCRATCH_ROW, np.zeros(self.width + 1, np.int32)), (At.SECOND_ROW, np.zeros(self.width + 1, np.int32)),
             (At.FRAMES, np.zeros((64, Frame.LENGTH), np.int64)), (At.CHAINS, np.zeros((64, 2), np.int64)),
         ):  # fmt: skip
             arena[place] = keep(array)

@@ -8,7 +8,7 @@ import numpy as np
 from numba import carray, int64, uint64
 
 from .jit import inlined, part, pointer
-from .json_places import At, Key, longs
+from .json_places import SHARED_BIT, At, Key, longs
 from .json_text import utf8_byte, utf8_length
 
 MISSING_MOST = 255
@@ -25,13 +25,33 @@ def note_missing(arena, state):
         missing[missing[0]] = state
 
 
+@inlined
+def table_of(arena, state):
+    """Transitions, of the schema's own languages or of those that all share; a state's row is `state & (SHARED_BIT - 1)`."""
+    return carray(pointer(arena[At.SHARED_STATES] if state & SHARED_BIT else arena[At.STATES]), 1 << 40, np.int32)
+
+
+@inlined
+def case_of(arena, state):
+    """Which case accepts in the state, counted from 1; 0: none."""
+    place = arena[At.SHARED_ACCEPTS] if state & SHARED_BIT else arena[At.ACCEPTS]
+    return int64(carray(pointer(place), 1 << 40, np.int32)[state & (SHARED_BIT - 1)])
+
+
+@inlined
+def is_universal(arena, state):
+    """Does every string go on from the state, in one case?"""
+    place = arena[At.SHARED_UNIVERSAL] if state & SHARED_BIT else arena[At.UNIVERSAL]
+    return carray(pointer(place), 1 << 40, np.uint8)[state & (SHARED_BIT - 1)] != 0
+
+
 @part
 def after(arena, state, byte):
     """The state behind a byte; 0 where it is refused, or not made yet."""
-    table = carray(pointer(arena[At.STATES]), 1 << 40, np.int32)
-    found = int64(table[uint64(state) * uint64(256) + uint64(byte)])
-    if found < 0:
-        note_missing(arena, state)
+    found = int64(table_of(arena, state)[uint64(state & (SHARED_BIT - 1)) * uint64(256) + uint64(byte)])
+    if found <= 0:
+        if found == 0:
+            note_missing(arena, state)
         found = int64(0)
     return found
 

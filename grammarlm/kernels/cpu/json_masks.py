@@ -22,6 +22,7 @@ from numba import carray, int32, int64, uint64
 from .jit import copy_bytes, inlined, kernel, part, pointer
 from .json_arrays import array_row, with_item
 from .json_keys import copy_frame, with_other
+from .json_languages import case_of, is_universal
 from .json_numbers import number_ends, number_key
 from .json_places import (
     ARRAY_BIT,
@@ -31,6 +32,7 @@ from .json_places import (
     FIELD,
     INLINE,
     NO_FRAME,
+    SHARED_BIT,
     WIDEST,
     Array,
     At,
@@ -299,9 +301,9 @@ def make_row(arena, c, x, y, f, row):
         return base, remainders
     case = program[own + Object.DEFAULT] if kind == Kind.KEY else int64(0)
     if kind == Kind.KEY and c >> 5 & 63 == 0 and state != NO_LANGUAGE and state != 0:
-        if case == 0 or (carray(pointer(arena[At.UNIVERSAL]), 1 << 40, np.uint8)[state] != 0 and not is_of_case(arena, state, case)):
-            if carray(pointer(arena[At.UNIVERSAL]), 1 << 40, np.uint8)[state] != 0:
-                case = int64(carray(pointer(arena[At.ACCEPTS]), 1 << 40, np.int32)[state])
+        if case == 0 or (is_universal(arena, state) and not is_of_case(arena, state, case)):
+            if is_universal(arena, state):
+                case = case_of(arena, state)
             else:
                 copy_base(arena, base, row)
                 make_key(arena, c, x, y, f, own, row)
@@ -406,10 +408,9 @@ def make_key(arena, c, x, y, f, own, row):
         arena[At.WANTED] |= GROW_NOTED
         return
     closed, escaped = longs(arena, At.CLOSED), longs(arena, At.ESCAPED)
-    accepts = carray(pointer(arena[At.ACCEPTS]), 1 << 40, np.int32)
     behind = with_other(arena, f, y >> 24)
     for i in range(closings):
-        node = program[program[own + Object.CASES] + int64(accepts[closed[3 * i + 1]]) - 1]
+        node = program[program[own + Object.CASES] + case_of(arena, closed[3 * i + 1]) - 1]
         visit(arena, closed[3 * i], thread(Kind.COLON, 0, node, 0), int64(0), int64(0), behind, row)
     for i in range(escapes):
         c2, x2, y2, f2 = step(arena, thread(Kind.KEY, 0, own, escaped[3 * i + 1]), int64(0), y, f, int64(92), int64(0))
@@ -564,6 +565,7 @@ def kept_mask(arena, c, x, y, f, out, first):
     kept = row_key(arena, c, x, y, f, key) and not unique
     own = frames[f * Frame.LENGTH + Frame.ROW] & ROW if in_frame else c >> 11 & ROW
     shared = own < arena[At.SHARED_END] and kind != Kind.WORD
+    shared = shared and (kind != Kind.STRING or x == 0 or x & SHARED_BIT != 0)
     place, found = int64(0), int64(-1)
     store = carray(pointer(arena[At.SHARED_STORE] if shared else arena[At.STORE]), int64(Store.LENGTH), np.int64)
     if kept:
@@ -665,7 +667,7 @@ def thread_mask(arena, c, x, y, f, out, first):
     if kind == Kind.STRING and c >> 5 & 63 == 0:
         plain = x == 0
         if not plain and program[(c >> 11 & ROW) + 3] == 0:
-            plain = carray(pointer(arena[At.UNIVERSAL]), 1 << 40, np.uint8)[x] != 0
+            plain = is_universal(arena, x)
         if plain:
             if not is_unique(arena, f) or first:
                 strings_mask(arena, c, x, y, f, out, first)

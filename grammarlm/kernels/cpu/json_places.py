@@ -44,7 +44,7 @@ class At(IntEnum):
     RECORDS = 8  # int64 [capacity, 5]: c, x, y, f, next thread of the same config or 0
     RECORD_COUNT = 9
     RECORD_CAPACITY = 10
-    STATES = 11  # int32 [S, 256]: languages as automata: 0 dead, -1 not made yet
+    STATES = 11  # int32 [S, 256]: languages as automata: the next state, -1 refused, 0 not made yet
     ACCEPTS = 12  # int32 [S]: 0 not here, otherwise which case it is, counted from 1
     LENGTHS = 13  # int64: bit sets of the lengths of what can still come, WORDS a state
     LENGTH_OF = 14  # int64 [S]: where a state's bit set lies, -1: none
@@ -97,7 +97,10 @@ class At(IntEnum):
     CLOSING = 61  # int32 [M, 3]: nodes of closing quotes, and which closers hang below each: first, count
     CLOSING_COUNT = 62
     DIGITS_AFTER = 63  # of those behind an exponent's letter
-    LENGTH = 64
+    SHARED_STATES = 64  # the same of languages that all schemas share: formats
+    SHARED_ACCEPTS = 65
+    SHARED_UNIVERSAL = 66
+    LENGTH = 67
 
 
 class Store(IntEnum):
@@ -211,6 +214,8 @@ class Frame(IntEnum):
 
 
 INLINE = 62
+ANY_STRING = 8  # the row of strings of which nothing is counted
+SHARED_BIT = 1 << 26  # of a state: it belongs to a language that all schemas share
 ARRAY_BIT = 1 << 40
 NO_FRAME, BARRIER = 0, 1
 WIDEST = 512  # threads of a config

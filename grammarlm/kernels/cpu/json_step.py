@@ -25,9 +25,10 @@ from .json_keys import (
     with_key,
     with_other,
 )
-from .json_languages import after, after_point, length_fits, narrow, narrow_point, next_point, takes_some
+from .json_languages import after, case_of, after_point, length_fits, narrow, narrow_point, next_point, takes_some
 from .json_numbers import number_ends, number_start, number_step
 from .json_places import (
+    ANY_STRING,
     ARRAY_BIT,
     BARRIER,
     CROSS,
@@ -193,7 +194,8 @@ def begin(arena, node, f, byte, way):
         if kind != Shape.OBJECT and kind != Shape.ARRAY and is_unique(arena, f):
             f = with_text(arena, f, byte)
         if kind == Shape.STRING:
-            c, x, y, g = thread(Kind.STRING, 0, row, 0), program[row + 2], int64(0), f
+            counted = program[row] > 0 or program[row + 1] >= 0 or program[row + 3] != 0
+            c, x, y, g = thread(Kind.STRING, 0, row if counted else ANY_STRING, 0), program[row + 2], int64(0), f
         elif kind == Shape.WORDS:
             c, x, y, g = thread(Kind.WORD, 0, program[row], 0), key_range(program[row + 1], program[row + 2], 0), int64(0), f
         elif kind == Shape.OBJECT:
@@ -286,7 +288,7 @@ def string_step(arena, c, x, y, f, byte):
     if what == WRONG:
         return dead()
     if what == QUOTE:
-        if count < least or (x != 0 and carray(pointer(arena[At.ACCEPTS]), 1 << 40, np.int32)[x] == 0):
+        if count < least or (x != 0 and case_of(arena, x) == 0):
             return dead()
         return thread(Kind.AFTER, 0, 0, 0), int64(0), int64(0), f
     if sub == BODY and (least > 0 or most >= 0):
@@ -436,7 +438,7 @@ def key_ends(arena, row, state, low, high, read, chain, f):
         return dead()
     node = program[row + Object.OTHERS]
     if state != 0:
-        case = int64(carray(pointer(arena[At.ACCEPTS]), 1 << 40, np.int32)[state])
+        case = case_of(arena, state)
         if case == 0:
             return dead()
         if node == -2:

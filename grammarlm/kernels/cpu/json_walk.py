@@ -12,8 +12,8 @@ from numba import carray, int32, int64, uint64
 
 from .jit import inlined, part, pointer
 from .json_keys import same_chain
-from .json_languages import length_fits, note_missing
-from .json_places import BARRIER, CROSS, DEAD, FIELD, At, Frame, Key, Kind, Object, Trie, longs
+from .json_languages import case_of, is_universal, length_fits, note_missing, table_of
+from .json_places import BARRIER, CROSS, DEAD, FIELD, SHARED_BIT, At, Frame, Key, Kind, Object, Trie, longs
 from .json_step import LITERALS, NO_LANGUAGE, ROW, step
 
 GROW_CROSSED, GROW_PENDING, GROW_NOTED = 16, 32, 1 << 40  # in WANTED
@@ -255,9 +255,7 @@ def is_of_case(arena, state, case):
     """Is every key that goes on from this state of the language one of the case?"""
     found = False
     if state != NO_LANGUAGE:
-        universal = carray(pointer(arena[At.UNIVERSAL]), 1 << 40, np.uint8)
-        accepts = carray(pointer(arena[At.ACCEPTS]), 1 << 40, np.int32)
-        found = universal[state] != 0 and accepts[state] == case
+        found = is_universal(arena, state) and case_of(arena, state) == case
     return found
 
 
@@ -438,8 +436,7 @@ def run_language(arena, at, state, row_of, count, row):
     depth = carray(pointer(trie[Trie.DEPTH]), 1 << 40, np.uint16)
     end = carray(pointer(trie[Trie.END]), 1 << 40, np.int32)
     token = carray(pointer(trie[Trie.TOKEN]), 1 << 40, np.uint32)
-    table = carray(pointer(arena[At.STATES]), 1 << 40, np.int32)
-    accepts = carray(pointer(arena[At.ACCEPTS]), 1 << 40, np.int32)
+    table = table_of(arena, state)
     closed, escaped, stack = longs(arena, At.CLOSED), longs(arena, At.ESCAPED), longs(arena, At.STACK)
     least, most, lengths = int64(0), int64(-1), int64(0)
     if row_of != 0:
@@ -459,15 +456,16 @@ def run_language(arena, at, state, row_of, count, row):
                 if escapes < capacity:
                     escaped[3 * escapes], escaped[3 * escapes + 1], escaped[3 * escapes + 2] = node, here, characters
                 escapes += 1
-            elif accepts[here] != 0 and characters >= least:
+            elif case_of(arena, here) != 0 and characters >= least:
                 if closings < capacity:
                     closed[3 * closings], closed[3 * closings + 1], closed[3 * closings + 2] = node, here, characters
                 closings += 1
             node = int64(end[node])
             continue
-        behind = int64(table[uint64(here) * uint64(256) + uint64(byte)])
-        if behind < 0:
-            note_missing(arena, here)
+        behind = int64(table[uint64(here & (SHARED_BIT - 1)) * uint64(256) + uint64(byte)])
+        if behind <= 0:
+            if behind == 0:
+                note_missing(arena, here)
             behind = int64(0)
         if behind != 0 and (least > 0 or most >= 0):
             if byte & 0xC0 != 0x80:
