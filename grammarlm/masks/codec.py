@@ -54,6 +54,8 @@ def fields_of(kind: Kind) -> dict[str, Any]:
 @functools.cache
 def _fields(name: str) -> dict[str, Any]:
     kind: Any = kind_of(name)
+    if hasattr(kind, "SAVED"):
+        return dict(kind.SAVED)
     hints = typing.get_type_hints(kind)
     return {f.name: hints[f.name] for f in dataclasses.fields(kind)}
 
@@ -77,7 +79,8 @@ def encode(value: Any) -> bytes:
                     f"grammars of the kind {name} cannot be saved: they are none of grammarlm's own"
                 )
             out += b"G" + _string(name.encode())
-            inner = [getattr(value, field) for field in fields_of(type(value))]
+            saved = getattr(value, "saved", None)
+            inner = saved() if saved else [getattr(value, field) for field in fields_of(type(value))]
         else:
             out += _scalar(value)
         stack += [(v, depth + 1) for v in reversed(inner)]
@@ -182,7 +185,8 @@ def _close(done: _Open, reader: Reader) -> Any:
     if issubclass(done.kind, compose.Combination) and len(fields["parts"]) < 2:
         raise reader.error("a combination has fewer than two parts")
     try:
-        return done.kind(**fields)
+        make: Any = getattr(done.kind, "from_saved", done.kind)
+        return make(**fields)
     except (TypeError, ValueError) as error:
         raise reader.error(f"{done.kind.__name__}: {error}") from error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -50,6 +51,7 @@ class Report:
     relaxed: tuple[str, ...] = field(default=())  # constructs enforced in part, on request only
     canonical: CanonicalReport | None = None  # with canonical_only
     caps: tuple[str, ...] = ()  # bounds that the engine adds to the language, and what it does not prove of it
+    keywords: Callable[[], Any] | None = None  # of a JSON schema: every keyword met, where, and what became of it
 
 
 class Constraint:

@@ -10,6 +10,8 @@ from ..errors import UnsatisfiableGrammar, UnsupportedFeature
 from ..grammars.json_schema import JsonSchema
 from ..grammars.json_schema.languages import SHARED, Languages
 from ..grammars.json_schema.normalise import normalise
+from ..grammars.json_schema.numbers import CAPS
+from ..grammars.json_schema.report import keyword_reports
 from ..grammars.json_schema.text_algebra import TextAlgebra
 from ..vocab.vocabulary import Vocabulary
 from .automaton import Automaton
@@ -23,6 +25,10 @@ from .limits import Clock, Limits
 from .token_facts import token_facts
 
 ANY_ORDER, SCHEMA_ORDER = 0, 1
+NUMBER_CAPS = (
+    f"numbers: at most {CAPS.digits} significant digits (more where the schema has more), {CAPS.zeros} zeros before them and "
+    f"{CAPS.exponent_digits} digits of an exponent; 0, or from 1e-307 to 1.7976931348623157e308"
+)
 
 
 @functools.lru_cache(maxsize=8)
@@ -55,13 +61,14 @@ class JsonSchemaProgram:
             tick=clock.tick,
             strict=grammar.strict,
         )
+        first = grammar.property_order if isinstance(grammar.property_order, tuple) else ()
         self.states = LanguageStates(
             languages.algebra, languages.every, lambda term: not languages.is_dead(term), limits.max_states
         )
-        self.json = ProgramWriter(languages, self.states, self.tables).write(self.normalised.root)
+        self.json = ProgramWriter(languages, self.states, self.tables, first).write(self.normalised.root)
         if self.json.start < 0:
             raise UnsatisfiableGrammar("no JSON value is valid under the schema")
-        self.caps = (self.tables.blanks.description,)
+        self.caps = (self.tables.blanks.description, NUMBER_CAPS)
 
     def forget(self) -> None:
         """Nothing that was made for one text only is kept here."""
@@ -80,5 +87,10 @@ def _check_bytes(single: int) -> None:
 def json_automaton(grammar: JsonSchema, vocab: Vocabulary, limits: Limits) -> tuple[Automaton, Report]:
     from .constraint import Report
 
-    automaton = Automaton(JsonSchemaProgram(grammar, vocab, limits, Clock(limits)), JsonEpoch)
-    return automaton, Report("JsonSchema", limits, 256, True, caps=automaton.program.caps)
+    program = JsonSchemaProgram(grammar, vocab, limits, Clock(limits))
+    found = program.normalised
+    report = Report(
+        "JsonSchema", limits, 256, True, relaxed=found.relaxed, caps=program.caps,
+        keywords=lambda: keyword_reports(found.document, found.relaxed),
+    )  # fmt: skip
+    return Automaton(program, JsonEpoch), report

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import LimitExceeded
+from ..errors import LimitExceeded, UnsupportedFeature
 from ..kernels.cpu.json_keys import GROW_CHAINS, GROW_FRAMES
 from ..kernels.cpu.json_masks import (
     ADVANCE,
@@ -228,6 +228,11 @@ class JsonEpoch:
     def after_bytes(self, state: int, data: bytes) -> int:
         array = np.frombuffer(data, np.uint8) if data else np.zeros(1, np.uint8)
         return self.call(READ, state, int(array.ctypes.data), len(data))
+
+    def completion(self, state: int) -> bytes | None:
+        raise UnsupportedFeature(
+            "a budget of tokens (matcher(max_tokens=...), min_tokens_left) is not supported for JsonSchema yet; leave it out"
+        )
 
     # ------------------------------------------------------------------ configs from one epoch to another
 

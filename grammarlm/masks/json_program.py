@@ -47,10 +47,14 @@ class JsonProgram:
 class ProgramWriter:
     """Writes one program."""
 
-    def __init__(self, languages: Languages, states: LanguageStates, tables: JsonTables):
+    def __init__(
+        self, languages: Languages, states: LanguageStates, tables: JsonTables, first_names: tuple[str, ...] = ()
+    ):
+        """`first_names`: keys that come first, in this order, whatever the schema's is."""
         self.rows = list(TEMPLATE)
         self.blob = bytearray()
         self.languages, self.states, self.tables = languages, states, tables
+        self.turns = {name: turn for turn, name in enumerate(first_names)}
         self._nodes: dict[int, int] = {}
         self._queue: list[Node] = []
         self._numbers: dict[NumberShape, int] = {NumberShape(): TEMPLATE_AT["number"], NumberShape(integer=True): TEMPLATE_AT["integer"]}
@@ -151,6 +155,8 @@ class ProgramWriter:
 
     def object(self, shape: ObjectShape, node: Node) -> int:
         names = [name for name in shape.properties if _is_text(name)]
+        if self.turns:
+            names.sort(key=lambda name: self.turns.get(name, len(self.turns)))  # stable: the others keep their order
         if not names and shape.others == ((EVERY_STRING, EVERYTHING),):
             return TEMPLATE_AT["object"]
         count = len(names)

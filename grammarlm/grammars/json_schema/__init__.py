@@ -14,10 +14,12 @@ import json
 import marshal
 from decimal import Decimal
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
-from ...errors import GrammarError, LimitExceeded, caret
+from ...errors import GrammarError, LimitExceeded, UnsupportedFeature, caret
 from ..compose import Grammar
+from ..regular import Algebra
+from ..terms import Term
 
 ORDERS = ("schema", "any")
 FORMATS = ("assert", "annotation")
@@ -79,10 +81,36 @@ class JsonSchema(Grammar):
 
     @cached_property
     def _content(self) -> tuple[Any, ...]:
-        schema, registry = thawed(self._source), self.registry
+        registry = self.registry
         known = None if registry is None else tuple((uri, flat(registry[uri])) for uri in sorted(registry))
-        options = (self.whitespace, self.property_order, self.formats, self.draft, self.strict)
-        return (flat(schema) if isinstance(schema, dict) else schema, *options, known)
+        try:
+            schema = flat(self.document())
+        except GrammarError:  # no JSON: compile will say so
+            schema = str(self._source)
+        return (schema, self.whitespace, self.property_order, self.formats, self.draft, self.strict, known)
+
+    def language(self, algebra: Algebra) -> Term:
+        raise UnsupportedFeature(
+            "a JsonSchema cannot be combined with other grammars (+, |, &, -) yet; compile it alone, or write the other part as a schema"
+        )
+
+    # What masks/codec.py saves, by the type of each value; the same names are the arguments that make it again.
+    SAVED: ClassVar[dict[str, Any]] = {
+        "schema": str, "whitespace": str, "property_order": str | tuple[str, ...], "formats": str,
+        "registry": tuple[tuple[str, str], ...] | None, "draft": str, "strict": bool,
+    }  # fmt: skip
+
+    def saved(self) -> list[Any]:
+        """The values of SAVED: schemas as JSON text."""
+        schema, registry = thawed(self._source), self.registry
+        text = schema if isinstance(schema, str) else written(self.document())
+        documents = None if registry is None else tuple((uri, written(registry[uri])) for uri in registry)
+        return [text, self.whitespace, self.property_order, self.formats, documents, self.draft, self.strict]
+
+    @classmethod
+    def from_saved(cls, schema: str, registry: tuple[tuple[str, str], ...] | None, **options: Any) -> JsonSchema:
+        documents = None if registry is None else {uri: parsed(text) for uri, text in registry}
+        return cls(schema, registry=documents, **options)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, JsonSchema) and self._content == other._content
@@ -168,7 +196,36 @@ def flat(value: Any) -> str:
             for element in reversed(item):
                 todo += [element, _Raw(",")]
         else:
-            parts.append(json.dumps(item) if isinstance(item, (str, bool, type(None))) else repr(item))
+            parts.append(str(Decimal(repr(item))) if isinstance(item, float) else _scalar(item))
+    return "".join(parts)
+
+
+def _scalar(item: Any) -> str:
+    return json.dumps(item) if isinstance(item, (str, bool, type(None))) else str(item)
+
+
+def written(schema: Any) -> str:
+    """The schema as JSON text, however deep it is."""
+    parts: list[str] = []
+    todo: list[Any] = [schema]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, _Raw):
+            parts.append(item)
+        elif isinstance(item, dict):
+            inner: list[Any] = []
+            for key, value in item.items():
+                inner += [_Raw(("," if inner else "{") + json.dumps(str(key)) + ":"), value]
+            todo += reversed([*(inner or [_Raw("{")]), _Raw("}")])
+        elif isinstance(item, list):
+            inner = []
+            for value in item:
+                inner += [_Raw("," if inner else "["), value]
+            todo += reversed([*(inner or [_Raw("[")]), _Raw("]")])
+        elif isinstance(item, Decimal):
+            parts.append(str(item))
+        else:
+            parts.append(json.dumps(item))
     return "".join(parts)
 
 
