@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -23,35 +21,13 @@ from .collector import PATIENT
 from .limits import Clock, Limits
 from .matcher import Matcher
 from .program import Program
+from .report import CanonicalReport, Report
 from .snapshot import restore
 from .stack_compile import stack_program
 from .stack_epoch import StackEpoch
 
 if TYPE_CHECKING:
     from .canonical import Canonical
-
-
-@dataclass
-class CanonicalReport:
-    """What canonical_only did so far."""
-
-    rows_left_whole: int = 0  # no token that the grammar allows was canonical there
-
-
-@dataclass(frozen=True)
-class Report:
-    """What compile() did with a grammar. Everything is enforced exactly, or compile() has refused it by name."""
-
-    grammar: str
-    limits: Limits
-    byte_classes: int  # sets of bytes that the grammar does not tell apart
-    tokens_spell_all: (
-        bool  # False: the vocabulary lacks some single bytes; where there is a stack, texts must end by those it has
-    )
-    relaxed: tuple[str, ...] = field(default=())  # constructs enforced in part, on request only
-    canonical: CanonicalReport | None = None  # with canonical_only
-    caps: tuple[str, ...] = ()  # bounds that the engine adds to the language, and what it does not prove of it
-    keywords: Callable[[], Any] | None = None  # of a JSON schema: every keyword met, where, and what became of it
 
 
 class Constraint:

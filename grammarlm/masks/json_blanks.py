@@ -40,7 +40,9 @@ def blanks_of(whitespace: str) -> Blanks:
     if whitespace == "any":
         return Blanks(_array([[0, 0, 0, 0, 1]]), "any white space between tokens")
     if whitespace == "flexible":
-        return Blanks(_flexible(), f"white space between tokens: [ \\t]*(\\r?\\n)?[ \\t]*, at most {LONGEST_RUN} blanks and tabs")
+        return Blanks(
+            _flexible(), f"white space between tokens: [ \\t]*(\\r?\\n)?[ \\t]*, at most {LONGEST_RUN} blanks and tabs"
+        )
     return Blanks(_of_pattern(whitespace), f"white space between tokens: {whitespace!r}")
 
 

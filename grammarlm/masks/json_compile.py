@@ -1,4 +1,8 @@
-"""From a JSON schema to an automaton over a vocabulary."""
+"""From a JSON schema to an automaton over a vocabulary.
+
+The schema comes down to nodes (grammars/json_schema/normalise.py), nodes to the rows of a program (json_program.py), beside tables
+of the vocabulary that all schemas share (json_tables.py). Whatever can refuse a schema does so here: a mask refuses nothing later.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +26,7 @@ from .json_matcher import JsonMatcher
 from .json_program import ProgramWriter
 from .json_tables import JsonTables
 from .limits import Clock, Limits
+from .report import Report
 from .token_facts import token_facts
 
 ANY_ORDER, SCHEMA_ORDER = 0, 1
@@ -85,8 +90,6 @@ def _check_bytes(single: int) -> None:
 
 
 def json_automaton(grammar: JsonSchema, vocab: Vocabulary, limits: Limits) -> tuple[Automaton, Report]:
-    from .constraint import Report
-
     program = JsonSchemaProgram(grammar, vocab, limits, Clock(limits))
     found = program.normalised
     report = Report(

@@ -167,7 +167,9 @@ class JsonEpoch:
         old = self.arrays[name]
         if sum(a.nbytes for a in self.arrays.values()) + old.nbytes > self._room:
             self.is_full = True
-            raise LimitExceeded("the text has more keys and values open or remembered than limits.max_bytes has room for")
+            raise LimitExceeded(
+                "the text has more keys and values open or remembered than limits.max_bytes has room for"
+            )
         self.arrays[name] = np.zeros((2 * len(old), WIDTH[name]), np.int64)
         self.arrays[name][: len(old)] = old
         self._place(name, self.arrays[name])
@@ -295,8 +297,9 @@ class JsonEpoch:
         for c, x, y, frames, chain in config:
             frame = self._put_frames(frames, made)
             if c & 31 == Kind.KEY:
-                y = y & 0xFFFFFF | self._put_chain(chain) << 24
-            threads.append((c, x, y, frame))
+                threads.append((c, x, y & 0xFFFFFF | self._put_chain(chain) << 24, frame))
+            else:
+                threads.append((c, x, y, frame))
         return self._record(threads)
 
     def _put_frames(self, frames: tuple[Any, ...], made: dict[Any, int]) -> int:

@@ -1,4 +1,7 @@
-"""Languages of strings as automata that kernels walk: a state is a tuple of terms, one a case; a row of 256 is made when it is needed."""
+"""Languages of strings as automata that kernels walk.
+
+A state is a tuple of terms, one a case (of the keys of an object, say); its row of 256 next states is made when a kernel lacks it.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,14 @@ class LanguageStates:
     """States by number. 0 is dead; every other can be finished."""
 
     def __init__(
-        self, algebra: Algebra, every: Term, is_alive: Callable[[Term], bool], max_states: int, *, mark: int = 0, capacity: int = FIRST_CAPACITY
+        self,
+        algebra: Algebra,
+        every: Term,
+        is_alive: Callable[[Term], bool],
+        max_states: int,
+        *,
+        mark: int = 0,
+        capacity: int = FIRST_CAPACITY,
     ):
         """`every` is the term of all strings. `mark` is a bit of all numbers; marked arrays don't move: all schemas' kernels read them."""
         self._mark = mark
@@ -63,7 +73,8 @@ class LanguageStates:
             number = len(self._vectors)
             if number >= self._max_states:
                 raise LimitExceeded(
-                    f"the languages of strings need more than {self._max_states} states; simplify the patterns or raise limits.max_states"
+                    f"the languages of strings need more than {self._max_states} states; simplify the patterns or "
+                    "raise limits.max_states"
                 )
             self._vectors.append(alive)
             self._made.append(False)
@@ -127,7 +138,7 @@ class LanguageStates:
         return targets
 
     def tell_lengths(self, most: int, bits_of: Callable[[Term, int], int]) -> None:
-        """From now on states know the lengths of what can still come: bit k for k characters up to `most`, bit most + 1 for more."""
+        """From now on states know the lengths of what can still come: bit k for k characters up to `most`, bit most + 1: more."""
         if most > self._lengths_most:
             self._lengths_most, self._bits_of = most, bits_of
             for state in range(1, len(self._vectors)):
@@ -143,7 +154,9 @@ class LanguageStates:
         while at + 2 + words > len(self.lengths):
             self.lengths = np.concatenate([self.lengths, np.zeros(len(self.lengths), np.uint64)])
         self.lengths[at], self.lengths[at + 1] = words, bits >> (most + 1) & 1
-        self.lengths[at + 2 : at + 2 + words] = np.frombuffer((bits & ((2 << most) - 1)).to_bytes(8 * words, "little"), np.uint64)
+        self.lengths[at + 2 : at + 2 + words] = np.frombuffer(
+            (bits & ((2 << most) - 1)).to_bytes(8 * words, "little"), np.uint64
+        )
         self._lengths_used = at + 2 + words
         self.lengths_at[state] = at
 

@@ -1,7 +1,7 @@
 """A matcher of JSON texts: the same as any other, with a shorter way to the kernel, since every call needs it.
 
-There is no table of rows to look into first: the kernel finds the row and adds what hangs on the text around it, so one call writes the
-mask. A mask's address is remembered as long as the caller hands in the same array.
+There is no table of rows to look into first: the kernel finds the row and adds what hangs on the text around it, so one call writes
+the mask. A mask's address is remembered as long as the caller hands in the same array.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """From shapes to the rows that the JSON machine runs (kernels/cpu/json_places.py has their layout).
 
-The walk over nodes is a work list: schemas may be nested as deep as they like. A node's row is reserved when somebody first refers to
-it and filled when its turn comes, so nodes may contain themselves.
+The walk over nodes is a work list: schemas may be nested as deep as they like. A node's row is reserved when somebody first refers
+to it and filled when its turn comes, so nodes may contain themselves.
 """
 
 from __future__ import annotations
@@ -57,7 +57,10 @@ class ProgramWriter:
         self.turns = {name: turn for turn, name in enumerate(first_names)}
         self._nodes: dict[int, int] = {}
         self._queue: list[Node] = []
-        self._numbers: dict[NumberShape, int] = {NumberShape(): TEMPLATE_AT["number"], NumberShape(integer=True): TEMPLATE_AT["integer"]}
+        self._numbers: dict[NumberShape, int] = {
+            NumberShape(): TEMPLATE_AT["number"],
+            NumberShape(integer=True): TEMPLATE_AT["integer"],
+        }
         self._strings: dict[StringShape, int] = {StringShape(): TEMPLATE_AT["string"]}
         self._kept: list[Node] = []
 
@@ -70,7 +73,9 @@ class ProgramWriter:
                 kind, row = self.shape(shape, node)
                 self.rows[at + 2 + 2 * i], self.rows[at + 3 + 2 * i] = kind, row
         if len(self.rows) > LARGEST:
-            raise LimitExceeded(f"the schema comes down to {len(self.rows):,} words of tables, at most {LARGEST:,} are allowed")
+            raise LimitExceeded(
+                f"the schema comes down to {len(self.rows):,} words of tables, at most {LARGEST:,} are allowed"
+            )
         blob = np.frombuffer(bytes(self.blob) or b"\0", np.uint8)
         return JsonProgram(np.array(self.rows, np.int64), blob, start)
 
@@ -138,7 +143,8 @@ class ProgramWriter:
     def tell_lengths(self, longest: int, node: Node) -> None:
         if longest > MOST_LENGTHS:
             raise UnsupportedFeature(
-                f"a pattern or format together with a length of {longest:,} characters (at most {MOST_LENGTHS:,})", pointer=node.pointer
+                f"a pattern or format together with a length of {longest:,} characters (at most {MOST_LENGTHS:,})",
+                pointer=node.pointer,
             )
         self.states.tell_lengths(longest, self.languages.lengths_from)
 
@@ -182,7 +188,9 @@ class ProgramWriter:
             implied_at = self.implied(implied)
         else:
             if implied:
-                raise UnsupportedFeature(f"dependencies in an object of more than {INLINE} properties", pointer=node.pointer)
+                raise UnsupportedFeature(
+                    f"dependencies in an object of more than {INLINE} properties", pointer=node.pointer
+                )
             needed_at = len(self.rows)
             self.rows += [len(needed), *sorted(needed, key=lambda at: order[at])]
             bits = len(needed)
@@ -218,8 +226,8 @@ class ProgramWriter:
             return 0
         at = len(self.rows)
         self.rows.append(len(implied))
-        for key, needs in implied.items():
-            needs = set(needs)
+        for key, direct in implied.items():
+            needs = set(direct)
             _close(needs, implied)
             self.rows += [key, sum(1 << n for n in needs)]
         return at
@@ -233,7 +241,12 @@ class ProgramWriter:
             return -1
         if shape.prefix and kinds:
             raise UnsupportedFeature("uniqueItems of positions that have few values each", pointer=node.pointer)
-        values = {k.text if isinstance(k, Literal) else v for k in kinds for v in ((k,) if isinstance(k, Literal) else k.values)}  # type: ignore[attr-defined]
+        values: set[object] = set()
+        for kind in kinds:
+            if isinstance(kind, Literal):
+                values.add((kind.text,))  # null is not "null"
+            elif isinstance(kind, StringShape):
+                values.update(kind.values or ())
         return len(values)
 
     def check_unique(self, shape: ArrayShape, node: Node) -> None:
@@ -249,19 +262,19 @@ class ProgramWriter:
                     f"uniqueItems where items are numbers of fewer than {MOST_ITEMS:,} values", pointer=node.pointer
                 )
 
-
     def array(self, shape: ArrayShape, node: Node) -> int:
         if shape.unique:
             self.check_unique(shape, node)
         if len(shape.contains) > 1:
             free = shape.maximum is None and all(most is None for _, most in shape.contains)
-            ways = [way.counts for way in shape.rest if way.node.alternatives or way.node.is_anything]
-            if not (free and all(any(w >> k & 1 for w in ways) for k in range(len(shape.contains)))) or len(shape.contains) > 3:
+            counts = [way.counts for way in shape.rest if way.node.alternatives or way.node.is_anything]
+            reachable = all(any(c >> k & 1 for c in counts) for k in range(len(shape.contains)))
+            if not (free and reachable) or len(shape.contains) > 3:
                 raise UnsupportedFeature("several `contains` that limit each other", pointer=node.pointer)
         positions = []
         for ways in (*shape.prefix, shape.rest):
             rows = [(self.node(way.node), way.counts) for way in ways]
-            rows = [(child, counts) for child, counts in rows if child >= 0]
+            rows = [row for row in rows if row[0] >= 0]
             positions.append(len(self.rows))
             self.rows += [len(rows), *(word for pair in rows for word in pair)]
         items = len(self.rows)
@@ -275,7 +288,15 @@ class ProgramWriter:
         most_items = -1 if shape.maximum is None else shape.maximum
         if shape.unique:
             most_items = _least(most_items, self.distinct(shape, node))
-        self.rows += [len(shape.prefix), items, shape.minimum, most_items, len(shape.contains), bounds, int(shape.unique)]
+        self.rows += [
+            len(shape.prefix),
+            items,
+            shape.minimum,
+            most_items,
+            len(shape.contains),
+            bounds,
+            int(shape.unique),
+        ]
         return at
 
 

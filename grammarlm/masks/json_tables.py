@@ -5,8 +5,8 @@
     entries      nodes of the vocabulary's trie behind white space and one byte
     rows         of everything that no schema has a say in: any value, any object, any number
 
-A string's body allows 123,000 of Llama 3.1's 128,000 tokens, and only 1,300 tokens close it, with 576 different remainders: so a mask
-in a string is a copy of a row and a walk over a tiny trie.
+A string's body allows 123,000 of Llama 3.1's 128,000 tokens, and only 1,300 tokens close it, with 576 different remainders: so a
+mask in a string is a copy of a row and a walk over a tiny trie.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ assert TEMPLATE_AT["string"] == ANY_STRING
 
 @dataclass(frozen=True)
 class RemainderTrie:
-    """Like ByteTrie, but several tokens may end at a node: tokens of node i are tokens[first[i + 1] : first[i + 2]]; node -1 first."""
+    """Like ByteTrie, but several tokens may end at a node: of node i tokens[first[i + 1] : first[i + 2]], of the root node -1."""
 
     byte: np.ndarray  # uint8
     depth: np.ndarray  # uint16
@@ -109,7 +109,8 @@ def remainder_trie(pairs: Iterable[tuple[bytes, int]]) -> RemainderTrie:
         first[-1] = len(tokens)
         path = rest
     count = len(byte)
-    end, open_nodes = [count] * count, []
+    end = [count] * count
+    open_nodes: list[int] = []
     for node, deep in enumerate(depth):
         while open_nodes and depth[open_nodes[-1]] >= deep:
             end[open_nodes.pop()] = node
@@ -157,7 +158,12 @@ class JsonTables:
         self.languages = Languages()
         algebra, is_dead = self.languages.algebra, self.languages.is_dead
         self.states = LanguageStates(
-            algebra, self.languages.every, lambda term: not is_dead(term), SHARED_STATES, mark=SHARED_BIT, capacity=SHARED_STATES
+            algebra,
+            self.languages.every,
+            lambda term: not is_dead(term),
+            SHARED_STATES,
+            mark=SHARED_BIT,
+            capacity=SHARED_STATES,
         )
         self.arena = np.zeros(At.LENGTH, np.int64)
         self._fill_arena()
@@ -261,7 +267,10 @@ class JsonTables:
         for entry in closing:
             entry[1:] = [at, int((trie.token[entry[0] : trie.end[entry[0]]] != nothing).sum())]
             at += entry[2]
-        self.arena[At.CLOSING], self.arena[At.CLOSING_COUNT] = self._keep(np.array(closing, np.int32).reshape(-1, 3)), len(closing)
+        self.arena[At.CLOSING], self.arena[At.CLOSING_COUNT] = (
+            self._keep(np.array(closing, np.int32).reshape(-1, 3)),
+            len(closing),
+        )
         self.arena[At.FILTER] = self._keep(np.zeros(len(closers) // 32 + 1, np.int32))
         counted = np.array([(t, len(json.loads(b'"' + text + b'"', strict=False))) for _, t, text in closers], np.int32)
         counted = counted.reshape(-1, 2)
@@ -375,6 +384,8 @@ def _characters(text: bytes) -> int:
         digits = text[at + 2 : at + 6].decode("ascii", "replace").lower()
         is_low = high and text[at + 1 : at + 2] in (b"u", b"")
         count += not is_low
-        high = not high and text[at + 1 : at + 2] == b"u" and len(digits) == 4 and digits[:2] in ("d8", "d9", "da", "db")
+        high = (
+            not high and text[at + 1 : at + 2] == b"u" and len(digits) == 4 and digits[:2] in ("d8", "d9", "da", "db")
+        )
         at += 6 if text[at + 1 : at + 2] == b"u" else 2
     return count

@@ -30,7 +30,8 @@ class JsonSchema(Grammar):
     """All JSON texts that are valid under the schema.
 
     whitespace       "flexible" (compact or pretty, runs are capped), "compact", "any", or a pattern of white space
-    property_order   "schema": declared properties in order of appearance, then required names, then others; "any"; or a list of names
+    property_order   "schema": declared properties in order of appearance, then required names, then others; "any": any order;
+                     or a list of names
     formats          "assert": `format` must hold; "annotation": it says nothing
     registry         {uri: schema} for references to other documents; nothing is fetched
     draft            "auto": keywords of all drafts count; "declared": those of `$schema` alone
@@ -49,14 +50,18 @@ class JsonSchema(Grammar):
         strict: bool = True,
     ):
         if not isinstance(schema, (dict, bool, str, type)) and not hasattr(schema, "__origin__"):
-            raise TypeError(f"JsonSchema() takes a dict, a bool, JSON text or a Python type, not {type(schema).__name__}")
+            raise TypeError(
+                f"JsonSchema() takes a dict, a bool, JSON text or a Python type, not {type(schema).__name__}"
+            )
         for name, value, values in (("formats", formats, FORMATS), ("draft", draft, DRAFTS)):
             if value not in values:
                 raise ValueError(f"JsonSchema({name}={value!r}): it takes {' or '.join(map(repr, values))}")
         if not isinstance(whitespace, str):
             raise TypeError(f"JsonSchema(whitespace=...) takes a str, not {type(whitespace).__name__}")
         if isinstance(property_order, str) and property_order not in ORDERS:
-            raise ValueError(f'JsonSchema(property_order={property_order!r}): it takes "schema", "any" or a list of names')
+            raise ValueError(
+                f'JsonSchema(property_order={property_order!r}): it takes "schema", "any" or a list of names'
+            )
         if registry is not None and not isinstance(registry, dict):
             raise TypeError(f"JsonSchema(registry=...) takes a dict of schemas by URI, not {type(registry).__name__}")
         self._source = frozen(schema)
@@ -142,7 +147,8 @@ def parsed(text: str) -> Any:
         return json.loads(text, parse_float=Decimal)
     except json.JSONDecodeError as error:
         raise GrammarError(
-            f"the schema is no JSON: {error.msg} in line {error.lineno}, column {error.colno}\n{caret(text, error.pos)}", position=error.pos
+            f"the schema is no JSON: {error.msg} in line {error.lineno}, column {error.colno}\n{caret(text, error.pos)}",
+            position=error.pos,
         ) from None
     except RecursionError:
         raise LimitExceeded("the schema's JSON text is nested too deeply; hand it in as a dict") from None

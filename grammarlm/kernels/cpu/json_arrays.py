@@ -1,7 +1,7 @@
 """Arrays: which items may come, and whether the array may close.
 
-An item is read in one of the **ways** of its position: a node, and the counted kinds (`contains`) that it counts for. What counts is
-kept 16 bits a kind, never beyond what matters: the most that is allowed, or the least that is needed.
+An item is read in one of the **ways** of its position: a node, and the counted kinds (`contains`) that it counts for. What counts
+is kept 16 bits a kind, never beyond what matters: the most that is allowed, or the least that is needed.
 """
 
 from numba import int64

@@ -1,14 +1,14 @@
 """Objects: which keys may come, which have been read, and whether the object may close.
 
-Keys with a node of their own stand sorted by bytes, so a part of a key is a range of them, and a set of them is a set of bits. Objects of
-more than INLINE keys have their bits in the arena of chains. Keys without a place of their own are kept as **chains**, one entry a
-byte (entry before it, byte, length and a hash), so that none comes twice; comparing goes by hash first and by bytes then.
+Keys with a node of their own stand sorted by bytes, so a part of a key is a range of them, and a set of them is a set of bits.
+Objects of more than INLINE keys have their bits in the arena of chains. Keys without a place of their own are kept as **chains**,
+one entry a byte (entry before it, byte, length and a hash), so that none comes twice; comparing goes by hash first and by bytes
+then.
 """
 
-import numpy as np
-from numba import carray, int64, uint64
+from numba import int64, uint64
 
-from .jit import inlined, part, pointer
+from .jit import inlined, part
 from .json_places import INLINE, At, Frame, Key, Object, longs
 
 GROW_FRAMES, GROW_CHAINS = 1, 64  # in WANTED: an arena is full
@@ -171,7 +171,11 @@ def open_keys(arena, frame):
     if ordered and least > 0 and program[row + Object.AVAILABLE] >= 0:
         for i in range(program[row + Object.COUNT]):
             if found >> i & 1:
-                later = program[row + Object.USABLE] & ~seen & program[ranks + program[keys + i * Key.LENGTH + Key.RANK] + 1]
+                later = (
+                    program[row + Object.USABLE]
+                    & ~seen
+                    & program[ranks + program[keys + i * Key.LENGTH + Key.RANK] + 1]
+                )
                 if count + 1 + ones(later) < least:
                     found &= ~(int64(1) << i)
     return found

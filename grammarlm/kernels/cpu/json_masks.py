@@ -1,16 +1,16 @@
 """The mask of a JSON text: which tokens may come next.
 
-The mask of a config is the union of its threads' masks. A thread's mask is a **row**, kept in a pool under what it was made from, and
-what hangs below the frames around it, walked at each call:
+The mask of a config is the union of its threads' masks. A thread's mask is a **row**, kept in a pool under what it was made from,
+and what hangs below the frames around it, walked at each call:
 
     base row        a row of the vocabulary's, shared by all schemas: the body of a string, white space, ...
     exceptions      pairs (word, bits that differ)
     remainders      tokens that close a string: what remains behind the quote is a small trie
     crossings       places in tries where a token left the frame
 
-A row's key is the thread without what a row never reads: the frames below the barrier, the bytes of the key read so far (what repeats
-another key is struck out at each call), numbers by what their digits can still do, counts by what one token can tell of them. So
-texts of one shape share their rows whatever names, values and nestings they have.
+A row's key is the thread without what a row never reads: the frames below the barrier, the bytes of the key read so far (what
+repeats another key is struck out at each call), numbers by what their digits can still do, counts by what one token can tell of
+them. So texts of one shape share their rows whatever names, values and nestings they have.
 
 A row in the pool (int32): base, number of exceptions, number of crossings, trie of remainders (-1: none), words of the filter; the
 exceptions, two words each; the crossings, four words each; the filter: which tokens that close a string a language allows.
@@ -50,7 +50,19 @@ from .json_places import (
 )
 from .json_step import NO_LANGUAGE, ROW, step
 from .json_unique import is_unique
-from .json_walk import ALONG, GROW_NOTED, differ, is_of_case, note_crossing, run_language, set_node, set_token, strike, visit, walk
+from .json_walk import (
+    ALONG,
+    GROW_NOTED,
+    differ,
+    is_of_case,
+    note_crossing,
+    run_language,
+    set_node,
+    set_token,
+    strike,
+    visit,
+    walk,
+)
 
 KEY_WORDS = 7
 BASE_ZERO, BASE_BODY = 0, 1
@@ -147,7 +159,10 @@ def keep_row(arena, store, key, place, base, remainders, row):
     count, crossings = arena[At.BASE_WORDS], arena[At.CROSS_COUNT]
     source = words(longs(arena, At.BASES)[base], count)
     filtered = (arena[At.CLOSER_COUNT] + 31) >> 5 if arena[At.FILTER_ON] != 0 else int64(0)
-    if used + 5 + 2 * count + 4 * crossings + filtered > store[Store.CAPACITY] or 2 * store[Store.COUNT] >= store[Store.SIZE]:
+    if (
+        used + 5 + 2 * count + 4 * crossings + filtered > store[Store.CAPACITY]
+        or 2 * store[Store.COUNT] >= store[Store.SIZE]
+    ):
         arena[At.FULL] = 1
         return
     pool = words(store[Store.POOL], store[Store.CAPACITY])
@@ -322,9 +337,8 @@ def make_row(arena, c, x, y, f, row):
 
 @part
 def other_keys(arena, node, behind, own, f, row):
-    """In a key that has no place of its own, with a value of the node: the same for all seen keys, so it is kept where nothing is counted."""
+    """In a key that has no place of its own, with a value of the node: the same for all such keys: kept if nothing is counted."""
     program = longs(arena, At.PROGRAM)
-    width = arena[At.BASE_WORDS]
     key = carray(pointer(arena[At.SET_B]), int64(KEY_WORDS), np.int64)
     shared = own < arena[At.SHARED_END]
     store = carray(pointer(arena[At.SHARED_STORE] if shared else arena[At.STORE]), int64(Store.LENGTH), np.int64)
@@ -357,17 +371,17 @@ def take_row(arena, store, found, row):
     pool = words(store[Store.POOL], int64(1 << 40))
     copy_base(arena, int64(pool[found]), row)
     at = found + 5
-    for i in range(pool[found + 1]):
+    for _ in range(pool[found + 1]):
         row[pool[at]] ^= pool[at + 1]
         at += 2
-    for i in range(pool[found + 2]):
+    for _ in range(pool[found + 2]):
         note_crossing(arena, int64(pool[at + 1]), int64(pool[at]), int64(pool[at + 2]), int64(pool[at + 3]))
         at += 4
 
 
 @part
 def make_string(arena, c, x, y, f, own, row):
-    """In a string of a language: the tokens that stay in it, and a filter of those that close it (or crossings, where it is unique)."""
+    """In a string of a language: the tokens that stay in it, and a filter of those that close it (crossings if unique)."""
     program = longs(arena, At.PROGRAM)
     counted = own if program[own] > 0 or program[own + 1] >= 0 else int64(0)
     closings, escapes = run_language(arena, int64(-1), x, counted, y >> 24, row)
@@ -388,7 +402,15 @@ def make_string(arena, c, x, y, f, own, row):
     if f != BARRIER:  # nothing is kept of the row: the real frame goes on behind the quote
         arena[At.FILTER_ON] = 0
         for i in range(closings):
-            c2, x2, y2, f2 = step(arena, thread(Kind.STRING, 0, own, 0), closed[3 * i + 1], closed[3 * i + 2] << 24, f, int64(34), int64(0))
+            c2, x2, y2, f2 = step(
+                arena,
+                thread(Kind.STRING, 0, own, 0),
+                closed[3 * i + 1],
+                closed[3 * i + 2] << 24,
+                f,
+                int64(34),
+                int64(0),
+            )
             if c2 != DEAD:
                 visit(arena, closed[3 * i], c2, x2, y2, f2, row)
     for i in range(escapes):
@@ -553,7 +575,7 @@ def strings_mask(arena, c, x, y, f, out, first):
 @part
 def kept_mask(arena, c, x, y, f, out, first):
     """The mask of a thread whose row is kept, or made now."""
-    program, frames = longs(arena, At.PROGRAM), longs(arena, At.FRAMES)
+    frames = longs(arena, At.FRAMES)
     kind, width = c & 31, arena[At.BASE_WORDS]
     key = carray(pointer(arena[At.SET_A]), int64(KEY_WORDS), np.int64)
     in_frame = kind == Kind.AFTER or kind == Kind.KEYS or kind == Kind.KEY or kind == Kind.ENTRY
@@ -625,7 +647,11 @@ def kept_mask(arena, c, x, y, f, out, first):
             copy_bytes(arena[At.FILTER], store[Store.POOL] + 4 * at, 4 * filtered)
     if filtered != 0:
         filtered_closers(arena, outer, out)
-    if in_frame and frames[f * Frame.LENGTH + Frame.OTHERS] != 0 and frames[f * Frame.LENGTH + Frame.ROW] & ARRAY_BIT == 0:
+    if (
+        in_frame
+        and frames[f * Frame.LENGTH + Frame.OTHERS] != 0
+        and frames[f * Frame.LENGTH + Frame.ROW] & ARRAY_BIT == 0
+    ):
         strike_others(arena, c, x, y, f, out)
     if remainders >= 0:
         inside = outer

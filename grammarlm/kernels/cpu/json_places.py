@@ -1,8 +1,10 @@
 """What lies where for the JSON machine: its arena, its program, its threads and frames.
 
-The arena is one int64 array of addresses and numbers; a kernel is handed its address alone (masks/json_arena.py fills it).
+The arena is one int64 array of addresses and numbers; a kernel is handed its address alone. masks/json_tables.py fills in what
+hangs on the vocabulary, masks/json_epoch.py the rest.
 
-**Program** (PROGRAM, int64): what a schema comes down to (grammars/json_schema/shapes.py), rows at offsets; an offset is a row's name.
+**Program** (PROGRAM, int64): what a schema comes down to (grammars/json_schema/shapes.py) as rows at offsets, written
+by masks/json_program.py; an offset is a row's name.
 
     node     count, flags, then per alternative: kind, offset of its shape
     string   least, most (-1: any number) characters, start state of its language (0: any), offset of its lengths (0: none)
@@ -18,16 +20,16 @@ The arena is one int64 array of addresses and numbers; a kernel is handed its ad
     y   blanks read (structural positions), or characters counted and half an escape (strings), or the key read so far (keys)
     f   the frame of the value around it
 
-**Frame**: a record of eight words that never changes; reading a key makes a new one. Frame 0 lies below the whole text; frame 1, the
-barrier, stands for frames that a row must not read (json_masks.py).
+**Frame**: a record of eight words that never changes; reading a key makes a new one. Frame 0 lies below the whole text; frame 1,
+the barrier, stands for frames that a row must not read (json_masks.py).
 """
 
 from enum import IntEnum
 
 import numpy as np
-from numba import carray, int64, uint64
+from numba import carray, int64
 
-from .jit import inlined, part, pointer
+from .jit import inlined, pointer
 
 
 class At(IntEnum):
@@ -48,7 +50,7 @@ class At(IntEnum):
     ACCEPTS = 12  # int32 [S]: 0 not here, otherwise which case it is, counted from 1
     LENGTHS = 13  # int64: bit sets of the lengths of what can still come, WORDS a state
     LENGTH_OF = 14  # int64 [S]: where a state's bit set lies, -1: none
-    BLANKS = 15  # int16 [W, 5]: the automaton of white space: next state after blank, tab, newline, return (-1 dead); may it end here
+    BLANKS = 15  # int16 [W, 5]: the automaton of white space: next state after blank, tab, newline, return (-1 dead); may end
     MORE = 16  # the step had another way: call it again with the next `way`
     MISSING = 17  # int64 [256]: states of languages that were needed and are not made yet; [0] counts
     CROSSED = 18  # int64 [capacity, 3]: where a walk met the barrier
@@ -121,7 +123,7 @@ class Trie(IntEnum):
     DEPTH = 2
     END = 3
     TOKEN = 4  # uint32 [N], of the vocabulary's trie
-    FIRST = 5  # int32 [N + 2]: tokens of node i - 1 are LIST[FIRST[i] : FIRST[i + 1]], of tries of remainders (node -1: nothing remains)
+    FIRST = 5  # int32 [N + 2], of tries of remainders: tokens of node i - 1 are LIST[FIRST[i] : FIRST[i + 1]]; -1: nothing remains
     LIST = 6
     WIDE = 7  # int32 [N + 1]: which table of children node i - 1 has, -1: none
     CHILDREN = 8  # int32 [., 256]: of nodes with many children

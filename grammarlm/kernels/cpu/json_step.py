@@ -1,8 +1,8 @@
 """One byte of a JSON text under a schema.
 
-`step(arena, c, x, y, f, byte, way)` -> (c', x', y', f'): the thread behind the byte, c' = DEAD where it is refused. Where a byte can be
-read in several ways (a value may be one of several alternatives, an item may count for `contains` or not) `way` says which; MORE is
-set in the arena where there is another. A thread is alive iff what it stands for can be completed: every step checks that.
+`step(arena, c, x, y, f, byte, way)` -> (c', x', y', f'): the thread behind the byte, c' = DEAD where it is refused. Where a byte
+can be read in several ways (a value may be one of several alternatives, an item may count for `contains` or not) `way` says which;
+MORE is set in the arena where there is another. A thread is alive iff what it stands for can be completed: every step checks that.
 
 A closing byte that leads out of the barrier frame is not read: c' = CROSS, and the caller decides (json_walk.py).
 """
@@ -47,7 +47,7 @@ from .json_places import (
     longs,
     thread,
 )
-from .json_text import BACKSLASH, BODY, DONE, PART, QUOTE, RAW, WRONG, escape_range, text_step, utf8_byte, utf8_length
+from .json_text import BODY, DONE, PART, QUOTE, RAW, WRONG, escape_range, text_step, utf8_byte, utf8_length
 from .json_unique import is_unique, is_word_new, number_ended, read_item, with_text
 
 NO_LANGUAGE = (1 << 28) - 1  # of a key: no other key begins like this
@@ -57,7 +57,16 @@ ROW = (1 << 24) - 1
 
 @inlined
 def blank_index(byte):
-    return int64(0) if byte == 32 else int64(1) if byte == 9 else int64(2) if byte == 10 else int64(3) if byte == 13 else int64(-1)
+    index = int64(-1)
+    if byte == 32:
+        index = int64(0)
+    elif byte == 9:
+        index = int64(1)
+    elif byte == 10:
+        index = int64(2)
+    elif byte == 13:
+        index = int64(3)
+    return index
 
 
 @inlined
@@ -197,7 +206,12 @@ def begin(arena, node, f, byte, way):
             counted = program[row] > 0 or program[row + 1] >= 0 or program[row + 3] != 0
             c, x, y, g = thread(Kind.STRING, 0, row if counted else ANY_STRING, 0), program[row + 2], int64(0), f
         elif kind == Shape.WORDS:
-            c, x, y, g = thread(Kind.WORD, 0, program[row], 0), key_range(program[row + 1], program[row + 2], 0), int64(0), f
+            c, x, y, g = (
+                thread(Kind.WORD, 0, program[row], 0),
+                key_range(program[row + 1], program[row + 2], 0),
+                int64(0),
+                f,
+            )
         elif kind == Shape.OBJECT:
             c, x, y, g = thread(Kind.KEYS, 0, row, 0), int64(0), int64(0), open_object(arena, f, row)
         elif kind == Shape.ARRAY:

@@ -10,7 +10,7 @@ from numba import carray, int64
 from .jit import inlined, part, pointer
 from .json_keys import copy_frame, extend_chain, is_other, new_entries
 from .json_places import ARRAY_BIT, BARRIER, Array, At, Frame, Key, Kind, longs
-from .json_text import BODY, DONE, QUOTE, RAW, text_step, utf8_byte, utf8_length
+from .json_text import DONE, QUOTE, RAW, text_step, utf8_byte, utf8_length
 
 
 @inlined
@@ -68,7 +68,7 @@ def read_item(arena, c, y, f, byte):
         made = with_text(arena, f, byte)
         at = c >> 5 & 63
         return finished(arena, made) if at == 4 or at == 9 or at == 13 else made
-    sub2, escape2, what = text_step(c >> 5 & 63, y & ((1 << 24) - 1), byte)
+    _, escape2, what = text_step(c >> 5 & 63, y & ((1 << 24) - 1), byte)
     if what == RAW:
         return with_text(arena, f, byte)
     if what == DONE:

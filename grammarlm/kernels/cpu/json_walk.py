@@ -1,9 +1,10 @@
 """Threads walked along tries: which tokens may come.
 
-`walk` reads what hangs below a node of a trie. All that it makes, frames and chains, is forgotten at its end. A thread that leaves the
-barrier frame is not followed: where it stands is noted in CROSSED, and the one who knows the real frames goes on from there.
+`walk` reads what hangs below a node of a trie. All that it makes, frames and chains, is forgotten at its end. A thread that leaves
+the barrier frame is not followed: where it stands is noted in CROSSED, and the one who knows the real frames goes on from there.
 
-`differ` starts from a row that is right for "a key that has no place of its own" and visits only what begins like a key that has one.
+`differ` starts from a row that is right for "a key that has no place of its own" and visits only what begins like a key that has
+one.
 `strike` takes away what would repeat a key.
 """
 
@@ -118,7 +119,9 @@ def lists_bytes(arena, c, x, f, allowed, at):
     add_byte(allowed, at, 92)
     for i in range(low, high):
         key = table + i * Key.LENGTH
-        add_byte(allowed, at, int64(blob[program[key + Key.BYTES] + read]) if program[key + Key.SIZE] > read else int64(34))
+        add_byte(
+            allowed, at, int64(blob[program[key + Key.BYTES] + read]) if program[key + Key.SIZE] > read else int64(34)
+        )
     return True
 
 
@@ -281,7 +284,11 @@ def differ(arena, at, c, x, y, f, case, row):
     node = int64(at + 1)
     stop = int64(end[at]) if at >= 0 else trie[Trie.NODES]
     table = int64(-1)
-    if wide[at + 1] >= 0 and (c >> 35 == 0 or is_of_case(arena, c >> 35, case)) and key_bytes(arena, c, x, allowed, 4 * deepest):
+    if (
+        wide[at + 1] >= 0
+        and (c >> 35 == 0 or is_of_case(arena, c >> 35, case))
+        and key_bytes(arena, c, x, allowed, 4 * deepest)
+    ):
         table = int64(wide[at + 1])
         node = next_allowed(allowed, 4 * deepest, children, table, int64(0))
         if node < 0:
@@ -328,7 +335,9 @@ def key_bytes(arena, c, x, allowed, at):
     add_byte(allowed, at, 92)
     for i in range(low, high):
         key = table + i * Key.LENGTH
-        add_byte(allowed, at, int64(blob[program[key + Key.BYTES] + read]) if program[key + Key.SIZE] > read else int64(34))
+        add_byte(
+            allowed, at, int64(blob[program[key + Key.BYTES] + read]) if program[key + Key.SIZE] > read else int64(34)
+        )
     return True
 
 
@@ -470,7 +479,9 @@ def run_language(arena, at, state, row_of, count, row):
         if behind != 0 and (least > 0 or most >= 0):
             if byte & 0xC0 != 0x80:
                 characters = characters + 1 if most >= 0 else min(characters + 1, least)
-            if (most >= 0 and characters > most) or (lengths != 0 and not length_fits(arena, behind, least, most, characters)):
+            if (most >= 0 and characters > most) or (
+                lengths != 0 and not length_fits(arena, behind, least, most, characters)
+            ):
                 behind = int64(0)
         if behind == 0 or byte < 32:
             node = int64(end[node])
