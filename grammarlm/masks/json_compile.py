@@ -1,7 +1,7 @@
 """From a JSON schema to an automaton over a vocabulary.
 
 The schema comes down to nodes (grammars/json_schema/normalise.py), nodes to the rows of a program (json_program.py), beside tables
-of the vocabulary that all schemas share (json_tables.py). Whatever can refuse a schema does so here: a mask refuses nothing later.
+of the vocabulary that all schemas share (json_tables.py). What refuses a schema does so here; a mask can only reach a limit.
 """
 
 from __future__ import annotations
@@ -55,6 +55,10 @@ class JsonSchemaProgram:
         if self.facts.single_bytes != (1 << 256) - 1:
             _check_bytes(self.facts.single_bytes)
         self.tables = tables_of(vocab, grammar.whitespace)
+        if not isinstance(grammar.property_order, str):
+            raise UnsupportedFeature(
+                'JsonSchema(property_order=[...]): a list of names; "schema" and "any" are supported'
+            )
         self.mode = ANY_ORDER if grammar.property_order == "any" else SCHEMA_ORDER
         languages = Languages(TextAlgebra(limits.max_depth, clock.tick, SHARED))
         self.normalised = normalise(
