@@ -55,10 +55,6 @@ class JsonSchemaProgram:
         if self.facts.single_bytes != (1 << 256) - 1:
             _check_bytes(self.facts.single_bytes)
         self.tables = tables_of(vocab, grammar.whitespace)
-        if not isinstance(grammar.property_order, str):
-            raise UnsupportedFeature(
-                'JsonSchema(property_order=[...]): a list of names; "schema" and "any" are supported'
-            )
         self.mode = ANY_ORDER if grammar.property_order == "any" else SCHEMA_ORDER
         languages = Languages(TextAlgebra(limits.max_depth, clock.tick, SHARED))
         self.normalised = normalise(

@@ -33,7 +33,8 @@ class LanguageStates:
         mark: int = 0,
         capacity: int = FIRST_CAPACITY,
     ):
-        """`every` is the term of all strings. `mark` is a bit of all numbers; marked arrays don't move: all schemas' kernels read them."""
+        """`every` is the term of all strings. `mark` is a bit of all numbers; marked arrays do not move: all schemas' kernels read
+        them."""
         self._mark = mark
         self._algebra, self._every, self._is_alive, self._max_states = algebra, every, is_alive, max_states
         self._vectors: list[Vector] = [()]

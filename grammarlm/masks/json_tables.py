@@ -196,7 +196,8 @@ class JsonTables:
             (At.ALLOWED, np.zeros((facts.deepest + 2, 4), np.uint64)), (At.JUMPS, np.full((facts.deepest + 2, 2), -1, np.int64)),
             (At.CLOSED, np.zeros((FIRST_NOTED, 3), np.int64)), (At.ESCAPED, np.zeros((FIRST_NOTED, 3), np.int64)),
             (At.SHARED_STATES, self.states.table), (At.SHARED_ACCEPTS, self.states.accepts),
-            (At.SHARED_UNIVERSAL, self.states.universal), (At.SCRATCH_ROW, np.zeros(self.width + 1, np.int32)), (At.SECOND_ROW, np.zeros(self.width + 1, np.int32)),
+            (At.SHARED_UNIVERSAL, self.states.universal),
+            (At.SCRATCH_ROW, np.zeros(self.width + 1, np.int32)), (At.SECOND_ROW, np.zeros(self.width + 1, np.int32)),
             (At.FRAMES, np.zeros((64, Frame.LENGTH), np.int64)), (At.CHAINS, np.zeros((64, 2), np.int64)),
         ):  # fmt: skip
             arena[place] = keep(array)

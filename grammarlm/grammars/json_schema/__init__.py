@@ -96,7 +96,8 @@ class JsonSchema(Grammar):
 
     def language(self, algebra: Algebra) -> Term:
         raise UnsupportedFeature(
-            "a JsonSchema cannot be combined with other grammars (+, |, &, -) yet; compile it alone, or write the other part as a schema"
+            "a JsonSchema cannot be combined with other grammars (+, |, &, -) yet; compile it alone, "
+            "or write the other part as a schema"
         )
 
     # What masks/codec.py saves, by the type of each value; the same names are the arguments that make it again.
@@ -138,7 +139,7 @@ def frozen(value: Any) -> Any:
 
 
 def thawed(value: Any) -> Any:
-    return marshal.loads(value) if isinstance(value, bytes) else copied(value)  # noqa: S302  (our own bytes)
+    return marshal.loads(value) if isinstance(value, bytes) else copied(value)
 
 
 def parsed(text: str) -> Any:

@@ -25,7 +25,7 @@ from .json_keys import (
     with_key,
     with_other,
 )
-from .json_languages import after, case_of, after_point, length_fits, narrow, narrow_point, next_point, takes_some
+from .json_languages import after, after_point, case_of, length_fits, narrow, narrow_point, next_point, takes_some
 from .json_numbers import number_ends, number_start, number_step
 from .json_places import (
     ANY_STRING,
