@@ -49,9 +49,10 @@ from .json_places import (
     thread,
 )
 from .json_step import NO_LANGUAGE, ROW, step
-from .json_unique import is_unique
+from .json_unique import is_unique, number_ended
 from .json_walk import (
     ALONG,
+    GROW_CROSSED,
     GROW_NOTED,
     differ,
     is_of_case,
@@ -592,6 +593,9 @@ def kept_mask(arena, c, x, y, f, out, first):
     store = carray(pointer(arena[At.SHARED_STORE] if shared else arena[At.STORE]), int64(Store.LENGTH), np.int64)
     if kept:
         place, found = find_row(store, key)
+    # What repeats a key is taken out of this thread's own row: another thread may allow it.
+    strikes = in_frame and frames[f * Frame.LENGTH + Frame.OTHERS] != 0
+    strikes = strikes and frames[f * Frame.LENGTH + Frame.ROW] & ARRAY_BIT == 0
     outer = f
     base, remainders, crossings, filtered = int64(0), int64(-1), int64(0), int64(0)
     crossed = longs(arena, At.CROSSED)
@@ -618,6 +622,8 @@ def kept_mask(arena, c, x, y, f, out, first):
             return  # the row is not right: it will be made again
         if kept:
             keep_row(arena, store, key, place, base, remainders, row)
+        if strikes:
+            strike_others(arena, c, x, y, f, row)
         put(first, out, row, width)
     else:
         pool = words(store[Store.POOL], int64(1 << 40))
@@ -626,18 +632,17 @@ def kept_mask(arena, c, x, y, f, out, first):
         source = words(longs(arena, At.BASES)[base], width)
         filtered = int64(pool[found + 4])
         at = found + 5
-        if first:
-            copy_bytes(out.ctypes.data, source.ctypes.data, 4 * width)
-            for i in range(exceptions):
-                out[pool[at + 2 * i]] ^= pool[at + 2 * i + 1]
-        else:
-            row = words(arena[At.SCRATCH_ROW], width + 1)
-            for i in range(width):
-                row[i] = source[i]
-            for i in range(exceptions):
-                row[pool[at + 2 * i]] ^= pool[at + 2 * i + 1]
-            for i in range(width):
-                out[i] |= row[i]
+        if crossings >= arena[At.CROSS_CAPACITY]:
+            arena[At.WANTED] |= GROW_CROSSED
+            return
+        row = out if first else words(arena[At.SCRATCH_ROW], width)
+        copy_bytes(row.ctypes.data, source.ctypes.data, 4 * width)
+        for i in range(exceptions):
+            row[pool[at + 2 * i]] ^= pool[at + 2 * i + 1]
+        if strikes:
+            strike_others(arena, c, x, y, f, row)
+        if not first:
+            put(False, out, row, width)
         at += 2 * exceptions
         for i in range(crossings):
             crossed[3 * i] = int64(pool[at]) | int64(pool[at + 1]) << 40
@@ -647,12 +652,6 @@ def kept_mask(arena, c, x, y, f, out, first):
             copy_bytes(arena[At.FILTER], store[Store.POOL] + 4 * at, 4 * filtered)
     if filtered != 0:
         filtered_closers(arena, outer, out)
-    if (
-        in_frame
-        and frames[f * Frame.LENGTH + Frame.OTHERS] != 0
-        and frames[f * Frame.LENGTH + Frame.ROW] & ARRAY_BIT == 0
-    ):
-        strike_others(arena, c, x, y, f, out)
     if remainders >= 0:
         inside = outer
         if kind == Kind.ENTRY:
@@ -712,6 +711,9 @@ def thread_mask(arena, c, x, y, f, out, first):
         if kind == Kind.NUMBER:
             at = arena[At.PROGRAM]
             ends = number_ends(at + (c >> 11 & ROW) * 8, at, x, y)
+            if ends and is_unique(arena, f):
+                f = number_ended(arena, f)
+                ends = f >= 0
     if ends:
         blank = y if kind == Kind.AFTER else int64(0)
         if f == NO_FRAME:
