@@ -163,17 +163,13 @@ class ProgramWriter:
         names = [name for name in shape.properties if _is_text(name)]
         if self.turns:
             names.sort(key=lambda name: self.turns.get(name, len(self.turns)))  # stable: the others keep their order
-        if not names and shape.others == ((EVERY_STRING, EVERYTHING),):
+        if not names and _is_any_object(shape):
             return TEMPLATE_AT["object"]
         count = len(names)
         order = sorted(range(count), key=lambda i: names[i].encode())
         place = {names[i]: at for at, i in enumerate(order)}
         children = [self.node(shape.properties[name]) for name in names]
-        keys = len(self.rows)
-        for i in order:
-            word = names[i].encode()
-            self.rows += [len(self.blob), len(word), children[i], i]
-            self.blob += word
+        keys = self.keys(names, children, order)
         usable = sum(1 << at for at, i in enumerate(order) if children[i] >= 0)
         needed = {place[name] for name in shape.required}
         implied = {place[a]: {place[b] for b in bs} for a, bs in shape.implied.items() if a in place}
@@ -202,6 +198,15 @@ class ProgramWriter:
         ]  # fmt: skip
         return at
 
+    def keys(self, names: list[str], children: list[int], order: list[int]) -> int:
+        """The table of an object's own keys, sorted by bytes; a key's rank is its turn in the schema's order."""
+        at = len(self.rows)
+        for i in order:
+            word = names[i].encode()
+            self.rows += [len(self.blob), len(word), children[i], i]
+            self.blob += word
+        return at
+
     def others(self, shape: ObjectShape) -> tuple[int, int, int, int]:
         """(node of other keys' values: -1 none, -2 by case; start of their language; cases; the case of most keys, from 1)."""
         cases = [(language, self.node(child)) for language, child in shape.others]
@@ -222,6 +227,7 @@ class ProgramWriter:
         return -2, start, at, default
 
     def implied(self, implied: dict[int, set[int]]) -> int:
+        """Which keys each key makes necessary, all that follows from those included; 0: none does."""
         if not implied:
             return 0
         at = len(self.rows)
@@ -306,6 +312,11 @@ def is_shared(language: Language) -> bool:
         return False
     ((kind, name, holds),) = language
     return kind == "format" and holds and name != "regex"  # which has more states than are worth keeping
+
+
+def _is_any_object(shape: ObjectShape) -> bool:
+    is_counted = shape.minimum > 0 or shape.maximum is not None
+    return not is_counted and [key for key, _ in shape.others] == [EVERY_STRING] and shape.others[0][1].is_anything
 
 
 def _kinds(shape: ArrayShape) -> Iterator[object]:
