@@ -58,10 +58,6 @@ class Constraint:
             if made is not None and self._canonical is None:
                 return made(self)
             return Matcher(self) if self._canonical is None else CanonicalMatcher(self)
-        if isinstance(self.grammar, JsonSchema):
-            raise UnsupportedFeature(
-                "matcher(max_tokens=...) of a JsonSchema is not supported yet; call matcher() without it"
-            )
         return (BudgetedMatcher if self._canonical is None else CanonicalBudgetedMatcher)(self, max_tokens)
 
     def restore(self, snapshot: bytes) -> Matcher:
