@@ -375,10 +375,16 @@ CASES = {
         '[1,"a",1]',
         "[1,1]",
     ),
-    "contains none": case(
-        {"type": "array", "contains": {"type": "object", "required": ["a"]}, "minContains": 1, "maxContains": 1},
+    "contains one object": case(
+        {
+            "type": "array",
+            "items": {"type": "object"},
+            "contains": {"type": "object", "required": ["a"]},
+            "minContains": 1,
+            "maxContains": 1,
+        },
         '[{"a":1},{"b":1}]',
-        '[1,{"aa":2,"a":[]}]',
+        '[{},{"aa":2,"a":[]}]',
         **ANY,
     ),
     "uniqueItems": case(
