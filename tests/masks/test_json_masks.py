@@ -123,7 +123,6 @@ BROKEN = {  # name: what is wrong in the engine
     "if": NEEDED,
     "recursion, any order": NEEDED,
     "oneOf keys": NEEDED,
-    "contains one object": NEEDED,
 }
 
 
