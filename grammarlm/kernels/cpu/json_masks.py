@@ -32,6 +32,7 @@ from .json_places import (
     FIELD,
     INLINE,
     NO_FRAME,
+    OUT_OF_ROOM,
     SHARED_BIT,
     WIDEST,
     Array,
@@ -208,7 +209,7 @@ def enter(arena, spot, byte, c, x, y, f, row):
         return
     frames_before, chains_before = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT]
     way = int64(0)
-    while True:
+    while arena[At.WANTED] & OUT_OF_ROOM == 0:
         c2, x2, y2, f2 = step(arena, c, x, int64(CAN_START), f, int64(byte), way)
         more = arena[At.MORE]
         if c2 != DEAD:
@@ -228,7 +229,7 @@ def enter_strings(arena, spot, c, x, f, row):
     offsets, nodes = words(spots[at + Spot.OFFSETS], int64(257)), words(spots[at + Spot.NODES], int64(1 << 30))
     frames_before, chains_before = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT]
     way = int64(0)
-    while True:
+    while arena[At.WANTED] & OUT_OF_ROOM == 0:
         c2, x2, y2, f2 = step(arena, c, x, int64(CAN_START), f, int64(34), way)
         more = arena[At.MORE]
         plain = c2 & 31 == Kind.STRING and is_plain_string(program, c2 >> 11 & ROW)
@@ -349,7 +350,8 @@ def other_keys(arena, node, behind, own, f, row):
         key[0], key[1] = OTHER_KEYS, node
         for i in range(2, KEY_WORDS):
             key[i] = 0
-        key[3] = own
+        frames = longs(arena, At.FRAMES)
+        key[3], key[4], key[5] = own, frames[f * Frame.LENGTH + Frame.SEEN], frames[f * Frame.LENGTH + Frame.LAST]
         place, found = find_row(store, key)
     if found >= 0:
         take_row(arena, store, found, row)
@@ -621,6 +623,7 @@ def kept_mask(arena, c, x, y, f, out, first):
         if missing[0] != 0 or arena[At.WANTED] != 0:
             return  # the row is not right: it will be made again
         if kept:
+            place, found = find_row(store, key)  # once more: rows made on the way may have taken the place
             keep_row(arena, store, key, place, base, remainders, row)
         if strikes:
             strike_others(arena, c, x, y, f, row)
@@ -820,13 +823,13 @@ def read_bytes(address, record, data_address, length):
         at = record * 5
         count = add_thread(arena, now, count, records[at], records[at + 1], records[at + 2], records[at + 3])
         record = records[at + 4]
-    while done < length and count > 0:
+    while done < length and count > 0 and arena[At.WANTED] & OUT_OF_ROOM == 0:
         byte = int64(data[done])
         made = int64(0)
         for i in range(count):
             at = 4 * i
             way = int64(0)
-            while True:
+            while arena[At.WANTED] & OUT_OF_ROOM == 0:
                 c, x, y, f = step(arena, now[at], now[at + 1], now[at + 2], now[at + 3], byte, way)
                 more = arena[At.MORE]
                 if c != DEAD:

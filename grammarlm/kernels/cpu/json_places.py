@@ -215,6 +215,7 @@ class Frame(IntEnum):
     LENGTH = 8
 
 
+OUT_OF_ROOM = 1 | 64  # bits of WANTED: frames or chains have run out, what was made last is not to be read
 INLINE = 62
 ANY_STRING = 8  # the row of strings of which nothing is counted
 SHARED_BIT = 1 << 26  # of a state: it belongs to a language that all schemas share

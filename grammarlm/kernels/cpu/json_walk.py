@@ -14,7 +14,7 @@ from numba import carray, int32, int64, uint64
 from .jit import inlined, part, pointer
 from .json_keys import same_chain
 from .json_languages import case_of, is_universal, length_fits, note_missing, table_of
-from .json_places import BARRIER, CROSS, DEAD, FIELD, SHARED_BIT, At, Frame, Key, Kind, Object, Trie, longs
+from .json_places import OUT_OF_ROOM, BARRIER, CROSS, DEAD, FIELD, SHARED_BIT, At, Frame, Key, Kind, Object, Trie, longs
 from .json_step import LITERALS, NO_LANGUAGE, ROW, step
 
 GROW_CROSSED, GROW_PENDING, GROW_NOTED = 16, 32, 1 << 40  # in WANTED
@@ -192,7 +192,7 @@ def walk(arena, which, at, c, x, y, f, row):
             node = next_allowed(allowed, 4 * start, children, jumps[2 * start], int64(0))
             if node < 0:
                 node = stop
-        while node < stop:
+        while node < stop and arena[At.WANTED] & OUT_OF_ROOM == 0:
             deep = int64(depth[node])
             top = deep * 6
             if waiting == 0:
@@ -293,7 +293,7 @@ def differ(arena, at, c, x, y, f, case, row):
         node = next_allowed(allowed, 4 * deepest, children, table, int64(0))
         if node < 0:
             node = stop
-    while node < stop:
+    while node < stop and arena[At.WANTED] & OUT_OF_ROOM == 0:
         deep = int64(depth[node])
         top = deep * 6
         arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = stack[top - 2], stack[top - 1]
@@ -403,7 +403,7 @@ def strike(arena, at, c, x, y, f, row):
         node = next_allowed(allowed, 4 * deepest, children, table, int64(0))
         if node < 0:
             node = stop
-    while node < stop:
+    while node < stop and arena[At.WANTED] & OUT_OF_ROOM == 0:
         top = int64(depth[node]) * 6
         arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = stack[top - 2], stack[top - 1]
         c0 = stack[top - 6]
