@@ -12,10 +12,11 @@ import numpy as np
 
 from ..errors import LimitExceeded, MaskError
 from ..kernels.cpu.json_masks import ADVANCE, FILL, json_call
-from ..kernels.cpu.json_places import At
 from .epoch import FINISHED
 from .mask_array import as_integer, as_mask
 from .matcher import _NO_MASK, Matcher
+
+_FILL, _ADVANCE = int(FILL), int(ADVANCE)
 
 
 class JsonMatcher(Matcher):
@@ -39,7 +40,7 @@ class JsonMatcher(Matcher):
         if state == FINISHED or not self._row_bytes:
             self._mask[row] = self._row()
             return True
-        if json_call(epoch.address, FILL, state, self._row_address + row * self._row_bytes, 0) or epoch.arena[At.FULL]:
+        if json_call(epoch.address, _FILL, state, self._row_address + row * self._row_bytes, 0):
             self._fill_slowly(row)
         return self._everything is None or not np.array_equal(self._mask[row], self._everything)
 
@@ -69,7 +70,7 @@ class JsonMatcher(Matcher):
             return True
         if state == FINISHED:
             return False
-        after = json_call(epoch.address, ADVANCE, state, token, 0)
+        after = json_call(epoch.address, _ADVANCE, state, token, 0)
         if not after:
             if not epoch.lacks:
                 return False

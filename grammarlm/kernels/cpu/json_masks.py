@@ -752,7 +752,7 @@ def fill_mask(address, record, out_address):
         same, token = twins[2 * i + 1], twins[2 * i]
         if out[same >> 5] >> (same & 31) & 1:
             out[token >> 5] |= int32(1) << int32(token & 31)
-    return arena[At.WANTED] | missing[0] << 40
+    return arena[At.WANTED] | missing[0] | arena[At.FULL]
 
 
 @part

@@ -18,6 +18,10 @@ from .json_places import OUT_OF_ROOM, BARRIER, CROSS, DEAD, FIELD, SHARED_BIT, A
 from .json_step import LITERALS, NO_LANGUAGE, ROW, step
 
 GROW_CROSSED, GROW_PENDING, GROW_NOTED = 16, 32, 1 << 40  # in WANTED
+DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)  # times a power of two: six bits at the top that tell which
+PLACES = np.zeros(64, np.uint8)
+for _place in range(64):
+    PLACES[(0x03F79D71B4CB0A89 << _place & (1 << 64) - 1) >> 58] = _place
 FEW_WORDS, MANY_WORDS = 16, 256
 ALONG, BEHIND = 0, 1  # a crossing: the thread stands at the node; or behind a value, with the node's byte still to read
 
@@ -135,12 +139,8 @@ def next_allowed(allowed, at, children, table, byte):
         if word == byte >> 6:
             bits = bits >> uint64(byte & 63) << uint64(byte & 63)
         while bits != uint64(0) and found < 0:
-            low = bits & (~bits + uint64(1))
-            bits ^= low
-            place = int64(0)
-            while low > uint64(1):
-                low >>= uint64(1)
-                place += 1
+            place = int64(PLACES[(bits & (~bits + uint64(1))) * DE_BRUIJN >> uint64(58)])
+            bits &= bits - uint64(1)
             found = int64(children[table * 256 + word * 64 + place])
         word += 1
     return found
