@@ -25,6 +25,7 @@ from ..grammars.json_schema.shapes import (
     ObjectShape,
     StringShape,
 )
+from ..grammars.terms import accepts_empty
 from ..kernels.cpu.json_places import INLINE, Shape
 from .json_languages import LanguageStates
 from .json_tables import TEMPLATE, TEMPLATE_AT, JsonTables
@@ -165,21 +166,24 @@ class ProgramWriter:
             names.sort(key=lambda name: self.turns.get(name, len(self.turns)))  # stable: the others keep their order
         if not names and _is_any_object(shape):
             return TEMPLATE_AT["object"]
+        declared = len(names)
+        few, languages = self.few_names(shape, declared)
+        names += few
         count = len(names)
         order = sorted(range(count), key=lambda i: names[i].encode())
         place = {names[i]: at for at, i in enumerate(order)}
-        children = [self.node(shape.properties[name]) for name in names]
-        keys = self.keys(names, children, order)
+        children = [self.node(shape.properties[name] if name in shape.properties else few[name]) for name in names]
+        keys = self.keys(names, children, order, declared)
         usable = sum(1 << at for at, i in enumerate(order) if children[i] >= 0)
         needed = {place[name] for name in shape.required}
         implied = {place[a]: {place[b] for b in bs} for a, bs in shape.implied.items() if a in place}
         _close(needed, implied)
-        others, language, cases, default = self.others(shape)
+        others, language, cases, default = self.others(languages)
         available = -1 if others != -1 else usable.bit_count()
         ranks = needed_at = implied_at = bits = 0
         if count <= INLINE:
             ranks = len(self.rows)
-            self.rows += _ranks(order)
+            self.rows += _ranks(order, declared)
             bits = sum(1 << at for at in needed)
             implied_at = self.implied(implied)
         else:
@@ -198,18 +202,47 @@ class ProgramWriter:
         ]  # fmt: skip
         return at
 
-    def keys(self, names: list[str], children: list[int], order: list[int]) -> int:
-        """The table of an object's own keys, sorted by bytes; a key's rank is its turn in the schema's order."""
+    def keys(self, names: list[str], children: list[int], order: list[int], declared: int) -> int:
+        """The table of an object's own keys, sorted by bytes; a key's rank is its turn in the schema's order.
+
+        Behind the declared ones all stand at one turn, which each of them leaves open for the next.
+        """
         at = len(self.rows)
         for i in order:
             word = names[i].encode()
-            self.rows += [len(self.blob), len(word), children[i], i]
+            self.rows += [len(self.blob), len(word), children[i], i if i < declared else declared - 1]
             self.blob += word
         return at
 
-    def others(self, shape: ObjectShape) -> tuple[int, int, int, int]:
+    def few_names(self, shape: ObjectShape, declared: int) -> tuple[dict[str, Node], list[tuple[Language, Node]]]:
+        """Other keys of languages with few words get places of their own: they can be used up. And the languages left."""
+        few: dict[str, Node] = {}
+        left: list[tuple[Language, Node]] = []
+        for language, child in shape.others:
+            room = INLINE - declared - len(few)
+            if not any(holds for _, _, holds in language):
+                left.append((language, child))  # all but some: there is always another
+            elif self.languages.count(language, 0, None, room + 1) <= room:
+                few.update({name: child for name in self.spelled(language) if name not in shape.properties})
+            else:
+                left.append((language, child))
+        return few, left
+
+    def spelled(self, language: Language) -> Iterator[str]:
+        """The words of a language that has few."""
+        languages = self.languages
+        stack = [(languages.term(language), b"")]
+        while stack:
+            term, read = stack.pop()
+            if accepts_empty(term):
+                yield read.decode()
+            for bits, after in languages.algebra.edges(term):
+                if not languages.is_dead(after):
+                    stack += [(after, read + bytes([byte])) for byte in range(256) if bits >> byte & 1]
+
+    def others(self, languages: list[tuple[Language, Node]]) -> tuple[int, int, int, int]:
         """(node of other keys' values: -1 none, -2 by case; start of their language; cases; the case of most keys, from 1)."""
-        cases = [(language, self.node(child)) for language, child in shape.others]
+        cases = [(language, self.node(child)) for language, child in languages]
         cases = [(language, child) for language, child in cases if child >= 0]
         if not cases:
             return -1, 0, 0, 0
@@ -352,13 +385,13 @@ def _close(needed: set[int], implied: dict[int, set[int]]) -> None:
                 queue.append(more)
 
 
-def _ranks(order: list[int]) -> list[int]:
-    """For each rank the bits of the keys of that rank or later, two more at the end."""
-    at_rank = [0] * len(order)
+def _ranks(order: list[int], declared: int) -> list[int]:
+    """For each rank the bits of the keys of that rank or later, then zeros; keys behind the declared ones share a rank."""
+    at_rank = [0] * (declared + 1)
     for at, rank in enumerate(order):
-        at_rank[rank] = 1 << at
-    found, later = [0, 0], 0
-    for bit in reversed(at_rank):
-        later |= bit
+        at_rank[min(rank, declared)] |= 1 << at
+    found, later = [0] * (len(order) + 1 - declared), 0
+    for bits in reversed(at_rank):
+        later |= bits
         found.append(later)
     return found[::-1]

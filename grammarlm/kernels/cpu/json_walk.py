@@ -14,7 +14,7 @@ from numba import carray, int32, int64, uint64
 from .jit import inlined, part, pointer
 from .json_keys import same_chain
 from .json_languages import case_of, is_universal, length_fits, note_missing, table_of
-from .json_places import OUT_OF_ROOM, BARRIER, CROSS, DEAD, FIELD, SHARED_BIT, At, Frame, Key, Kind, Object, Trie, longs
+from .json_places import BARRIER, CROSS, DEAD, FIELD, OUT_OF_ROOM, SHARED_BIT, At, Frame, Key, Kind, Object, Trie, longs
 from .json_step import LITERALS, NO_LANGUAGE, ROW, step
 
 GROW_CROSSED, GROW_PENDING, GROW_NOTED = 16, 32, 1 << 40  # in WANTED
