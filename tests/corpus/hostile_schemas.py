@@ -88,7 +88,9 @@ CASES: tuple[Case, ...] = (
     Case("anyOf in anyOf, 800 deep", lambda: nested(800, lambda s: {"anyOf": [s, {"type": "string"}]})),
     Case("not in not, 801 deep", lambda: nested(801, lambda s: {"not": s})),
     Case("oneOf in oneOf, 200 deep", lambda: nested(200, lambda s: {"oneOf": [s, {"type": "string"}]})),
-    Case("if in if, 300 deep", lambda: nested(300, lambda s: {"if": s, "then": {"minimum": 1}, "else": s})),
+    Case(
+        "if in if, 300 deep", lambda: nested(300, lambda s: {"if": s, "then": {"minimum": 1}, "else": {"maxLength": 2}})
+    ),
     Case(
         "enum of a value 800 deep",
         lambda: {"enum": [nested(800, lambda v: [v], 1), nested(800, lambda v: {"a": v}, 1)]},
