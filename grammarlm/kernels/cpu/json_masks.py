@@ -49,7 +49,7 @@ from .json_places import (
     longs,
     thread,
 )
-from .json_step import NO_LANGUAGE, ROW, step
+from .json_step import NO_LANGUAGE, ROW, blanks, step
 from .json_unique import is_unique, number_ended
 from .json_walk import (
     ALONG,
@@ -725,7 +725,8 @@ def thread_mask(arena, c, x, y, f, out, first):
                 arena[At.WANTED] |= WANT_SPOT | blank << 8
                 return
             put(first, out, words(longs(arena, At.BASES)[spots[blank * Spot.LENGTH + Spot.BLANK_BASE]], width), width)
-            put(False, out, words(arena[At.STOP_ROW], width), width)
+            if blanks(arena, blank, int64(4)) != 0:
+                put(False, out, words(arena[At.STOP_ROW], width), width)
         else:
             kept_mask(arena, thread(Kind.AFTER, 0, 0, 0), int64(0), blank, f, out, first)
 
@@ -760,7 +761,7 @@ def accepts(arena, c, x, y, f):
     if f != NO_FRAME:
         return False
     if c & 31 == Kind.AFTER:
-        return True
+        return blanks(arena, y, int64(4)) != 0  # not between a return and its newline
     at = arena[At.PROGRAM]
     return c & 31 == Kind.NUMBER and number_ends(at + (c >> 11 & ROW) * 8, at, x, y)
 
