@@ -3,10 +3,11 @@
 Each check returns the outcomes that it met, by name, and raises AssertionError with schema and text where a promise is broken.
 """
 
+import functools
 import json
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -67,6 +68,8 @@ _PIECES = [
     ),
 ]
 WALKED = gl.Vocabulary([bytes([byte]) for byte in range(256)] + _PIECES + [b"</s>"], stop_ids=[256 + len(_PIECES)])
+_CLOSING = [b'"', b"}", b"]", b",", b":"]  # in the order in which they bring a text to its end
+_LATE, _LONGEST = 60, 500  # tokens, for walks without a budget
 _BROKEN = '{}[]",:\\01-.eE+ntfu \n\x01é'
 
 
@@ -264,19 +267,49 @@ def first_difference(one: Any, other: Any, data: bytes) -> "bytes | None":
     return None
 
 
-def walk(constraint: Any, vocab: gl.Vocabulary, rng: random.Random, extra: int) -> bytes:
-    """A text drawn from masks alone, at most `extra` tokens longer than it must be."""
-    need = constraint.matcher().min_tokens_left
-    matcher, tokens, stops = constraint.matcher(max_tokens=need + extra), [], set(vocab.stop_ids)
+@functools.cache
+def budgets_are_there() -> bool:
+    """Whether matchers of JSON schemas take a budget of tokens."""
+    try:
+        return compiled(True).matcher().min_tokens_left > 0
+    except gl.UnsupportedFeature:
+        return False
+
+
+def walk(
+    constraint: Any, vocab: gl.Vocabulary, rng: random.Random, extra: "int | None", path: Sequence[int] = ()
+) -> "bytes | None":
+    """A text drawn from masks alone that begins with `path`.
+
+    With `extra` it is at most so many tokens longer than it must be; with None it closes what it can after a while, and is given
+    up, None, where that leads to no end.
+    """
+    stops, tokens = set(vocab.stop_ids), list(path)
+    matcher = constraint.matcher()
+    assert all(map(matcher.advance, path)), text_of(tokens, vocab)
+    most = _LONGEST
+    if extra is not None:
+        most = len(path) + matcher.min_tokens_left + extra
+        matcher = constraint.matcher(max_tokens=most)
+        assert all(map(matcher.advance, path)), f"{text_of(tokens, vocab)!r} under its own budget of {most}"
     while True:
         allowed = allowed_ids(matcher, vocab)
         assert allowed, f"an empty mask after {text_of(tokens, vocab)!r}"
         assert bool(allowed & stops) is bool(matcher.is_accepting), text_of(tokens, vocab)
-        if allowed & stops and (rng.random() < 0.3 or not allowed - stops):
+        is_late = len(tokens) > len(path) + _LATE
+        if allowed & stops and (is_late or rng.random() < 0.3 or not allowed - stops):
             return text_of(tokens, vocab)
-        tokens.append(rng.choice(sorted(allowed - stops)))
+        if extra is None and len(tokens) >= most:
+            return None
+        closing = [t for t in sorted(allowed - stops) if vocab.token_bytes(t) in _CLOSING]
+        closes = extra is None and is_late and closing and rng.random() < 0.8
+        tokens.append(
+            min(closing, key=lambda t: _CLOSING.index(vocab.token_bytes(t)))
+            if closes
+            else rng.choice(sorted(allowed - stops))
+        )
         assert matcher.advance(tokens[-1]), f"refused what the mask allows: {text_of(tokens, vocab)!r}"
-        assert len(tokens) <= need + extra, f"over the budget: {text_of(tokens, vocab)!r}"
+        assert len(tokens) <= most, f"over the budget: {text_of(tokens, vocab)!r}"
 
 
 def check_walks(schema: Any, rng: random.Random, vocab: gl.Vocabulary, walks: int, **options: Any) -> Counter[str]:
@@ -290,7 +323,10 @@ def check_walks(schema: Any, rng: random.Random, vocab: gl.Vocabulary, walks: in
         return Counter(refused=1)
     outcomes: Counter[str] = Counter(compiled=1)
     for _ in range(walks):
-        data = walk(constraint, vocab, rng, rng.choice([0, 3, 10, 40]))
+        data = walk(constraint, vocab, rng, rng.choice([None, 0, 3, 10, 40]) if budgets_are_there() else None)
+        if data is None:
+            outcomes["no end"] += 1
+            continue
         try:
             verdict = judge.valid(data)
         except NoVerdict:
@@ -369,27 +405,14 @@ def check_whole_masks(schema: Any, pieces: list[bytes], longest: int, rng: rando
             if not taken:
                 continue
             if not short:
-                data = finished(constraint, [*path, token], rng)
-                assert judge.valid(data), f"{where}: behind {piece!r} it ends in {data!r}, which is invalid"
-                outcomes["ended by walks"] += 1
+                data = walk(constraint, vocab, rng, 0 if budgets_are_there() else None, [*path, token])
+                assert data is None or judge.valid(data), (
+                    f"{where}: behind {piece!r} it ends in {data!r}, which is invalid"
+                )
+                outcomes["no end" if data is None else "ended by walks"] += 1
             if left > 1:
                 visit(text + piece, [*path, token], left - 1)
             matcher.rollback(1)
 
     visit(b"", [], longest)
     return outcomes
-
-
-def finished(constraint: Any, path: list[int], rng: random.Random) -> bytes:
-    """How the text behind these tokens may go on to its end, drawn from masks under the least budget."""
-    vocab, stops = constraint.vocab, set(constraint.vocab.stop_ids)
-    plain = constraint.matcher()
-    assert all(map(plain.advance, path))
-    matcher, tokens = constraint.matcher(max_tokens=len(path) + plain.min_tokens_left), list(path)
-    assert all(map(matcher.advance, path)), f"{text_of(path, vocab)!r} under its least budget"
-    while not matcher.is_accepting:
-        allowed = sorted(allowed_ids(matcher, vocab) - stops)
-        assert allowed, f"a dead end behind {text_of(tokens, vocab)!r}"
-        tokens.append(rng.choice(allowed))
-        assert matcher.advance(tokens[-1])
-    return text_of(tokens, vocab)
