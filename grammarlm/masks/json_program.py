@@ -25,6 +25,7 @@ from ..grammars.json_schema.shapes import (
     ObjectShape,
     StringShape,
 )
+from ..grammars.json_schema.shapes import Shape as Shape_
 from ..grammars.terms import accepts_empty
 from ..kernels.cpu.json_places import INLINE, Shape
 from .json_languages import LanguageStates
@@ -34,6 +35,7 @@ LITERALS = {"true": 1, "false": 2, "null": 3}
 LARGEST = (1 << 24) - 1  # a row's offset has 24 bits
 MOST_CHARACTERS = (1 << 38) - 1
 MOST_ITEMS = 4096
+MOST_REQUIRED = 2000
 MOST_LENGTHS = 4096  # of strings that have both a language and lengths
 EVERYTHING = Node(is_anything=True)
 
@@ -70,7 +72,7 @@ class ProgramWriter:
         while self._queue:
             node = self._queue.pop()
             at = self._nodes[id(node)]
-            for i, shape in enumerate(node.alternatives):
+            for i, shape in enumerate(_spellable(node)):
                 kind, row = self.shape(shape, node)
                 self.rows[at + 2 + 2 * i], self.rows[at + 3 + 2 * i] = kind, row
         if len(self.rows) > LARGEST:
@@ -84,13 +86,14 @@ class ProgramWriter:
         """The offset of a node's row; -1 where it has no values."""
         if node.is_anything:
             return TEMPLATE_AT["anything"]
-        if not node.alternatives:
-            return -1
         known = self._nodes.get(id(node))
         if known is None:
+            count = len(_spellable(node))
+            if not count:
+                return -1
             known = self._nodes[id(node)] = len(self.rows)
             self._kept.append(node)
-            self.rows += [len(node.alternatives), 0] + [0] * (2 * len(node.alternatives))
+            self.rows += [count, 0] + [0] * (2 * count)
             self._queue.append(node)
         return known
 
@@ -191,13 +194,18 @@ class ProgramWriter:
                 raise UnsupportedFeature(
                     f"dependencies in an object of more than {INLINE} properties", pointer=node.pointer
                 )
+            if len(needed) > MOST_REQUIRED:
+                raise UnsupportedFeature(
+                    f"{len(needed):,} required properties in one object (at most {MOST_REQUIRED:,})",
+                    pointer=node.pointer,
+                )
             needed_at = len(self.rows)
             self.rows += [len(needed), *sorted(needed, key=lambda at: order[at])]
             bits = len(needed)
         at = len(self.rows)
-        most = -1 if shape.maximum is None else shape.maximum
+        most = _bound(shape.maximum)
         self.rows += [
-            count, keys, others, language, cases, shape.minimum, most, bits, usable if count <= INLINE else 0, implied_at,
+            count, keys, others, language, cases, _bound(shape.minimum), most, bits, usable if count <= INLINE else 0, implied_at,
             needed_at, available, ranks, default,
         ]  # fmt: skip
         return at
@@ -302,7 +310,8 @@ class ProgramWriter:
                 )
 
     def array(self, shape: ArrayShape, node: Node) -> int:
-        if shape.unique:
+        unique = shape.unique and (shape.maximum is None or shape.maximum > 1)  # one item differs from all others
+        if unique:
             self.check_unique(shape, node)
         if len(shape.contains) > 1:
             free = shape.maximum is None and all(most is None for _, most in shape.contains)
@@ -324,17 +333,17 @@ class ProgramWriter:
                 raise UnsupportedFeature("contains with bounds of 32,768 items or more", pointer=node.pointer)
             self.rows += [least, -1 if most is None else most]
         at = len(self.rows)
-        most_items = -1 if shape.maximum is None else shape.maximum
-        if shape.unique:
+        most_items = _bound(shape.maximum)
+        if unique:
             most_items = _least(most_items, self.distinct(shape, node))
         self.rows += [
             len(shape.prefix),
             items,
-            shape.minimum,
+            _bound(shape.minimum),
             most_items,
             len(shape.contains),
             bounds,
-            int(shape.unique),
+            int(unique),
         ]
         return at
 
@@ -364,6 +373,20 @@ def _kinds(shape: ArrayShape) -> Iterator[object]:
 def _least(one: int, other: int) -> int:
     """The smaller of two bounds; -1 is none."""
     return max(one, other) if min(one, other) < 0 else min(one, other)
+
+
+def _spellable(node: Node) -> list[Shape_]:
+    """The alternatives of a node that some text is: a string with half a surrogate pair in it is none."""
+    return [
+        shape
+        for shape in node.alternatives
+        if not isinstance(shape, StringShape) or shape.values is None or any(map(_is_text, shape.values))
+    ]
+
+
+def _bound(count: int | None) -> int:
+    """A count of keys or items; -1 where there is none. More than can ever be written is as good as any such number."""
+    return -1 if count is None else min(count, MOST_CHARACTERS)
 
 
 def _is_text(text: str) -> bool:

@@ -94,11 +94,6 @@ def check_random_walks(seed: str, count: int, **options: Any) -> Counter[str]:
     return outcomes
 
 
-@pytest.mark.xfail(
-    raises=gl.UnsupportedFeature,
-    strict=True,
-    reason="the way to an end is told by a budget, and JsonSchema has none yet",
-)
 @pytest.mark.parametrize("order", ["any", "schema"])
 def test_walks_end_in_valid_instances(order: str) -> None:
     check_random_walks(order, 60, property_order=order)
@@ -158,11 +153,6 @@ def oracle_knows(case: dict[str, Any]) -> bool:
         return False
 
 
-@pytest.mark.xfail(
-    raises=gl.UnsupportedFeature,
-    strict=True,
-    reason="the way to an end is told by a budget, and JsonSchema has none yet",
-)
 @needs_data
 def test_walks_in_maskbench_end_in_valid_instances() -> None:
     assert check_maskbench_walks(150, 1)["walks"] > 20
@@ -183,11 +173,6 @@ def check_masks(seed: str, schemas: int, longest: int) -> Counter[str]:
     return outcomes
 
 
-@pytest.mark.xfail(
-    raises=gl.UnsupportedFeature,
-    strict=True,
-    reason="the way to an end is told by a budget, and JsonSchema has none yet",
-)
 def test_whole_masks() -> None:
     assert check_masks("few", 20, 4)["bits"] > 500
 
