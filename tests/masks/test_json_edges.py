@@ -10,6 +10,8 @@ import grammarlm as gl
 
 VOCAB = gl.Vocabulary([bytes([b]) for b in range(256)] + [b""], stop_ids=[256], special_ids=[256])
 
+UNEVALUATED = {"type": "object", "unevaluatedProperties": {"type": "object"}}
+
 
 def accepts(schema: Any, text: str) -> bool:
     matcher = gl.compile(gl.JsonSchema(schema, property_order="any"), VOCAB).matcher()
@@ -28,6 +30,25 @@ def accepts(schema: Any, text: str) -> bool:
         ({"uniqueItems": True, "items": {"type": "number"}}, "[1, 10, 0.1]", True),
         (True, "{}\r", False),  # between a return and its newline
         (True, "{}\r\n", True),
+        # `else` evaluates nothing where the condition holds
+        (UNEVALUATED | {"if": {}, "else": {"patternProperties": {"a|b": {}}}}, '{"b": 1}', False),
+        (UNEVALUATED | {"if": {}, "then": {"patternProperties": {"a|b": {}}}}, '{"b": 1}', True),
+        (UNEVALUATED | {"if": {"required": ["a"]}, "else": {"properties": {"b": {}}}}, '{"b": 1}', True),
+        (UNEVALUATED | {"if": {"required": ["a"]}, "else": {"properties": {"b": {}}}}, '{"a": {}, "b": 1}', False),
+        (UNEVALUATED | {"oneOf": [{"properties": {"b": {}}}, {"maxProperties": 9}]}, '{"b": 1}', False),
+        (UNEVALUATED | {"anyOf": [{"properties": {"b": {}}, "required": ["a"]}, True]}, '{"b": 1}', False),
+        (UNEVALUATED | {"anyOf": [{"properties": {"b": {}}, "required": ["a"]}, True]}, '{"a": {}, "b": 1}', True),
+        (UNEVALUATED | {"dependentSchemas": {"a": {"properties": {"b": {}}}}}, '{"b": 1}', False),
+        (UNEVALUATED | {"dependentSchemas": {"a": {"properties": {"b": {}}}}}, '{"a": {}, "b": 1}', True),
+        (UNEVALUATED | {"dependentSchemas": {"a": {"properties": {"a": {}}}}}, '{"a": 1}', True),
+        # strings that contradict themselves, beside values that do not
+        ({"maxLength": 0, "allOf": [{"minLength": 1}]}, '"a"', False),
+        ({"maxLength": 0, "allOf": [{"minLength": 1}]}, "1", True),
+        ({"items": {"not": {"format": "uuid"}, "format": "uuid"}}, '["2eb8aa08-aa98-11ea-b4aa-73b441d16380"]', False),
+        ({"anyOf": [{"pattern": "^(ab)*$"}], "format": "date"}, '"0001-12-31"', False),
+        ({"allOf": [{"pattern": "\\bé|a\\b"}, {"pattern": "^(ab)*$"}]}, '"0"', False),
+        ({"allOf": [{"format": "date"}], "pattern": "^[ab]{2,4}$", "minLength": 3}, '"abab"', False),
+        ({"properties": {"é": {"format": "date", "oneOf": [{"pattern": "b$"}]}}}, '{"é": "2020-01-01"}', False),
     ],
 )
 def test_edges(schema: Any, text: str, valid: bool) -> None:

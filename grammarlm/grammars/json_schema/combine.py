@@ -219,8 +219,8 @@ def _if(n: Normaliser, atom: SchemaAtom, keyword: str, parts: Parts, track: bool
     condition = n.child(atom.schema["if"], atom, "if")
     holds = yield from n.met_with(parts, (yield from n.ask(condition, track)), first)
     holds = yield from n.met_with(holds, (yield from n.ask(then, track)), first)
-    fails = parts  # "if, or not if and else" is "if or else"
-    if then is not ANYTHING:
+    fails = parts  # "if, or not if and else" is "if or else", unless what `else` looks at counts
+    if then is not ANYTHING or (track and otherwise is not ANYTHING):
         fails = yield from n.met_with(parts, (yield from n.ask(n.negate(condition))))
     fails = yield from n.met_with(fails, (yield from n.ask(otherwise, track)), first)
     return (yield from n.pruned(n.unite([holds, fails], track)))
