@@ -138,6 +138,9 @@ def plan_of(columns: int, words: int, row_words: int, deepest: int, has_surveys:
         Place.KEPT: (np.int32, (places.WIDEST, 3)),
         Place.PAIR: (np.int64, (3,)),
         Place.NEEDED: (np.int32, (places.NEEDED,)),
+        Place.UNITING: (np.int32, (places.UNITING, 5)),
+        Place.UNITED: (np.int32, (places.UNITED,)),
+        Place.UNIONS: (np.int64, (places.UNIONS, 2)),
         Place.STEPS: (np.int64, (pushdown_walk.STEPS_KEPT, 2)),
         Place.PATH: (np.int32, (deepest,)),
         Place.CHAIN: (np.int32, (places.STATES,)),
@@ -331,6 +334,15 @@ class StackArena:
             self._grow(*CONFIGS)
         else:
             self._grow(Place.THREADS)
+
+    def ways_of(self, stack: int) -> list[int]:
+        """The stacks that a union is (kernels/cpu/unions.py); of another stack itself."""
+        parents, symbols = self._arrays[Place.S_PARENT], self._arrays[Place.S_SYMBOL]
+        ways = []
+        while places.UNION <= (symbol := int(symbols[stack])) < places.LR_BASE:
+            ways.append(int(parents[stack]))
+            stack = symbol - places.UNION
+        return [*ways, stack]
 
     def array(self, place: Place) -> np.ndarray:
         """An array as it is now: the next call of a kernel may replace it."""

@@ -265,6 +265,8 @@ class StackEnds:
         """The texts that lead to lower stacks."""
         parents, symbols = self._epoch.array(Place.S_PARENT), self._epoch.array(Place.S_SYMBOL)
         if not isinstance(key, tuple):
+            if len(ways := self._epoch.ways_of(key)) > 1:
+                return [("", self._named(one)) for one in ways]
             text = self._frames.of(self._epoch.objects[int(symbols[key])])  # type: ignore[arg-type]
             return [] if text is None else [(text, self._named(int(parents[key])))]
         under, state = key

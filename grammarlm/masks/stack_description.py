@@ -15,7 +15,7 @@ from ..grammars.lexer import LexerState
 from ..grammars.pushdown import call_bits
 from ..grammars.terms import Term
 from ..kernels.cpu import stack_calls
-from ..kernels.cpu.places import EXIT, LR_BASE, STATES, Place
+from ..kernels.cpu.places import EXIT, LR_BASE, STATES, UNION, Place
 
 if TYPE_CHECKING:
     from .stack_epoch import StackEpoch
@@ -117,6 +117,9 @@ def _rules(epoch: StackEpoch, inner: str, stack: int) -> tuple[str, ...]:
     state = -1
     while stack and len(found) <= 4 * DEEPEST:
         symbol = int(symbols[stack])
+        if UNION <= symbol < LR_BASE:
+            stack = int(parents[stack])
+            continue
         if symbol < LR_BASE:
             found.append(epoch.rule_names.of(epoch.objects[symbol]))  # type: ignore[arg-type]
             stack, state = int(parents[stack]), -1

@@ -15,12 +15,12 @@ import numpy as np
 from ..grammars.terms import Term
 from ..kernels.cpu import places
 from ..kernels.cpu import stack_calls as walk
-from ..kernels.cpu.places import LR_BASE, Place
+from ..kernels.cpu.places import LR_BASE, UNION, Place
 from .mask_array import ids_of
 from .shared_rows import SharedRows
 from .stack_completion import StackEnds, parts
 from .stack_description import RuleNames, describe
-from .stack_program import StackProgram, Thread
+from .stack_program import Fork, StackProgram, Thread
 from .stack_seat import StackSeat
 from .stack_states import ACCEPTED, ROOT, NeedsWalks, StackStates
 from .survey_scratch import GROWING as SCRATCH
@@ -71,11 +71,9 @@ class StackEpoch(StackStates):
 
     def _state_of(self, threads: tuple[Thread, ...]) -> int:
         rows = []
+        forks: dict[Fork, int] = {}
         for thread in threads:
-            stack = 0
-            for symbol in reversed(thread.stack):
-                number = LR_BASE + symbol if isinstance(symbol, int) else self._number_of(symbol)
-                stack = self._made(walk.push_symbol, stack, number)
+            stack = self._stack_of(thread.stack, forks)
             rows.append((self._number_of(thread.state), stack, self._border_of(thread.border)))
         while True:
             self._arrays[Place.WORK][: len(rows)] = rows
@@ -83,6 +81,29 @@ class StackEpoch(StackStates):
             if found >= 0:
                 return found
             self._supply(found)
+
+    def _stack_of(self, symbols: tuple, forks: dict[Fork, int]) -> int:
+        """The number of a stack in this epoch; `forks`: of the lower ends that are known."""
+        waiting = [symbols[-1]] if symbols and isinstance(symbols[-1], Fork) else []
+        while waiting:
+            fork = waiting[-1]
+            lower = [way[-1] for way in fork.ways if way and isinstance(way[-1], Fork) and way[-1] not in forks]
+            waiting += lower
+            if not lower:
+                stacks = [self._pushed(way, forks) for way in fork.ways]
+                forks[fork] = functools.reduce(lambda one, other: self._made(walk.unite_stacks, one, other), stacks)
+                waiting.pop()
+        return self._pushed(symbols, forks)
+
+    def _pushed(self, symbols: tuple, forks: dict[Fork, int]) -> int:
+        stack = 0
+        for symbol in reversed(symbols):
+            if isinstance(symbol, Fork):
+                stack = forks[symbol]
+                continue
+            number = LR_BASE + symbol if isinstance(symbol, int) else self._number_of(symbol)
+            stack = self._made(walk.push_symbol, stack, number)
+        return stack
 
     def _number_of(self, state: object) -> int:
         """The number of a state that came from outside; it has no origin, so nothing that hangs on it is kept on the disk."""
@@ -102,17 +123,38 @@ class StackEpoch(StackStates):
     def export(self, config: int) -> tuple[Thread, ...]:
         """The config without numbers."""
         offset, length = self._arrays[Place.C_OFFSET][config], self._arrays[Place.C_LENGTH][config]
-        out = []
-        for q, stack, border in self._arrays[Place.THREADS][offset : offset + length].tolist():
-            symbols, rest = [], stack
-            while rest:
-                symbol = int(self._arrays[Place.S_SYMBOL][rest])
-                symbols.append(symbol - LR_BASE if symbol >= LR_BASE else self.objects[symbol])
-                rest = int(self._arrays[Place.S_PARENT][rest])
-            out.append(
-                Thread(ACCEPTED if q == places.ACCEPT else self.objects[q], tuple(symbols), self.border_terms[border])
+        threads = self._arrays[Place.THREADS][offset : offset + length].tolist()
+        forks: dict[int, Fork] = {}
+        waiting, unions = [stack for _, stack, _ in threads], set()
+        while waiting:
+            _, end = self._down(waiting.pop())
+            if end and end not in unions:
+                unions.add(end)
+                waiting += self.ways_of(end)
+        for union in sorted(unions):  # what lies below has been made before, so its number is less
+            forks[union] = Fork(tuple(self._symbols(way, forks) for way in self.ways_of(union)))
+        return tuple(
+            Thread(
+                ACCEPTED if q == places.ACCEPT else self.objects[q],
+                self._symbols(stack, forks),
+                self.border_terms[border],
             )
-        return tuple(out)
+            for q, stack, border in threads
+        )
+
+    def _down(self, stack: int) -> tuple[list[int], int]:
+        """The symbols from the top of a stack down to where it becomes several stacks, and that union; 0 at the bottom."""
+        parents, symbols = self._arrays[Place.S_PARENT], self._arrays[Place.S_SYMBOL]
+        found = []
+        while stack and not UNION <= (symbol := int(symbols[stack])) < LR_BASE:
+            found.append(symbol)
+            stack = int(parents[stack])
+        return found, stack
+
+    def _symbols(self, stack: int, forks: dict[int, Fork]) -> tuple:
+        symbols, end = self._down(stack)
+        found = [symbol - LR_BASE if symbol >= LR_BASE else self.objects[symbol] for symbol in symbols]
+        return (*found, forks[end]) if end else tuple(found)
 
     @property
     def terms(self) -> _Exports:

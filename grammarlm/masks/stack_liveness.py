@@ -110,22 +110,21 @@ class StackLiveness:
         stack: Stack = None
         for symbol in reversed(thread.stack):
             stack = symbol, stack
-        return self.alive_on(thread.state, thread.border, stack, lambda at: at, {})
+        return self.alive_on(thread.state, thread.border, stack, lambda at: [at or (None, None)], {})
 
     def alive_on(
         self,
         state: object,
         border: Term,
         stack: Stack,
-        look: Callable[[Any], tuple[Any, Stack] | None],
+        look: Callable[[Any], list[tuple[Any, Stack]]],
         known: dict[tuple[Stack, Outcome], bool],
     ) -> bool:
-        """The same for stacks of any make: `look` tells (top, stack below), None of the empty one; `known` keeps what is found."""
+        """The same for stacks of any make, which may be several each: `look` tells (top, stack below) of each of them, the top of
+        an empty one is None; `known` keeps what is found."""
         lr = self.program.lr
         if isinstance(state, LexerState) and state.lexer.shifts:
-            below = look(stack)
-            assert below is not None
-            top, stack = below
+            ((top, stack),) = look(stack)
             outcomes = self.outcomes(OnTop(top, At(state, lr.lexers[top], border, 0)))
         else:
             outcomes = self.outcomes(InRule(state, border))
@@ -135,32 +134,38 @@ class StackLiveness:
         self, outcome: Outcome, stack: Stack, look: Callable, known: dict[tuple[Stack, Outcome], bool]
     ) -> bool:
         """Depth first down the stack, which is finite."""
-        path: list[tuple[tuple[Stack, Outcome], Iterator[Outcome], Stack]] = []
+        path: list[tuple[tuple[Stack, Outcome], Iterator[tuple[Stack, Outcome]]]] = []
         key = stack, outcome
         while True:
             self.program.clock.tick()
             answer = True if key[1] == ALIVE else known.get(key)
             if answer is None:
-                top = look(key[0])
-                if top is None:
-                    answer = isinstance(key[1], Term) and key[1].nullable
+                ways = look(key[0])
+                if any(top is None for top, _ in ways) and isinstance(key[1], Term) and key[1].nullable:
+                    answer = True
                 else:
-                    path.append((key, iter(self._through(top[0], key[1])), top[1]))
+                    path.append((key, self._onward(ways, key[1])))
             if answer:
-                known.update((above, True) for above, _, _ in path)
+                known.update((above, True) for above, _ in path)
                 return True
             if answer is not None:
                 known[key] = answer
             while path:
-                above, more, below = path[-1]
+                above, more = path[-1]
                 following = next(more, None)
                 if following is not None:
-                    key = below, following
+                    key = following
                     break
                 known[above] = False
                 path.pop()
             else:
                 return False
+
+    def _onward(self, ways: list[tuple[Any, Stack]], outcome: Outcome) -> Iterator[tuple[Stack, Outcome]]:
+        for top, below in ways:
+            if top is not None:
+                for following in self._through(top, outcome):
+                    yield below, following
 
     def _through(self, symbol: object, outcome: Outcome) -> set[Outcome]:
         """What an outcome of the frames above comes to, behind one more symbol."""

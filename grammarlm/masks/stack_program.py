@@ -37,8 +37,15 @@ class Thread:
     """One thread of a config, without numbers: its state, its stack from the top, its border."""
 
     state: object
-    stack: tuple  # return states (objects) and LR states (ints)
+    stack: tuple  # return states (objects) and LR states (ints); the last may be a Fork
     border: Term
+
+
+class Fork:
+    """The lower end of a stack that is several stacks from there on."""
+
+    def __init__(self, ways: tuple[tuple, ...]):
+        self.ways = ways
 
 
 class StackProgram:

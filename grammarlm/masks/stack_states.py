@@ -408,13 +408,15 @@ class StackStates(StackArena):
             rehash.remember_verdict(self.address, *verdict)
         self._judged = len(kept)
 
-    def _look(self, stack: Any) -> tuple[Any, int] | None:
-        """(top, stack below); None of the empty stack."""
-        symbol = int(self._arrays[Place.S_SYMBOL][stack])
-        if symbol == places.ROOT:
-            return None
-        below = int(self._arrays[Place.S_PARENT][stack])
-        return (symbol - LR_BASE if symbol >= LR_BASE else self._objects[symbol]), below
+    def _look(self, stack: Any) -> list[tuple[Any, Any]]:
+        """(top, stack below) of each stack that this one is; the empty one's top is None."""
+        symbols, parents = self._arrays[Place.S_SYMBOL], self._arrays[Place.S_PARENT]
+        found: list[tuple[Any, Any]] = []
+        for one in self.ways_of(stack):
+            symbol = int(symbols[one])
+            top = None if symbol == places.ROOT else symbol - LR_BASE if symbol >= LR_BASE else self._objects[symbol]
+            found.append((top, int(parents[one])))
+        return found
 
     def _find_bottom(self, stack: int) -> None:
         """Raises where the bottom is unknown, as in a survey: then surveys are no use for this grammar."""

@@ -55,7 +55,7 @@ def nodes() -> st.SearchStrategy[Node]:
 
 
 def within_limits(method: Callable[..., None]) -> Callable[..., None]:
-    """A text that can be read in too many ways ends the run (test_stack_promises.py has such grammars); it is counted."""
+    """A text that can be read in too many ways ends the run; it is counted."""
 
     @functools.wraps(method)
     def guarded(self: "AnyCalls", **drawn: Any) -> None:

@@ -173,7 +173,10 @@ class Place(IntEnum):
     DRAFTS = 155  # int64 [GROUPS, 7]: scratch: label, border; where its draft begins and ends (remainders.py), or -1 - its trie
     DRAFTS_COUNT = 156
     SIGNATURE_END = 157  # how long the signature is that lies in SIGNATURE
-    LENGTH = 158
+    UNITING = 158  # int32 [UNITING, 5]: scratch, see unions.py
+    UNITED = 159  # int32 [UNITED]: scratch
+    UNIONS = 160  # int64 [UNIONS, 2]: scratch: two stacks, and their union
+    LENGTH = 161
 
 
 EXPANDED, READS, LIVE_KNOWN, LOOPS = 1, 2, 4, 8  # q status
@@ -190,6 +193,7 @@ NEED_LOCK = 0  # what a seat must not write: for the lock (1), a survey that is 
 FOR_LOCK, FOR_SURVEY, FOR_SIGNATURE = 1, 2, 3
 ANY = 1  # the border that any text satisfies
 ROOT = 0  # the symbol under a whole text; -1 - k: under a stack of class k
+UNION = 1 << 29  # the symbol UNION + s of a stack: it is its parent or s, see unions.py
 LR_BASE = 1 << 30  # LR state s is the symbol LR_BASE + s + (its width << WIDTH)
 WIDTH = 14  # bits of an LR state; above them how wide the line is that opened a block
 STATES = 1 << WIDTH
@@ -198,6 +202,8 @@ WIDEST = 2048  # threads of one config while it is closed
 DEPTH_OF_OVERLAY = 256
 NEEDED = 256
 UNITS = 1024  # reductions of single symbols, one after another
+WIDE = 32  # threads from which on those that differ in their stacks alone become one, see unions.py
+UNITING, UNITED, UNIONS = 256, 8192, 4096
 
 
 @inlined

@@ -11,7 +11,7 @@ configs and everything else are made here. All are numbers, equal things have eq
              END          the LR parser may have the end of its text here
              ENTER a      an LR parser begins, in its state a
              LINE w c     a line ends here and the next one begins in column w: like LEX, then blocks are opened or closed
-    s    (parent, symbol): a return state, an LR state, or one of the symbols below 1 that stand for what is under the stack
+    s    (parent, symbol): a return state, an LR state, one of the symbols below 1 that stand for what is under the stack, or UNION
     b    next[b, class], 0 = cannot be satisfied, 1 = anything goes
 
 Closing a set of threads follows all moves; what is kept are the threads that can read a byte, and two kinds of pseudo-thread:
@@ -56,6 +56,8 @@ from .places import (
     ROOT,
     TOO_WIDE,
     TRUSTED,
+    UNION,
+    WIDE,
     WIDEST,
     Place,
     arena_of,
@@ -74,6 +76,7 @@ from .stacks import (
     shift,
     stack_class,
 )
+from .unions import unite_kept
 
 
 @inlined
@@ -150,9 +153,34 @@ def must_ask(arena, status, b):
 
 
 @part
+def leave(address, count, stack, border):
+    """Appends to WORK the threads behind a frame that ends on this stack; the new count."""
+    arena = arena_of(address)
+    work = carray(pointer(arena[Place.WORK]), (WIDEST, 3), np.int32)
+    capacity = arena[Place.S_CAPACITY]
+    parents, symbols = ints(arena, Place.S_PARENT, capacity), ints(arena, Place.S_SYMBOL, capacity)
+    while stack >= 0:
+        here, symbol = int64(stack), int64(symbols[stack])
+        stack = int64(-1)
+        if symbol >= UNION:
+            stack, here = symbol - UNION, int64(parents[here])
+            symbol = int64(symbols[here])
+        if symbol == ROOT:
+            if octets(arena, Place.B_STATUS, border + 1)[border] & ACCEPTS:
+                count = add(work, count, ACCEPT, 0, 0)
+        elif symbol < 0:
+            count = add(work, count, EXIT, 0, border)
+        else:
+            count = add(work, count, symbol, int64(parents[here]), border)
+    return count
+
+
+@part
 def close(address, count):
     """Closes the first `count` threads of WORK and returns the config that they are, or what is lacking."""
     count = close_threads(address, count)
+    if count > WIDE and arena_of(address)[Place.LR_STATES] == 0:  # an LR parser looks into its stack
+        count = unite_kept(address, count)
     return config_of(address, count) if count >= 0 else count
 
 
@@ -163,7 +191,7 @@ def close_threads(address, count):
     work = carray(pointer(arena[Place.WORK]), (WIDEST, 3), np.int32)
     kept = carray(pointer(arena[Place.KEPT]), (WIDEST, 3), np.int32)
     capacity = arena[Place.S_CAPACITY]
-    parents, symbols = ints(arena, Place.S_PARENT, capacity), ints(arena, Place.S_SYMBOL, capacity)
+    symbols = ints(arena, Place.S_SYMBOL, capacity)
     terminals = arena[Place.LR_TERMINALS]
     keep = 0
     i = 0
@@ -252,14 +280,7 @@ def close_threads(address, count):
                         start = int64(ints(arena, Place.LR_LEXER, arena[Place.LR_STATES])[lr_state(symbol)])
                     count = add(work, count, start, after, rest)
                     continue
-            symbol = int64(symbols[after])
-            if symbol == ROOT:
-                if octets(arena, Place.B_STATUS, rest + 1)[rest] & ACCEPTS:
-                    count = add(work, count, ACCEPT, 0, 0)
-            elif symbol < 0:
-                count = add(work, count, EXIT, 0, rest)
-            else:
-                count = add(work, count, symbol, int64(parents[after]), rest)
+            count = leave(address, count, after, rest)
     return int64(keep)
 
 

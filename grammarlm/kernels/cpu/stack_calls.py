@@ -17,9 +17,10 @@ from .survey_masks import fill_signed as _fill_signed
 from .survey_masks import forget_to_marks, known_signature
 from .survey_masks import sign as _sign
 from .surveys import publish_survey
+from .unions import forget_unions, unite
 
 FILL_ROW, SIGN, ADVANCE, ADVANCE_BYTES, ADVANCE_COLUMN, PUSH, MAKE_CONFIG = range(7)
-FILL_TARGETS, FILL_NEXT, SHIFT, NEXT_LINE, FILL_SIGNED, FORGET, PUBLISH, KNOWN_SIGNATURE = range(7, 15)
+FILL_TARGETS, FILL_NEXT, SHIFT, NEXT_LINE, FILL_SIGNED, FORGET, PUBLISH, KNOWN_SIGNATURE, UNITE = range(7, 16)
 
 
 @kernel("int64(int64, int64, int64, int64, int64)", large=True)
@@ -53,6 +54,9 @@ def ask(question, address, a, b, c):
         return publish_survey(address)
     if question == KNOWN_SIGNATURE:
         return known_signature(address, a)
+    if question == UNITE:
+        forget_unions(address)
+        return unite(address, a, b)
     return int64(close(address, a))
 
 
@@ -100,6 +104,11 @@ def advance_column(address: int, config: int, column: int) -> int:
 def push_symbol(address: int, parent: int, symbol: int) -> int:
     """The stack with a symbol more."""
     return ask(PUSH, address, parent, symbol, 0)
+
+
+def unite_stacks(address: int, first: int, second: int) -> int:
+    """The stack that is both."""
+    return ask(UNITE, address, first, second, 0)
 
 
 def make_config(address: int, count: int) -> int:

@@ -15,8 +15,6 @@ from numba import carray, int64, uint32, uint64
 
 from .jit import inlined, part, pointer
 from .places import (
-    ACCEPT,
-    ACCEPTS,
     ANY,
     AT_ONCE,
     EXIT,
@@ -24,7 +22,6 @@ from .places import (
     FULL,
     LR_BASE,
     NEED_LOCK,
-    ROOT,
     TOO_WIDE,
     WIDEST,
     Place,
@@ -35,7 +32,7 @@ from .places import (
     mixed,
     octets,
 )
-from .pushdown import close_threads, key_of, must_ask
+from .pushdown import close_threads, key_of, leave, must_ask
 from .stacks import at_end, narrowed_class, next_line, shift, stack_class
 from .surveys import DENSE, survey_of, takes_one_byte
 from .walk import set_bit
@@ -65,7 +62,7 @@ def behind_exit(address, stack, label, border):
     arena = arena_of(address)
     work = triples(arena, Place.WORK, WIDEST)
     capacity = arena[Place.S_CAPACITY]
-    parents, symbols = ints(arena, Place.S_PARENT, capacity), ints(arena, Place.S_SYMBOL, capacity)
+    symbols = ints(arena, Place.S_SYMBOL, capacity)
     terminals = arena[Place.LR_TERMINALS]
     if label > 0 and label != terminals + 1:
         lexeme = label <= terminals
@@ -84,14 +81,7 @@ def behind_exit(address, stack, label, border):
         under = at_end(address, stack)
         if under < 0:
             return int64(0) if under == -1 else under
-    symbol = int64(symbols[under])
-    if symbol == ROOT:
-        if octets(arena, Place.B_STATUS, border + 1)[border] & ACCEPTS == 0:
-            return int64(0)
-        work[0, 0], work[0, 1], work[0, 2] = ACCEPT, 0, 0
-    else:
-        work[0, 0], work[0, 1], work[0, 2] = symbol, parents[under], border
-    return close_threads(address, 1)
+    return close_threads(address, leave(address, int64(0), under, border))
 
 
 @part

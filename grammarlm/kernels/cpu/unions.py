@@ -1,0 +1,140 @@
+"""Unions of stacks: threads that differ in their stacks alone become one thread.
+
+An ambiguous text has more readings with each byte. Where they differ below the top of the stack only, they go on alike:
+
+    root ::= "a" root "b" | "aa" root "c" | "a"        behind aaaa: return states  b b b b,  b b c,  b c b,  c b b,  c c
+
+A **union** is a stack that is several: (one of them, UNION + the others). Whoever leaves a frame goes on in each of them
+(pushdown.leave). The stacks of a union are in the order of their symbols and no two have the same symbol: what lies below those is
+united, too. So there are as many stacks as return states on each level, however many ways lead down:
+
+    aaaa:   4   where   n = (b n-1 | c n-2)
+
+It is done where a config has become WIDE, not before: the configs of a plain grammar stay the same few threads, equal to those
+that they were.
+"""
+
+import numpy as np
+from numba import carray, int64, uint64
+
+from .jit import inlined, part, pointer
+from .places import EXIT, TOO_WIDE, UNION, UNIONS, UNITED, UNITING, WIDEST, Place, arena_of, ints, lacks, mixed
+from .stacks import push
+
+
+@inlined
+def slot_of_union(a, b):
+    return int64(mixed(a, b) & uint64(UNIONS - 1))
+
+
+@part
+def unite(address, first, second):
+    """The union of two stacks, or what is lacking.
+
+    Both are gone through in the order of their symbols; where these are the same what lies below them comes first (UNITING holds
+    what waits for it). Below so many levels two stacks with one symbol stay beside each other: a union is no less right for that.
+    """
+    if first == second:
+        return int64(first)
+    arena = arena_of(address)
+    capacity = arena[Place.S_CAPACITY]
+    parents, symbols = ints(arena, Place.S_PARENT, capacity), ints(arena, Place.S_SYMBOL, capacity)
+    waiting = carray(pointer(arena[Place.UNITING]), (UNITING, 5), np.int32)
+    found = ints(arena, Place.UNITED, UNITED)
+    known = carray(pointer(arena[Place.UNIONS]), (UNIONS, 2), np.int64)
+    level, count = int64(0), int64(0)
+    waiting[0, 0], waiting[0, 1], waiting[0, 2], waiting[0, 3], waiting[0, 4] = first, second, first, second, 0
+    while True:
+        a, b, begin = int64(waiting[level, 0]), int64(waiting[level, 1]), int64(waiting[level, 4])
+        if a < 0 and b < 0:
+            united = int64(found[count - 1])
+            for i in range(count - 2, begin - 1, -1):
+                if united >= UNION:
+                    return lacks(TOO_WIDE, 0)
+                united = push(address, int64(found[i]), UNION + united)
+                if united < 0:
+                    return united
+            if level == 0:
+                return united
+            key = int64(waiting[level, 2]) << 32 | int64(waiting[level, 3])
+            slot = slot_of_union(waiting[level, 2], waiting[level, 3])
+            known[slot, 0], known[slot, 1] = key, united
+            count = begin
+            level -= 1
+            continue
+        if count + 2 > UNITED:
+            return lacks(TOO_WIDE, 0)
+        one, other, after_one, after_other = a, b, int64(-1), int64(-1)
+        if a >= 0 and symbols[a] >= UNION:
+            one, after_one = int64(parents[a]), int64(symbols[a]) - UNION
+        if b >= 0 and symbols[b] >= UNION:
+            other, after_other = int64(parents[b]), int64(symbols[b]) - UNION
+        if b < 0 or (a >= 0 and symbols[one] < symbols[other]):
+            found[count] = one
+            count += 1
+            waiting[level, 0] = after_one
+            continue
+        if a < 0 or symbols[other] < symbols[one]:
+            found[count] = other
+            count += 1
+            waiting[level, 1] = after_other
+            continue
+        if one != other:
+            low, high = min(parents[one], parents[other]), max(parents[one], parents[other])
+            slot = slot_of_union(low, high)
+            if known[slot, 0] == int64(low) << 32 | int64(high):
+                one = push(address, known[slot, 1], int64(symbols[one]))
+                if one < 0:
+                    return one
+            elif level + 1 < UNITING:
+                level += 1
+                waiting[level, 0], waiting[level, 1], waiting[level, 4] = low, high, count
+                waiting[level, 2], waiting[level, 3] = low, high
+                continue
+            else:
+                found[count] = other
+                count += 1
+        found[count] = one
+        count += 1
+        waiting[level, 0], waiting[level, 1] = after_one, after_other
+
+
+@part
+def forget_unions(address):
+    """Before the first of several calls of `unite`: stacks may have been forgotten since, and their numbers given again."""
+    known = carray(pointer(arena_of(address)[Place.UNIONS]), (UNIONS, 2), np.int64)
+    for i in range(UNIONS):
+        known[i, 0] = -1
+
+
+@part
+def unite_kept(address, count):
+    """The threads in KEPT, those that differ in their stacks alone as one; how many are left, or what is lacking."""
+    forget_unions(address)
+    arena = arena_of(address)
+    kept = carray(pointer(arena[Place.KEPT]), (WIDEST, 3), np.int32)
+    gap = int64(701)
+    while gap > 0:  # lower stacks first: what a union has below is then a union that has been made already
+        for i in range(gap, count):
+            q, s, b = kept[i, 0], kept[i, 1], kept[i, 2]
+            j = i - gap
+            while j >= 0 and kept[j, 1] > s:
+                kept[j + gap, 0], kept[j + gap, 1], kept[j + gap, 2] = kept[j, 0], kept[j, 1], kept[j, 2]
+                j -= gap
+            kept[j + gap, 0], kept[j + gap, 1], kept[j + gap, 2] = q, s, b
+        gap = gap * 10 // 23
+    left = int64(0)
+    for i in range(count):
+        q, s, b = kept[i, 0], int64(kept[i, 1]), kept[i, 2]
+        at = int64(0) if q > EXIT else left
+        while at < left and not (kept[at, 0] == q and kept[at, 2] == b):
+            at += 1
+        if at < left:
+            united = unite(address, int64(kept[at, 1]), s)
+            if united < 0:
+                return united
+            kept[at, 1] = united
+            continue
+        kept[left, 0], kept[left, 1], kept[left, 2] = q, s, b
+        left += 1
+    return left
