@@ -81,12 +81,13 @@ from .unions import unite_kept
 
 @inlined
 def add(work, count, q, s, b):
-    """Appends a thread unless it is there; the new count."""
+    """Appends a thread unless it is there; the new count, WIDEST where there is no room for it."""
     for i in range(count):
         if work[i, 0] == q and work[i, 1] == s and work[i, 2] == b:
             return count
-    if count < WIDEST:
-        work[count, 0], work[count, 1], work[count, 2] = q, s, b
+    if count == WIDEST:
+        return count
+    work[count, 0], work[count, 1], work[count, 2] = q, s, b
     return count + 1
 
 
