@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any
 
 import pytest
-from lark.exceptions import LarkError
 
 import grammarlm as gl
 from tests.laws.cfg_laws import assert_rows_are_alike, budgeted_text, view
@@ -25,7 +24,6 @@ from tests.oracles.random_grammars import RandomGrammars
 from tests.oracles.random_lark import RandomLark
 
 SPARE = (0, 2, 15, 80)
-MOST_REPEATS = 4  # in a Lark grammar; one in the other they become so many rules that lark needs minutes for its tables
 MOST_REFUSED = 0.08  # most of them too ambiguous for walks of 80 tokens, see AMBIGUOUS
 NAMES = ["bytes", "pieces", "hostile"]
 # A grammar to compile, and whether a text is one of its texts.
@@ -46,13 +44,7 @@ def draw_rules(machine: str, seed: str) -> Iterator[Drawn]:
 def draw_lark(seed: str) -> Iterator[Drawn]:
     drawn = RandomLark(f"promises {seed}")
     while True:
-        grammar = drawn.grammar()
-        if grammar.text.count("~") > MOST_REPEATS:
-            continue
-        try:
-            oracle = LarkOracle(grammar.text)
-        except LarkError:
-            continue
+        grammar, oracle = drawn.readable()
         yield gl.Lark(grammar.text), partial(lark_accepts, oracle)
 
 
