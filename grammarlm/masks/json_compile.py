@@ -68,8 +68,9 @@ class JsonSchemaProgram:
         )
         first = grammar.property_order if isinstance(grammar.property_order, tuple) else ()
         self.states = LanguageStates(
-            languages.algebra, languages.every, lambda term: not languages.is_dead(term), limits.max_states
-        )
+            languages.algebra, languages.every, lambda term: not languages.is_dead(term), limits.max_states,
+            is_endless=languages.is_endless, count_of=languages.count_behind,
+        )  # fmt: skip
         self.json = ProgramWriter(languages, self.states, self.tables, first).write(self.normalised.root)
         if self.json.start < 0:
             raise UnsatisfiableGrammar("no JSON value is valid under the schema")

@@ -26,7 +26,7 @@ from ..kernels.cpu.json_masks import (
     WANT_SPOT,
     json_call,
 )
-from ..kernels.cpu.json_places import BARRIER, INLINE, SHARED_BIT, WIDEST, At, Frame, Kind, Object, Store
+from ..kernels.cpu.json_places import BARRIER, COUNT_BIT, INLINE, SHARED_BIT, WIDEST, At, Frame, Kind, Object, Store
 from ..kernels.cpu.json_walk import GROW_CROSSED, GROW_NOTED, GROW_PENDING
 from .epoch import FINISHED
 from .json_tables import CROSSED, NOTED, PENDING
@@ -104,7 +104,7 @@ class JsonEpoch:
     def _place_languages(self) -> None:
         states = self.program.states
         self._languages = states.arrays  # as long as kernels read them
-        places = (At.STATES, At.ACCEPTS, At.UNIVERSAL, At.LENGTHS, At.LENGTH_OF)
+        places = (At.STATES, At.ACCEPTS, At.UNIVERSAL, At.LENGTHS, At.LENGTH_OF, At.COUNTS)
         for place, array in zip(places, self._languages, strict=True):
             self.arena[place] = array.ctypes.data
 
@@ -145,6 +145,8 @@ class JsonEpoch:
         missing = program.tables.missing
         if missing[0]:
             states = missing[1 : 1 + missing[0]].tolist()
+            program.states.count([state & ~COUNT_BIT for state in states if state & COUNT_BIT])
+            states = [state for state in states if not state & COUNT_BIT]
             program.states.make([state for state in states if not state & SHARED_BIT])
             program.tables.states.make([state for state in states if state & SHARED_BIT])
             self._place_languages()

@@ -5,7 +5,7 @@ A state is a tuple of terms, one a case (of the keys of an object, say); its row
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from ..grammars.regular import Algebra
 from ..grammars.terms import NOTHING, Term, accepts_empty
 
 FIRST_CAPACITY = 32
+ENDLESS, FIRST_COUNT = 1 << 40, 256
 MADE_AHEAD = 24  # states made at once: a walk that lacks one most likely lacks those behind it, too
 
 Vector = tuple[Term, ...]
@@ -30,6 +31,8 @@ class LanguageStates:
         is_alive: Callable[[Term], bool],
         max_states: int,
         *,
+        is_endless: Callable[[Term], bool] = lambda term: True,
+        count_of: Callable[[Term, int], int] = lambda term, most: most,
         mark: int = 0,
         capacity: int = FIRST_CAPACITY,
     ):
@@ -47,6 +50,10 @@ class LanguageStates:
         self.lengths = np.zeros(64, np.uint64)
         self._lengths_used = self._lengths_most = 0
         self._bits_of: Callable[[Term, int], int] = lambda term, most: 0
+        self._is_endless, self._count_of = is_endless, count_of
+        self.counts = np.full(
+            capacity, -ENDLESS, np.int64
+        )  # strings that go on from here; -k: at least k, 0: not asked yet
         self.table[0] = -1
 
     def __len__(self) -> int:
@@ -54,7 +61,7 @@ class LanguageStates:
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
-        return self.table, self.accepts, self.universal, self.lengths, self.lengths_at
+        return self.table, self.accepts, self.universal, self.lengths, self.lengths_at, self.counts
 
     @property
     def nbytes(self) -> int:
@@ -86,13 +93,21 @@ class LanguageStates:
             self.universal[number] = len(living) == 1 and living[0] is self._every
             if self._lengths_most:
                 self._add_lengths(number)
+            if not any(map(self._is_endless, living)):
+                self.counts[number] = 0
             self.accepts[number] = next((i + 1 for i, term in enumerate(alive) if accepts_empty(term)), 0)
         self._numbers[vector] = known
         return known
 
     def _grow(self) -> None:
         size = 2 * len(self.table)
-        for name, empty in (("table", 0), ("accepts", 0), ("universal", 0), ("lengths_at", -1)):
+        for name, empty in (
+            ("table", 0),
+            ("accepts", 0),
+            ("universal", 0),
+            ("lengths_at", -1),
+            ("counts", -ENDLESS),
+        ):
             old = getattr(self, name)
             new = np.full((size, *old.shape[1:]), empty, old.dtype)
             new[: len(old)] = old
@@ -137,6 +152,13 @@ class LanguageStates:
         self.table[state] = row
         self._made[state] = True
         return targets
+
+    def count(self, states: Iterable[int]) -> None:
+        """Counts what can come behind these states: exactly, where it is not more than before by far."""
+        for state in states:
+            most = max(FIRST_COUNT, -4 * int(self.counts[state]))
+            found = sum(self._count_of(term, most) for term in self._vectors[state] if term is not NOTHING)
+            self.counts[state] = found if found < most else -min(most, ENDLESS)
 
     def tell_lengths(self, most: int, bits_of: Callable[[Term, int], int]) -> None:
         """From now on states know the lengths of what can still come: bit k for k characters up to `most`, bit most + 1: more."""

@@ -182,8 +182,13 @@ class ProgramWriter:
         implied = {place[a]: {place[b] for b in bs} for a, bs in shape.implied.items() if a in place}
         _close(needed, implied)
         others, language, cases, default = self.others(languages)
-        available = -1 if others != -1 else usable.bit_count()
+        available = self.others_in_all(shape, languages if others != -1 else [])
         ranks = needed_at = implied_at = bits = 0
+        if implied and available >= 0 and shape.maximum is not None and shape.minimum > len(needed):
+            raise UnsupportedFeature(
+                "dependencies beside minProperties and maxProperties in an object without other keys",
+                pointer=node.pointer,
+            )
         if count <= INLINE:
             ranks = len(self.rows)
             self.rows += _ranks(order, declared)
@@ -209,6 +214,15 @@ class ProgramWriter:
             needed_at, available, ranks, default,
         ]  # fmt: skip
         return at
+
+    def others_in_all(self, shape: ObjectShape, others: list[tuple[Language, Node]]) -> int:
+        """How many keys without a place of their own there are; -1 where they alone are enough for the least number of keys."""
+        left = shape.minimum
+        for language, child in others:
+            if self.node(child) >= 0:
+                beyond = language | {("words", tuple(shape.properties), False)} if shape.properties else language
+                left -= self.languages.count(beyond, 0, None, left) if left > 0 else 0
+        return shape.minimum - left if left > 0 else -1
 
     def keys(self, names: list[str], children: list[int], order: list[int], declared: int) -> int:
         """The table of an object's own keys, sorted by bytes; a key's rank is its turn in the schema's order.

@@ -12,6 +12,7 @@ mask in a string is a copy of a row and a walk over a tiny trie.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -38,6 +39,7 @@ FIRST_CROSSINGS, FIRST_PENDING, FIRST_NOTED = 4096, 4096, 8192
 CROSSED = (At.CROSSED, At.CROSS_CAPACITY, 3)
 PENDING = (At.PENDING, At.PENDING_CAPACITY, 5)
 NOTED = [(At.CLOSED, At.NOTED_CAPACITY, 3), (At.ESCAPED, At.NOTED_CAPACITY, 3)]
+TWO_KEYS, WHOLE_KEYS = re.compile(rb'"\s*:.*,', re.DOTALL), re.compile(rb'"\s*:.*,\s*".*"', re.DOTALL)
 MANY_CHILDREN = 8  # of a node that walks jump through, where they know what to look for
 
 
@@ -282,6 +284,10 @@ class JsonTables:
         arena[At.CLOSERS], arena[At.CLOSER_COUNT] = self._keep(counted), len(counted)
         arena[At.LIMITED], arena[At.MOST_CHARACTERS] = self._keep(self.limited), most + 1
         texts = [self.spelled(i) for i in range(len(self.vocab.offsets) - 1) if self.facts.is_text[i]]
+        several = [t for t in map(int, np.flatnonzero(self.facts.is_text)) if _holds_keys(self.spelled(t))]
+        whole = [t for t in several if WHOLE_KEYS.search(self.spelled(t))]
+        arena[At.SUSPECTS] = self._keep(np.array([*whole, *(t for t in several if t not in whole)], np.int32))
+        arena[At.SUSPECT_COUNT], arena[At.SUSPECTS_IN_ALL] = len(whole), len(several)
         arena[At.MOST_ITEMS] = 1 + max((t.count(b",") for t in texts if b"," in t), default=0)
         arena[At.DIGITS_MOST], arena[At.DIGITS_AFTER] = digits_ahead(texts)
 
@@ -371,6 +377,11 @@ class JsonTables:
         """Forgets the rows that no schema has a say in, where there is no room for more."""
         self.shared_table[:] = -1
         self.store[Store.COUNT] = self.store[Store.USED] = 0
+
+
+def _holds_keys(text: bytes) -> bool:
+    """The end of a key, its value, and where another begins?"""
+    return b'"' in text and b":" in text and b"," in text and TWO_KEYS.search(text) is not None
 
 
 def _characters(text: bytes) -> int:

@@ -217,6 +217,24 @@ class Languages:
         """How many strings of low..high characters there are, at most `most`."""
         return self.count_from(self.term(language), low, high, most)
 
+    def is_endless(self, term: Term) -> bool:
+        """Certainly an endless number of strings? Seen from the form of the term."""
+        return term.sure and term.kind not in EXPLORED and self._lengths.at_most(term) == FOREVER
+
+    def count_behind(self, term: Term, most: int) -> int:
+        """How many strings go on from a state, at most `most`; it may stand within a character. What would take too many states
+        to count counts as many."""
+        try:
+            if not any(bits & CONTINUATION for bits, _ in self.algebra.edges(term)):
+                return self.count_from(term, 0, None, most)
+            found = 0
+            for bits, target in self.algebra.edges(term):
+                if not self.is_dead(target):
+                    found += (bits & CONTINUATION).bit_count() * self.count_behind(target, most)
+            return min(found, most)
+        except UnsupportedFeature:
+            return most
+
     def count_from(self, term: Term, low: int, high: int | None, most: int) -> int:
         """The same for what may follow in a state of the automaton."""
         if high is not None and high < low:

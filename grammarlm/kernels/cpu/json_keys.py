@@ -6,10 +6,12 @@ one entry a byte (entry before it, byte, length and a hash), so that none comes 
 then.
 """
 
-from numba import int64, uint64
+import numpy as np
+from numba import carray, int64, uint64
 
-from .jit import inlined, part
-from .json_places import INLINE, At, Frame, Key, Object, longs
+from .jit import inlined, part, pointer
+from .json_languages import after, case_of, note_missing
+from .json_places import COUNT_BIT, INLINE, At, Frame, Key, Object, longs
 
 GROW_FRAMES, GROW_CHAINS = 1, 64  # in WANTED: an arena is full
 
@@ -168,17 +170,41 @@ def open_keys(arena, frame):
                 late = ordered and more & ~program[ranks + program[keys + index * Key.LENGTH + Key.RANK]] != 0
                 if ones(more) > room or late:
                     found &= ~(int64(1) << index)
-    if ordered and least > 0 and program[row + Object.AVAILABLE] >= 0:
+    others = program[row + Object.AVAILABLE]
+    if ordered and least > 0 and others >= 0:
         for i in range(program[row + Object.COUNT]):
             if found >> i & 1:
-                later = (
-                    program[row + Object.USABLE]
-                    & ~seen
-                    & program[ranks + program[keys + i * Key.LENGTH + Key.RANK] + 1]
-                )
-                if count + 1 + ones(later) < least:
+                rank = program[keys + i * Key.LENGTH + Key.RANK]
+                later = program[row + Object.USABLE] & ~seen & program[ranks + rank + 1]
+                later = without_passed(program, implied, later & ~(int64(1) << i), seen | int64(1) << i)
+                if count + 1 + ones(later) + others < least:
                     found &= ~(int64(1) << i)
     return found
+
+
+@part
+def without_passed(program, implied, later, seen):
+    """Of the keys that may come later, those that need no key whose turn has passed."""
+    again = implied != 0
+    while again:
+        again = False
+        for i in range(program[implied]):
+            index, more = program[implied + 1 + 2 * i], program[implied + 2 + 2 * i]
+            if later >> index & 1 and more & ~(seen | later) != 0:
+                later &= ~(int64(1) << index)
+                again = True
+    return later
+
+
+@part
+def usable_from(arena, row, rank):
+    """Of an object of many keys: how many with a value have their turn at a rank or later."""
+    program = longs(arena, At.PROGRAM)
+    count = int64(0)
+    for i in range(program[row + Object.COUNT]):
+        key = program[row + Object.KEYS] + i * Key.LENGTH
+        count += program[key + Key.RANK] >= rank and program[key + Key.NODE] >= 0
+    return count
 
 
 @part
@@ -195,6 +221,10 @@ def is_open(arena, frame, index, lowest):
         rank = program[key + Key.RANK]
         if rank < frames[at + Frame.LAST] or rank > lowest:
             return False
+        others, least = program[row + Object.AVAILABLE], program[row + Object.LEAST]
+        if least > 0 and others >= 0:
+            if frames[at + Frame.COUNT] + 1 + usable_from(arena, row, rank + 1) + others < least:
+                return False
     most = program[row + Object.MOST]
     return most < 0 or needs or frames[at + Frame.COUNT] + frames[at + Frame.NEEDED] < most
 
@@ -241,9 +271,63 @@ def others_open(arena, frame):
         return False
     missing = missing_count(arena, frame)
     most = program[row + Object.MOST]
-    if arena[At.MODE] == 1 and missing != 0:
+    if arena[At.MODE] == 1:
+        if missing != 0:
+            return False
+        others, least = program[row + Object.AVAILABLE], program[row + Object.LEAST]
+        if others >= 0 and least > 0:  # behind this key only those are left
+            if frames[at + Frame.COUNT] + others - begun_like(arena, frame, int64(0)) < least:
+                return False
+    if most >= 0 and frames[at + Frame.COUNT] + missing >= most:
         return False
-    return most < 0 or frames[at + Frame.COUNT] + missing < most
+    language = program[row + Object.LANGUAGE]
+    if language == 0:
+        return True
+    return not used_up(arena, frame, language, int64(0), int64(0), program[row + Object.COUNT], int64(0))
+
+
+@part
+def begun_like(arena, frame, chain):
+    """How many of the other keys read before begin like this one."""
+    chains = longs(arena, At.CHAINS)
+    length = chains[2 * chain + 1] >> 8 & 0xFFFFFF if chain != 0 else int64(0)
+    entry = longs(arena, At.FRAMES)[frame * Frame.LENGTH + Frame.OTHERS]
+    count = int64(0)
+    while entry != 0:
+        key = chains[2 * entry + 1]
+        while key != 0 and chains[2 * key + 1] >> 8 & 0xFFFFFF > length:
+            key = chains[2 * key]
+        count += same_chain(arena, key, chain)
+        entry = chains[2 * entry]
+    return count
+
+
+@part
+def used_up(arena, frame, state, chain, low, high, read):
+    """Are all keys that go on from a state of the language of other keys no longer to be had?
+
+    They have been read before, or have a place of their own: the range low..high, of which `read` bytes have been read.
+    """
+    counts = longs(arena, At.COUNTS)
+    if counts[state] == -(int64(1) << 40):
+        return False
+    program = longs(arena, At.PROGRAM)
+    gone = begun_like(arena, frame, chain)
+    row = longs(arena, At.FRAMES)[frame * Frame.LENGTH + Frame.ROW]
+    blob = carray(pointer(arena[At.BLOB]), 1 << 40, np.uint8)
+    for i in range(low, high):
+        key = program[row + Object.KEYS] + i * Key.LENGTH
+        here = int64(state)
+        for j in range(read, program[key + Key.SIZE]):
+            if here != 0:
+                here = after(arena, here, int64(blob[program[key + Key.BYTES] + j]))
+        gone += here != 0 and case_of(arena, here) != 0
+    if gone == 0 or gone < -counts[state]:
+        return False
+    if counts[state] <= 0:
+        note_missing(arena, state | int64(COUNT_BIT))
+        return False
+    return gone >= counts[state]
 
 
 @part

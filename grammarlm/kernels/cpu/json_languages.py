@@ -92,6 +92,24 @@ def length_fits(arena, state, least, most, count):
 
 
 @part
+def first_point(arena, state, point, last):
+    """The first character of point..last that a language takes in the state; beyond `last` where there is none."""
+    while point <= last:
+        if 0xD800 <= point <= 0xDFFF:
+            point = int64(0xE000)
+            continue
+        length = utf8_length(point)
+        if after(arena, state, utf8_byte(point, length, 0)) == 0:  # on to the next first byte
+            width = int64(6 * (length - 1))
+            point = ((point >> width) + 1) << width
+        elif after_point(arena, state, point) == 0:
+            point += 1
+        else:
+            break
+    return point
+
+
+@part
 def takes_some(arena, state, low, high, lengths, least, most, count):
     """Is there a character between two code points that may come? Surrogates are none."""
     point = low

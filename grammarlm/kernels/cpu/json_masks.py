@@ -55,6 +55,7 @@ from .json_walk import (
     ALONG,
     GROW_CROSSED,
     GROW_NOTED,
+    clear_below,
     differ,
     is_of_case,
     note_crossing,
@@ -578,7 +579,7 @@ def strings_mask(arena, c, x, y, f, out, first):
 @part
 def kept_mask(arena, c, x, y, f, out, first):
     """The mask of a thread whose row is kept, or made now."""
-    frames = longs(arena, At.FRAMES)
+    program, frames = longs(arena, At.PROGRAM), longs(arena, At.FRAMES)
     kind, width = c & 31, arena[At.BASE_WORDS]
     key = carray(pointer(arena[At.SET_A]), int64(KEY_WORDS), np.int64)
     in_frame = kind == Kind.AFTER or kind == Kind.KEYS or kind == Kind.KEY or kind == Kind.ENTRY
@@ -596,8 +597,11 @@ def kept_mask(arena, c, x, y, f, out, first):
     if kept:
         place, found = find_row(store, key)
     # What repeats a key is taken out of this thread's own row: another thread may allow it.
-    strikes = in_frame and frames[f * Frame.LENGTH + Frame.OTHERS] != 0
-    strikes = strikes and frames[f * Frame.LENGTH + Frame.ROW] & ARRAY_BIT == 0
+    is_object = in_frame and frames[f * Frame.LENGTH + Frame.ROW] & ARRAY_BIT == 0
+    strikes = is_object and frames[f * Frame.LENGTH + Frame.OTHERS] != 0
+    suspects = is_object and program[own + Object.OTHERS] != -1 and arena[At.SUSPECTS_IN_ALL] != 0
+    counts_others = is_object and program[own + Object.AVAILABLE] > 0
+    kept = kept and not counts_others  # how many keys there still are hangs on those that have been read
     outer = f
     base, remainders, crossings, filtered = int64(0), int64(-1), int64(0), int64(0)
     crossed = longs(arena, At.CROSSED)
@@ -613,7 +617,7 @@ def kept_mask(arena, c, x, y, f, out, first):
         if in_frame and not unique:
             inner = copy_frame(arena, f)
             frames[inner * Frame.LENGTH] = BARRIER
-            if frames[inner * Frame.LENGTH + Frame.ROW] & ARRAY_BIT == 0:
+            if is_object and not counts_others:
                 frames[inner * Frame.LENGTH + Frame.OTHERS] = 0
         base, remainders = make_row(arena, c, x, y, inner, row)
         arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = frames_before, chains_before
@@ -627,6 +631,8 @@ def kept_mask(arena, c, x, y, f, out, first):
             keep_row(arena, store, key, place, base, remainders, row)
         if strikes:
             strike_others(arena, c, x, y, f, row)
+        if suspects:
+            try_suspects(arena, c, x, y, f, row)
         put(first, out, row, width)
     else:
         pool = words(store[Store.POOL], int64(1 << 40))
@@ -644,6 +650,8 @@ def kept_mask(arena, c, x, y, f, out, first):
             row[pool[at + 2 * i]] ^= pool[at + 2 * i + 1]
         if strikes:
             strike_others(arena, c, x, y, f, row)
+        if suspects:
+            try_suspects(arena, c, x, y, f, row)
         if not first:
             put(False, out, row, width)
         at += 2 * exceptions
@@ -682,9 +690,34 @@ def strike_others(arena, c, x, y, f, out):
     offsets, nodes = words(spots[at + Spot.OFFSETS], int64(257)), words(spots[at + Spot.NODES], int64(1 << 30))
     byte = int64(44) if kind == Kind.AFTER else int64(34)
     c2, x2, y2, f2 = step(arena, c, x, int64(CAN_START), f, byte, int64(0))
-    if c2 != DEAD:
-        for i in range(offsets[byte], offsets[byte + 1]):
+    for i in range(offsets[byte], offsets[byte + 1]):
+        if c2 != DEAD:
             strike(arena, int64(nodes[i]), c2, x2, y2, f2, out)
+        else:
+            clear_below(arena, int64(nodes[i]), out)
+
+
+@part
+def try_suspects(arena, c, x, y, f, out):
+    """Reads the few tokens that hold more than one key of an object: the row, and what is struck from it, know only the first."""
+    program = longs(arena, At.PROGRAM)
+    own = longs(arena, At.FRAMES)[f * Frame.LENGTH + Frame.ROW]
+    count = arena[At.SUSPECT_COUNT] if program[own + Object.LANGUAGE] == 0 else arena[At.SUSPECTS_IN_ALL]
+    tokens = words(arena[At.SUSPECTS], arena[At.SUSPECTS_IN_ALL])
+    offsets = carray(pointer(arena[At.OFFSETS]), arena[At.VOCABULARY] + 1, np.int64)
+    frames_before, chains_before = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT]
+    for i in range(count):
+        token = int64(tokens[i])
+        if out[token >> 5] >> (token & 31) & 1:
+            longs(arena, At.SET_A)[0] = c
+            longs(arena, At.SET_A)[1] = x
+            longs(arena, At.SET_A)[2] = y
+            longs(arena, At.SET_A)[3] = f
+            data, length = arena[At.DATA] + offsets[token], offsets[token + 1] - offsets[token]
+            _, left = run_threads(arena, int64(1), data, length)
+            if left == 0:
+                out[token >> 5] &= ~(int32(1) << int32(token & 31))
+            arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = frames_before, chains_before
 
 
 @part
@@ -812,21 +845,38 @@ def read_bytes(address, record, data_address, length):
     """The config behind some bytes; 0: they are refused, or WANTED or MISSING say what is lacking."""
     arena = arena_of(address)
     records = longs(arena, At.RECORDS)
-    data = carray(pointer(data_address), length, np.uint8)
     missing = carray(pointer(arena[At.MISSING]), 1, np.int64)
     arena[At.WANTED] = 0
     missing[0] = 0
     frames_before, chains_before = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT]
-    done = int64(0)
-    now, behind = longs(arena, At.SET_A), longs(arena, At.SET_B)
     count = int64(0)
     while record != 0:
         at = record * 5
-        count = add_thread(arena, now, count, records[at], records[at + 1], records[at + 2], records[at + 3])
+        count = add_thread(
+            arena, longs(arena, At.SET_A), count, records[at], records[at + 1], records[at + 2], records[at + 3]
+        )
         record = records[at + 4]
+    place, count = run_threads(arena, count, data_address, length)
+    now = longs(arena, place)
+    result = int64(0)
+    for i in range(count - 1, -1, -1):
+        at = 4 * i
+        result = new_record(arena, now[at], now[at + 1], now[at + 2], now[at + 3], result)
+    if result == 0 or missing[0] != 0 or arena[At.WANTED] != 0:
+        arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = frames_before, chains_before
+        return int64(0)
+    return result
+
+
+@part
+def run_threads(arena, count, data_address, length):
+    """The threads in SET_A behind some bytes: where they are, SET_A or SET_B, and how many."""
+    data = carray(pointer(data_address), length, np.uint8)
+    done, place = int64(0), int64(At.SET_A)
     while done < length and count > 0 and arena[At.WANTED] & OUT_OF_ROOM == 0:
         byte = int64(data[done])
         made = int64(0)
+        now, behind = longs(arena, place), longs(arena, At.SET_A + At.SET_B - place)
         for i in range(count):
             at = 4 * i
             way = int64(0)
@@ -838,17 +888,10 @@ def read_bytes(address, record, data_address, length):
                 if more == 0:
                     break
                 way += 1
-        now, behind = behind, now
+        place = At.SET_A + At.SET_B - place
         count = made
         done += 1
-    result = int64(0)
-    for i in range(count - 1, -1, -1):
-        at = 4 * i
-        result = new_record(arena, now[at], now[at + 1], now[at + 2], now[at + 3], result)
-    if result == 0 or missing[0] != 0 or arena[At.WANTED] != 0:
-        arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = frames_before, chains_before
-        return int64(0)
-    return result
+    return place, count
 
 
 @part

@@ -102,7 +102,11 @@ class At(IntEnum):
     SHARED_STATES = 64  # the same of languages that all schemas share: formats
     SHARED_ACCEPTS = 65
     SHARED_UNIVERSAL = 66
-    LENGTH = 67
+    COUNTS = 67  # int64 [S]: how many strings go on from here; -k: at least k; 0: not asked yet
+    SUSPECTS = 68  # int32: tokens that hold a whole key and the one behind it, then those that hold a part of that
+    SUSPECT_COUNT = 69  # of the first
+    SUSPECTS_IN_ALL = 70
+    LENGTH = 71
 
 
 class Store(IntEnum):
@@ -178,7 +182,7 @@ class Object(IntEnum):
     USABLE = 8  # bits of keys whose value exists
     IMPLIED = 9  # offset: count, then pairs (key, bits it needs) ; 0: none
     NEEDED_LIST = 10  # offset: count, then indexes, where there are more keys
-    AVAILABLE = 11  # how many keys with a value there are; -1: other keys may come, so any number
+    AVAILABLE = 11  # how many keys there are that have no place of their own; -1: as many as anybody wants
     RANKS = 12  # offset: bits of keys from each rank on, COUNT + 2 of them (at most INLINE keys)
     DEFAULT = 13  # the case that most other keys belong to, counted from 1; 0: none
     LENGTH = 14
@@ -219,6 +223,7 @@ OUT_OF_ROOM = 1 | 64  # bits of WANTED: frames or chains have run out, what was 
 INLINE = 62
 ANY_STRING = 8  # the row of strings of which nothing is counted
 SHARED_BIT = 1 << 26  # of a state: it belongs to a language that all schemas share
+COUNT_BIT = 1 << 30  # of a state in MISSING: what is lacking is how many strings go on from there
 ARRAY_BIT = 1 << 40
 NO_FRAME, BARRIER = 0, 1
 WIDEST = 512  # threads of a config

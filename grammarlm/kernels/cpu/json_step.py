@@ -22,10 +22,21 @@ from .json_keys import (
     one_open,
     open_object,
     others_open,
+    used_up,
     with_key,
     with_other,
 )
-from .json_languages import after, after_point, case_of, length_fits, narrow, narrow_point, next_point, takes_some
+from .json_languages import (
+    after,
+    after_point,
+    case_of,
+    first_point,
+    length_fits,
+    narrow,
+    narrow_point,
+    next_point,
+    takes_some,
+)
 from .json_numbers import number_ends, number_start, number_step
 from .json_places import (
     ANY_STRING,
@@ -398,9 +409,8 @@ def key_step(arena, c, x, y, f, byte):
             alive = state == 0
             if not alive:
                 first, last, first2, last2 = escape_range(sub2, escape2)
-                none = int64(0)
-                alive = takes_some(arena, state, first, last, none, none, none, none)
-                alive = alive or takes_some(arena, state, first2, last2, none, none, none, none)
+                alive = takes_other(arena, f, table, state, chain, low, high, read, first, last)
+                alive = alive or takes_other(arena, f, table, state, chain, low, high, read, first2, last2)
         return (thread(Kind.KEY, sub2, row, state), x, chain << 24 | escape2, f) if alive else dead()
     if what == RAW:
         if low < high:
@@ -425,6 +435,8 @@ def key_step(arena, c, x, y, f, byte):
             state = after_point(arena, state, escape2)
             if state == 0:
                 state, others = int64(NO_LANGUAGE), False
+    if others and state != 0 and used_up(arena, f, state, chain, low, high, read):
+        state, others = int64(NO_LANGUAGE), False
     if low < high and not any_open(arena, f, low, high):
         if not others:
             return dead()
@@ -436,6 +448,24 @@ def key_step(arena, c, x, y, f, byte):
     if not others:
         chain = int64(0)
     return thread(Kind.KEY, sub2, row, state), key_range(low, high, read), chain << 24, f
+
+
+@part
+def takes_other(arena, f, table, state, chain, low, high, read, point, last):
+    """May a key without a place of its own go on with a character of point..last?"""
+    chains_before = arena[At.CHAIN_COUNT]
+    point = first_point(arena, state, point, last)
+    while point <= last:
+        behind, longer, length = after_point(arena, state, point), chain, utf8_length(point)
+        for i in range(length):
+            longer = extend_chain(arena, longer, utf8_byte(point, length, i))
+        first, end, now = narrow_point(arena, table, low, high, read, point)
+        gone = used_up(arena, f, behind, longer, first, end, now)
+        arena[At.CHAIN_COUNT] = chains_before
+        if not gone:
+            return True
+        point = first_point(arena, state, point + 1, last)
+    return False
 
 
 @part

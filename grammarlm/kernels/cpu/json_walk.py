@@ -411,7 +411,10 @@ def strike(arena, at, c, x, y, f, row):
         c2, x2, y2, f2 = step(arena, c0, stack[top - 5], stack[top - 4], stack[top - 3], byte, int64(0))
         follow = False
         if c2 == DEAD:
-            if (c0 & 31 == Kind.KEY or c0 & 31 == Kind.STRING) and byte == 34 and c0 >> 5 & 63 == 0:
+            kind = c0 & 31
+            closes = (kind == Kind.KEY or kind == Kind.STRING) and byte == 34 and c0 >> 5 & 63 == 0
+            # A language of keys can have been used up, so that other bytes are refused, too.
+            if closes or kind == Kind.KEY or (kind == Kind.KEYS and byte == 34) or (kind == Kind.AFTER and byte == 44):
                 clear_below(arena, node, row)
         elif c2 & 31 == Kind.STRING and c2 > 0:
             follow = c2 >> 5 & 63 != 0
