@@ -1,6 +1,6 @@
 """Spellings of one JSON value: white space, escapes, number forms, key orders; and the caps within which a spelling is a text.
 
-The caps are those of the default language: a run of white space is `[ \\t]*(\\r?\\n)?[ \\t]*` with at most 40 blanks, a number has
+The caps are those of the default language: a run of white space is `[ \\t]*(\\r?\\n)?[ \\t]*` with at most 40 blanks and tabs, a number has
 at most 25 significant digits and is 0 or between 1e-307 and the greatest double.
 """
 
@@ -41,7 +41,7 @@ def is_within_caps(text: str) -> bool:
     for found in _SPACE_OR_STRING.finditer(text):
         piece = found[0]
         if piece[0] in " \t\r\n":
-            if not _RUN.fullmatch(piece) or len(piece) > MOST_BLANKS:
+            if not _RUN.fullmatch(piece) or len(re.sub(r"[\r\n]", "", piece)) > MOST_BLANKS:
                 return False
         elif piece[0] != '"' and _NUMBER.fullmatch(piece) and not number_is_within_caps(piece):
             return False
