@@ -1,7 +1,7 @@
 """Spellings of one JSON value: white space, escapes, number forms, key orders; and the caps within which a spelling is a text.
 
-The caps are those of the default language: a run of white space is `[ \\t]*(\\r?\\n)?[ \\t]*` with at most 40 blanks and tabs, a number has
-at most 25 significant digits and is 0 or between 1e-307 and the greatest double.
+The caps are those of the default language: a run of white space is `[ \\t]*(\\r?\\n)?[ \\t]*` with at most 40 blanks and tabs,
+a number has at most 25 significant digits and is 0 or between 1e-307 and the greatest double.
 """
 
 import json
