@@ -2,7 +2,8 @@
 
 `CfgOracle(rules)` answers for a text (`is_complete`), for a beginning (`is_viable`) and for every token after a
 beginning (`mask`). It reads a byte at a time and remembers every column by the bytes that led to it, so that trying
-all tokens at one place reads each common beginning once.
+all tokens at one place reads each common beginning once; beyond so many items it forgets them, since an ambiguous grammar has
+columns of thousands.
 
 Only productions that some text spells are kept, and an item is made only where its rule was expected. So each item of
 a column can be completed, and a beginning is viable iff its column has an item: the column is then kept, otherwise it
@@ -16,6 +17,8 @@ from typing import NamedTuple
 
 from grammarlm.grammars.rules import Rules
 from tests.oracles.cfg_productions import Body, Productions, Symbol, productions_of
+
+MOST_ITEMS = 1_000_000  # remembered at a time: about 300 MB
 
 
 class Item(NamedTuple):
@@ -86,6 +89,7 @@ class CfgOracle:
         entry = self.productions.entry
         self.first.close(Item(entry, body, 0, self.first) for body in self.productions.bodies[entry])
         self.start: Column | None = self.first if self.first.items else None
+        self._items = 0
 
     @property
     def is_empty(self) -> bool:
@@ -99,10 +103,20 @@ class CfgOracle:
         if event not in state.after:
             kernel = tuple(item.advanced() for item in state.reading if _includes(item.body[item.dot], event))
             if kernel and kernel not in state.by_kernel:
-                state.by_kernel[kernel] = Column(self)
-                state.by_kernel[kernel].close(kernel)
+                made = Column(self)
+                made.close(kernel)
+                self._remember(len(made.items))
+                state.by_kernel[kernel] = made
             state.after[event] = state.by_kernel.get(kernel)
         return state.after[event]
+
+    def _remember(self, items: int) -> None:
+        """Whoever stands on a column keeps it, and what it came from; all others are forgotten when they are too many."""
+        self._items += items
+        if self._items > MOST_ITEMS:
+            self.first.after.clear()
+            self.first.by_kernel.clear()
+            self._items = items
 
     def read(self, state: Column | None, data: bytes) -> Column | None:
         for byte in data:

@@ -158,12 +158,13 @@ class Witnesses:
 
     def _some_characters(self, text: bytes, state: Column | None, count: int) -> tuple[bytes, Column | None]:
         for _ in range(self._rng.randint(0, count)):
-            following = {data: self._superset.read(state, data) for data in self._characters}
-            viable = [data for data, column in following.items() if column is not None]
-            if not viable:
+            for data in self._rng.sample(self._characters, len(self._characters)):
+                following = self._superset.read(state, data)
+                if following is not None:
+                    text, state = text + data, following
+                    break
+            else:
                 break
-            data = self._rng.choice(viable)
-            text, state = text + data, following[data]
         return text, state
 
 
