@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from .canonical import Canonical
 
 
+USUAL_LIMITS = Limits()
+
+
 class Constraint:
     """A compiled grammar, shared by any number of matchers and threads."""
 
@@ -98,7 +101,7 @@ def compile(
         raise TypeError(
             f"compile() takes a gl.Vocabulary, not {type(vocab).__name__}; see gl.Vocabulary.from_tokenizer"
         )
-    limits = Limits() if limits is None else limits
+    limits = USUAL_LIMITS if limits is None else limits
     if not isinstance(limits, Limits):
         raise TypeError(
             f"compile(limits=...) takes a gl.Limits, not {type(limits).__name__}; e.g. gl.Limits(max_ms=500)"

@@ -12,7 +12,8 @@ from typing import Any
 
 from ..errors import UnsatisfiableGrammar, UnsupportedFeature
 from ..grammars.json_schema import JsonSchema
-from ..grammars.json_schema.languages import SHARED, Languages
+from ..grammars.json_schema.document import Document
+from ..grammars.json_schema.formats import SHARED
 from ..grammars.json_schema.normalise import normalise
 from ..grammars.json_schema.numbers import CAPS
 from ..grammars.json_schema.report import keyword_reports
@@ -23,7 +24,8 @@ from .json_blanks import blanks_of
 from .json_epoch import JsonEpoch
 from .json_languages import LanguageStates
 from .json_matcher import JsonMatcher
-from .json_program import ProgramWriter
+from .json_plain import plain_start
+from .json_program import JsonProgram, ProgramWriter, Texts
 from .json_tables import JsonTables
 from .limits import Clock, Limits
 from .report import Report
@@ -56,25 +58,35 @@ class JsonSchemaProgram:
             _check_bytes(self.facts.single_bytes)
         self.tables = tables_of(vocab, grammar.whitespace)
         self.mode = ANY_ORDER if grammar.property_order == "any" else SCHEMA_ORDER
-        languages = Languages(TextAlgebra(limits.max_depth, clock.tick, SHARED))
-        self.normalised = normalise(
-            grammar.document(),
-            languages=languages,
-            formats=grammar.formats,
-            registry=grammar.registry,
-            draft=grammar.draft,
-            tick=clock.tick,
-            strict=grammar.strict,
-        )
-        first = grammar.property_order if isinstance(grammar.property_order, tuple) else ()
-        self.states = LanguageStates(
-            languages.algebra, languages.every, lambda term: not languages.is_dead(term), limits.max_states,
-            is_endless=languages.is_endless, count_of=languages.count_behind,
-        )  # fmt: skip
-        self.json = ProgramWriter(languages, self.states, self.tables, first).write(self.normalised.root)
+        self.relaxed: tuple[str, ...] = ()
+        self.json = self._written(grammar)
         if self.json.start < 0:
             raise UnsatisfiableGrammar("no JSON value is valid under the schema")
         self.caps = (self.tables.blanks.description, NUMBER_CAPS)
+
+    def _written(self, grammar: JsonSchema) -> JsonProgram:
+        """The schema's rows: the plain way where that will do."""
+        schema, tick = grammar.document(), self.clock.tick
+        options: dict[str, Any] = {"registry": grammar.registry, "draft": grammar.draft, "formats": grammar.formats}
+        self.document = Document(schema, tick=tick, **options)
+        writer = self._writer(grammar)
+        start = plain_start(writer, self.document, tick)
+        if start is not None:
+            return writer.finish(start)
+        writer = self._writer(grammar)  # the other one may have been left half-way
+        found = normalise(schema, languages=self.texts.languages, tick=tick, strict=grammar.strict, **options)
+        self.document, self.relaxed = found.document, found.relaxed
+        return writer.write(found.root)
+
+    def _writer(self, grammar: JsonSchema) -> ProgramWriter:
+        limits, tick = self.limits, self.clock.tick
+        self.texts = Texts(lambda: TextAlgebra(limits.max_depth, tick, SHARED), limits.max_states)
+        order = grammar.property_order
+        return ProgramWriter(self.texts, self.tables, order if isinstance(order, tuple) else ())
+
+    @property
+    def states(self) -> LanguageStates:
+        return self.texts.made_states
 
     def forget(self) -> None:
         """Nothing that was made for one text only is kept here."""
@@ -92,9 +104,9 @@ def _check_bytes(single: int) -> None:
 
 def json_automaton(grammar: JsonSchema, vocab: Vocabulary, limits: Limits) -> tuple[Automaton, Report]:
     program = JsonSchemaProgram(grammar, vocab, limits, Clock(limits))
-    found = program.normalised
+    document, relaxed = program.document, program.relaxed
     report = Report(
-        "JsonSchema", limits, 256, True, relaxed=found.relaxed, caps=program.caps,
-        keywords=lambda: keyword_reports(found.document, found.relaxed),
+        "JsonSchema", limits, 256, True, relaxed=relaxed, caps=program.caps,
+        keywords=lambda: keyword_reports(document, relaxed),
     )  # fmt: skip
     return Automaton(program, JsonEpoch), report

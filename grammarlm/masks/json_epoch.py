@@ -8,6 +8,7 @@ holder.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -29,20 +30,38 @@ from ..kernels.cpu.json_masks import (
 from ..kernels.cpu.json_places import BARRIER, COUNT_BIT, INLINE, SHARED_BIT, WIDEST, At, Frame, Kind, Object, Store
 from ..kernels.cpu.json_walk import GROW_CROSSED, GROW_NOTED, GROW_PENDING
 from .epoch import FINISHED
-from .json_tables import CROSSED, NOTED, PENDING
+from .json_tables import CROSSED, NOTED, PENDING, JsonTables
 
+LANGUAGES = (At.STATES, At.ACCEPTS, At.UNIVERSAL, At.LENGTHS, At.LENGTH_OF, At.COUNTS)
 FIRST_STATE = 2  # of records; 0 is dead, 1 finished
 SPARE_ENTRIES = 1  # of chains: entry 0 is the empty key
 FIRST = {"frames": 64, "chains": 128, "records": 256}
-WIDTH = {"frames": Frame.LENGTH, "chains": 2, "records": 5}
+WIDTH = {"frames": int(Frame.LENGTH), "chains": 2, "records": 5}
 PLACES = {
     "frames": (At.FRAMES, At.FRAME_COUNT, At.FRAME_CAPACITY),
     "chains": (At.CHAINS, At.CHAIN_COUNT, At.CHAIN_CAPACITY),
     "records": (At.RECORDS, At.RECORD_COUNT, At.RECORD_CAPACITY),
 }
 FIRST_ROWS, FIRST_POOL = 128, 64 << 10  # the pool's memory is touched only as it is used
+TABLE_WIDTH = KEY_WORDS + 1
 
 Config = tuple[Any, ...]  # what a record stands for, whatever the epoch
+
+
+@lru_cache(maxsize=8)
+def _first_block(tables: JsonTables) -> np.ndarray:
+    """What an epoch begins with: the arena with what the vocabulary's tables say, a store without rows, frames, chains,
+    records."""
+    counts = [FIRST[name] * WIDTH[name] for name in FIRST]
+    block = np.zeros(At.LENGTH + Store.LENGTH + FIRST_ROWS * TABLE_WIDTH + sum(counts), np.int64)
+    block[: At.LENGTH] = tables.arena
+    store = block[At.LENGTH : At.LENGTH + Store.LENGTH]
+    store[Store.SIZE], store[Store.CAPACITY] = FIRST_ROWS, FIRST_POOL
+    block[At.LENGTH + Store.LENGTH :][: FIRST_ROWS * TABLE_WIDTH] = -1
+    for name, (_, _, capacity) in PLACES.items():
+        block[capacity] = FIRST[name]
+    block[At.FRAME_COUNT], block[At.CHAIN_COUNT], block[At.RECORD_COUNT] = BARRIER + 1, SPARE_ENTRIES, FIRST_STATE + 1
+    return block
 
 
 class _Rows:
@@ -76,24 +95,37 @@ class JsonEpoch:
 
     def __init__(self, program: Any):
         self.program = program
-        tables = program.tables
-        self.arena = arena = tables.arena.copy()
-        self.address = int(arena.ctypes.data)
         self.tables = self  # a matcher holds on to what a kernel reads
         self.is_full = False
         self.rows, self.accepting, self.terms = _Rows(program.facts.stop_row), _Accepting(self), _Terms(self)
         self._room = max(program.limits.max_bytes // 4, 1 << 16)
-        self.store = np.zeros(Store.LENGTH, np.int64)
-        self._new_store(FIRST_ROWS, FIRST_POOL)
-        self.arrays = {name: np.zeros((count, WIDTH[name]), np.int64) for name, count in FIRST.items()}
-        for name, array in self.arrays.items():
-            self._place(name, array)
-        rows = program.json
-        arena[At.PROGRAM], arena[At.BLOB] = rows.rows.ctypes.data, rows.blob.ctypes.data
-        arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT], arena[At.RECORD_COUNT] = BARRIER + 1, SPARE_ENTRIES, FIRST_STATE
-        arena[At.STORE], arena[At.MODE] = self.store.ctypes.data, program.mode
+        self._make_arrays(_first_block(program.tables))
+        arena, rows = self.arena, program.json
+        arena[At.PROGRAM], arena[At.BLOB] = rows.address, rows.address + rows.blob_at
+        arena[At.MODE] = program.mode
         self._place_languages()
-        self.start = self._record([(int(Kind.VALUE) | rows.start << 11, 0, 0, 0)])
+        self.start = FIRST_STATE
+        self.arrays["records"][FIRST_STATE, 0] = int(Kind.VALUE) | rows.start << 11
+
+    def _make_arrays(self, first: np.ndarray) -> None:
+        """All arrays as parts of one piece of memory: a copy takes a microsecond, making each of them a multiple of that."""
+        block = self._block = first.copy()
+        address = self.address = int(block.__array_interface__["data"][0])
+        self.arena = arena = block[: At.LENGTH]
+        at = int(At.LENGTH)
+        self.store = block[at : at + Store.LENGTH]
+        arena[At.STORE] = address + 8 * at
+        at += Store.LENGTH
+        self._table = block[at : at + FIRST_ROWS * TABLE_WIDTH].reshape(FIRST_ROWS, TABLE_WIDTH)
+        self._pool = np.empty(FIRST_POOL, np.int32)
+        self.store[0], self.store[3] = address + 8 * at, self._pool.__array_interface__["data"][0]
+        at += FIRST_ROWS * TABLE_WIDTH
+        self.arrays = {}
+        for name, count in FIRST.items():
+            width = WIDTH[name]
+            self.arrays[name] = block[at : at + count * width].reshape(count, width)
+            arena[PLACES[name][0]] = address + 8 * at
+            at += count * width
 
     # ------------------------------------------------------------------ arenas
 
@@ -102,11 +134,9 @@ class JsonEpoch:
         self.arena[at], self.arena[capacity] = array.ctypes.data, len(array)
 
     def _place_languages(self) -> None:
-        states = self.program.states
-        self._languages = states.arrays  # as long as kernels read them
-        places = (At.STATES, At.ACCEPTS, At.UNIVERSAL, At.LENGTHS, At.LENGTH_OF, At.COUNTS)
-        for place, array in zip(places, self._languages, strict=True):
-            self.arena[place] = array.ctypes.data
+        self._languages, addresses = self.program.states.placed  # as long as kernels read them
+        for place, address in zip(LANGUAGES, addresses, strict=True):
+            self.arena[place] = address
 
     def _new_store(self, places: int, pool: int) -> None:
         self._table, self._pool = np.full((places, KEY_WORDS + 1), -1, np.int64), np.zeros(pool, np.int32)
@@ -134,7 +164,7 @@ class JsonEpoch:
     def nbytes(self) -> int:
         """What the schema's tables, its rows and its texts take; what is shared by all schemas is not in it."""
         program = self.program
-        own = program.json.rows.nbytes + program.json.blob.nbytes + program.states.nbytes
+        own = program.json.nbytes + program.states.nbytes
         return own + self._table.nbytes + 4 * int(self.store[Store.USED]) + sum(a.nbytes for a in self.arrays.values())
 
     def _supply(self) -> None:
@@ -164,6 +194,7 @@ class JsonEpoch:
         for bit, places in ((GROW_CROSSED, [CROSSED]), (GROW_PENDING, [PENDING]), (GROW_NOTED, NOTED)):
             if wanted & bit:
                 program.tables.grow_walks(arena, places)
+                _first_block.cache_clear()
 
     def _grow(self, name: str) -> None:
         old = self.arrays[name]

@@ -54,6 +54,7 @@ class LanguageStates:
         self.counts = np.full(
             capacity, -ENDLESS, np.int64
         )  # strings that go on from here; -k: at least k, 0: not asked yet
+        self._placed: tuple[tuple[np.ndarray, ...], tuple[int, ...]] | None = None
         self.table[0] = -1
 
     def __len__(self) -> int:
@@ -62,6 +63,14 @@ class LanguageStates:
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
         return self.table, self.accepts, self.universal, self.lengths, self.lengths_at, self.counts
+
+    @property
+    def placed(self) -> tuple[tuple[np.ndarray, ...], tuple[int, ...]]:
+        """The arrays, and their addresses."""
+        arrays = self.arrays
+        if self._placed is None or any(a is not b for a, b in zip(self._placed[0], arrays, strict=True)):
+            self._placed = arrays, tuple([int(a.ctypes.data) for a in arrays])
+        return self._placed
 
     @property
     def nbytes(self) -> int:

@@ -6,15 +6,16 @@ to it and filled when its turn comes, so nodes may contain themselves.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-
-import numpy as np
+from functools import cached_property
 
 from ..errors import LimitExceeded, UnsupportedFeature
 from ..grammars.json_schema import numbers, strings
 from ..grammars.json_schema.languages import Languages
 from ..grammars.json_schema.number_rows import pack
+from ..grammars.json_schema.parts import TYPE_NODES, TYPE_NODES_4
 from ..grammars.json_schema.shapes import (
     EVERY_STRING,
     ArrayShape,
@@ -26,10 +27,11 @@ from ..grammars.json_schema.shapes import (
     StringShape,
 )
 from ..grammars.json_schema.shapes import Shape as Shape_
+from ..grammars.json_schema.text_algebra import TextAlgebra
 from ..grammars.terms import accepts_empty
-from ..kernels.cpu.json_places import INLINE, Shape
+from ..kernels.cpu.json_places import INLINE, Object, Shape
 from .json_languages import LanguageStates
-from .json_tables import TEMPLATE, TEMPLATE_AT, JsonTables
+from .json_tables import NUMBERS, TEMPLATE, TEMPLATE_AT, JsonTables
 
 LITERALS = {"true": 1, "false": 2, "null": 3}
 LARGEST = (1 << 24) - 1  # a row's offset has 24 bits
@@ -38,37 +40,83 @@ MOST_ITEMS = 4096
 MOST_REQUIRED = 2000
 MOST_LENGTHS = 4096  # of strings that have both a language and lengths
 EVERYTHING = Node(is_anything=True)
+TYPES_AT = {id(node): TEMPLATE_AT["type " + name] for name, node in TYPE_NODES.items()}
+TYPES_AT[id(TYPE_NODES_4["integer"])] = TEMPLATE_AT["type plain integer"]
+SHAPES_AT = {StringShape(): TEMPLATE_AT["string"]}
+NUMBERS_AT = {shape: TEMPLATE_AT[name] for name, shape in NUMBERS.items()}
+
+
+class Texts:
+    """What is said about strings of a schema beside lengths and lists: made where some string asks for it."""
+
+    def __init__(self, make_algebra: Callable[[], TextAlgebra], max_states: int):
+        self._make_algebra, self._max_states = make_algebra, max_states
+
+    @cached_property
+    def languages(self) -> Languages:
+        return Languages(self._make_algebra())
+
+    @cached_property
+    def states(self) -> LanguageStates:
+        languages = self.languages
+        return LanguageStates(
+            languages.algebra, languages.every, lambda term: not languages.is_dead(term), self._max_states,
+            is_endless=languages.is_endless, count_of=languages.count_behind,
+        )  # fmt: skip
+
+    @property
+    def made_states(self) -> LanguageStates:
+        """The states, if there are any; otherwise an automaton without any, which is not to be changed."""
+        return self.states if "states" in self.__dict__ else NO_STATES
+
+
+_NO_LANGUAGES = Languages()
+NO_STATES = LanguageStates(_NO_LANGUAGES.algebra, _NO_LANGUAGES.every, lambda term: True, 1, capacity=1)
 
 
 @dataclass(frozen=True)
 class JsonProgram:
-    rows: np.ndarray  # int64
-    blob: np.ndarray  # uint8: the bytes of keys and words
+    rows: array[int]  # int64; behind them the bytes of keys and words
+    blob_at: int  # where those begin, in bytes
     start: int  # the root's row
+
+    @property
+    def address(self) -> int:
+        return self.rows.buffer_info()[0]
+
+    @property
+    def nbytes(self) -> int:
+        return 8 * len(self.rows)
 
 
 class ProgramWriter:
     """Writes one program."""
 
-    def __init__(
-        self, languages: Languages, states: LanguageStates, tables: JsonTables, first_names: tuple[str, ...] = ()
-    ):
+    def __init__(self, texts: Texts, tables: JsonTables, first_names: tuple[str, ...] = ()):
         """`first_names`: keys that come first, in this order, whatever the schema's is."""
         self.rows = list(TEMPLATE)
         self.blob = bytearray()
-        self.languages, self.states, self.tables = languages, states, tables
+        self.texts, self.tables = texts, tables
         self.turns = {name: turn for turn, name in enumerate(first_names)}
-        self._nodes: dict[int, int] = {}
+        self._nodes: dict[int, int] = dict(TYPES_AT)
         self._queue: list[Node] = []
-        self._numbers: dict[NumberShape, int] = {
-            NumberShape(): TEMPLATE_AT["number"],
-            NumberShape(integer=True): TEMPLATE_AT["integer"],
-        }
-        self._strings: dict[StringShape, int] = {StringShape(): TEMPLATE_AT["string"]}
+        self._numbers = NUMBERS_AT.copy()
+        self._strings = SHAPES_AT.copy()
         self._kept: list[Node] = []
 
+    @property
+    def languages(self) -> Languages:
+        return self.texts.languages
+
+    @property
+    def states(self) -> LanguageStates:
+        return self.texts.states
+
     def write(self, root: Node) -> JsonProgram:
-        start = self.node(root)
+        return self.finish(self.node(root))
+
+    def finish(self, start: int) -> JsonProgram:
+        """Writes the nodes that somebody referred to; `start` is the root's row."""
         while self._queue:
             node = self._queue.pop()
             at = self._nodes[id(node)]
@@ -79,8 +127,10 @@ class ProgramWriter:
             raise LimitExceeded(
                 f"the schema comes down to {len(self.rows):,} words of tables, at most {LARGEST:,} are allowed"
             )
-        blob = np.frombuffer(bytes(self.blob) or b"\0", np.uint8)
-        return JsonProgram(np.array(self.rows, np.int64), blob, start)
+        rows = array("q", self.rows)
+        blob_at = 8 * len(rows)
+        rows.frombytes(self.blob + bytes(8 - len(self.blob) % 8))
+        return JsonProgram(rows, blob_at, start)
 
     def node(self, node: Node) -> int:
         """The offset of a node's row; -1 where it has no values."""
@@ -153,18 +203,20 @@ class ProgramWriter:
         self.states.tell_lengths(longest, self.languages.lengths_from)
 
     def words(self, values: tuple[str, ...]) -> int:
-        spelled = sorted({value.encode() for value in values if _is_text(value)})
-        table = len(self.rows)
+        spelled = sorted({value.encode() for value in values if is_text(value)})
+        rows, at = self.rows, len(self.blob)
+        table = len(rows)
         for word in spelled:
-            self.rows += [len(self.blob), len(word), 0, 0]
-            self.blob += word
-        self.rows += [table, 0, len(spelled)]
-        return len(self.rows) - 3
+            rows += (at, len(word), 0, 0)
+            at += len(word)
+        self.blob += b"".join(spelled)
+        rows += (table, 0, len(spelled))
+        return len(rows) - 3
 
     # ------------------------------------------------------------------ objects
 
     def object(self, shape: ObjectShape, node: Node) -> int:
-        names = [name for name in shape.properties if _is_text(name)]
+        names = [name for name in shape.properties if is_text(name)]
         if self.turns:
             names.sort(key=lambda name: self.turns.get(name, len(self.turns)))  # stable: the others keep their order
         if not names and _is_any_object(shape):
@@ -172,48 +224,60 @@ class ProgramWriter:
         declared = len(names)
         few, languages = self.few_names(shape, declared)
         names += few
-        count = len(names)
-        order = sorted(range(count), key=lambda i: names[i].encode())
-        place = {names[i]: at for at, i in enumerate(order)}
         children = [self.node(shape.properties[name] if name in shape.properties else few[name]) for name in names]
+        others = self.others(languages)
+        available = self.others_in_all(shape, languages if others[0] != -1 else [])
+        bounds = bound(shape.minimum), bound(shape.maximum)
+        return self.object_row(
+            names, children, declared, shape.required, shape.implied, others, bounds, available, node.pointer
+        )
+
+    def object_row(
+        self,
+        names: list[str],
+        children: list[int],
+        declared: int,
+        required: Iterable[str],
+        implications: Mapping[str, Iterable[str]],
+        others: tuple[int, int, int, int],
+        bounds: tuple[int, int],
+        available: int,
+        pointer: str,
+    ) -> int:
+        """The row of an object whose keys are `names`, of which the first `declared` have a turn of their own."""
+        rows, count = self.rows, len(names)
+        order = sorted(range(count), key=names.__getitem__)  # by code points, which is by bytes
+        place = {names[i]: at for at, i in enumerate(order)}
         keys = self.keys(names, children, order, declared)
-        usable = sum(1 << at for at, i in enumerate(order) if children[i] >= 0)
-        needed = {place[name] for name in shape.required}
-        implied = {place[a]: {place[b] for b in bs} for a, bs in shape.implied.items() if a in place}
-        _close(needed, implied)
-        others, language, cases, default = self.others(languages)
-        available = self.others_in_all(shape, languages if others != -1 else [])
-        ranks = needed_at = implied_at = bits = 0
-        if implied and available >= 0 and shape.maximum is not None and shape.minimum > len(needed):
+        needed = {place[name] for name in required}
+        implied = {place[a]: {place[b] for b in bs} for a, bs in implications.items() if a in place}
+        if implied:
+            _close(needed, implied)
+        if implied and available >= 0 and bounds[1] >= 0 and bounds[0] > len(needed):
             raise UnsupportedFeature(
-                "dependencies beside minProperties and maxProperties in an object without other keys",
-                pointer=node.pointer,
+                "dependencies beside minProperties and maxProperties in an object without other keys", pointer=pointer
             )
+        ranks = needed_at = implied_at = bits = usable = 0
         if count <= INLINE:
-            ranks = len(self.rows)
-            self.rows += _ranks(order, declared)
-            bits = sum(1 << at for at in needed)
+            ranks = len(rows)
+            rows += _ranks(order, declared)
+            bits = sum([1 << at for at in needed])
             implied_at = self.implied(implied)
+            usable = sum([1 << at for at, i in enumerate(order) if children[i] >= 0])
         else:
             if implied:
-                raise UnsupportedFeature(
-                    f"dependencies in an object of more than {INLINE} properties", pointer=node.pointer
-                )
+                raise UnsupportedFeature(f"dependencies in an object of more than {INLINE} properties", pointer=pointer)
             if len(needed) > MOST_REQUIRED:
                 raise UnsupportedFeature(
-                    f"{len(needed):,} required properties in one object (at most {MOST_REQUIRED:,})",
-                    pointer=node.pointer,
+                    f"{len(needed):,} required properties in one object (at most {MOST_REQUIRED:,})", pointer=pointer
                 )
-            needed_at = len(self.rows)
-            self.rows += [len(needed), *sorted(needed, key=lambda at: order[at])]
+            needed_at = len(rows)
+            rows += [len(needed), *sorted(needed, key=order.__getitem__)]
             bits = len(needed)
-        at = len(self.rows)
-        most = _bound(shape.maximum)
-        self.rows += [
-            count, keys, others, language, cases, _bound(shape.minimum), most, bits, usable if count <= INLINE else 0, implied_at,
-            needed_at, available, ranks, default,
-        ]  # fmt: skip
-        return at
+        rows += (
+            count, keys, *others[:3], *bounds, bits, usable, implied_at, needed_at, available, ranks, others[3],
+        )  # fmt: skip
+        return len(rows) - Object.LENGTH
 
     def others_in_all(self, shape: ObjectShape, others: list[tuple[Language, Node]]) -> int:
         """How many keys without a place of their own there are; -1 where they alone are enough for the least number of keys."""
@@ -229,12 +293,14 @@ class ProgramWriter:
 
         Behind the declared ones all stand at one turn, which each of them leaves open for the next.
         """
-        at = len(self.rows)
+        rows, blob = self.rows, self.blob
+        table, at = len(rows), len(blob)
         for i in order:
             word = names[i].encode()
-            self.rows += [len(self.blob), len(word), children[i], i if i < declared else declared - 1]
-            self.blob += word
-        return at
+            blob += word
+            rows += (at, len(word), children[i], i if i < declared else declared - 1)
+            at += len(word)
+        return table
 
     def few_names(self, shape: ObjectShape, declared: int) -> tuple[dict[str, Node], list[tuple[Language, Node]]]:
         """Other keys of languages with few words get places of their own: they can be used up. And the languages left."""
@@ -347,13 +413,13 @@ class ProgramWriter:
                 raise UnsupportedFeature("contains with bounds of 32,768 items or more", pointer=node.pointer)
             self.rows += [least, -1 if most is None else most]
         at = len(self.rows)
-        most_items = _bound(shape.maximum)
+        most_items = bound(shape.maximum)
         if unique:
             most_items = _least(most_items, self.distinct(shape, node))
         self.rows += [
             len(shape.prefix),
             items,
-            _bound(shape.minimum),
+            bound(shape.minimum),
             most_items,
             len(shape.contains),
             bounds,
@@ -394,16 +460,16 @@ def _spellable(node: Node) -> list[Shape_]:
     return [
         shape
         for shape in node.alternatives
-        if not isinstance(shape, StringShape) or shape.values is None or any(map(_is_text, shape.values))
+        if not isinstance(shape, StringShape) or shape.values is None or any(map(is_text, shape.values))
     ]
 
 
-def _bound(count: int | None) -> int:
+def bound(count: int | None) -> int:
     """A count of keys or items; -1 where there is none. More than can ever be written is as good as any such number."""
     return -1 if count is None else min(count, MOST_CHARACTERS)
 
 
-def _is_text(text: str) -> bool:
+def is_text(text: str) -> bool:
     """Half a surrogate pair is no text: no string of ours equals it."""
     try:
         text.encode()

@@ -43,14 +43,21 @@ TWO_KEYS, WHOLE_KEYS = re.compile(rb'"\s*:.*,', re.DOTALL), re.compile(rb'"\s*:.
 MANY_CHILDREN = 8  # of a node that walks jump through, where they know what to look for
 
 
+NUMBERS = {
+    "number": NumberShape(),
+    "integer": NumberShape(integer=True),
+    "plain integer": NumberShape(integer=True, plain=True),  # draft 4's: no fraction, no exponent
+}
+
+
 def template() -> tuple[list[int], dict[str, int]]:
-    """The rows that every program begins with, and where they are: any value, any string, any number, any object, any array."""
+    """The rows that every program begins with, and where they are: any value, any of each type."""
     program = [0] * 8
     at = {"string": len(program)}
     program += [0, -1, 0, 0]
     at["nothing"] = len(program)
     program += [0, 0]
-    for name, shape in (("number", NumberShape()), ("integer", NumberShape(integer=True))):
+    for name, shape in NUMBERS.items():
         row = pack(shape, program)
         at[name] = len(program)
         program += row
@@ -72,6 +79,15 @@ def template() -> tuple[list[int], dict[str, int]]:
     ]  # fmt: skip
     for i, (kind, row_at) in enumerate(alternatives):
         program[at["anything"] + 2 + 2 * i : at["anything"] + 4 + 2 * i] = [int(kind), row_at]
+    for name, (kind, row_at) in {
+        "string": alternatives[0], "number": alternatives[1], "integer": (Shape.NUMBER, at["integer"]),
+        "plain integer": (Shape.NUMBER, at["plain integer"]), "object": alternatives[2], "array": alternatives[3],
+        "null": alternatives[6],
+    }.items():  # fmt: skip
+        at["type " + name] = len(program)
+        program += [1, 0, int(kind), row_at]
+    at["type boolean"] = len(program)
+    program += [2, 0, int(Shape.LITERAL), 1, int(Shape.LITERAL), 2]
     at["end"] = len(program)
     return program, at
 
@@ -367,11 +383,14 @@ class JsonTables:
         return row, closers
 
     def grow_walks(self, arena: np.ndarray, places: Iterable[tuple[At, At, int]]) -> None:
-        """Twice the room for what walks note: (array, its capacity, its width)."""
-        doubled = {capacity: 2 * int(arena[capacity]) for _, capacity, _ in places}
+        """Twice the room for what walks note: (array, its capacity, its width). Whoever comes later begins with it."""
+        wanted = {capacity: 2 * int(arena[capacity]) for _, capacity, _ in places}
         for place, capacity, width in places:
-            arena[place] = self._keep(np.zeros((doubled[capacity], width), np.int64))
-            arena[capacity] = doubled[capacity]
+            if self.arena[capacity] < wanted[capacity]:
+                self.arena[place] = self._keep(np.zeros((wanted[capacity], width), np.int64))
+            arena[place] = self.arena[place]
+        for _, capacity, _ in places:
+            arena[capacity] = self.arena[capacity] = max(wanted[capacity], int(self.arena[capacity]))
 
     def clear_rows(self) -> None:
         """Forgets the rows that no schema has a say in, where there is no room for more."""

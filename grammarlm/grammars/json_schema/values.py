@@ -84,11 +84,11 @@ def parts_of_values(n: Normaliser, values: list[Any], pointer: str, among: Parts
     if words:
         parts[STRINGS] = [StringShape(values=tuple(words))]
     if points:
-        parts[NUMBERS] = _points(points)
+        parts[NUMBERS] = number_shapes(points)
     return parts
 
 
-def _points(points: Iterable[int | Fraction]) -> list[NumberShape]:
+def number_shapes(points: Iterable[int | Fraction]) -> list[NumberShape]:
     """A shape a number; one for several whole numbers in a row."""
     found = []
     ordered = sorted(points)
