@@ -10,9 +10,11 @@ import sys
 import textwrap
 from pathlib import Path
 
+import numba
 import pytest
 
 import grammarlm
+from grammarlm.kernels.cpu.jit import part
 
 PACKAGE = Path(grammarlm.__file__).parent
 
@@ -50,10 +52,13 @@ PROBE = {
         """,
     "grammarlm/kernels/cpu/probe.py": """
         from grammarlm.kernels.cpu.answer import answer
-        from grammarlm.kernels.cpu.jit import kernel
+        from grammarlm.kernels.cpu.jit import kernel, part
+        @part
+        def plus(x, y):
+            return x + y
         @kernel("int64(int64)")
         def probe(x):
-            return x + answer()
+            return plus(x, answer())
         """,
     "host.py": """
         import numba
@@ -93,7 +98,7 @@ def probe(tmp_path):
     for name, text in PROBE.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(textwrap.dedent(text))
-    for name in ("cache.py", "errors.py", "kernels/cpu/jit.py"):
+    for name in ("cache.py", "errors.py", "kernels/cpu/jit.py", "kernels/cpu/parts.py"):
         shutil.copy(PACKAGE / name, root / "grammarlm" / name)
 
     def run(cache=tmp_path / "cache"):
@@ -144,6 +149,20 @@ def test_the_cache_of_the_host_stays_its_own(probe):
     _, (unchanged, host, later) = run()
     assert unchanged == "True"
     assert host == later == str(root / "__pycache__")
+
+
+def test_only_compiled_functions_call_a_part():
+    @part
+    def twice(x):
+        return x + x
+
+    @numba.njit
+    def four_times(x):
+        return twice(twice(x))
+
+    assert four_times(3) == 12
+    with pytest.raises(TypeError):
+        twice(3)
 
 
 def test_a_folder_that_cannot_be_written(probe, tmp_path):

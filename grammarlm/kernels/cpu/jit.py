@@ -41,6 +41,8 @@ from numba.extending import intrinsic
 
 from grammarlm.cache import cache_folder
 
+from .parts import compile_part
+
 KERNELS: list[Any] = []  # every dispatcher that `kernel` made, in the order of their definition
 LARGE: set[Any] = set()  # those that take many seconds to compile, and that not every grammar needs
 SIGNATURES: dict[Any, str] = {}  # dispatcher -> its signature, where one was given
@@ -75,8 +77,8 @@ def inlined(function: Callable[..., Any]) -> Any:
 
 
 def part(function: Callable[..., Any]) -> Any:
-    """A function that kernels call, compiled once in each of them."""
-    return numba.njit(error_model="numpy")(function)
+    """A function that kernels call, compiled once in each of them; only compiled functions can call it."""
+    return compile_part(function)
 
 
 def _pointer(typingctx, address):  # type: ignore[no-untyped-def]

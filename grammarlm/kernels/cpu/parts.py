@@ -1,0 +1,69 @@
+"""How the parts of a kernel are compiled: not by themselves.
+
+numba optimizes a function together with all that it calls and makes machine code of it, and then does so again in each caller. A
+leaf eight calls below its kernel is optimized nine times. So a part is typed and lowered only; its kernel, which links all of it
+in, is optimized once.
+
+A part has no machine code of its own, so only compiled functions can call it.
+"""
+
+import ctypes
+from typing import Any
+
+import numba
+from numba.core import compiler, typed_passes
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler_machinery import AnalysisPass, register_pass
+
+# Called with a Python function's arguments, it raises TypeError: what a call from Python gets.
+_REFUSAL = ctypes.cast(ctypes.pythonapi.PyErr_BadArgument, ctypes.c_void_p).value
+
+
+class _NoMachineCode:
+    """In place of the code generator, where numba tells it the environment of a function that is ready to run."""
+
+    def set_env(self, name: str, environment: Any) -> None:
+        pass
+
+
+class _PartLibrary(JITCodeLibrary):
+    """What numba links into the callers of a function, neither optimized nor made into machine code."""
+
+    codegen = _NoMachineCode()
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> Any:
+        self._ensure_finalized()
+        return _REFUSAL
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
+class _ChooseLibrary(AnalysisPass):
+    _name = "choose_part_library"
+
+    def __init__(self) -> None:
+        AnalysisPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        state.library = _PartLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.flags.no_cpython_wrapper = True
+        state.flags.no_cfunc_wrapper = True
+        return False
+
+
+class _PartCompiler(compiler.CompilerBase):
+    def define_pipelines(self) -> list[Any]:
+        passes = compiler.DefaultPassBuilder.define_nopython_pipeline(self.state)
+        passes.add_pass_after(_ChooseLibrary, typed_passes.AnnotateTypes)
+        passes.finalize()
+        return [passes]
+
+
+def compile_part(function: Any) -> Any:
+    return numba.njit(error_model="numpy", pipeline_class=_PartCompiler)(function)
