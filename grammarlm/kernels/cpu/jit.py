@@ -46,11 +46,12 @@ from .parts import compile_part
 KERNELS: list[Any] = []  # every dispatcher that `kernel` made, in the order of their definition
 LARGE: set[Any] = set()  # those that take many seconds to compile, and that not every grammar needs
 SIGNATURES: dict[Any, str] = {}  # dispatcher -> its signature, where one was given
-SECONDS_A_KERNEL = 2  # rough time to compile one, for the line of progress only
+SECONDS: dict[Any, int] = {}  # rough time to compile one, for the lines of progress only
+SECONDS_A_KERNEL, LONG = 2, 10  # an ordinary one; from LONG on it has a line of its own
 
 
 def kernel(
-    signature: str | None = None, *, large: bool = False, holds_gil: bool = False
+    signature: str | None = None, *, large: bool = False, holds_gil: bool = False, seconds: int = SECONDS_A_KERNEL
 ) -> Callable[[Callable[..., Any]], Any]:
     """A compiled function, cached on disk. The signature lets `load_all` fetch it before its first call.
 
@@ -60,8 +61,9 @@ def kernel(
 
     def decorate(function: Callable[..., Any]) -> Any:
         dispatcher: Any = numba.njit(nogil=not holds_gil, error_model="numpy")(function)
-        dispatcher._cache = _KernelCache(function)  # what cache=True does, with our folder in place of numba's
+        dispatcher._cache = _KernelCache(function, seconds)  # what cache=True does, with our folder in place of numba's
         KERNELS.append(dispatcher)
+        SECONDS[dispatcher] = seconds
         if large:
             LARGE.add(dispatcher)
         if signature is not None:
@@ -159,6 +161,11 @@ class _KernelCacheImpl(caching.CompileResultCacheImpl):
 class _KernelCache(caching.FunctionCache):
     _impl_class = _KernelCacheImpl
 
+    def __init__(self, function: Callable[..., Any], seconds: int):
+        super().__init__(function)
+        self._kernel_name = function.__name__
+        self.seconds = seconds
+
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         found = None
         try:
@@ -167,7 +174,8 @@ class _KernelCache(caching.FunctionCache):
             with contextlib.suppress(OSError):
                 self.flush()
         if found is None:
-            _announce_compilation()
+            is_long = self.seconds >= LONG
+            _announce_compilation(self._kernel_name if is_long else "", self.seconds if is_long else 0)
         return found
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -176,9 +184,15 @@ class _KernelCache(caching.FunctionCache):
 
 
 @functools.cache
-def _announce_compilation() -> None:
-    """One line a process, for a person who waits: on a terminal, or where GRAMMARLM_PROGRESS is set."""
+def _announce_compilation(name: str, seconds: int) -> None:
+    """One line for a kernel that takes long, one a process for all others (no name): for a person who waits.
+
+    On a terminal, or where GRAMMARLM_PROGRESS is set.
+    """
     if sys.stderr is not None and (os.environ.get("GRAMMARLM_PROGRESS") or sys.stderr.isatty()):
-        missing = [dispatcher for dispatcher in KERNELS if not dispatcher.overloads and dispatcher not in LARGE]
-        seconds = SECONDS_A_KERNEL * len(missing)
-        print(f"grammarlm: compiling kernels, once (about {seconds} s) ...", file=sys.stderr, flush=True)
+        missing = [
+            kernel for kernel in KERNELS if not kernel.overloads and SECONDS[kernel] < LONG and kernel not in LARGE
+        ]
+        what = f"the kernel {name}" if name else "kernels"
+        seconds = seconds or sum(SECONDS[kernel] for kernel in missing)
+        print(f"grammarlm: compiling {what}, once (about {seconds} s) ...", file=sys.stderr, flush=True)

@@ -921,7 +921,7 @@ def base_row(address, c, x, y, row_address):
 FILL, ADVANCE, READ, ENDS, BASE, BELOW = range(6)
 
 
-@kernel("int64(int64, int64, int64, int64, int64)", large=True, holds_gil=True)
+@kernel("int64(int64, int64, int64, int64, int64)", large=True, holds_gil=True, seconds=30)
 def json_call(address, what, first, second, third):
     """One kernel for all, since all hold the step, which takes long to compile:
 

@@ -23,7 +23,7 @@ FILL_ROW, SIGN, ADVANCE, ADVANCE_BYTES, ADVANCE_COLUMN, PUSH, MAKE_CONFIG = rang
 FILL_TARGETS, FILL_NEXT, SHIFT, NEXT_LINE, FILL_SIGNED, FORGET, PUBLISH, KNOWN_SIGNATURE, UNITE = range(7, 16)
 
 
-@kernel("int64(int64, int64, int64, int64, int64)", large=True)
+@kernel("int64(int64, int64, int64, int64, int64)", large=True, seconds=30)
 def ask(question, address, a, b, c):
     if question == ADVANCE:
         return _advance(address, a, b)
