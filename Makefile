@@ -30,8 +30,9 @@ help:
 demo: .venv/package
 	$(BIN)/python -m grammarlm demo
 
+WORKERS ?= 2
 test: .venv/everything
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal $(ARGS)
 
 proof: .venv/everything
 	$(BIN)/python -m tests.proof $(ARGS)

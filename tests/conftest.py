@@ -1,0 +1,24 @@
+"""Before two workers start, all kernels are compiled, by two processes side by side: else each worker would compile all of them."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+START = "from grammarlm.kernels.cpu.jit import load_all; "
+COMMANDS = (
+    START + "from grammarlm.kernels.cpu.json_masks import json_call; load_all([json_call])",
+    START + "import grammarlm.masks.constraint, grammarlm.decoding.generate, grammarlm.kernels.cpu.stack_calls; "
+    "from grammarlm.kernels.cpu.jit import KERNELS; load_all([k for k in KERNELS if k.__name__ != 'json_call'])",
+)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    if hasattr(session.config, "workerinput"):
+        os.environ.setdefault("OMP_NUM_THREADS", "1")  # a worker a core: more threads would wait for each other
+    elif getattr(session.config.option, "numprocesses", None):
+        for process in [subprocess.Popen([sys.executable, "-c", command]) for command in COMMANDS]:
+            if process.wait() != 0:
+                raise pytest.UsageError("the kernels do not compile: see above")
