@@ -2,15 +2,19 @@
 
 A line is a token that was written: its probability, how many tokens the grammar allowed there, how much of the model's
 probability the mask took away, and what else could have come. On a terminal the lines appear as they are made, slowed down
-enough to read; elsewhere they are printed. Each answer is checked with Python's own `re`.
+enough to read; elsewhere they are printed. Each answer is checked with a tool that shares no code with us: Python's own `re`, or
+the library `jsonschema`.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from fractions import Fraction
 from time import perf_counter, sleep
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +26,7 @@ from rich.text import Text
 
 from ..grammars.choices import Choices
 from ..grammars.compose import Grammar
+from ..grammars.json_schema import JsonSchema
 from ..grammars.regex import Regex
 
 if TYPE_CHECKING:
@@ -39,25 +44,68 @@ Times = list[tuple[str, float, str]]  # part, seconds, note
 
 @dataclass(frozen=True)
 class Example:
-    """What the model is asked, how its answer is held, and what a right answer looks like to Python's `re`."""
+    """What the model is asked, how its answer is held, and who says whether the answer is right."""
 
     title: str
     prompt: str
     grammar: Grammar
+    kind: str
     shown_grammar: str
-    pattern: str
+    is_right: Callable[[str], bool]
     temperature: float = 0.0
 
 
 def by_regex(title: str, prompt: str, pattern: str, temperature: float = 0.0) -> Example:
-    return Example(title, prompt, Regex(pattern), pattern, pattern, temperature)
+    return Example(title, prompt, Regex(pattern), "regex", pattern, matches(pattern), temperature)
 
 
 def by_choices(title: str, prompt: str, choices: list[str]) -> Example:
-    return Example(title, prompt, Choices(choices), ", ".join(choices), "|".join(map(re.escape, choices)))
+    return Example(title, prompt, Choices(choices), "choices", ", ".join(choices), lambda text: text in choices)
 
 
-NAME, WORD = "[A-Z][a-z]{1,15}", "[a-df-z]{1,12}"
+def by_schema(title: str, prompt: str, schema: dict[str, Any]) -> Example:
+    return Example(title, prompt, JsonSchema(schema), "schema", json.dumps(schema), is_valid(schema))
+
+
+def matches(pattern: str) -> Callable[[str], bool]:
+    return lambda text: re.fullmatch(pattern, text) is not None
+
+
+def is_valid(schema: dict[str, Any]) -> Callable[[str], bool]:
+    """Is a text JSON, and valid? Numbers are read as fractions: 24.95 is a multiple of 0.01, and 1e2 an integer."""
+
+    def check(text: str) -> bool:
+        from jsonschema import Draft202012Validator
+
+        try:
+            document = json.loads(text, parse_float=exact)
+        except ValueError:
+            return False
+        return bool(Draft202012Validator(json.loads(json.dumps(schema), parse_float=exact)).is_valid(document))
+
+    return check
+
+
+def exact(number: str) -> int | Fraction:
+    value = Fraction(number)
+    return value if value.denominator > 1 else value.numerator
+
+
+ORDER = {
+    "type": "object",
+    "properties": {
+        "customer": {"type": "string", "pattern": "^[A-Z][a-z]{1,15} [A-Z][a-z]{1,15}$"},
+        "item": {"type": "string", "pattern": "^[a-z ]+$", "maxLength": 24},
+        "quantity": {"type": "integer", "minimum": 1, "maximum": 999},
+        "price": {"type": "number", "exclusiveMinimum": 0, "multipleOf": 0.01},
+        "paid": {"type": "boolean"},
+    },
+    "required": ["customer", "item", "quantity", "price", "paid"],
+    "additionalProperties": False,
+}
+
+
+WORD = "[a-df-z]{1,12}"
 EXAMPLES = (
     by_regex(
         "a date",
@@ -69,11 +117,10 @@ EXAMPLES = (
         'Set a timer for 25 minutes.\n{"function":"',
         ["send_message", "set_alarm", "set_timer", "convert", "get_weather", "book_table"],
     ),
-    by_regex(
-        "a record",
+    by_schema(
+        "a record under a JSON schema",
         "Astrid Novak ordered seven steel lamps at 24.95 euros each and has not paid.\n",
-        rf'\{{"customer":"{NAME} {NAME}","item":"[a-z ]{{3,24}}","quantity":[1-9][0-9]{{0,2}},'
-        r'"price":[0-9]{1,3}(\.[0-9]{2})?,"paid":(true|false)\}',
+        ORDER,
     ),
     by_regex(
         "a sentence without the letter e, drawn at temperature 0.8",
@@ -88,6 +135,7 @@ def run(console: Console | None = None, load: Callable[[], tuple[Any, Any]] | No
     """Shows the examples and the times; 1 where an answer is not what its grammar says, else 0."""
     console = console or Console(highlight=False)
     console.width = min(WIDTH, console.width)
+    os.environ.setdefault("GRAMMARLM_PROGRESS", "1")  # who waits for kernels to be compiled is told so
     times: Times = []
     with measured(times, "import torch and transformers"):
         import torch
@@ -111,7 +159,7 @@ def run(console: Console | None = None, load: Callable[[], tuple[Any, Any]] | No
         )
         first_mask = show_steps(console, decoding)
         result = decoding.result()
-        runs.append(Run(result.stats, first_mask, re.fullmatch(example.pattern, result.text) is not None))
+        runs.append(Run(example.kind, result.stats, first_mask, example.is_right(result.text)))
         show_answer(console, result, runs[-1].is_right)
     show_times(console, times + times_of(runs))
     return 0 if all(run.is_right for run in runs) else 1
@@ -125,8 +173,7 @@ def show_question(console: Console, title: str, example: Example) -> None:
     console.rule(Text(title, style="bold"), align="left", style="dim", characters="-")
     lines = labelled()
     lines.add_row("prompt", Text(example.prompt.rstrip("\n")))
-    kind = type(example.grammar).__name__.lower()
-    lines.add_row(kind, Text(example.shown_grammar, style="cyan", overflow="fold"))
+    lines.add_row(example.kind, Text(example.shown_grammar, style="cyan", overflow="fold"))
     console.print(lines)
     console.print()
 
@@ -214,6 +261,7 @@ def counted(number: int, thing: str) -> str:
 class Run:
     """What one generation cost, and whether its answer was right."""
 
+    kind: str
     stats: Stats
     first_mask: float
     is_right: bool
@@ -230,10 +278,10 @@ def times_of(runs: list[Run]) -> Times:
     """The very first mask makes the first states and touches everything once, so it is not part of the mean of the others."""
     first, tokens = runs[0].first_mask, sum(run.stats.tokens for run in runs)
     masks = sum(run.stats.mask_seconds for run in runs) - first
-    later = sum(run.stats.compile_seconds for run in runs[1:])
+    later = [("JSON schema" if run.kind == "schema" else run.kind, run.stats.compile_seconds) for run in runs[1:]]
     return [
         ("vocabulary and first grammar", runs[0].stats.compile_seconds, "with loading the kernels"),
-        (f"{len(runs) - 1} more grammars", later, ""),
+        *((kind, seconds, "with loading the JSON kernel" if kind == "JSON schema" else "") for kind, seconds in later),
         ("first mask", first, ""),
         ("masks", masks / (tokens - 1), "a token"),
         ("model", sum(run.stats.model_seconds for run in runs) / tokens, "a token"),

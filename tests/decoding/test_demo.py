@@ -38,7 +38,7 @@ def test_a_narrow_live_view(model, tokenizer, monkeypatch):
 
 
 def test_a_wrong_answer_is_found(model, tokenizer, monkeypatch):
-    wrong = replace(demo.EXAMPLES[0], pattern="[a-z]")
+    wrong = replace(demo.EXAMPLES[0], is_right=demo.matches("[a-z]"))
     monkeypatch.setattr(demo, "EXAMPLES", (wrong, demo.EXAMPLES[1]))
     code, text = printed(model, tokenizer)
     assert code == 1
