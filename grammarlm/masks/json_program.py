@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ..errors import LimitExceeded, UnsupportedFeature
 from ..grammars.json_schema import numbers, strings
+from ..grammars.json_schema.keys import language_of
 from ..grammars.json_schema.languages import Languages
-from ..grammars.json_schema.number_rows import pack
+from ..grammars.json_schema.number_rows import pack, values
 from ..grammars.json_schema.parts import TYPE_NODES, TYPE_NODES_4
 from ..grammars.json_schema.shapes import (
     EVERY_STRING,
     ArrayShape,
+    Item,
     Language,
     Literal,
     Node,
@@ -40,6 +42,7 @@ MOST_ITEMS = 4096
 MOST_REQUIRED = 2000
 MOST_LENGTHS = 4096  # of strings that have both a language and lengths
 EVERYTHING = Node(is_anything=True)
+ANY_TEXT: Language = frozenset([("pattern", "", True)])  # says nothing, but so a language is no longer one that all share
 TYPES_AT = {id(node): TEMPLATE_AT["type " + name] for name, node in TYPE_NODES.items()}
 TYPES_AT[id(TYPE_NODES_4["integer"])] = TEMPLATE_AT["type plain integer"]
 SHAPES_AT = {StringShape(): TEMPLATE_AT["string"]}
@@ -103,6 +106,7 @@ class ProgramWriter:
         self._numbers = NUMBERS_AT.copy()
         self._strings = SHAPES_AT.copy()
         self._kept: list[Node] = []
+        self._told_apart: dict[int, Node] = {}
 
     @property
     def languages(self) -> Languages:
@@ -363,18 +367,46 @@ class ProgramWriter:
 
     def distinct(self, shape: ArrayShape, node: Node) -> int:
         """How many different items there can be, where that is finite and told exactly; -1: any number."""
-        kinds = list(_kinds(shape))
-        if any(isinstance(k, NumberShape) or (isinstance(k, StringShape) and k.values is None) for k in kinds):
+        places = [list(_kinds_of(ways)) for ways in (*shape.prefix, shape.rest)]
+        if all(any(map(_is_large, kinds)) for kinds in places if kinds):
             return -1
-        if shape.prefix and kinds:
+        if shape.prefix:
             raise UnsupportedFeature("uniqueItems of positions that have few values each", pointer=node.pointer)
-        values: set[object] = set()
-        for kind in kinds:
+        found: set[object] = set()
+        for kind in places[0]:
             if isinstance(kind, Literal):
-                values.add((kind.text,))  # null is not "null"
+                found.add((kind.text,))  # null is not "null"
             elif isinstance(kind, StringShape):
-                values.update(kind.values or ())
-        return len(values)
+                found.update([value for value in kind.values or () if is_text(value)])
+            elif isinstance(kind, NumberShape):
+                found.update(values(kind, MOST_ITEMS) or ())
+        return len(found)
+
+    def told_apart(self, node: Node) -> Node:
+        """The node as the items of an array have it that must differ: strings listed where they are few, and lengths a part of the
+        language where there is one, so that the kernel knows how many go on from a state."""
+        known = self._told_apart.get(id(node))
+        if known is None:
+            shapes = [
+                self.string_told_apart(shape) if isinstance(shape, StringShape) else shape
+                for shape in node.alternatives
+            ]
+            known = node
+            if any(new is not old for new, old in zip(shapes, node.alternatives, strict=True)):
+                known = Node(tuple(shapes), False, node.pointer)
+            self._told_apart[id(node)] = known
+            self._kept.append(node)
+        return known
+
+    def string_told_apart(self, shape: StringShape) -> StringShape:
+        if shape.values is not None or (not shape.language and shape.maximum is None):
+            return shape
+        if not shape.language and shape.maximum != 0:
+            return shape  # a million characters
+        if self.languages.count(shape.language, shape.minimum, shape.maximum, MOST_ITEMS) < MOST_ITEMS:
+            language = language_of(shape)
+            return StringShape(values=tuple(self.spelled(language)))
+        return StringShape(language=language_of(shape) | ANY_TEXT)
 
     def check_unique(self, shape: ArrayShape, node: Node) -> None:
         """Refuses what the kernel does not tell apart: see kernels/cpu/json_unique.py."""
@@ -384,15 +416,16 @@ class ProgramWriter:
                 if most is not None and most <= 1:
                     continue
                 raise UnsupportedFeature("uniqueItems where items may be objects or arrays", pointer=node.pointer)
-            if isinstance(kind, NumberShape) and numbers.count(kind, MOST_ITEMS) < MOST_ITEMS:
-                raise UnsupportedFeature(
-                    f"uniqueItems where items are numbers of fewer than {MOST_ITEMS:,} values", pointer=node.pointer
-                )
 
     def array(self, shape: ArrayShape, node: Node) -> int:
         unique = shape.unique and (shape.maximum is None or shape.maximum > 1)  # one item differs from all others
         if unique:
             self.check_unique(shape, node)
+            places = [
+                tuple([Item(self.told_apart(way.node), way.counts) for way in ways])
+                for ways in (*shape.prefix, shape.rest)
+            ]
+            shape = replace(shape, prefix=tuple(places[:-1]), rest=places[-1])
         if len(shape.contains) > 1:
             free = shape.maximum is None and all(most is None for _, most in shape.contains)
             counts = [way.counts for way in shape.rest if way.node.alternatives or way.node.is_anything]
@@ -444,10 +477,21 @@ def _is_any_object(shape: ObjectShape) -> bool:
 def _kinds(shape: ArrayShape) -> Iterator[object]:
     """What the items of an array can be."""
     for ways in (*shape.prefix, shape.rest):
-        for way in ways:
-            if way.node.is_anything:
-                yield EVERYTHING
-            yield from way.node.alternatives
+        yield from _kinds_of(ways)
+
+
+def _kinds_of(ways: tuple[Item, ...]) -> Iterator[object]:
+    for way in ways:
+        if way.node.is_anything:
+            yield EVERYTHING
+        yield from way.node.alternatives
+
+
+def _is_large(kind: object) -> bool:
+    """More values than can be used up? Strings of a language that has few have been listed."""
+    if isinstance(kind, NumberShape):
+        return numbers.count(kind, MOST_ITEMS) >= MOST_ITEMS
+    return not isinstance(kind, Literal) and (not isinstance(kind, StringShape) or kind.values is None)
 
 
 def _least(one: int, other: int) -> int:

@@ -40,6 +40,7 @@ CROSSED = (At.CROSSED, At.CROSS_CAPACITY, 3)
 PENDING = (At.PENDING, At.PENDING_CAPACITY, 5)
 NOTED = [(At.CLOSED, At.NOTED_CAPACITY, 3), (At.ESCAPED, At.NOTED_CAPACITY, 3)]
 TWO_KEYS, WHOLE_KEYS = re.compile(rb'"\s*:.*,', re.DOTALL), re.compile(rb'"\s*:.*,\s*".*"', re.DOTALL)
+TWO_ITEMS = re.compile(rb'"\s*,.*".*"', re.DOTALL)
 MANY_CHILDREN = 8  # of a node that walks jump through, where they know what to look for
 
 
@@ -300,12 +301,21 @@ class JsonTables:
         arena[At.CLOSERS], arena[At.CLOSER_COUNT] = self._keep(counted), len(counted)
         arena[At.LIMITED], arena[At.MOST_CHARACTERS] = self._keep(self.limited), most + 1
         texts = [self.spelled(i) for i in range(len(self.vocab.offsets) - 1) if self.facts.is_text[i]]
-        several = [t for t in map(int, np.flatnonzero(self.facts.is_text)) if _holds_keys(self.spelled(t))]
-        whole = [t for t in several if WHOLE_KEYS.search(self.spelled(t))]
-        arena[At.SUSPECTS] = self._keep(np.array([*whole, *(t for t in several if t not in whole)], np.int32))
-        arena[At.SUSPECT_COUNT], arena[At.SUSPECTS_IN_ALL] = len(whole), len(several)
+        self._find_suspects()
         arena[At.MOST_ITEMS] = 1 + max((t.count(b",") for t in texts if b"," in t), default=0)
         arena[At.DIGITS_MOST], arena[At.DIGITS_AFTER] = digits_ahead(texts)
+
+    def _find_suspects(self) -> None:
+        """Tokens that hold the end of a key or string and what may have to differ from it."""
+        arena = self.arena
+        several = [t for t in np.flatnonzero(self.facts.is_text).tolist() if _holds_several(self.spelled(t))]
+        beginnings = [t for t in several if TWO_KEYS.search(self.spelled(t))]
+        whole = [t for t in beginnings if WHOLE_KEYS.search(self.spelled(t))]
+        beginnings = [t for t in beginnings if t not in whole]
+        items = [t for t in several if TWO_ITEMS.search(self.spelled(t))]
+        arena[At.SUSPECTS] = self._keep(np.array([*whole, *beginnings, *items], np.int32))
+        arena[At.SUSPECT_COUNT], arena[At.SUSPECT_BEGINNINGS] = len(whole), len(whole) + len(beginnings)
+        arena[At.SUSPECT_ITEMS] = len(whole) + len(beginnings) + len(items)
 
     def _count_characters(self, row: np.ndarray) -> np.ndarray:
         """Of each token that stays in a string: how many characters begin in it; -1 for all others."""
@@ -398,9 +408,9 @@ class JsonTables:
         self.store[Store.COUNT] = self.store[Store.USED] = 0
 
 
-def _holds_keys(text: bytes) -> bool:
-    """The end of a key, its value, and where another begins?"""
-    return b'"' in text and b":" in text and b"," in text and TWO_KEYS.search(text) is not None
+def _holds_several(text: bytes) -> bool:
+    quote = text.find(b'"')
+    return quote >= 0 and text.find(b",", quote) > 0
 
 
 def _characters(text: bytes) -> int:

@@ -127,6 +127,10 @@ AZ09 = b"abcdefghijklmnopqrstuvwxyz0123456789"
 ALL_TWO = b"{" + b",".join(b'"%c":1,"%cb":2' % (c, c) for c in AZ09)  # all names of ^[a-z0-9]b?$
 FEW = {"properties": {"a": {}, "b": {}, "c": {}}, "additionalProperties": False}
 
+UNIQUE = {"type": "array", "uniqueItems": True}
+HEX_ROW = b"[" + b",".join(b'"%c"' % c for c in range(0x40, 0x50))
+MANY_A = b"[" + b",".join(b'"a%d"' % i for i in range(30)) + b","
+
 # Schema, options, texts whose masks are asked for one after another, a token that must have the bit that advance says each time.
 REDUCED = [
     pytest.param(
@@ -243,6 +247,91 @@ REDUCED = [
         {},
         [b"{", b'{"a":1', b'{"'],
         b'"b',
+    ),
+    # Items that must differ.
+    (UNIQUE | {"items": {"type": "boolean"}}, {}, [b"[true", b"[true,", b"[true,false"], b",true"),
+    (UNIQUE | {"items": {"type": ["string", "boolean"]}}, {}, [b"[", b"[true,", b'["true",'], b"tr"),
+    (UNIQUE | {"items": {"type": ["string", "null"], "pattern": "^a"}}, {}, [b"[", b"[null,", b'["a"'], b',"a'),
+    (
+        UNIQUE | {"items": {"enum": ["a", "ab", 1, None]}},
+        {},
+        [b'["a"', b'["ab","', b'["a",1,null,"', b'["a",1,null,'],
+        b'"a"',
+    ),
+    (
+        UNIQUE | {"items": {"enum": ["é", "è"]}},
+        {},
+        ['["é","'.encode(), b'["\\u00E9","\\u00', '["é","é'.encode()[:-1]],
+        b'\\u00E9"',
+    ),
+    (
+        UNIQUE | {"items": {"pattern": "^(ab?|c+)$", "type": "string"}},
+        {},
+        [b'["a","', b'["ab","a"', b'["ab","a","'],
+        b'a"',
+    ),
+    (
+        UNIQUE | {"items": {"pattern": "^(ab?|c+)$", "type": "string"}},
+        {},
+        [b'["a","\\u00', b'["ab",', b'["ab","a",'],
+        b'"\\u0061',
+    ),
+    (
+        UNIQUE | {"items": {"type": "string", "pattern": "^[a-z]+$", "maxLength": 3}},
+        {},
+        [b'["abc","ab', b'["abc","abd","ab', b'["abc","'],
+        b"abc",
+    ),
+    (
+        UNIQUE | {"items": {"type": "string", "maxLength": 2}},
+        {},
+        [b'["ab","a', b'["ab","\\u0061', b'["ab","a\\u006', b'["ab","'],
+        b"ab",
+    ),
+    (
+        UNIQUE | {"items": {"type": "string", "maxLength": 1}},
+        {},
+        [HEX_ROW + b',"', HEX_ROW + b',"\\u00'],
+        b"\\u004",
+    ),
+    (
+        UNIQUE | {"items": {"type": "string", "maxLength": 1}},
+        {},
+        ['["é","'.encode(), '["é","é'.encode()[:-1]],
+        "é".encode(),
+    ),
+    (
+        UNIQUE | {"items": {"format": "ipv4", "type": "string"}},
+        {},
+        [b'["255.255.255.255","255.255.255.25', b'["1.1.1.1","1.1.1.1'],
+        b'5"',
+    ),
+    (
+        UNIQUE | {"items": {"type": "integer", "minimum": 1, "maximum": 3}},
+        {},
+        [b"[1", b"[1,", b"[1,2,", b"[1,2,3", b"[2.0,1.0,"],
+        b",3",
+    ),
+    (
+        UNIQUE | {"items": {"type": "integer", "minimum": 0, "maximum": 9999}},
+        {},
+        [b"[9999,99", b"[9999,999", b"[9999,99.9"],
+        b"99",
+    ),
+    (UNIQUE | {"items": {"type": "integer"}}, {}, [b"[12,12", b"[12,12.", b"[12,1", b"[12,12.0"], b"2,"),
+    (
+        UNIQUE | {"items": {"type": "number", "multipleOf": 0.5, "minimum": 0, "maximum": 2}},
+        {},
+        [b"[0,-", b"[0,0.", b"[0,0.5,1,1.5", b"[2,1"],
+        b".0",
+    ),
+    (UNIQUE | {"items": {"type": "string"}}, {}, [b'["b', b'["c","', b'["', b'["b","'], b'b","b"'),
+    (UNIQUE | {"items": {"type": "string", "pattern": "b"}}, {}, [b'["b', b'["c b","', b'["', b'["b","'], b'b","b"'),
+    (
+        UNIQUE | {"items": {"anyOf": [{"type": "string", "maxLength": 5}, {"pattern": "^a", "type": "string"}]}},
+        {},
+        [MANY_A],
+        b'"a","',
     ),
 ]
 

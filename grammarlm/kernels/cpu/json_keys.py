@@ -287,6 +287,17 @@ def others_open(arena, frame):
 
 
 @part
+def same_entries(arena, one, other):
+    """Are two lists of keys or items the same?"""
+    chains = longs(arena, At.CHAINS)
+    while one != other:
+        if one == 0 or other == 0 or not same_chain(arena, chains[2 * one + 1], chains[2 * other + 1]):
+            return False
+        one, other = chains[2 * one], chains[2 * other]
+    return True
+
+
+@part
 def begun_like(arena, frame, chain):
     """How many of the other keys read before begin like this one."""
     chains = longs(arena, At.CHAINS)
@@ -322,6 +333,13 @@ def used_up(arena, frame, state, chain, low, high, read):
             if here != 0:
                 here = after(arena, here, int64(blob[program[key + Key.BYTES] + j]))
         gone += here != 0 and case_of(arena, here) != 0
+    return all_gone(arena, state, gone)
+
+
+@part
+def all_gone(arena, state, gone):
+    """Are so many strings all that go on from a state?"""
+    counts = longs(arena, At.COUNTS)
     if gone == 0 or gone < -counts[state]:
         return False
     if counts[state] <= 0:

@@ -50,7 +50,7 @@ from .json_places import (
     thread,
 )
 from .json_step import NO_LANGUAGE, ROW, blanks, step
-from .json_unique import is_unique, number_ended
+from .json_unique import is_unique, number_ended, same_frame, with_text
 from .json_walk import (
     ALONG,
     GROW_CROSSED,
@@ -405,24 +405,30 @@ def make_string(arena, c, x, y, f, own, row):
     arena[At.FILTER_ON] = 1 if closings > 0 else 0
     if f != BARRIER:  # nothing is kept of the row: the real frame goes on behind the quote
         arena[At.FILTER_ON] = 0
-        for i in range(closings):
-            c2, x2, y2, f2 = step(
-                arena,
-                thread(Kind.STRING, 0, own, 0),
-                closed[3 * i + 1],
-                closed[3 * i + 2] << 24,
-                f,
-                int64(34),
-                int64(0),
-            )
-            if c2 != DEAD:
-                visit(arena, closed[3 * i], c2, x2, y2, f2, row)
+        for i in range(closings):  # as if the string were new: `strike` knows better
+            visit(arena, closed[3 * i], thread(Kind.AFTER, 0, 0, 0), int64(0), int64(0), f, row)
     for i in range(escapes):
+        g = f if f == BARRIER else with_path(arena, escaped[3 * i], f)
         c2, x2, y2, f2 = step(
-            arena, thread(Kind.STRING, 0, own, 0), escaped[3 * i + 1], escaped[3 * i + 2] << 24, f, int64(92), int64(0)
+            arena, thread(Kind.STRING, 0, own, 0), escaped[3 * i + 1], escaped[3 * i + 2] << 24, g, int64(92), int64(0)
         )
         if c2 != DEAD:
             visit(arena, escaped[3 * i], c2, x2, y2, f2, row)
+
+
+@part
+def with_path(arena, node, f):
+    """The frame of a unique item, with the bytes that lead from the root of the vocabulary's trie to the node before this one."""
+    trie = longs(arena, At.TRIES)
+    token = carray(pointer(trie[Trie.TOKEN]), 1 << 40, np.uint32)
+    above = int64(carray(pointer(trie[Trie.DEPTH]), 1 << 40, np.uint16)[node]) - 1
+    while int64(token[node]) == arena[At.NOTHING]:  # a token begins so, at the node or below it
+        node += 1
+    offset = longs(arena, At.OFFSETS)[int64(token[node])]
+    data = carray(pointer(arena[At.DATA]), 1 << 40, np.uint8)
+    for i in range(above):
+        f = with_text(arena, f, int64(data[offset + i]))
+    return f
 
 
 @part
@@ -599,7 +605,9 @@ def kept_mask(arena, c, x, y, f, out, first):
     # What repeats a key is taken out of this thread's own row: another thread may allow it.
     is_object = in_frame and frames[f * Frame.LENGTH + Frame.ROW] & ARRAY_BIT == 0
     strikes = is_object and frames[f * Frame.LENGTH + Frame.OTHERS] != 0
-    suspects = is_object and program[own + Object.OTHERS] != -1 and arena[At.SUSPECTS_IN_ALL] != 0
+    if unique and kind == Kind.STRING and c >> 5 & 63 == 0:
+        strikes = frames[f * Frame.LENGTH + Frame.OTHERS] != 0
+    suspects = (unique and kind == Kind.STRING) or (is_object and program[own + Object.OTHERS] != -1)
     counts_others = is_object and program[own + Object.AVAILABLE] > 0
     kept = kept and not counts_others  # how many keys there still are hangs on those that have been read
     outer = f
@@ -683,7 +691,7 @@ def strike_others(arena, c, x, y, f, out):
     """Takes away what would repeat one of the frame's other keys."""
     spots = longs(arena, At.SPOTS)
     kind = c & 31
-    if kind == Kind.KEY:
+    if kind == Kind.KEY or kind == Kind.STRING:
         strike(arena, int64(-1), c, x, y, f, out)
         return
     at = y * Spot.LENGTH
@@ -699,14 +707,19 @@ def strike_others(arena, c, x, y, f, out):
 
 @part
 def try_suspects(arena, c, x, y, f, out):
-    """Reads the few tokens that hold more than one key of an object: the row, and what is struck from it, know only the first."""
+    """Reads the few tokens that hold more than one key of an object, or item of an array, which all must differ: the row, and what
+    is struck from it, know only the first."""
     program = longs(arena, At.PROGRAM)
     own = longs(arena, At.FRAMES)[f * Frame.LENGTH + Frame.ROW]
-    count = arena[At.SUSPECT_COUNT] if program[own + Object.LANGUAGE] == 0 else arena[At.SUSPECTS_IN_ALL]
-    tokens = words(arena[At.SUSPECTS], arena[At.SUSPECTS_IN_ALL])
+    first, last = int64(0), arena[At.SUSPECT_BEGINNINGS]
+    if own & ARRAY_BIT:
+        first, last = last, arena[At.SUSPECT_ITEMS]
+    elif program[own + Object.LANGUAGE] == 0:
+        last = arena[At.SUSPECT_COUNT]
+    tokens = words(arena[At.SUSPECTS], arena[At.SUSPECT_ITEMS])
     offsets = carray(pointer(arena[At.OFFSETS]), arena[At.VOCABULARY] + 1, np.int64)
     frames_before, chains_before = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT]
-    for i in range(count):
+    for i in range(first, last):
         token = int64(tokens[i])
         if out[token >> 5] >> (token & 31) & 1:
             longs(arena, At.SET_A)[0] = c
@@ -734,10 +747,12 @@ def thread_mask(arena, c, x, y, f, out, first):
                 strings_mask(arena, c, x, y, f, out, first)
                 if is_unique(arena, f):
                     strike(arena, int64(-1), c, x, y, f, out)
+                    try_suspects(arena, c, x, y, f, out)
             else:
                 other = words(arena[At.SCRATCH_ROW], width + 1)
                 strings_mask(arena, c, x, y, f, other, True)
                 strike(arena, int64(-1), c, x, y, f, other)
+                try_suspects(arena, c, x, y, f, other)
                 put(False, out, other, width)
             return
     ends = kind == Kind.AFTER
@@ -830,7 +845,7 @@ def add_thread(arena, threads, count, c, x, y, f):
     """One thread more of a config, unless it is there."""
     for i in range(count):
         at = 4 * i
-        if threads[at] == c and threads[at + 1] == x and threads[at + 2] == y and threads[at + 3] == f:
+        if threads[at] == c and threads[at + 1] == x and threads[at + 2] == y and same_frame(arena, threads[at + 3], f):
             return count
     if count >= WIDEST:
         arena[At.WANTED] |= TOO_WIDE

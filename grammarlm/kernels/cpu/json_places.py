@@ -103,10 +103,13 @@ class At(IntEnum):
     SHARED_ACCEPTS = 65
     SHARED_UNIVERSAL = 66
     COUNTS = 67  # int64 [S]: how many strings go on from here; -k: at least k; 0: not asked yet
-    SUSPECTS = 68  # int32: tokens that hold a whole key and the one behind it, then those that hold a part of that
-    SUSPECT_COUNT = 69  # of the first
-    SUSPECTS_IN_ALL = 70
-    LENGTH = 71
+    SUSPECTS = (
+        68  # int32: tokens with the end of a key, its value, and a whole key; then those with a part of that, or items
+    )
+    SUSPECT_COUNT = 69  # of the first; of the first and second; and of all of them
+    SUSPECT_BEGINNINGS = 70
+    SUSPECT_ITEMS = 71
+    LENGTH = 72
 
 
 class Store(IntEnum):

@@ -59,7 +59,16 @@ from .json_places import (
     thread,
 )
 from .json_text import BODY, DONE, PART, QUOTE, RAW, WRONG, escape_range, text_step, utf8_byte, utf8_length
-from .json_unique import is_unique, is_word_new, number_ended, read_item, with_text
+from .json_unique import (
+    is_literal_new,
+    is_unique,
+    is_word_new,
+    number_can_differ,
+    number_ended,
+    read_item,
+    string_can_differ,
+    with_text,
+)
 
 NO_LANGUAGE = (1 << 28) - 1  # of a key: no other key begins like this
 LITERALS = np.frombuffer(b" truefalsenull", np.uint8)  # `sub` of a literal is the place of the byte to come
@@ -107,14 +116,18 @@ def step(arena, c, x, y, f, byte, way):
             c2, x2, y2, f2 = literal_step(c, f, byte)
         if c2 != DEAD and is_unique(arena, f):
             f2 = read_item(arena, c, y, f, byte)
-            if f2 < 0:
+            if f2 < 0 or (c2 & 31 == Kind.STRING and not string_can_differ(arena, c2, x2, y2, f2)):
                 return dead()
         return c2, x2, y2, f2
     if kind == Kind.NUMBER:
         row = arena[At.PROGRAM] + (c >> 11 & ROW) * 8
         x2, y2 = number_step(row, arena[At.PROGRAM], x, y, byte)
         if x2 >= 0:
-            return c, x2, y2, with_text(arena, f, byte) if is_unique(arena, f) else f
+            if is_unique(arena, f):
+                f = with_text(arena, f, byte)
+                if not number_can_differ(arena, row, x2, y2, f):
+                    return dead()
+            return c, x2, y2, f
         if byte != 44 and byte != 93 and byte != 125 and blank_index(byte) < 0:
             return dead()
         if not number_ends(row, arena[At.PROGRAM], x, y):
@@ -211,7 +224,8 @@ def begin(arena, node, f, byte, way):
         left -= 1
         if left >= 0:
             continue
-        if kind != Shape.OBJECT and kind != Shape.ARRAY and is_unique(arena, f):
+        unique = kind != Shape.OBJECT and kind != Shape.ARRAY and is_unique(arena, f)
+        if unique:
             f = with_text(arena, f, byte)
         if kind == Shape.STRING:
             counted = program[row] > 0 or program[row + 1] >= 0 or program[row + 3] != 0
@@ -231,7 +245,22 @@ def begin(arena, node, f, byte, way):
             c, x, y, g = thread(Kind.LITERAL, 2 if row == 1 else 6 if row == 2 else 11, 0, 0), int64(0), int64(0), f
         else:
             c, x, y, g = thread(Kind.NUMBER, 0, row, 0), x2, y2, f
+        if unique and not begins_new(arena, c, x, y, f, byte):
+            c, x, y, g = dead()
     return c, x, y, g
+
+
+@part
+def begins_new(arena, c, x, y, f, byte):
+    """Can a scalar that has just begun become one that is not among the items yet?"""
+    kind, row = c & 31, c >> 11 & ROW
+    if kind == Kind.STRING:
+        return string_can_differ(arena, c, x, y, f)
+    if kind == Kind.WORD:
+        return is_word_new(arena, f, row, x & FIELD, x >> 21 & FIELD)
+    if kind == Kind.LITERAL:
+        return is_literal_new(arena, f, byte)
+    return number_can_differ(arena, arena[At.PROGRAM] + row * 8, x, y, f)
 
 
 @inlined
@@ -360,21 +389,23 @@ def word_step(arena, c, x, y, f, byte):
     elif what == DONE:
         low, high, read = narrow_point(arena, table, low, high, read, escape2)
         escape2 = int64(0)
-    elif not range_takes(arena, table, low, high, read, sub2, escape2):
+    elif not range_takes(arena, f, table, low, high, read, sub2, escape2):
         return dead()
-    if low >= high or (is_unique(arena, f) and not is_word_new(arena, f, table, low, high)):
+    if low >= high or (what != PART and is_unique(arena, f) and not is_word_new(arena, f, table, low, high)):
         return dead()
     return thread(Kind.WORD, sub2, table, 0), key_range(low, high, read), escape2, f
 
 
 @part
-def range_takes(arena, table, low, high, read, sub, escape):
-    """Does one of the keys low..high go on with a character that half an escape can become?"""
+def range_takes(arena, f, table, low, high, read, sub, escape):
+    """Does one of the words low..high go on with a character that half an escape can become? One that is new, where it must be."""
     first, last, first2, last2 = escape_range(sub, escape)
+    unique = is_unique(arena, f)
     for i in range(low, high):
         point = next_point(arena, table, i, read)
         if first <= point <= last or first2 <= point <= last2:
-            return True
+            if not unique or is_word_new(arena, f, table, i, i + 1):
+                return True
     return False
 
 

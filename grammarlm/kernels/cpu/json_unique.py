@@ -2,15 +2,35 @@
 
 The frame of such an array holds the text of the item being read (TEXT, a chain as in json_keys.py) and a list of those before it
 (OTHERS). Equal values have equal texts: a string's is decoded, a number's is brought to one form when it ends.
+
+An item lives iff it can become one that has not been read: `begins_new`, `string_can_differ`, `number_can_differ`.
 """
 
 import numpy as np
 from numba import carray, int64
 
 from .jit import inlined, part, pointer
-from .json_keys import copy_frame, extend_chain, is_other, new_entries
+from .json_keys import (
+    all_gone,
+    begun_like,
+    copy_frame,
+    extend_chain,
+    is_other,
+    new_entries,
+    same_chain,
+    same_entries,
+)
+from .json_languages import after_point, first_point
+from .json_numbers import number_ends, number_step
 from .json_places import ARRAY_BIT, BARRIER, Array, At, Frame, Key, Kind, longs
-from .json_text import DONE, QUOTE, RAW, text_step, utf8_byte, utf8_length
+from .json_text import BODY, DONE, LAST_1, LAST_2, LEAD_E0, QUOTE, RAW, escape_range, text_step, utf8_byte, utf8_length
+
+FEWEST_BEHIND_ESCAPE, FEWEST_BEHIND_BYTE = (
+    16,
+    64,
+)  # characters that begin like half an escape, or like half of their bytes
+MOST_TRIED = 20_000  # steps of a search for a number that is new
+NUMBER_BYTES = np.frombuffer(b"1234567890.eE-+", np.uint8)
 
 
 @inlined
@@ -152,3 +172,122 @@ def is_word_new(arena, f, table, low, high):
         if not known:
             return True
     return False
+
+
+@part
+def same_frame(arena, one, other):
+    """Do two frames of arrays of unique items say the same?"""
+    if one == other:
+        return True
+    if not is_unique(arena, one) or not is_unique(arena, other):
+        return False
+    frames = longs(arena, At.FRAMES)
+    a, b = one * Frame.LENGTH, other * Frame.LENGTH
+    for i in range(Frame.LENGTH):
+        if i != Frame.OTHERS and i != Frame.TEXT and frames[a + i] != frames[b + i]:
+            return False
+    same = same_entries(arena, frames[a + Frame.OTHERS], frames[b + Frame.OTHERS])
+    return same and same_chain(arena, frames[a + Frame.TEXT], frames[b + Frame.TEXT])
+
+
+@part
+def is_literal_new(arena, f, first):
+    """Is true, false or null, told by its first byte, not among the items yet?"""
+    chains = longs(arena, At.CHAINS)
+    entry = longs(arena, At.FRAMES)[f * Frame.LENGTH + Frame.OTHERS]
+    length = 5 if first == 102 else 4
+    while entry != 0:
+        chain = chains[2 * entry + 1]
+        if chain != 0 and chains[2 * chain + 1] >> 8 & 0xFFFFFF == length:
+            while chains[2 * chain] != 0:
+                chain = chains[2 * chain]
+            if chains[2 * chain + 1] & 0xFF == first:
+                return False
+        entry = chains[2 * entry]
+    return True
+
+
+@part
+def string_can_differ(arena, c, x, y, f):
+    """Can the string being read become one that is not among the items yet?"""
+    program, frames = longs(arena, At.PROGRAM), longs(arena, At.FRAMES)
+    if frames[f * Frame.LENGTH + Frame.OTHERS] == 0:
+        return True
+    sub, count, escape, most = c >> 5 & 63, y >> 24, y & ((1 << 24) - 1), program[(c >> 11 & ((1 << 24) - 1)) + 1]
+    if x == 0 and (most < 0 or count < most):
+        return True  # another character may come
+    text = frames[f * Frame.LENGTH + Frame.TEXT]
+    gone = begun_like(arena, f, text)
+    if gone == 0:
+        return True
+    if sub == BODY:
+        return gone == 0 if x == 0 else not all_gone(arena, x, gone)
+    if sub >= LAST_1:
+        if x != 0:
+            return not all_gone(arena, x, gone)
+        behind = int64(FEWEST_BEHIND_BYTE)
+        if sub == LAST_2:
+            behind *= 64
+        elif sub >= LEAD_E0:
+            behind *= 32
+        return gone < behind
+    if x == 0 and gone < FEWEST_BEHIND_ESCAPE:
+        return True
+    first, last, first2, last2 = escape_range(sub, escape)
+    return takes_new(arena, x, f, text, first, last) or takes_new(arena, x, f, text, first2, last2)
+
+
+@part
+def takes_new(arena, state, f, text, point, last):
+    """Is there a character of point..last with which the string is, or can become, new? In state 0 it is the last one."""
+    chains_before = arena[At.CHAIN_COUNT]
+    while point <= last:
+        if state != 0:
+            point = first_point(arena, state, point, last)
+        elif 0xD800 <= point <= 0xDFFF:
+            point = int64(0xE000)
+        if point > last:
+            break
+        longer, length = text, utf8_length(point)
+        for i in range(length):
+            longer = extend_chain(arena, longer, utf8_byte(point, length, i))
+        gone = begun_like(arena, f, longer)
+        arena[At.CHAIN_COUNT] = chains_before
+        if gone == 0 or (state != 0 and not all_gone(arena, after_point(arena, state, point), gone)):
+            return True
+        point += 1
+    return False
+
+
+@part
+def number_can_differ(arena, row, x, y, f):
+    """The same of a number: most are new as they stand, or with a digit more; otherwise all ways to go on are tried."""
+    if longs(arena, At.FRAMES)[f * Frame.LENGTH + Frame.OTHERS] == 0:
+        return True
+    pool = arena[At.PROGRAM]
+    frames_before, chains_before = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT]
+    stack = np.empty((512, 4), np.int64)  # state, frame, and the next byte to try
+    stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3] = x, y, f, -1
+    depth, tried, found = int64(0), int64(0), False
+    while depth >= 0 and not found:
+        x1, y1, f1, at = stack[depth, 0], stack[depth, 1], stack[depth, 2], stack[depth, 3]
+        tried += 1
+        if at < 0:
+            found = number_ends(row, pool, x1, y1) and number_ended(arena, f1) >= 0
+            found = found or tried > MOST_TRIED or depth >= 511
+            at = int64(0)
+        x2, y2 = int64(-1), int64(0)
+        while at < len(NUMBER_BYTES) and x2 < 0:
+            x2, y2 = number_step(row, pool, x1, y1, int64(NUMBER_BYTES[at]))
+            at += 1
+        stack[depth, 3] = at
+        if x2 >= 0:
+            depth += 1
+            stack[depth, 0], stack[depth, 1] = x2, y2
+            stack[depth, 2], stack[depth, 3] = with_text(arena, f1, int64(NUMBER_BYTES[at - 1])), -1
+        else:
+            depth -= 1
+        if arena[At.WANTED] != 0:
+            break
+    arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = frames_before, chains_before
+    return found or arena[At.WANTED] != 0

@@ -412,9 +412,13 @@ def strike(arena, at, c, x, y, f, row):
         follow = False
         if c2 == DEAD:
             kind = c0 & 31
-            closes = (kind == Kind.KEY or kind == Kind.STRING) and byte == 34 and c0 >> 5 & 63 == 0
-            # A language of keys can have been used up, so that other bytes are refused, too.
-            if closes or kind == Kind.KEY or (kind == Kind.KEYS and byte == 34) or (kind == Kind.AFTER and byte == 44):
+            # A language can have been used up, so that other bytes than a quote are refused, too.
+            if (
+                kind == Kind.KEY
+                or kind == Kind.STRING
+                or (kind == Kind.KEYS and byte == 34)
+                or (kind == Kind.AFTER and byte == 44)
+            ):
                 clear_below(arena, node, row)
         elif c2 & 31 == Kind.STRING and c2 > 0:
             follow = c2 >> 5 & 63 != 0
