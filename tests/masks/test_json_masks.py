@@ -318,7 +318,12 @@ REDUCED = [
         [b"[9999,99", b"[9999,999", b"[9999,99.9"],
         b"99",
     ),
-    (UNIQUE | {"items": {"type": "integer"}}, {}, [b"[12,12", b"[12,12.", b"[12,1", b"[12,12.0"], b"2,"),
+    (
+        UNIQUE | {"items": {"type": "integer"}},
+        {},
+        [b"[12,12", b"[12,12.", b"[12,1", b"[12,12.0", b"[0,0", b"[1e+0,0,0.00"],
+        b"2,",
+    ),
     (
         UNIQUE | {"items": {"type": "number", "multipleOf": 0.5, "minimum": 0, "maximum": 2}},
         {},

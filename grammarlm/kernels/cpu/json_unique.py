@@ -260,6 +260,21 @@ def takes_new(arena, state, f, text, point, last):
 
 
 @part
+def is_zero_with_exponent(arena, f):
+    """Has the text of the number being read an exponent, and no digit but zeros before it?"""
+    chains = longs(arena, At.CHAINS)
+    entry, exponent = longs(arena, At.FRAMES)[f * Frame.LENGTH + Frame.TEXT], False
+    while entry != 0:
+        byte = chains[2 * entry + 1] & 0xFF
+        if byte == 101 or byte == 69:
+            exponent = True
+        elif exponent and 49 <= byte <= 57:
+            return False
+        entry = chains[2 * entry]
+    return exponent
+
+
+@part
 def number_can_differ(arena, row, x, y, f):
     """The same of a number: most are new as they stand, or with a digit more; otherwise all ways to go on are tried."""
     if longs(arena, At.FRAMES)[f * Frame.LENGTH + Frame.OTHERS] == 0:
@@ -276,6 +291,9 @@ def number_can_differ(arena, row, x, y, f):
             found = number_ends(row, pool, x1, y1) and number_ended(arena, f1) >= 0
             found = found or tried > MOST_TRIED or depth >= 511
             at = int64(0)
+            if is_zero_with_exponent(arena, f1):
+                found = not is_other(arena, f1, extend_chain(arena, int64(0), int64(110)))
+                at = int64(len(NUMBER_BYTES))  # whatever the exponent is
         x2, y2 = int64(-1), int64(0)
         while at < len(NUMBER_BYTES) and x2 < 0:
             x2, y2 = number_step(row, pool, x1, y1, int64(NUMBER_BYTES[at]))
