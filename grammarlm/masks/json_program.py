@@ -9,6 +9,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 
 from ..errors import LimitExceeded, UnsupportedFeature
@@ -31,6 +32,7 @@ from ..grammars.json_schema.shapes import (
 from ..grammars.json_schema.shapes import Shape as Shape_
 from ..grammars.json_schema.text_algebra import TextAlgebra
 from ..grammars.terms import accepts_empty
+from ..kernels.cpu.json_numbers import FLAGS, TOLD
 from ..kernels.cpu.json_places import INLINE, Object, Shape
 from .json_languages import LanguageStates
 from .json_tables import NUMBERS, TEMPLATE, TEMPLATE_AT, JsonTables
@@ -39,10 +41,13 @@ LITERALS = {"true": 1, "false": 2, "null": 3}
 LARGEST = (1 << 24) - 1  # a row's offset has 24 bits
 MOST_CHARACTERS = (1 << 38) - 1
 MOST_ITEMS = 4096
+FEW_NUMBERS = 64  # read side by side, where they must differ
 MOST_REQUIRED = 2000
 MOST_LENGTHS = 4096  # of strings that have both a language and lengths
 EVERYTHING = Node(is_anything=True)
-ANY_TEXT: Language = frozenset([("pattern", "", True)])  # says nothing, but so a language is no longer one that all share
+ANY_TEXT: Language = frozenset(
+    [("pattern", "", True)]
+)  # says nothing, but so a language is no longer one that all share
 TYPES_AT = {id(node): TEMPLATE_AT["type " + name] for name, node in TYPE_NODES.items()}
 TYPES_AT[id(TYPE_NODES_4["integer"])] = TEMPLATE_AT["type plain integer"]
 SHAPES_AT = {StringShape(): TEMPLATE_AT["string"]}
@@ -107,6 +112,8 @@ class ProgramWriter:
         self._strings = SHAPES_AT.copy()
         self._kept: list[Node] = []
         self._told_apart: dict[int, Node] = {}
+        self._told_numbers: set[NumberShape] = set()
+        self._told_rows: dict[NumberShape, int] = {}
 
     @property
     def languages(self) -> Languages:
@@ -165,11 +172,25 @@ class ProgramWriter:
     # ------------------------------------------------------------------ strings and numbers
 
     def number(self, shape: NumberShape, node: Node) -> int:
+        if shape in self._told_numbers:
+            return self.told_number(shape, node)
         known = self._numbers.get(shape)
         if known is None:
             row = pack(shape, self.rows, pointer=node.pointer)
             known = self._numbers[shape] = len(self.rows)
             self.rows += row
+        return known
+
+    def told_number(self, shape: NumberShape, node: Node) -> int:
+        """The row of one value, with the text by which items that must differ are compared."""
+        known = self._told_rows.get(shape)
+        if known is None:
+            assert shape.low is not None
+            row, text = pack(shape, self.rows, pointer=node.pointer), _canonical(shape.low)
+            known = self._told_rows[shape] = len(self.rows) + 2
+            row[FLAGS] |= TOLD
+            self.rows += [len(self.blob), len(text), *row]
+            self.blob += text
         return known
 
     def string(self, shape: StringShape, node: Node) -> tuple[int, int]:
@@ -387,16 +408,34 @@ class ProgramWriter:
         language where there is one, so that the kernel knows how many go on from a state."""
         known = self._told_apart.get(id(node))
         if known is None:
-            shapes = [
-                self.string_told_apart(shape) if isinstance(shape, StringShape) else shape
-                for shape in node.alternatives
-            ]
+            shapes: list[Shape_] = []
+            for shape in node.alternatives:
+                if isinstance(shape, NumberShape):
+                    shapes += self.numbers_told_apart(shape, node)
+                else:
+                    shapes.append(self.string_told_apart(shape) if isinstance(shape, StringShape) else shape)
             known = node
-            if any(new is not old for new, old in zip(shapes, node.alternatives, strict=True)):
+            if shapes != list(node.alternatives):
                 known = Node(tuple(shapes), False, node.pointer)
             self._told_apart[id(node)] = known
             self._kept.append(node)
         return known
+
+    def numbers_told_apart(self, shape: NumberShape, node: Node) -> list[NumberShape]:
+        """Few numbers one by one. Of others there have to be many of each sign: otherwise `0.00` may have no number behind it that
+        is new, and only a search through all spellings would tell."""
+        few = values(shape, FEW_NUMBERS)
+        if few is not None:
+            points = [NumberShape(v, False, v, False, integer=shape.integer, plain=shape.plain) for v in few]
+            self._told_numbers.update(points)
+            return points
+        for side in (NumberShape(low=Fraction(0), low_open=True), NumberShape(high=Fraction(0), high_open=True)):
+            if 0 < numbers.count(numbers.both(shape, side), MOST_ITEMS) < MOST_ITEMS:
+                raise UnsupportedFeature(
+                    f"uniqueItems where items are numbers, between {FEW_NUMBERS} and {MOST_ITEMS:,} of a sign",
+                    pointer=node.pointer,
+                )
+        return [shape]
 
     def string_told_apart(self, shape: StringShape) -> StringShape:
         if shape.values is not None or (not shape.language and shape.maximum is None):
@@ -485,6 +524,19 @@ def _kinds_of(ways: tuple[Item, ...]) -> Iterator[object]:
         if way.node.is_anything:
             yield EVERYTHING
         yield from way.node.alternatives
+
+
+def _canonical(value: Fraction) -> bytes:
+    """The text that json_unique.number_ended makes of a number."""
+    if not value:
+        return b"n"
+    power, digits = 0, abs(value)
+    while digits.denominator != 1:
+        digits, power = digits * 10, power - 1
+    whole = int(digits)
+    while whole % 10 == 0:
+        whole, power = whole // 10, power + 1
+    return b"n" + (b"-" if value < 0 else b"") + str(whole).encode() + (power + 65536).to_bytes(3, "little")
 
 
 def _is_large(kind: object) -> bool:

@@ -327,9 +327,12 @@ REDUCED = [
     (
         UNIQUE | {"items": {"type": "number", "multipleOf": 0.5, "minimum": 0, "maximum": 2}},
         {},
-        [b"[0,-", b"[0,0.", b"[0,0.5,1,1.5", b"[2,1"],
+        [b"[0.5,-", b"[0,0.", b"[0,0.5,1,1.5", b"[2,1"],
         b".0",
     ),
+    (UNIQUE | {"items": {"enum": [0, 1, 2.5, -1e3, "a"]}}, {}, [b"[0,2.5,", b"[0,-", b"[1,-1000,"], b"0,"),
+    (UNIQUE | {"items": {"enum": [0, 1, 2.5, -1e3, "a"]}}, {}, [b"[1e0,-10e2,", b"[2.50,0", b"[0.0,"], b"2.5"),
+    (UNIQUE | {"items": {"type": "integer", "maximum": 0}}, {}, [b"[0,", b"[0,-"], b"-0"),
     (UNIQUE | {"items": {"type": "string"}}, {}, [b'["b', b'["c","', b'["', b'["b","'], b'b","b"'),
     (UNIQUE | {"items": {"type": "string", "pattern": "b"}}, {}, [b'["b', b'["c b","', b'["', b'["b","'], b'b","b"'),
     (

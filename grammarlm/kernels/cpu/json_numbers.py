@@ -31,6 +31,7 @@ LOW, LOW_LENGTH, LOW_AT, HIGH, HIGH_LENGTH, HIGH_AT = range(6)
 EASY, COARSEST, FINEST_STEP, LARGEST_EXPONENT = 24, 25, 26, 27
 NUMBER_COLUMNS = 28
 ZERO, PLAIN, SPELLED, SYMMETRIC, STEPS, OPEN = 1, 2, 4, 8, 16, 32
+TOLD = 64  # one value, whose text in json_unique's form lies in the blob: start and size stand before the row
 NEVER_EASY = 1 << 20
 
 # Where in a number: the low bits of x. Up to NOUGHTS nothing but zeros was read.

@@ -21,7 +21,7 @@ from .json_keys import (
     same_entries,
 )
 from .json_languages import after_point, first_point
-from .json_numbers import number_ends, number_step
+from .json_numbers import FLAGS, TOLD, number_ends, number_step, word
 from .json_places import ARRAY_BIT, BARRIER, Array, At, Frame, Key, Kind, longs
 from .json_text import BODY, DONE, LAST_1, LAST_2, LEAD_E0, QUOTE, RAW, escape_range, text_step, utf8_byte, utf8_length
 
@@ -208,6 +208,23 @@ def is_literal_new(arena, f, first):
 
 
 @part
+def is_text_new(arena, f, start, size):
+    """Is no item of this text, which lies in the blob, among those before?"""
+    chains = longs(arena, At.CHAINS)
+    blob = carray(pointer(arena[At.BLOB]), 1 << 40, np.uint8)
+    entry = longs(arena, At.FRAMES)[f * Frame.LENGTH + Frame.OTHERS]
+    while entry != 0:
+        chain, at = chains[2 * entry + 1], size - 1
+        while chain != 0 and at >= 0 and chains[2 * chain + 1] & 0xFF == blob[start + at]:
+            chain = chains[2 * chain]
+            at -= 1
+        if chain == 0 and at < 0:
+            return False
+        entry = chains[2 * entry]
+    return True
+
+
+@part
 def string_can_differ(arena, c, x, y, f):
     """Can the string being read become one that is not among the items yet?"""
     program, frames = longs(arena, At.PROGRAM), longs(arena, At.FRAMES)
@@ -279,6 +296,8 @@ def number_can_differ(arena, row, x, y, f):
     """The same of a number: most are new as they stand, or with a digit more; otherwise all ways to go on are tried."""
     if longs(arena, At.FRAMES)[f * Frame.LENGTH + Frame.OTHERS] == 0:
         return True
+    if word(row, FLAGS) & TOLD:
+        return is_text_new(arena, f, word(row - 16, 0), word(row - 16, 1))
     pool = arena[At.PROGRAM]
     frames_before, chains_before = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT]
     stack = np.empty((512, 4), np.int64)  # state, frame, and the next byte to try
