@@ -53,6 +53,18 @@ def bounds(oracle: CfgOracle, token_list: TokenList) -> tuple[CfgTokenOracle, Cf
     At most: tokens in a row can finish the text. At least: single-byte tokens can, which is all that a machine with a
     stack has to look for. They are the same where every byte that the grammar asks for is a token.
     """
+    known = _BOUNDS.get("last")
+    if known is None or known[0] is not oracle or known[1] is not token_list:
+        known = _BOUNDS["last"] = oracle, token_list, _find_bounds(oracle, token_list)
+    return known[2]
+
+
+_BOUNDS: dict[
+    str, tuple[CfgOracle, TokenList, tuple[CfgTokenOracle, CfgTokenOracle]]
+] = {}  # laws ask one after the other
+
+
+def _find_bounds(oracle: CfgOracle, token_list: TokenList) -> tuple[CfgTokenOracle, CfgTokenOracle]:
     tokens = spelling_tokens(token_list)
     if oracle.productions.bytes_used() <= single_bytes(tokens):
         both = CfgTokenOracle(oracle, token_list)

@@ -13,28 +13,36 @@ is None.
 from collections.abc import Iterable, Mapping
 from heapq import heappop, heappush
 from itertools import count
-from typing import NamedTuple
 
 from grammarlm.grammars.rules import Rules
-from tests.oracles.cfg_productions import Body, Productions, Symbol, productions_of
+from tests.oracles.cfg_productions import Body, EventRange, Productions, Symbol, productions_of
 
 MOST_ITEMS = 1_000_000  # remembered at a time: about 300 MB
 
 
-class Item(NamedTuple):
-    """`head` is being read since column `origin`; what `body` has from `dot` on is still to come."""
+class Place:
+    """A place in a production: `head` is being read, what `body` has from `dot` on is still to come. Compared as an object."""
 
-    head: int
-    body: Body
-    dot: int
-    origin: "Column"
+    def __init__(self, head: int, body: Body, dot: int):
+        self.head, self._body, self._dot = head, body, dot
+        self.symbol = body[dot] if dot < len(body) else None
+        self.after = self  # the place behind the symbol
 
     @property
     def rest(self) -> Body:
-        return self.body[self.dot :]
+        return self._body[self._dot :]
 
-    def advanced(self) -> "Item":
-        return Item(self.head, self.body, self.dot + 1, self.origin)
+
+def first_place(head: int, body: Body) -> Place:
+    """The place before all symbols."""
+    after = Place(head, body, len(body))
+    for dot in range(len(body) - 1, -1, -1):
+        here = Place(head, body, dot)
+        here.after, after = after, here
+    return after
+
+
+Item = tuple[Place, "Column"]  # what is being read, and since which column
 
 
 class Column:
@@ -45,9 +53,9 @@ class Column:
 
     def __init__(self, grammar: "CfgOracle") -> None:
         self.grammar = grammar
-        self.items: set[Item] = set()
-        self.waiting: dict[int, list[Item]] = {}
-        self.reading: list[Item] = []
+        self.items: dict[Item, None] = {}
+        self.waiting: dict[int, list[Item]] = {}  # by the rule that they wait for
+        self.reading: dict[EventRange, list[Item]] = {}  # as they are behind what they read
         self.complete = False
         self.after: dict[int, Column | None] = {}
         self.by_kernel: dict[tuple[Item, ...], Column] = {}
@@ -59,23 +67,28 @@ class Column:
         completion inside one column never has to look for items that come later).
         complete: what awaited a rule where it started, goes on where it ends.
         """
-        agenda = list(dict.fromkeys(kernel))
-        self.items.update(agenda)
+        items, waiting, nullable = self.items, self.waiting, self.grammar.nullable
+        items.update(dict.fromkeys(kernel))
+        agenda = list(items)
         for item in agenda:
+            place, origin = item
+            symbol = place.symbol
             following: list[Item] = []
-            if item.dot == len(item.body):
-                self.complete |= item.head == self.grammar.productions.entry
-                following = [other.advanced() for other in item.origin.waiting.get(item.head, ())]
-            elif isinstance(symbol := item.body[item.dot], tuple):
-                self.reading.append(item)
+            if symbol is None:
+                self.complete |= place.head == self.grammar.productions.entry
+                following = [(other.after, since) for other, since in origin.waiting.get(place.head, ())]
+            elif isinstance(symbol, tuple):
+                self.reading.setdefault(symbol, []).append((place.after, origin))
             else:
-                if symbol not in self.waiting:
-                    following = [Item(symbol, body, 0, self) for body in self.grammar.productions.bodies[symbol]]
-                self.waiting.setdefault(symbol, []).append(item)
-                following += [item.advanced()] if symbol in self.grammar.nullable else []
+                if symbol not in waiting:
+                    waiting[symbol] = []
+                    following = [(first, self) for first in self.grammar.places[symbol]]
+                waiting[symbol].append(item)
+                if symbol in nullable:
+                    following.append((place.after, origin))
             for each in following:
-                if each not in self.items:
-                    self.items.add(each)
+                if each not in items:
+                    items[each] = None
                     agenda.append(each)
 
 
@@ -85,9 +98,10 @@ class CfgOracle:
     def __init__(self, rules: Rules, token_ids: Mapping[str, int] | None = None):
         self.productions: Productions = productions_of(rules, token_ids or {}).pruned()
         self.nullable = self.productions.nullable()
+        self.places = [[first_place(head, body) for body in of] for head, of in enumerate(self.productions.bodies)]
         self.first = Column(self)
         entry = self.productions.entry
-        self.first.close(Item(entry, body, 0, self.first) for body in self.productions.bodies[entry])
+        self.first.close((place, self.first) for place in self.places[entry])
         self.start: Column | None = self.first if self.first.items else None
         self._items = 0
 
@@ -101,7 +115,8 @@ class CfgOracle:
         if state is None:
             return None
         if event not in state.after:
-            kernel = tuple(item.advanced() for item in state.reading if _includes(item.body[item.dot], event))
+            reading = state.reading.items()
+            kernel = tuple(item for symbol, items in reading if symbol[0] <= event <= symbol[1] for item in items)
             if kernel and kernel not in state.by_kernel:
                 made = Column(self)
                 made.close(kernel)
@@ -141,10 +156,6 @@ class CfgOracle:
         """The places of those tokens (none of them empty) after which the text is still viable."""
         state = self.read(self.start, prefix)
         return {place for place, data in enumerate(tokens) if data and self.read(state, data) is not None}
-
-
-def _includes(symbol: Symbol, event: int) -> bool:
-    return isinstance(symbol, tuple) and symbol[0] <= event <= symbol[1]
 
 
 class ShortestTexts:
@@ -194,9 +205,9 @@ class ShortestTexts:
             return None
         order = count()
         heap: list[tuple[int, int, tuple[int, ...], tuple[Column, int]]] = []
-        for item in state.items:
-            if (text := self.of_body(item.rest)) is not None:
-                heappush(heap, (len(text), next(order), text, (item.origin, item.head)))
+        for place, origin in state.items:
+            if (text := self.of_body(place.rest)) is not None:
+                heappush(heap, (len(text), next(order), text, (origin, place.head)))
         done: set[tuple[Column, int]] = set()
         while heap:
             _, _, text, ended = heappop(heap)
@@ -206,9 +217,9 @@ class ShortestTexts:
                 continue
             done.add(ended)
             column, head = ended
-            for item in column.waiting.get(head, ()):
-                if (rest := self.of_body(item.rest[1:])) is not None:
-                    heappush(heap, (len(text + rest), next(order), text + rest, (item.origin, item.head)))
+            for place, origin in column.waiting.get(head, ()):
+                if (rest := self.of_body(place.after.rest)) is not None:
+                    heappush(heap, (len(text + rest), next(order), text + rest, (origin, place.head)))
         return None
 
 
@@ -229,6 +240,7 @@ class TokenFuture:
             self._edges.setdefault(event, {})[0] = 1
         self._spells: dict[Symbol, dict[int, int]] = {}
         self._known: dict[Column, bool] = {}
+        self._onward: dict[tuple[Place, int], int] = {}
         self._explore(oracle.productions)
 
     def _add_tokens(self, tokens: list[bytes]) -> None:
@@ -275,13 +287,21 @@ class TokenFuture:
         for symbol in body:
             spelled = self._spells.get(symbol, {})
             reached = 0
-            for node, targets in spelled.items():
-                if nodes >> node & 1:
-                    reached |= targets
+            while nodes:  # one after the other: mostly there are few
+                lowest = nodes & -nodes
+                nodes ^= lowest
+                reached |= spelled.get(lowest.bit_length() - 1, 0)
             nodes = reached
             if not nodes:
                 break
         return nodes
+
+    def _behind(self, place: Place, nodes: int) -> int:
+        """The nodes behind the rest of a production."""
+        key = place, nodes
+        if key not in self._onward:
+            self._onward[key] = self._follow(nodes, place.rest)
+        return self._onward[key]
 
     def completable(self, state: Column | None) -> bool:
         """Whether tokens lead from this state to a text of the language, and end where it does."""
@@ -294,13 +314,13 @@ class TokenFuture:
     def _reaches_the_end(self, state: Column) -> bool:
         """Spreads the nodes at which each rule that is open may end, from the inside out."""
         ended: dict[tuple[Column, int], int] = {}
-        queue = [((item.origin, item.head), self._follow(1, item.rest)) for item in state.items]
-        for place, nodes in queue:
-            fresh = nodes & ~ended.get(place, 0)
+        queue = [((origin, place.head), self._behind(place, 1)) for place, origin in state.items]
+        for begun, nodes in queue:
+            fresh = nodes & ~ended.get(begun, 0)
             if not fresh:
                 continue
-            ended[place] = ended.get(place, 0) | fresh
-            column, head = place
+            ended[begun] = ended.get(begun, 0) | fresh
+            column, head = begun
             around = column.waiting.get(head, ())
-            queue += [((item.origin, item.head), self._follow(fresh, item.rest[1:])) for item in around]
+            queue += [((origin, place.head), self._behind(place.after, fresh)) for place, origin in around]
         return bool(ended.get(self._entry, 0) & 1)
