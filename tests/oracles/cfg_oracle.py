@@ -261,18 +261,24 @@ class TokenFuture:
         for bodies in productions.bodies:
             for symbol in {s for body in bodies for s in body if isinstance(s, tuple)}:
                 self._spells.setdefault(symbol, self._over_range(symbol))
-        changed = True
-        while changed:
-            changed = False
-            for head, bodies in enumerate(productions.bodies):
-                spelled = self._spells.setdefault(head, {})
-                for node in nodes:
-                    reached = spelled.get(node, 0)
-                    for body in bodies:
-                        reached |= self._follow(1 << node, body)
-                    if reached != spelled.get(node, 0):
-                        spelled[node] = reached
-                        changed = True
+        users: dict[Symbol, set[int]] = {}
+        for head, bodies in enumerate(productions.bodies):
+            self._spells.setdefault(head, {})
+            for called in {s for body in bodies for s in body}:
+                users.setdefault(called, set()).add(head)
+        waiting = dict.fromkeys(reversed(range(len(productions.bodies))))  # whose symbols have changed
+        while waiting:
+            head, _ = waiting.popitem()
+            spelled, changed = self._spells[head], False
+            for body in productions.bodies[head]:
+                begun = list(self._spells[body[0]].items()) if body else [(node, 1 << node) for node in nodes]
+                for node, targets in begun:
+                    known = spelled.get(node, 0)
+                    reached = known | self._follow(targets, body[1:])
+                    if reached != known:
+                        spelled[node], changed = reached, True
+            if changed:
+                waiting.update(dict.fromkeys(users.get(head, ())))
 
     def _over_range(self, symbol: tuple[int, int]) -> dict[int, int]:
         reached: dict[int, int] = {}
