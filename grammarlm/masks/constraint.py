@@ -61,7 +61,10 @@ class Constraint:
             if made is not None and self._canonical is None:
                 return made(self)
             return Matcher(self) if self._canonical is None else CanonicalMatcher(self)
-        return (BudgetedMatcher if self._canonical is None else CanonicalBudgetedMatcher)(self, max_tokens)
+        program = self._automaton.program
+        if self._canonical is None:
+            return getattr(program, "budgeted_class", BudgetedMatcher)(self, max_tokens)
+        return getattr(program, "canonical_budgeted_class", CanonicalBudgetedMatcher)(self, max_tokens)
 
     def restore(self, snapshot: bytes) -> Matcher:
         """The matcher that `matcher.snapshot()` was taken of, its steps and its budget; GrammarError where it is damaged."""

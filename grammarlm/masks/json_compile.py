@@ -21,6 +21,7 @@ from ..grammars.json_schema.text_algebra import TextAlgebra
 from ..vocab.vocabulary import Vocabulary
 from .automaton import Automaton
 from .json_blanks import blanks_of
+from .json_budget import CanonicalJsonBudgetedMatcher, JsonBudgetedMatcher
 from .json_epoch import JsonEpoch
 from .json_languages import LanguageStates
 from .json_matcher import JsonMatcher
@@ -47,6 +48,8 @@ class JsonSchemaProgram:
     """What all texts under a schema have in common."""
 
     matcher_class = JsonMatcher
+    budgeted_class, canonical_budgeted_class = JsonBudgetedMatcher, CanonicalJsonBudgetedMatcher
+    growth: int | None = None  # what one token can add to the way to the end: see json_growth.py
 
     def __init__(self, grammar: JsonSchema, vocab: Vocabulary, limits: Limits, clock: Clock):
         self.vocab, self.limits, self.clock = vocab, limits, clock

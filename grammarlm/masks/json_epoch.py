@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import LimitExceeded, UnsupportedFeature
+from ..errors import LimitExceeded
 from ..kernels.cpu.json_keys import GROW_CHAINS, GROW_FRAMES
 from ..kernels.cpu.json_masks import (
     ADVANCE,
@@ -97,6 +97,8 @@ class JsonEpoch:
         self.program = program
         self.tables = self  # a matcher holds on to what a kernel reads
         self.is_full = False
+        self.endings: Any = None  # how texts can end, and where tokens lead to: for budgets (json_budget.py)
+        self.survey: Any = None
         self.rows, self.accepting, self.terms = _Rows(program.facts.stop_row), _Accepting(self), _Terms(self)
         self._room = max(program.limits.max_bytes // 4, 1 << 16)
         self._make_arrays(_first_block(program.tables))
@@ -264,10 +266,11 @@ class JsonEpoch:
         array = np.frombuffer(data, np.uint8) if data else np.zeros(1, np.uint8)
         return self.call(READ, state, int(array.ctypes.data), len(data))
 
-    def completion(self, state: int) -> bytes | None:
-        raise UnsupportedFeature(
-            "a budget of tokens (matcher(max_tokens=...), min_tokens_left) is not supported for JsonSchema yet; leave it out"
-        )
+    def completion_parts(self, state: int) -> list[bytes] | None:
+        """How the text can end, in pieces that are cut into tokens one by one (json_completion.py)."""
+        from .json_budget import endings_of
+
+        return endings_of(self).parts(state)
 
     # ------------------------------------------------------------------ configs from one epoch to another
 

@@ -21,6 +21,7 @@ from numba import carray, int32, int64, uint64
 
 from .jit import copy_bytes, inlined, kernel, part, pointer
 from .json_arrays import array_row, with_item
+from .json_ends import survey_tokens
 from .json_keys import copy_frame, with_other
 from .json_languages import case_of, is_universal
 from .json_numbers import number_ends, number_key
@@ -933,7 +934,7 @@ def base_row(address, c, x, y, row_address):
     return arena[At.CROSS_COUNT]
 
 
-FILL, ADVANCE, READ, ENDS, BASE, BELOW = range(6)
+FILL, ADVANCE, READ, ENDS, BASE, BELOW, SURVEY = range(7)
 
 
 @kernel("int64(int64, int64, int64, int64, int64)", large=True, holds_gil=True, seconds=30)
@@ -944,6 +945,7 @@ def json_call(address, what, first, second, third):
     ENDS     record                      may the text end?      READ     record, bytes, length   likewise
     BASE     thread word, x, row         a row of the vocabulary's, from the root
     BELOW    node, thread word, row      the same, below a node of the trie
+    SURVEY   survey                      where tokens lead to (json_ends.py)
     """
     if what == FILL:
         return fill_mask(address, first, second)
@@ -953,6 +955,8 @@ def json_call(address, what, first, second, third):
         return read_bytes(address, first, second, third)
     if what == ENDS:
         return may_end(address, first)
+    if what == SURVEY:
+        return survey_tokens(address, first)
     arena = arena_of(address)
     if what == BASE:
         return base_row(address, first, second, int64(0), third)
