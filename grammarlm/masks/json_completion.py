@@ -148,6 +148,7 @@ class Endings:
         self._users: dict[int, set[int]] = {}
         self._queue: list[int] = []
         self._pending: set[int] = set()
+        self._met: set[int] = set()
         self._rests: dict[Any, bytes | None] = {}
         self._strings: dict[Any, bytes | None] = {}
         self._tails: dict[int, Tail | None] = {0: NO_TAIL}
@@ -541,8 +542,6 @@ class Endings:
             rows[row + Array.MOST],
             rows[row + Array.PREFIX],
         )
-        if where == OPEN:
-            count = words[Frame.COUNT]
         kinds, bounds = rows[row + Array.CONTAINS], rows[row + Array.BOUNDS]
         so_far = [words[Frame.LAST] >> 16 * k & 0xFFFF for k in range(kinds)]
         must = where == COMMA
@@ -556,11 +555,13 @@ class Endings:
                 full = any(counts >> k & 1 and 0 <= rows[bounds + 2 * k + 1] <= so_far[k] for k in range(kinds))
                 value = None if full else self.value(node)
                 if value is not None:
-                    useful = sum(lacks[k] for k in range(kinds) if counts >> k & 1)
-                    fitting.append((-useful, len(value), value, counts))
-            if not fitting or (0 <= most <= position):
+                    helps = sum(lacks[k] for k in range(kinds) if counts >> k & 1)
+                    fitting.append((-helps, len(value), value, counts))
+            if not fitting or 0 <= most <= position:
                 return None
-            _, _, value, counts = min(fitting)
+            useful, _, value, counts = min(fitting)
+            if useful == 0 and position >= max(prefix, least):
+                return None  # what must be contained has no text yet
             for k in range(kinds):
                 so_far[k] += counts >> k & 1
             found.append(value)
@@ -586,7 +587,7 @@ class Endings:
         text, first, position = b"", where != AFTER, words[Frame.COUNT]
         is_closed = where != COMMA
         supplies: dict[int, list[Any]] = {}
-        for _ in range(LONGEST):
+        for _ in range(MOST_EXTRA):
             if is_closed and (after := self.read(record, b"]")) and self._ends(after):
                 return text + b"]"
             is_closed = True
@@ -672,7 +673,8 @@ class Endings:
         """The shortest text known of a node's values."""
         if self._solving is not None:
             self._users.setdefault(node, set()).add(self._solving)
-            if node not in self._settled and node not in self._values and node not in self._pending:
+            if node not in self._settled and node not in self._met:
+                self._met.add(node)
                 self._pending.add(node)
                 self._queue.append(node)
             return self._values.get(node)
@@ -682,7 +684,7 @@ class Endings:
 
     def _solve(self, root: int) -> None:
         self._queue, self._users = [root], {}
-        self._pending, met = {root}, set()
+        self._pending, self._met = {root}, {root}
         try:
             while self._queue:
                 self._program.clock.check()
@@ -690,7 +692,6 @@ class Endings:
                 self._pending.discard(node)
                 if node in self._settled:
                     continue
-                met.add(node)
                 self._solving = node
                 found = self._shortest(node)
                 self._solving = None
@@ -704,7 +705,7 @@ class Endings:
                         self._queue.append(user)
         finally:
             self._solving = None
-        self._settled |= met
+        self._settled |= self._met
 
     def _measure(self, text: bytes) -> tuple[int, int]:
         return self.tokens(text), len(text)
