@@ -247,6 +247,9 @@ def _check_moves(states: StackStates, arrays: dict[str, np.ndarray], q: int, b: 
         _within(operand[kind == which], 0, most)
         _within(other[kind == which], 0, most_other)
     _demand(lr.blocks is not None or not (kind == places.LINE).any())
+    tables = states.program.parsers[0].tables
+    assert tables is not None
+    _demand((operand[kind == places.ENTER] == tables.start).all())  # from any other reductions go below the stack
     after = arrays["Q_NEXT"]
     _demand(not ((after > 0) & (after < 3)).any())
     of, column = np.nonzero(after)
@@ -262,6 +265,7 @@ def _check_moves(states: StackStates, arrays: dict[str, np.ndarray], q: int, b: 
     _demand(not arrays["Q_NEXT"][~is_made].any() and not ranges[~is_made].any())
     calls = moves[kind == places.CALL]
     _demand((calls[:, 1] >= 3).all() and not is_lexical[calls[:, 1:]].any())
+    _demand(((calls[:, 2] == 0) | (calls[:, 2] >= 3)).all())  # nobody returns to a pseudo-state
 
 
 def _check_origins(arrays: dict[str, np.ndarray], q: int, b: int, columns: int) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
+from grammarlm.kernels.cpu.places import ACCEPT, CALL, ENTER, EXIT
 from grammarlm.kernels.cpu.row_key import row_key
 from grammarlm.masks import stack_states, survey_store
 from grammarlm.models.tiny import FOLDER
@@ -117,19 +118,26 @@ def test_tight_limits_take_no_file(vocab):
     assert epoch_of(tight)._kept == 0
 
 
+def opened(whole: bytes) -> tuple[dict, np.ndarray]:
+    """Where which array lies, and the arrays."""
+    line, rest = whole.split(b"\n", 1)
+    return json.loads(line)[0], np.frombuffer(rest, np.uint8).copy()
+
+
+def sealed(header: dict, data: np.ndarray) -> bytes:
+    line = json.dumps([header, row_key(data.ctypes.data, len(data) // 4)]).encode()
+    return line + b" " * (-len(line) % 8 + 7) + b"\n" + data.tobytes()
+
+
 def damaged(path: Path, draw: random.Random) -> bytes:
     """The file with a few numbers changed and the right checksum."""
-    whole = path.read_bytes()
-    line, rest = whole.split(b"\n", 1)
-    header = json.loads(line)[0]
-    data = np.frombuffer(rest, np.uint8).copy()
+    header, data = opened(path.read_bytes())
     for _ in range(draw.randint(1, 4)):
         kind, shape, begin = header[draw.choice([name for name, where in header.items() if np.prod(where[1])])]
         values = data[begin : begin + int(np.prod(shape)) * np.dtype(kind).itemsize].view(kind)
         at = draw.randrange(len(values))
         values[at] = draw.choice([values[at] ^ (1 << draw.randrange(8)), values[draw.randrange(len(values))], 0])
-    line = json.dumps([header, row_key(data.ctypes.data, len(data) // 4)]).encode()
-    return line + b" " * (-len(line) % 8 + 7) + b"\n" + data.tobytes()
+    return sealed(header, data)
 
 
 def read_damaged(vocab, name: str, count: int) -> int:
@@ -170,6 +178,27 @@ def test_damaged_numbers(vocab, name):
 def test_many_damaged_numbers(vocab, name, record_property):
     record_property("cases", 400)
     record_property("taken for sound", read_damaged(vocab, name, 400))
+
+
+@pytest.mark.parametrize(("move", "operand", "wrong"), [(ENTER, 1, None), (CALL, 2, ACCEPT), (CALL, 2, EXIT)])
+def test_a_move_that_leads_astray(move, operand, wrong, vocab):
+    """A parser that begins in the middle reduces below its stack; behind a pseudo-state nothing is left to return to."""
+    first = gl.compile(GRAMMARS["json"], vocab)
+    walk(first, 0)
+    path = keep(first)
+    whole = path.read_bytes()
+    header, data = opened(whole)
+    kind, shape, begin = header["MOVES"]
+    moves = data[begin : begin + int(np.prod(shape)) * np.dtype(kind).itemsize].view(kind).reshape(shape)
+    place = int(np.flatnonzero(moves[:, 0] == move)[0])
+    right = int(moves[place, operand])
+    states = len(epoch_of(first).program.lr.action) if wrong is None else 0
+    for value in [wrong] if wrong is not None else [state for state in range(states) if state != right]:
+        moves[place, operand] = value
+        path.write_bytes(sealed(header, data))
+        assert epoch_of(gl.compile(GRAMMARS["json"], vocab))._kept == 0, value
+    path.write_bytes(whole)
+    assert epoch_of(gl.compile(GRAMMARS["json"], vocab))._kept > 0
 
 
 def test_a_file_that_is_cut_or_flipped_is_none(vocab):
