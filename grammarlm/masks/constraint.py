@@ -126,7 +126,7 @@ def _automaton(
     if isinstance(grammar, JsonSchema):
         from .json_compile import json_automaton  # its kernels are loaded where somebody needs them
 
-        return json_automaton(grammar, vocab, limits)
+        return json_automaton(grammar, vocab, limits, CanonicalReport() if canonical_only else None)
     clock = Clock(limits)
     algebra = Algebra(limits.max_depth, clock.tick)
     if with_stack:

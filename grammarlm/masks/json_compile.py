@@ -29,7 +29,7 @@ from .json_plain import plain_start
 from .json_program import JsonProgram, ProgramWriter, Texts
 from .json_tables import JsonTables
 from .limits import Clock, Limits
-from .report import Report
+from .report import CanonicalReport, Report
 from .token_facts import token_facts
 
 ANY_ORDER, SCHEMA_ORDER = 0, 1
@@ -105,11 +105,13 @@ def _check_bytes(single: int) -> None:
         )
 
 
-def json_automaton(grammar: JsonSchema, vocab: Vocabulary, limits: Limits) -> tuple[Automaton, Report]:
+def json_automaton(
+    grammar: JsonSchema, vocab: Vocabulary, limits: Limits, canonical: CanonicalReport | None = None
+) -> tuple[Automaton, Report]:
     program = JsonSchemaProgram(grammar, vocab, limits, Clock(limits))
     document, relaxed = program.document, program.relaxed
     report = Report(
-        "JsonSchema", limits, 256, True, relaxed=relaxed, caps=program.caps,
+        "JsonSchema", limits, 256, True, relaxed=relaxed, caps=program.caps, canonical=canonical,
         keywords=lambda: keyword_reports(document, relaxed),
     )  # fmt: skip
     return Automaton(program, JsonEpoch), report

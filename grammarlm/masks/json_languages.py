@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import LimitExceeded
+from ..errors import LimitExceeded, UnsupportedFeature
 from ..grammars.regular import Algebra
 from ..grammars.terms import NOTHING, Term, accepts_empty
 
@@ -128,7 +128,10 @@ class LanguageStates:
         for done, state in enumerate(queue):
             if self._made[state]:
                 continue
-            targets = [target & ~self._mark for target in self._make(state)]
+            try:
+                targets = [target & ~self._mark for target in self._make(state)]
+            except UnsupportedFeature as error:  # what refuses a schema at compile is a limit within a text
+                raise LimitExceeded(str(error)) from None
             if len(queue) < done + MADE_AHEAD:
                 queue += [t for t in targets if not self._made[t]][: MADE_AHEAD - len(queue) + done]
 
@@ -166,7 +169,10 @@ class LanguageStates:
         """Counts what can come behind these states: exactly, where it is not more than before by far."""
         for state in states:
             most = max(FIRST_COUNT, -4 * int(self.counts[state]))
-            found = sum(self._count_of(term, most) for term in self._vectors[state] if term is not NOTHING)
+            try:
+                found = sum(self._count_of(term, most) for term in self._vectors[state] if term is not NOTHING)
+            except UnsupportedFeature as error:
+                raise LimitExceeded(str(error)) from None
             self.counts[state] = found if found < most else -min(most, ENDLESS)
 
     def tell_lengths(self, most: int, bits_of: Callable[[Term, int], int]) -> None:

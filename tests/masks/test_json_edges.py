@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
 import grammarlm as gl
+from grammarlm.grammars.regex_syntax import parse_regex
+from grammarlm.grammars.regular import Algebra
+from grammarlm.masks.json_languages import LanguageStates
 
 VOCAB = gl.Vocabulary([bytes([b]) for b in range(256)] + [b""], stop_ids=[256], special_ids=[256])
 
@@ -58,6 +62,37 @@ def test_edges(schema: Any, text: str, valid: bool) -> None:
 def test_a_value_that_no_text_spells_is_unsatisfiable() -> None:
     with pytest.raises(gl.UnsatisfiableGrammar):
         gl.compile(gl.JsonSchema({"const": "\ud800"}), VOCAB)
+
+
+def test_a_schema_whose_parts_stand_in_very_many_places(monkeypatch) -> None:
+    monkeypatch.setattr("grammarlm.grammars.json_schema.MOST_PARTS", 100_000)
+    schema: Any = {"type": "integer"}
+    for _ in range(300):
+        schema = {"type": "object", "properties": {"a": schema, "b": schema}}
+    assert accepts(schema, '{"a": {"b": {"a": 1}}}') is False
+    assert accepts(schema, '{"a": {"b": {"a": {}}}}') is True
+    schema["title"] = Decimal(1)  # no data that marshal takes
+    assert accepts(schema, '{"a": {"b": {"a": {}}}}') is True
+    schema["maxProperties"], schema["allOf"] = 1, [{"required": ["a"]}, schema["properties"]["a"]]
+    assert accepts(schema, '{"a": {"b": {}}}') is True
+    with pytest.raises(gl.LimitExceeded, match="places"):
+        repr(gl.JsonSchema(schema))
+
+
+def test_a_state_that_cannot_be_made_is_a_limit() -> None:
+    """In the middle of a text nothing else may be raised."""
+
+    def is_alive(term: object) -> bool:
+        raise gl.UnsupportedFeature("more than 10,000 states")
+
+    algebra = Algebra()
+    a, b = parse_regex("(?:ab)*", algebra), parse_regex("(?:a|ba)*", algebra)
+    states = LanguageStates(algebra, a, lambda term: True, 100, count_of=lambda term, most: is_alive(term))
+    start = states.number((algebra.both((a, b)),))
+    states._is_alive = is_alive
+    for ask in (states.make, states.count):
+        with pytest.raises(gl.LimitExceeded, match="10,000"):
+            ask([start])
 
 
 def test_very_many_required_properties_are_refused_by_name() -> None:

@@ -24,6 +24,7 @@ from ..terms import Term
 ORDERS = ("schema", "any")
 FORMATS = ("assert", "annotation")
 DRAFTS = ("auto", "declared")
+MOST_PARTS = 4_000_000  # of a schema that is written out
 
 
 class JsonSchema(Grammar):
@@ -90,6 +91,10 @@ class JsonSchema(Grammar):
         known = None if registry is None else tuple((uri, flat(registry[uri])) for uri in sorted(registry))
         try:
             schema = flat(self.document())
+        except LimitExceeded:
+            if not isinstance(self._source, str):
+                raise
+            schema = self._source  # JSON text that is nested too deeply
         except GrammarError:  # no JSON: compile will say so
             schema = str(self._source)
         return (schema, self.whitespace, self.property_order, self.formats, self.draft, self.strict, known)
@@ -129,10 +134,13 @@ class JsonSchema(Grammar):
 
 
 def frozen(value: Any) -> Any:
-    """A copy: as one string of bytes where it is plain data, which is made in no time and holds nothing for Python's collector."""
+    """A copy: as one string of bytes where it is plain data, which is made in no time and holds nothing for Python's collector.
+
+    What stands in several places is copied once and still stands in all of them: 300 dicts can have 2^300 places.
+    """
     if isinstance(value, dict):
         try:
-            return marshal.dumps(value, 2)
+            return marshal.dumps(value, 4)
         except ValueError:  # nested deeper than marshal goes, or with values that are not plain, such as Decimal
             return copied(value)
     return value
@@ -156,31 +164,26 @@ def parsed(text: str) -> Any:
 
 
 def copied(value: Any) -> Any:
-    """A copy of dicts and lists, however deep."""
-    if isinstance(value, dict):
-        root: Any = {}
-    elif isinstance(value, (list, tuple)):
-        root = []
-    else:
-        return value
-    todo: list[tuple[Any, Any]] = [(value, root)]
-    for source, target in todo:
+    """A copy of dicts and lists, however deep; what stands in several places is copied once."""
+    todo: list[tuple[Any, Any]] = []
+    made: dict[int, Any] = {}
+
+    def copy(item: Any) -> Any:
+        if not isinstance(item, (dict, list, tuple)):
+            return item
+        known = made.get(id(item))
+        if known is None:
+            known = made[id(item)] = {} if isinstance(item, dict) else []
+            todo.append((item, known))
+        return known
+
+    root = copy(value)
+    for source, target in todo:  # it grows
         if type(target) is dict:
             for key, item in source.items():
-                if isinstance(item, (dict, list, tuple)):
-                    new: Any = {} if isinstance(item, dict) else []
-                    todo.append((item, new))
-                    target[key] = new
-                else:
-                    target[key] = item
+                target[key] = copy(item)
         else:
-            for item in source:
-                if isinstance(item, (dict, list, tuple)):
-                    new = {} if isinstance(item, dict) else []
-                    todo.append((item, new))
-                    target.append(new)
-                else:
-                    target.append(item)
+            target.extend(map(copy, source))
     return root
 
 
@@ -189,6 +192,7 @@ def flat(value: Any) -> str:
     parts: list[str] = []
     todo: list[Any] = [value]
     while todo:
+        _check_size(parts)
         item = todo.pop()
         if isinstance(item, _Raw):
             parts.append(item)
@@ -207,6 +211,13 @@ def flat(value: Any) -> str:
     return "".join(parts)
 
 
+def _check_size(parts: list[str]) -> None:
+    if len(parts) > MOST_PARTS:
+        raise LimitExceeded(
+            f"the schema has more than {MOST_PARTS:,} places when it is written out: parts of it stand in several"
+        )
+
+
 def _scalar(item: Any) -> str:
     return json.dumps(item) if isinstance(item, (str, bool, type(None))) else str(item)
 
@@ -216,6 +227,7 @@ def written(schema: Any) -> str:
     parts: list[str] = []
     todo: list[Any] = [schema]
     while todo:
+        _check_size(parts)
         item = todo.pop()
         if isinstance(item, _Raw):
             parts.append(item)
