@@ -9,6 +9,7 @@ from ..errors import LimitExceeded, TokenizerError, UnsatisfiableGrammar, Unsupp
 from ..grammars.assembly import needs_stack
 from ..grammars.compose import Grammar
 from ..grammars.json_schema import JsonSchema
+from ..grammars.part_graph import has_schema
 from ..grammars.regular import Algebra
 from ..grammars.terms import NOTHING
 from ..kernels.cpu.jit import load_all
@@ -110,23 +111,29 @@ def compile(
             f"compile(limits=...) takes a gl.Limits, not {type(limits).__name__}; e.g. gl.Limits(max_ms=500)"
         )
     canonical = _canonical_tokens(vocab) if canonical_only else None
-    with_stack = not isinstance(grammar, JsonSchema) and needs_stack(grammar)
-    load_all(large=with_stack)  # the kernels: now, and not in the middle of a text
+    load_all()  # the kernels: now, and not in the middle of a text
     try:
         with PATIENT:
-            automaton, report = _automaton(grammar, vocab, limits, with_stack, canonical_only)
+            automaton, report = _automaton(grammar, vocab, limits, canonical_only)
     except RecursionError:
         raise LimitExceeded("the grammar is nested too deeply for this process's recursion limit; flatten it") from None
     return Constraint(automaton, report, grammar, canonical)
 
 
-def _automaton(
-    grammar: Grammar, vocab: Vocabulary, limits: Limits, with_stack: bool, canonical_only: bool
-) -> tuple[Automaton, Report]:
+def _automaton(grammar: Grammar, vocab: Vocabulary, limits: Limits, canonical_only: bool) -> tuple[Automaton, Report]:
     if isinstance(grammar, JsonSchema):
         from .json_compile import json_automaton  # its kernels are loaded where somebody needs them
 
         return json_automaton(grammar, vocab, limits, CanonicalReport() if canonical_only else None)
+    if has_schema(grammar):
+        from .parts_program import parts_automaton
+
+        return parts_automaton(
+            grammar, vocab, limits, lambda part: _automaton(part, vocab, limits, canonical_only), canonical_only
+        )
+    with_stack = needs_stack(grammar)
+    if with_stack:
+        load_all(large=True)
     clock = Clock(limits)
     algebra = Algebra(limits.max_depth, clock.tick)
     if with_stack:
