@@ -2,7 +2,10 @@
 
 import json
 import re
+import shlex
 from pathlib import Path
+
+from grammarlm.cli import main
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -16,6 +19,20 @@ def test_the_examples_run() -> None:
         exec(compile(block, "README.md", "exec"), names)
     assert names["line"] is not None
     assert names["out"].finish_reason in {"stop", "length"}
+
+
+def test_the_sessions_are_true(capsys, monkeypatch) -> None:
+    """Each command prints what stands below it; a line that ends with ... stands for any others from there on."""
+    monkeypatch.chdir(ROOT)
+    sessions = re.findall(r"```console\n(.*?)```", README, flags=re.DOTALL)
+    steps = [step for session in sessions for step in session.split("$ grammarlm ")[1:]]
+    assert len(steps) >= 3
+    for step in steps:
+        command, shown = step.split("\n", 1)
+        assert main(shlex.split(command)) in (0, 1)
+        out, err = capsys.readouterr()
+        pattern = re.escape(shown).replace(re.escape("...\n"), "(?s:.*)")
+        assert re.fullmatch(pattern, out + err), (command, out + err)
 
 
 def test_the_commands_are_targets_of_the_makefile() -> None:

@@ -58,6 +58,8 @@ def told(report: Any) -> str:
     lines = []
     for field in dataclasses.fields(report):
         value, label = getattr(report, field.name), field.name.replace("_", " ")
+        if field.name == "keywords" and value is not None:  # of a JSON schema, made on demand
+            value = [f"{line.status:<12}{line.pointer}" for line in value()]
         if isinstance(value, (tuple, list)):
             lines += [f"{label}: {'none' if not value else ''}".rstrip(), *(f"  {item}" for item in value)]
         elif isinstance(value, dict):

@@ -235,7 +235,6 @@ def test_budgets_are_refused_by_name():
 def test_a_text_that_can_be_read_in_too_many_ways():
     matcher = gl.compile(gl.Regex("[^x]*") + gl.JsonSchema({"type": "array"}), VOCAB).matcher()
     assert matcher.advance_bytes(b"[" * 40)
-    assert matcher.advance_bytes(b"[" * 40)
     with pytest.raises(gl.LimitExceeded, match="more than 64 ways"):
         matcher.advance_bytes(b"[" * 40)
     assert allowed(matcher)

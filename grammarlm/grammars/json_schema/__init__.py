@@ -101,8 +101,8 @@ class JsonSchema(Grammar):
 
     def language(self, algebra: Algebra) -> Term:
         raise UnsupportedFeature(
-            "a JsonSchema cannot be combined with other grammars (+, |, &, -) yet; compile it alone, "
-            "or write the other part as a schema"
+            "a JsonSchema is read by a machine of its own: it can be a part of + and |, not of & and -; "
+            "what both must satisfy can be said in the schema itself"
         )
 
     # What masks/codec.py saves, by the type of each value; the same names are the arguments that make it again.
