@@ -1,7 +1,7 @@
 # Every target sets itself up in .venv on a machine that has only Python (3.10 or newer) and make.
 PYTHON ?= python3
 BIN := .venv/bin
-INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
 
 .PHONY: help demo test proof fuzz check format bench gpu train clean
 
