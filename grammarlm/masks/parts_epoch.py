@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from .parts_borders import Beginning
     from .parts_program import PartsProgram
 
-WIDEST = 64  # places of one text
-MANY = 8  # places from which on equal ones are looked for, as far as that takes time
+WIDEST = 256  # places of one text
+MANY = 64  # places from which on equal ones are looked for: that takes as long as to read some bytes
 STATE_BYTES = 400  # what a state takes, roughly
 Place = tuple[int, Any, int]  # a part, an epoch of its automaton, a state there
 Made = TypeVar("Made")

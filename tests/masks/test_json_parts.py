@@ -7,6 +7,7 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.grammars.compose import Choice, Grammar, Sequence
+from grammarlm.masks import parts_epoch
 
 ORDER = gl.JsonSchema({"type": "object", "properties": {"n": {"type": "integer", "maximum": 40}}, "required": ["n"]})
 WORDS = gl.JsonSchema({"type": "array", "items": {"enum": ["a", "bc", None]}, "maxItems": 3})
@@ -232,9 +233,36 @@ def test_budgets_are_refused_by_name():
         _ = constraint.matcher().min_tokens_left
 
 
-def test_a_text_that_can_be_read_in_too_many_ways():
+def test_a_text_that_can_be_read_in_too_many_ways(monkeypatch):
+    monkeypatch.setattr(parts_epoch, "MANY", 8)
+    monkeypatch.setattr(parts_epoch, "WIDEST", 20)
     matcher = gl.compile(gl.Regex("[^x]*") + gl.JsonSchema({"type": "array"}), VOCAB).matcher()
-    assert matcher.advance_bytes(b"[" * 40)
-    with pytest.raises(gl.LimitExceeded, match="more than 64 ways"):
-        matcher.advance_bytes(b"[" * 40)
+    assert matcher.advance_bytes(b"[" * 15)
+    with pytest.raises(gl.LimitExceeded, match="more than 20 ways"):
+        matcher.advance_bytes(b"[" * 10)
     assert allowed(matcher)
+
+
+def test_many_alternatives():
+    tools = [gl.JsonSchema({"properties": {"tool": {"const": f"t{i}"}}, "required": ["tool"]}) for i in range(100)]
+    grammar = tools[0]
+    for tool in tools[1:]:
+        grammar = grammar | tool
+    matcher = gl.compile(grammar, VOCAB).matcher()
+    assert matcher.advance_bytes(b'{"tool": "t9')
+    assert matcher.advance_bytes(b'9"}')
+    assert matcher.is_accepting
+    assert not matcher.advance_bytes(b"}")
+
+
+def test_special_tokens_beside_schemas():
+    vocab = gl.Vocabulary(
+        [*TOKENS, b"<eos>", b"<call>"], stop_ids=[len(TOKENS)], special_ids=[len(TOKENS), len(TOKENS) + 1]
+    )
+    call = len(TOKENS) + 1
+    matcher = gl.compile(gl.Ban(["<"]) + gl.Token(call) + ORDER + gl.Token(call), vocab).matcher()
+    assert matcher.validate([ord("a"), call, TOKENS.index(b'{"n":3}'), call, len(TOKENS)]) == 5
+    assert matcher.validate([call, call]) == 1
+    assert matcher.advance_bytes(b"a")
+    assert matcher.advance(call)
+    assert not matcher.advance_bytes(b"<call>")
