@@ -1,6 +1,7 @@
 """The laws with their full counts: runs every test marked `proof` and writes what was proved to benchmarks/results/proof/.
 
-usage: python -m tests.proof [pytest arguments]      (make proof)
+usage: python -m tests.proof [pytest arguments]              (make proof)
+       python -m tests.proof NAME.md [pytest arguments]      a part of the laws, with a table of its own
 
 A test that calls record_property("cases", n) has its count in the table.
 """
@@ -33,14 +34,20 @@ class Collector:
 
 def main() -> int:
     collector = Collector()
-    status = pytest.main(["-m", "proof", "-p", "no:cacheprovider", *sys.argv[1:]], plugins=[collector])
+    arguments = sys.argv[1:]
+    name = arguments.pop(0) if arguments and arguments[0].endswith(".md") else None if arguments else "laws.md"
+    status = pytest.main(["-m", "proof", "-p", "no:cacheprovider", *arguments], plugins=[collector])
     facts = f"{datetime.date.today().isoformat()}, {machine()}; " + ", ".join(f"{k} {v}" for k, v in versions().items())
-    text = f"# Laws proved with their full counts\n\n{facts}. Command: `make proof`\n\n"
+    text = f"# Laws proved with their full counts\n\n{facts}. Command: `{_command()}`\n\n"
     text += table(["test", "outcome", "time", "counts"], sorted(collector.rows)) + "\n"
-    if len(sys.argv) == 1:  # a part of the laws is no proof to keep
+    if name is not None:  # a part of the laws without a name is no proof to keep
         FOLDER.mkdir(parents=True, exist_ok=True)
-        (FOLDER / "laws.md").write_text(text)
+        (FOLDER / name).write_text(text)
     return int(status)
+
+
+def _command() -> str:
+    return " ".join(["python -m tests.proof", *sys.argv[1:]]) if len(sys.argv) > 1 else "make proof"
 
 
 if __name__ == "__main__":

@@ -65,6 +65,10 @@ def test_options_agree_with_the_oracle(options: dict[str, Any]) -> None:
 def test_many_random_schemas_agree_with_the_oracle(part: int, record_property) -> None:
     outcomes = check_pairs(f"many {part}", 2500)
     record_property("cases", outcomes["valid"] + outcomes["invalid"])
+    record_counts(record_property, outcomes)
+
+
+def record_counts(record_property, outcomes: Counter[str]) -> None:
     for name, count in sorted(outcomes.items()):
         record_property(name, count)
 
@@ -84,7 +88,9 @@ def test_other_words_change_nothing() -> None:
 
 @pytest.mark.proof
 def test_many_other_words_change_nothing(record_property) -> None:
-    record_property("cases", check_other_words("many", 3000)["variants"])
+    outcomes = check_other_words("many", 3000)
+    record_property("cases", outcomes.pop("variants"))
+    record_counts(record_property, outcomes)
 
 
 def check_random_walks(seed: str, count: int, **options: Any) -> Counter[str]:
@@ -102,7 +108,10 @@ def test_walks_end_in_valid_instances(order: str) -> None:
 @pytest.mark.proof
 @pytest.mark.parametrize("order", ["any", "schema"])
 def test_many_walks_end_in_valid_instances(order: str, record_property) -> None:
-    record_property("cases", check_random_walks(f"many {order}", 4000, property_order=order)["walks"])
+    outcomes = check_random_walks(f"many {order}", 4000, property_order=order)
+    record_property("cases", outcomes.pop("walks"))
+    assert outcomes["compiled"] >= 2000  # so many schemas
+    record_counts(record_property, outcomes)
 
 
 def maskbench(every: int, offset: int = 0) -> list[Path]:
@@ -178,8 +187,9 @@ def test_whole_masks() -> None:
 
 
 @pytest.mark.proof
-def test_many_whole_masks(record_property) -> None:
-    outcomes = check_masks("many", 1000, 5)
+@pytest.mark.parametrize("part", range(4))
+def test_many_whole_masks(part: int, record_property) -> None:
+    outcomes = check_masks(f"many {part}", 100, 5)
     record_property("cases", outcomes["bits"])
     record_property("schemas", outcomes["compiled"])
 
