@@ -43,7 +43,7 @@ MOST_CHARACTERS = (1 << 38) - 1
 MOST_ITEMS = 4096
 FEW_NUMBERS = 64  # read side by side, where they must differ
 MOST_REQUIRED = 2000
-MOST_LENGTHS = 4096  # of strings that have both a language and lengths
+MOST_LENGTHS = 1 << 16  # of strings that have both a language and lengths
 EVERYTHING = Node(is_anything=True)
 ANY_TEXT: Language = frozenset(
     [("pattern", "", True)]
