@@ -44,7 +44,7 @@ from ..kernels.cpu.json_places import (
     Shape,
 )
 from ..kernels.cpu.json_step import NO_LANGUAGE, ROW
-from ..kernels.cpu.json_text import BODY, LAST_1, LOW_BACKSLASH, LOW_U
+from ..kernels.cpu.json_text import BODY, LAST_1, LAST_2, LEAD_E0, LEAD_ED, LOW_BACKSLASH, LOW_U
 from . import greedy
 from .completion import LONGEST, Completions
 
@@ -821,7 +821,7 @@ class Endings:
             return None if missing > LONGEST else self._filler(max(missing, 0)) + b'"'
         if lengths:
             return _joined(
-                self._of_length(x, c >> 5 & 63 != BODY, max(least - count, 0), most - count if most >= 0 else -1), b'"'
+                self._of_length(x, _bytes_to_come(c), max(least - count, 0), most - count if most >= 0 else -1), b'"'
             )
         return _joined(self._of_language(x), b'"')
 
@@ -872,8 +872,9 @@ class Endings:
         bits = int.from_bytes(states.lengths[at + 2 : at + 2 + words].tobytes(), "little")
         return bits, bool(states.lengths[at + 1])
 
-    def _of_length(self, state: int, is_inside: bool, least: int, most: int) -> bytes | None:
-        """What ends a string of a language, of at least so many and at most so many characters more."""
+    def _of_length(self, state: int, inside: int, least: int, most: int) -> bytes | None:
+        """What ends a string of a language, of at least so many and at most so many characters more; `inside`: bytes to come of the
+        character that has begun."""
         bits, has_longer = self._lengths(state)
         wanted = bits >> least << least
         if most >= 0:
@@ -882,9 +883,9 @@ class Endings:
             return None
         exact = (wanted & -wanted).bit_length() - 1 if wanted else None
         left, text = least if exact is None else exact, b""
-        while left > 0 or is_inside:
+        while left > 0 or inside:
             row = self._row_of(state)
-            after = left if is_inside else left - 1
+            after = left if inside else left - 1
             good: dict[int, bool] = {}
             chosen = 0
             for byte in np.flatnonzero(row > 0).tolist():
@@ -899,7 +900,7 @@ class Endings:
             byte = preferred(chosen)
             text += _SPELLED[byte]
             state, left = int(row[byte]), after
-            is_inside = self._is_inside(text)
+            inside = inside - 1 if inside else (byte >= 0xC0) + (byte >= 0xE0) + (byte >= 0xF0)
         return text if exact is not None else _joined(text, self._of_language(state))
 
     def _is_inside(self, text: bytes) -> bool:
@@ -1097,6 +1098,12 @@ class _Scratch:
         arena = self._endings._epoch.arena
         arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT], arena[At.RECORD_COUNT] = self._counts
         self._endings._stable = self._stable
+
+
+def _bytes_to_come(c: int) -> int:
+    """Of the character that a string's thread stands in."""
+    sub = c >> 5 & 63
+    return 0 if sub < LAST_1 else 1 if sub == LAST_1 else 2 if sub in (LAST_2, LEAD_E0, LEAD_ED) else 3
 
 
 def _joined(*parts: bytes | None) -> bytes | None:

@@ -98,3 +98,11 @@ def test_a_state_that_cannot_be_made_is_a_limit() -> None:
 def test_very_many_required_properties_are_refused_by_name() -> None:
     with pytest.raises(gl.UnsupportedFeature, match="50,000 required properties"):
         gl.compile(gl.JsonSchema({"required": [str(i) for i in range(50_000)]}), VOCAB)
+
+
+@pytest.mark.parametrize(("text", "left"), [(b'"]~\xee', 3), (b'"]~\xf1\x80', 3), (b'"]~\xc3', 2), (b'"]\xf1', 5)])
+def test_an_end_finishes_the_character_that_has_begun(text: bytes, left: int) -> None:
+    schema = {"type": "string", "minLength": 3, "maxLength": 3, "pattern": ""}
+    matcher = gl.compile(gl.JsonSchema(schema), VOCAB).matcher()
+    assert matcher.advance_bytes(text)
+    assert matcher.min_tokens_left == left
