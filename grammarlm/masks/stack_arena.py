@@ -140,7 +140,7 @@ def plan_of(columns: int, words: int, row_words: int, deepest: int, has_surveys:
         Place.NEEDED: (np.int32, (places.NEEDED,)),
         Place.UNITING: (np.int32, (places.UNITING, 5)),
         Place.UNITED: (np.int32, (places.UNITED,)),
-        Place.UNIONS: (np.int64, (places.UNIONS, 2)),
+        Place.UNIONS: (np.int32, (places.UNIONS, 4)),
         Place.STEPS: (np.int64, (pushdown_walk.STEPS_KEPT, 2)),
         Place.PATH: (np.int32, (deepest,)),
         Place.CHAIN: (np.int32, (places.STATES,)),

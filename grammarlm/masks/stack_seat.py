@@ -35,7 +35,7 @@ OWN = {
     *(Place.C_COUNT, Place.THREADS, Place.T_COUNT, Place.T_CAPACITY, Place.C_NEXT, Place.R_COUNT, Place.R_CAPACITY),
     *(Place.WORK, Place.KEPT, Place.PAIR, Place.STEPS, Place.PATH, Place.CHAIN, Place.UNITS, Place.UNITS_ON),
     *(Place.NEEDED, Place.NEEDED_COUNT, Place.READ_ONLY, Place.LINE_STACK, Place.LINE_AFTER),
-    *(Place.UNITING, Place.UNITED, Place.UNIONS),
+    *(Place.UNITING, Place.UNITED, Place.UNIONS, Place.UNION_ROUND, Place.UNION_TURNS),
     *(*SCRATCH_PLACES, *SCRATCH_SIZES.values()),
     *(Place.MARK_S, Place.MARK_C, Place.MARK_T, Place.MARK_R, Place.SIGNATURE_END, Place.DRAFTS_COUNT),
 }

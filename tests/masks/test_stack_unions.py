@@ -13,6 +13,7 @@ from tests.laws.cfg_laws import budgeted_text
 from tests.laws.cfg_vocabularies import VOCABULARIES
 from tests.laws.laws import allowed_ids
 from tests.laws.test_cfg_laws import COMPILED
+from tests.oracles.cfg_oracle import CfgOracle
 
 # Behind n letters a each order of b and c that takes n - 1 of them away, a b one and a c two, can come.
 PAIRS = 'root ::= "a" root "b" | "aa" root "c" | "a"'
@@ -167,3 +168,21 @@ def test_a_text_of_many_ways_ends_within_its_budget() -> None:
         text = budgeted_text(constraint, 60 + more, letters, VOCABULARIES["bytes"], random.Random(more))
         assert weight(text) == 0
         assert can_be_read(text)
+
+
+# Behind a letter nearly every union that its stacks have below is one that was made for a letter before.
+TANGLED = 'root ::= "b" | root x "aa" | root\nx ::= z\nz ::= ("" | "ba"){2,} | z x | "b" | [ab] z "b" | "bb"'
+LONG = b"babaabbaabaabbababbbbaabbabaabbbaaababbbaaababaabbabbabaabbaabaababababaabaababbbaaababababababbbaab"
+
+
+def test_unions_are_remembered_from_letter_to_letter() -> None:
+    """Were they not, the work would double with each letter, and there is a limit to that."""
+    matcher, oracle = gl.compile(gl.Ebnf(TANGLED), BYTES).matcher(), CfgOracle(gl.Ebnf(TANGLED).rules(lambda: None))
+    state, tokens = oracle.start, VOCABULARIES["bytes"].tokens[:256]
+    for place, byte in enumerate(LONG):
+        if place % 10 == 0:
+            assert allowed_ids(matcher, BYTES) - {STOP} == {
+                token for token, data in enumerate(tokens) if oracle.read(state, data) is not None
+            }
+        assert matcher.advance(byte)
+        state = oracle.step(state, byte)

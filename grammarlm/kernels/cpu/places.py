@@ -175,8 +175,10 @@ class Place(IntEnum):
     SIGNATURE_END = 157  # how long the signature is that lies in SIGNATURE
     UNITING = 158  # int32 [UNITING, 5]: scratch, see unions.py
     UNITED = 159  # int32 [UNITED]: scratch
-    UNIONS = 160  # int64 [UNIONS, 2]: scratch: two stacks, and their union
-    LENGTH = 161
+    UNIONS = 160  # int32 [UNIONS, 4]: two stacks, their union, and the round in which that was found
+    UNION_ROUND = 161  # rounds end when stacks are forgotten
+    UNION_TURNS = 162  # how much more may be united in this call
+    LENGTH = 163
 
 
 EXPANDED, READS, LIVE_KNOWN, LOOPS = 1, 2, 4, 8  # q status
@@ -203,7 +205,8 @@ DEPTH_OF_OVERLAY = 256
 NEEDED = 256
 UNITS = 1024  # reductions of single symbols, one after another
 WIDE = 32  # threads from which on those that differ in their stacks alone become one, see unions.py
-UNITING, UNITED, UNIONS = 256, 8192, 4096
+UNITING, UNITED, UNIONS = 256, 8192, 1 << 18
+UNION_TURNS = 1 << 20  # pairs of stacks that are united in one call, a tenth of a second
 
 
 @inlined

@@ -6,6 +6,7 @@ The functions below the kernel have the arguments of the parts that they ask for
 from numba import int64
 
 from .jit import kernel
+from .places import UNION_TURNS, Place, arena_of
 from .pushdown import close, step
 from .pushdown_walk import advance as _advance
 from .pushdown_walk import advance_bytes as _advance_bytes
@@ -17,7 +18,7 @@ from .survey_masks import fill_signed as _fill_signed
 from .survey_masks import forget_to_marks, known_signature
 from .survey_masks import sign as _sign
 from .surveys import publish_survey
-from .unions import forget_unions, unite
+from .unions import unite
 
 FILL_ROW, SIGN, ADVANCE, ADVANCE_BYTES, ADVANCE_COLUMN, PUSH, MAKE_CONFIG = range(7)
 FILL_TARGETS, FILL_NEXT, SHIFT, NEXT_LINE, FILL_SIGNED, FORGET, PUBLISH, KNOWN_SIGNATURE, UNITE = range(7, 16)
@@ -25,6 +26,7 @@ FILL_TARGETS, FILL_NEXT, SHIFT, NEXT_LINE, FILL_SIGNED, FORGET, PUBLISH, KNOWN_S
 
 @kernel("int64(int64, int64, int64, int64, int64)", large=True, seconds=30)
 def ask(question, address, a, b, c):
+    arena_of(address)[Place.UNION_TURNS] = UNION_TURNS
     if question == ADVANCE:
         return _advance(address, a, b)
     if question == SIGN:
@@ -55,7 +57,6 @@ def ask(question, address, a, b, c):
     if question == KNOWN_SIGNATURE:
         return known_signature(address, a)
     if question == UNITE:
-        forget_unions(address)
         return unite(address, a, b)
     return int64(close(address, a))
 

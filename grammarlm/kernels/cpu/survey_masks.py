@@ -35,6 +35,7 @@ from .places import (
 from .pushdown import close_threads, key_of, leave, must_ask
 from .stacks import at_end, narrowed_class, next_line, shift, stack_class
 from .surveys import DENSE, survey_of, takes_one_byte
+from .unions import forget_unions
 from .walk import set_bit
 
 AGENDA_LENGTH = 8192
@@ -159,6 +160,7 @@ def forget_to_marks(address):
             at = (at + 1) & (size - 1)
         table[at] = -1
     arena[Place.S_COUNT] = arena[Place.MARK_S]
+    forget_unions(address)
     arena[Place.LINE_STACK] = -1
     most = arena[Place.C_CAPACITY]
     offsets, lengths = ints(arena, Place.C_OFFSET, most), ints(arena, Place.C_LENGTH, most)

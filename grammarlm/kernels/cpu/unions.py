@@ -12,13 +12,29 @@ united, too. So there are as many stacks as return states on each level, however
 
 It is done where a config has become WIDE, not before: the configs of a plain grammar stay the same few threads, equal to those
 that they were.
+
+Stacks that are united share most of what lies below, so pairs are met again and again: what they are united to is remembered until
+stacks are forgotten. Where too many are new the call ends.
 """
 
 import numpy as np
 from numba import carray, int64, uint64
 
 from .jit import inlined, part, pointer
-from .places import EXIT, TOO_WIDE, UNION, UNIONS, UNITED, UNITING, WIDEST, Place, arena_of, ints, lacks, mixed
+from .places import (
+    EXIT,
+    TOO_WIDE,
+    UNION,
+    UNIONS,
+    UNITED,
+    UNITING,
+    WIDEST,
+    Place,
+    arena_of,
+    ints,
+    lacks,
+    mixed,
+)
 from .stacks import push
 
 
@@ -41,7 +57,8 @@ def unite(address, first, second):
     parents, symbols = ints(arena, Place.S_PARENT, capacity), ints(arena, Place.S_SYMBOL, capacity)
     waiting = carray(pointer(arena[Place.UNITING]), (UNITING, 5), np.int32)
     found = ints(arena, Place.UNITED, UNITED)
-    known = carray(pointer(arena[Place.UNIONS]), (UNIONS, 2), np.int64)
+    known = carray(pointer(arena[Place.UNIONS]), (UNIONS, 4), np.int32)
+    now = arena[Place.UNION_ROUND] + 1  # an array that is new holds zeros
     level, count = int64(0), int64(0)
     waiting[0, 0], waiting[0, 1], waiting[0, 2], waiting[0, 3], waiting[0, 4] = first, second, first, second, 0
     while True:
@@ -56,9 +73,13 @@ def unite(address, first, second):
                     return united
             if level == 0:
                 return united
-            key = int64(waiting[level, 2]) << 32 | int64(waiting[level, 3])
             slot = slot_of_union(waiting[level, 2], waiting[level, 3])
-            known[slot, 0], known[slot, 1] = key, united
+            known[slot, 0], known[slot, 1], known[slot, 2], known[slot, 3] = (
+                waiting[level, 2],
+                waiting[level, 3],
+                united,
+                now,
+            )
             count = begin
             level -= 1
             continue
@@ -82,11 +103,14 @@ def unite(address, first, second):
         if one != other:
             low, high = min(parents[one], parents[other]), max(parents[one], parents[other])
             slot = slot_of_union(low, high)
-            if known[slot, 0] == int64(low) << 32 | int64(high):
-                one = push(address, known[slot, 1], int64(symbols[one]))
+            if known[slot, 0] == low and known[slot, 1] == high and known[slot, 3] == now:
+                one = push(address, int64(known[slot, 2]), int64(symbols[one]))
                 if one < 0:
                     return one
             elif level + 1 < UNITING:
+                arena[Place.UNION_TURNS] -= 1
+                if arena[Place.UNION_TURNS] < 0:
+                    return lacks(TOO_WIDE, 0)
                 level += 1
                 waiting[level, 0], waiting[level, 1], waiting[level, 4] = low, high, count
                 waiting[level, 2], waiting[level, 3] = low, high
@@ -101,16 +125,17 @@ def unite(address, first, second):
 
 @part
 def forget_unions(address):
-    """Before the first of several calls of `unite`: stacks may have been forgotten since, and their numbers given again."""
-    known = carray(pointer(arena_of(address)[Place.UNIONS]), (UNIONS, 2), np.int64)
-    for i in range(UNIONS):
-        known[i, 0] = -1
+    """Stacks are forgotten, and their numbers will be given again."""
+    arena = arena_of(address)
+    arena[Place.UNION_ROUND] += 1
+    if arena[Place.UNION_ROUND] >= (1 << 31) - 2:  # rounds begin again
+        arena[Place.UNION_ROUND] = 0
+        carray(pointer(arena[Place.UNIONS]), (UNIONS, 4), np.int32)[:] = 0
 
 
 @part
 def unite_kept(address, count):
     """The threads in KEPT, those that differ in their stacks alone as one; how many are left, or what is lacking."""
-    forget_unions(address)
     arena = arena_of(address)
     kept = carray(pointer(arena[Place.KEPT]), (WIDEST, 3), np.int32)
     gap = int64(701)
