@@ -22,6 +22,7 @@ from ..kernels.cpu.json_masks import (
     GROW_RECORDS,
     KEY_WORDS,
     READ,
+    REHASH,
     TOO_WIDE,
     WANT_LIMITED,
     WANT_SPOT,
@@ -32,7 +33,7 @@ from ..kernels.cpu.json_walk import GROW_CROSSED, GROW_NOTED, GROW_PENDING
 from .epoch import FINISHED
 from .json_tables import CROSSED, NOTED, PENDING, JsonTables
 
-LANGUAGES = (At.STATES, At.ACCEPTS, At.UNIVERSAL, At.LENGTHS, At.LENGTH_OF, At.COUNTS)
+LANGUAGES = (At.STATES, At.ACCEPTS, At.UNIVERSAL, At.LENGTHS, At.LENGTH_OF, At.COUNTS, At.TOTAL)
 FIRST_STATE = 2  # of records; 0 is dead, 1 finished
 SPARE_ENTRIES = 1  # of chains: entry 0 is the empty key
 FIRST = {"frames": 64, "chains": 128, "records": 256}
@@ -43,7 +44,7 @@ PLACES = {
     "records": (At.RECORDS, At.RECORD_COUNT, At.RECORD_CAPACITY),
 }
 FIRST_ROWS, FIRST_POOL = 128, 64 << 10  # the pool's memory is touched only as it is used
-TABLE_WIDTH = KEY_WORDS + 1
+TABLE_WIDTH, NO_ROW = KEY_WORDS + 1, -1
 
 Config = tuple[Any, ...]  # what a record stands for, whatever the epoch
 
@@ -147,20 +148,15 @@ class JsonEpoch:
     def _grow_store(self) -> None:
         """Twice the room for rows, until they have their share of memory: then they are made anew."""
         places, pool = len(self._table), len(self._pool)
-        used, kept = int(self.store[Store.USED]), self._table[self._table[:, KEY_WORDS] >= 0]
+        used, kept = int(self.store[Store.USED]), self._table[self._table[:, KEY_WORDS] != NO_ROW]
         if 4 * pool + self._table.nbytes > self._room:
             self._new_store(places, pool)
             return
         old = self._pool
         self._new_store(2 * places, max(2 * pool, used + 4 * self.program.vocab.words))
         self._pool[:used] = old[:used]
-        mask = len(self._table) - 1
-        for key in kept:
-            at = _hash(key[:KEY_WORDS]) & mask
-            while self._table[at, KEY_WORDS] >= 0:
-                at = (at + 1) & mask
-            self._table[at] = key
-        self.store[Store.COUNT], self.store[Store.USED] = len(kept), used
+        json_call(int(self.store.ctypes.data), REHASH, int(kept.ctypes.data), len(kept), 0)
+        self.store[Store.USED] = used
 
     @property
     def nbytes(self) -> int:
@@ -377,12 +373,3 @@ class JsonEpoch:
             hashed = (hashed * 31 + byte + 1) & 0x7FFFFFFF
             chain = self._put_entry(chain, byte | min(length, 0xFFFFFF) << 8 | hashed << 32)
         return chain
-
-
-def _hash(key: np.ndarray) -> int:
-    """What json_masks.hash_of does."""
-    mixed, most = 0, (1 << 64) - 1
-    for word in key.tolist():
-        mixed = ((mixed ^ (word & most)) * 0x9E3779B97F4A7C15) & most
-        mixed ^= mixed >> 29
-    return mixed

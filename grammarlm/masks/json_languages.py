@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import LimitExceeded, UnsupportedFeature
 from ..grammars.regular import Algebra
-from ..grammars.terms import NOTHING, Term, accepts_empty
+from ..grammars.terms import ALT, CAT, NOTHING, Term, accepts_empty
 
 FIRST_CAPACITY = 32
 ENDLESS, FIRST_COUNT = 1 << 40, 256
@@ -46,6 +46,7 @@ class LanguageStates:
         self.table = np.zeros((capacity, 256), np.int32)  # 0: not made yet, -1: refused
         self.accepts = np.zeros(capacity, np.int32)  # which case accepts, counted from 1
         self.universal = np.zeros(capacity, np.uint8)  # every string goes on from here, in one case
+        self.total = np.zeros(capacity, np.uint8)  # every string can go on from here and be finished
         self.lengths_at = np.full(capacity, -1, np.int64)
         self.lengths = np.zeros(64, np.uint64)
         self._lengths_used = self._lengths_most = 0
@@ -62,7 +63,7 @@ class LanguageStates:
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
-        return self.table, self.accepts, self.universal, self.lengths, self.lengths_at, self.counts
+        return self.table, self.accepts, self.universal, self.lengths, self.lengths_at, self.counts, self.total
 
     @property
     def placed(self) -> tuple[tuple[np.ndarray, ...], tuple[int, ...]]:
@@ -100,6 +101,7 @@ class LanguageStates:
                 self._grow()
             living = [term for term in alive if term is not NOTHING]
             self.universal[number] = len(living) == 1 and living[0] is self._every
+            self.total[number] = len(alive) == 1 and self._is_total(alive[0])
             if self._lengths_most:
                 self._add_lengths(number)
             if not any(map(self._is_endless, living)):
@@ -108,12 +110,22 @@ class LanguageStates:
         self._numbers[vector] = known
         return known
 
+    def _is_total(self, term: Term) -> bool:
+        """Is it certain, from the form of the term, that it goes on and can be finished whatever comes?"""
+        if term is self._every:
+            return True
+        if term.kind == ALT:
+            return any(self._is_total(part) for part in term.parts if part is self._every or part.kind == CAT)
+        # any string, and then something that there is
+        return term.kind == CAT and term.parts[0] is self._every and (term.sure or self._is_alive(term))
+
     def _grow(self) -> None:
         size = 2 * len(self.table)
         for name, empty in (
             ("table", 0),
             ("accepts", 0),
             ("universal", 0),
+            ("total", 0),
             ("lengths_at", -1),
             ("counts", -ENDLESS),
         ):

@@ -303,7 +303,7 @@ class PlainReader:
         if writer.turns:
             names.sort(key=lambda name: writer.turns.get(name, len(writer.turns)))
         rows = [children[name] for name in names]
-        return writer.object_row(names, rows, len(names), set(required), {}, (rest, 0, 0, 0), (0, -1), -1, "")
+        return writer.object_row(names, rows, len(names), set(required), {}, (rest, 0, 0, 0, 0), (0, -1), -1, "")
 
     def _array(self, schema: dict[str, Any], place: Place, only: int) -> int:
         least, most = schema.get("minItems", 0), schema.get("maxItems", -1)

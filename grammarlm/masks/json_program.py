@@ -264,7 +264,7 @@ class ProgramWriter:
         declared: int,
         required: Iterable[str],
         implications: Mapping[str, Iterable[str]],
-        others: tuple[int, int, int, int],
+        others: tuple[int, int, int, int, int],
         bounds: tuple[int, int],
         available: int,
         pointer: str,
@@ -300,7 +300,7 @@ class ProgramWriter:
             rows += [len(needed), *sorted(needed, key=order.__getitem__)]
             bits = len(needed)
         rows += (
-            count, keys, *others[:3], *bounds, bits, usable, implied_at, needed_at, available, ranks, others[3],
+            count, keys, *others[:3], *bounds, bits, usable, implied_at, needed_at, available, ranks, *others[3:],
         )  # fmt: skip
         return len(rows) - Object.LENGTH
 
@@ -353,24 +353,25 @@ class ProgramWriter:
                 if not languages.is_dead(after):
                     stack += [(after, read + bytes([byte])) for byte in range(256) if bits >> byte & 1]
 
-    def others(self, languages: list[tuple[Language, Node]]) -> tuple[int, int, int, int]:
-        """(node of other keys' values: -1 none, -2 by case; start of their language; cases; the case of most keys, from 1)."""
+    def others(self, languages: list[tuple[Language, Node]]) -> tuple[int, int, int, int, int]:
+        """(node of other keys' values: -1 none, -2 by case; start of their language; cases; the case of most keys, from 1; how
+        many cases)."""
         cases = [(language, self.node(child)) for language, child in languages]
         cases = [(language, child) for language, child in cases if child >= 0]
         if not cases:
-            return -1, 0, 0, 0
+            return -1, 0, 0, 0, 0
         if len(cases) == 1 and cases[0][0] == EVERY_STRING:
-            return cases[0][1], 0, 0, 0
+            return cases[0][1], 0, 0, 0, 0
         start = self.states.number(tuple([self.languages.term(language) for language, _ in cases]))
         if start == 0:
-            return -1, 0, 0, 0
+            return -1, 0, 0, 0, 0
         at = len(self.rows)
         self.rows += [child for _, child in cases]
         default = 0
         for i, (language, _) in enumerate(cases):
             if not any(holds for _, _, holds in language):
                 default = i + 1
-        return -2, start, at, default
+        return -2, start, at, default, len(cases)
 
     def implied(self, implied: dict[int, set[int]]) -> int:
         """Which keys each key makes necessary, all that follows from those included; 0: none does."""

@@ -67,7 +67,7 @@ def template() -> tuple[list[int], dict[str, int]]:
     ranks = len(program)
     program += [0, 0]
     at["object"] = len(program)
-    program += [0, ranks, at["anything"], 0, 0, 0, -1, 0, 0, 0, 0, -1, ranks, 0]
+    program += [0, ranks, at["anything"], 0, 0, 0, -1, 0, 0, 0, 0, -1, ranks, 0, 0]
     ways = len(program)
     program += [1, at["anything"], 0]
     items = len(program)
@@ -168,7 +168,7 @@ class JsonTables:
         self.facts = token_facts(vocab)
         trie, self.width = vocab.trie, vocab.words
         spots = len(blanks.table)
-        self.tries = np.zeros((2 + spots, Trie.LENGTH), np.int64)
+        self.tries = np.zeros((3 + spots, Trie.LENGTH), np.int64)
         self.bases = np.zeros(2 + 2 * spots, np.int64)
         self.spots = np.zeros((spots, Spot.LENGTH), np.int64)
         self.kept: list[np.ndarray] = []  # whose addresses the tables hold
@@ -215,7 +215,8 @@ class JsonTables:
             (At.ALLOWED, np.zeros((facts.deepest + 2, 4), np.uint64)), (At.JUMPS, np.full((facts.deepest + 2, 2), -1, np.int64)),
             (At.CLOSED, np.zeros((FIRST_NOTED, 3), np.int64)), (At.ESCAPED, np.zeros((FIRST_NOTED, 3), np.int64)),
             (At.SHARED_STATES, self.states.table), (At.SHARED_ACCEPTS, self.states.accepts),
-            (At.SHARED_UNIVERSAL, self.states.universal),
+            (At.SHARED_UNIVERSAL, self.states.universal), (At.SHARED_TOTAL, self.states.total),
+            (At.CLOSER_ROW, np.zeros(self.width + 1, np.int32)),
             (At.SCRATCH_ROW, np.zeros(self.width + 1, np.int32)), (At.SECOND_ROW, np.zeros(self.width + 1, np.int32)),
             (At.FRAMES, np.zeros((64, Frame.LENGTH), np.int64)), (At.CHAINS, np.zeros((64, 2), np.int64)),
         ):  # fmt: skip
@@ -282,6 +283,8 @@ class JsonTables:
         closers = self._take_closers(row, crossed)
         self.bases[1] = self._keep(row)
         self._add_trie(1, remainder_trie((rest, token) for rest, token, _ in closers))
+        self.arena[At.CLOSER_TRIE] = len(self.tries) - 1
+        self._add_trie(len(self.tries) - 1, remainder_trie((text, i) for i, (_, _, text) in enumerate(closers)))
         closing = [[node, 0, 0] for node in crossed[:, 0].tolist()]
         at = 0
         for entry in closing:

@@ -123,11 +123,18 @@ def load_all(kernels: Iterable[Any] | None = None, *, large: bool = False) -> No
     Call it before the first mask, lest the first call of each kernel comes in the middle of somebody's text. What is
     loaded already costs nothing, kernels without a signature are left alone.
     """
+    if kernels is None and _loaded.get(large) == len(KERNELS):
+        return
     chosen = [k for k in KERNELS if large or k not in LARGE] if kernels is None else kernels
     for dispatcher in chosen:
         if dispatcher in SIGNATURES and not dispatcher.overloads:
             # as a tuple of types, which is the key of an ordinary call: the signature's text would be cached beside it
             dispatcher.compile(sigutils.normalize_signature(SIGNATURES[dispatcher])[0])
+    if kernels is None:
+        _loaded[large] = len(KERNELS)
+
+
+_loaded: dict[bool, int] = {}  # how many kernels there were when all of them were loaded, large ones too or not
 
 
 @functools.cache

@@ -11,9 +11,10 @@ from numba import carray, int64, uint64
 
 from .jit import inlined, part, pointer
 from .json_languages import after, case_of, note_missing
-from .json_places import COUNT_BIT, INLINE, At, Frame, Key, Object, longs
+from .json_places import BARRIER, COUNT_BIT, FURTHER, INLINE, At, Frame, Key, Object, longs
 
 GROW_FRAMES, GROW_CHAINS = 1, 64  # in WANTED: an arena is full
+ENDLESS = np.int64(1 << 40)  # of COUNTS: so many strings that they are not counted
 
 
 @inlined
@@ -246,6 +247,8 @@ def any_open(arena, frame, low, high):
     if low >= high:
         return False
     count = program[frames[frame * Frame.LENGTH + Frame.ROW] + Object.COUNT]
+    if frames[frame * Frame.LENGTH] == BARRIER and frame != arena[At.VIEW_FRAME] and (low > 0 or high < count):
+        arena[At.BEYOND] |= FURTHER
     if count <= INLINE:
         within = ((int64(1) << (high - low)) - 1) << low
         return open_keys(arena, frame) & within != 0
@@ -314,13 +317,21 @@ def begun_like(arena, frame, chain):
 
 
 @part
+def names_may_end(arena, row):
+    """Can the other keys of an object be used up?"""
+    program = longs(arena, At.PROGRAM)
+    state = program[row + Object.LANGUAGE]
+    return program[row + Object.AVAILABLE] > 0 or (state != 0 and longs(arena, At.COUNTS)[state] != -ENDLESS)
+
+
+@part
 def used_up(arena, frame, state, chain, low, high, read):
     """Are all keys that go on from a state of the language of other keys no longer to be had?
 
     They have been read before, or have a place of their own: the range low..high, of which `read` bytes have been read.
     """
     counts = longs(arena, At.COUNTS)
-    if counts[state] == -(int64(1) << 40):
+    if counts[state] == -ENDLESS:
         return False
     program = longs(arena, At.PROGRAM)
     gone = begun_like(arena, frame, chain)

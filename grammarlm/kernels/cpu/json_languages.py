@@ -8,10 +8,10 @@ import numpy as np
 from numba import carray, int64, uint64
 
 from .jit import inlined, part, pointer
-from .json_places import SHARED_BIT, At, Key, longs
+from .json_places import ENOUGH, SHARED_BIT, At, Key, longs
 from .json_text import utf8_byte, utf8_length
 
-MISSING_MOST = 255
+MISSING_MOST, MISSING_ENOUGH = 255, 12
 
 
 @inlined
@@ -23,6 +23,8 @@ def note_missing(arena, state):
     if not known and missing[0] < MISSING_MOST:
         missing[0] += 1
         missing[missing[0]] = state
+        if missing[0] >= MISSING_ENOUGH:
+            arena[At.WANTED] |= ENOUGH
 
 
 @inlined
@@ -42,6 +44,13 @@ def case_of(arena, state):
 def is_universal(arena, state):
     """Does every string go on from the state, in one case?"""
     place = arena[At.SHARED_UNIVERSAL] if state & SHARED_BIT else arena[At.UNIVERSAL]
+    return carray(pointer(place), 1 << 40, np.uint8)[state & (SHARED_BIT - 1)] != 0
+
+
+@inlined
+def is_total(arena, state):
+    """Can every string go on from the state and be finished?"""
+    place = arena[At.SHARED_TOTAL] if state & SHARED_BIT else arena[At.TOTAL]
     return carray(pointer(place), 1 << 40, np.uint8)[state & (SHARED_BIT - 1)] != 0
 
 
@@ -111,23 +120,56 @@ def first_point(arena, state, point, last):
 
 @part
 def takes_some(arena, state, low, high, lengths, least, most, count):
-    """Is there a character between two code points that may come? Surrogates are none."""
+    """Is there a character between two code points that may come? Surrogates are none.
+
+    Where a length refuses what the language takes, whole blocks of characters (that differ in their last byte, or in the last two)
+    are refused alike: the state before those bytes tells which.
+    """
     point = low
+    refused, refused_wide = (
+        int64(-1),
+        int64(-1),
+    )  # states before the last byte, before the last two, from which nothing fits
+    since = int64(-1)  # where a block of 4,096 began that has not been left since
     while point <= high:
         if 0xD800 <= point <= 0xDFFF:
             point = int64(0xE000)
             continue
         length = utf8_length(point)
-        first = after(arena, state, utf8_byte(point, length, 0))
-        if first == 0:  # on to the next first byte
+        found = after(arena, state, utf8_byte(point, length, 0))
+        if found == 0:  # on to the next first byte
             width = int64(6 * (length - 1))
             point = ((point >> width) + 1) << width
             continue
-        found = first
-        for i in range(1, length):
+        wide = found
+        for i in range(1, length - 1):
+            if i == length - 2:
+                wide = found
             if found != 0:
                 found = after(arena, found, utf8_byte(point, length, i))
-        if found != 0 and (lengths == 0 or length_fits(arena, found, least, most, count)):
+        if length > 2 and point & 4095 == 0:
+            since = point
+            if wide == refused_wide and point + 4095 <= high:
+                point += 4096
+                continue
+        if length > 1:
+            block = point & ~int64(63)
+            if found == 0 or (found == refused and point == block and block + 63 <= high):
+                point = block + 64
+            else:
+                last = min(block + 63, high)
+                whole = point == block and last == block + 63
+                while point <= last:
+                    there = after(arena, found, int64(0x80 | (point & 63)))
+                    if there != 0 and (lengths == 0 or length_fits(arena, there, least, most, count)):
+                        return True
+                    point += 1
+                if whole:
+                    refused = found
+            if length > 2 and point & 4095 == 0 and since == point - 4096:
+                refused_wide = wide
+            continue
+        if lengths == 0 or length_fits(arena, found, least, most, count):
             return True
         point += 1
     return False

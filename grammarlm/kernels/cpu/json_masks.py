@@ -8,29 +8,25 @@ and what hangs below the frames around it, walked at each call:
     remainders      tokens that close a string: what remains behind the quote is a small trie
     crossings       places in tries where a token left the frame
 
-A row's key is the thread without what a row never reads: the frames below the barrier, the bytes of the key read so far (what
-repeats another key is struck out at each call), numbers by what their digits can still do, counts by what one token can tell of
-them. So texts of one shape share their rows whatever names, values and nestings they have.
-
-A row in the pool (int32): base, number of exceptions, number of crossings, trie of remainders (-1: none), words of the filter; the
-exceptions, two words each; the crossings, four words each; the filter: which tokens that close a string a language allows.
+json_rows.py says what rows hang on and keeps them; here they are made and used.
 """
 
 import numpy as np
-from numba import carray, int32, int64, uint64
+from numba import carray, int32, int64
 
 from .jit import copy_bytes, inlined, kernel, part, pointer
 from .json_arrays import array_row, with_item
 from .json_ends import survey_tokens
-from .json_keys import copy_frame, with_other
-from .json_languages import case_of, is_universal
-from .json_numbers import number_ends, number_key
+from .json_keys import copy_frame, names_may_end, with_other
+from .json_languages import after, case_of, is_total, is_universal
+from .json_numbers import number_ends
 from .json_places import (
     ARRAY_BIT,
     BARRIER,
+    BEHIND,
     DEAD,
-    ESCAPE,
     FIELD,
+    FURTHER,
     INLINE,
     NO_FRAME,
     OUT_OF_ROOM,
@@ -50,6 +46,22 @@ from .json_places import (
     longs,
     thread,
 )
+from .json_rows import (
+    BEHIND_VIEW,
+    KEY_VIEW,
+    KEY_WORDS,
+    MARK,
+    WHOLE_FRAME,
+    behind_view,
+    copy_base,
+    find_row,
+    keep_row,
+    mark_row,
+    seen_at_end,
+    take_row,
+    view_key,
+    words,
+)
 from .json_step import NO_LANGUAGE, ROW, blanks, step
 from .json_unique import is_unique, number_ended, same_frame, with_text
 from .json_walk import (
@@ -58,8 +70,8 @@ from .json_walk import (
     GROW_NOTED,
     clear_below,
     differ,
+    filter_closers,
     is_of_case,
-    note_crossing,
     run_language,
     set_node,
     set_token,
@@ -68,134 +80,16 @@ from .json_walk import (
     walk,
 )
 
-KEY_WORDS = 7
 BASE_ZERO, BASE_BODY = 0, 1
-OTHER_KEYS = -5  # in place of a thread, in the key of a row: any other key
+OTHER_KEYS, CLOSERS = -5, -6  # in place of a thread, in the key of a row: any other key; the end of any string
 BODY_REMAINDERS = 1  # the trie of what remains behind a string's closing quote
 CAN_START = 1  # a state of white space that is at its end: what follows it may come
 WANT_SPOT, WANT_LIMITED, TOO_WIDE, GROW_RECORDS = 2, 4, 8, 128  # in WANTED; with a number above bit 8
 
 
 @inlined
-def words(address, count):
-    return carray(pointer(address), count, np.int32)
-
-
-@inlined
 def is_plain_string(program, row):
     return program[row] == 0 and program[row + 1] < 0 and program[row + 2] == 0
-
-
-@part
-def view_of_count(count, least, most, far):
-    """What one token, of at most `far` units, can tell of a counter."""
-    below = min(max(least - count, int64(0)), far + 1)
-    above = min(most - count, far + 1) if most >= 0 else far + 1
-    return below << 24 | above
-
-
-@part
-def row_key(arena, c, x, y, f, key):
-    """What the thread's row hangs on. False where it hangs on too much to be kept."""
-    program, frames = longs(arena, At.PROGRAM), longs(arena, At.FRAMES)
-    kind, row = c & 31, c >> 11 & ROW
-    key[0], key[1], key[2] = c, x, y
-    for i in range(3, KEY_WORDS):
-        key[i] = 0
-    if kind == Kind.NUMBER:
-        at = arena[At.PROGRAM]
-        key[1], key[2] = number_key(at + row * 8, at, x, y, arena[At.DIGITS_MOST], arena[At.DIGITS_AFTER])
-    elif kind == Kind.STRING:
-        far = arena[At.MOST_CHARACTERS]
-        key[2] = y & ESCAPE | view_of_count(y >> 24, program[row], program[row + 1], far) << 24
-    elif kind == Kind.KEY:
-        key[2] = y & ESCAPE
-    if kind == Kind.AFTER or kind == Kind.KEYS or kind == Kind.KEY or kind == Kind.ENTRY:
-        at = f * Frame.LENGTH
-        row = frames[at + Frame.ROW]
-        key[3], key[4], key[5] = row, frames[at + Frame.SEEN], frames[at + Frame.LAST]
-        count, far = frames[at + Frame.COUNT], arena[At.MOST_ITEMS]
-        if row & ARRAY_BIT:
-            row &= ROW
-            prefix = program[row + Array.PREFIX]
-            key[6] = view_of_count(count, program[row + Array.LEAST], program[row + Array.MOST], far)
-            key[4] = min(count, prefix)
-        else:
-            if program[row + Object.COUNT] > INLINE:
-                return False
-            least, most = program[row + Object.LEAST], program[row + Object.MOST]
-            if least > 0 or most >= 0:
-                key[6] = view_of_count(count, least, most, far + program[row + Object.COUNT]) + 1
-    return True
-
-
-@inlined
-def hash_of(key):
-    mixed = uint64(0)
-    for i in range(KEY_WORDS):
-        mixed = (mixed ^ uint64(key[i])) * uint64(0x9E3779B97F4A7C15)
-        mixed ^= mixed >> uint64(29)
-    return mixed
-
-
-@part
-def find_row(store, key):
-    """(place in the store's table, offset of the row; -1: not there)."""
-    table = carray(pointer(store[Store.TABLE]), 1 << 40, np.int64)
-    mask = uint64(store[Store.SIZE] - 1)
-    place = hash_of(key) & mask
-    while True:
-        at = int64(place) * (KEY_WORDS + 1)
-        if table[at + KEY_WORDS] < 0:
-            return at, int64(-1)
-        same = True
-        for i in range(KEY_WORDS):
-            same = same and table[at + i] == key[i]
-        if same:
-            return at, table[at + KEY_WORDS]
-        place = (place + uint64(1)) & mask
-
-
-@part
-def keep_row(arena, store, key, place, base, remainders, row):
-    """Writes a row into the store's pool, if there is room; the caller has the row itself in any case."""
-    used = store[Store.USED]
-    count, crossings = arena[At.BASE_WORDS], arena[At.CROSS_COUNT]
-    source = words(longs(arena, At.BASES)[base], count)
-    filtered = (arena[At.CLOSER_COUNT] + 31) >> 5 if arena[At.FILTER_ON] != 0 else int64(0)
-    if (
-        used + 5 + 2 * count + 4 * crossings + filtered > store[Store.CAPACITY]
-        or 2 * store[Store.COUNT] >= store[Store.SIZE]
-    ):
-        arena[At.FULL] = 1
-        return
-    pool = words(store[Store.POOL], store[Store.CAPACITY])
-    exceptions = int64(0)
-    at = used + 5
-    for i in range(count):
-        changed = row[i] ^ source[i]
-        if changed != 0:
-            pool[at], pool[at + 1] = int32(i), changed
-            at += 2
-            exceptions += 1
-    crossed = longs(arena, At.CROSSED)
-    for i in range(crossings):
-        where = crossed[3 * i]
-        pool[at], pool[at + 1] = int32(where & 0xFFFFFFFF), int32(where >> 40)
-        pool[at + 2], pool[at + 3] = int32(crossed[3 * i + 1]), int32(crossed[3 * i + 2])
-        at += 4
-    pool[used], pool[used + 1] = int32(base), int32(exceptions)
-    pool[used + 2], pool[used + 3], pool[used + 4] = int32(crossings), int32(remainders), int32(filtered)
-    bits = words(arena[At.FILTER], filtered)
-    for i in range(filtered):
-        pool[at + i] = bits[i]
-    at += filtered
-    table = carray(pointer(store[Store.TABLE]), 1 << 40, np.int64)
-    for i in range(KEY_WORDS):
-        table[place + i] = key[i]
-    table[place + KEY_WORDS] = used
-    store[Store.COUNT] += 1
-    store[Store.USED] = at
 
 
 # ---------------------------------------------------------------- making a row
@@ -250,11 +144,6 @@ def has_plain_string(program, node):
         if program[node + 2 + 2 * i] == Shape.STRING and is_plain_string(program, program[node + 3 + 2 * i]):
             return True
     return False
-
-
-@part
-def copy_base(arena, base, row):
-    copy_bytes(row.ctypes.data, longs(arena, At.BASES)[base], 4 * arena[At.BASE_WORDS])
 
 
 @part
@@ -315,9 +204,7 @@ def make_row(arena, c, x, y, f, row):
         return base, remainders
     state = c >> 35
     if kind == Kind.STRING and c >> 5 & 63 == 0:
-        copy_base(arena, base, row)
-        make_string(arena, c, x, y, f, own, row)
-        return base, remainders
+        return make_string(arena, c, x, y, f, own, row), remainders
     case = program[own + Object.DEFAULT] if kind == Kind.KEY else int64(0)
     if kind == Kind.KEY and c >> 5 & 63 == 0 and state != NO_LANGUAGE and state != 0:
         if case == 0 or (is_universal(arena, state) and not is_of_case(arena, state, case)):
@@ -341,58 +228,78 @@ def make_row(arena, c, x, y, f, row):
 
 @part
 def other_keys(arena, node, behind, own, f, row):
-    """In a key that has no place of its own, with a value of the node: the same for all such keys: kept if nothing is counted."""
-    program = longs(arena, At.PROGRAM)
+    """In a key that has no place of its own, with a value of the node. The same for all such keys: kept if nothing is counted."""
+    program, frames = longs(arena, At.PROGRAM), longs(arena, At.FRAMES)
     key = carray(pointer(arena[At.SET_B]), int64(KEY_WORDS), np.int64)
-    shared = own < arena[At.SHARED_END]
-    store = carray(pointer(arena[At.SHARED_STORE] if shared else arena[At.STORE]), int64(Store.LENGTH), np.int64)
+    store = store_of(arena, own < arena[At.SHARED_END])
     free = program[own + Object.MOST] < 0 and program[own + Object.LEAST] == 0 and arena[At.MODE] == 0
-    place, found = int64(0), int64(-1)
+    found, level = int64(-1), int64(BEHIND_VIEW)
+    key[0], key[1], key[2], key[3] = OTHER_KEYS, node, 0, own
+    key[4], key[5], key[6] = 0, -1 - level, behind_view(arena, behind)
     if free:
-        key[0], key[1] = OTHER_KEYS, node
-        for i in range(2, KEY_WORDS):
-            key[i] = 0
-        frames = longs(arena, At.FRAMES)
-        key[3], key[4], key[5] = own, frames[f * Frame.LENGTH + Frame.SEEN], frames[f * Frame.LENGTH + Frame.LAST]
-        place, found = find_row(store, key)
+        found = find_row(store, key)[1]
+        if found == MARK:
+            level = int64(WHOLE_FRAME)
+            key[4], key[5] = frames[f * Frame.LENGTH + Frame.SEEN], frames[f * Frame.LENGTH + Frame.LAST]
+            key[6] = 0
+            found = find_row(store, key)[1]
+    before = arena[At.BEYOND]
     if found >= 0:
+        arena[At.BEYOND] = before | BEHIND | (FURTHER if level == WHOLE_FRAME else 0)
         take_row(arena, store, found, row)
         return
+    arena[At.BEYOND] = 0
     copy_base(arena, int64(BASE_BODY), row)
-    trie = longs(arena, At.TRIES)
-    ends = words(trie[BODY_REMAINDERS * Trie.LENGTH + Trie.FIRST], int64(1 << 30))
-    tokens = words(trie[BODY_REMAINDERS * Trie.LENGTH + Trie.LIST], int64(1 << 30))
-    for i in range(ends[0], ends[1]):
-        set_token(row, int64(tokens[i]))
-    walk(arena, int64(BODY_REMAINDERS), int64(-1), thread(Kind.COLON, 0, node, 0), int64(0), int64(0), behind, row)
+    closers_behind(arena, int64(BODY_REMAINDERS), thread(Kind.COLON, 0, node, 0), behind, row)
+    further = arena[At.BEYOND] & FURTHER != 0
+    arena[At.BEYOND] |= before
     missing = carray(pointer(arena[At.MISSING]), 1, np.int64)
     if free and missing[0] == 0 and arena[At.WANTED] == 0:
-        keep_row(arena, store, key, place, int64(BASE_BODY), int64(-1), row)
+        if further and level == BEHIND_VIEW:
+            free = mark_row(arena, store, key)
+            key[4], key[5] = frames[f * Frame.LENGTH + Frame.SEEN], frames[f * Frame.LENGTH + Frame.LAST]
+            key[6] = 0
+        if free:
+            keep_row(arena, store, key, find_row(store, key)[0], int64(BASE_BODY), int64(-1), row)
 
 
 @part
-def take_row(arena, store, found, row):
-    """A row of a store, written out; its crossings are noted."""
-    pool = words(store[Store.POOL], int64(1 << 40))
-    copy_base(arena, int64(pool[found]), row)
-    at = found + 5
-    for _ in range(pool[found + 1]):
-        row[pool[at]] ^= pool[at + 1]
-        at += 2
-    for _ in range(pool[found + 2]):
-        note_crossing(arena, int64(pool[at + 1]), int64(pool[at]), int64(pool[at + 2]), int64(pool[at + 3]))
-        at += 4
+def closers_behind(arena, which, c, f, out):
+    """Adds the tokens that close a string and go on with what the thread reads behind it; `which` trie has what remains of them."""
+    trie = longs(arena, At.TRIES)
+    ends = words(trie[which * Trie.LENGTH + Trie.FIRST], int64(1 << 30))
+    tokens = words(trie[which * Trie.LENGTH + Trie.LIST], int64(1 << 30))
+    for i in range(ends[0], ends[1]):
+        set_token(out, int64(tokens[i]))
+    walk(arena, which, int64(-1), c, int64(0), int64(0), f, out)
+
+
+@inlined
+def store_of(arena, shared):
+    return carray(pointer(arena[At.SHARED_STORE] if shared else arena[At.STORE]), int64(Store.LENGTH), np.int64)
 
 
 @part
 def make_string(arena, c, x, y, f, own, row):
-    """In a string of a language: the tokens that stay in it, and a filter of those that close it (crossings if unique)."""
+    """In a string of a language: the tokens that stay in it, and a filter of those that close it (crossings if unique).
+
+    Returns the base row's number.
+    """
     program = longs(arena, At.PROGRAM)
     counted = own if program[own] > 0 or program[own + 1] >= 0 else int64(0)
+    if counted == 0 and f == BARRIER and is_total(arena, x):  # any token that stays in a string stays in this one
+        copy_base(arena, int64(BASE_BODY), row)
+        filtered = words(arena[At.FILTER], (arena[At.CLOSER_COUNT] + 31) >> 5)
+        for i in range(len(filtered)):
+            filtered[i] = 0
+        filter_closers(arena, c, x, y, f, filtered)
+        arena[At.FILTER_ON] = 1
+        return int64(BASE_BODY)
+    copy_base(arena, int64(BASE_ZERO), row)
     closings, escapes = run_language(arena, int64(-1), x, counted, y >> 24, row)
     if max(closings, escapes) > arena[At.NOTED_CAPACITY]:
         arena[At.WANTED] |= GROW_NOTED
-        return
+        return int64(BASE_ZERO)
     closed, escaped = longs(arena, At.CLOSED), longs(arena, At.ESCAPED)
     filtered = words(arena[At.FILTER], (arena[At.CLOSER_COUNT] + 31) >> 5)
     for i in range(len(filtered)):
@@ -415,6 +322,20 @@ def make_string(arena, c, x, y, f, own, row):
         )
         if c2 != DEAD:
             visit(arena, escaped[3 * i], c2, x2, y2, f2, row)
+    return int64(BASE_ZERO)
+
+
+@part
+def probe_strings(arena, node):
+    """Are the first states made of the languages of a node's strings?"""
+    program = longs(arena, At.PROGRAM)
+    if node < 0:
+        return
+    for i in range(program[node]):
+        if program[node + 2 + 2 * i] == Shape.STRING:
+            start = program[program[node + 3 + 2 * i] + 2]
+            if start != 0:
+                after(arena, start, int64(97))
 
 
 @part
@@ -436,6 +357,11 @@ def with_path(arena, node, f):
 def make_key(arena, c, x, y, f, own, row):
     """In a key, where other keys are of a language and no case of it is the usual one."""
     program = longs(arena, At.PROGRAM)
+    missing = carray(pointer(arena[At.MISSING]), 1, np.int64)
+    for i in range(program[own + Object.CASE_COUNT]):
+        probe_strings(arena, program[program[own + Object.CASES] + i])
+    if missing[0] != 0:
+        return  # the walk would have to begin again
     closings, escapes = run_language(arena, int64(-1), c >> 35, int64(0), int64(0), row)
     if max(closings, escapes) > arena[At.NOTED_CAPACITY]:
         arena[At.WANTED] |= GROW_NOTED
@@ -460,12 +386,7 @@ def filtered_closers(arena, f, out):
     other = words(arena[At.SECOND_ROW], width + 1)
     for i in range(width):
         other[i] = 0
-    trie = longs(arena, At.TRIES)
-    ends = words(trie[BODY_REMAINDERS * Trie.LENGTH + Trie.FIRST], int64(1 << 30))
-    tokens = words(trie[BODY_REMAINDERS * Trie.LENGTH + Trie.LIST], int64(1 << 30))
-    for i in range(ends[0], ends[1]):
-        set_token(other, int64(tokens[i]))
-    walk(arena, int64(BODY_REMAINDERS), int64(-1), thread(Kind.AFTER, 0, 0, 0), int64(0), int64(0), f, other)
+    end_of_string(arena, int64(BODY_REMAINDERS), f, other)
     bits, closers = words(arena[At.FILTER], (count + 31) >> 5), words(arena[At.CLOSERS], 2 * count)
     for i in range(count):
         if bits[i >> 5] >> (i & 31) & 1:
@@ -561,21 +482,13 @@ def strings_mask(arena, c, x, y, f, out, first):
             arena[At.WANTED] |= WANT_LIMITED | left << 8
             return
     put(first, out, words(body, width), width)
-    after = thread(Kind.AFTER, 0, 0, 0)
-    trie = longs(arena, At.TRIES)
-    ends = words(trie[BODY_REMAINDERS * Trie.LENGTH + Trie.FIRST], int64(1 << 30))
-    tokens = words(trie[BODY_REMAINDERS * Trie.LENGTH + Trie.LIST], int64(1 << 30))
     if count >= least and left >= far:
-        for i in range(ends[0], ends[1]):
-            out[tokens[i] >> 5] |= int32(1) << int32(tokens[i] & 31)
-        walk(arena, int64(BODY_REMAINDERS), int64(-1), after, int64(0), int64(0), f, out)
+        end_of_string(arena, int64(BODY_REMAINDERS), f, out)
         return
     other = words(arena[At.SECOND_ROW], width + 1)
     for i in range(width):
         other[i] = 0
-    for i in range(ends[0], ends[1]):
-        other[tokens[i] >> 5] |= int32(1) << int32(tokens[i] & 31)
-    walk(arena, int64(BODY_REMAINDERS), int64(-1), after, int64(0), int64(0), f, other)
+    end_of_string(arena, int64(BODY_REMAINDERS), f, other)
     closers = words(arena[At.CLOSERS], 2 * arena[At.CLOSER_COUNT])
     for i in range(arena[At.CLOSER_COUNT]):
         token, characters = closers[2 * i], closers[2 * i + 1]
@@ -584,25 +497,101 @@ def strings_mask(arena, c, x, y, f, out, first):
 
 
 @part
+def end_of_string(arena, which, f, out):
+    """Adds the tokens that close a string in frame f, which are kept by what the frame may do behind it."""
+    frames = longs(arena, At.FRAMES)
+    after = thread(Kind.AFTER, 0, 0, 0)
+    own = frames[f * Frame.LENGTH + Frame.ROW] & ROW
+    is_object = frames[f * Frame.LENGTH + Frame.ROW] & ARRAY_BIT == 0
+    if f <= BARRIER or is_unique(arena, f) or (is_object and names_may_end(arena, own)):
+        closers_behind(arena, which, after, f, out)
+        return
+    frames_before, chains_before = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT]
+    outer, inner = frames[f * Frame.LENGTH], inner_frame(arena, f)
+    key = carray(pointer(arena[At.SET_B]), int64(KEY_WORDS), np.int64)
+    store = store_of(arena, own < arena[At.SHARED_END])
+    level = int64(BEHIND_VIEW) if is_object else int64(WHOLE_FRAME)
+    kept = closers_key(arena, level, which, inner, key)
+    found = find_row(store, key)[1] if kept else int64(-1)
+    if found == MARK:
+        level = int64(WHOLE_FRAME)
+        kept = closers_key(arena, level, which, inner, key)
+        found = find_row(store, key)[1] if kept else int64(-1)
+    if found < 0:
+        if level == WHOLE_FRAME and (not kept or frames[f * Frame.LENGTH + Frame.OTHERS] != 0):
+            arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = frames_before, chains_before
+            closers_behind(arena, which, after, f, out)  # a token goes on into the next key, which may repeat another
+            return
+        arena[At.FRESH] += 1
+        arena[At.CROSS_COUNT] = 0
+        row = words(arena[At.CLOSER_ROW], arena[At.BASE_WORDS] + 1)
+        copy_base(arena, int64(BASE_ZERO), row)
+        arena[At.BEYOND], arena[At.VIEW_FRAME] = 0, -1
+        arena[At.VIEW_SEEN] = frames[inner * Frame.LENGTH + Frame.SEEN]
+        filter_on = arena[At.FILTER_ON]
+        arena[At.FILTER_ON] = 0
+        closers_behind(arena, which, after, inner, row)
+        missing = carray(pointer(arena[At.MISSING]), 1, np.int64)
+        if missing[0] != 0 or arena[At.WANTED] != 0:
+            return
+        if arena[At.BEYOND] & FURTHER != 0 and level == BEHIND_VIEW:
+            kept = mark_row(arena, store, key) and closers_key(arena, int64(WHOLE_FRAME), which, inner, key)
+        place, found = find_row(store, key)
+        if kept and found == -1:
+            keep_row(arena, store, key, place, int64(BASE_ZERO), int64(-1), row)
+            found = find_row(store, key)[1]
+        arena[At.FILTER_ON] = filter_on
+        if found < 0 or frames[f * Frame.LENGTH + Frame.OTHERS] != 0:
+            arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = frames_before, chains_before
+            closers_behind(arena, which, after, f, out)
+            return
+    arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = frames_before, chains_before
+    if level == WHOLE_FRAME and is_object and frames[f * Frame.LENGTH + Frame.OTHERS] != 0:
+        closers_behind(arena, which, after, f, out)
+        return
+    pool = words(store[Store.POOL], int64(1 << 40))
+    at = found + 5
+    for _ in range(pool[found + 1]):
+        out[pool[at]] |= pool[at + 1]
+        at += 2
+    for _ in range(pool[found + 2]):
+        cross(arena, int64(pool[at + 1]), int64(pool[at]), int64(pool[at + 2]), int64(pool[at + 3]), outer, out)
+        at += 4
+
+
+@part
+def closers_key(arena, level, which, frame, key):
+    kept = view_key(arena, level, int64(Kind.AFTER), int64(0), int64(0), frame, key)
+    key[0], key[1] = CLOSERS, which
+    return kept
+
+
+@part
+def inner_frame(arena, f):
+    """The frame without those around it, and without the keys that have no place of their own."""
+    frames = longs(arena, At.FRAMES)
+    inner = copy_frame(arena, f)
+    frames[inner * Frame.LENGTH] = BARRIER
+    if frames[inner * Frame.LENGTH + Frame.ROW] & ARRAY_BIT == 0:
+        frames[inner * Frame.LENGTH + Frame.OTHERS] = 0
+    return inner
+
+
+@part
 def kept_mask(arena, c, x, y, f, out, first):
     """The mask of a thread whose row is kept, or made now."""
     program, frames = longs(arena, At.PROGRAM), longs(arena, At.FRAMES)
     kind, width = c & 31, arena[At.BASE_WORDS]
-    key = carray(pointer(arena[At.SET_A]), int64(KEY_WORDS), np.int64)
     in_frame = kind == Kind.AFTER or kind == Kind.KEYS or kind == Kind.KEY or kind == Kind.ENTRY
     if in_frame or kind == Kind.VALUE or kind == Kind.COLON:
         if kind != Kind.KEY and longs(arena, At.SPOTS)[y * Spot.LENGTH + Spot.MADE] == 0:
             arena[At.WANTED] |= WANT_SPOT | y << 8
             return
     unique = is_unique(arena, f)
-    kept = row_key(arena, c, x, y, f, key) and not unique
     own = frames[f * Frame.LENGTH + Frame.ROW] & ROW if in_frame else c >> 11 & ROW
     shared = own < arena[At.SHARED_END] and kind != Kind.WORD
     shared = shared and (kind != Kind.STRING or x == 0 or x & SHARED_BIT != 0)
-    place, found = int64(0), int64(-1)
-    store = carray(pointer(arena[At.SHARED_STORE] if shared else arena[At.STORE]), int64(Store.LENGTH), np.int64)
-    if kept:
-        place, found = find_row(store, key)
+    store = store_of(arena, shared)
     # What repeats a key is taken out of this thread's own row: another thread may allow it.
     is_object = in_frame and frames[f * Frame.LENGTH + Frame.ROW] & ARRAY_BIT == 0
     strikes = is_object and frames[f * Frame.LENGTH + Frame.OTHERS] != 0
@@ -610,40 +599,66 @@ def kept_mask(arena, c, x, y, f, out, first):
         strikes = frames[f * Frame.LENGTH + Frame.OTHERS] != 0
     suspects = (unique and kind == Kind.STRING) or (is_object and program[own + Object.OTHERS] != -1)
     counts_others = is_object and program[own + Object.AVAILABLE] > 0
-    kept = kept and not counts_others  # how many keys there still are hangs on those that have been read
-    outer = f
-    base, remainders, crossings, filtered = int64(0), int64(-1), int64(0), int64(0)
-    crossed = longs(arena, At.CROSSED)
+    frames_before, chains_before = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT]
+    outer, inner = f, f if unique else int64(BARRIER)
     if in_frame:
         outer = frames[f * Frame.LENGTH]
+        if not unique:
+            inner = inner_frame(arena, f)
+            if counts_others:
+                frames[inner * Frame.LENGTH + Frame.OTHERS] = frames[f * Frame.LENGTH + Frame.OTHERS]
+    # How many keys there still are hangs on those that have been read: such rows are not kept.
+    key = carray(pointer(arena[At.SET_A]), int64(KEY_WORDS), np.int64)
+    level, found = int64(WHOLE_FRAME), int64(-1)
+    may_keep = not unique and not counts_others
+    if is_object and kind == Kind.KEY and c >> 35 == NO_LANGUAGE:
+        level = int64(KEY_VIEW)
+    elif is_object and (kind == Kind.KEY or kind == Kind.AFTER):
+        level = int64(BEHIND_VIEW)  # of the tokens that end a key that nobody has declared, some end its value, too
+    kept = may_keep and view_key(arena, level, c, x, y, inner if in_frame else f, key)
+    if kept:
+        found = find_row(store, key)[1]
+    while level < WHOLE_FRAME and (found == MARK or (may_keep and not kept)):
+        level += 1
+        found = int64(-1)
+        kept = view_key(arena, level, c, x, y, inner, key)
+        if kept:
+            found = find_row(store, key)[1]
+    base, remainders, crossings, filtered = int64(0), int64(-1), int64(0), int64(0)
+    crossed = longs(arena, At.CROSSED)
     if found < 0:
         arena[At.FRESH] += 1
         arena[At.CROSS_COUNT] = 0
         row = words(arena[At.SCRATCH_ROW], width + 1)
-        frames_before, chains_before = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT]
-        inner = f if unique else int64(BARRIER)
         arena[At.FILTER_ON] = 0
-        if in_frame and not unique:
-            inner = copy_frame(arena, f)
-            frames[inner * Frame.LENGTH] = BARRIER
-            if is_object and not counts_others:
-                frames[inner * Frame.LENGTH + Frame.OTHERS] = 0
+        arena[At.BEYOND], arena[At.VIEW_FRAME] = 0, inner if kind == Kind.KEY else -1
+        if is_object:
+            arena[At.VIEW_SEEN] = seen_at_end(arena, c, x, inner)
         base, remainders = make_row(arena, c, x, y, inner, row)
-        arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = frames_before, chains_before
         crossings = arena[At.CROSS_COUNT]
         filtered = arena[At.FILTER_ON]
         missing = carray(pointer(arena[At.MISSING]), 1, np.int64)
         if missing[0] != 0 or arena[At.WANTED] != 0:
+            arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = frames_before, chains_before
             return  # the row is not right: it will be made again
         if kept:
-            place, found = find_row(store, key)  # once more: rows made on the way may have taken the place
-            keep_row(arena, store, key, place, base, remainders, row)
+            beyond = arena[At.BEYOND]
+            least = (
+                int64(WHOLE_FRAME) if beyond & FURTHER != 0 else int64(BEHIND_VIEW) if beyond != 0 else int64(KEY_VIEW)
+            )
+            while kept and level < least:
+                level += 1
+                kept = mark_row(arena, store, key) and view_key(arena, level, c, x, y, inner, key)
+            if kept:
+                keep_row(arena, store, key, find_row(store, key)[0], base, remainders, row)
+        arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = frames_before, chains_before
         if strikes:
             strike_others(arena, c, x, y, f, row)
         if suspects:
             try_suspects(arena, c, x, y, f, row)
         put(first, out, row, width)
     else:
+        arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = frames_before, chains_before
         pool = words(store[Store.POOL], int64(1 << 40))
         base, exceptions = int64(pool[found]), int64(pool[found + 1])
         crossings, remainders = int64(pool[found + 2]), int64(pool[found + 3])
@@ -670,21 +685,13 @@ def kept_mask(arena, c, x, y, f, out, first):
             at += 4
         if filtered != 0:
             copy_bytes(arena[At.FILTER], store[Store.POOL] + 4 * at, 4 * filtered)
-    if filtered != 0:
-        filtered_closers(arena, outer, out)
-    if remainders >= 0:
-        inside = outer
-        if kind == Kind.ENTRY:
-            inside = with_item(arena, f, int64(0))
-        trie = longs(arena, At.TRIES)
-        ends = words(trie[remainders * Trie.LENGTH + Trie.FIRST], int64(1 << 30))
-        tokens = words(trie[remainders * Trie.LENGTH + Trie.LIST], int64(1 << 30))
-        for i in range(ends[0], ends[1]):
-            out[tokens[i] >> 5] |= int32(1) << int32(tokens[i] & 31)
-        walk(arena, remainders, int64(-1), thread(Kind.AFTER, 0, 0, 0), int64(0), int64(0), inside, out)
     for i in range(crossings):
         where = crossed[3 * i]
         cross(arena, where >> 40, where & 0xFFFFFFFF, crossed[3 * i + 1], crossed[3 * i + 2], outer, out)
+    if filtered != 0:
+        filtered_closers(arena, outer, out)
+    if remainders >= 0:
+        end_of_string(arena, remainders, with_item(arena, f, int64(0)) if kind == Kind.ENTRY else outer, out)
 
 
 @part
@@ -934,7 +941,24 @@ def base_row(address, c, x, y, row_address):
     return arena[At.CROSS_COUNT]
 
 
-FILL, ADVANCE, READ, ENDS, BASE, BELOW, SURVEY = range(7)
+@part
+def rehash(address, table_address, size):
+    """Puts the entries of an old table into the store, which has room for them."""
+    store = carray(pointer(address), int64(Store.LENGTH), np.int64)
+    old = carray(pointer(table_address), 1 << 40, np.int64)
+    table = carray(pointer(store[Store.TABLE]), 1 << 40, np.int64)
+    for i in range(size):
+        at = i * (KEY_WORDS + 1)
+        if old[at + KEY_WORDS] != -1:
+            key = carray(pointer(table_address + 8 * at), int64(KEY_WORDS), np.int64)
+            place = find_row(store, key)[0]
+            for j in range(KEY_WORDS + 1):
+                table[place + j] = old[at + j]
+            store[Store.COUNT] += 1
+    return store[Store.COUNT]
+
+
+FILL, ADVANCE, READ, ENDS, BASE, BELOW, SURVEY, REHASH = range(8)
 
 
 @kernel("int64(int64, int64, int64, int64, int64)", large=True, holds_gil=True, seconds=30)
@@ -946,6 +970,7 @@ def json_call(address, what, first, second, third):
     BASE     thread word, x, row         a row of the vocabulary's, from the root
     BELOW    node, thread word, row      the same, below a node of the trie
     SURVEY   survey                      where tokens lead to (json_ends.py)
+    REHASH   table, its size             puts a table's rows into the store named first
     """
     if what == FILL:
         return fill_mask(address, first, second)
@@ -957,6 +982,8 @@ def json_call(address, what, first, second, third):
         return may_end(address, first)
     if what == SURVEY:
         return survey_tokens(address, first)
+    if what == REHASH:
+        return rehash(address, first, second)
     arena = arena_of(address)
     if what == BASE:
         return base_row(address, first, second, int64(0), third)

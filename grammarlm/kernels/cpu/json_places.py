@@ -103,19 +103,25 @@ class At(IntEnum):
     SHARED_ACCEPTS = 65
     SHARED_UNIVERSAL = 66
     COUNTS = 67  # int64 [S]: how many strings go on from here; -k: at least k; 0: not asked yet
-    SUSPECTS = (
-        68  # int32: tokens with the end of a key, its value, and a whole key; then those with a part of that, or items
-    )
+    # int32: tokens with the end of a key, its value, and a whole key; then those with a part of that, or items
+    SUSPECTS = 68
     SUSPECT_COUNT = 69  # of the first; of the first and second; and of all of them
     SUSPECT_BEGINNINGS = 70
     SUSPECT_ITEMS = 71
-    LENGTH = 72
+    BEYOND = 72  # what a row being made has read of its own frame behind a value: see json_rows.py
+    VIEW_FRAME = 73  # the frame whose open keys are known in part
+    VIEW_SEEN = 74  # keys seen, of frames whose view is known
+    TOTAL = 75  # uint8 [S]: every string can go on from here and be finished
+    SHARED_TOTAL = 76
+    CLOSER_TRIE = 77  # which trie has the beginnings of tokens that close a string, by closer
+    CLOSER_ROW = 78  # a third row of scratch
+    LENGTH = 79
 
 
 class Store(IntEnum):
     """Rows by key."""
 
-    TABLE = 0  # int64 [size, KEY_WORDS + 1]: key, offset in the pool or -1
+    TABLE = 0  # int64 [size, KEY_WORDS + 1]: key, offset in the pool; -1 empty, -2 a mark: the row hangs on more than this key
     SIZE = 1
     COUNT = 2
     POOL = 3  # int32: rows, see json_masks.py
@@ -188,7 +194,8 @@ class Object(IntEnum):
     AVAILABLE = 11  # how many keys there are that have no place of their own; -1: as many as anybody wants
     RANKS = 12  # offset: bits of keys from each rank on, COUNT + 2 of them (at most INLINE keys)
     DEFAULT = 13  # the case that most other keys belong to, counted from 1; 0: none
-    LENGTH = 14
+    CASE_COUNT = 14
+    LENGTH = 15
 
 
 class Key(IntEnum):
@@ -222,7 +229,8 @@ class Frame(IntEnum):
     LENGTH = 8
 
 
-OUT_OF_ROOM = 1 | 64  # bits of WANTED: frames or chains have run out, what was made last is not to be read
+ENOUGH = 1 << 41  # bit of WANTED: so much is missing that going on would be in vain
+OUT_OF_ROOM = 1 | 64 | ENOUGH  # bits of WANTED: frames or chains have run out, what was made last is not to be read
 INLINE = 62
 ANY_STRING = 8  # the row of strings of which nothing is counted
 SHARED_BIT = 1 << 26  # of a state: it belongs to a language that all schemas share
@@ -231,6 +239,7 @@ ARRAY_BIT = 1 << 40
 NO_FRAME, BARRIER = 0, 1
 WIDEST = 512  # threads of a config
 DEAD, CROSS = -1, -2  # what a step's c can be
+BEHIND, FURTHER = 1, 2  # bits of BEYOND
 FIELD = (1 << 21) - 1  # of x: first key, last key, bytes read
 ESCAPE = (1 << 24) - 1  # of y: half an escape
 

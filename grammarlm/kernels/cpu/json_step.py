@@ -42,10 +42,13 @@ from .json_places import (
     ANY_STRING,
     ARRAY_BIT,
     BARRIER,
+    BEHIND,
     CROSS,
     DEAD,
     ESCAPE,
     FIELD,
+    FURTHER,
+    INLINE,
     NO_FRAME,
     Array,
     At,
@@ -182,6 +185,8 @@ def after_step(arena, y, f, byte):
         return int64(CROSS), int64(0), int64(0), f
     frames = longs(arena, At.FRAMES)
     row = frames[f * Frame.LENGTH + Frame.ROW]
+    if frames[f * Frame.LENGTH] == BARRIER:
+        note_behind(arena, f)
     if row & ARRAY_BIT:
         if byte == 44 and array_continues(arena, f):
             return thread(Kind.ENTRY, 1, row & ROW, 0), int64(0), int64(0), f
@@ -193,6 +198,17 @@ def after_step(arena, y, f, byte):
     if byte == 125 and object_closes(arena, f):
         return thread(Kind.AFTER, 0, 0, 0), int64(0), int64(0), frames[f * Frame.LENGTH]
     return dead()
+
+
+@part
+def note_behind(arena, f):
+    """A row that is being made reads its own frame behind a value: see json_rows.py."""
+    program, frames = longs(arena, At.PROGRAM), longs(arena, At.FRAMES)
+    row, seen = frames[f * Frame.LENGTH + Frame.ROW], frames[f * Frame.LENGTH + Frame.SEEN]
+    arena[At.BEYOND] |= BEHIND
+    if seen != arena[At.VIEW_SEEN] and row & ARRAY_BIT == 0:
+        if program[row + Object.COUNT] > INLINE or seen & ~arena[At.VIEW_SEEN] != 0:
+            arena[At.BEYOND] |= FURTHER
 
 
 @part
@@ -413,6 +429,9 @@ def range_takes(arena, f, table, low, high, read, sub, escape):
 def open_range_takes(arena, frame, table, low, high, read, sub, escape):
     """The same of keys that may come."""
     first, last, first2, last2 = escape_range(sub, escape)
+    if first == 0 and last == 0x10FFFF and low < high:  # anything, so each key but one that has been read to its end
+        program = longs(arena, At.PROGRAM)
+        return any_open(arena, frame, low + (program[table + low * Key.LENGTH + Key.SIZE] == read), high)
     for i in range(low, high):
         point = next_point(arena, table, i, read)
         if (first <= point <= last or first2 <= point <= last2) and one_open(arena, frame, i):
@@ -518,6 +537,8 @@ def key_ends(arena, row, state, low, high, read, chain, f):
             return dead()
         if node == -2:
             node = program[program[row + Object.CASES] + case - 1]
+    if longs(arena, At.FRAMES)[f * Frame.LENGTH] == BARRIER and f != arena[At.VIEW_FRAME]:
+        arena[At.BEYOND] |= FURTHER
     if is_other(arena, f, chain):
         return dead()
     return thread(Kind.COLON, 0, node, 0), int64(0), int64(0), with_other(arena, f, chain)

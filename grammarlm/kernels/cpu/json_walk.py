@@ -14,7 +14,22 @@ from numba import carray, int32, int64, uint64
 from .jit import inlined, part, pointer
 from .json_keys import same_chain
 from .json_languages import case_of, is_universal, length_fits, note_missing, table_of
-from .json_places import BARRIER, CROSS, DEAD, FIELD, OUT_OF_ROOM, SHARED_BIT, At, Frame, Key, Kind, Object, Trie, longs
+from .json_places import (
+    BARRIER,
+    CROSS,
+    DEAD,
+    ENOUGH,
+    FIELD,
+    OUT_OF_ROOM,
+    SHARED_BIT,
+    At,
+    Frame,
+    Key,
+    Kind,
+    Object,
+    Trie,
+    longs,
+)
 from .json_step import LITERALS, NO_LANGUAGE, ROW, step
 
 GROW_CROSSED, GROW_PENDING, GROW_NOTED = 16, 32, 1 << 40  # in WANTED
@@ -23,6 +38,10 @@ PLACES = np.zeros(64, np.uint8)
 for _place in range(64):
     PLACES[(0x03F79D71B4CB0A89 << _place & (1 << 64) - 1) >> 58] = _place
 FEW_WORDS, MANY_WORDS = 16, 256
+NO_JUMP, FEW_CHILDREN = (
+    -1,
+    -2,
+)  # in JUMPS, in place of a table of children: any child may matter; those of a set, one by one
 ALONG, BEHIND = 0, 1  # a crossing: the thread stands at the node; or behind a value, with the node's byte still to read
 
 
@@ -247,6 +266,8 @@ def walk(arena, which, at, c, x, y, f, row):
 def visit(arena, node, c, x, y, f, row):
     """The thread stands at a node of the vocabulary's trie: its tokens, and those below."""
     set_node(arena, int64(0), node, row)
+    if carray(pointer(longs(arena, At.TRIES)[Trie.END]), 1 << 40, np.int32)[node] == node + 1:
+        return
     if c & 31 == Kind.AFTER and f == BARRIER:
         note_crossing(arena, int64(0), node, y, int64(ALONG))
     else:
@@ -273,52 +294,66 @@ def differ(arena, at, c, x, y, f, case, row):
     depth = carray(pointer(trie[Trie.DEPTH]), 1 << 40, np.uint16)
     end = carray(pointer(trie[Trie.END]), 1 << 40, np.int32)
     stack = longs(arena, At.STACK)
-    wide = carray(pointer(trie[Trie.WIDE]), 1 << 40, np.int32)
     children = carray(pointer(trie[Trie.CHILDREN]), 1 << 40, np.int32)
     allowed = carray(pointer(arena[At.ALLOWED]), 1 << 40, np.uint64)
+    jumps = longs(arena, At.JUMPS)
     frames_before, chains_before = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT]
-    deepest = int64(depth[at]) if at >= 0 else int64(0)
-    top = deepest * 6
+    start = int64(depth[at]) if at >= 0 else int64(0)
+    top = start * 6
     stack[top], stack[top + 1], stack[top + 2], stack[top + 3] = c, x, y, f
     stack[top + 4], stack[top + 5] = frames_before, chains_before
-    node = int64(at + 1)
     stop = int64(end[at]) if at >= 0 else trie[Trie.NODES]
-    table = int64(-1)
-    if (
-        wide[at + 1] >= 0
-        and (c >> 35 == 0 or is_of_case(arena, c >> 35, case))
-        and key_bytes(arena, c, x, allowed, 4 * deepest)
-    ):
-        table = int64(wide[at + 1])
-        node = next_allowed(allowed, 4 * deepest, children, table, int64(0))
-        if node < 0:
-            node = stop
+    node = int64(at + 1)
+    jumps[2 * start] = NO_JUMP
+    if (c >> 35 == 0 or is_of_case(arena, c >> 35, case)) and key_bytes(arena, c, x, allowed, 4 * start):
+        node = first_child(arena, at, stop, start)
     while node < stop and arena[At.WANTED] & OUT_OF_ROOM == 0:
         deep = int64(depth[node])
         top = deep * 6
-        arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = stack[top - 2], stack[top - 1]
         byte = int64(bytes_of[node])
+        if jumps[2 * deep - 2] != NO_JUMP and allowed[4 * deep - 4 + (byte >> 6)] >> uint64(byte & 63) & uint64(
+            1
+        ) == uint64(0):
+            node = beyond(end, allowed, jumps, children, deep, byte, node)
+            continue
+        arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = stack[top - 2], stack[top - 1]
         c2, x2, y2, f2 = step(arena, stack[top - 6], stack[top - 5], stack[top - 4], stack[top - 3], byte, int64(0))
-        follow = False
         if c2 == DEAD or (byte == 34 and stack[top - 6] >> 5 & 63 == 0):
             clear_below(arena, node, row)
             if c2 != DEAD:
                 visit(arena, node, c2, x2, y2, f2, row)
         elif x2 & FIELD < x2 >> 21 & FIELD or (c2 >> 35 != 0 and not is_of_case(arena, c2 >> 35, case)):
             set_node(arena, int64(0), node, row)  # where the row was made without keys that have a place
-            follow = True
-        if follow:
-            stack[top], stack[top + 1], stack[top + 2], stack[top + 3] = c2, x2, y2, f2
-            stack[top + 4], stack[top + 5] = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT]
-            node += 1
-            continue
-        # Behind a subtree whose last node is followed by no sibling we may be back among the first children: jump there.
-        node = int64(end[node])
-        if table >= 0 and node < stop and int64(depth[node]) == deepest + 1:
-            node = next_allowed(allowed, 4 * deepest, children, table, int64(bytes_of[node]))
-            if node < 0:
-                node = stop
+            last = int64(end[node])
+            if last > node + 1:
+                stack[top], stack[top + 1], stack[top + 2], stack[top + 3] = c2, x2, y2, f2
+                stack[top + 4], stack[top + 5] = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT]
+                jumps[2 * deep] = NO_JUMP
+                usual = c2 >> 35 == 0 or is_of_case(arena, c2 >> 35, case)
+                if usual and c2 >> 5 & 63 == 0 and key_bytes(arena, c2, x2, allowed, 4 * deep):
+                    node = first_child(arena, node, last, deep)
+                else:
+                    node += 1
+                continue
+        node = beyond(end, allowed, jumps, children, deep, byte, node)
     arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = frames_before, chains_before
+
+
+@inlined
+def first_child(arena, node, last, deep):
+    """The first node below one that a set of bytes (ALLOWED, at its depth) has; from now on JUMPS knows the set."""
+    trie, jumps = longs(arena, At.TRIES), longs(arena, At.JUMPS)
+    wide = carray(pointer(trie[Trie.WIDE]), 1 << 40, np.int32)
+    found = int64(node + 1)
+    jumps[2 * deep], jumps[2 * deep + 1] = FEW_CHILDREN, last
+    if wide[node + 1] >= 0:
+        jumps[2 * deep] = int64(wide[node + 1])
+        children = carray(pointer(trie[Trie.CHILDREN]), 1 << 40, np.int32)
+        allowed = carray(pointer(arena[At.ALLOWED]), 1 << 40, np.uint64)
+        found = next_allowed(allowed, 4 * deep, children, jumps[2 * deep], int64(0))
+        if found < 0:
+            found = int64(last)
+    return found
 
 
 @part
@@ -385,31 +420,33 @@ def strike(arena, at, c, x, y, f, row):
     depth = carray(pointer(trie[Trie.DEPTH]), 1 << 40, np.uint16)
     end = carray(pointer(trie[Trie.END]), 1 << 40, np.int32)
     stack = longs(arena, At.STACK)
-    wide = carray(pointer(trie[Trie.WIDE]), 1 << 40, np.int32)
     children = carray(pointer(trie[Trie.CHILDREN]), 1 << 40, np.int32)
     allowed = carray(pointer(arena[At.ALLOWED]), 1 << 40, np.uint64)
+    jumps = longs(arena, At.JUMPS)
     frames_before, chains_before = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT]
-    deepest = int64(depth[at]) if at >= 0 else int64(0)
-    top = deepest * 6
+    start = int64(depth[at]) if at >= 0 else int64(0)
+    top = start * 6
     stack[top], stack[top + 1], stack[top + 2], stack[top + 3] = c, x, y, f
     stack[top + 4], stack[top + 5] = frames_before, chains_before
-    node = int64(at + 1)
     stop = int64(end[at]) if at >= 0 else trie[Trie.NODES]
-    table = int64(-1)
-    if wide[at + 1] >= 0 and c >> 5 & 63 == 0 and (c & 31 == Kind.KEY or c & 31 == Kind.STRING):
-        read = y >> 24 if c & 31 == Kind.KEY else longs(arena, At.FRAMES)[f * Frame.LENGTH + Frame.TEXT]
-        other_bytes(arena, f, read, allowed, 4 * deepest)
-        table = int64(wide[at + 1])
-        node = next_allowed(allowed, 4 * deepest, children, table, int64(0))
-        if node < 0:
-            node = stop
+    node = int64(at + 1)
+    jumps[2 * start] = NO_JUMP
+    if c >> 5 & 63 == 0 and (c & 31 == Kind.KEY or c & 31 == Kind.STRING):
+        other_bytes(arena, f, y >> 24 if c & 31 == Kind.KEY else text_of(arena, f), allowed, 4 * start)
+        node = first_child(arena, at, stop, start)
     while node < stop and arena[At.WANTED] & OUT_OF_ROOM == 0:
-        top = int64(depth[node]) * 6
+        deep = int64(depth[node])
+        top = deep * 6
+        byte = int64(bytes_of[node])
+        if jumps[2 * deep - 2] != NO_JUMP and allowed[4 * deep - 4 + (byte >> 6)] >> uint64(byte & 63) & uint64(
+            1
+        ) == uint64(0):
+            node = beyond(end, allowed, jumps, children, deep, byte, node)
+            continue
         arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = stack[top - 2], stack[top - 1]
         c0 = stack[top - 6]
-        byte = int64(bytes_of[node])
         c2, x2, y2, f2 = step(arena, c0, stack[top - 5], stack[top - 4], stack[top - 3], byte, int64(0))
-        follow = False
+        follow, chain = False, int64(-1)
         if c2 == DEAD:
             kind = c0 & 31
             # A language can have been used up, so that other bytes than a quote are refused, too.
@@ -423,22 +460,60 @@ def strike(arena, at, c, x, y, f, row):
         elif c2 & 31 == Kind.STRING and c2 > 0:
             follow = c2 >> 5 & 63 != 0
             if not follow:
-                follow = begins_like_other(arena, f, longs(arena, At.FRAMES)[f2 * Frame.LENGTH + Frame.TEXT])
+                chain = text_of(arena, f2)
+                follow = begins_like_other(arena, f, chain)
         elif c2 != CROSS and f2 == f:
             kind = c2 & 31
-            follow = kind == Kind.AFTER or kind == Kind.KEYS
-            follow = follow or (kind == Kind.KEY and (c2 >> 5 & 63 != 0 or begins_like_other(arena, f, y2 >> 24)))
-        if follow:
+            follow = kind == Kind.AFTER or kind == Kind.KEYS or (kind == Kind.KEY and c2 >> 5 & 63 != 0)
+            if kind == Kind.KEY and not follow:
+                chain = y2 >> 24
+                follow = begins_like_other(arena, f, chain)
+        last = int64(end[node])
+        if follow and last > node + 1:
             stack[top], stack[top + 1], stack[top + 2], stack[top + 3] = c2, x2, y2, f2
             stack[top + 4], stack[top + 5] = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT]
-            node += 1
+            jumps[2 * deep] = NO_JUMP
+            if chain >= 0:
+                other_bytes(arena, f, chain, allowed, 4 * deep)
+                node = first_child(arena, node, last, deep)
+            else:
+                node += 1
         else:
-            node = int64(end[node])
-            if table >= 0 and node < stop and int64(depth[node]) == deepest + 1:
-                node = next_allowed(allowed, 4 * deepest, children, table, int64(bytes_of[node]))
-                if node < 0:
-                    node = stop
+            node = beyond(end, allowed, jumps, children, deep, byte, node)
     arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = frames_before, chains_before
+
+
+@inlined
+def text_of(arena, f):
+    return longs(arena, At.FRAMES)[f * Frame.LENGTH + Frame.TEXT]
+
+
+@part
+def filter_closers(arena, c, x, y, f, filtered):
+    """Marks the tokens that close a string and whose part before the quote the thread, in a string's body, can read."""
+    trie = longs(arena, At.TRIES)
+    base = arena[At.CLOSER_TRIE] * Trie.LENGTH
+    bytes_of = carray(pointer(trie[base + Trie.BYTE]), 1 << 40, np.uint8)
+    depth = carray(pointer(trie[base + Trie.DEPTH]), 1 << 40, np.uint16)
+    end = carray(pointer(trie[base + Trie.END]), 1 << 40, np.int32)
+    first = carray(pointer(trie[base + Trie.FIRST]), 1 << 40, np.int32)
+    closers = carray(pointer(trie[base + Trie.LIST]), 1 << 40, np.int32)
+    stack = longs(arena, At.STACK)
+    stack[0], stack[1], stack[2] = c, x, y
+    node, nodes = int64(-1), trie[base + Trie.NODES]
+    while node < nodes:
+        if node >= 0:
+            top = 6 * int64(depth[node])
+            byte = int64(bytes_of[node])
+            c, x, y, f = step(arena, stack[top - 6], stack[top - 5], stack[top - 4], f, byte, int64(0))
+            if c == DEAD:
+                node = int64(end[node])
+                continue
+            stack[top], stack[top + 1], stack[top + 2] = c, x, y
+        if first[node + 1] < first[node + 2] and step(arena, c, x, y, f, int64(34), int64(0))[0] != DEAD:
+            for i in range(first[node + 1], first[node + 2]):
+                filtered[closers[i] >> 5] |= int32(1) << int32(closers[i] & 31)
+        node += 1
 
 
 @part
@@ -463,7 +538,7 @@ def run_language(arena, at, state, row_of, count, row):
     stack[6 * start], stack[6 * start + 1] = state, count
     node = int64(at + 1)
     stop = int64(end[at]) if at >= 0 else trie[Trie.NODES]
-    while node < stop:
+    while node < stop and arena[At.WANTED] & ENOUGH == 0:
         top = 6 * int64(depth[node])
         byte = int64(bytes_of[node])
         here, characters = stack[top - 6], stack[top - 5]
