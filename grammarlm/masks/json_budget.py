@@ -17,7 +17,7 @@ from ..errors import LimitExceeded
 from ..kernels.cpu.json_ends import CLASS_WORDS, QUOTED
 from ..kernels.cpu.json_ends import Survey as Places
 from ..kernels.cpu.json_masks import BODY_REMAINDERS, SURVEY
-from ..kernels.cpu.json_places import ANY_STRING, ESCAPE, FIELD, SHARED_BIT, At, Kind
+from ..kernels.cpu.json_places import ANY_STRING, ESCAPE, FIELD, At, Kind
 from ..kernels.cpu.json_step import NO_LANGUAGE, ROW
 from ..kernels.cpu.json_text import BODY
 from . import greedy
@@ -169,7 +169,7 @@ class NarrowMask:
         endings, kind, state = self._endings, thread[0] & 31, thread[0] >> 35
         if kind == Kind.KEY and state == NO_LANGUAGE:
             return None
-        if kind == Kind.KEY and state and not endings.states(state).universal[state & (SHARED_BIT - 1)]:
+        if kind == Kind.KEY and state and not endings.is_universal(state):
             return None
         record = endings.record(*thread)
         for letters in LETTERS:
@@ -200,8 +200,7 @@ class NarrowMask:
         if x == 0:
             return True
         row = c >> 11 & ROW
-        states = self._endings.states(x)
-        return self._rows[row + 3] == 0 and bool(states.universal[x & (SHARED_BIT - 1)])
+        return self._rows[row + 3] == 0 and self._endings.is_universal(x)
 
     def _add_string(self, c: int, y: int, f: int, behind: Thread) -> None:
         """In a string: the tokens that stay in it, and those that close it."""

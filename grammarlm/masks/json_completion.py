@@ -49,7 +49,8 @@ from . import greedy
 from .completion import LONGEST, Completions
 
 if TYPE_CHECKING:
-    from .json_epoch import JsonEpoch
+    from .json_formats import format_automata
+from .json_epoch import JsonEpoch
 
 Item = TypeVar("Item")
 AFTER, OPEN, COMMA = 0, 1, 2  # where in a frame: behind a value, behind its bracket, behind a comma
@@ -490,7 +491,7 @@ class Endings:
             if value is not None:
                 yield from (b'"' + name + b'":' + value for name in _names() if name not in known)
             return
-        cases = len(self.states(language)._vectors[language & (SHARED_BIT - 1)])
+        cases = len(self.languages._vectors[language])
         nodes = [node] * cases if node >= 0 else [rows[rows[row + Object.CASES] + i] for i in range(cases)]
         values = [self.value(at) for at in nodes]
         if values.count(None) == cases:
@@ -830,38 +831,55 @@ class Endings:
         """So many characters, in few tokens."""
         return min((f * count for f in FILLERS), key=self.tokens) if count else b""
 
-    def states(self, state: int) -> Any:
-        return self._program.tables.states if state & SHARED_BIT else self._program.states
+    @property
+    def languages(self) -> Any:
+        """The states of the schema's own languages."""
+        return self._program.states
+
+    def is_universal(self, state: int) -> bool:
+        return not state & SHARED_BIT and bool(self.languages.universal[state])
 
     def _case(self, state: int) -> int:
-        return int(self.states(state).accepts[state & (SHARED_BIT - 1)])
+        if state & SHARED_BIT:
+            return int(format_automata().accepts[state & (SHARED_BIT - 1)])
+        return int(self.languages.accepts[state])
 
-    def _completions(self, state: int) -> Completions:
-        """Of the languages that this state's is one of."""
-        kept, states = self._program, self.states(state)
-        name = "shared" if state & SHARED_BIT else "own"
-        known = kept.__dict__.setdefault("spelled", {})
-        if name not in known:
-            known[name] = SpelledCompletions(states._algebra, kept.limits.max_states, kept.clock.check)
-        found: Completions = known[name]
+    def _completions(self) -> Completions:
+        kept = self._program
+        if "spelled" not in kept.__dict__:
+            algebra = self.languages._algebra
+            kept.spelled = SpelledCompletions(algebra, kept.limits.max_states, kept.clock.check)
+        found: Completions = kept.spelled
         return found
 
     def _of_language(self, state: int) -> bytes | None:
         """What ends a string of a language."""
         known = ("language", state)
         if known not in self._strings:
-            vector = self.states(state)._vectors[state & (SHARED_BIT - 1)]
-            texts = [self._completions(state).of(term) for term in vector if term is not NOTHING]
-            self._strings[known] = min((t for t in texts if t is not None), key=lambda t: (len(t), t), default=None)
+            self._strings[known] = self._of_format(state) if state & SHARED_BIT else self._of_terms(state)
         return self._strings[known]
+
+    def _of_terms(self, state: int) -> bytes | None:
+        texts = [self._completions().of(term) for term in self.languages._vectors[state] if term is not NOTHING]
+        return min((t for t in texts if t is not None), key=lambda t: (len(t), t), default=None)
+
+    def _of_format(self, state: int) -> bytes:
+        automata, at, text = format_automata(), state & (SHARED_BIT - 1), b""
+        distances = automata.distances
+        while distances[at] > 0:
+            row = automata.table[at]
+            nearer = np.flatnonzero((row > 0) & (distances[row] == distances[at] - 1))
+            byte = preferred(sum(1 << int(b) for b in nearer))
+            text, at = text + _SPELLED[byte], int(row[byte])
+        return text
 
     def _row_of(self, state: int) -> np.ndarray:
         """Where bytes lead from a state of a language: the next state, not above 0 where they are refused."""
-        states, at = self.states(state), state & (SHARED_BIT - 1)
-        if not states._made[at]:
+        states = self.languages
+        if not states._made[state]:
             states.make([state])
             self._epoch._place_languages()
-        found: np.ndarray = states.table[at]
+        found: np.ndarray = states.table[state]
         return found
 
     def _lengths(self, state: int) -> tuple[int, bool]:

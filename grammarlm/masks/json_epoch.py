@@ -28,7 +28,7 @@ from ..kernels.cpu.json_masks import (
     WANT_SPOT,
     json_call,
 )
-from ..kernels.cpu.json_places import BARRIER, COUNT_BIT, INLINE, SHARED_BIT, WIDEST, At, Frame, Kind, Object, Store
+from ..kernels.cpu.json_places import BARRIER, COUNT_BIT, INLINE, WIDEST, At, Frame, Kind, Object, Store
 from ..kernels.cpu.json_walk import GROW_CROSSED, GROW_NOTED, GROW_PENDING
 from .epoch import FINISHED
 from .json_tables import CROSSED, NOTED, PENDING, JsonTables
@@ -50,7 +50,7 @@ Config = tuple[Any, ...]  # what a record stands for, whatever the epoch
 
 
 @lru_cache(maxsize=8)
-def _first_block(tables: JsonTables) -> np.ndarray:
+def _first_block(tables: JsonTables, version: int) -> np.ndarray:
     """What an epoch begins with: the arena with what the vocabulary's tables say, a store without rows, frames, chains,
     records."""
     counts = [FIRST[name] * WIDTH[name] for name in FIRST]
@@ -102,7 +102,7 @@ class JsonEpoch:
         self.survey: Any = None
         self.rows, self.accepting, self.terms = _Rows(program.facts.stop_row), _Accepting(self), _Terms(self)
         self._room = max(program.limits.max_bytes // 4, 1 << 16)
-        self._make_arrays(_first_block(program.tables))
+        self._make_arrays(_first_block(program.tables, program.tables.version))
         arena, rows = self.arena, program.json
         arena[At.PROGRAM], arena[At.BLOB] = rows.address, rows.address + rows.blob_at
         arena[At.MODE] = program.mode
@@ -175,8 +175,7 @@ class JsonEpoch:
             states = missing[1 : 1 + missing[0]].tolist()
             program.states.count([state & ~COUNT_BIT for state in states if state & COUNT_BIT])
             states = [state for state in states if not state & COUNT_BIT]
-            program.states.make([state for state in states if not state & SHARED_BIT])
-            program.tables.states.make([state for state in states if state & SHARED_BIT])
+            program.states.make(states)
             self._place_languages()
         if wanted & WANT_SPOT:
             program.tables.make_spot(wanted >> 8 & 0xFFFFFF)
@@ -192,7 +191,6 @@ class JsonEpoch:
         for bit, places in ((GROW_CROSSED, [CROSSED]), (GROW_PENDING, [PENDING]), (GROW_NOTED, NOTED)):
             if wanted & bit:
                 program.tables.grow_walks(arena, places)
-                _first_block.cache_clear()
 
     def _grow(self, name: str) -> None:
         old = self.arrays[name]

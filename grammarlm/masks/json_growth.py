@@ -117,8 +117,7 @@ class _Growth:
             if others >= 0:
                 nodes = [others]
             else:
-                vector = self._endings.states(language)._vectors[language & (SHARED_BIT - 1)]
-                nodes = [rows[rows[row + Object.CASES] + i] for i in range(len(vector))]
+                nodes = [rows[rows[row + Object.CASES] + i] for i in range(rows[row + Object.CASE_COUNT])]
             for node in nodes:
                 children[node] = max(children.get(node, 0), extra)
         return list(children.items())
@@ -155,8 +154,10 @@ class _Growth:
 
     def _find_ceiling(self, state: int) -> int:
         endings = self._endings
-        states, completions = endings.states(state), endings._completions(state)
-        vector: list[Term] = [t for t in states._vectors[state & (SHARED_BIT - 1)] if t is not NOTHING]
+        if state & SHARED_BIT:
+            return 6 * format_automata().farthest(state & (SHARED_BIT - 1))
+        completions = endings._completions()
+        vector: list[Term] = [t for t in endings.languages._vectors[state] if t is not NOTHING]
         known = [completions.ceiling(term) for term in vector]
         if None not in known:
             return 6 * max(k for k in known if k is not None)

@@ -33,12 +33,9 @@ class LanguageStates:
         *,
         is_endless: Callable[[Term], bool] = lambda term: True,
         count_of: Callable[[Term, int], int] = lambda term, most: most,
-        mark: int = 0,
         capacity: int = FIRST_CAPACITY,
     ):
-        """`every` is the term of all strings. `mark` is a bit of all numbers; marked arrays do not move: all schemas' kernels read
-        them."""
-        self._mark = mark
+        """`every` is the term of all strings."""
         self._algebra, self._every, self._is_alive, self._max_states = algebra, every, is_alive, max_states
         self._vectors: list[Vector] = [()]
         self._numbers: dict[Vector, int] = {(): 0}
@@ -96,7 +93,7 @@ class LanguageStates:
                 )
             self._vectors.append(alive)
             self._made.append(False)
-            self._numbers[alive] = known = number | self._mark
+            self._numbers[alive] = known = number
             if number >= len(self.table):
                 self._grow()
             living = [term for term in alive if term is not NOTHING]
@@ -136,12 +133,12 @@ class LanguageStates:
 
     def make(self, states: Any) -> None:
         """The rows of these states, and of some behind them."""
-        queue = [state & ~self._mark for state in states]
+        queue = list(states)
         for done, state in enumerate(queue):
             if self._made[state]:
                 continue
             try:
-                targets = [target & ~self._mark for target in self._make(state)]
+                targets = self._make(state)
             except UnsupportedFeature as error:  # what refuses a schema at compile is a limit within a text
                 raise LimitExceeded(str(error)) from None
             if len(queue) < done + MADE_AHEAD:

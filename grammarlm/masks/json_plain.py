@@ -212,6 +212,9 @@ class PlainReader:
 
     def _string(self, schema: dict[str, Any], place: Place) -> Alternative:
         shape = strings.read(schema, self._formats)
+        known = self._writer.format_string(shape)
+        if known is not None:
+            return Shape.STRING, known
         if shape.language:
             if strings.is_empty(shape, self._writer.languages):
                 raise NotPlain

@@ -194,7 +194,7 @@ class ProgramWriter:
         return known
 
     def string(self, shape: StringShape, node: Node) -> tuple[int, int]:
-        known = self._strings.get(shape)
+        known = self.format_string(shape)
         if known is None and shape.values is None and shape.language:
             shape = strings.settled(shape, self.languages)
             known = self._strings.get(shape)
@@ -204,15 +204,22 @@ class ProgramWriter:
             known = self._strings[shape] = self.any_string(shape, node)
         return Shape.STRING, known
 
+    def format_string(self, shape: StringShape) -> int | None:
+        """The row of a string that is known already, or has a format whose automaton all schemas share, and nothing else."""
+        known = self._strings.get(shape)
+        if known is None and shape.language and not shape.minimum and shape.maximum is None:
+            start = self.tables.format_state(only_format(shape.language))
+            if start is not None:
+                known = self._strings[shape] = len(self.rows)
+                self.rows += (0, -1, start, 0)
+        return known
+
     def any_string(self, shape: StringShape, node: Node) -> int:
         most = -1 if shape.maximum is None else min(shape.maximum, MOST_CHARACTERS)
         least = min(shape.minimum, MOST_CHARACTERS)
         start = lengths = 0
         if shape.language != EVERY_STRING:
-            if least == 0 and most < 0 and is_shared(shape.language):
-                start = self.tables.states.number((self.tables.languages.term(shape.language),))
-            else:
-                start = self.states.number((self.languages.term(shape.language),))
+            start = self.states.number((self.languages.term(shape.language),))
             if least > 0 or most >= 0:
                 lengths = 1
                 self.tell_lengths(max(least, most), node)
@@ -501,12 +508,12 @@ class ProgramWriter:
         return at
 
 
-def is_shared(language: Language) -> bool:
-    """A format alone: its automaton and its rows are the same under all schemas."""
+def only_format(language: Language) -> str:
+    """The format that a language is; "" where it is none, or something else, too."""
     if len(language) != 1:
-        return False
+        return ""
     ((kind, name, holds),) = language
-    return kind == "format" and holds and name != "regex"  # which has more states than are worth keeping
+    return str(name) if kind == "format" and holds else ""
 
 
 def _is_any_object(shape: ObjectShape) -> bool:

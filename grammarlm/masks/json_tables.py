@@ -18,7 +18,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..grammars.json_schema.languages import Languages
 from ..grammars.json_schema.number_rows import digits_ahead, pack
 from ..grammars.json_schema.shapes import NumberShape
 from ..kernels.cpu.jit import load_all
@@ -27,10 +26,9 @@ from ..kernels.cpu.json_places import ANY_STRING, BARRIER, SHARED_BIT, WIDEST, A
 from ..vocab.byte_trie import ByteTrie
 from ..vocab.vocabulary import Vocabulary
 from .json_blanks import BLANK_BYTES, Blanks
-from .json_languages import LanguageStates
+from .json_formats import format_automata
 from .token_facts import token_facts
 
-SHARED_STATES = 16_384  # of languages; memory is touched only as it is used
 SHARED_ROWS = 8192  # places in the table of rows that no schema has a say in
 SHARED_POOL = 8 << 20  # words of them; memory is touched only as it is used
 FIRST_CROSSINGS, FIRST_PENDING, FIRST_NOTED = 4096, 4096, 8192
@@ -171,19 +169,10 @@ class JsonTables:
         self.tries = np.zeros((3 + spots, Trie.LENGTH), np.int64)
         self.bases = np.zeros(2 + 2 * spots, np.int64)
         self.spots = np.zeros((spots, Spot.LENGTH), np.int64)
+        self.version = 0  # of the arena that epochs begin with
         self.kept: list[np.ndarray] = []  # whose addresses the tables hold
         self.tries[0, :5] = [len(trie.byte), *(self._keep(a) for a in (trie.byte, trie.depth, trie.end, trie.token))]
         self.tries[0, Trie.WIDE], self.tries[0, Trie.CHILDREN] = (self._keep(a) for a in wide_nodes(trie))
-        self.languages = Languages()
-        algebra, is_dead = self.languages.algebra, self.languages.is_dead
-        self.states = LanguageStates(
-            algebra,
-            self.languages.every,
-            lambda term: not is_dead(term),
-            SHARED_STATES,
-            mark=SHARED_BIT,
-            capacity=SHARED_STATES,
-        )
         self.arena = np.zeros(At.LENGTH, np.int64)
         self._fill_arena()
         self._find_blank_runs()
@@ -214,8 +203,6 @@ class JsonTables:
             (At.SET_A, np.zeros((WIDEST, 4), np.int64)), (At.SET_B, np.zeros((WIDEST, 4), np.int64)),
             (At.ALLOWED, np.zeros((facts.deepest + 2, 4), np.uint64)), (At.JUMPS, np.full((facts.deepest + 2, 2), -1, np.int64)),
             (At.CLOSED, np.zeros((FIRST_NOTED, 3), np.int64)), (At.ESCAPED, np.zeros((FIRST_NOTED, 3), np.int64)),
-            (At.SHARED_STATES, self.states.table), (At.SHARED_ACCEPTS, self.states.accepts),
-            (At.SHARED_UNIVERSAL, self.states.universal), (At.SHARED_TOTAL, self.states.total),
             (At.CLOSER_ROW, np.zeros(self.width + 1, np.int32)),
             (At.SCRATCH_ROW, np.zeros(self.width + 1, np.int32)), (At.SECOND_ROW, np.zeros(self.width + 1, np.int32)),
             (At.FRAMES, np.zeros((64, Frame.LENGTH), np.int64)), (At.CHAINS, np.zeros((64, 2), np.int64)),
@@ -228,6 +215,23 @@ class JsonTables:
             (At.CHAIN_COUNT, 32), (At.CHAIN_CAPACITY, 64), (At.NOTED_CAPACITY, FIRST_NOTED),
         ):  # fmt: skip
             arena[place] = number
+
+    def format_state(self, name: str) -> int | None:
+        """The start of a format's automaton, which all schemas share; None where it is not one of those."""
+        if not name:
+            return None
+        automata = format_automata()
+        if not self.arena[At.SHARED_STATES]:
+            none = np.zeros(len(automata.accepts), np.uint8)  # no state from which every string goes on
+            table = np.where(automata.table > 0, automata.table | SHARED_BIT, -1).astype(np.int32)
+            for place, array in (
+                (At.SHARED_STATES, table), (At.SHARED_ACCEPTS, automata.accepts),
+                (At.SHARED_UNIVERSAL, none), (At.SHARED_TOTAL, none),
+            ):  # fmt: skip
+                self.arena[place] = self._keep(array)
+            self.version += 1
+        start = automata.start(name)
+        return None if start is None else start | SHARED_BIT
 
     def spelled(self, token: int) -> bytes:
         low, high = self.vocab.offsets[token : token + 2]
@@ -402,6 +406,7 @@ class JsonTables:
             if self.arena[capacity] < wanted[capacity]:
                 self.arena[place] = self._keep(np.zeros((wanted[capacity], width), np.int64))
             arena[place] = self.arena[place]
+        self.version += 1
         for _, capacity, _ in places:
             arena[capacity] = self.arena[capacity] = max(wanted[capacity], int(self.arena[capacity]))
 

@@ -51,11 +51,11 @@ _EXPRESSIONS = {
 
 _BUILT = {"time": dates.time_term, "date-time": dates.date_time_term, "regex": regex_term}
 
-_REFUSED = {
+REFUSED = {
     "idn-hostname": "how long its labels are in Punycode is no regular property",
 }
 
-FORMATS = frozenset(_EXPRESSIONS) - {LABELS} | frozenset(_BUILT) | frozenset(_REFUSED)  # all others are annotations
+FORMATS = frozenset(_EXPRESSIONS) - {LABELS} | frozenset(_BUILT) | frozenset(REFUSED)  # all others are annotations
 
 SHARED = SharedAlgebra()
 _known: dict[str, Term] = {}
@@ -65,9 +65,9 @@ def format_term(name: str, algebra: Algebra) -> Term:
     """The strings that have the format; any string, where it is an annotation."""
     term = _known.get(name)
     if term is None:
-        if name in _REFUSED:
+        if name in REFUSED:
             raise UnsupportedFeature(
-                f"format {name!r} cannot be enforced: {_REFUSED[name]}; use a pattern, or formats='annotation'"
+                f"format {name!r} cannot be enforced: {REFUSED[name]}; use a pattern, or formats='annotation'"
             )
         if name not in FORMATS and name != LABELS:
             return every_string(algebra)
