@@ -186,8 +186,8 @@ class LanguageStates:
 
     def tell_lengths(self, most: int, bits_of: Callable[[Term, int], int]) -> None:
         """From now on states know the lengths of what can still come: bit k for k characters up to `most`, bit most + 1: more."""
-        if most > self._lengths_most:
-            self._lengths_most, self._bits_of = most, bits_of
+        if most > self._lengths_most or bits_of != self._bits_of:
+            self._lengths_most, self._bits_of = max(most, self._lengths_most), bits_of
             for state in range(1, len(self._vectors)):
                 self._add_lengths(state)
 

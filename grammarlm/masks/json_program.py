@@ -106,6 +106,7 @@ class ProgramWriter:
         self.blob = bytearray()
         self.texts, self.tables = texts, tables
         self.turns = {name: turn for turn, name in enumerate(first_names)}
+        self.all_lengths = False  # some string of a language has a least length
         self._nodes: dict[int, int] = dict(TYPES_AT)
         self._queue: list[Node] = []
         self._numbers = NUMBERS_AT.copy()
@@ -222,17 +223,20 @@ class ProgramWriter:
             start = self.states.number((self.languages.term(shape.language),))
             if least > 0 or most >= 0:
                 lengths = 1
-                self.tell_lengths(max(least, most), node)
+                self.tell_lengths(max(least, most), least > 0, node)
         self.rows += [least, most, start, lengths]
         return len(self.rows) - 4
 
-    def tell_lengths(self, longest: int, node: Node) -> None:
+    def tell_lengths(self, longest: int, is_least: bool, node: Node) -> None:
         if longest > MOST_LENGTHS:
             raise UnsupportedFeature(
                 f"a pattern or format together with a length of {longest:,} characters (at most {MOST_LENGTHS:,})",
                 pointer=node.pointer,
             )
-        self.states.tell_lengths(longest, self.languages.lengths_from)
+        # Beside a greatest length alone, what can come is told by its shortest, which is found much sooner than all lengths.
+        self.all_lengths = self.all_lengths or is_least
+        bits_of = self.languages.lengths_from if self.all_lengths else self.languages.shortest_from
+        self.states.tell_lengths(longest, bits_of)
 
     def words(self, values: tuple[str, ...]) -> int:
         spelled = sorted({value.encode() for value in values if is_text(value)})

@@ -181,6 +181,14 @@ class Languages:
         """The same for what may follow in a state of the automaton; a character that has begun does not count."""
         return self._lengths.of(term, most)
 
+    def shortest_from(self, term: Term, most: int = MOST_LENGTH) -> int:
+        """Of `lengths_from` the lowest bit alone."""
+        for enough in (31, 255, most):
+            found = self._lengths.of(term, min(enough, most)) & ((2 << min(enough, most)) - 1)
+            if found:
+                return found & -found
+        return self._lengths.of(term, most)
+
     def bounds(self, language: Language) -> tuple[int, float]:
         """No string of the language is shorter, none longer. Read off the form of the term, so there may be closer ones."""
         term = self.term(language)

@@ -66,6 +66,7 @@ from .json_step import NO_LANGUAGE, ROW, blanks, step
 from .json_unique import is_unique, number_ended, same_frame, with_text
 from .json_walk import (
     ALONG,
+    ANY_CASE,
     GROW_CROSSED,
     GROW_NOTED,
     clear_below,
@@ -212,13 +213,15 @@ def make_row(arena, c, x, y, f, row):
                 case = case_of(arena, state)
             else:
                 copy_base(arena, base, row)
-                make_key(arena, c, x, y, f, own, row)
+                make_key(arena, c, x, y, f, own, int64(0), row)
                 return base, remainders
     if kind == Kind.KEY and c >> 5 & 63 == 0 and state != NO_LANGUAGE:
         base = int64(BASE_BODY)
         node = program[own + Object.OTHERS] if state == 0 else program[program[own + Object.CASES] + case - 1]
         other_keys(arena, node, with_other(arena, f, y >> 24), own, f, row)
-        if x & FIELD < x >> 21 & FIELD or (state != 0 and not is_of_case(arena, state, case)):
+        if state != 0 and not is_of_case(arena, state, case):
+            make_key(arena, c, x, y, f, own, case, row)
+        elif x & FIELD < x >> 21 & FIELD:
             differ(arena, int64(-1), c, x, y, f, case, row)
         return base, remainders
     copy_base(arena, base, row)
@@ -296,7 +299,7 @@ def make_string(arena, c, x, y, f, own, row):
         arena[At.FILTER_ON] = 1
         return int64(BASE_BODY)
     copy_base(arena, int64(BASE_ZERO), row)
-    closings, escapes = run_language(arena, int64(-1), x, counted, y >> 24, row)
+    closings, escapes = run_language(arena, int64(-1), x, counted, y >> 24, int64(0), row)
     if max(closings, escapes) > arena[At.NOTED_CAPACITY]:
         arena[At.WANTED] |= GROW_NOTED
         return int64(BASE_ZERO)
@@ -354,29 +357,43 @@ def with_path(arena, node, f):
 
 
 @part
-def make_key(arena, c, x, y, f, own, row):
-    """In a key, where other keys are of a language and no case of it is the usual one."""
+def make_key(arena, c, x, y, f, own, usual, row):
+    """In a key, where other keys are of a language. `usual` is the case that the row has been made for, 0: there is none such."""
     program = longs(arena, At.PROGRAM)
     missing = carray(pointer(arena[At.MISSING]), 1, np.int64)
+    cases = program[own + Object.CASES]
     for i in range(program[own + Object.CASE_COUNT]):
-        probe_strings(arena, program[program[own + Object.CASES] + i])
+        probe_strings(arena, program[cases + i])
     if missing[0] != 0:
         return  # the walk would have to begin again
-    closings, escapes = run_language(arena, int64(-1), c >> 35, int64(0), int64(0), row)
+    closings, escapes = run_language(arena, int64(-1), c >> 35, int64(0), int64(0), usual, row)
     if max(closings, escapes) > arena[At.NOTED_CAPACITY]:
         arena[At.WANTED] |= GROW_NOTED
         return
     closed, escaped = longs(arena, At.CLOSED), longs(arena, At.ESCAPED)
     behind = with_other(arena, f, y >> 24)
     for i in range(closings):
-        node = program[program[own + Object.CASES] + case_of(arena, closed[3 * i + 1]) - 1]
-        visit(arena, closed[3 * i], thread(Kind.COLON, 0, node, 0), int64(0), int64(0), behind, row)
+        case = case_of(arena, closed[3 * i + 1])
+        if usual != 0:
+            clear_below(arena, closed[3 * i], row)
+        if case != 0:
+            visit(
+                arena,
+                closed[3 * i],
+                thread(Kind.COLON, 0, program[cases + case - 1], 0),
+                int64(0),
+                int64(0),
+                behind,
+                row,
+            )
     for i in range(escapes):
         c2, x2, y2, f2 = step(arena, thread(Kind.KEY, 0, own, escaped[3 * i + 1]), int64(0), y, f, int64(92), int64(0))
+        if usual != 0:
+            clear_below(arena, escaped[3 * i], row)
         if c2 != DEAD:
             visit(arena, escaped[3 * i], c2, x2, y2, f2, row)
     if x & FIELD < x >> 21 & FIELD:
-        differ(arena, int64(-1), c, x, y, f, int64(-2), row)
+        differ(arena, int64(-1), c, x, y, f, int64(ANY_CASE), row)
 
 
 @part

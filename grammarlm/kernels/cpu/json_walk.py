@@ -42,6 +42,7 @@ NO_JUMP, FEW_CHILDREN = (
     -1,
     -2,
 )  # in JUMPS, in place of a table of children: any child may matter; those of a set, one by one
+ANY_CASE = -2  # in place of the case of most other keys: the row is right for the keys of all cases
 ALONG, BEHIND = 0, 1  # a crossing: the thread stands at the node; or behind a value, with the node's byte still to read
 
 
@@ -277,8 +278,8 @@ def visit(arena, node, c, x, y, f, row):
 @inlined
 def is_of_case(arena, state, case):
     """Is every key that goes on from this state of the language one of the case?"""
-    found = False
-    if state != NO_LANGUAGE:
+    found = case == ANY_CASE
+    if state != NO_LANGUAGE and not found:
         found = is_universal(arena, state) and case_of(arena, state) == case
     return found
 
@@ -517,10 +518,12 @@ def filter_closers(arena, c, x, y, f, filtered):
 
 
 @part
-def run_language(arena, at, state, row_of, count, row):
+def run_language(arena, at, state, row_of, count, usual, row):
     """What a string in a language goes on with, below node `at` of the vocabulary's trie, byte by byte through the automaton alone.
 
     Closing quotes and backslashes are noted (CLOSED, ESCAPED), not read. `row_of` is the string's row, 0 where nothing is counted.
+    With a `usual` case (0: none) the row is right already for what can only become one of its strings; the rest is put right, and
+    closing quotes are noted behind what is of another case or none.
     """
     trie, program = longs(arena, At.TRIES), longs(arena, At.PROGRAM)
     bytes_of = carray(pointer(trie[Trie.BYTE]), 1 << 40, np.uint8)
@@ -547,7 +550,7 @@ def run_language(arena, at, state, row_of, count, row):
                 if escapes < capacity:
                     escaped[3 * escapes], escaped[3 * escapes + 1], escaped[3 * escapes + 2] = node, here, characters
                 escapes += 1
-            elif case_of(arena, here) != 0 and characters >= least:
+            elif case_of(arena, here) != usual and characters >= least:
                 if closings < capacity:
                     closed[3 * closings], closed[3 * closings + 1], closed[3 * closings + 2] = node, here, characters
                 closings += 1
@@ -566,6 +569,11 @@ def run_language(arena, at, state, row_of, count, row):
             ):
                 behind = int64(0)
         if behind == 0 or byte < 32:
+            if usual != 0:
+                clear_below(arena, node, row)
+            node = int64(end[node])
+            continue
+        if usual != 0 and is_of_case(arena, behind, usual):
             node = int64(end[node])
             continue
         found = int64(token[node])
