@@ -15,6 +15,7 @@ from ..grammars.terms import NOTHING, Term
 from ..kernels.cpu.json_places import SHARED_BIT, Array, Key, Object, Shape
 from ..vocab.vocabulary import Vocabulary
 from .budget import INFINITE
+from .json_formats import format_automata
 
 SPARE = 8  # tokens: half a character, half an escape, a quote, ...
 NUMBER = 40  # bytes: the rest of any number
