@@ -47,10 +47,10 @@ from ..kernels.cpu.json_step import NO_LANGUAGE, ROW
 from ..kernels.cpu.json_text import BODY, LAST_1, LAST_2, LEAD_E0, LEAD_ED, LOW_BACKSLASH, LOW_U
 from . import greedy
 from .completion import LONGEST, Completions
+from .json_formats import format_automata
 
 if TYPE_CHECKING:
-    from .json_formats import format_automata
-from .json_epoch import JsonEpoch
+    from .json_epoch import JsonEpoch
 
 Item = TypeVar("Item")
 AFTER, OPEN, COMMA = 0, 1, 2  # where in a frame: behind a value, behind its bracket, behind a comma

@@ -115,11 +115,8 @@ class _Growth:
         if others != -1:
             language = rows[row + Object.LANGUAGE]
             extra = 5 + (self._ceiling(language) if language else 0)
-            if others >= 0:
-                nodes = [others]
-            else:
-                nodes = [rows[rows[row + Object.CASES] + i] for i in range(rows[row + Object.CASE_COUNT])]
-            for node in nodes:
+            cases = rows[row + Object.CASES]
+            for node in [others] if others >= 0 else [rows[cases + i] for i in range(rows[row + Object.CASE_COUNT])]:
                 children[node] = max(children.get(node, 0), extra)
         return list(children.items())
 
