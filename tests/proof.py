@@ -3,11 +3,14 @@
 usage: python -m tests.proof [pytest arguments]              (make proof)
        python -m tests.proof NAME.md [pytest arguments]      a part of the laws, with a table of its own
 
-A test that calls record_property("cases", n) has its count in the table.
+A test that calls record_property("cases", n) has its count in the table. The time is CPU time, memory is what the process holds
+behind the test: where that grows and grows, an engine or an oracle keeps what it should drop.
 """
 
 import datetime
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -18,10 +21,18 @@ FOLDER = Path(__file__).parent.parent / "benchmarks" / "results" / "proof"
 
 
 class Collector:
-    """A pytest plug-in that keeps each test's outcome, time and counts."""
+    """A pytest plug-in that keeps each test's outcome, CPU time, memory and counts."""
 
     def __init__(self) -> None:
         self.rows: list[list[str]] = []
+        self.collected = 0
+        self._began = 0.0
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        self.collected = len(session.items)
+
+    def pytest_runtest_logstart(self) -> None:
+        self._began = time.process_time()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when == "call" or (report.when == "setup" and report.outcome != "passed"):
@@ -29,17 +40,35 @@ class Collector:
                 f"{value:,} {name}" if isinstance(value, int) else f"{name} {value}"
                 for name, value in report.user_properties
             )
-            self.rows.append([report.nodeid.removeprefix("tests/"), report.outcome, f"{report.duration:.1f} s", counts])
+            used = f"{time.process_time() - self._began:.1f} s"
+            self.rows.append([report.nodeid.removeprefix("tests/"), report.outcome, used, memory(), counts])
+
+
+def memory() -> str:
+    """What the process holds, where the system tells."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except OSError:
+        return "-"
+    return f"{pages * 4 // 1024:,} MB"
+
+
+def state() -> str:
+    """The commit that is checked out."""
+    found = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False)
+    return found.stdout.strip() or "unknown"
 
 
 def main() -> int:
-    collector = Collector()
+    collector, commit = Collector(), state()
     arguments = sys.argv[1:]
     name = arguments.pop(0) if arguments and arguments[0].endswith(".md") else None if arguments else "laws.md"
     status = pytest.main(["-m", "proof", "-p", "no:cacheprovider", *arguments], plugins=[collector])
     facts = f"{datetime.date.today().isoformat()}, {machine()}; " + ", ".join(f"{k} {v}" for k, v in versions().items())
-    text = f"# Laws proved with their full counts\n\n{facts}. Command: `{_command()}`\n\n"
-    text += table(["test", "outcome", "time", "counts"], sorted(collector.rows)) + "\n"
+    text = f"# Laws proved with their full counts\n\n{facts}. Commit {commit}. Command: `{_command()}`\n\n"
+    if len(collector.rows) < collector.collected:
+        text += f"Not come to run: {collector.collected - len(collector.rows)} of {collector.collected} tests\n\n"
+    text += table(["test", "outcome", "CPU time", "memory", "counts"], sorted(collector.rows)) + "\n"
     if name is not None:  # a part of the laws without a name is no proof to keep
         FOLDER.mkdir(parents=True, exist_ok=True)
         (FOLDER / name).write_text(text)
