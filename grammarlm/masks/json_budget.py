@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 MOST_CLASSES = 1024  # beyond them tokens are forbidden: only near the end, where keys or items are many and must differ
 TABLE = 4096
+MANY = 4096  # tokens that stay in a string of a language: too many to be looked at one by one
+FEW_NODES = 8  # of values that may follow a key
 VOCABULARY = 0  # which trie
 LETTERS = (b"~~", b"x~", b"q7", b"zz", b"~", b"0")  # what an ordinary key may go on with
 Thread = tuple[int, int, int, int]
@@ -79,20 +81,21 @@ class Body:
     row: np.ndarray  # all of them
 
 
-def bodies_of(epoch: Any) -> list[Body]:
+def bodies_of(endings: Endings) -> list[Body]:
     """Of the vocabulary: made once, of a string of which nothing is asked."""
-    tables = epoch.program.tables
+    tables = endings.machine.program.tables
     known: list[Body] | None = getattr(tables, "bodies", None)
     if known is None:
-        known = tables.bodies = _make_bodies(epoch)
+        known = tables.bodies = _make_bodies(endings)
     return known
 
 
-def _make_bodies(epoch: Any) -> list[Body]:
-    with endings_of(epoch).scratch():
-        classes, pairs = survey_of(epoch).of((int(Kind.STRING) | ANY_STRING << 11, 0, 0, 0))
+def _make_bodies(endings: Endings) -> list[Body]:
+    program = endings.machine.program
+    with endings.scratch():
+        classes, pairs = survey_of(endings.machine).of((int(Kind.STRING) | ANY_STRING << 11, 0, 0, 0))
         pairs = pairs.copy()
-    bodies, characters, words = [], epoch.program.tables.characters, epoch.program.vocab.words
+    bodies, characters, words = [], program.tables.characters, program.vocab.words
     for number, (c, _, y, _) in enumerate(classes):
         if c & 31 != Kind.STRING and not c & QUOTED:
             continue
@@ -100,9 +103,25 @@ def _make_bodies(epoch: Any) -> list[Body]:
         tokens = pairs[pairs[:, 1] == number, 0]
         counts = characters[tokens]
         rows = {int(n): packed(tokens[counts == n], words) for n in np.unique(counts)}
-        sample = epoch.program.tables.spelled(int(tokens[0]))
+        sample = program.tables.spelled(int(tokens[0]))
         bodies.append(Body(sub, escape, sample, rows, packed(tokens, words)))
     return bodies
+
+
+def every_body(endings: Endings) -> np.ndarray:
+    """All tokens that stay in a string."""
+    tables = endings.machine.program.tables
+    known: np.ndarray | None = getattr(tables, "every_body", None)
+    if known is None:
+        known = np.zeros(endings.machine.program.vocab.words, np.int32)
+        for body in bodies_of(endings):
+            known |= body.row
+        tables.every_body = known
+    return known
+
+
+def count_bits(row: np.ndarray) -> int:
+    return int(np.unpackbits(row.view(np.uint8)).sum())
 
 
 def packed(tokens: np.ndarray, words: int) -> np.ndarray:
@@ -115,14 +134,14 @@ class NarrowMask:
     """The mask of a config, of tokens behind which the text can be ended with fewer than `left` more. Stop ids left out."""
 
     def __init__(self, epoch: Any, left: int):
-        self._epoch, self._left = epoch, left
-        self._endings, self._survey = endings_of(epoch), survey_of(epoch)
+        self._endings, self._left = endings_of(epoch), left
+        self._epoch, self._survey = self._endings.machine, survey_of(self._endings.machine)
         self._rows = epoch.program.json.rows
         self._words = epoch.program.vocab.words
         self.row = np.zeros(self._words, np.int32)
 
     def fill(self, state: int) -> np.ndarray:
-        for thread in self._endings.threads(state):
+        for thread in self._endings.threads_of(state):
             with self._endings.scratch():
                 self._add(thread)
         row, twins = self.row, self._epoch.program.vocab.trie.twins.reshape(-1, 2)
@@ -149,6 +168,11 @@ class NarrowMask:
             self._add_key(*found)
             self._put_right(thread, before)
             return
+        elif sub == BODY and kind in (Kind.STRING, Kind.KEY) and not (f and self._endings.is_unique(f)):
+            plain = self._plain(thread)
+            if count_bits(plain & every_body(self._endings)) > MANY:
+                self._add_coarsely(thread, plain)
+                return
         self._add_tokens(*self._survey.of(thread))
 
     def _begin(self) -> np.ndarray:
@@ -193,6 +217,37 @@ class NarrowMask:
         found = packed(chosen, self._words)
         self.row |= found if only is None else found & only
 
+    # ------------------------------------------------------------------ languages that take nearly everything
+
+    def _plain(self, thread: Thread) -> np.ndarray:
+        """The ordinary mask of a thread."""
+        row = np.zeros(self._words, np.int32)
+        self._epoch.fill(self._endings.record(*thread), row)
+        return row
+
+    def _add_coarsely(self, thread: Thread, plain: np.ndarray) -> None:
+        """In a string or key of a language: tokens that stay in it all at once, where the budget is enough for any of them."""
+        c, x, y, f = thread
+        if c & 31 == Kind.STRING:
+            longest = self._endings.longest_string(c, x, y)
+            starts = [(int(Kind.AFTER), 0, 0, f)]
+        else:
+            nodes, longest = self._endings.values_of_key(c, x, f)
+            starts = [(int(Kind.COLON) | node << 11, 0, 0, f) for node in nodes]
+        rest = self._endings.cost(int(Kind.AFTER), 0, 0, f)
+        if rest is None:
+            return
+        if longest + rest < self._left:
+            self.row |= plain & every_body(self._endings)
+        fits, fails = np.zeros(self._words, np.int32), np.zeros(self._words, np.int32)
+        for start in starts[:FEW_NODES]:
+            classes, pairs = self._survey.of(start, BODY_REMAINDERS)
+            enough = np.array([*(self._fits(*each) for each in classes), False])[pairs[:, 1]]
+            fits |= packed(pairs[enough, 0], self._words)
+            fails |= packed(pairs[~enough, 0], self._words)
+        if len(starts) <= FEW_NODES:  # whichever of the values follows
+            self.row |= plain & fits & ~fails
+
     # ------------------------------------------------------------------ strings
 
     def _is_plain(self, c: int, x: int) -> bool:
@@ -206,7 +261,7 @@ class NarrowMask:
         """In a string: the tokens that stay in it, and those that close it."""
         row, count = c >> 11 & ROW, y >> 24
         least, most = (int(self._rows[row + i]) for i in range(2))
-        for body in bodies_of(self._epoch):
+        for body in bodies_of(self._endings):
             inside = int(Kind.STRING) | body.sub << 5 | row << 11
             if count >= least and most < 0:
                 if self._fits(inside, 0, count << 24 | body.escape, f):
@@ -239,7 +294,7 @@ class NarrowMask:
     def _add_key(self, ordinary: Thread, behind: Thread) -> None:
         """In a key that has no place of its own: the tokens that stay in it, and those that close it."""
         endings, record = self._endings, self._endings.record(*ordinary)
-        for body in bodies_of(self._epoch):
+        for body in bodies_of(self._endings):
             after = endings.read(record, body.sample)
             if after and self._fits(*endings.threads(after)[0]):
                 self.row |= body.row
@@ -276,14 +331,14 @@ class JsonBudgetedMatcher(BudgetedMatcher, JsonMatcher):
         super().__init__(constraint, max_tokens)
         left = self._start[4][0]
         self._start = self._head = (*self._start[:4], (left, None, 0))
-        self._start = self._head = (*self._start[:4], self._settled(left, None))
+        self._start = self._head = (*self._start[:4], self._settled(left))
 
-    def _settled(self, left: int, plan: tuple[int, ...] | None) -> Budget:
+    def _settled(self, left: int) -> Budget:
         """The budget of this state, with the steps that are safe from here."""
         fewest = self._made(_fewest)
         growth = growth_of(self._head[1])
         safe = max((left - fewest) // (growth + 1), 0)
-        return left, plan if fewest > left else None, safe
+        return left, None, safe
 
     # ------------------------------------------------------------------ masks
 
@@ -349,14 +404,15 @@ class JsonBudgetedMatcher(BudgetedMatcher, JsonMatcher):
             self._head = (*self._head[:4], (left - 1, None, safe - 1))
             return True
         try:
-            if plan is None and safe <= 0:
-                plan = self._plan_of(head)
-            rest = plan[1:] if plan and plan[0] == token else None
-            self._head = (*self._head[:4], (left - 1, rest, 0))
-            self._head = (*self._head[:4], self._settled(left - 1, rest))
-            if rest is None and self._made(_fewest) > left - 1:
-                self._head = head
-                return False
+            here = self._head = (*self._head[:4], (left - 1, None, 0))
+            if self._made(_fewest) > left - 1:  # only the next token of a plan may lead to that
+                plan = self._plan_of(head) if plan is None else plan
+                if not plan or plan[0] != token:
+                    self._head = head
+                    return False
+                self._head = (*here[:4], (left - 1, plan[1:], 0))
+            else:
+                self._head = (*here[:4], self._settled(left - 1))
         except LimitExceeded:
             self._head = head
             raise
@@ -384,7 +440,7 @@ class JsonBudgetedMatcher(BudgetedMatcher, JsonMatcher):
             if left < 0 or self._made(_fewest) > left:
                 self._head = head
                 return False
-            self._head = (*self._head[:4], self._settled(left, None))
+            self._head = (*self._head[:4], self._settled(left))
         except LimitExceeded:
             self._head = head
             raise

@@ -32,8 +32,11 @@ from ..kernels.cpu.json_ends import QUOTED
 from ..kernels.cpu.json_masks import ENDS, json_call
 from ..kernels.cpu.json_places import (
     ARRAY_BIT,
+    BARRIER,
+    ESCAPE,
     FIELD,
     INLINE,
+    NO_FRAME,
     SHARED_BIT,
     Array,
     At,
@@ -46,6 +49,7 @@ from ..kernels.cpu.json_places import (
 from ..kernels.cpu.json_step import NO_LANGUAGE, ROW
 from ..kernels.cpu.json_text import BODY, LAST_1, LAST_2, LEAD_E0, LEAD_ED, LOW_BACKSLASH, LOW_U
 from . import greedy
+from .budget import INFINITE
 from .completion import LONGEST, Completions
 from .json_formats import format_automata
 
@@ -53,9 +57,11 @@ if TYPE_CHECKING:
     from .json_epoch import JsonEpoch
 
 Item = TypeVar("Item")
+Thread = tuple[int, int, int, int]
 AFTER, OPEN, COMMA = 0, 1, 2  # where in a frame: behind a value, behind its bracket, behind a comma
 SPARE = 2
 SEGMENT = 1024  # bytes of a tail that are cut into tokens together
+MOST_STATES = 400  # of a language, where its states must be looked at
 MOST_KEYS, FEW_KEYS = 32, 3  # that are tried as the end of one; of which so many fit
 MOST_EXTRA = 4096  # keys that an object needs only to have enough of them
 BEAM, WIDE_BEAM = 8, 40  # numbers that are tried side by side
@@ -138,7 +144,8 @@ class Endings:
     """How the texts of one epoch can end. All under the automaton's lock."""
 
     def __init__(self, epoch: JsonEpoch):
-        self._epoch, self._program = epoch, epoch.program
+        self._source, self._program = epoch, epoch.program
+        self._begin()
         self._vocab = epoch.program.vocab
         self._rows = memoryview(epoch.program.json.rows)
         self._blob = self._rows.cast("B")[epoch.program.json.blob_at :]
@@ -152,20 +159,27 @@ class Endings:
         self._met: set[int] = set()
         self._rests: dict[Any, bytes | None] = {}
         self._strings: dict[Any, bytes | None] = {}
-        self._tails: dict[int, Tail | None] = {0: NO_TAIL}
         self._blanks: dict[int, bytes] = {}
         self._costs: dict[bytes, int] = {}
         self._word_lists: dict[int, Replayed] = {}
         self._branches: dict[int, list[tuple[bytes, int]]] = {}
+
+    def _begin(self) -> None:
+        """Arenas of our own: texts are read to and fro here, while other threads go on in those of the epoch."""
+        self.machine: JsonEpoch = type(self._source)(self._program)
+        self._frames = {NO_FRAME: NO_FRAME, BARRIER: BARRIER}  # the epoch's numbers, and ours
+        self._chains, self._others = {0: 0}, {0: 0}
+        self._tails: dict[int, Tail | None] = {0: NO_TAIL}
         self._stable = 0
 
     # ------------------------------------------------------------------ what is asked
 
     def parts(self, state: int) -> list[bytes] | None:
         """How the text can end from a config: pieces, whose tokens end the text one after another. None: not to be written down."""
+        threads = self.threads_of(state)
+        best: tuple[int, bytes, Tail] | None = None
         with _Scratch(self):
-            best: tuple[int, bytes, Tail] | None = None
-            for c, x, y, f in self.threads(state):
+            for c, x, y, f in threads:
                 found = self._priced(c, x, y, f)
                 if found is not None and (best is None or found[0] < best[0]):
                     best = found
@@ -215,31 +229,91 @@ class Endings:
             self._costs[text] = known
         return known
 
+    # ------------------------------------------------------------------ from the epoch's arenas to ours
+
+    def threads_of(self, state: int) -> list[Thread]:
+        """The threads of a config of the epoch, in our arenas."""
+        if self.machine.is_full:
+            self._begin()
+        self.machine._place_languages()
+        found, records = [], self._source.arrays["records"]
+        while state:
+            c, x, y, f, state = records[state].tolist()
+            if c & 31 == Kind.KEY:
+                y = y & ESCAPE | self._chain_of(y >> 24) << 24
+            found.append((c, x, y, self._frame_of(f)))
+        return found
+
+    def _frame_of(self, frame: int) -> int:
+        way, known = [], self._frames
+        while frame not in known:
+            way.append(frame)
+            frame = int(self._source.arrays["frames"][frame, Frame.PARENT])
+        for number in reversed(way):
+            words = self._source.arrays["frames"][number].tolist()
+            words[Frame.PARENT] = known[words[Frame.PARENT]]
+            words[Frame.OTHERS] = self._others_of(words[Frame.OTHERS])
+            words[Frame.TEXT] = self._chain_of(words[Frame.TEXT])
+            many = self._source._many(words[Frame.ROW])
+            if many and words[Frame.SEEN]:
+                words[Frame.SEEN] = self._bits_of(words[Frame.SEEN], many)
+            known[number] = self.machine._put("frames", words)
+            frame = number
+        return known[frame]
+
+    def _chain_of(self, chain: int) -> int:
+        way, known = [], self._chains
+        while chain not in known:
+            way.append(chain)
+            chain = int(self._source.arrays["chains"][chain, 0])
+        for entry in reversed(way):
+            before, word = self._source.arrays["chains"][entry].tolist()
+            known[entry] = self.machine._put_entry(known[before], word)
+            chain = entry
+        return known[chain]
+
+    def _others_of(self, entry: int) -> int:
+        way, known = [], self._others
+        while entry not in known:
+            way.append(entry)
+            entry = int(self._source.arrays["chains"][entry, 0])
+        for number in reversed(way):
+            before, chain = self._source.arrays["chains"][number].tolist()
+            known[number] = self.machine._put_entry(known[before], self._chain_of(chain))
+            entry = number
+        return known[entry]
+
+    def _bits_of(self, entry: int, words: int) -> int:
+        """The set of keys seen, of an object of many."""
+        bits = self._source.arrays["chains"][entry : entry + (words + 1) // 2].tolist()
+        entries = [self.machine._put_entry(*pair) for pair in bits]
+        return entries[0]
+
     # ------------------------------------------------------------------ the machine
 
-    def threads(self, record: int) -> list[tuple[int, int, int, int]]:
-        found, records = [], self._epoch.arrays["records"]
+    def threads(self, record: int) -> list[Thread]:
+        found, records = [], self.machine.arrays["records"]
         while record:
             c, x, y, f, record = records[record].tolist()
             found.append((c, x, y, f))
         return found
 
     def record(self, c: int, x: int, y: int, f: int) -> int:
-        return self._epoch._record([(c, x, y, f)])
+        return self.machine._record([(c, x, y, f)])
 
     def read(self, record: int, data: bytes) -> int:
-        return self._epoch.after_bytes(record, data)
+        return self.machine.after_bytes(record, data)
 
     def _ends(self, record: int) -> bool:
-        return bool(json_call(self._epoch.address, ENDS, record, 0, 0))
+        return bool(json_call(self.machine.address, ENDS, record, 0, 0))
 
     def _frame(self, f: int) -> list[int]:
-        found: list[int] = self._epoch.arrays["frames"][f].tolist()
+        found: list[int] = self.machine.arrays["frames"][f].tolist()
         return found
 
     def _alone(self, words: list[int]) -> int:
         """The frame with nothing around it."""
-        return self._epoch._put("frames", [0, *words[1:]])
+        return self.machine._put("frames", [0, *words[1:]])
 
     # ------------------------------------------------------------------ from a thread to the end of its frame
 
@@ -323,7 +397,7 @@ class Endings:
             at = row & ROW
             told: Any = 0
             if self._rows[at + Array.UNIQUE] and (where == COMMA or words[Frame.COUNT] < self._rows[at + Array.LEAST]):
-                told = (tuple(sorted(self._other_names(words))), self._epoch._chain(words[Frame.TEXT]))
+                told = (tuple(sorted(self._other_names(words))), self.machine._chain(words[Frame.TEXT]))
             return row, words[Frame.COUNT], words[Frame.LAST], told
         seen: Any = words[Frame.SEEN]
         if self._rows[row + Object.COUNT] > INLINE:
@@ -337,14 +411,14 @@ class Endings:
         if not words[Frame.SEEN]:
             return ()
         count = -(-self._rows[words[Frame.ROW] + Object.COUNT] // INLINE)
-        chains = self._epoch.arrays["chains"].reshape(-1)
+        chains = self.machine.arrays["chains"].reshape(-1)
         return tuple(chains[2 * words[Frame.SEEN] : 2 * words[Frame.SEEN] + count].tolist())
 
     def _other_names(self, words: list[int]) -> tuple[bytes, ...]:
         found, entry = [], words[Frame.OTHERS]
         while entry:
-            entry, chain = self._epoch.arrays["chains"][entry].tolist()
-            found.append(self._epoch._chain(chain))
+            entry, chain = self.machine.arrays["chains"][entry].tolist()
+            found.append(self.machine._chain(chain))
         return tuple(found)
 
     def _checked_rest(self, words: list[int], where: int) -> bytes | None:
@@ -873,13 +947,70 @@ class Endings:
             text, at = text + _SPELLED[byte], int(row[byte])
         return text
 
+    def ceiling(self, state: int) -> int:
+        """The most bytes that the shortest end of a string in the language has, wherever it leads; INFINITE: not known."""
+        known = self._program.__dict__.setdefault("ceilings", {})
+        if state not in known:
+            known[state] = self._find_ceiling(state)
+        found: int = known[state]
+        return found
+
+    def _find_ceiling(self, state: int) -> int:
+        if state & SHARED_BIT:
+            return 6 * format_automata().farthest(state & (SHARED_BIT - 1))
+        known = [self._completions().ceiling(t) for t in self.languages._vectors[state] if t is not NOTHING]
+        if None not in known:
+            return 6 * max(k for k in known if k is not None)
+        seen, queue, longest = {state}, [state], 0
+        while queue:
+            here = queue.pop()
+            end = self._of_language(here)
+            if end is None or len(seen) > MOST_STATES:
+                return INFINITE
+            longest = max(longest, len(end))
+            row = self._row_of(here)
+            for after in set(row[row > 0].tolist()) - seen:
+                seen.add(after)
+                queue.append(after)
+        return longest
+
+    def longest_string(self, c: int, x: int, y: int) -> int:
+        """At least the tokens that end a string of a language behind any token that stays in it."""
+        least, most, _, lengths = (self._rows[(c >> 11 & ROW) + i] for i in range(4))
+        if not lengths:
+            return min(self.ceiling(x) + 2, INFINITE)
+        if most >= 0:
+            return 6 * (most - (y >> 24)) + 2
+        return min(self.ceiling(x) + 6 * max(least - (y >> 24), 0) + 2, INFINITE)
+
+    def values_of_key(self, c: int, x: int, f: int) -> tuple[list[int], int]:
+        """The nodes that may follow a key; at least the tokens that end it and its value, whichever it becomes."""
+        row, state, rows = c >> 11 & ROW, c >> 35, self._rows
+        low, high = x & FIELD, x >> 21 & FIELD
+        keys = [rows[row + Object.KEYS] + i * Key.LENGTH for i in range(low, high)]
+        nodes = {rows[key + Key.NODE] for key in keys if rows[key + Key.NODE] >= 0}
+        longest = max((len(spelled(self._name(key))) for key in keys), default=0)
+        if state != NO_LANGUAGE:
+            node, at = rows[row + Object.OTHERS], rows[row + Object.CASES]
+            nodes.update([node] if node >= 0 else [rows[at + i] for i in range(rows[row + Object.CASE_COUNT])])
+            longest = max(longest, self.ceiling(state) if state else 0)
+        prices = [INFINITE if (value := self.value(node)) is None else self.tokens(value) for node in nodes]
+        implied = {i for found in self._implied(row).values() for i in found}
+        entries = [self._entry(rows[row + Object.KEYS] + i * Key.LENGTH) for i in implied]
+        more = sum(INFINITE if entry is None else self.tokens(entry) + 1 for entry in entries)
+        return sorted(nodes), min(max(prices, default=0) + longest + more + 4, INFINITE)
+
     def _row_of(self, state: int) -> np.ndarray:
         """Where bytes lead from a state of a language: the next state, not above 0 where they are refused."""
+        found: np.ndarray
+        if state & SHARED_BIT:
+            found = format_automata().table[state & (SHARED_BIT - 1)].astype(np.int64)
+            return np.where(found > 0, found | SHARED_BIT, found)
         states = self.languages
         if not states._made[state]:
             states.make([state])
-            self._epoch._place_languages()
-        found: np.ndarray = states.table[state]
+            self.machine._place_languages()
+        found = states.table[state]
         return found
 
     def _lengths(self, state: int) -> tuple[int, bool]:
@@ -1106,14 +1237,14 @@ class _Scratch:
         self._endings = endings
 
     def __enter__(self) -> None:
-        arena = self._endings._epoch.arena
+        arena = self._endings.machine.arena
         self._counts = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT], arena[At.RECORD_COUNT]
         self._stable = self._endings._stable
-        if not self._stable:
+        if not self._stable:  # what was there before stays
             self._endings._stable = int(self._counts[0])
 
     def __exit__(self, *_: object) -> None:
-        arena = self._endings._epoch.arena
+        arena = self._endings.machine.arena
         arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT], arena[At.RECORD_COUNT] = self._counts
         self._endings._stable = self._stable
 

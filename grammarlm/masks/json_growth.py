@@ -11,15 +11,12 @@ import functools
 import re
 from typing import Any
 
-from ..grammars.terms import NOTHING, Term
-from ..kernels.cpu.json_places import SHARED_BIT, Array, Key, Object, Shape
+from ..kernels.cpu.json_places import Array, Key, Object, Shape
 from ..vocab.vocabulary import Vocabulary
 from .budget import INFINITE
-from .json_formats import format_automata
 
 SPARE = 8  # tokens: half a character, half an escape, a quote, ...
 NUMBER = 40  # bytes: the rest of any number
-MOST_STATES = 400  # of a language, where its states must be looked at
 OPENING = re.compile(rb"\[|\{(?![{\[\w])")
 
 
@@ -46,7 +43,6 @@ class _Growth:
 
         self._program, self._endings = epoch.program, endings_of(epoch)
         self._rows = memoryview(epoch.program.json.rows)
-        self._ceilings: dict[int, int] = {}
 
     def most(self) -> int:
         """The bound: level by level, what a node needs when so many values have been opened in it."""
@@ -114,7 +110,7 @@ class _Growth:
         others = rows[row + Object.OTHERS]
         if others != -1:
             language = rows[row + Object.LANGUAGE]
-            extra = 5 + (self._ceiling(language) if language else 0)
+            extra = 5 + (self._endings.ceiling(language) if language else 0)
             cases = rows[row + Object.CASES]
             for node in [others] if others >= 0 else [rows[cases + i] for i in range(rows[row + Object.CASE_COUNT])]:
                 children[node] = max(children.get(node, 0), extra)
@@ -140,34 +136,6 @@ class _Growth:
                 return min(least, 1 << 20) + 2
             if most >= 0:
                 return most * 6 + 2
-            return self._ceiling(language) + least + 2
+            return self._endings.ceiling(language) + least + 2
         text = endings._of_shape(kind, row)
         return self._tokens(text)
-
-    def _ceiling(self, state: int) -> int:
-        """The most bytes that the shortest end of a string in the language has, wherever its beginning leads."""
-        if state not in self._ceilings:
-            self._ceilings[state] = self._find_ceiling(state)
-        return self._ceilings[state]
-
-    def _find_ceiling(self, state: int) -> int:
-        endings = self._endings
-        if state & SHARED_BIT:
-            return 6 * format_automata().farthest(state & (SHARED_BIT - 1))
-        completions = endings._completions()
-        vector: list[Term] = [t for t in endings.languages._vectors[state] if t is not NOTHING]
-        known = [completions.ceiling(term) for term in vector]
-        if None not in known:
-            return 6 * max(k for k in known if k is not None)
-        seen, queue, longest = {state}, [state], 0
-        while queue:
-            here = queue.pop()
-            end = endings._of_language(here)
-            if end is None or len(seen) > MOST_STATES:
-                return INFINITE
-            longest = max(longest, len(end))
-            row = endings._row_of(here)
-            for after in set(row[row > 0].tolist()) - seen:
-                seen.add(after)
-                queue.append(after)
-        return longest

@@ -7,6 +7,7 @@ never above what these schemas are known to need.
 import json
 import random
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -184,6 +185,65 @@ def test_walks_under_many_random_schemas_end_within_their_budget(record_property
     record_property("cases", outcomes["walks"])
     for name, count in sorted(outcomes.items()):
         record_property(name, count)
+
+
+def check_growth(schema: Any, rng: random.Random, **options: Any) -> Counter[str]:
+    """One token makes no more tokens necessary than is known for the whole schema: until then masks are the ordinary ones."""
+    try:
+        constraint = compiled(schema, **options)
+        enough = constraint.matcher().min_tokens_left
+        constraint.matcher(max_tokens=enough)
+    except gl.GrammarError:
+        return Counter()
+    most = constraint._automaton.program.growth
+    matcher, tokens, outcomes = constraint.matcher(), list[int](), Counter(schemas=1)
+    while len(tokens) < 25:
+        before = matcher.min_tokens_left
+        allowed = sorted(allowed_ids(matcher, WALKED) - STOPS)
+        if not allowed:
+            break
+        longest = sorted(allowed, key=lambda t: -len(WALKED.token_bytes(t)))[:6]
+        for token in {*longest, *rng.sample(allowed, min(4, len(allowed)))}:
+            assert matcher.advance(token)
+            after = matcher.min_tokens_left
+            where = f"{json.dumps(schema)[:2000]} {options} {text_of([*tokens, token], WALKED)!r}"
+            assert after <= before + most, f"{where}: {before}, {after}, at most {most} more"
+            outcomes["tokens"] += 1
+            matcher.rollback(1)
+        tokens.append(rng.choice([*longest, rng.choice(allowed)]))
+        assert matcher.advance(tokens[-1])
+    return outcomes
+
+
+def check_random_growth(seed: str, count: int) -> Counter[str]:
+    rng, supply, outcomes = random.Random(f"growth {seed}"), RandomSchemas(f"growth {seed}"), Counter[str]()
+    while outcomes["tokens"] < count:
+        outcomes += check_growth(supply.schema(), rng, property_order=rng.choice(["any", "schema"]))
+    return outcomes
+
+
+def test_growth_is_bounded() -> None:
+    for case, (schema, _) in CASES.items():
+        check_growth(schema, random.Random(case))
+    check_random_growth("few", 1500)
+
+
+@pytest.mark.proof
+def test_growth_is_bounded_under_many_schemas(record_property) -> None:
+    record_property("cases", check_random_growth("many", 200_000)["tokens"])
+
+
+def test_threads_share_a_constraint() -> None:
+    """Budgets are reckoned beside texts that go on."""
+    constraint = compiled(RECORD, property_order="any")
+    enough, judge = constraint.matcher().min_tokens_left, Judge(RECORD)
+
+    def walk(number: int) -> int:
+        rng = random.Random(number)
+        return sum(check_walk(constraint, judge, enough + SPARE[i % 4], rng)["walks"] for i in range(4))
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(walk, range(16))) == 64
 
 
 @pytest.mark.parametrize("whitespace", ["compact", "flexible", "any", r"( |\r\n)?"])
