@@ -106,3 +106,36 @@ def test_an_end_finishes_the_character_that_has_begun(text: bytes, left: int) ->
     matcher = gl.compile(gl.JsonSchema(schema), VOCAB).matcher()
     assert matcher.advance_bytes(text)
     assert matcher.min_tokens_left == left
+
+
+ORDERED = {
+    "condition": {
+        "allOf": [{"if": {"properties": {"c": {"const": 1}}}, "then": {"required": ["b"], "properties": {"b": {}}}}],
+        "properties": {"a": {}, "b": {}, "c": {}},
+    },
+    "choice": {
+        "oneOf": [{"properties": {"b": {"const": 1}}, "required": ["b"]}, {"properties": {"b": {"const": 2}, "c": {}}}],
+        "required": ["d"],
+        "properties": {"a": {}, "b": {}},
+    },
+    "parts": {
+        "$defs": {"first": {"properties": {"a": {}}}, "third": {"allOf": [{"properties": {"c": {}, "a": {}}}]}},
+        "$ref": "#/$defs/first",
+        "required": ["d"],
+        "properties": {"b": {}},
+        "allOf": [{"anyOf": [{"properties": {"z": {}, "c": {}}}, True]}, {"$ref": "#/$defs/third"}],
+    },
+}
+
+
+@pytest.mark.parametrize("name", ORDERED)
+def test_declared_keys_come_in_order_of_appearance(name: str) -> None:
+    matcher = gl.compile(gl.JsonSchema({"type": "object", **ORDERED[name]}), VOCAB).matcher()
+    good = [key for key in "abcd" if name != "condition" or key != "d"]
+    text = "{" + ", ".join(f'"{key}": {2 if key == "b" else 0}' for key in good)
+    assert matcher.advance_bytes(text.encode())
+    for key in good:
+        matcher.reset()
+        assert matcher.advance_bytes(f'{{"d": 1, "{key}"'.encode()) is False
+    matcher.reset()
+    assert matcher.advance_bytes(b'{"b": 2, "a"') is False

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ...errors import UnsatisfiableGrammar, UnsupportedFeature
+from .atoms import SchemaAtom
+from .combine import branches
+from .keywords import COMBINE, REFERENCE
 from .parts import (
     ANY_ARRAY,
     ANY_ITEM,
@@ -59,7 +63,8 @@ def finish(n: Normaliser, root: Work) -> list[Work]:
                 found.append(OBJECT_SHAPE)
             elif object_possible(n, shape):
                 _refuse(n, shape)
-                found += [_final_object(s, queue) for s in _without_obligations(n, shape)]
+                ranks = declared_ranks(n, node) if len(shape.properties) > 1 else None
+                found += [_final_object(s, queue, ranks) for s in _without_obligations(n, shape)]
         for shape in parts[ARRAYS]:
             if shape is ANY_ARRAY:
                 found.append(ARRAY_SHAPE)
@@ -84,14 +89,49 @@ def _refuse(n: Normaliser, shape: LooseObject | LooseArray) -> None:
         n.refuse(*shape.refusal)
 
 
-def _final_object(shape: LooseObject, queue: list[Work]) -> ObjectShape:
+def declared_ranks(n: Normaliser, node: Work) -> dict[str, int] | None:
+    """The turns of the keys that are declared, by way of $ref and allOf, in order of appearance; None where the shapes have that
+    order anyway. What is declared in other branches comes behind them."""
+    first = [n.atoms[code >> 1] for code in sorted(node.key) if not code & 1]
+    if not any(atom.__class__ is SchemaAtom and atom.mask & (COMBINE | REFERENCE) for atom in first):
+        return None
+    ranks: dict[str, int] = {}
+    stack, passed = first[::-1], set()
+    while stack:
+        atom = stack.pop()
+        if isinstance(atom, str):
+            ranks.setdefault(atom, len(ranks))
+        if atom.__class__ is not SchemaAtom or id(atom) in passed:
+            continue
+        passed.add(id(atom))
+        schema, found = atom.schema, []
+        hides = "$ref" in schema and atom.resource.draft <= 7
+        for keyword in schema:
+            bits = atom.resource.bits.get(keyword, 0)
+            if bits & REFERENCE and (keyword == "$ref" or not hides):
+                nodes = [n.reference(atom, keyword)]
+            elif keyword == "allOf" and not hides:
+                nodes = branches(n, atom, keyword)
+            else:
+                if keyword == "properties" and not hides:
+                    found += list(schema[keyword])
+                continue
+            found += [n.atoms[code >> 1] for below in nodes for code in sorted(below.key) if code >= 0 and not code & 1]
+        stack += reversed(found)
+    return ranks
+
+
+def _final_object(shape: LooseObject, queue: list[Work], ranks: dict[str, int] | None) -> ObjectShape:
     others: tuple[tuple[Language, Node], ...] = ANY_OTHERS
     if shape.others is not ANY_OTHERS:
         others = tuple([(language, _keep(node, queue)) for language, node in shape.others if node.satisfiable])
     implied = shape.implied
     bounded = shape.maximum is not None or (bool(implied) and not all(x.satisfiable for x in shape.properties.values()))
     properties: dict[str, Node] = {}
-    for name, node in shape.properties.items():
+    declared: Iterable[tuple[str, Work]] = shape.properties.items()
+    if ranks:
+        declared = sorted(declared, key=lambda item: ranks.get(item[0], len(ranks)))  # stable
+    for name, node in declared:
         if node.satisfiable and (not bounded or can_open(shape, name)):
             properties[name] = node
             if not node.kept:
