@@ -144,15 +144,19 @@ def test_many_budgets(machine: str, name: str, record_property) -> None:
 
 
 def check_threads(machine: str, name: str, seed: str, count: int, steps: int) -> int:
-    """How many of the grammars drawn had texts: each is walked by eight threads at once."""
-    drawn, walked = MACHINES[machine](f"threads {seed}"), 0
+    """How many of the grammars drawn had texts: each is walked by eight threads at once. Refusals must be rare."""
+    drawn, walked, refused = MACHINES[machine](f"threads {seed}"), 0, 0
     for place in range(count):
         rules, describe = next(drawn)
         if CfgOracle(rules).is_empty:
             continue
         compile_again = lambda: gl.compile(describe(), COMPILED[name])  # noqa: B023, E731 - called within this turn
-        assert_threads_agree(compile_again, COMPILED[name], f"{seed} {place}", steps)
-        walked += 1
+        try:
+            assert_threads_agree(compile_again, COMPILED[name], f"{seed} {place}", steps)
+            walked += 1
+        except gl.LimitExceeded:
+            refused += 1
+    assert refused <= max(1, _MOST_REFUSED * count), f"{refused} of {count} grammars are refused on the way"
     return walked
 
 
