@@ -32,7 +32,18 @@ class GrammarError(ValueError):
 
 
 class UnsupportedFeature(GrammarError):
-    """A construct that is understood but cannot be enforced exactly."""
+    """A construct that is understood but cannot be enforced exactly. `keywords`: those of a JSON schema that it is about."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        position: int | None = None,
+        pointer: str | None = None,
+        keywords: tuple[str, ...] = (),
+    ):
+        super().__init__(message, position=position, pointer=pointer)
+        self.keywords = keywords
 
 
 class UnsatisfiableGrammar(GrammarError):

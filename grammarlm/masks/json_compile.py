@@ -14,7 +14,7 @@ from ..errors import UnsatisfiableGrammar, UnsupportedFeature
 from ..grammars.json_schema import JsonSchema
 from ..grammars.json_schema.document import Document
 from ..grammars.json_schema.formats import SHARED
-from ..grammars.json_schema.normalise import normalise
+from ..grammars.json_schema.normalise import next_to_relax, normalise
 from ..grammars.json_schema.numbers import CAPS
 from ..grammars.json_schema.report import keyword_reports
 from ..grammars.json_schema.text_algebra import TextAlgebra
@@ -73,13 +73,25 @@ class JsonSchemaProgram:
         options: dict[str, Any] = {"registry": grammar.registry, "draft": grammar.draft, "formats": grammar.formats}
         self.document = Document(schema, tick=tick, **options)
         writer = self._writer(grammar)
-        start = plain_start(writer, self.document, tick)
-        if start is not None:
-            return writer.finish(start)
-        writer = self._writer(grammar)  # the other one may have been left half-way
-        found = normalise(schema, languages=self.texts.languages, tick=tick, strict=grammar.strict, **options)
-        self.document, self.relaxed = found.document, found.relaxed
-        return writer.write(found.root)
+        try:
+            start = plain_start(writer, self.document, tick)
+            if start is not None:
+                return writer.finish(start)
+        except UnsupportedFeature:
+            if grammar.strict:
+                raise
+        while True:
+            writer = self._writer(grammar)  # the one before may have been left half-way
+            languages, strict = self.texts.languages, grammar.strict
+            found = normalise(schema, languages=languages, tick=tick, strict=strict, relax=self.relaxed, **options)
+            self.document, self.relaxed = found.document, found.relaxed
+            try:
+                return writer.write(found.root)
+            except UnsupportedFeature as refusal:
+                pointer = None if strict else next_to_relax(refusal, found.document, found.relaxed)
+                if pointer is None:
+                    raise
+                self.relaxed = (*found.relaxed, pointer)
 
     def _writer(self, grammar: JsonSchema) -> ProgramWriter:
         limits, tick = self.limits, self.clock.tick

@@ -39,6 +39,8 @@ from .json_tables import NUMBERS, TEMPLATE, TEMPLATE_AT, JsonTables
 
 LITERALS = {"true": 1, "false": 2, "null": 3}
 LARGEST = (1 << 24) - 1  # a row's offset has 24 bits
+UNIQUE = ("uniqueItems",)
+DEPENDENCIES = ("dependencies", "dependentRequired", "dependentSchemas")
 MOST_CHARACTERS = (1 << 38) - 1
 MOST_ITEMS = 4096
 FEW_NUMBERS = 64  # read side by side, where they must differ
@@ -232,6 +234,7 @@ class ProgramWriter:
             raise UnsupportedFeature(
                 f"a pattern or format together with a length of {longest:,} characters (at most {MOST_LENGTHS:,})",
                 pointer=node.pointer,
+                keywords=("minLength", "maxLength"),
             )
         # Beside a greatest length alone, what can come is told by its shortest, which is found much sooner than all lengths.
         self.all_lengths = self.all_lengths or is_least
@@ -291,7 +294,9 @@ class ProgramWriter:
             _close(needed, implied)
         if implied and available >= 0 and bounds[1] >= 0 and bounds[0] > len(needed):
             raise UnsupportedFeature(
-                "dependencies beside minProperties and maxProperties in an object without other keys", pointer=pointer
+                "dependencies beside minProperties and maxProperties in an object without other keys",
+                pointer=pointer,
+                keywords=DEPENDENCIES,
             )
         ranks = needed_at = implied_at = bits = usable = 0
         if count <= INLINE:
@@ -302,10 +307,16 @@ class ProgramWriter:
             usable = sum([1 << at for at, i in enumerate(order) if children[i] >= 0])
         else:
             if implied:
-                raise UnsupportedFeature(f"dependencies in an object of more than {INLINE} properties", pointer=pointer)
+                raise UnsupportedFeature(
+                    f"dependencies in an object of more than {INLINE} properties",
+                    pointer=pointer,
+                    keywords=DEPENDENCIES,
+                )
             if len(needed) > MOST_REQUIRED:
                 raise UnsupportedFeature(
-                    f"{len(needed):,} required properties in one object (at most {MOST_REQUIRED:,})", pointer=pointer
+                    f"{len(needed):,} required properties in one object (at most {MOST_REQUIRED:,})",
+                    pointer=pointer,
+                    keywords=("required",),
                 )
             needed_at = len(rows)
             rows += [len(needed), *sorted(needed, key=order.__getitem__)]
@@ -404,7 +415,9 @@ class ProgramWriter:
         if all(any(map(_is_large, kinds)) for kinds in places if kinds):
             return -1
         if shape.prefix:
-            raise UnsupportedFeature("uniqueItems of positions that have few values each", pointer=node.pointer)
+            raise UnsupportedFeature(
+                "uniqueItems of positions that have few values each", pointer=node.pointer, keywords=UNIQUE
+            )
         found: set[object] = set()
         for kind in places[0]:
             if isinstance(kind, Literal):
@@ -446,6 +459,7 @@ class ProgramWriter:
                 raise UnsupportedFeature(
                     f"uniqueItems where items are numbers, between {FEW_NUMBERS} and {MOST_ITEMS:,} of a sign",
                     pointer=node.pointer,
+                    keywords=UNIQUE,
                 )
         return [shape]
 
@@ -466,7 +480,9 @@ class ProgramWriter:
             if kind is EVERYTHING or isinstance(kind, (ObjectShape, ArrayShape)):
                 if most is not None and most <= 1:
                     continue
-                raise UnsupportedFeature("uniqueItems where items may be objects or arrays", pointer=node.pointer)
+                raise UnsupportedFeature(
+                    "uniqueItems where items may be objects or arrays", pointer=node.pointer, keywords=UNIQUE
+                )
 
     def array(self, shape: ArrayShape, node: Node) -> int:
         unique = shape.unique and (shape.maximum is None or shape.maximum > 1)  # one item differs from all others
@@ -482,7 +498,9 @@ class ProgramWriter:
             counts = [way.counts for way in shape.rest if way.node.alternatives or way.node.is_anything]
             reachable = all(any(c >> k & 1 for c in counts) for k in range(len(shape.contains)))
             if not (free and reachable) or len(shape.contains) > 3:
-                raise UnsupportedFeature("several `contains` that limit each other", pointer=node.pointer)
+                raise UnsupportedFeature(
+                    "several `contains` that limit each other", pointer=node.pointer, keywords=("contains",)
+                )
         positions = []
         for ways in (*shape.prefix, shape.rest):
             rows = [(self.node(way.node), way.counts) for way in ways]
@@ -494,7 +512,11 @@ class ProgramWriter:
         bounds = len(self.rows)
         for least, most in shape.contains:
             if max(least, most or 0) >= 1 << 15:
-                raise UnsupportedFeature("contains with bounds of 32,768 items or more", pointer=node.pointer)
+                raise UnsupportedFeature(
+                    "contains with bounds of 32,768 items or more",
+                    pointer=node.pointer,
+                    keywords=("minContains", "maxContains"),
+                )
             self.rows += [least, -1 if most is None else most]
         at = len(self.rows)
         most_items = bound(shape.maximum)

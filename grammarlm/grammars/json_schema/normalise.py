@@ -33,6 +33,7 @@ from .keywords import SCHEMA_MAPS
 from .languages import Languages
 from .parts import Work
 from .places import NeedsScope
+from .report import ENFORCED, keyword_reports
 from .working import Normaliser
 
 
@@ -56,9 +57,11 @@ def normalise(
     draft: str = "auto",
     tick: Callable[[], None] = lambda: None,
     strict: bool = True,
+    relax: tuple[str, ...] = (),
 ) -> Normalised:
-    """The nodes of a schema; see the module. With strict=False a keyword that cannot be enforced is left out, and named."""
-    relaxed: list[str] = []
+    """The nodes of a schema; see the module. With strict=False a keyword that cannot be enforced is left out, and named; those at
+    the pointers `relax` are left out anyway."""
+    relaxed = list(relax)
     scoped = False
     while True:
         document = Document(schema, registry=registry, draft=draft, formats=formats, tick=tick)
@@ -73,6 +76,24 @@ def normalise(
             if pointer is None:
                 raise
             relaxed.append(pointer)
+
+
+def next_to_relax(refusal: UnsupportedFeature, document: Document, relaxed: tuple[str, ...]) -> str | None:
+    """The keyword to leave out after a refusal that names keywords and the place of their schema: there, below it, or anywhere."""
+    known = [
+        r.pointer for r in keyword_reports(document, relaxed) if r.keyword in refusal.keywords and r.status == ENFORCED
+    ]
+    place = refusal.pointer or ""
+    for found in (
+        [pointer for pointer in known if pointer.rpartition("/")[0] == place],
+        [pointer for pointer in known if pointer.startswith(f"{place}/")],
+        known,
+    ):
+        for pointer in found:
+            outer = _to_relax(pointer, list(relaxed))
+            if outer is not None:
+                return outer
+    return None
 
 
 def _to_relax(pointer: str | None, relaxed: list[str]) -> str | None:
