@@ -117,7 +117,10 @@ class LanguageStates:
         return term.kind == CAT and term.parts[0] is self._every and (term.sure or self._is_alive(term))
 
     def _grow(self) -> None:
-        size = 2 * len(self.table)
+        self._move(2 * len(self.table))
+
+    def _move(self, size: int) -> None:
+        """All arrays anew: kernels of other arenas go on with the old ones, where no row leads to a state that is made later."""
         for name, empty in (
             ("table", 0),
             ("accepts", 0),
@@ -198,8 +201,10 @@ class LanguageStates:
         bits = self._bits_of(self._vectors[state][0], most)
         words = most // 64 + 1
         at = self._lengths_used
-        while at + 2 + words > len(self.lengths):
-            self.lengths = np.concatenate([self.lengths, np.zeros(len(self.lengths), np.uint64)])
+        if at + 2 + words > len(self.lengths):
+            room = np.zeros(len(self.lengths) + 2 + words, np.uint64)
+            self.lengths = np.concatenate([self.lengths, room])
+            self._move(len(self.table))  # an old table and new lengths do not go together
         self.lengths[at], self.lengths[at + 1] = words, bits >> (most + 1) & 1
         self.lengths[at + 2 : at + 2 + words] = np.frombuffer(
             (bits & ((2 << most) - 1)).to_bytes(8 * words, "little"), np.uint64

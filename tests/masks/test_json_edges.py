@@ -95,6 +95,25 @@ def test_a_state_that_cannot_be_made_is_a_limit() -> None:
             ask([start])
 
 
+def test_arrays_of_states_move_together() -> None:
+    """Another arena may hold the arrays of before: nothing in them leads beyond what they have."""
+    algebra = Algebra()
+    term = parse_regex("(?:ab|c(?:d|e)f|g[h-k]{1,20})*", algebra)
+    states = LanguageStates(algebra, term, lambda term: True, 1000)
+    states.tell_lengths(100, lambda term, most: 1)
+    waiting, seen = [states.number((term,))], set()
+    while waiting:
+        state = waiting.pop()
+        table, *_, lengths, at, _, _ = before = states.arrays
+        states.make([state])
+        for old, new in zip(before, states.arrays, strict=True):
+            assert (old is new) is (table is states.table)
+        assert at.max() < len(lengths) - 2
+        seen.add(state)
+        waiting += [int(after) for after in set(states.table[state].tolist()) if after > 0 and after not in seen]
+    assert len(seen) > 20
+
+
 def test_very_many_required_properties_are_refused_by_name() -> None:
     with pytest.raises(gl.UnsupportedFeature, match="50,000 required properties"):
         gl.compile(gl.JsonSchema({"required": [str(i) for i in range(50_000)]}), VOCAB)
