@@ -30,6 +30,7 @@ help:
 demo: .venv/package
 	$(BIN)/python -m grammarlm demo
 
+# Workers are processes; tests/conftest.py compiles the kernels before they start.
 WORKERS ?= 2
 test: .venv/everything
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal $(ARGS)
