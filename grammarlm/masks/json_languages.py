@@ -156,14 +156,14 @@ class LanguageStates:
             for bits, after in edges(vector[0]):
                 number = self.number((after,))
                 if number:
-                    row[_bytes(bits)] = number
+                    row[bytes_of(bits)] = number
                     targets.append(number)
         else:
             behind = [[NOTHING] * len(vector) for _ in range(256)]
             for case, term in enumerate(vector):
                 if term is not NOTHING:
                     for bits, after in edges(term):
-                        for byte in _bytes(bits):
+                        for byte in bytes_of(bits):
                             behind[byte][case] = after
             numbers: dict[Vector, int] = {}
             for byte, terms in enumerate(behind):
@@ -216,7 +216,7 @@ class LanguageStates:
 _KNOWN: dict[int, np.ndarray] = {}
 
 
-def _bytes(bits: int) -> np.ndarray:
+def bytes_of(bits: int) -> np.ndarray:
     known = _KNOWN.get(bits)
     if known is None:
         if len(_KNOWN) > 4096:

@@ -15,7 +15,7 @@ from functools import cached_property
 from ..errors import LimitExceeded, UnsupportedFeature
 from ..grammars.json_schema import numbers, strings
 from ..grammars.json_schema.keys import language_of
-from ..grammars.json_schema.languages import Languages
+from ..grammars.json_schema.languages import Languages, only_format
 from ..grammars.json_schema.number_rows import pack, values
 from ..grammars.json_schema.parts import TYPE_NODES, TYPE_NODES_4
 from ..grammars.json_schema.shapes import (
@@ -34,7 +34,7 @@ from ..grammars.json_schema.text_algebra import TextAlgebra
 from ..grammars.terms import accepts_empty
 from ..kernels.cpu.json_numbers import FLAGS, TOLD
 from ..kernels.cpu.json_places import INLINE, Object, Shape
-from .json_languages import LanguageStates
+from .json_languages import LanguageStates, bytes_of
 from .json_tables import NUMBERS, TEMPLATE, TEMPLATE_AT, JsonTables
 
 LITERALS = {"true": 1, "false": 2, "null": 3}
@@ -263,6 +263,7 @@ class ProgramWriter:
         declared = len(names)
         few, languages = self.few_names(shape, declared)
         names += few
+        languages = without_words(languages, names)
         children = [self.node(shape.properties[name] if name in shape.properties else few[name]) for name in names]
         others = self.others(languages)
         available = self.others_in_all(shape, languages if others[0] != -1 else [])
@@ -355,6 +356,10 @@ class ProgramWriter:
         left: list[tuple[Language, Node]] = []
         for language, child in shape.others:
             room = INLINE - declared - len(few)
+            listed = next(iter(language))[1] if len(language) == 1 else ""
+            if listed.__class__ is tuple and 0 < len(listed) <= room and next(iter(language))[2]:
+                few.update({name: child for name in listed if name not in shape.properties and is_text(name)})
+                continue
             if not any(holds for _, _, holds in language):
                 left.append((language, child))  # all but some: there is always another
             elif self.languages.count(language, 0, None, room + 1) <= room:
@@ -373,7 +378,7 @@ class ProgramWriter:
                 yield read.decode()
             for bits, after in languages.algebra.edges(term):
                 if not languages.is_dead(after):
-                    stack += [(after, read + bytes([byte])) for byte in range(256) if bits >> byte & 1]
+                    stack += [(after, read + bytes([byte])) for byte in bytes_of(bits).tolist()]
 
     def others(self, languages: list[tuple[Language, Node]]) -> tuple[int, int, int, int, int]:
         """(node of other keys' values: -1 none, -2 by case; start of their language; cases; the case of most keys, from 1; how
@@ -534,12 +539,13 @@ class ProgramWriter:
         return at
 
 
-def only_format(language: Language) -> str:
-    """The format that a language is; "" where it is none, or something else, too."""
-    if len(language) != 1:
-        return ""
-    ((kind, name, holds),) = language
-    return str(name) if kind == "format" and holds else ""
+def without_words(others: list[tuple[Language, Node]], names: list[str]) -> list[tuple[Language, Node]]:
+    """Languages of other keys: that they are none of some words need not be said of words that have places of their own."""
+    placed = set(names)
+    return [
+        (frozenset(part for part in language if part[0] != "words" or part[2] or not placed.issuperset(part[1])), child)
+        for language, child in others
+    ]
 
 
 def _is_any_object(shape: ObjectShape) -> bool:

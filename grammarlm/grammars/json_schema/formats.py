@@ -57,6 +57,8 @@ REFUSED = {
 
 FORMATS = frozenset(_EXPRESSIONS) - {LABELS} | frozenset(_BUILT) | frozenset(REFUSED)  # all others are annotations
 
+SOUND = FORMATS - set(REFUSED) | {LABELS}  # each of them some string has
+
 SHARED = SharedAlgebra()
 _known: dict[str, Term] = {}
 

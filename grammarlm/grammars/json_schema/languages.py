@@ -17,7 +17,7 @@ from ..regular import Algebra
 from ..terms import AND, FOREVER, NOT, NOTHING, SCOPE, WORDS, Term
 from .automaton import Explored, over_the_limit
 from .ecma import parse_ecma
-from .formats import SHARED, format_term
+from .formats import SHARED, SOUND, format_term
 from .lengths import CONTINUATION, LengthSets, count_words
 from .shapes import EVERY_STRING, Language
 from .text_algebra import TextAlgebra, every_string
@@ -26,6 +26,14 @@ MOST_STATES = 10_000
 FEW_STATES = 500  # enough to find a string, where there are some
 EXPLORED = (AND, NOT, SCOPE)  # what can be answered from the form of no such term
 MOST_LENGTH = 4_096  # up to here each length is looked at; beyond, only whether there are longer ones
+
+
+def only_format(language: Language) -> str:
+    """The format that a language is; "" where it is none, or something else, too."""
+    if len(language) != 1:
+        return ""
+    ((kind, name, holds),) = language
+    return str(name) if kind == "format" and holds else ""
 
 
 class Languages:
@@ -198,6 +206,8 @@ class Languages:
         """Is there a string of low..high characters?"""
         if high is not None and high < low:
             return False
+        if low <= 0 and high is None and only_format(language) in SOUND:
+            return True
         return self.fits_from(self.term(language), low, high)
 
     def fits_from(self, term: Term, low: int, high: int | None) -> bool:

@@ -6,6 +6,7 @@ once: in a choice by the value of a key most conjunctions contradict themselves 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -14,7 +15,8 @@ from ...errors import GrammarError, UnsupportedFeature
 from . import numbers, strings
 from .atoms import NOT_SCALAR, ListAtom, SchemaAtom, TypeAtom, UnionAtom
 from .document import Document
-from .languages import Languages
+from .formats import SOUND
+from .languages import Languages, only_format
 from .parts import (
     ANYTHING,
     FALSE,
@@ -202,12 +204,19 @@ class Nodes:
         """The language of a key of patternProperties."""
         known = self._patterns.get(text)
         if known is None:
-            known = self._patterns[text] = frozenset([("pattern", text, True)])
-            self.check_language(known, f"{atom.pointer}/patternProperties")
+            listed = words_of(text)
+            if listed is None:
+                known = frozenset([("pattern", text, True)])
+                self.check_language(known, f"{atom.pointer}/patternProperties")
+            else:
+                known = frozenset([("words", listed, True)])
+            self._patterns[text] = known
         return known
 
     def check_language(self, language: Language, pointer: str) -> None:
         """Raises here, where the pointer is known, what the pattern or format raises."""
+        if only_format(language) in SOUND:
+            return
         try:
             self.languages.term(language)
         except GrammarError as error:
@@ -271,6 +280,18 @@ class Nodes:
 
 _TYPE_ATOMS: list[Any] = [TypeAtom(parts) for parts in TYPE_PARTS]
 _TYPE_KEYS = {node.key: node for node in (ANYTHING, *TYPE_NODES.values(), *TYPE_NODES_4.values())}
+
+
+_WORD = r"[A-Za-z0-9_ -]+"  # what a pattern says literally
+_WORDS = re.compile(rf"\^(?:({_WORD})|\(({_WORD}(?:\|{_WORD})*)\))\$")
+
+
+def words_of(pattern: str) -> tuple[str, ...] | None:
+    """The words of a pattern such as ^name$ or ^(a|b)$; None where it is of another form."""
+    found = _WORDS.fullmatch(pattern)
+    if found is None:
+        return None
+    return (found[1],) if found[1] else tuple(dict.fromkeys(found[2].split("|")))
 
 
 def identical(a: Any, b: Any) -> bool:
