@@ -143,6 +143,44 @@ CASES = {
     "anything": case(True, '{"a":[1,"b",{"a":null}]}', " [ ]", '"\\ud83d\\ude00é"', "-1.0e2"),
     # strings
     "string": case({"type": "string"}, '"ab\\u0061é"', '"😀\\n"'),
+    "keys with a part": case(
+        {
+            "type": "object",
+            "patternProperties": {"ab": {"type": ["object", "string", "array"]}},
+            "properties": {"b": {"type": "string"}, "bab": {"type": "object"}},
+            "additionalProperties": False,
+        },
+        '{"ab":{},"b":"","aab":"x","bab":{},"\\u0061b":[]}',
+        '{"bab":{"ab":1},"abab":""}',
+        property_order="any",
+    ),
+    "keys of two patterns": case(
+        {
+            "patternProperties": {"^a": {"type": "string"}, "^[bc]+$": {"type": "array"}},
+            "properties": {"ab": {"type": "string"}, "k1": {}},
+            "required": ["k1"],
+        },
+        '{"a":"","k1":{},"bc":[],"ab":"","z":null}',
+        '{"z":"","k1":"","b":[]}',
+        property_order="any",
+    ),
+    "closed, any order": case(
+        {
+            "type": "object",
+            "properties": {"a": {"type": "string"}, "ab": {"type": "string"}, "b": {"type": "string"}},
+            "required": ["b"],
+            "additionalProperties": False,
+        },
+        '{"ab":"","b":"","a":""}',
+        '{"b":"x"}',
+        '{"a":"","b":""}',
+        property_order="any",
+    ),
+    "strings in frames": case(
+        {"items": {"properties": {"a": {"type": "string"}, "b": {"type": "string"}}, "required": ["a"]}, "maxItems": 3},
+        '[{"a":"","b":"x"},{"b":"","a":"","c":""},{"c":"","a":"k"}]',
+        property_order="any",
+    ),
     "lengths": case(
         {"type": "string", "minLength": 2, "maxLength": 4}, '"abab"', '"\\ud83d\\ude00é"', '"😀a"', '"\\u0061a"'
     ),

@@ -211,6 +211,9 @@ def make_row(arena, c, x, y, f, row):
         if case == 0 or (is_universal(arena, state) and not is_of_case(arena, state, case)):
             if is_universal(arena, state):
                 case = case_of(arena, state)
+            elif case == 0 and is_total(arena, state):
+                make_total_key(arena, c, x, y, f, own, row)
+                return int64(BASE_BODY), remainders
             else:
                 copy_base(arena, base, row)
                 make_key(arena, c, x, y, f, own, int64(0), row)
@@ -354,6 +357,31 @@ def with_path(arena, node, f):
     for i in range(above):
         f = with_text(arena, f, int64(data[offset + i]))
     return f
+
+
+@part
+def make_total_key(arena, c, x, y, f, own, row):
+    """In a key of a language with which any key can go on: the tokens that stay in a string, a filter of those that close it."""
+    program = longs(arena, At.PROGRAM)
+    other_keys(arena, program[program[own + Object.CASES]], with_other(arena, f, y >> 24), own, f, row)
+    count = arena[At.CLOSER_COUNT]
+    filtered, closers = words(arena[At.FILTER], (count + 31) >> 5), words(arena[At.CLOSERS], 2 * count)
+    for i in range(len(filtered)):
+        filtered[i] = 0
+    filter_closers(arena, c, x, y, f, filtered)
+    arena[At.FILTER_ON] = 1
+    keep_filtered(filtered, closers, count, row)
+    if x & FIELD < x >> 21 & FIELD:
+        differ(arena, int64(-1), c, x, y, f, int64(ANY_CASE), row)
+
+
+@part
+def keep_filtered(filtered, closers, count, row):
+    """Takes away the tokens that close a string and are not in the filter."""
+    for i in range(count):
+        if filtered[i >> 5] >> (i & 31) & 1 == 0:
+            token = int64(closers[2 * i])
+            row[token >> 5] &= ~(int32(1) << int32(token & 31))
 
 
 @part
@@ -702,10 +730,22 @@ def kept_mask(arena, c, x, y, f, out, first):
             at += 4
         if filtered != 0:
             copy_bytes(arena[At.FILTER], store[Store.POOL] + 4 * at, 4 * filtered)
+    target = out
+    if filtered != 0 and kind == Kind.KEY and crossings > 0:
+        target = words(arena[At.SECOND_ROW], width)
+        for i in range(width):
+            target[i] = 0
     for i in range(crossings):
         where = crossed[3 * i]
-        cross(arena, where >> 40, where & 0xFFFFFFFF, crossed[3 * i + 1], crossed[3 * i + 2], outer, out)
-    if filtered != 0:
+        cross(arena, where >> 40, where & 0xFFFFFFFF, crossed[3 * i + 1], crossed[3 * i + 2], outer, target)
+    if filtered != 0 and kind == Kind.KEY:
+        if crossings > 0:
+            count = arena[At.CLOSER_COUNT]
+            keep_filtered(
+                words(arena[At.FILTER], (count + 31) >> 5), words(arena[At.CLOSERS], 2 * count), count, target
+            )
+            put(False, out, target, width)
+    elif filtered != 0:
         filtered_closers(arena, outer, out)
     if remainders >= 0:
         end_of_string(arena, remainders, with_item(arena, f, int64(0)) if kind == Kind.ENTRY else outer, out)
