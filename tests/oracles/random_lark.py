@@ -30,7 +30,9 @@ _TERMINALS = {
 _STRINGS = ['"a"', '"b"', '"("', '")"', '"."', '".."', '"+"', '"++"', '"="', '"=="', '"1"', '","', '"é"', '"ab"']
 _IGNORED = ['" "', "/ +/", r"/[ \n]+/", "/#[a-b]*/", "/,/"]
 _OPERATORS = ["?", "*", "+", "~2", "~1..2", "~0..2"]
-_MOST_RULES = 1000  # that lark makes of a grammar: one in a hundred has more, and lark may need an hour for its tables
+_MOST_RULES = (
+    300  # that lark makes of a grammar: one in a hundred has more, and lark needs minutes for texts, hours for tables
+)
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ class RandomLark:
     def readable(self) -> tuple[RandomLarkGrammar, LarkOracle]:
         """The next grammar that lark accepts (it refuses, for one, two alternatives that are the same), and its oracle.
 
-        Repeats within repeats, of what is optional, can become thousands of rules; such a grammar is passed over.
+        Repeats within repeats, of what is optional, can become hundreds of rules; such a grammar is passed over.
         """
         while True:
             grammar = self.grammar()
