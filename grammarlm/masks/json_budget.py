@@ -207,8 +207,7 @@ class NarrowMask:
         return None
 
     def _fits(self, c: int, x: int, y: int, f: int) -> bool:
-        needed = self._endings.cost(c, x, y, f)
-        return needed is not None and needed < self._left
+        return self._endings.fits((c, x, y, f), self._left)
 
     def _add_tokens(self, classes: list[Thread], pairs: np.ndarray, only: np.ndarray | None = None) -> None:
         """Of the tokens of a survey those that fit."""
@@ -234,7 +233,7 @@ class NarrowMask:
         else:
             nodes, longest = self._endings.values_of_key(c, x, f)
             starts = [(int(Kind.COLON) | node << 11, 0, 0, f) for node in nodes]
-        rest = self._endings.cost(int(Kind.AFTER), 0, 0, f)
+        rest = self._endings.cost((int(Kind.AFTER), 0, 0, f))
         if rest is None:
             return
         if longest + rest < self._left:

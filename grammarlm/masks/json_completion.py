@@ -29,7 +29,7 @@ import numpy as np
 from ..errors import LimitExceeded
 from ..grammars.terms import NOTHING, Term
 from ..kernels.cpu.json_ends import QUOTED
-from ..kernels.cpu.json_masks import ENDS, json_call
+from ..kernels.cpu.json_masks import ENDS, READ, json_call
 from ..kernels.cpu.json_places import (
     ARRAY_BIT,
     BARRIER,
@@ -58,8 +58,11 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 Thread = tuple[int, int, int, int]
+Pieces = tuple[bytes, bytes]
 AFTER, OPEN, COMMA = 0, 1, 2  # where in a frame: behind a value, behind its bracket, behind a comma
 SPARE = 2
+RECORD_COUNT = int(At.RECORD_COUNT)
+SHORT = 100  # bytes that are read again and again
 SEGMENT = 1024  # bytes of a tail that are cut into tokens together
 MOST_STATES = 400  # of a language, where its states must be looked at
 MOST_KEYS, FEW_KEYS = 32, 3  # that are tried as the end of one; of which so many fit
@@ -161,6 +164,7 @@ class Endings:
         self._strings: dict[Any, bytes | None] = {}
         self._blanks: dict[int, bytes] = {}
         self._costs: dict[bytes, int] = {}
+        self._placed: dict[bytes, tuple[np.ndarray, int]] = {}  # bytes that kernels read, and where they are
         self._word_lists: dict[int, Replayed] = {}
         self._branches: dict[int, list[tuple[bytes, int]]] = {}
 
@@ -177,24 +181,35 @@ class Endings:
     def parts(self, state: int) -> list[bytes] | None:
         """How the text can end from a config: pieces, whose tokens end the text one after another. None: not to be written down."""
         threads = self.threads_of(state)
-        best: tuple[int, bytes, Tail] | None = None
+        best: tuple[int, list[bytes], Tail] | None = None
         with _Scratch(self):
-            for c, x, y, f in threads:
-                found = self._priced(c, x, y, f)
+            for thread in threads:
+                found = self._priced(thread)
                 if found is not None and (best is None or found[0] < best[0]):
                     best = found
         if best is None:
             return None
-        pieces, tail = [best[1] + best[2].text], best[2].more
-        while tail is not None:
-            pieces.append(tail.text)
+        _, pieces, tail = best
+        while tail.more is not None:
             tail = tail.more
+            pieces.append(tail.text)
         return pieces
 
-    def cost(self, c: int, x: int, y: int, f: int) -> int | None:
-        """How many tokens end the text from a thread, and from those like it. To be asked within `scratch`."""
-        found = self._priced(c, x, y, f)
-        return None if found is None else found[0] + self._spare(f)
+    def fits(self, thread: Thread, left: int) -> bool:
+        """Do fewer than `left` tokens end the text from a thread, and from those like it? To be asked within `scratch`."""
+        f = thread[3]
+        own, tail = self._pieces(*thread), self._tail(f)
+        if own is None or tail is None:
+            return False
+        left -= tail.cost + self._spare(f)
+        if sum(map(self.tokens, (*own, tail.text))) < left:  # all of these are most likely known
+            return True
+        return left > 0 and self.tokens(own[0] + own[1] + tail.text) < left
+
+    def cost(self, thread: Thread) -> int | None:
+        """How many tokens end the text from a thread. To be asked within `scratch`."""
+        found = self._priced(thread)
+        return None if found is None else found[0]
 
     def _spare(self, f: int) -> int:
         """Keys or items that must come and must differ may be longer behind other ones: tokens to spare for that."""
@@ -212,12 +227,15 @@ class Endings:
         """What is made within is forgotten at its end."""
         return _Scratch(self)
 
-    def _priced(self, c: int, x: int, y: int, f: int) -> tuple[int, bytes, Tail] | None:
-        own = self.own(c, x, y, f)
-        tail = None if own is None else self._tail(f)
+    def _priced(self, thread: Thread) -> tuple[int, list[bytes], Tail] | None:
+        own, tail = self._pieces(*thread), self._tail(thread[3])
         if own is None or tail is None:
             return None
-        return self.tokens(own + tail.text) + tail.cost, own, tail
+        whole = own[0] + own[1] + tail.text
+        together, apart = self.tokens(whole), sum(map(self.tokens, (*own, tail.text)))
+        if together <= apart:
+            return together + tail.cost, [whole], tail
+        return apart + tail.cost, [piece for piece in (*own, tail.text) if piece], tail
 
     def tokens(self, text: bytes) -> int:
         """How many tokens the bytes take."""
@@ -299,10 +317,27 @@ class Endings:
         return found
 
     def record(self, c: int, x: int, y: int, f: int) -> int:
-        return self.machine._record([(c, x, y, f)])
+        """A config of one thread."""
+        machine = self.machine
+        number = int(machine.arena[RECORD_COUNT])
+        records = machine.arrays["records"]
+        if number + 1 >= len(records):
+            return machine._record([(c, x, y, f)])
+        records[number] = (c, x, y, f, 0)
+        machine.arena[RECORD_COUNT] = number + 1
+        return number
 
     def read(self, record: int, data: bytes) -> int:
-        return self.machine.after_bytes(record, data)
+        """The config behind some bytes, 0 where they are refused."""
+        known = self._placed.get(data)
+        if known is None:
+            if not data or len(data) > SHORT:
+                return self.machine.after_bytes(record, data)
+            if len(self._placed) > 20_000:
+                self._placed.clear()
+            array = np.frombuffer(data, np.uint8)
+            known = self._placed[data] = array, int(array.ctypes.data)
+        return self.machine.call(READ, record, known[1], len(data))
 
     def _ends(self, record: int) -> bool:
         return bool(json_call(self.machine.address, ENDS, record, 0, 0))
@@ -319,22 +354,25 @@ class Endings:
 
     def own(self, c: int, x: int, y: int, f: int) -> bytes | None:
         """The rest of what the thread is in and of the frame around it, its closing bracket included."""
+        return _joined(*(self._pieces(c, x, y, f) or (None,)))
+
+    def _pieces(self, c: int, x: int, y: int, f: int) -> Pieces | None:
+        """The same in two pieces: what is the thread's own, and what others may have, too."""
         kind, sub, row = c & 31, c >> 5 & 63, c >> 11 & ROW
-        if c & QUOTED and kind in (Kind.AFTER, Kind.COLON):
-            return _joined(b'"', self.own(c & ~QUOTED, x, y, f))
-        if kind == Kind.AFTER:
-            return _joined(self._blank(y), self.rest(f, AFTER))
-        if kind == Kind.COLON:
-            return _joined(self._blank(y), b":", self.value(row), self.rest(f, AFTER))
+        if kind == Kind.AFTER or kind == Kind.COLON:
+            text: bytes | None = b'"' + self._blank(y) if c & QUOTED else self._blank(y)
+            if kind == Kind.COLON:
+                text = _joined(text, b":", self.value(row))
+            return _paired(text, self.rest(f, AFTER))
         if kind == Kind.VALUE:
-            return _joined(self._blank(y), self.value(row), self.rest(f, AFTER))
-        if kind in (Kind.KEYS, Kind.ENTRY):
-            return _joined(self._blank(y), self.rest(f, COMMA if sub else OPEN))
+            return _paired(_joined(self._blank(y), self.value(row)), self.rest(f, AFTER))
+        if kind == Kind.KEYS or kind == Kind.ENTRY:
+            return _paired(self._blank(y), self.rest(f, COMMA if sub else OPEN))
         if kind == Kind.KEY:
             return self._key_rest(c, x, y, f)
         if f and self.is_unique(f):
-            return self._item_rest(c, x, y, f)
-        return _joined(self._lexeme(c, x, y), self.rest(f, AFTER))
+            return _paired(self._item_rest(c, x, y, f), b"")
+        return _paired(self._lexeme(c, x, y), self.rest(f, AFTER))
 
     def _blank(self, state: int) -> bytes:
         """White space that must come before anything else may."""
@@ -1179,36 +1217,50 @@ class Endings:
 
     # ------------------------------------------------------------------ keys
 
-    def _key_rest(self, c: int, x: int, y: int, f: int) -> bytes | None:
-        """The rest of a key, its value, and the rest of its object: a key that has a place, or any other, whichever is shorter."""
-        begun = b""
+    def _key_rest(self, c: int, x: int, y: int, f: int) -> Pieces | None:
+        """The rest of a key, and what ends its object then: a key that has a place, or any other, whichever is shorter."""
+        begun, row = b"", c >> 11 & ROW
         if (c >> 5 & 63) != BODY and (c >> 5 & 63) < LAST_1:
             begun, c, x, y, f = self._to_body(c, x, y, f)
-        record = self.record(c, x, y, f)
-        best: bytes | None = None
-        for ends, enough in ((self._own_ends(c, x, f), FEW_KEYS), (self._other_ends(c, x, y, f), 1)):
-            tried = 0
-            for text in ends:
-                after = self.read(record, text)
-                found = _joined(begun, text, self.own(*self.threads(after)[0])) if after else None
-                if found is None:
-                    continue
-                if best is None or self._measure(found) < self._measure(best):
-                    best = found
-                tried += 1
-                if tried == enough:
+        read, found = x >> 42 & FIELD, list[Pieces]()
+        for i in self._own_keys(row, x, f):
+            behind = self._behind_key(row, f, i)
+            if behind is not None:
+                name = self._name(self._rows[row + Object.KEYS] + i * Key.LENGTH)
+                found.append((begun + spelled(name[read:]) + b'"', behind))
+                if len(found) == FEW_KEYS:
                     break
-        return best
+        if c >> 35 != NO_LANGUAGE:
+            record = self.record(c, x, y, f)
+            for text in self._other_ends(c, x, y, f):
+                after = self.read(record, text)
+                own = self._pieces(*self.threads(after)[0]) if after else None
+                if own is not None:
+                    found.append((begun + text + own[0], own[1]))
+                    break
+        return min(
+            found, key=lambda own: (self.tokens(own[0]) + self.tokens(own[1]), len(own[0]) + len(own[1])), default=None
+        )
 
-    def _own_ends(self, c: int, x: int, f: int) -> Iterator[bytes]:
-        """What may end a key that has a place of its own: the needed ones first, then the short ones."""
-        row, low, high, read = c >> 11 & ROW, x & FIELD, x >> 21 & FIELD, x >> 42 & FIELD
+    def _own_keys(self, row: int, x: int, f: int) -> list[int]:
+        """Keys that have a place and may be this one: the needed ones first, then the short ones."""
+        low, high = x & FIELD, x >> 21 & FIELD
         if low >= high:
-            return
+            return []
         keys, rows = self._rows[row + Object.KEYS], self._rows
-        needed = set(self._needed(row, self._frame(f)))
+        needed = set(self._needed(row, self._frame(f))) if high - low > 1 else set()
         inside = sorted(range(low, high), key=lambda i: (i not in needed, rows[keys + i * Key.LENGTH + Key.SIZE]))
-        yield from (spelled(self._name(keys + i * Key.LENGTH)[read:]) + b'"' for i in inside[:MOST_KEYS])
+        return inside[:MOST_KEYS]
+
+    def _behind_key(self, row: int, f: int, i: int) -> bytes | None:
+        """What ends an object behind the name of a key; None where the key may not come."""
+        known = ("behind", i, *self._content(self._frame(f), AFTER))
+        if known not in self._rests:
+            name = spelled(self._name(self._rows[row + Object.KEYS] + i * Key.LENGTH))
+            begun = int(Kind.KEY) | row << 11 | NO_LANGUAGE << 35
+            after = self.read(self.record(begun, self._rows[row + Object.COUNT] << 21, 0, f), name + b'"')
+            self._rests[known] = self.own(*self.threads(after)[0]) if after else None
+        return self._rests[known]
 
     def _other_ends(self, c: int, x: int, y: int, f: int) -> Iterator[bytes]:
         """What may end a key that has no place, the shortest first."""
@@ -1253,6 +1305,10 @@ def _bytes_to_come(c: int) -> int:
     """Of the character that a string's thread stands in."""
     sub = c >> 5 & 63
     return 0 if sub < LAST_1 else 1 if sub == LAST_1 else 2 if sub in (LAST_2, LEAD_E0, LEAD_ED) else 3
+
+
+def _paired(one: bytes | None, other: bytes | None) -> Pieces | None:
+    return None if one is None or other is None else (one, other)
 
 
 def _joined(*parts: bytes | None) -> bytes | None:
