@@ -62,6 +62,7 @@ Pieces = tuple[bytes, bytes]
 AFTER, OPEN, COMMA = 0, 1, 2  # where in a frame: behind a value, behind its bracket, behind a comma
 SPARE = 2
 RECORD_COUNT = int(At.RECORD_COUNT)
+SAVED = 4  # tokens, where pieces of a text are cut together: most often fewer
 SHORT = 100  # bytes that are read again and again
 SEGMENT = 1024  # bytes of a tail that are cut into tokens together
 MOST_STATES = 400  # of a language, where its states must be looked at
@@ -148,6 +149,7 @@ class Endings:
 
     def __init__(self, epoch: JsonEpoch):
         self._source, self._program = epoch, epoch.program
+        self.nbytes = 0  # about what the texts take
         self._begin()
         self._vocab = epoch.program.vocab
         self._rows = memoryview(epoch.program.json.rows)
@@ -202,9 +204,10 @@ class Endings:
         if own is None or tail is None:
             return False
         left -= tail.cost + self._spare(f)
-        if sum(map(self.tokens, (*own, tail.text))) < left:  # all of these are most likely known
-            return True
-        return left > 0 and self.tokens(own[0] + own[1] + tail.text) < left
+        apart = sum(map(self.tokens, (*own, tail.text)))  # most likely known
+        if left <= 0 or not left <= apart < left + SAVED:
+            return apart < left
+        return self.tokens(own[0] + own[1] + tail.text) < left
 
     def cost(self, thread: Thread) -> int | None:
         """How many tokens end the text from a thread. To be asked within `scratch`."""
@@ -242,10 +245,18 @@ class Endings:
         known = self._costs.get(text)
         if known is None:
             known = greedy.cost(self._vocab, text)
-            if len(self._costs) > 50_000:
-                self._costs.clear()
+            self._note(len(text))
             self._costs[text] = known
         return known
+
+    def _note(self, size: int) -> None:
+        """Texts take memory, and are made again where they are forgotten."""
+        self.nbytes += size + 200
+        if self.nbytes > self._program.limits.max_bytes // 8:
+            for known in (self._costs, self._rests, self._strings, self._placed):
+                known.clear()  # type: ignore[attr-defined]
+            self._tails = {0: NO_TAIL}
+            self.nbytes = 0
 
     # ------------------------------------------------------------------ from the epoch's arenas to ours
 
@@ -333,8 +344,7 @@ class Endings:
         if known is None:
             if not data or len(data) > SHORT:
                 return self.machine.after_bytes(record, data)
-            if len(self._placed) > 20_000:
-                self._placed.clear()
+            self._note(len(data))
             array = np.frombuffer(data, np.uint8)
             known = self._placed[data] = array, int(array.ctypes.data)
         return self.machine.call(READ, record, known[1], len(data))
@@ -423,9 +433,9 @@ class Endings:
         words = self._frame(f)
         key = (where, *self._content(words, where))
         if key not in self._rests:
-            if len(self._rests) > 20_000:
-                self._rests.clear()
-            self._rests[key] = self._checked_rest(words, where)
+            found = self._checked_rest(words, where)
+            self._note(len(found or b""))
+            self._rests[key] = found
         return self._rests[key]
 
     def _content(self, words: list[int], where: int) -> tuple[Any, ...]:
@@ -891,9 +901,9 @@ class Endings:
         """The rest of a string, number or literal, its closing quote included."""
         key = c, x, y
         if key not in self._strings:
-            if len(self._strings) > 50_000:
-                self._strings.clear()
-            self._strings[key] = self._rest_of_lexeme(c, x, y)
+            found = self._rest_of_lexeme(c, x, y)
+            self._note(len(found or b""))
+            self._strings[key] = found
         return self._strings[key]
 
     def _rest_of_lexeme(self, c: int, x: int, y: int) -> bytes | None:
@@ -1259,7 +1269,9 @@ class Endings:
             name = spelled(self._name(self._rows[row + Object.KEYS] + i * Key.LENGTH))
             begun = int(Kind.KEY) | row << 11 | NO_LANGUAGE << 35
             after = self.read(self.record(begun, self._rows[row + Object.COUNT] << 21, 0, f), name + b'"')
-            self._rests[known] = self.own(*self.threads(after)[0]) if after else None
+            found = self.own(*self.threads(after)[0]) if after else None
+            self._note(len(found or b""))
+            self._rests[known] = found
         return self._rests[known]
 
     def _other_ends(self, c: int, x: int, y: int, f: int) -> Iterator[bytes]:

@@ -163,6 +163,8 @@ class JsonEpoch:
         """What the schema's tables, its rows and its texts take; what is shared by all schemas is not in it."""
         program = self.program
         own = program.json.nbytes + program.states.nbytes
+        if self.endings is not None:
+            own += self.endings.nbytes + sum(a.nbytes for a in self.endings.machine.arrays.values())
         return own + self._table.nbytes + 4 * int(self.store[Store.USED]) + sum(a.nbytes for a in self.arrays.values())
 
     def _supply(self) -> None:
