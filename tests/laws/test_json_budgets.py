@@ -34,6 +34,17 @@ CASES: dict[str, tuple[Any, int]] = {
     "a pattern": ({"type": "string", "pattern": "^[ab]{3}c$"}, 5),
     "a pattern with a length": ({"type": "string", "pattern": "^(ab)*$", "minLength": 5}, 5),
     "a pattern with both lengths": ({"type": "string", "pattern": "^(aa|bbb)*$", "minLength": 4, "maxLength": 7}, 6),
+    "patterns with many lengths": (
+        {
+            "type": "object",
+            "properties": {
+                "a": {"type": "string", "pattern": r"^[\w\-]+$", "minLength": 8, "maxLength": 256},
+                "b": {"type": "string", "pattern": r"^[\w./]+\.php+$", "minLength": 16, "maxLength": 1024},
+            },
+            "required": ["a", "b"],
+        },
+        34,
+    ),
     "characters": ({"type": "string", "pattern": "^[é€😀]{2}$"}, 7),
     "a format": ({"type": "string", "format": "date-time"}, 22),
     "a number": ({"type": "number", "multipleOf": 7, "minimum": 100}, 3),
