@@ -148,7 +148,7 @@ def test_random_grammars(surveys: bool, monkeypatch) -> None:
 
 
 def test_random_lark_grammars() -> None:
-    outcomes = check_lark("few", 12)
+    outcomes = check_lark("few", 20)
     assert outcomes["walked"] > 3, outcomes
     assert outcomes["refused"] <= 2, outcomes
 
