@@ -40,8 +40,10 @@ class Collector:
                 f"{value:,} {name}" if isinstance(value, int) else f"{name} {value}"
                 for name, value in report.user_properties
             )
-            used = f"{time.process_time() - self._began:.1f} s"
-            self.rows.append([report.nodeid.removeprefix("tests/"), report.outcome, used, memory(), counts])
+            used, held = f"{time.process_time() - self._began:.1f} s", memory()
+            if hasattr(report, "worker_id"):  # it ran in a worker (-n), of which this process knows neither
+                used, held = "-", "-"
+            self.rows.append([report.nodeid.removeprefix("tests/"), report.outcome, used, held, counts])
 
 
 def memory() -> str:
