@@ -154,6 +154,19 @@ CASES = {
         '{"bab":{"ab":1},"abab":""}',
         property_order="any",
     ),
+    "keys with a part, unevaluated": case(
+        {
+            "oneOf": [
+                {"required": ["xx"], "patternProperties": {"x": True}},
+                {"required": ["b"], "properties": {"b": True}},
+                {"required": ["all"], "unevaluatedProperties": True},
+            ],
+            "unevaluatedProperties": False,
+        },
+        '{"xx":1,"foox":[]}',
+        '{"all":1,"foo":""}',
+        property_order="any",
+    ),
     "keys of two patterns": case(
         {
             "patternProperties": {"^a": {"type": "string"}, "^[bc]+$": {"type": "array"}},

@@ -506,7 +506,7 @@ def filter_closers(arena, c, x, y, f, filtered):
         if node >= 0:
             top = 6 * int64(depth[node])
             byte = int64(bytes_of[node])
-            c, x, y, f = step(arena, stack[top - 6], stack[top - 5], stack[top - 4], f, byte, int64(0))
+            c, x, y, _ = step(arena, stack[top - 6], stack[top - 5], stack[top - 4], f, byte, int64(0))
             if c == DEAD:
                 node = int64(end[node])
                 continue
