@@ -157,14 +157,14 @@ CASES = {
     "keys with a part, unevaluated": case(
         {
             "oneOf": [
-                {"required": ["xx"], "patternProperties": {"x": True}},
+                {"required": ["aa"], "patternProperties": {"a": True}},
                 {"required": ["b"], "properties": {"b": True}},
-                {"required": ["all"], "unevaluatedProperties": True},
+                {"required": ["k1"], "unevaluatedProperties": True},
             ],
             "unevaluatedProperties": False,
         },
-        '{"xx":1,"foox":[]}',
-        '{"all":1,"foo":""}',
+        '{"aa":1,"foa":[]}',
+        '{"k1":1,"foo":""}',
         property_order="any",
     ),
     "keys of two patterns": case(
