@@ -11,6 +11,7 @@ import datetime
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,29 +21,34 @@ from benchmarks.report import machine, table, versions
 FOLDER = Path(__file__).parent.parent / "benchmarks" / "results" / "proof"
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Sends what a test took along with its report. (This module is a plug-in of its workers, too: see `main`.)"""
+    began = time.process_time()
+    try:
+        yield
+    finally:
+        item.user_properties.append(("CPU time", f"{time.process_time() - began:.1f} s"))
+        item.user_properties.append(("memory", memory()))
+
+
 class Collector:
     """A pytest plug-in that keeps each test's outcome, CPU time, memory and counts."""
 
     def __init__(self) -> None:
         self.rows: list[list[str]] = []
         self.collected = 0
-        self._began = 0.0
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         self.collected = len(session.items)
 
-    def pytest_runtest_logstart(self) -> None:
-        self._began = time.process_time()
-
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when == "call" or (report.when == "setup" and report.outcome != "passed"):
+            said = dict(report.user_properties)
+            used, held = (str(said.pop(name, "-")) for name in ("CPU time", "memory"))
             counts = ", ".join(
-                f"{value:,} {name}" if isinstance(value, int) else f"{name} {value}"
-                for name, value in report.user_properties
+                f"{value:,} {name}" if isinstance(value, int) else f"{name} {value}" for name, value in said.items()
             )
-            used, held = f"{time.process_time() - self._began:.1f} s", memory()
-            if hasattr(report, "worker_id"):  # it ran in a worker (-n), of which this process knows neither
-                used, held = "-", "-"
             self.rows.append([report.nodeid.removeprefix("tests/"), report.outcome, used, held, counts])
 
 
@@ -65,7 +71,8 @@ def main() -> int:
     collector, commit = Collector(), state()
     arguments = sys.argv[1:]
     name = arguments.pop(0) if arguments and arguments[0].endswith(".md") else None if arguments else "laws.md"
-    status = pytest.main(["-m", "proof", "-p", "no:cacheprovider", *arguments], plugins=[collector])
+    options = ["-m", "proof", "-p", "no:cacheprovider", "-p", "tests.proof", *arguments]
+    status = pytest.main(options, plugins=[collector])
     facts = f"{datetime.date.today().isoformat()}, {machine()}; " + ", ".join(f"{k} {v}" for k, v in versions().items())
     text = f"# Laws proved with their full counts\n\n{facts}. Commit {commit}. Command: `{_command()}`\n\n"
     if len(collector.rows) < collector.collected:
