@@ -31,7 +31,7 @@ NEVER = float("inf")  # the distance to the end where there is none
 class Completions:
     """The shortest texts of terms. What a term's search found is remembered; the object dies with its epoch.
 
-    A text is bytes. Where the letters of terms are more than bytes, a subclass says what they spell (stack_completion.py).
+    A text is bytes. Where the letters of terms are more than bytes, a subclass says what they spell (stack/completion.py).
     """
 
     empty: Any = b""

@@ -24,8 +24,8 @@ from .matcher import Matcher
 from .program import Program
 from .report import CanonicalReport, Report
 from .snapshot import restore
-from .stack_compile import stack_program
-from .stack_epoch import StackEpoch
+from .stack.compile import stack_program
+from .stack.epoch import StackEpoch
 
 if TYPE_CHECKING:
     from .canonical import Canonical
@@ -122,11 +122,11 @@ def compile(
 
 def _automaton(grammar: Grammar, vocab: Vocabulary, limits: Limits, canonical_only: bool) -> tuple[Automaton, Report]:
     if isinstance(grammar, JsonSchema):
-        from .json_compile import json_automaton  # its kernels are loaded where somebody needs them
+        from .json_schema.compile import json_automaton  # its kernels are loaded where somebody needs them
 
         return json_automaton(grammar, vocab, limits, CanonicalReport() if canonical_only else None)
     if has_schema(grammar):
-        from .parts_program import parts_automaton
+        from .parts.program import parts_automaton
 
         return parts_automaton(
             grammar, vocab, limits, lambda part: _automaton(part, vocab, limits, canonical_only), canonical_only

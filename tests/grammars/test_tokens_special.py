@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
-from grammarlm.masks.stack_epoch import StackEpoch
+from grammarlm.masks.stack.epoch import StackEpoch
 from tests.laws.laws import allowed_ids
 
 STOP, CALL, END, THINK, TWIN = 300, 301, 302, 303, 304

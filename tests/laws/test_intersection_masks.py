@@ -14,7 +14,7 @@ from itertools import product
 import pytest
 
 import grammarlm as gl
-from grammarlm.masks.stack_epoch import StackEpoch
+from grammarlm.masks.stack.epoch import StackEpoch
 from tests.laws.cfg_vocabularies import VOCABULARIES
 from tests.laws.laws import allowed_ids
 from tests.laws.test_lark_agrees import HAND_WRITTEN

@@ -10,8 +10,9 @@ import pytest
 import grammarlm as gl
 from grammarlm.grammars.regex_syntax import parse_regex
 from grammarlm.grammars.regular import Algebra
-from grammarlm.masks import json_compile, limits
-from grammarlm.masks.json_languages import LanguageStates
+from grammarlm.masks import limits
+from grammarlm.masks.json_schema import compile as json_compile
+from grammarlm.masks.json_schema.languages import LanguageStates
 
 VOCAB = gl.Vocabulary([bytes([b]) for b in range(256)] + [b""], stop_ids=[256], special_ids=[256])
 

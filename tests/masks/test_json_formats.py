@@ -7,8 +7,8 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.grammars.json_schema.languages import Languages
-from grammarlm.masks import json_formats
-from grammarlm.masks.json_formats import format_automata
+from grammarlm.masks.json_schema import formats as json_formats
+from grammarlm.masks.json_schema.formats import format_automata
 
 TEXTS = {
     "date": ["2024-02-29", "2023-02-29"],

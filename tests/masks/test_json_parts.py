@@ -7,7 +7,7 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.grammars.compose import Choice, Grammar, Sequence
-from grammarlm.masks import parts_epoch
+from grammarlm.masks.parts import epoch as parts_epoch
 
 ORDER = gl.JsonSchema({"type": "object", "properties": {"n": {"type": "integer", "maximum": 40}}, "required": ["n"]})
 WORDS = gl.JsonSchema({"type": "array", "items": {"enum": ["a", "bc", None]}, "maxItems": 3})

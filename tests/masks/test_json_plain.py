@@ -24,9 +24,9 @@ from grammarlm.grammars.json_schema.number_rows import (
 )
 from grammarlm.grammars.json_schema.text_algebra import TextAlgebra
 from grammarlm.kernels.cpu.json_places import INLINE, Array, Key, Object, Shape
-from grammarlm.masks.json_compile import tables_of
-from grammarlm.masks.json_plain import plain_start
-from grammarlm.masks.json_program import ProgramWriter, Texts
+from grammarlm.masks.json_schema.compile import tables_of
+from grammarlm.masks.json_schema.plain import plain_start
+from grammarlm.masks.json_schema.program import ProgramWriter, Texts
 from tests.oracles.random_json_schemas import RandomSchemas
 
 DATA = os.environ.get("GRAMMARLM_DATA")

@@ -8,7 +8,7 @@ import pytest
 import grammarlm as gl
 from grammarlm.kernels.cpu import stack_calls
 from grammarlm.kernels.cpu.places import UNION, UNITING, WIDE, WIDEST, Place
-from grammarlm.masks.stack_epoch import StackEpoch
+from grammarlm.masks.stack.epoch import StackEpoch
 from tests.laws.cfg_laws import budgeted_text
 from tests.laws.cfg_vocabularies import VOCABULARIES
 from tests.laws.laws import allowed_ids

@@ -10,7 +10,8 @@ import pytest
 import grammarlm as gl
 from grammarlm.kernels.cpu.places import ACCEPT, CALL, ENTER, EXIT
 from grammarlm.kernels.cpu.row_key import row_key
-from grammarlm.masks import stack_states, survey_store
+from grammarlm.masks.stack import states as stack_states
+from grammarlm.masks.stack import survey_store
 from grammarlm.models.tiny import FOLDER
 
 GRAMMARS = {

@@ -5,7 +5,7 @@
     JsonSchema(True)                                        any JSON value
 
 The description is only copied here; `compile` reads it: document.py finds drafts and references, normalise.py works out what each
-place of the schema comes down to (shapes.py), masks/json_program.py makes tables of that.
+place of the schema comes down to (shapes.py), masks/json_schema/program.py makes tables of that.
 """
 
 from __future__ import annotations

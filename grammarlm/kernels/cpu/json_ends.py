@@ -1,8 +1,8 @@
 """Which states tokens lead to, for budgets: tokens behind which a text can end alike are one **class**.
 
 `survey_tokens` reads all tokens of a trie from a thread and writes pairs (token, class). A class is shown by one of its threads;
-masks/json_completion.py says how a text can end from there. Two threads are alike where no end that is made for the one hangs on
-how they differ: which other keys were read, what was read of a string that may end, ...
+masks/json_schema/completion.py says how a text can end from there. Two threads are alike where no end that is made for the one
+hangs on how they differ: which other keys were read, what was read of a string that may end, ...
 
 What a class needs of frames and chains is left standing; the caller takes it back when it is done.
 """

@@ -370,15 +370,6 @@ def _step_exponent(row, x, y, digit):
 
 
 @part
-def number_view(row, pool, x, y, most):
-    """States of one row with equal views do the same with the next characters, if they are no more than `most`.
-
-    Above 3 hardly any are equal: an exponent may take any value across any bound. `number_key` asks for what tokens really hold.
-    """
-    return number_key(row, pool, x, y, most, most - 1)
-
-
-@part
 def number_key(row, pool, x, y, most, after):
     """States of one row with equal keys do the same with the next characters: with at most `most` digits, and of those at most
     `after` behind an `e`, if that is among the characters.

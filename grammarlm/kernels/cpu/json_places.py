@@ -1,10 +1,10 @@
 """What lies where for the JSON machine: its arena, its program, its threads and frames.
 
-The arena is one int64 array of addresses and numbers; a kernel is handed its address alone. masks/json_tables.py fills in what
-hangs on the vocabulary, masks/json_epoch.py the rest.
+The arena is one int64 array of addresses and numbers; a kernel is handed its address alone. masks/json_schema/tables.py fills in
+what hangs on the vocabulary, masks/json_schema/epoch.py the rest.
 
 **Program** (PROGRAM, int64): what a schema comes down to (grammars/json_schema/shapes.py) as rows at offsets, written
-by masks/json_program.py; an offset is a row's name.
+by masks/json_schema/program.py; an offset is a row's name.
 
     node     count, flags, then per alternative: kind, offset of its shape
     string   least, most (-1: any number) characters, start state of its language (0: any), offset of its lengths (0: none)

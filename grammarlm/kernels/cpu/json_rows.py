@@ -8,7 +8,7 @@ Of an object's frame most rows read next to nothing: within a key, which of the 
 value, whether the object may close, whether it may go on, and with which kind of key. These are its **views**. A row being made
 notes in BEYOND whether it read more of its own frame (the one whose parent is the barrier), and is kept by as little as it read:
 
-    level 0   within a key: by the open keys of its range            BEYOND is 0: no token comes to the end of the value
+    level 0   within a key, where no other keys may come: by the open keys of its range     BEYOND is 0: no token ends the value
     level 1   ... and by what may follow the value                   BEHIND
     level 2   by all that the frame knows                            FURTHER: a token goes on into the next key
 

@@ -1,6 +1,6 @@
 """What lies where in the arena of a pushdown machine, and how its parts get at it.
 
-The arena is one array of integers: addresses of arrays, and numbers. A kernel is handed its address alone. `masks/stack_arena.py`
+The arena is one array of integers: addresses of arrays, and numbers. A kernel is handed its address alone. `masks/stack/arena.py`
 fills it; `pushdown.py` says what the arrays mean to the machine, `surveys.py` what they mean to masks.
 """
 
@@ -129,7 +129,7 @@ class Place(IntEnum):
     CHAIN = 111  # int32 [STATES]: scratch of stack_class
     LINE_STACK = 112  # the last stack that met the end of a line, -1 = none,
     LINE_AFTER = 113  # and what it became: lines of all widths are asked for one after another
-    CHECKS = 114  # which threads are asked about: UNCHECKED, DOUBTS or EVERYTHING, see masks/stack_trust.py
+    CHECKS = 114  # which threads are asked about: UNCHECKED, DOUBTS or EVERYTHING, see masks/stack/trust.py
     JUDGED = 115  # int32 [size, 4]: hash of (q, s, b): 1 = can be finished, 0 = not; of (q, -1 - lexer, b): a row in VERDICTS
     JUDGED_SIZE = 116
     VERDICTS = 117  # uint64 [rows, 2, terminal words]: terminals that surely lead on, terminals that may
@@ -168,7 +168,7 @@ class Place(IntEnum):
     IGNORED_BITS = 150  # uint64 [terminal words]: the ignored terminals as a set
     NEEDED = 151  # int32 [NEEDED]: states that a walk lacks, beside the one that it asks for
     NEEDED_COUNT = 152
-    READ_ONLY = 153  # 1: of a seat (masks/stack_seat.py): nothing that others read is written
+    READ_ONLY = 153  # 1: of a seat (masks/stack/seat.py): nothing that others read is written
     DRAFT = 154  # int64 [5]: scratch: what the drafted survey is of (trie, q, b, k), how many tokens its row has
     DRAFTS = 155  # int64 [GROUPS, 7]: scratch: label, border; where its draft begins and ends (remainders.py), or -1 - its trie
     DRAFTS_COUNT = 156

@@ -1,7 +1,7 @@
 """The pushdown machine: what one byte does to a place in a grammar with a stack.
 
 A place is a **config**: a set of threads (q, s, b). `q` is a state of a lazy automaton over bytes, `s` a stack, `b` a border: what
-the rest of the text must still satisfy. States and borders are rows of tables that Python makes (masks/stack_states.py); stacks,
+the rest of the text must still satisfy. States and borders are rows of tables that Python makes (masks/stack/states.py); stacks,
 configs and everything else are made here. All are numbers, equal things have equal numbers, nothing that has a number changes.
 
     q    next[q, class of byte], and moves that read nothing:
@@ -144,7 +144,7 @@ def can_finish(address, q, s, b):
 
 @inlined
 def must_ask(arena, status, b):
-    """Whether it must be asked if a thread can be finished: its state's status, its border (masks/stack_trust.py)."""
+    """Whether it must be asked if a thread can be finished: its state's status, its border (masks/stack/trust.py)."""
     asks = arena[Place.CHECKS] == EVERYTHING
     if arena[Place.CHECKS] == DOUBTS:
         asks = status & DOUBTFUL != 0

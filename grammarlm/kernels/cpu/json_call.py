@@ -1,0 +1,73 @@
+"""The JSON machine's one kernel, and what is asked of it."""
+
+import numpy as np
+from numba import carray, int64
+
+from .jit import kernel, part, pointer
+from .json_ends import survey_tokens
+from .json_masks import fill_mask
+from .json_places import BARRIER, At, Store, arena_of
+from .json_reads import may_end, read_bytes, read_token
+from .json_rows import KEY_WORDS, find_row, words
+from .json_walk import visit, walk
+
+FILL, ADVANCE, READ, ENDS, BASE, BELOW, SURVEY, REHASH = range(8)
+
+
+@part
+def base_row(address, c, x, y, row_address):
+    """What hangs below the root for a thread before the barrier; crossings are left for the caller."""
+    arena = arena_of(address)
+    row = words(row_address, arena[At.BASE_WORDS])
+    arena[At.CROSS_COUNT] = 0
+    walk(arena, int64(0), int64(-1), c, x, y, int64(BARRIER), row)
+    return arena[At.CROSS_COUNT]
+
+
+@part
+def rehash(address, table_address, size):
+    """Puts the entries of an old table into the store, which has room for them."""
+    store = carray(pointer(address), int64(Store.LENGTH), np.int64)
+    old = carray(pointer(table_address), 1 << 40, np.int64)
+    table = carray(pointer(store[Store.TABLE]), 1 << 40, np.int64)
+    for i in range(size):
+        at = i * (KEY_WORDS + 1)
+        if old[at + KEY_WORDS] != -1:
+            key = carray(pointer(table_address + 8 * at), int64(KEY_WORDS), np.int64)
+            place = find_row(store, key)[0]
+            for j in range(KEY_WORDS + 1):
+                table[place + j] = old[at + j]
+            store[Store.COUNT] += 1
+    return store[Store.COUNT]
+
+
+@kernel("int64(int64, int64, int64, int64, int64)", large=True, holds_gil=True, seconds=40)
+def json_call(address, what, first, second, third):
+    """One kernel for all, since all hold the step, which takes long to compile:
+
+    FILL     record, mask row            writes the mask        ADVANCE  record, token           the record behind it
+    ENDS     record                      may the text end?      READ     record, bytes, length   likewise
+    BASE     thread word, x, row         a row of the vocabulary's, from the root
+    BELOW    node, thread word, row      the same, below a node of the trie
+    SURVEY   survey                      where tokens lead to (json_ends.py)
+    REHASH   table, its size             puts a table's rows into the store named first
+    """
+    if what == FILL:
+        return fill_mask(address, first, second)
+    if what == ADVANCE:
+        return read_token(address, first, second)
+    if what == READ:
+        return read_bytes(address, first, second, third)
+    if what == ENDS:
+        return may_end(address, first)
+    if what == SURVEY:
+        return survey_tokens(address, first)
+    if what == REHASH:
+        return rehash(address, first, second)
+    arena = arena_of(address)
+    if what == BASE:
+        return base_row(address, first, second, int64(0), third)
+    row = words(third, arena[At.BASE_WORDS])
+    arena[At.CROSS_COUNT] = 0
+    visit(arena, first, second, int64(0), int64(0), int64(BARRIER), row)
+    return arena[At.CROSS_COUNT]

@@ -1,0 +1,130 @@
+"""From a JSON schema to an automaton over a vocabulary.
+
+The schema comes down to nodes (grammars/json_schema/normalise.py), nodes to the rows of a program (program.py), beside tables
+of the vocabulary that all schemas share (tables.py). What refuses a schema does so here; a mask can only reach a limit.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from typing import Any
+
+from ...errors import UnsatisfiableGrammar, UnsupportedFeature
+from ...grammars.json_schema import JsonSchema
+from ...grammars.json_schema.document import Document
+from ...grammars.json_schema.formats import SHARED
+from ...grammars.json_schema.normalise import next_to_relax, normalise
+from ...grammars.json_schema.numbers import CAPS
+from ...grammars.json_schema.report import keyword_reports
+from ...grammars.json_schema.text_algebra import TextAlgebra
+from ...vocab.vocabulary import Vocabulary
+from ..automaton import Automaton
+from ..limits import Clock, Limits
+from ..report import CanonicalReport, Report
+from ..token_facts import token_facts
+from .blanks import blanks_of
+from .budget import CanonicalJsonBudgetedMatcher, JsonBudgetedMatcher
+from .epoch import JsonEpoch
+from .languages import LanguageStates
+from .matcher import JsonMatcher
+from .plain import plain_start
+from .program import JsonProgram, ProgramWriter, Texts
+from .tables import JsonTables
+
+ANY_ORDER, SCHEMA_ORDER = 0, 1
+NUMBER_CAPS = (
+    f"numbers: at most {CAPS.digits} significant digits (more where the schema has more), {CAPS.zeros} zeros before them and "
+    f"{CAPS.exponent_digits} digits of an exponent; 0, or from 1e-307 to 1.7976931348623157e308"
+)
+
+
+@functools.lru_cache(maxsize=8)
+def tables_of(vocab: Vocabulary, whitespace: str) -> JsonTables:
+    return JsonTables(vocab, blanks_of(whitespace))
+
+
+class JsonSchemaProgram:
+    """What all texts under a schema have in common."""
+
+    matcher_class = JsonMatcher
+    budgeted_class, canonical_budgeted_class = JsonBudgetedMatcher, CanonicalJsonBudgetedMatcher
+    growth: int | None = None  # what one token can add to the way to the end: see growth.py
+
+    def __init__(self, grammar: JsonSchema, vocab: Vocabulary, limits: Limits, clock: Clock):
+        self.vocab, self.limits, self.clock = vocab, limits, clock
+        self.facts = token_facts(vocab)
+        self.lock = threading.RLock()
+        self.start: Any = ("start",)
+        self.tokens_spell_all = True
+        if self.facts.single_bytes != (1 << 256) - 1:
+            _check_bytes(self.facts.single_bytes)
+        self.tables = tables_of(vocab, grammar.whitespace)
+        clock.restart()  # the kernel compiles once a machine, the tables are made once a vocabulary: not the schema's time
+        self.mode = ANY_ORDER if grammar.property_order == "any" else SCHEMA_ORDER
+        self.relaxed: tuple[str, ...] = ()
+        self.json = self._written(grammar)
+        if self.json.start < 0:
+            raise UnsatisfiableGrammar("no JSON value is valid under the schema")
+        self.caps = (self.tables.blanks.description, NUMBER_CAPS)
+
+    def _written(self, grammar: JsonSchema) -> JsonProgram:
+        """The schema's rows: the plain way where that will do."""
+        schema, tick = grammar.document(), self.clock.tick
+        options: dict[str, Any] = {"registry": grammar.registry, "draft": grammar.draft, "formats": grammar.formats}
+        self.document = Document(schema, tick=tick, **options)
+        writer = self._writer(grammar)
+        try:
+            start = plain_start(writer, self.document, tick)
+            if start is not None:
+                return writer.finish(start)
+        except UnsupportedFeature:
+            if grammar.strict:
+                raise
+        while True:
+            writer = self._writer(grammar)  # the one before may have been left half-way
+            languages, strict = self.texts.languages, grammar.strict
+            found = normalise(schema, languages=languages, tick=tick, strict=strict, relax=self.relaxed, **options)
+            self.document, self.relaxed = found.document, found.relaxed
+            try:
+                return writer.write(found.root)
+            except UnsupportedFeature as refusal:
+                pointer = None if strict else next_to_relax(refusal, found.document, found.relaxed)
+                if pointer is None:
+                    raise
+                self.relaxed = (*found.relaxed, pointer)
+
+    def _writer(self, grammar: JsonSchema) -> ProgramWriter:
+        limits, tick = self.limits, self.clock.tick
+        self.texts = Texts(lambda: TextAlgebra(limits.max_depth, tick, SHARED), limits.max_states)
+        order = grammar.property_order
+        return ProgramWriter(self.texts, self.tables, order if isinstance(order, tuple) else ())
+
+    @property
+    def states(self) -> LanguageStates:
+        return self.texts.made_states
+
+    def forget(self) -> None:
+        """Nothing that was made for one text only is kept here."""
+
+
+def _check_bytes(single: int) -> None:
+    lacking = [b for b in range(256) if not single >> b & 1 and b not in (0xC0, 0xC1) and b < 0xF5]
+    lacking = [b for b in lacking if b >= 0x20 or b in (9, 10, 13)]
+    if lacking:
+        raise UnsupportedFeature(
+            f"JsonSchema over a vocabulary that lacks tokens for {len(lacking)} single bytes (the first is 0x{lacking[0]:02X}): "
+            "whether its tokens can complete a text is not decided; use a tokenizer with all bytes"
+        )
+
+
+def json_automaton(
+    grammar: JsonSchema, vocab: Vocabulary, limits: Limits, canonical: CanonicalReport | None = None
+) -> tuple[Automaton, Report]:
+    program = JsonSchemaProgram(grammar, vocab, limits, Clock(limits))
+    document, relaxed = program.document, program.relaxed
+    report = Report(
+        "JsonSchema", limits, 256, True, relaxed=relaxed, caps=program.caps, canonical=canonical,
+        keywords=lambda: keyword_reports(document, relaxed),
+    )  # fmt: skip
+    return Automaton(program, JsonEpoch), report

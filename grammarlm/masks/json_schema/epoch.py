@@ -1,0 +1,367 @@
+"""One generation of texts under a schema: their configs, frames and keys in arenas, and the rows made so far.
+
+A kernel that lacks something says what (At.WANTED, At.MISSING); `_supply` makes it and the kernel is called again. Arenas grow by
+doubling; addresses are renewed then, which is safe because the kernel holds the GIL: none runs meanwhile. When they have reached
+their share of limits.max_bytes the epoch is full: matchers move to a new one by their configs, and the old one goes with its last
+holder.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ...errors import LimitExceeded
+from ...kernels.cpu.json_call import ADVANCE, ENDS, FILL, READ, REHASH, json_call
+from ...kernels.cpu.json_closers import WANT_LIMITED
+from ...kernels.cpu.json_keys import GROW_CHAINS, GROW_FRAMES
+from ...kernels.cpu.json_masks import WANT_SPOT
+from ...kernels.cpu.json_places import BARRIER, COUNT_BIT, INLINE, WIDEST, At, Frame, Kind, Object, Store
+from ...kernels.cpu.json_reads import GROW_RECORDS, TOO_WIDE
+from ...kernels.cpu.json_rows import KEY_WORDS
+from ...kernels.cpu.json_walk import GROW_CROSSED, GROW_NOTED, GROW_PENDING
+from ..epoch import FINISHED
+from .tables import CROSSED, NOTED, PENDING, JsonTables
+
+LANGUAGES = (At.STATES, At.ACCEPTS, At.UNIVERSAL, At.LENGTHS, At.LENGTH_OF, At.COUNTS, At.TOTAL)
+FIRST_STATE = 2  # of records; 0 is dead, 1 finished
+SPARE_ENTRIES = 1  # of chains: entry 0 is the empty key
+FIRST = {"frames": 64, "chains": 128, "records": 256}
+WIDTH = {"frames": int(Frame.LENGTH), "chains": 2, "records": 5}
+PLACES = {
+    "frames": (At.FRAMES, At.FRAME_COUNT, At.FRAME_CAPACITY),
+    "chains": (At.CHAINS, At.CHAIN_COUNT, At.CHAIN_CAPACITY),
+    "records": (At.RECORDS, At.RECORD_COUNT, At.RECORD_CAPACITY),
+}
+FIRST_ROWS, FIRST_POOL = 128, 64 << 10  # the pool's memory is touched only as it is used
+TABLE_WIDTH, NO_ROW = KEY_WORDS + 1, -1
+
+Config = tuple[Any, ...]  # what a record stands for, whatever the epoch
+
+
+@lru_cache(maxsize=8)
+def _first_block(tables: JsonTables, version: int) -> np.ndarray:
+    """What an epoch begins with: the arena with what the vocabulary's tables say, a store without rows, frames, chains,
+    records."""
+    counts = [FIRST[name] * WIDTH[name] for name in FIRST]
+    block = np.zeros(At.LENGTH + Store.LENGTH + FIRST_ROWS * TABLE_WIDTH + sum(counts), np.int64)
+    block[: At.LENGTH] = tables.arena
+    store = block[At.LENGTH : At.LENGTH + Store.LENGTH]
+    store[Store.SIZE], store[Store.CAPACITY] = FIRST_ROWS, FIRST_POOL
+    block[At.LENGTH + Store.LENGTH :][: FIRST_ROWS * TABLE_WIDTH] = -1
+    for name, (_, _, capacity) in PLACES.items():
+        block[capacity] = FIRST[name]
+    block[At.FRAME_COUNT], block[At.CHAIN_COUNT], block[At.RECORD_COUNT] = BARRIER + 1, SPARE_ENTRIES, FIRST_STATE + 1
+    return block
+
+
+class _Rows:
+    """What a matcher asks first: a row that needs no kernel."""
+
+    def __init__(self, stop_row: np.ndarray):
+        self._stop_row = stop_row
+
+    def __getitem__(self, state: int) -> np.ndarray | None:
+        return self._stop_row if state == FINISHED else None
+
+
+class _Accepting:
+    def __init__(self, epoch: JsonEpoch):
+        self._epoch = epoch
+
+    def __getitem__(self, state: int) -> bool:
+        return bool(json_call(self._epoch.address, ENDS, state, 0, 0))
+
+
+class _Terms:
+    def __init__(self, epoch: JsonEpoch):
+        self._epoch = epoch
+
+    def __getitem__(self, state: int) -> Config:
+        return self._epoch.config(state)
+
+
+class JsonEpoch:
+    """See the module. A state is the number of a record."""
+
+    def __init__(self, program: Any):
+        self.program = program
+        self.tables = self  # a matcher holds on to what a kernel reads
+        self.is_full = False
+        self.endings: Any = None  # how texts can end, and where tokens lead to: for budgets (budget.py)
+        self.survey: Any = None
+        self.rows, self.accepting, self.terms = _Rows(program.facts.stop_row), _Accepting(self), _Terms(self)
+        self._room = max(program.limits.max_bytes // 4, 1 << 16)
+        self._make_arrays(_first_block(program.tables, program.tables.version))
+        arena, rows = self.arena, program.json
+        arena[At.PROGRAM], arena[At.BLOB] = rows.address, rows.address + rows.blob_at
+        arena[At.MODE] = program.mode
+        self._place_languages()
+        self.start = FIRST_STATE
+        self.arrays["records"][FIRST_STATE, 0] = int(Kind.VALUE) | rows.start << 11
+
+    def _make_arrays(self, first: np.ndarray) -> None:
+        """All arrays as parts of one piece of memory: a copy takes a microsecond, making each of them a multiple of that."""
+        block = self._block = first.copy()
+        address = self.address = int(block.__array_interface__["data"][0])
+        self.arena = arena = block[: At.LENGTH]
+        at = int(At.LENGTH)
+        self.store = block[at : at + Store.LENGTH]
+        arena[At.STORE] = address + 8 * at
+        at += Store.LENGTH
+        self._table = block[at : at + FIRST_ROWS * TABLE_WIDTH].reshape(FIRST_ROWS, TABLE_WIDTH)
+        self._pool = np.empty(FIRST_POOL, np.int32)
+        self.store[0], self.store[3] = address + 8 * at, self._pool.__array_interface__["data"][0]
+        at += FIRST_ROWS * TABLE_WIDTH
+        self.arrays = {}
+        for name, count in FIRST.items():
+            width = WIDTH[name]
+            self.arrays[name] = block[at : at + count * width].reshape(count, width)
+            arena[PLACES[name][0]] = address + 8 * at
+            at += count * width
+
+    # ------------------------------------------------------------------ arenas
+
+    def _place(self, name: str, array: np.ndarray) -> None:
+        at, _, capacity = PLACES[name]
+        self.arena[at], self.arena[capacity] = array.ctypes.data, len(array)
+
+    def _place_languages(self) -> None:
+        self._languages, addresses = self.program.states.placed  # as long as kernels read them
+        for place, address in zip(LANGUAGES, addresses, strict=True):
+            self.arena[place] = address
+
+    def _new_store(self, places: int, pool: int) -> None:
+        self._table, self._pool = np.full((places, KEY_WORDS + 1), -1, np.int64), np.zeros(pool, np.int32)
+        self.store[:] = [self._table.ctypes.data, places, 0, self._pool.ctypes.data, 0, pool]
+
+    def _grow_store(self) -> None:
+        """Twice the room for rows, until they have their share of memory: then they are made anew."""
+        places, pool = len(self._table), len(self._pool)
+        used, kept = int(self.store[Store.USED]), self._table[self._table[:, KEY_WORDS] != NO_ROW]
+        if 4 * pool + self._table.nbytes > self._room:
+            self._new_store(places, pool)
+            return
+        old = self._pool
+        self._new_store(2 * places, max(2 * pool, used + 4 * self.program.vocab.words))
+        self._pool[:used] = old[:used]
+        json_call(int(self.store.ctypes.data), REHASH, int(kept.ctypes.data), len(kept), 0)
+        self.store[Store.USED] = used
+
+    @property
+    def nbytes(self) -> int:
+        """What the schema's tables, its rows and its texts take; what is shared by all schemas is not in it."""
+        program = self.program
+        own = program.json.nbytes + program.states.nbytes
+        if self.endings is not None:
+            own += self.endings.nbytes + sum(a.nbytes for a in self.endings.machine.arrays.values())
+        return own + self._table.nbytes + 4 * int(self.store[Store.USED]) + sum(a.nbytes for a in self.arrays.values())
+
+    def _supply(self) -> None:
+        """Makes what a kernel lacks."""
+        arena, program = self.arena, self.program
+        program.clock.check()
+        wanted = int(arena[At.WANTED])
+        missing = program.tables.missing
+        if missing[0]:
+            states = missing[1 : 1 + missing[0]].tolist()
+            program.states.count([state & ~COUNT_BIT for state in states if state & COUNT_BIT])
+            states = [state for state in states if not state & COUNT_BIT]
+            program.states.make(states)
+            self._place_languages()
+        if wanted & WANT_SPOT:
+            program.tables.make_spot(wanted >> 8 & 0xFFFFFF)
+        elif wanted & WANT_LIMITED:
+            program.tables.make_limited(wanted >> 8 & 0xFFFFFF)
+        if wanted & TOO_WIDE:
+            raise LimitExceeded(
+                f"the text can be read in more than {WIDEST} ways at once; make the alternatives of the schema differ earlier"
+            )
+        for bit, name in ((GROW_FRAMES, "frames"), (GROW_CHAINS, "chains"), (GROW_RECORDS, "records")):
+            if wanted & bit:
+                self._grow(name)
+        for bit, places in ((GROW_CROSSED, [CROSSED]), (GROW_PENDING, [PENDING]), (GROW_NOTED, NOTED)):
+            if wanted & bit:
+                program.tables.grow_walks(arena, places)
+
+    def _grow(self, name: str) -> None:
+        old = self.arrays[name]
+        if sum(a.nbytes for a in self.arrays.values()) + old.nbytes > self._room:
+            self.is_full = True
+            raise LimitExceeded(
+                "the text has more keys and values open or remembered than limits.max_bytes has room for"
+            )
+        self.arrays[name] = np.zeros((2 * len(old), WIDTH[name]), np.int64)
+        self.arrays[name][: len(old)] = old
+        self._place(name, self.arrays[name])
+
+    @property
+    def lacks(self) -> bool:
+        """The last call did not have what it needs."""
+        return bool(self.arena[At.WANTED] or self.program.tables.missing[0])
+
+    def call(self, what: int, first: int, second: int = 0, third: int = 0) -> int:
+        """json_call, with what it lacks made for it."""
+        arena = self.arena
+        while True:
+            found = json_call(self.address, what, first, second, third)
+            if arena[At.WANTED] == 0 and self.program.tables.missing[0] == 0:
+                if arena[At.FULL]:
+                    self._make_room_for_rows()
+                return int(found)
+            self._supply()
+
+    def _make_room_for_rows(self) -> None:
+        self.arena[At.FULL] = 0
+        shared = self.program.tables.store
+        if 2 * shared[Store.COUNT] >= shared[Store.SIZE] or shared[Store.USED] + (1 << 16) > shared[Store.CAPACITY]:
+            self.program.tables.clear_rows()
+        else:
+            self._grow_store()
+
+    # ------------------------------------------------------------------ what a matcher asks
+
+    def fill(self, state: int, out: np.ndarray) -> None:
+        """Writes the mask into a contiguous row."""
+        self.call(FILL, state, out.ctypes.data)
+
+    def row(self, state: int) -> np.ndarray:
+        if state == FINISHED:
+            found: np.ndarray = self.program.facts.stop_row
+            return found
+        out = np.zeros(self.program.vocab.words, np.int32)
+        self.fill(state, out)
+        return out
+
+    def try_row(self, state: int) -> np.ndarray | None:
+        return None
+
+    def row_beside(self, state: int) -> np.ndarray | None:
+        return None
+
+    def peek_token(self, address: int, state: int, token: int) -> int:
+        found = int(json_call(address, ADVANCE, state, token, 0))
+        if found == 0 and (self.arena[At.WANTED] or self.program.tables.missing[0]):
+            return -1
+        return found
+
+    def after_token(self, state: int, token: int) -> int:
+        return self.call(ADVANCE, state, token)
+
+    def after_bytes(self, state: int, data: bytes) -> int:
+        array = np.frombuffer(data, np.uint8) if data else np.zeros(1, np.uint8)
+        return self.call(READ, state, int(array.ctypes.data), len(data))
+
+    def completion_parts(self, state: int) -> list[bytes] | None:
+        """How the text can end, in pieces that are cut into tokens one by one (completion.py)."""
+        from .budget import endings_of
+
+        return endings_of(self).parts(state)
+
+    # ------------------------------------------------------------------ configs from one epoch to another
+
+    def _record(self, threads: list[tuple[int, int, int, int]]) -> int:
+        arena = self.arena
+        made = 0
+        for words in reversed(threads):
+            if arena[At.RECORD_COUNT] + 1 >= arena[At.RECORD_CAPACITY]:
+                self._grow("records")
+            number = int(arena[At.RECORD_COUNT])
+            self.arrays["records"][number] = [*words, made]
+            arena[At.RECORD_COUNT] = number + 1
+            made = number
+        return made
+
+    def config(self, state: int) -> Config:
+        """A config without numbers of this epoch: threads, whose frames and keys are spelled out."""
+        threads = []
+        while state:
+            c, x, y, f, state = self.arrays["records"][state].tolist()
+            chain = self._chain(y >> 24) if c & 31 == Kind.KEY else b""
+            threads.append((c, x, y, self._frames(f), chain))
+        return tuple(threads)
+
+    def _chain(self, entry: int) -> bytes:
+        found = bytearray()
+        while entry:
+            entry, word = self.arrays["chains"][entry].tolist()
+            found.append(word & 0xFF)
+        return bytes(reversed(found))
+
+    def _frames(self, frame: int) -> tuple[Any, ...]:
+        """From the innermost outwards: words, other keys, and bits of keys seen where there are many."""
+        found = []
+        while frame:
+            words = self.arrays["frames"][frame].tolist()
+            others, entry = [], words[Frame.OTHERS]
+            while entry:
+                entry, chain = self.arrays["chains"][entry].tolist()
+                others.append(self._chain(chain))
+            many = self._many(words[Frame.ROW])
+            seen = self.arrays["chains"].reshape(-1)[2 * words[Frame.SEEN] : 2 * words[Frame.SEEN] + many].tolist()
+            found.append((tuple(words), tuple(others), tuple(seen) if many and words[Frame.SEEN] else ()))
+            frame = words[Frame.PARENT]
+        return tuple(found)
+
+    def _many(self, row: int) -> int:
+        """Words of the bits of keys seen, of an object of many keys; 0 for all others."""
+        if row >> 40:
+            return 0
+        count = int(self.program.json.rows[row + Object.COUNT])
+        return 0 if count <= INLINE else -(-count // INLINE)
+
+    def state_of(self, config: Config) -> int:
+        """The config, put into this epoch."""
+        if config is self.program.start:
+            return self.start
+        threads = []
+        made: dict[Any, int] = {}
+        for c, x, y, frames, chain in config:
+            frame = self._put_frames(frames, made)
+            if c & 31 == Kind.KEY:
+                threads.append((c, x, y & 0xFFFFFF | self._put_chain(chain) << 24, frame))
+            else:
+                threads.append((c, x, y, frame))
+        return self._record(threads)
+
+    def _put_frames(self, frames: tuple[Any, ...], made: dict[Any, int]) -> int:
+        if not frames:
+            return 0
+        below = 0
+        for at in range(len(frames) - 1, -1, -1):
+            key = frames[at:]
+            if key not in made:
+                words, others, seen = frames[at]
+                words = list(words)
+                words[Frame.PARENT], words[Frame.OTHERS] = below, 0
+                for name in reversed(others):
+                    words[Frame.OTHERS] = self._put_entry(words[Frame.OTHERS], self._put_chain(name))
+                if seen:
+                    padded = [*seen, 0][: 2 * (-(-len(seen) // 2))]
+                    entries = [self._put_entry(*padded[i : i + 2]) for i in range(0, len(padded), 2)]
+                    words[Frame.SEEN] = entries[0]
+                made[key] = self._put("frames", words)
+            below = made[key]
+        return below
+
+    def _put(self, name: str, words: Any) -> int:
+        arena = self.arena
+        _, count, capacity = PLACES[name]
+        if arena[count] + 1 >= arena[capacity]:
+            self._grow(name)
+        number = int(arena[count])
+        self.arrays[name][number] = words
+        arena[count] = number + 1
+        return number
+
+    def _put_entry(self, before: int, word: int) -> int:
+        return self._put("chains", [before, word])
+
+    def _put_chain(self, text: bytes) -> int:
+        chain, hashed = 0, 0
+        for length, byte in enumerate(text, 1):
+            hashed = (hashed * 31 + byte + 1) & 0x7FFFFFFF
+            chain = self._put_entry(chain, byte | min(length, 0xFFFFFF) << 8 | hashed << 32)
+        return chain

@@ -1,0 +1,141 @@
+"""The formats of JSON Schema as complete automata, made once a machine.
+
+All are explored, equal states are made one (3,900 are left, most of them of exact dates with leap seconds), and kept on disk; a
+process reads them in a few milliseconds, and no mask waits for a state of a format.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+
+import numpy as np
+
+from ...cache import cache_folder, write_atomically
+from ...grammars.json_schema import formats
+from ...grammars.json_schema.languages import Languages
+from .languages import LanguageStates
+
+MOST_STATES = 50_000  # of all formats together, before equal ones are one
+LEFT_OUT = {
+    "regex",
+    "hostname",
+}  # of too many states; a hostname's length is counted beside the automaton of its labels
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class FormatAutomata:
+    """State 0 is dead."""
+
+    names: tuple[str, ...]
+    table: np.ndarray  # int32 [S, 256]: the next state, -1: refused
+    accepts: np.ndarray  # int32 [S]: 1 where the text may end
+    starts: np.ndarray  # int32, by name
+
+    @cached_property
+    def distances(self) -> np.ndarray:
+        """Of each state: how many bytes the shortest text has that ends it."""
+        found = np.where(self.accepts > 0, 0, len(self.accepts))
+        found[0] = len(self.accepts) + 1
+        while True:
+            nearer = np.minimum(found, np.where(self.table > 0, found[self.table], len(self.accepts)).min(1) + 1)
+            nearer[0] = found[0]
+            if np.array_equal(nearer, found):
+                return found
+            found = nearer
+
+    def farthest(self, state: int) -> int:
+        """How many bytes the shortest ending has at most, wherever the text goes from a state."""
+        reached = np.zeros(len(self.accepts), bool)
+        reached[state] = True
+        count = 0
+        while count < reached.sum():
+            count = int(reached.sum())
+            rows = self.table[reached]
+            reached[rows[rows > 0]] = True
+        return int(self.distances[reached].max())
+
+    def start(self, name: str) -> int | None:
+        return int(self.starts[self.names.index(name)]) if name in self.names else None
+
+
+@cache
+def format_automata() -> FormatAutomata:
+    """From the disk where they are there and sound (the file has a checksum)."""
+    names = tuple(sorted(formats.FORMATS - LEFT_OUT - set(formats.REFUSED) | {formats.LABELS}))
+    path = cache_folder("formats") / f"{_fingerprint()}.npz"
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            found = FormatAutomata(names, stored["table"].astype(np.int32), stored["accepts"], stored["starts"])
+            if _is_sound(found):
+                return found
+    except Exception:  # missing, cut short or damaged: numpy's reader raises almost anything
+        pass
+    found = _smallest(*_explored(names), names)
+    table, accepts, starts = found.table.astype(np.int16), found.accepts, found.starts
+    write_atomically(path, lambda file: np.savez(file, table=table, accepts=accepts, starts=starts))
+    return found
+
+
+def _explored(names: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray, list[int]]:
+    """All states of all formats: table, accepting, starts."""
+    languages = Languages()
+    states = LanguageStates(
+        languages.algebra, languages.every, lambda term: not languages.is_dead(term), MOST_STATES, capacity=8192
+    )
+    starts = [states.number((languages.term(frozenset([("format", name, True)])),)) for name in names]
+    count = 0
+    while count < len(states):
+        before, count = count, len(states)
+        states.make(range(before, count))
+    return states.table[:count], states.accepts[:count], starts
+
+
+def _smallest(table: np.ndarray, accepts: np.ndarray, starts: list[int], names: tuple[str, ...]) -> FormatAutomata:
+    """States that accept the same are one: classes are split until all states of a class lead to the same classes."""
+    table = np.where(table < 0, 0, table)  # the dead state
+    by_byte = np.random.default_rng(2).integers(1, 1 << 63, len(table), np.uint64) @ table.astype(np.uint64)
+    kinds = table[:, np.unique(by_byte, return_index=True)[1]]  # bytes that no state tells apart are one
+    weights = np.random.default_rng(0).integers(1, 1 << 63, kinds.shape[1], np.uint64)
+    same = accepts.astype(np.int64)
+    count = 0
+    while True:
+        values = np.random.default_rng(1).integers(1, 1 << 63, same.max() + 1, np.uint64)[same]
+        told = (values[kinds] * weights).sum(1, np.uint64) * np.uint64(0x9E3779B97F4A7C15) ^ values
+        _, chosen, now = np.unique(told, return_index=True, return_inverse=True)
+        before, same, count = count, now.reshape(-1), len(chosen)
+        if count == before:
+            break
+    order = np.argsort(chosen, kind="stable")  # the dead state stays the first
+    renamed = np.empty(count, np.int64)
+    renamed[order] = np.arange(count)
+    same, chosen = renamed[same], chosen[order]
+    small = same[table[chosen]]
+    if not (np.array_equal(small[same], same[table]) and np.array_equal(accepts[chosen][same], accepts)):
+        raise AssertionError("two states were taken for one: the numbers that tell them apart have collided")
+    small[small == 0] = -1
+    return FormatAutomata(
+        names, small.astype(np.int32), accepts[chosen].astype(np.int32), same[starts].astype(np.int32)
+    )
+
+
+def _is_sound(found: FormatAutomata) -> bool:
+    count = len(found.accepts)
+    return (
+        found.table.shape == (count, 256)
+        and found.starts.shape == (len(found.names),)
+        and bool((found.table < count).all() and (found.table >= -1).all())
+        and bool((found.starts < count).all() and (found.starts > 0).all())
+    )
+
+
+def _fingerprint() -> str:
+    """Of all that the automata hang on: the sources of the grammars' side, and this file."""
+    digest = hashlib.sha256(f"{VERSION}".encode())
+    folder = Path(formats.__file__).parent
+    for source in sorted([*folder.glob("*.py"), *folder.parent.glob("*.py"), Path(__file__)]):
+        digest.update(source.name.encode() + b"\0" + source.read_bytes())
+    return digest.hexdigest()[:24]

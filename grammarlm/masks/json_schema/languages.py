@@ -1,0 +1,226 @@
+"""Languages of strings as automata that kernels walk.
+
+A state is a tuple of terms, one a case (of the keys of an object, say); its row of 256 next states is made when a kernel lacks it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from ...errors import LimitExceeded, UnsupportedFeature
+from ...grammars.regular import Algebra
+from ...grammars.terms import ALT, CAT, NOTHING, Term, accepts_empty
+
+FIRST_CAPACITY = 32
+ENDLESS, FIRST_COUNT = 1 << 40, 256
+MADE_AHEAD = 24  # states made at once: a walk that lacks one most likely lacks those behind it, too
+
+Vector = tuple[Term, ...]
+
+
+class LanguageStates:
+    """States by number. 0 is dead; every other can be finished."""
+
+    def __init__(
+        self,
+        algebra: Algebra,
+        every: Term,
+        is_alive: Callable[[Term], bool],
+        max_states: int,
+        *,
+        is_endless: Callable[[Term], bool] = lambda term: True,
+        count_of: Callable[[Term, int], int] = lambda term, most: most,
+        capacity: int = FIRST_CAPACITY,
+    ):
+        """`every` is the term of all strings."""
+        self._algebra, self._every, self._is_alive, self._max_states = algebra, every, is_alive, max_states
+        self._vectors: list[Vector] = [()]
+        self._numbers: dict[Vector, int] = {(): 0}
+        self._made = [True]
+        self.table = np.zeros((capacity, 256), np.int32)  # 0: not made yet, -1: refused
+        self.accepts = np.zeros(capacity, np.int32)  # which case accepts, counted from 1
+        self.universal = np.zeros(capacity, np.uint8)  # every string goes on from here, in one case
+        self.total = np.zeros(capacity, np.uint8)  # every string can go on from here and be finished
+        self.lengths_at = np.full(capacity, -1, np.int64)
+        self.lengths = np.zeros(64, np.uint64)
+        self._lengths_used = self._lengths_most = 0
+        self._bits_of: Callable[[Term, int], int] = lambda term, most: 0
+        self._is_endless, self._count_of = is_endless, count_of
+        self.counts = np.full(
+            capacity, -ENDLESS, np.int64
+        )  # strings that go on from here; -k: at least k, 0: not asked yet
+        self._placed: tuple[tuple[np.ndarray, ...], tuple[int, ...]] | None = None
+        self.table[0] = -1
+
+    def __len__(self) -> int:
+        return len(self._vectors)
+
+    @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        return self.table, self.accepts, self.universal, self.lengths, self.lengths_at, self.counts, self.total
+
+    @property
+    def placed(self) -> tuple[tuple[np.ndarray, ...], tuple[int, ...]]:
+        """The arrays, and their addresses."""
+        arrays = self.arrays
+        if self._placed is None or any(a is not b for a, b in zip(self._placed[0], arrays, strict=True)):
+            self._placed = arrays, tuple([int(a.ctypes.data) for a in arrays])
+        return self._placed
+
+    @property
+    def nbytes(self) -> int:
+        return sum(array.nbytes for array in self.arrays)
+
+    def number(self, vector: Vector) -> int:
+        """The state of a vector of terms; 0 where no case can be finished."""
+        known = self._numbers.get(vector)
+        if known is not None:
+            return known
+        alive = tuple([term if term is NOTHING or term.sure or self._is_alive(term) else NOTHING for term in vector])
+        if all(term is NOTHING for term in alive):
+            self._numbers[vector] = 0
+            return 0
+        known = self._numbers.get(alive)
+        if known is None:
+            number = len(self._vectors)
+            if number >= self._max_states:
+                raise LimitExceeded(
+                    f"the languages of strings need more than {self._max_states} states; simplify the patterns or "
+                    "raise limits.max_states"
+                )
+            self._vectors.append(alive)
+            self._made.append(False)
+            self._numbers[alive] = known = number
+            if number >= len(self.table):
+                self._grow()
+            living = [term for term in alive if term is not NOTHING]
+            self.universal[number] = len(living) == 1 and living[0] is self._every
+            self.total[number] = len(alive) == 1 and self._is_total(alive[0])
+            if self._lengths_most:
+                self._add_lengths(number)
+            if not any(map(self._is_endless, living)):
+                self.counts[number] = 0
+            self.accepts[number] = next((i + 1 for i, term in enumerate(alive) if accepts_empty(term)), 0)
+        self._numbers[vector] = known
+        return known
+
+    def _is_total(self, term: Term) -> bool:
+        """Is it certain, from the form of the term, that it goes on and can be finished whatever comes?"""
+        if term is self._every:
+            return True
+        if term.kind == ALT:
+            return any(self._is_total(part) for part in term.parts if part is self._every or part.kind == CAT)
+        # any string, and then something that there is
+        return term.kind == CAT and term.parts[0] is self._every and (term.sure or self._is_alive(term))
+
+    def _grow(self) -> None:
+        self._move(2 * len(self.table))
+
+    def _move(self, size: int) -> None:
+        """All arrays anew: kernels of other arenas go on with the old ones, where no row leads to a state that is made later."""
+        for name, empty in (
+            ("table", 0),
+            ("accepts", 0),
+            ("universal", 0),
+            ("total", 0),
+            ("lengths_at", -1),
+            ("counts", -ENDLESS),
+        ):
+            old = getattr(self, name)
+            new = np.full((size, *old.shape[1:]), empty, old.dtype)
+            new[: len(old)] = old
+            setattr(self, name, new)
+
+    def make(self, states: Any) -> None:
+        """The rows of these states, and of some behind them."""
+        queue = list(states)
+        for done, state in enumerate(queue):
+            if self._made[state]:
+                continue
+            try:
+                targets = self._make(state)
+            except UnsupportedFeature as error:  # what refuses a schema at compile is a limit within a text
+                raise LimitExceeded(str(error)) from None
+            if len(queue) < done + MADE_AHEAD:
+                queue += [t for t in targets if not self._made[t]][: MADE_AHEAD - len(queue) + done]
+
+    def _make(self, state: int) -> list[int]:
+        vector = self._vectors[state]
+        edges = self._algebra.edges
+        row = np.full(256, -1, np.int32)
+        if len(vector) == 1:
+            targets = []
+            for bits, after in edges(vector[0]):
+                number = self.number((after,))
+                if number:
+                    row[bytes_of(bits)] = number
+                    targets.append(number)
+        else:
+            behind = [[NOTHING] * len(vector) for _ in range(256)]
+            for case, term in enumerate(vector):
+                if term is not NOTHING:
+                    for bits, after in edges(term):
+                        for byte in bytes_of(bits):
+                            behind[byte][case] = after
+            numbers: dict[Vector, int] = {}
+            for byte, terms in enumerate(behind):
+                key = tuple(terms)
+                number = numbers.get(key, -1)
+                if number < 0:
+                    number = numbers[key] = self.number(key) if any(t is not NOTHING for t in key) else 0
+                row[byte] = number or -1
+            targets = [n for n in numbers.values() if n]
+        self.table[state] = row
+        self._made[state] = True
+        return targets
+
+    def count(self, states: Iterable[int]) -> None:
+        """Counts what can come behind these states: exactly, where it is not more than before by far."""
+        for state in states:
+            most = max(FIRST_COUNT, -4 * int(self.counts[state]))
+            try:
+                found = sum(self._count_of(term, most) for term in self._vectors[state] if term is not NOTHING)
+            except UnsupportedFeature as error:
+                raise LimitExceeded(str(error)) from None
+            self.counts[state] = found if found < most else -min(most, ENDLESS)
+
+    def tell_lengths(self, most: int, bits_of: Callable[[Term, int], int]) -> None:
+        """From now on states know the lengths of what can still come: bit k for k characters up to `most`, bit most + 1: more."""
+        if most > self._lengths_most or bits_of != self._bits_of:
+            self._lengths_most, self._bits_of = max(most, self._lengths_most), bits_of
+            for state in range(1, len(self._vectors)):
+                self._add_lengths(state)
+
+    def _add_lengths(self, state: int) -> None:
+        if len(self._vectors[state]) != 1:
+            return
+        most = self._lengths_most
+        bits = self._bits_of(self._vectors[state][0], most)
+        words = most // 64 + 1
+        at = self._lengths_used
+        if at + 2 + words > len(self.lengths):
+            room = np.zeros(len(self.lengths) + 2 + words, np.uint64)
+            self.lengths = np.concatenate([self.lengths, room])
+            self._move(len(self.table))  # an old table and new lengths do not go together
+        self.lengths[at], self.lengths[at + 1] = words, bits >> (most + 1) & 1
+        self.lengths[at + 2 : at + 2 + words] = np.frombuffer(
+            (bits & ((2 << most) - 1)).to_bytes(8 * words, "little"), np.uint64
+        )
+        self._lengths_used = at + 2 + words
+        self.lengths_at[state] = at
+
+
+_KNOWN: dict[int, np.ndarray] = {}
+
+
+def bytes_of(bits: int) -> np.ndarray:
+    known = _KNOWN.get(bits)
+    if known is None:
+        if len(_KNOWN) > 4096:
+            _KNOWN.clear()
+        spread = np.frombuffer(bits.to_bytes(32, "little"), np.uint8)
+        known = _KNOWN[bits] = np.flatnonzero(np.unpackbits(spread, bitorder="little"))
+    return known

@@ -1,0 +1,86 @@
+"""A matcher of JSON texts: the same as any other, with a shorter way to the kernel, since every call needs it.
+
+There is no table of rows to look into first: the kernel finds the row and adds what hangs on the text around it, so one call writes
+the mask. A mask's address is remembered as long as the caller hands in the same array.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...errors import LimitExceeded, MaskError
+from ...kernels.cpu.json_call import ADVANCE, FILL, json_call
+from ..epoch import FINISHED
+from ..mask_array import as_integer, as_mask
+from ..matcher import _NO_MASK, Matcher
+
+_FILL, _ADVANCE = int(FILL), int(ADVANCE)
+
+
+class JsonMatcher(Matcher):
+    """Reads tokens, tells which may come next."""
+
+    __slots__ = ("_row_address", "_row_bytes")
+
+    def fill_mask(self, mask: np.ndarray, row: int = 0) -> bool:
+        """As Matcher's."""
+        if mask is not self._known_mask:
+            self._mask = as_mask(mask, self._words)
+            self._known_mask = mask
+            self._row_address, self._row_bytes = self._mask.ctypes.data, self._mask.strides[0]
+            if self._mask.strides[1] != 4:
+                self._row_bytes = 0  # no row is one piece
+        if type(row) is not int:
+            row = as_integer(row, "fill_mask(mask, row) takes a row number")
+        if not 0 <= row < len(self._mask):
+            raise MaskError(f"row {row} is beyond the mask: its {len(self._mask)} rows are 0 to {len(self._mask) - 1}")
+        _, epoch, state, _, _ = self._head
+        if state == FINISHED or not self._row_bytes:
+            self._mask[row] = self._row()
+            return True
+        if json_call(epoch.address, _FILL, state, self._row_address + row * self._row_bytes, 0):
+            self._fill_slowly(row)
+        return self._everything is None or not np.array_equal(self._mask[row], self._everything)
+
+    def fork(self) -> JsonMatcher:
+        """As Matcher's."""
+        other = super().fork()
+        other._known_mask = _NO_MASK  # its address is not copied
+        return other  # type: ignore[return-value]
+
+    def _fill_slowly(self, row: int) -> None:
+        try:
+            self._mask[row] = self._made(_row_of)
+        except LimitExceeded:  # a failure closes: nothing but the end is allowed
+            self._mask[row] = self._automaton.program.facts.stop_row
+            raise
+
+    def advance(self, token: int) -> bool:
+        """As Matcher's."""
+        head = self._head
+        epoch, state = head[1], head[2]
+        if type(token) is not int:
+            token = as_integer(token, "advance(token) takes a token id")
+        if token in self._stops:
+            if state == FINISHED or not epoch.accepting[state]:
+                return False
+            self._head = (head, epoch, FINISHED, token, head[4])
+            return True
+        if state == FINISHED:
+            return False
+        after = json_call(epoch.address, _ADVANCE, state, token, 0)
+        if not after:
+            if not epoch.lacks:
+                return False
+            epoch, after = self._after(token)
+            if not after:
+                return False
+        self._head = (self._head, epoch, after, token, None)
+        return True
+
+
+def _row_of(epoch: Any, state: int) -> np.ndarray:
+    found: np.ndarray = epoch.row(state)
+    return found

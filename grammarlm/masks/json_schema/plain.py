@@ -1,0 +1,387 @@
+"""Plain schemas, straight to rows: what most schemas consist of needs no working out.
+
+A schema is plain if it says `type`, bounds, `pattern` or `format`, lists scalars, or has `properties`, `required`,
+`additionalProperties`, `items`, or is a reference within the document. Any other schema is handed over, with all below it, to the
+general way (grammars/json_schema/normalise.py), whose nodes get rows in the same program: a `oneOf` in one place costs there alone.
+Whatever looks wrong, or might hold no value, makes the general way read the whole document: it has the right words for it.
+
+The law that tests hold it to: the rows mean what those mean that the general way would write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+from ...errors import GrammarError
+from ...grammars.json_schema import numbers, strings
+from ...grammars.json_schema.document import Document, escape
+from ...grammars.json_schema.final import finish
+from ...grammars.json_schema.keywords import ARRAY, IDENTITY, NUMBER, OBJECT, REFERENCE, STRING, TYPE, VALUES
+from ...grammars.json_schema.places import NeedsScope
+from ...grammars.json_schema.shapes import Node, NumberShape
+from ...grammars.json_schema.values import number_shapes
+from ...grammars.json_schema.working import Normaliser
+from ...kernels.cpu.json_places import Shape
+from .program import LITERALS, ProgramWriter, bound, is_text
+from .tables import NUMBERS, TEMPLATE_AT
+
+ANYTHING, ANY_STRING, ANY_OBJECT, ANY_ARRAY = (TEMPLATE_AT[name] for name in ("anything", "string", "object", "array"))
+NO_KEY = -1  # in place of a node: there are no other keys
+NOWHERE = -2  # a reference that is being followed: it has no row yet
+DEEPEST = 100  # schemas in schemas; deeper ones are left to the general way, which goes to any depth
+HARD, OWN_ADDRESS = 1 << 20, 1 << 21  # bits of keywords that are not plain, and of `$id`
+PLAIN = {
+    "type", "enum", "const", "minLength", "maxLength", "pattern", "format", "minimum", "maximum", "exclusiveMinimum",
+    "exclusiveMaximum", "multipleOf", "properties", "required", "additionalProperties", "items", "minItems", "maxItems",
+    "uniqueItems", "$ref",
+}  # fmt: skip
+TYPES = ("null", "boolean", "string", "number", "integer", "object", "array")  # in the order that alternatives have
+KINDS = tuple(name for name in TYPES if name != "integer")
+NUMBER_WORDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
+MOST_VALUES = 256  # numbers of a list that are written one by one
+TRUE, FALSE, NULL = ((Shape.LITERAL, LITERALS[text]) for text in ("true", "false", "null"))
+
+# A pointer, spelled out where somebody asks: (place around, keyword, token or None), or where a reference led. None: the root.
+Place = tuple[Any, ...] | str | None
+Alternative = tuple[int, int]  # kind, row
+
+
+class NotPlain(Exception):
+    """The general way has to read the whole document."""
+
+
+_known_bits: dict[int, tuple[dict[str, int], dict[str, int]]] = {}
+
+
+def plain_bits(bits: dict[str, int]) -> dict[str, int]:
+    """A draft's keywords, those that are not plain marked."""
+    known = _known_bits.get(id(bits))
+    if known is None or known[0] is not bits:
+        if len(_known_bits) > 64:
+            _known_bits.clear()
+        marked = {word: OWN_ADDRESS if b == IDENTITY else b if word in PLAIN else b | HARD for word, b in bits.items()}
+        known = _known_bits[id(bits)] = bits, marked
+    return known[1]
+
+
+class PlainReader:
+    """Reads one document."""
+
+    def __init__(self, writer: ProgramWriter, document: Document, tick: Callable[[], None]):
+        resource = document.root
+        if resource.filtered or resource.contents.__class__ is not dict:
+            raise NotPlain
+        self._writer, self._document, self._tick = writer, document, tick
+        self._resource, self._bits = resource, plain_bits(resource.bits)
+        self._integer = "plain integer" if resource.draft == 4 else "integer"  # draft 4's 1.0 is none
+        self._formats = "assert" if document.formats else "annotation"
+        self._normaliser: Normaliser | None = None
+        self._rows: dict[int, int] = {}  # by id of the schema
+        self._open: set[int] = set()  # rows of the nodes around the place where we are
+        self._needs: dict[int, list[int]] = {}  # nodes that every value of a node has inside
+        self._has_loops = False
+
+    def root(self) -> int:
+        """The row of the whole document's node."""
+        start = self.node(self._resource.contents, None)
+        if self._has_loops and self._needs_itself():
+            raise NotPlain
+        return start
+
+    # ------------------------------------------------------------------ nodes
+
+    def node(self, schema: Any, place: Place) -> int:
+        """The row of a schema's node."""
+        if schema.__class__ is not dict:
+            if schema is True:
+                return ANYTHING
+            raise NotPlain
+        known = self._rows.get(id(schema))
+        if known is not None:
+            if known == NOWHERE:
+                raise NotPlain
+            self._has_loops = self._has_loops or known in self._open
+            return known
+        bits, mask = self._bits, 0
+        for word in schema:
+            more = bits.get(word)
+            if more:
+                mask |= more
+        if mask == TYPE:
+            known = self._of_type(schema["type"])
+            if known is not None:
+                return known
+        if mask & REFERENCE and (mask == REFERENCE or self._resource.draft <= 7):
+            return self._reference(schema, place)
+        if mask & OWN_ADDRESS and place is None:
+            mask ^= OWN_ADDRESS
+        if not mask:
+            return ANYTHING
+        if mask & (HARD | REFERENCE | OWN_ADDRESS):
+            return self._general(schema, place)
+        return self._plain(schema, place, mask)
+
+    def _of_type(self, name: Any) -> int | None:
+        if name.__class__ is not str:
+            return None
+        return TEMPLATE_AT.get("type " + (self._integer if name == "integer" else name))
+
+    def _reference(self, schema: dict[str, Any], place: Place) -> int:
+        reference = schema.get("$ref")
+        if reference.__class__ is not str or not reference.startswith("#"):  # type: ignore[union-attr]
+            return self._general(schema, place)
+        target, pointer, home = self._document.resolve(reference, self._resource, pointer_of(place))
+        if home is not self._resource:
+            return self._general(schema, place)
+        self._rows[id(schema)] = NOWHERE
+        found = self._rows[id(schema)] = self.node(target, pointer)
+        return found
+
+    def _general(self, schema: dict[str, Any], place: Place) -> int:
+        """The node as the general way makes it."""
+        n = self._normaliser
+        if n is None:
+            n = self._normaliser = Normaliser(self._document, self._writer.languages, self._tick)
+        work = n.place(schema, pointer_of(place), self._resource, None)
+        finish(n, work)
+        found = self._writer.node(work)
+        if found < 0:
+            raise NotPlain
+        self._rows[id(schema)] = found
+        return found
+
+    def _plain(self, schema: dict[str, Any], place: Place, mask: int) -> int:
+        self._tick()
+        kinds = self._kinds(schema["type"]) if mask & TYPE else KINDS
+        if kinds is None or not _is_easy(schema, mask):
+            return self._general(schema, place)
+        rows = self._writer.rows
+        if mask & VALUES:
+            listed = self._values(schema, kinds)
+            if listed is None:
+                return self._general(schema, place)
+            self._rows[id(schema)] = listed
+            return listed
+        if len(self._open) > DEEPEST:
+            raise NotPlain
+        count = len(kinds) + ("boolean" in kinds)
+        found = at = self._rows[id(schema)] = len(rows)
+        rows += [count, 0] + [0] * (2 * count)
+        self._open.add(found)
+        only = found if count == 1 else -1
+        for kind in kinds:
+            if kind == "boolean":
+                rows[at + 2 : at + 6] = TRUE + FALSE
+                at += 4
+                continue
+            rows[at + 2 : at + 4] = self._alternative(schema, place, mask, kind, only)
+            at += 2
+        self._open.discard(found)
+        return found
+
+    def _kinds(self, listed: Any) -> list[str] | tuple[str, ...] | None:
+        """The types that a schema names, an integer being a kind of number."""
+        if listed.__class__ is str:
+            return (listed,) if listed in TYPES else None
+        if listed.__class__ is not list:
+            return None
+        named = set()
+        for name in listed:
+            if name.__class__ is not str or name not in TYPES:
+                return None
+            named.add(name)
+        if "number" in named:
+            named.discard("integer")
+        return [kind for kind in TYPES if kind in named]
+
+    def _alternative(self, schema: dict[str, Any], place: Place, mask: int, kind: str, only: int) -> Alternative:
+        if kind == "string":
+            return self._string(schema, place) if mask & STRING else (Shape.STRING, ANY_STRING)
+        if kind == "object":
+            return Shape.OBJECT, self._object(schema, place, only) if mask & OBJECT else ANY_OBJECT
+        if kind == "array":
+            return Shape.ARRAY, self._array(schema, place, only) if mask & ARRAY else ANY_ARRAY
+        if kind == "null":
+            return NULL
+        name = self._integer if kind == "integer" else kind
+        return Shape.NUMBER, self._number(schema, name) if mask & NUMBER else TEMPLATE_AT[name]
+
+    # ------------------------------------------------------------------ scalars
+
+    def _string(self, schema: dict[str, Any], place: Place) -> Alternative:
+        shape = strings.read(schema, self._formats)
+        known = self._writer.format_string(shape)
+        if known is not None:
+            return Shape.STRING, known
+        if shape.language:
+            if strings.is_empty(shape, self._writer.languages):
+                raise NotPlain
+        elif shape.maximum is not None and shape.minimum > shape.maximum:
+            raise NotPlain
+        return self._writer.string(shape, Node(pointer=pointer_of(place)))
+
+    def _number(self, schema: dict[str, Any], name: str) -> int:
+        said = tuple([schema.get(word, ...) for word in NUMBER_WORDS])
+        try:
+            shape = _number_shape(name, said, tuple(map(type, said)))
+        except TypeError:  # a list, or an object
+            shape = None
+        if shape is None:
+            raise NotPlain
+        return self._writer.number(shape, Node())
+
+    def _values(self, schema: dict[str, Any], kinds: Sequence[str]) -> int | None:
+        """The row of the node of a list of scalars; None where it has others, or none of a type that is named."""
+        listed = schema["enum"] if "enum" in schema else [schema["const"]]
+        if listed.__class__ is not list:
+            return None
+        found: list[Any] = [None] * 4
+        words: dict[str, None] = {}
+        points: dict[int, None] = {}
+        for value in listed:
+            kind = value.__class__
+            if kind is str:
+                words[value] = None
+            elif kind is int:
+                points[value] = None
+            elif value is None:
+                found[0] = NULL
+            elif value is True:
+                found[1] = TRUE
+            elif value is False:
+                found[2] = FALSE
+            else:
+                return None
+        alternatives = [
+            a for a in found[: 1 if "null" in kinds else 0] + (found[1:3] if "boolean" in kinds else []) if a
+        ]
+        if words and "string" in kinds:
+            if not all(map(is_text, words)):
+                return None
+            alternatives.append((Shape.WORDS, self._writer.words(tuple(words))))
+        if points and ("number" in kinds or "integer" in kinds):
+            if self._integer != "integer":
+                return None  # draft 4 tells 1 from 1.0
+            if len(points) > MOST_VALUES:
+                return None
+            alternatives += [(Shape.NUMBER, self._writer.number(shape, Node())) for shape in number_shapes(points)]
+        if not alternatives:
+            return None
+        rows = self._writer.rows
+        at = len(rows)
+        rows += (len(alternatives), 0)
+        for alternative in alternatives:
+            rows += alternative
+        return at
+
+    # ------------------------------------------------------------------ objects and arrays
+
+    def _object(self, schema: dict[str, Any], place: Place, only: int) -> int:
+        """The row of an object; `only` is its node's, where all values of that are such objects."""
+        node, writer = self.node, self._writer
+        declared = schema.get("properties") or {}
+        rest = ANYTHING
+        if "additionalProperties" in schema:
+            below = schema["additionalProperties"]
+            rest = NO_KEY if below is False else node(below, (place, "additionalProperties", None))
+        required = schema.get("required") or ()
+        if not declared and not required and rest == ANYTHING:
+            return ANY_OBJECT
+        children = {name: node(below, (place, "properties", name)) for name, below in declared.items()}
+        if required.__class__ is not bool:
+            for name in required:
+                if name not in children:
+                    if rest == NO_KEY:
+                        raise NotPlain
+                    children[name] = rest
+            if only >= 0:
+                self._needs[only] = [children[name] for name in required]
+        else:
+            required = ()
+        names = list(children)
+        if not all(map(str.isascii, names)) and not all(map(is_text, names)):
+            raise NotPlain
+        if writer.turns:
+            names.sort(key=lambda name: writer.turns.get(name, len(writer.turns)))
+        rows = [children[name] for name in names]
+        return writer.object_row(names, rows, len(names), set(required), {}, (rest, 0, 0, 0, 0), (0, -1), -1, "")
+
+    def _array(self, schema: dict[str, Any], place: Place, only: int) -> int:
+        least, most = schema.get("minItems", 0), schema.get("maxItems", -1)
+        item = self.node(schema["items"], (place, "items", None)) if "items" in schema else ANYTHING
+        if least > 0 and only >= 0:
+            self._needs[only] = [item]
+        if item == ANYTHING and least == 0 and most < 0:
+            return ANY_ARRAY
+        rows = self._writer.rows
+        at = len(rows)
+        # ways, where they lie, then the array itself: see json_places.py
+        rows += (1, item, 0, at, 0, at + 3, bound(least), bound(most), 0, at + 4, 0)
+        return at + 4
+
+    # ------------------------------------------------------------------ can there be a value?
+
+    def _needs_itself(self) -> bool:
+        """Is there a node whose values would all have a value of the same node inside?"""
+        needs, done, around = self._needs, set(), set()
+        for first in needs:
+            stack = [(first, False)]
+            while stack:
+                row, is_left = stack.pop()
+                if is_left:
+                    around.discard(row)
+                    done.add(row)
+                elif row in around:
+                    return True
+                elif row not in done:
+                    around.add(row)
+                    stack.append((row, True))
+                    stack += [(below, False) for below in needs.get(row, ()) if below not in done]
+        return False
+
+
+def plain_start(writer: ProgramWriter, document: Document, tick: Callable[[], None]) -> int | None:
+    """The row of a document's node, with all below it written; None where the general way has to read the document."""
+    try:
+        return PlainReader(writer, document, tick).root()
+    except (NotPlain, NeedsScope, GrammarError, RecursionError):
+        return None
+
+
+def pointer_of(place: Place) -> str:
+    parts: list[str] = []
+    while place.__class__ is tuple:
+        place, keyword, token = place  # type: ignore[misc]
+        parts.append(f"/{keyword}" if token is None else f"/{keyword}/{escape(token)}")
+    return (place or "") + "".join(reversed(parts))  # type: ignore[operator]
+
+
+def _is_easy(schema: dict[str, Any], mask: int) -> bool:
+    """Are the keywords' values such as they should be, and none of them one for the general way?"""
+    if mask & VALUES:
+        return not mask & (STRING | NUMBER) and not ("enum" in schema and "const" in schema)
+    if mask & OBJECT:
+        if "properties" in schema and schema["properties"].__class__ is not dict:
+            return False
+        required = schema.get("required")
+        if required.__class__ is list:
+            if any(name.__class__ is not str for name in required):
+                return False
+        elif required is not None and required.__class__ is not bool:
+            return False
+    if mask & ARRAY:
+        if schema.get("items").__class__ is list or schema.get("uniqueItems", False) is not False:
+            return False
+        least, most = schema.get("minItems", 0), schema.get("maxItems", 1 << 60)
+        return least.__class__ is int and most.__class__ is int and 0 <= least <= most and most > 0
+    return True
+
+
+@lru_cache(maxsize=4096)
+def _number_shape(name: str, said: tuple[Any, ...], _types: tuple[type, ...]) -> NumberShape | None:
+    """The numbers of a type within bounds; None where there is none. `_types` tells True from 1."""
+    read = numbers.read({word: value for word, value in zip(NUMBER_WORDS, said, strict=True) if value is not ...})
+    shape = numbers.both(NUMBERS[name], read)
+    return None if numbers.is_empty(shape) else shape

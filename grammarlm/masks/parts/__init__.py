@@ -1,0 +1,1 @@
+"""Texts whose parts are read by machines of their own."""

@@ -1,0 +1,266 @@
+"""Where texts stand whose parts are read one after another (program.py).
+
+A state is the number of a set of places, each a part and where the text stands in its automaton. The set is closed: where a part
+may end, the beginnings of what follows are in it.
+
+    mask       of each place the part's own row, and the tokens that cross the part's end: those whose beginnings end it here
+    a token    read inside each part, and across the ends of parts where it may cross
+    bytes      one after another, with every end on the way taken as well: nothing of the tables of borders is used
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from ...errors import LimitExceeded, UnsupportedFeature
+from ...kernels.cpu.table import DEAD
+from ..epoch import FINISHED, Epoch
+from ..token_facts import pack_ids
+
+if TYPE_CHECKING:
+    from .borders import Beginning
+    from .program import PartsProgram
+
+WIDEST = 256  # places of one text
+MANY = 64  # places from which on equal ones are looked for: that takes as long as to read some bytes
+STATE_BYTES = 400  # what a state takes, roughly
+Place = tuple[int, Any, int]  # a part, an epoch of its automaton, a state there
+Made = TypeVar("Made")
+
+
+class Reader:
+    """Reads bytes in the parts, and over their ends."""
+
+    def __init__(self, program: PartsProgram):
+        self.program = program
+
+    def enter(self, parts: Iterable[int], found: dict[Place, None]) -> None:
+        """Adds the beginnings of parts, and of what follows those that may be empty."""
+        waiting, seen = list(parts), set()
+        while waiting:
+            part = waiting.pop()
+            if part not in seen:
+                seen.add(part)
+                automaton = self.program.automata[part]
+                epoch, state = automaton.renew(automaton.program.start)
+                found[part, epoch, state] = None
+                if epoch.accepting[state]:
+                    waiting += self.program.graph.follow[part]
+
+    def inside(self, place: Place, make: Callable[[Any, int], Made]) -> tuple[Any, Made]:
+        """An epoch of the part's automaton, and what is made at the place there; in a new epoch where the old one is full."""
+        part, epoch, state = place
+        automaton = self.program.automata[part]
+        with automaton.lock:
+            if epoch.is_full:
+                epoch, state = automaton.renew(epoch.terms[state])
+            try:
+                return epoch, make(epoch, state)
+            except LimitExceeded:
+                if not epoch.is_full:
+                    raise
+                epoch, state = automaton.renew(epoch.terms[state])
+                return epoch, make(epoch, state)
+
+    def read(self, places: Iterable[Place], data: bytes) -> dict[Place, None]:
+        """The places behind bytes, from a closed set of places."""
+        now: dict[Place, None] = dict.fromkeys(places)
+        for byte in data:
+            self.program.clock.tick()
+            behind: dict[Place, None] = {}
+            for place in now:
+                epoch, after = self.inside(place, _byte(self.program.byte_tokens[byte], byte))
+                if after:
+                    self.land(place[0], epoch, after, behind)
+            now = self.thinned(behind)
+        return now
+
+    def land(self, part: int, epoch: Any, state: int, found: dict[Place, None]) -> None:
+        """Adds a place, and what follows it where the part may end."""
+        found[part, epoch, state] = None
+        if epoch.accepting[state]:
+            self.enter(self.program.graph.follow[part], found)
+
+    def thinned(self, places: dict[Place, None]) -> dict[Place, None]:
+        """Of places that stand for the same one of each; a part may have many numbers for where a text stands."""
+        if len(places) <= MANY:
+            return places
+        kept = {(part, epoch.terms[state]): (part, epoch, state) for part, epoch, state in places}
+        if len(kept) > WIDEST:
+            raise LimitExceeded(
+                f"the text can be read in more than {WIDEST} ways at once; make the parts of the grammar end where only one can"
+            )
+        return dict.fromkeys(kept.values())
+
+
+def _byte(token: int, byte: int) -> Callable[[Any, int], int]:
+    if token >= 0:
+        return lambda epoch, state: epoch.after_token(state, token)
+    return lambda epoch, state: epoch.after_bytes(state, bytes([byte]))
+
+
+class PartsEpoch:
+    """One generation of sets of places."""
+
+    address = 0  # no kernel reads anything of it
+
+    def __init__(self, program: PartsProgram):
+        self.program = program
+        self.tables = self
+        self.reader = Reader(program)
+        self.places: list[tuple[Place, ...]] = [(), ()]
+        self.rows: list[np.ndarray | None] = [None, program.facts.stop_row]
+        self.accepting = [False, True]
+        self.terms = _Terms(self)
+        self._numbers: dict[frozenset[Place], int] = {}
+        self._crossings: dict[tuple[int, Any, int], np.ndarray | None] = {}  # of regular parts: they have few states
+        self.is_full = False
+        self._room = program.limits.max_bytes // 4
+        self._epochs = [automaton.epoch for automaton in program.automata]
+        self.start = self.state_of(program.start)
+
+    def _number(self, places: dict[Place, None]) -> int:
+        if not places:
+            return DEAD
+        if any(a.epoch is not e for a, e in zip(self.program.automata, self._epochs, strict=True)):
+            self.is_full = True  # places of a part's old epoch keep it alive: move over with the next call
+        key = frozenset(places)
+        found = self._numbers.get(key)
+        if found is None:
+            if STATE_BYTES * len(self.places) > self._room:
+                self.is_full = True
+                raise LimitExceeded("the texts are too long for limits.max_bytes")
+            found = self._numbers[key] = len(self.places)
+            lasts = self.program.graph.lasts
+            self.places.append(tuple(places))
+            self.rows.append(None)
+            self.accepting.append(any(part in lasts and epoch.accepting[state] for part, epoch, state in places))
+        return found
+
+    @property
+    def nbytes(self) -> int:
+        inner = {id(automaton): automaton.epoch.nbytes for automaton in self.program.automata}
+        own = STATE_BYTES * len(self.places) + 4 * self.program.vocab.words * len(self._crossings)
+        return own + sum(inner.values())
+
+    # ------------------------------------------------------------------ masks
+
+    def row(self, state: int) -> np.ndarray:
+        if state == FINISHED:
+            return self.program.facts.stop_row
+        stops = self.program.facts.stop_row
+        made = np.zeros(self.program.vocab.words, np.int32)
+        for place in self.places[state]:
+            _, row = self.reader.inside(place, _row)
+            made |= row & ~stops
+            crossing = self._crossing(place)
+            if crossing is not None:
+                made |= crossing
+        return made | stops if self.accepting[state] else made
+
+    def try_row(self, state: int) -> np.ndarray | None:
+        return None
+
+    def row_beside(self, state: int) -> np.ndarray | None:
+        return None
+
+    def _crossing(self, place: Place) -> np.ndarray | None:
+        """The tokens that cross the part's end from this place."""
+        part, epoch, state = place
+        root = self.program.borders[part].beginnings(epoch, state)
+        if root is None or not root.children:
+            return None
+        if not isinstance(epoch, Epoch):
+            return self._crossed(place, root)
+        if place not in self._crossings:
+            self._crossings[place] = self._crossed(place, root)
+        return self._crossings[place]
+
+    def _crossed(self, place: Place, root: Beginning) -> np.ndarray | None:
+        part, byte_tokens = place[0], self.program.byte_tokens
+        words, tokens = None, []
+        waiting = [(place, root)]
+        while waiting:
+            self.program.clock.tick()
+            here, node = waiting.pop()
+            for byte, child in node.children.items():
+                epoch, after = self.reader.inside(here, _byte(byte_tokens[byte], byte))
+                if not after:
+                    continue
+                if child.children:
+                    waiting.append(((part, epoch, after), child))
+                if child.tokens and epoch.accepting[after]:
+                    if child.row is None:
+                        tokens += child.tokens
+                    else:
+                        words = child.row | (0 if words is None else words)
+        if tokens:
+            row = pack_ids(tokens, self.program.vocab.words)
+            words = row if words is None else words | row
+        return words
+
+    # ------------------------------------------------------------------ reading
+
+    def peek_token(self, address: int, state: int, token: int) -> int:
+        return -1  # all that is read is read under the lock
+
+    def after_token(self, state: int, token: int) -> int:
+        found: dict[Place, None] = {}
+        data, reader = None, self.reader
+        for place in self.places[state]:
+            epoch, after = reader.inside(place, lambda epoch, state: epoch.after_token(state, token))
+            if after:
+                reader.land(place[0], epoch, after, found)
+            for length in self.program.borders[place[0]].splits.get(token, ()):
+                data = data or self.program.vocab.token_bytes(token)
+                if reader.inside(place, _ends_behind(data[:length]))[1]:
+                    found |= self.program.read_behind(place[0], data[length:])
+        return self._number(reader.thinned(found))
+
+    def after_bytes(self, state: int, data: bytes) -> int:
+        return self._number(self.reader.read(self.places[state], data))
+
+    def completion(self, state: int) -> bytes | None:
+        raise UnsupportedFeature(
+            "a budget of tokens (matcher(max_tokens=...), min_tokens_left) is not supported for a JsonSchema beside other "
+            "grammars yet; leave it out"
+        )
+
+    def is_usable(self, state: int) -> bool:
+        return state != DEAD
+
+    # ------------------------------------------------------------------ from one epoch to another
+
+    def state_of(self, term: Any) -> int:
+        found: dict[Place, None] = {}
+        if term is self.program.start:
+            self.reader.enter(self.program.graph.firsts, found)
+        else:
+            for part, inner in term:
+                epoch, state = self.program.automata[part].renew(inner)
+                found[part, epoch, state] = None
+        return self._number(found)
+
+
+class _Terms:
+    def __init__(self, epoch: PartsEpoch):
+        self._epoch = epoch
+
+    def __getitem__(self, state: int) -> tuple[tuple[int, Any], ...]:
+        return tuple((part, epoch.terms[inner]) for part, epoch, inner in self._epoch.places[state])
+
+
+def _row(epoch: Any, state: int) -> np.ndarray:
+    found: np.ndarray = epoch.row(state)
+    return found
+
+
+def _ends_behind(data: bytes) -> Callable[[Any, int], bool]:
+    def ends(epoch: Any, state: int) -> bool:
+        after = epoch.after_bytes(state, data)
+        return bool(after and epoch.accepting[after])
+
+    return ends

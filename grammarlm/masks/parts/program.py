@@ -1,0 +1,124 @@
+"""A text whose parts are read by machines of their own: a JSON schema between other grammars (grammars/part_graph.py).
+
+Each part is an automaton, compiled as if it stood alone, and reads its own states. A text stands in a set of **places**: (part,
+state). A token is read inside a part, or crosses a **border**: a beginning of it ends a part, and the rest begins what follows.
+
+No machine leaves dead ends, and each part has a text, so a place can always be completed; where all single bytes are tokens, so it
+can by tokens.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...errors import UnsatisfiableGrammar, UnsupportedFeature
+from ...grammars.compose import Grammar
+from ...grammars.part_graph import part_graph
+from ...vocab.vocabulary import Vocabulary
+from ..automaton import Automaton
+from ..limits import Clock, Limits
+from ..report import CanonicalReport, Report
+from ..token_facts import token_facts
+from .borders import Border
+from .epoch import PartsEpoch, Place, Reader
+
+Compile = Callable[[Grammar], tuple[Automaton, Report]]
+
+
+class _Clocks(Clock):
+    """The clocks of all parts, restarted together."""
+
+    def __init__(self, limits: Limits, automata: list[Automaton]):
+        self._automata = automata
+        super().__init__(limits)
+
+    def restart(self) -> None:
+        super().restart()
+        for automaton in self._automata:
+            automaton.program.clock.restart()
+
+
+class PartsProgram:
+    """What all texts have in common."""
+
+    tokens_spell_all = True
+
+    def __init__(self, grammar: Grammar, vocab: Vocabulary, limits: Limits, compile_part: Compile):
+        self.vocab, self.limits = vocab, limits
+        self.facts = token_facts(vocab)
+        self.lock = threading.RLock()
+        self.graph = part_graph(grammar)
+        self.start: Any = ("start",)
+        self.automata: list[Automaton] = []
+        self.reports: list[Report] = []
+        made: dict[Grammar, tuple[Automaton, Report]] = {}
+        clock = Clock(limits)
+        for part in self.graph.parts:
+            clock.check()  # each part has the whole time to itself, but no other begins behind it
+            if part not in made:  # the same grammar twice is one automaton
+                made[part] = self._made(part, compile_part)
+            automaton, report = made[part]
+            self.automata.append(automaton)
+            self.reports.append(report)
+        self.clock = _Clocks(limits, self.automata)
+        self.byte_tokens = self._byte_tokens()
+        self.borders = [
+            Border(self, part) for part in range(len(self.automata))
+        ]  # for each part, the tokens that cross its end
+
+    @staticmethod
+    def _made(part: Grammar, compile_part: Compile) -> tuple[Automaton, Report]:
+        try:
+            automaton, report = compile_part(part)
+        except UnsatisfiableGrammar as error:
+            raise UnsatisfiableGrammar(f"the part {part!r:.120} matches no text: {error}") from None
+        if not automaton.program.tokens_spell_all:
+            raise UnsupportedFeature(
+                f"the part {part!r:.120} beside a JsonSchema, over a vocabulary that lacks tokens for some single bytes of it: "
+                "whether tokens can complete a text is not decided; use a tokenizer with all bytes"
+            )
+        return automaton, report
+
+    def _byte_tokens(self) -> list[int]:
+        """For each byte the token that is this byte alone, -1 where there is none."""
+        ids, offsets = self.vocab.text_ids, self.vocab.offsets
+        alone = ids[offsets[ids + 1] - offsets[ids] == 1]
+        found = np.full(256, -1)
+        found[self.vocab.data[offsets[alone]]] = alone
+        return found.tolist()
+
+    def read_behind(self, part: int, data: bytes) -> dict[Place, None]:
+        """The places behind bytes that begin where a part ends."""
+        return Reader(self).read(self.behind(part), data)
+
+    def behind(self, part: int) -> dict[Place, None]:
+        """The places where a part has just ended, its own left out."""
+        beginnings: dict[Place, None] = {}
+        Reader(self).enter(self.graph.follow[part], beginnings)
+        return beginnings
+
+    def forget(self) -> None:
+        """Nothing that was made for one text only is kept here."""
+
+
+def parts_automaton(
+    grammar: Grammar, vocab: Vocabulary, limits: Limits, compile_part: Compile, canonical_only: bool
+) -> tuple[Automaton, Report]:
+    program = PartsProgram(grammar, vocab, limits, compile_part)
+    reports = list(dict.fromkeys(map(id, program.reports)))
+    parts = [next(r for r in program.reports if id(r) == key) for key in reports]
+    report = Report(
+        repr(grammar)[:200],
+        limits,
+        256,
+        True,
+        relaxed=tuple(line for r in parts for line in r.relaxed),
+        canonical=CanonicalReport() if canonical_only else None,
+        caps=tuple(dict.fromkeys(line for r in parts for line in r.caps)),
+        keywords=lambda: [line for r in parts if r.keywords is not None for line in r.keywords()],
+    )
+    return Automaton(program, PartsEpoch), report

@@ -1,0 +1,384 @@
+"""The arena of a pushdown machine: all its arrays, and how they grow.
+
+One that is full is replaced by one twice as long; when they take more than limits.max_bytes the arena is full, and its owner opens
+a new one. What the arrays mean stands in kernels/cpu/places.py.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...errors import LimitExceeded
+from ...kernels.cpu import places, pushdown_walk, rehash, remainders, survey_masks
+from ...kernels.cpu.places import Place
+from ...vocab.vocabulary import Vocabulary
+from ..token_facts import token_facts
+from .program import StackProgram
+
+SMALL, LARGE = 1 << 16, 1 << 20  # bytes of an array that grows fourfold, that no longer doubles
+FIRST_REAL = 3  # automaton states 0, 1, 2 are dead, ACCEPT and EXIT
+
+WIDE = (Place.Q_LIVE, Place.K_LIVE, Place.VERDICTS)  # of 64-bit sets of terminals
+KINDS: dict[Place, Any] = {
+    **dict.fromkeys((*WIDE, Place.TRIE_KEY), np.uint64),
+    **dict.fromkeys((Place.B_AND, Place.SURVEY_KEY), np.int64),
+    **dict.fromkeys((Place.Q_STATUS, Place.B_STATUS, Place.C_ACCEPTS, Place.C_KIND, Place.X_BYTE), np.uint8),
+    Place.X_DEPTH: np.uint16,
+}
+# Arrays that grow together, rows at first; the hash table that finds their rows; where the kernels read how many rows there are.
+Q = (Place.Q_NEXT, Place.Q_STATUS, Place.Q_MOVES, Place.Q_LIVE)
+B = (Place.B_NEXT, Place.B_STATUS)
+STACKS = (Place.S_PARENT, Place.S_SYMBOL, Place.S_CLASS, Place.S_HASH)
+BLOCKS = (Place.S_INDENT, Place.S_OPENER, Place.S_BRACKETS)
+CONFIGS = (Place.C_OFFSET, Place.C_LENGTH, Place.C_ACCEPTS, Place.C_ROW, Place.C_KIND, Place.C_HASH)
+CLASSES = (Place.K_LEXER, Place.K_LIVE, Place.K_HASH)
+SURVEY_ARRAYS = {
+    remainders.FULL_NODES: (Place.X_BYTE, Place.X_DEPTH, Place.X_END, Place.X_FIRST, Place.X_COUNT),
+    remainders.FULL_ENTRIES: (Place.X_TOKEN,),
+    remainders.FULL_TRIES: (Place.TRIES, Place.TRIE_KEY, Place.TRIE_HASH),
+    remainders.FULL_SURVEYS: (Place.SURVEY, Place.SURVEY_KEY, Place.SURVEY_HASH),
+    remainders.FULL_SPARSE: (Place.SPARSE,),
+    remainders.FULL_DENSE: (Place.DENSE,),
+    remainders.FULL_EXITS: (Place.EXITS,),
+    survey_masks.FULL_SIGNATURES: (Place.SIGNATURES, Place.SIGNATURE_HASH),
+    survey_masks.FULL_KNOWN: (Place.KNOWN_SIGNATURE,),
+}
+FIRST_ROWS = (
+    *dict.fromkeys(
+        (*Q, *CLASSES, Place.C_NEXT, Place.TRIES, Place.TRIE_KEY, Place.SURVEY, Place.SURVEY_KEY), 64
+    ).items(),
+    *dict.fromkeys((*B, Place.VERDICTS), 16).items(),
+    *dict.fromkeys((Place.JUDGED, Place.B_AND, Place.SIGNATURES), 64).items(),
+    *dict.fromkeys((*STACKS, *CONFIGS, Place.MOVES, Place.EXITS), 512).items(),
+    *dict.fromkeys(
+        (Place.X_BYTE, Place.X_DEPTH, Place.X_END, Place.X_FIRST, Place.X_COUNT, Place.X_TOKEN), 4096
+    ).items(),
+    *dict.fromkeys((Place.SPARSE, Place.KNOWN_SIGNATURE), 1024).items(),
+    (Place.THREADS, 1024),
+    (Place.DENSE, 16),
+    *dict.fromkeys((Place.S_HASH, Place.C_HASH), 1024).items(),
+    *dict.fromkeys((Place.K_HASH, Place.TRIE_HASH, Place.SURVEY_HASH, Place.SIGNATURE_HASH), 512).items(),
+)
+HASHES = {
+    Place.S_HASH: rehash.rehash_stacks,
+    Place.C_HASH: rehash.rehash_configs,
+    Place.K_HASH: rehash.rehash_classes,
+    Place.TRIE_HASH: rehash.rehash_tries,
+    Place.SURVEY_HASH: rehash.rehash_surveys,
+    Place.SIGNATURE_HASH: rehash.rehash_signatures,
+    Place.B_AND: None,  # these two hold what they find, and are filled again from what they were
+    Place.JUDGED: None,
+}
+SIZES = {
+    Place.B_AND: Place.B_AND_SIZE,
+    Place.S_HASH: Place.S_HASH_SIZE,
+    Place.S_PARENT: Place.S_CAPACITY,
+    Place.K_LEXER: Place.K_CAPACITY,
+    Place.K_HASH: Place.K_HASH_SIZE,
+    Place.C_OFFSET: Place.C_CAPACITY,
+    Place.C_HASH: Place.C_HASH_SIZE,
+    Place.THREADS: Place.T_CAPACITY,
+    Place.C_NEXT: Place.R_CAPACITY,
+    Place.X_BYTE: Place.X_NODE_CAPACITY,
+    Place.X_TOKEN: Place.X_TOKEN_CAPACITY,
+    Place.TRIES: Place.TRIE_CAPACITY,
+    Place.TRIE_HASH: Place.TRIE_HASH_SIZE,
+    Place.SURVEY: Place.SURVEY_CAPACITY,
+    Place.SURVEY_HASH: Place.SURVEY_HASH_SIZE,
+    Place.SPARSE: Place.SPARSE_CAPACITY,
+    Place.DENSE: Place.DENSE_CAPACITY,
+    Place.EXITS: Place.EXIT_CAPACITY,
+    Place.JUDGED: Place.JUDGED_SIZE,
+    Place.SIGNATURES: Place.SIGNATURE_CAPACITY,
+    Place.SIGNATURE_HASH: Place.SIGNATURE_HASH_SIZE,
+    Place.KNOWN_SIGNATURE: Place.KNOWN_CAPACITY,
+}
+
+
+SURVEYS_ONLY = {
+    *(place for group in SURVEY_ARRAYS.values() for place in group),
+    *CLASSES,
+    Place.UNITS,
+    Place.UNITS_ON,
+    Place.CHAIN,
+}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Where the first arrays of an arena lie in one buffer; those at its end are hash tables, which begin with -1."""
+
+    arrays: tuple[tuple[Place, Any, tuple[int, ...], int, int], ...]  # with kind, shape, begin and end in bytes
+    widths: dict[Place, int]
+    length: int
+    tables: int  # where the hash tables begin
+    where: np.ndarray  # places, as numbers
+    begins: np.ndarray
+    sizes: np.ndarray  # the places that hold how many rows there are
+    rows: np.ndarray
+
+
+@functools.lru_cache(maxsize=64)
+def plan_of(columns: int, words: int, row_words: int, deepest: int, has_surveys: bool, has_blocks: bool) -> Plan:
+    widths = {place: 1 for place, _ in FIRST_ROWS}
+    widths |= dict.fromkeys((Place.Q_NEXT, Place.B_NEXT, Place.C_NEXT), columns)
+    widths |= dict.fromkeys((Place.Q_MOVES, Place.B_AND, Place.X_TOKEN, Place.SURVEY_KEY, Place.SIGNATURES), 2)
+    widths |= dict.fromkeys((Place.MOVES, Place.THREADS, Place.EXITS), 3)
+    widths |= dict.fromkeys((Place.TRIES, Place.SURVEY), 5)
+    widths |= {Place.Q_LIVE: words, Place.K_LIVE: words, Place.VERDICTS: 2 * words, Place.JUDGED: 4}
+    widths |= {Place.DENSE: row_words} | dict.fromkeys(BLOCKS, 1)
+    first = dict(FIRST_ROWS) | dict.fromkeys(BLOCKS, 512 if has_blocks else 1)
+    scratch = {  # as long as they are for ever
+        Place.WORK: (np.int32, (places.WIDEST, 3)),
+        Place.KEPT: (np.int32, (places.WIDEST, 3)),
+        Place.PAIR: (np.int64, (3,)),
+        Place.NEEDED: (np.int32, (places.NEEDED,)),
+        Place.UNITING: (np.int32, (places.UNITING, 5)),
+        Place.UNITED: (np.int32, (places.UNITED,)),
+        Place.UNIONS: (np.int32, (places.UNIONS, 4)),
+        Place.STEPS: (np.int64, (pushdown_walk.STEPS_KEPT, 2)),
+        Place.PATH: (np.int32, (deepest,)),
+        Place.CHAIN: (np.int32, (places.STATES,)),
+        Place.UNITS: (np.int32, (places.UNITS,)),
+        Place.UNITS_ON: (np.uint64, (places.UNITS, words)),
+    }
+    shapes: list[tuple[Place, Any, tuple[int, ...]]] = []
+    for place, wanted in first.items():
+        rows = wanted if has_surveys or place not in SURVEYS_ONLY else 1
+        is_matrix = widths[place] > 1 or place in WIDE or place in (Place.Q_NEXT, Place.B_NEXT, Place.C_NEXT)
+        shapes.append((place, KINDS.get(place, np.int32), (rows, widths[place]) if is_matrix else (rows,)))
+    shapes += [(place, *what) for place, what in scratch.items() if has_surveys or place not in SURVEYS_ONLY]
+    shapes.sort(key=lambda one: one[0] in HASHES)
+    arrays, at, tables = [], 0, 0
+    for place, kind, shape in shapes:
+        if place in HASHES and not tables:
+            tables = at
+        size = np.dtype(kind).itemsize * math.prod(shape)
+        arrays.append((place, np.dtype(kind), shape, at, at + size))
+        at += -(-size // 64) * 64
+    sized = [(SIZES[place], shape[0]) for place, _, shape in shapes if place in SIZES]
+    return Plan(
+        tuple(arrays),
+        widths,
+        at,
+        tables,
+        np.array([one[0] for one in arrays]),
+        np.array([one[3] for one in arrays]),
+        np.array([place for place, _ in sized]),
+        np.array([rows for _, rows in sized]),
+    )
+
+
+@functools.lru_cache(maxsize=8)
+def _of_vocabulary(vocab: Vocabulary) -> tuple[np.ndarray, np.ndarray, dict[Place, np.ndarray]]:
+    """What every arena over a vocabulary has: places, their contents, the arrays."""
+    trie, facts = vocab.trie, token_facts(vocab)
+    arrays = {
+        Place.BYTE: trie.byte,
+        Place.DEPTH: trie.depth,
+        Place.END: trie.end,
+        Place.TOKEN: trie.token,
+        Place.TWINS: trie.twins,
+        Place.OFFSETS: vocab.offsets,
+        Place.DATA: vocab.data,
+        Place.IS_TEXT: facts.is_text,
+    }
+    arrays = {place: np.ascontiguousarray(array) for place, array in arrays.items()}
+    contents = {place: array.ctypes.data for place, array in arrays.items()}
+    contents |= {Place.NODES: len(trie.byte), Place.TWIN_COUNT: len(trie.twins), Place.NOTHING: vocab.words * 32}
+    contents |= {Place.VOCABULARY: len(facts.is_text), Place.DATA_LENGTH: len(vocab.data)}
+    contents |= {Place.PATH_LENGTH: facts.deepest + 2}
+    return np.array(list(contents)), np.array(list(contents.values()), np.int64), arrays
+
+
+class StackArena:
+    """The arrays of one generation of a pushdown machine."""
+
+    uses_surveys: bool | None = None  # None: where they are worth it
+
+    def __init__(self, program: StackProgram):
+        self.program = program
+        self.is_full = False
+        self.replaced = 0  # how many arrays have taken another's place
+        # Without a lexer rules end where blanks may follow, nearly everywhere: what remains of tokens is then nearly all of them.
+        if self.uses_surveys is None:
+            self.uses_surveys = program.lr is not None
+        self._arrays: dict[Place, np.ndarray] = {}
+        self.arena = np.zeros(Place.LENGTH, np.int64)
+        self.address = self.arena.ctypes.data
+        # Beside the terminals the end, and ends of lines, have a bit.
+        self._words = -(-(len(program.lr.ignored) + 2) // 64) if program.lr else 0
+        self._allocate()
+
+    def _allocate(self) -> None:
+        program, lr = self.program, self.program.lr
+        columns, words = program.columns, max(1, self._words)
+        where, contents, fixed = _of_vocabulary(program.vocab)
+        self.arena[where] = contents
+        blocks = bool(lr and lr.blocks)
+        deepest = int(self.arena[Place.PATH_LENGTH])
+        plan = plan_of(columns, words, program.vocab.words, deepest, bool(lr or self.uses_surveys), blocks)
+        buffer = np.zeros(plan.length, np.uint8)
+        buffer[plan.tables :] = 0xFF
+        self.arena[plan.where] = plan.begins + buffer.ctypes.data
+        self.arena[plan.sizes] = plan.rows
+        self._widths = plan.widths
+        self._arrays = fixed | {
+            place: buffer[begin:end].view(kind).reshape(shape) for place, kind, shape, begin, end in plan.arrays
+        }
+        self.accepting = memoryview(self._arrays[Place.C_ACCEPTS])  # type: ignore[arg-type]
+        self._fixed(Place.CLASS_OF, program.byte_sets.class_of)
+        arena = self.arena
+        arena[Place.CHECKS] = program.trust.level
+        arena[Place.CLASSES], arena[Place.TERMINAL_WORDS] = columns, self._words
+        arena[Place.C_COUNT] = 2  # 0 is dead, 1 finished
+        arena[Place.LINE_STACK] = -1
+        arena[Place.TRIE_COUNT] = 1  # trie 0 is the vocabulary's
+        arena[Place.S_COUNT], arena[Place.K_COUNT] = 1, 1  # the empty stack; the class under which any terminal is live
+        self._arrays[Place.K_LIVE][0] = ~np.uint64(0)
+        self._arrays[Place.S_CLASS][0] = 0
+        self._arrays[Place.C_ROW][:2] = -1
+        self._arrays[Place.Q_STATUS][:FIRST_REAL] = places.EXPANDED | places.LIVE_KNOWN | places.READS
+        self._arrays[Place.B_STATUS][:2] = (places.EXPANDED, places.EXPANDED | places.ACCEPTS)
+        self._arrays[Place.B_NEXT][1] = 1
+        if lr:
+            self._fixed(Place.LR_ACTION, lr.action)
+            self._fixed(Place.LR_GOTO, lr.goto)
+            self._fixed(Place.LR_RULE, lr.rule)
+            self._fixed(Place.IGNORED, lr.ignored)
+            ignored = np.zeros((1, 64 * self._words), bool)
+            ignored[0, : len(lr.ignored)] = lr.ignored
+            self._fixed(Place.IGNORED_BITS, _bits(ignored)[0])
+            arena[Place.LR_TERMINALS], arena[Place.LR_NONTERMINALS] = len(lr.ignored), lr.goto.shape[1]
+            arena[Place.LR_STATES], arena[Place.LR_RULES] = len(lr.action), len(lr.rule)
+            arena[Place.LR_ALONE] = program.lr_alone
+            self._fixed(Place.LR_ACCESS, lr.access)
+            shifts, begins, rules, reduce_on = _rows_of_bits(lr.action, self._words)
+            self._fixed(Place.LR_SHIFTS, shifts)
+            self._fixed(Place.LR_REDUCES, begins)
+            self._fixed(Place.REDUCE_RULE, rules)
+            self._fixed(Place.REDUCE_ON, reduce_on)
+            if lr.blocks:
+                arena[Place.INDENTS] = 1
+                arena[Place.T_NEWLINE], arena[Place.T_INDENT], arena[Place.T_DEDENT] = lr.blocks
+
+    def _fixed(self, place: Place, array: np.ndarray) -> None:
+        array = np.ascontiguousarray(array)
+        self.replaced += 1
+        self._arrays[place] = array
+        self.arena[place] = array.ctypes.data
+
+    def _resize(self, place: Place, rows: int) -> None:
+        """The array at this place with more rows; hash tables are filled again."""
+        width, hashed = self._widths[place], place in HASHES
+        matrix = width > 1 or place in WIDE or place in (Place.Q_NEXT, Place.B_NEXT, Place.C_NEXT)
+        new: np.ndarray = (np.full if hashed else _zeros)(
+            (rows, width) if matrix else rows, -1, KINDS.get(place, np.int32)
+        )
+        old = self._arrays[place]
+        if not hashed:
+            new[: len(old)] = old
+        self._fixed(place, new)
+        if place in SIZES:
+            self.arena[SIZES[place]] = rows
+        if place == Place.C_ACCEPTS:
+            self.accepting = memoryview(new)  # type: ignore[arg-type]
+        if place == Place.JUDGED:
+            rehash.rehash_verdicts(self.address, old.ctypes.data, len(old))
+        elif place == Place.B_AND:
+            for key, value in old[old[:, 0] >= 0].tolist():
+                rehash.remember_pair(self.address, key, value)
+        elif hashed:
+            HASHES[place](self.address)  # type: ignore[misc]
+
+    def _grow(self, *group: Place) -> None:
+        """Arrays of one length, and the hash table that finds their rows, get longer, the less so the larger they are."""
+        old = self._arrays[group[0]]
+        rows = len(old) * 4 if old.nbytes < SMALL else len(old) * 2 if old.nbytes < LARGE else len(old) * 3 // 2
+        if (
+            self.nbytes > self.program.limits.max_bytes
+        ):  # asked once: arrays of one length stay so, kernels may go on with them
+            self.is_full = True
+            raise LimitExceeded(
+                f"the grammar's automaton needs more than limits.max_bytes = {self.program.limits.max_bytes:,}; "
+                "simplify it or raise the limit"
+            )
+        for place in group:
+            if place in HASHES and len(group) > 1:
+                size = len(self._arrays[place])
+                while size < 2 * rows:
+                    size *= 2
+                if size > len(self._arrays[place]):
+                    self._resize(place, size)
+            elif place in HASHES:
+                self._resize(place, 2 * len(self._arrays[place]))
+            else:
+                self._resize(place, rows)
+
+    def _grow_full(self, index: int) -> None:
+        """What a kernel calls full (places.FULL)."""
+        if index == 0:
+            self._grow(*(BLOCKS if self.arena[Place.INDENTS] else ()), *STACKS)
+        elif index == 1:
+            self._grow(*CLASSES)
+        elif index == 3:
+            self._grow(Place.C_NEXT)
+        elif index in SURVEY_ARRAYS:
+            self._grow(*SURVEY_ARRAYS[index])
+        elif self.arena[Place.C_COUNT] >= self.arena[Place.C_CAPACITY]:
+            self._grow(*CONFIGS)
+        else:
+            self._grow(Place.THREADS)
+
+    def ways_of(self, stack: int) -> list[int]:
+        """The stacks that a union is (kernels/cpu/unions.py); of another stack itself."""
+        parents, symbols = self._arrays[Place.S_PARENT], self._arrays[Place.S_SYMBOL]
+        ways = []
+        while places.UNION <= (symbol := int(symbols[stack])) < places.LR_BASE:
+            ways.append(int(parents[stack]))
+            stack = symbol - places.UNION
+        return [*ways, stack]
+
+    def array(self, place: Place) -> np.ndarray:
+        """An array as it is now: the next call of a kernel may replace it."""
+        return self._arrays[place]
+
+    @property
+    def arrays(self) -> dict[Place, np.ndarray]:
+        """All of them, as they are now."""
+        return self._arrays
+
+    @property
+    def nbytes(self) -> int:
+        return sum(self._arrays[place].nbytes for place in self._widths)
+
+
+def _zeros(shape: Any, _: int, kind: Any) -> np.ndarray:
+    return np.zeros(shape, kind)
+
+
+def _rows_of_bits(action: np.ndarray, words: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """An LR table by sets of terminals: what each state shifts; where its reductions begin, their rules, and on what."""
+    padded = np.zeros((len(action), words * 64), np.int32)
+    padded[:, : action.shape[1]] = action
+    states, columns = np.nonzero(padded < 0)
+    rules = -padded[states, columns] - 1
+    most = int(rules.max(initial=0)) + 1
+    keys = states * most + rules  # of the reductions, nearly in order: a stable sort sees that
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    is_first = np.diff(ordered, prepend=-1) > 0
+    pairs = ordered[is_first]
+    on = np.zeros((len(pairs), words * 64), bool)
+    on[np.cumsum(is_first) - 1, columns[order]] = True
+    begins = np.searchsorted(pairs, np.arange(len(action) + 1) * most).astype(np.int32)
+    return _bits(padded > 0), begins, (pairs % most).astype(np.int32), _bits(on)
+
+
+def _bits(rows: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(np.packbits(rows, axis=1, bitorder="little")).view(np.uint64)

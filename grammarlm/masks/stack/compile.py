@@ -1,0 +1,61 @@
+"""compile() for grammars that need a stack."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...errors import UnsupportedFeature
+from ...grammars.assembly import Assembly, assemble
+from ...grammars.byte_classes import byte_partition
+from ...grammars.compose import Grammar
+from ...grammars.lark_tables import LrTables, join
+from ...grammars.regular import Algebra
+from ...grammars.terms import ANYTHING, Term
+from ...vocab.vocabulary import Vocabulary
+from ..limits import Clock, Limits
+from ..liveness import Liveness
+from ..named_tokens import NamedTokens
+from .program import StackProgram
+
+
+def stack_program(grammar: Grammar, algebra: Algebra, vocab: Vocabulary, limits: Limits, clock: Clock) -> StackProgram:
+    """Everything that can be refused is refused here."""
+    liveness = Liveness(algebra, limits, clock)
+    assembly = assemble(grammar, algebra, NamedTokens(vocab).id_of, limits.max_depth, clock.tick)
+    rules = assembly.machine
+    rules.is_alive = liveness.is_alive  # type: ignore[method-assign]
+    first = rules.solve(assembly.start)
+    terms = [first, *(callee.start for callee in rules.calls if isinstance(callee.start, Term))]
+    tables = join([(parser.tables, parser.lexer) for parser in assembly.parsers if parser.tables is not None])
+    sets = [bits for parser in assembly.parsers for bits in parser.byte_sets]
+    partition = byte_partition(*terms, sets=sets)
+    if assembly.border is not ANYTHING:
+        check_border(grammar, assembly, tables)
+        # Bytes that the border alone speaks of are in no text.
+        partition = replace(byte_partition(*terms, assembly.border, sets=sets), used=partition.used)
+    return StackProgram(
+        first,
+        rules,
+        tables,
+        partition,
+        algebra,
+        vocab,
+        limits,
+        clock,
+        liveness,
+        assembly.parsers,
+        assembly.is_lark,
+        assembly.border,
+    )
+
+
+def check_border(grammar: Grammar, assembly: Assembly, tables: LrTables | None) -> None:
+    """Refuses what no border can run beside."""
+    if tables is not None and tables.blocks is not None:
+        raise UnsupportedFeature(
+            f"'&' and '-' with an indentation language: {grammar!r:.200}; whether its blocks leave a text cannot be told exactly"
+        )
+    if assembly.parsers and assembly.machine.tokens:
+        raise UnsupportedFeature(
+            f"'&' and '-' with a Lark grammar and special tokens in one: {grammar!r:.200}; write the Lark part as GBNF or EBNF"
+        )

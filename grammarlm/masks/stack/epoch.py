@@ -1,0 +1,427 @@
+"""One generation of a pushdown machine: configs, their rows, and how a text ends.
+
+The counterpart of epoch.py, with the same face to the matcher: a `state` is the number of a config. When the arena is full a new,
+empty generation takes its place (automaton.py).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from types import SimpleNamespace
+
+import numpy as np
+
+from ...grammars.terms import Term
+from ...kernels.cpu import places
+from ...kernels.cpu import stack_calls as walk
+from ...kernels.cpu.places import LR_BASE, UNION, Place
+from ..mask_array import ids_of
+from ..shared_rows import SharedRows
+from .completion import StackEnds, parts
+from .description import RuleNames, describe
+from .program import Fork, StackProgram, Thread
+from .seat import StackSeat
+from .states import ACCEPTED, ROOT, NeedsWalks, StackStates
+from .survey_scratch import GROWING as SCRATCH
+from .survey_scratch import SurveyScratch, idle_scratch
+
+FINISHED = 1  # the state behind a stop token
+
+
+class KnownRows(dict):
+    """Rows by config; None where there is none yet."""
+
+    def __missing__(self, key: int) -> None:
+        return None
+
+
+class StackEpoch(StackStates):
+    """One generation of configs. All methods run under the automaton's lock; `rows` is read without it."""
+
+    tables = SimpleNamespace(address=0)
+
+    def __init__(self, program: StackProgram):
+        self._lock = program.lock
+        self._shared_rows = SharedRows()
+        super().__init__(program)
+        self.rows: dict[int, np.ndarray] = KnownRows()
+        self.rows[FINISHED] = program.facts.stop_row
+        self._signed_rows: dict[int, np.ndarray] = {}  # by the number of a signature
+        self._scratch: SurveyScratch | None = None  # whose addresses are in the arena
+        self._scratch_moved = 0
+        self._idle = idle_scratch(program.vocab)
+        self._seats: list[StackSeat] = []
+        self._start_state: int | None = None
+        self._is_plain = program.tokens_spell_all and not program.token_columns
+        # Made now, since it may be refused; of a grammar that has been compiled before, when the first matcher asks.
+        is_roomy = 16 * self.nbytes < program.limits.max_bytes
+        self.start = None if program.is_proved and is_roomy else self.state_of(program.start)
+
+    # ------------------------------------------------------------------ configs in and out
+
+    def state_of(self, threads: tuple[Thread, ...]) -> int:
+        """The number of a config in this epoch."""
+        if threads is self.program.start and self._start_state is not None:
+            return self._start_state
+        found = self._state_of(threads)
+        if threads is self.program.start:
+            self._start_state = found
+        return found
+
+    def _state_of(self, threads: tuple[Thread, ...]) -> int:
+        rows = []
+        forks: dict[Fork, int] = {}
+        for thread in threads:
+            stack = self._stack_of(thread.stack, forks)
+            rows.append((self._number_of(thread.state), stack, self._border_of(thread.border)))
+        while True:
+            self._arrays[Place.WORK][: len(rows)] = rows
+            found = walk.make_config(self.address, len(rows))
+            if found >= 0:
+                return found
+            self._supply(found)
+
+    def _stack_of(self, symbols: tuple, forks: dict[Fork, int]) -> int:
+        """The number of a stack in this epoch; `forks`: of the lower ends that are known."""
+        waiting = [symbols[-1]] if symbols and isinstance(symbols[-1], Fork) else []
+        while waiting:
+            fork = waiting[-1]
+            lower = [way[-1] for way in fork.ways if way and isinstance(way[-1], Fork) and way[-1] not in forks]
+            waiting += lower
+            if not lower:
+                stacks = [self._pushed(way, forks) for way in fork.ways]
+                forks[fork] = functools.reduce(lambda one, other: self._made(walk.unite_stacks, one, other), stacks)
+                waiting.pop()
+        return self._pushed(symbols, forks)
+
+    def _pushed(self, symbols: tuple, forks: dict[Fork, int]) -> int:
+        stack = 0
+        for symbol in reversed(symbols):
+            if isinstance(symbol, Fork):
+                stack = forks[symbol]
+                continue
+            number = LR_BASE + symbol if isinstance(symbol, int) else self._number_of(symbol)
+            stack = self._made(walk.push_symbol, stack, number)
+        return stack
+
+    def _number_of(self, state: object) -> int:
+        """The number of a state that came from outside; it has no origin, so nothing that hangs on it is kept on the disk."""
+        if state not in self._states and state is not ACCEPTED:
+            self._resolve()
+            if state not in self._states:
+                self._path = None
+        return self._number(state, (ROOT, 0, 0))
+
+    def _border_of(self, term: Term) -> int:
+        if term not in self._borders:
+            self._resolve()
+            if term not in self._borders:
+                self._path = None
+        return self._border(term, (ROOT, 0, 0))
+
+    def export(self, config: int) -> tuple[Thread, ...]:
+        """The config without numbers."""
+        offset, length = self._arrays[Place.C_OFFSET][config], self._arrays[Place.C_LENGTH][config]
+        threads = self._arrays[Place.THREADS][offset : offset + length].tolist()
+        forks: dict[int, Fork] = {}
+        waiting, unions = [stack for _, stack, _ in threads], set()
+        while waiting:
+            _, end = self._down(waiting.pop())
+            if end and end not in unions:
+                unions.add(end)
+                waiting += self.ways_of(end)
+        for union in sorted(unions):  # what lies below has been made before, so its number is less
+            forks[union] = Fork(tuple(self._symbols(way, forks) for way in self.ways_of(union)))
+        return tuple(
+            Thread(
+                ACCEPTED if q == places.ACCEPT else self.objects[q],
+                self._symbols(stack, forks),
+                self.border_terms[border],
+            )
+            for q, stack, border in threads
+        )
+
+    def _down(self, stack: int) -> tuple[list[int], int]:
+        """The symbols from the top of a stack down to where it becomes several stacks, and that union; 0 at the bottom."""
+        parents, symbols = self._arrays[Place.S_PARENT], self._arrays[Place.S_SYMBOL]
+        found = []
+        while stack and not UNION <= (symbol := int(symbols[stack])) < LR_BASE:
+            found.append(symbol)
+            stack = int(parents[stack])
+        return found, stack
+
+    def _symbols(self, stack: int, forks: dict[int, Fork]) -> tuple:
+        symbols, end = self._down(stack)
+        found = [symbol - LR_BASE if symbol >= LR_BASE else self.objects[symbol] for symbol in symbols]
+        return (*found, forks[end]) if end else tuple(found)
+
+    @property
+    def terms(self) -> _Exports:
+        return _Exports(self)
+
+    # ------------------------------------------------------------------ rows and steps
+
+    def row(self, state: int) -> np.ndarray:
+        """The mask row of a state (read only): tokens that can be read and completed, stop ids iff the text may end."""
+        known = self.rows[state]
+        if known is None:
+            known = self.rows[state] = self._make_row(state)
+        return known
+
+    def try_row(self, state: int) -> np.ndarray | None:
+        """row() where another stack has had the same; None where something must be made first."""
+        known = self.rows[state]
+        if known is not None or not self._signed_rows or not self._can_sign:
+            return known
+        with self._lock:
+            scratch = self._lent_scratch()
+            signature: int = walk.ask(walk.SIGN, self.address, state, 0, 0)
+            if signature < 0:
+                walk.forget(self.address)
+            self._idle.append(scratch)
+            known = self._signed_rows.get(signature)
+            if known is not None:
+                self.rows[state] = known
+            return known
+
+    def row_beside(self, state: int) -> np.ndarray | None:
+        """row(), made beside other threads that make rows; None where it takes the lock."""
+        known = self.rows[state]
+        if known is not None or not self._can_sign:
+            return known
+        seats, idle = self._seats, self._idle
+        seat = seats.pop() if seats else StackSeat(self)
+        scratch = idle.pop() if idle else SurveyScratch(self.program.vocab)
+        try:
+            known = seat.row(state, scratch)
+        except NeedsWalks:
+            return None
+        seats.append(seat)  # where something was raised both are dropped, with what lies in them
+        idle.append(scratch)
+        if known is not None:
+            self.rows[state] = known
+        return known
+
+    def supply_to(self, seat: StackSeat, code: int) -> None:
+        """Makes what a seat lacks. Under the lock."""
+        self.array(Place.PAIR)[:] = seat.array(Place.PAIR)
+        self.array(Place.NEEDED)[:] = seat.array(Place.NEEDED)
+        self.arena[Place.NEEDED_COUNT], seat.arena[Place.NEEDED_COUNT] = seat.arena[Place.NEEDED_COUNT], 0
+        self.program.clock.restart()
+        self._supply(code)
+
+    def take_survey(self, scratch: SurveyScratch, drafted: np.ndarray) -> None:
+        """Writes down the survey that a seat has drafted in its scratch. Under the lock."""
+        self._take_scratch(scratch)
+        self.arena[Place.DRAFTS_COUNT] = drafted[Place.DRAFTS_COUNT]
+        self._made(walk.publish)
+
+    def take_signature(self, scratch: SurveyScratch, length: int) -> int:
+        """The number of the signature that a seat has in its scratch. Under the lock."""
+        self._take_scratch(scratch)
+        return self._made(walk.signature_in_scratch, length)
+
+    def signed_row(self, signature: int) -> np.ndarray | None:
+        return self._signed_rows.get(signature)
+
+    def keep_signed_row(self, signature: int, row: np.ndarray) -> np.ndarray:
+        """The row of a signature, from now on. Under the lock."""
+        known = self._signed_rows[signature] = self._share(row)
+        return known
+
+    @property
+    def _can_sign(self) -> bool:
+        return bool(self.uses_surveys) and self._is_plain and not self.program.trust.needs_walks
+
+    def _lent_scratch(self) -> SurveyScratch:
+        """Scratch for a mask, its addresses in the arena."""
+        scratch = self._idle.pop() if self._idle else SurveyScratch(self.program.vocab)
+        self._take_scratch(scratch)
+        return scratch
+
+    def _take_scratch(self, scratch: SurveyScratch) -> None:
+        if scratch is not self._scratch or scratch.moved != self._scratch_moved:
+            scratch.lend(self.arena)
+            self._scratch, self._scratch_moved = scratch, scratch.moved
+
+    def _make_row(self, state: int) -> np.ndarray:
+        signature = self._signature_of(state)
+        if signature is not None and self._is_plain:
+            known = self._signed_rows.get(signature)
+            if known is None:
+                known = self.keep_signed_row(signature, self._filled(state, signature)[0])
+            return known
+        facts = self.program.facts
+        row, bits = self._filled(state, signature)
+        for token in self.special_tokens(state):
+            bits[token >> 3] |= 1 << (token & 7)
+        if not self.program.tokens_spell_all:
+            targets = self.targets(state)
+            for token in ids_of(row & ~facts.stop_row).tolist():
+                if not self.ends.is_usable(int(targets[token])):
+                    bits[token >> 3] &= ~(1 << (token & 7)) & 0xFF
+        return self._share(row)
+
+    def _filled(self, state: int, signature: int | None) -> tuple[np.ndarray, np.ndarray]:
+        """A new row of the tokens that bytes allow, and the same as bytes: from a signature, or by a walk."""
+        facts = self.program.facts
+        words = len(facts.stop_row)
+        rows = np.zeros(
+            (2 if signature is not None else 1, words + 1), np.int32
+        )  # a word to spare behind each; one is scratch
+        if self.accepting[state]:
+            rows[0, :words] = facts.stop_row
+        if signature is not None:
+            walk.fill_signed(self.address, signature, rows.ctypes.data)
+        else:
+            path = np.zeros(facts.deepest + 2, np.int32)
+            path[0] = state
+            self._made(walk.fill_row, path.ctypes.data, len(path), rows.ctypes.data)
+        row = rows[0, :words].copy()
+        return row, row.view(np.uint8)
+
+    def _signature_of(self, state: int) -> int | None:
+        """The number of what the row is made of; None where it takes a walk from the state itself."""
+        if not self.uses_surveys or self.program.trust.needs_walks:
+            return None
+        scratch = self._lent_scratch()
+        self._is_signing = True
+        try:
+            found = walk.sign(self.address, state, 0)
+            while found < 0:
+                self._supply(found)
+                found = walk.sign(self.address, state, 1)
+            return found
+        except NeedsWalks:
+            return None
+        finally:
+            self._is_signing = False
+            if self._has_passing:
+                self._forget_passing()
+            self._idle.append(scratch)
+
+    def _grow_full(self, index: int) -> None:
+        if index in SCRATCH:
+            assert self._scratch is not None
+            self._scratch.grow(index, self.program.limits.max_bytes, self.arena)
+        else:
+            super()._grow_full(index)
+
+    def special_tokens(self, state: int) -> list[int]:
+        """The special tokens that may come next."""
+        columns = self.program.token_columns
+        if not columns or state <= FINISHED:
+            return []
+        offset, length = self._arrays[Place.C_OFFSET][state], self._arrays[Place.C_LENGTH][state]
+        automaton_states = self._arrays[Place.THREADS][offset : offset + length, 0]
+        asked = self._arrays[Place.Q_NEXT][automaton_states].any(axis=0)
+        return [t for t, column in columns.items() if asked[column] and self._made(walk.advance_column, state, column)]
+
+    def _share(self, row: np.ndarray) -> np.ndarray:
+        """States with equal rows share one array; all rows are dropped when they take too much."""
+        if self._shared_rows.nbytes + row.nbytes > self.program.limits.max_bytes // 2:
+            finished = self.rows[FINISHED]
+            self.rows.clear()
+            self.rows[FINISHED] = finished
+            self._signed_rows.clear()
+            self._shared_rows.clear()
+        return self._shared_rows.shared(row)
+
+    def after_token(self, state: int, token: int) -> int:
+        """The state behind a token, 0 where it is refused."""
+        column = self.program.token_columns.get(token)
+        if column is not None:
+            return self._usable(self._made(walk.advance_column, state, column))
+        return self._usable(self._made(walk.advance, state, token))
+
+    def peek_token(self, address: int, state: int, token: int) -> int:
+        """What after_token says, negative where Python must make something first."""
+        if not self._is_plain:
+            return -1
+        with self._lock:  # configs are made on the way
+            after: int = walk.ask(walk.ADVANCE, self.address, state, token, 0)
+        return after
+
+    def after_bytes(self, state: int, data: bytes) -> int:
+        """The state behind any bytes, 0 where they are refused."""
+        return self._usable(self.after_text(state, data))
+
+    def after_text(self, state: int, data: bytes) -> int:
+        """The state behind any bytes, usable or not."""
+        array = np.frombuffer(bytes(data), np.uint8)
+        return self._made(walk.advance_bytes, state, array.ctypes.data if len(array) else 0, len(array))
+
+    def _usable(self, state: int) -> int:
+        return state if self.program.tokens_spell_all or not state or self.ends.is_usable(state) else 0
+
+    def is_usable(self, state: int) -> bool:
+        """Can tokens of single bytes, and special ones, complete a text from this state?"""
+        return self.ends.is_usable(state)
+
+    # ------------------------------------------------------------------ how the text can end
+
+    @functools.cached_property
+    def ends(self) -> StackEnds:
+        return StackEnds(self)
+
+    @functools.cached_property
+    def rule_names(self) -> RuleNames:
+        return RuleNames(self.program)
+
+    def describe(self, state: int) -> str:
+        """Where the text stands, in words."""
+        return "" if state == FINISHED else describe(self, state)
+
+    def completion(self, state: int) -> bytes | None:
+        """Bytes that end the text; None where none are known, or special tokens are needed."""
+        found = self.completion_parts(state)
+        if found is None or any(isinstance(part, int) for part in found):
+            return None
+        return b"".join(part for part in found if isinstance(part, bytes))
+
+    def completion_parts(self, state: int) -> list[bytes | int] | None:
+        """Bytes and special tokens that end the text; None where none are known."""
+        if state == FINISHED:
+            return []
+        letters = self.ends.of(state)
+        return None if letters is None else parts(letters)
+
+    def targets(self, state: int) -> np.ndarray:
+        """int32: the state behind each token that the row of the state allows; other entries mean nothing."""
+        targets = np.zeros(self.program.vocab.words * 32 + 1, np.int32)
+        scratch = np.zeros(self.program.facts.deepest + 2, np.int32)
+        scratch[0] = state
+        self._made(walk.fill_targets, scratch.ctypes.data, len(scratch), targets.ctypes.data)
+        for token in self.special_tokens(state):
+            targets[token] = self._made(walk.advance_column, state, self.program.token_columns[token])
+        return targets[:-1]
+
+    def made(self, kernel: Callable[..., int], *arguments: int) -> int:
+        """What a kernel answers, for those who look at configs from outside."""
+        return self._made(kernel, *arguments)
+
+    def after_column(self, state: int, column: int) -> int:
+        """The state behind one letter, 0 where it cannot be read."""
+        return self._made(walk.advance_column, state, column)
+
+    def threads_of(self, state: int) -> list[list[int]]:
+        """(automaton state, stack, border) of each thread."""
+        offset, length = int(self._arrays[Place.C_OFFSET][state]), int(self._arrays[Place.C_LENGTH][state])
+        threads: list[list[int]] = self._arrays[Place.THREADS][offset : offset + length].tolist()
+        return threads
+
+    @property
+    def nbytes(self) -> int:
+        ends = self.__dict__["ends"].nbytes if "ends" in self.__dict__ else 0
+        return super().nbytes + self._shared_rows.nbytes + 400 * len(self._objects) + ends
+
+
+class _Exports:
+    """Configs without numbers, by number: what a matcher carries from a full epoch to the next."""
+
+    def __init__(self, epoch: StackEpoch):
+        self._epoch = epoch
+
+    def __getitem__(self, config: int) -> tuple[Thread, ...]:
+        return self._epoch.export(config)

@@ -1,0 +1,97 @@
+"""What a lexer can make of the text behind a border: lexer states beside borders, all bytes tried.
+
+A **position** is where a lexeme begins, or somewhere inside one: a lexer state, and the border that the rest must satisfy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ...errors import UnsupportedFeature
+from ...grammars.lexer import LexerState
+from ...grammars.regular import Algebra
+from ...grammars.terms import ANYTHING, NOTHING, Term
+from ..limits import Clock, Limits
+
+Commits = frozenset[tuple[int, Term]]  # terminals, each with what it leaves of the border
+UNDECIDED = (
+    "whether what is begun can be finished is not decided within the limits: {}; "
+    "simplify the grammar or raise limits.max_states"
+)
+
+
+class Lexing:
+    """Lexemes at positions, remembered."""
+
+    def __init__(
+        self, algebra: Algebra, is_alive: Callable[[Term], bool], ignored: list[bool], limits: Limits, clock: Clock
+    ):
+        self.algebra, self.is_alive, self.ignored, self.limits, self.clock = algebra, is_alive, ignored, limits, clock
+        self._commits: dict[tuple[LexerState, Term], Commits] = {}
+        self._next: dict[tuple[LexerState, LexerState, Term], tuple[Commits, frozenset[Term]]] = {}
+
+    def forget(self) -> None:
+        self._commits.clear()
+        self._next.clear()
+
+    def commits(self, state: LexerState, border: Term) -> Commits:
+        """Each lexeme that can come of the state, ignored ones too, with the border behind it."""
+        known = self._commits.get((state, border))
+        if known is not None:
+            return known
+        found: set[tuple[int, Term]] = set()
+        queue, seen = [(state, border)], {(state, border)}
+        for here in queue:
+            self.clock.tick()
+            known = self._commits.get(here)
+            if known is not None:
+                found |= known
+                continue
+            at, rest = here
+            for terminal, demanded in at.commits:
+                left = self.algebra.both((rest, demanded))
+                if left is not NOTHING and self.is_alive(left):
+                    found.add((terminal + at.lexer.offset, left))
+            for step in self.steps(at, rest):
+                if step not in seen:
+                    seen.add(step)
+                    queue.append(step)
+            if len(seen) > self.limits.max_states:
+                raise UnsupportedFeature(UNDECIDED.format("a lexeme has too many states"))
+        answer = self._commits[state, border] = frozenset(found)
+        return answer
+
+    def steps(self, state: LexerState, border: Term) -> list[tuple[LexerState, Term]]:
+        """What one byte makes of both."""
+        if border is ANYTHING:
+            return [(target, ANYTHING) for _, target in state.edges]
+        out = []
+        for bits, target in state.edges:
+            for more, left in self.algebra.edges(border):
+                if bits & more and self.is_alive(left):
+                    out.append((target, left))
+        return out
+
+    def next(self, state: LexerState, start: LexerState, border: Term) -> tuple[Commits, frozenset[Term]]:
+        """(the next lexemes that are not ignored, the borders under which the text may end), ignored ones read before.
+
+        `start` is where lexemes begin in this context; behind something ignored that is where the lexer stands.
+        """
+        key = state, start, border
+        known = self._next.get(key)
+        if known is None:
+            read: set[tuple[int, Term]] = set()
+            queue, seen = [(state, border)], {(state, border)}
+            for here in queue:
+                self.clock.tick()
+                for terminal, left in self.commits(*here):
+                    if not self.ignored[terminal]:
+                        read.add((terminal, left))
+                    elif (start, left) not in seen:
+                        seen.add((start, left))
+                        queue.append((start, left))
+                if len(seen) > self.limits.max_states:
+                    raise UnsupportedFeature(UNDECIDED.format("borders are too many"))
+            ends = frozenset(left for at, left in seen if at is start)
+            known = self._next[key] = frozenset(read), ends
+        return known

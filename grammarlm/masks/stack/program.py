@@ -1,0 +1,182 @@
+"""A grammar with a stack over a vocabulary: what never changes while its automaton runs.
+
+The counterpart of program.py. States are objects: terms of rules (grammars/pushdown.py), lexer states (grammars/lexer.py), or the
+entrance of an LR parser. `expand` tells what each can do; borders are terms of their own.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+import threading
+import weakref
+from dataclasses import dataclass
+
+from ...grammars.byte_classes import EVERY_BYTE, BytePartition
+from ...grammars.indent import WIDEST
+from ...grammars.lark_cache import save_entry
+from ...grammars.lark_parser import LarkParser
+from ...grammars.lark_tables import LrTables
+from ...grammars.lexer import LexerState
+from ...grammars.pushdown import Entrance, Pushdown, call_bits
+from ...grammars.regular import Algebra
+from ...grammars.terms import ANYTHING, FOREVER, NIL, REP, Term
+from ...kernels.cpu.places import CALL, END, ENTER, LEX, LINE, POP
+from ...vocab.vocabulary import Vocabulary
+from ..limits import Clock, Limits
+from ..liveness import Liveness
+from ..token_facts import token_facts
+from .spelling import Spelling
+from .trust import Trust
+
+FIRST_STATES = "states"  # how many the first state of all needs, among what is known of a Lark grammar
+
+
+@dataclass(frozen=True)
+class Thread:
+    """One thread of a config, without numbers: its state, its stack from the top, its border."""
+
+    state: object
+    stack: tuple  # return states (objects) and LR states (ints); the last may be a Fork
+    border: Term
+
+
+class Fork:
+    """The lower end of a stack that is several stacks from there on."""
+
+    def __init__(self, ways: tuple[tuple, ...]):
+        self.ways = ways
+
+
+class StackProgram:
+    """What all epochs of one automaton share."""
+
+    def __init__(
+        self,
+        start: object,
+        rules: Pushdown,
+        lr: LrTables | None,
+        partition: BytePartition,
+        algebra: Algebra,
+        vocab: Vocabulary,
+        limits: Limits,
+        clock: Clock,
+        liveness: Liveness,
+        parsers: list[LarkParser],
+        is_lark: bool,
+        border: Term = ANYTHING,
+    ):
+        """`is_lark`: the program is one Lark grammar, but for `border`, what whole texts must satisfy besides."""
+        self.start_state, self.rules, self.lr, self.byte_sets = start, rules, lr, partition
+        self.algebra, self.vocab, self.limits, self.clock, self.liveness = algebra, vocab, limits, clock, liveness
+        self.parsers, self.is_lark = parsers, is_lark and border is ANYTHING
+        self.facts = token_facts(vocab)
+        self.lock = threading.RLock()  # of the automaton: who writes holds it
+        # A text of the LR parser is the whole text: no rule goes on behind it.
+        self.lr_alone = isinstance(start, Term) and all(
+            target is NIL and not start.nullable for _, target in algebra.edges(start)
+        )
+        self.start = (Thread(start, (), border),)
+        # Beside a whole text special tokens add nothing to what a border reads; a lexeme's border ends before one.
+        self.border_reads_on = border is not ANYTHING
+        # The special tokens that the grammar names, by id: each has a column behind the bytes'.
+        self.token_columns = {token: len(partition.samples) + i for i, token in enumerate(rules.tokens)}
+        used = functools.reduce(operator.or_, partition.used) & EVERY_BYTE
+        # Where each byte that the grammar uses is a token of its own, tokens can spell whatever bytes can.
+        self.tokens_spell_all = not used & ~self.facts.single_bytes
+        # A reference back would keep a dropped program until Python looks for cycles.
+        self.trust = Trust(weakref.proxy(self), parsers[0].lexer if is_lark else None)
+
+    @property
+    def caps(self) -> tuple[str, ...]:
+        """What the report says of a language beyond its grammar."""
+        if self.lr is None or self.lr.blocks is None:
+            return ()
+        return (
+            f"lines are indented by {WIDEST:,} columns at most",
+            "indented blocks: that every mask leads to an end of the text is not proved",
+        )
+
+    @property
+    def columns(self) -> int:
+        return len(self.byte_sets.samples) + len(self.token_columns)
+
+    def forget(self) -> None:
+        """Drops what was derived; it is derived again on demand."""
+        self.algebra.forget()
+        self.liveness.forget()
+        self.trust.forget()
+        if "spelling" in self.__dict__:
+            self.spelling.forget()
+
+    @functools.cached_property
+    def spelling(self) -> Spelling:
+        """The shortest texts of rules and lexemes, made when an end is first asked for."""
+        return Spelling(self)
+
+    @property
+    def is_proved(self) -> bool:
+        """An earlier compile of this very grammar has made its first state, in no more states than may be made now."""
+        if not (self.is_lark and self.parsers[0].is_known and self.tokens_spell_all):
+            return False
+        needed = self.parsers[0].verdicts.get(FIRST_STATES)
+        return isinstance(needed, int) and needed <= self.limits.max_states
+
+    def keep(self, made: int) -> None:
+        """Leaves what was made of Lark grammars on the disk: nothing more can be refused, and `made` states have been made."""
+        for parser in self.parsers:
+            if self.is_lark:
+                parser.verdicts[FIRST_STATES] = made
+            save_entry(parser)
+
+    def is_alive(self, border: Term) -> bool:
+        return self.liveness.is_alive(border)
+
+    def expand(self, state: object) -> tuple[list[tuple[int, object]], list[tuple[int, object, object]], list]:
+        """(edges by byte set, moves, edges by special token) of a state."""
+        if isinstance(state, Entrance):
+            return [], [(ENTER, state.lr_state, None)], []
+        if isinstance(state, LexerState):
+            return self._expand_lexer(state)
+        return self._expand_term(state)  # type: ignore[arg-type]
+
+    def _expand_lexer(self, state: LexerState) -> tuple[list, list, list]:
+        moves: list[tuple[int, object, object]] = []
+        if state.start and state.lexer.shifts:
+            moves.append((END, None, None))
+        for terminal, border in state.commits:
+            if not self.is_alive(border):
+                continue
+            if not state.lexer.shifts:
+                moves.append((POP, None, border))
+            elif terminal == state.lexer.newline:
+                moves.append((LINE, state.column, border))
+            else:
+                moves.append((LEX, terminal + state.lexer.offset, border))
+        return list(state.edges), moves, []
+
+    def _expand_term(self, term: Term) -> tuple[list, list, list]:
+        edges: list[tuple[int, object]] = []
+        moves: list[tuple[int, object, object]] = []
+        tokens: list[tuple[int, object]] = []
+        for bits, target in self.algebra.edges(term):
+            if not (target.sure or target.nullable or self.is_alive(target)):
+                continue
+            if bits <= EVERY_BYTE:
+                edges.append((bits, target))
+                continue
+            if bits & EVERY_BYTE:
+                edges.append((bits & EVERY_BYTE, target))
+            for index in call_bits(bits):
+                callee = self.rules.calls[index]
+                if isinstance(callee.key, tuple) and callee.key[0] == "token":
+                    tokens.append((self.token_columns[callee.key[1]], target))
+                else:
+                    moves.append((CALL, callee.start, None if target is NIL else target))
+        if term.nullable:
+            moves.append((POP, None, ANYTHING))
+        return edges, moves, tokens
+
+    def loops(self, state: object) -> bool:
+        """Is the state's language closed under repetition, so that returning to it twice is returning once?"""
+        return isinstance(state, Term) and state.kind == REP and state.data == (0, FOREVER)

@@ -1,0 +1,136 @@
+"""A seat: where a thread makes rows of a grammar with a stack beside other threads.
+
+Stacks and configs are interned, so whoever makes them writes tables, and a constraint has one lock. A seat has such tables of its
+own, copied from the epoch's; states, borders and surveys it reads where they lie. What it must not write it hands over, under the
+lock, which it holds for microseconds: a survey that it has drafted, a signature that it has written down. Where Python must make
+something for the epoch, the seat asks under the lock and looks at the epoch anew.
+
+An array that the epoch replaces meanwhile lives on as long as a seat holds it; what is added to one is beyond the counts that the
+seat has copied.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...kernels.cpu import places
+from ...kernels.cpu import stack_calls as walk
+from ...kernels.cpu.places import Place
+from .arena import BLOCKS, CLASSES, CONFIGS, STACKS, StackArena
+from .survey_scratch import GROWING as SCRATCH
+from .survey_scratch import PLACES as SCRATCH_PLACES
+from .survey_scratch import SIZES as SCRATCH_SIZES
+from .survey_scratch import SurveyScratch
+
+if TYPE_CHECKING:
+    from .epoch import StackEpoch
+
+COPIED = (*STACKS, *BLOCKS, *CLASSES)
+OWN = {
+    *COPIED,
+    *CONFIGS,
+    *(Place.S_CAPACITY, Place.S_HASH_SIZE, Place.K_CAPACITY, Place.K_HASH_SIZE, Place.C_CAPACITY, Place.C_HASH_SIZE),
+    *(Place.C_COUNT, Place.THREADS, Place.T_COUNT, Place.T_CAPACITY, Place.C_NEXT, Place.R_COUNT, Place.R_CAPACITY),
+    *(Place.WORK, Place.KEPT, Place.PAIR, Place.STEPS, Place.PATH, Place.CHAIN, Place.UNITS, Place.UNITS_ON),
+    *(Place.NEEDED, Place.NEEDED_COUNT, Place.READ_ONLY, Place.LINE_STACK, Place.LINE_AFTER),
+    *(Place.UNITING, Place.UNITED, Place.UNIONS, Place.UNION_ROUND, Place.UNION_TURNS),
+    *(*SCRATCH_PLACES, *SCRATCH_SIZES.values()),
+    *(Place.MARK_S, Place.MARK_C, Place.MARK_T, Place.MARK_R, Place.SIGNATURE_END, Place.DRAFTS_COUNT),
+}
+SHARED = np.array([place for place in Place if place not in OWN and place != Place.LENGTH])
+GROWING = (Place.S_COUNT, Place.C_COUNT, Place.K_COUNT, Place.SURVEY_COUNT)
+CONFIG = 2  # the number, here, of the config whose row is made
+
+
+class StackSeat(StackArena):
+    """Tables of one thread's own over those of an epoch."""
+
+    def __init__(self, epoch: StackEpoch):
+        super().__init__(epoch.program)
+        self._epoch = epoch
+        self.arena[Place.READ_ONLY] = 1
+        self._copied: tuple[int, ...] = ()
+        self._replaced = -1
+        self._held: dict[Place, np.ndarray] = {}
+
+    def row(self, state: int, scratch: SurveyScratch) -> np.ndarray | None:
+        """The row of the epoch's config; None where it is better made under the lock."""
+        epoch, lock = self._epoch, self.program.lock
+        if not self._is_current():
+            with lock:
+                self._look()
+        scratch.lend(self.arena)
+        self._place(state)
+        goes_on = 0
+        while True:
+            found: int = walk.ask(walk.SIGN, self.address, CONFIG, goes_on, 0)
+            reason, index = -found & 7, -found >> 3
+            goes_on = 1  # what has been made so far is taken back at the end, or below
+            if reason == places.FULL and index in SCRATCH:
+                scratch.grow(index, self.program.limits.max_bytes, self.arena)
+            elif reason == places.FULL and index in (0, 2, 3):  # stacks, configs, rows: its own
+                self._grow_full(index)
+            elif found >= 0:
+                return self._signed(found)
+            elif reason == places.NEED_LOCK and index == places.FOR_SIGNATURE:
+                with lock:
+                    signature = epoch.take_signature(scratch, int(self.arena[Place.SIGNATURE_END]))
+                    self._look()
+                return self._signed(signature)
+            else:
+                walk.forget(self.address)
+                goes_on = 0
+                if reason in (places.FULL, places.TOO_WIDE) or found == -(places.FOR_LOCK * 8 + places.NEED_LOCK):
+                    return None
+                with lock:
+                    if reason == places.NEED_LOCK:
+                        epoch.take_survey(scratch, self.arena)
+                    else:
+                        epoch.supply_to(self, found)
+                    self._look()
+                self._place(state)
+
+    def _signed(self, signature: int) -> np.ndarray:
+        """The row of a signature."""
+        known = self._epoch.signed_row(signature)
+        if known is None:
+            facts = self.program.facts
+            rows = np.zeros((2, len(facts.stop_row) + 1), np.int32)
+            if self._arrays[Place.C_ACCEPTS][CONFIG]:
+                rows[0, :-1] = facts.stop_row
+            walk.fill_signed(self.address, signature, rows.ctypes.data)
+            with self.program.lock:
+                known = self._epoch.keep_signed_row(signature, rows[0, :-1].copy())
+        return known
+
+    def _is_current(self) -> bool:
+        """Has nothing come to the epoch that a row may need? What is not seen is asked for, which costs more."""
+        theirs, mine = self._epoch.arena, self.arena
+        return self._replaced == self._epoch.replaced and all(theirs[place] == mine[place] for place in GROWING)
+
+    def _look(self) -> None:
+        """Looks at the epoch as it is now. Under the lock."""
+        epoch = self._epoch
+        self.arena[SHARED] = epoch.arena[SHARED]
+        self._held = dict(epoch.arrays)
+        self._replaced = epoch.replaced
+        copied = int(epoch.arena[Place.S_COUNT]), int(epoch.arena[Place.K_COUNT]), id(self._held[Place.S_HASH])
+        if copied != self._copied:
+            for place in COPIED:
+                self._fixed(place, self._held[place].copy())
+            for place in (Place.S_CAPACITY, Place.S_HASH_SIZE, Place.K_CAPACITY, Place.K_HASH_SIZE):
+                self.arena[place] = epoch.arena[place]
+            self._copied = copied
+
+    def _place(self, state: int) -> None:
+        """Stands on one of the epoch's configs, under a number of its own."""
+        mine, theirs = self._arrays, self._held
+        offset, length = int(theirs[Place.C_OFFSET][state]), int(theirs[Place.C_LENGTH][state])
+        while len(mine[Place.THREADS]) < length + 1:
+            self._grow(Place.THREADS)
+        mine[Place.THREADS][:length] = theirs[Place.THREADS][offset : offset + length]
+        mine[Place.C_OFFSET][CONFIG], mine[Place.C_LENGTH][CONFIG] = 0, length
+        mine[Place.C_ACCEPTS][CONFIG], mine[Place.C_ROW][CONFIG] = theirs[Place.C_ACCEPTS][state], -1
+        self.arena[Place.C_COUNT], self.arena[Place.T_COUNT], self.arena[Place.R_COUNT] = CONFIG + 1, length, 0

@@ -1,0 +1,352 @@
+"""Surveys on disk: what decoding found out about a Lark grammar over a vocabulary, for the processes that come later.
+
+Surveys take most of the time of a first text, and they hang on nothing but the grammar and the vocabulary. So they are written when
+their automaton goes, or the process ends, and read when the same grammar is compiled again.
+
+    name     sha256 over the grammar's own entry (grammars/lark_cache.py), the vocabulary, which threads are asked about
+             (trust.py), and the sources that make these arrays
+    content  a line of JSON that says where which array lies, the arrays, a checksum. Kernels check no bounds, so everything that
+             they index with is checked here: a checksum finds accidents, it is no proof of who wrote the file
+    states   are numbers here. What they stand for is found again when something new must be made: the origin of each is kept, a
+             number known before and the byte that leads from it (states.py)
+    size     at most 64 MB a file; the newest 100 and at most 512 MB of them are kept
+
+A file that is missing, damaged or unsound is none.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...cache import cache_folder, write_atomically
+from ...grammars.lexer import LexerState
+from ...kernels.cpu import places, survey_masks
+from ...kernels.cpu.jit import kernel_folder
+from ...kernels.cpu.places import Place
+from ...kernels.cpu.row_key import row_key
+from ...kernels.cpu.soundness import entries_are_sound, tries_are_sound
+
+if TYPE_CHECKING:
+    from .states import StackStates
+
+MOST_FILES, MOST_BYTES, LARGEST = 100, 512 << 20, 64 << 20
+ROOT = 3  # the origin of states that are known from the program, see states.py
+Q_ROWS = (Place.Q_NEXT, Place.Q_STATUS, Place.Q_MOVES, Place.Q_LIVE)
+B_ROWS = (Place.B_NEXT, Place.B_STATUS)
+NODES = (Place.X_BYTE, Place.X_DEPTH, Place.X_END, Place.X_FIRST, Place.X_COUNT)
+COUNTED = {  # arrays whose length stands in the arena
+    **dict.fromkeys(NODES, Place.X_NODES),
+    Place.X_TOKEN: Place.X_TOKENS,
+    **dict.fromkeys((Place.TRIES, Place.TRIE_KEY), Place.TRIE_COUNT),
+    **dict.fromkeys((Place.SURVEY, Place.SURVEY_KEY), Place.SURVEY_COUNT),
+    Place.SPARSE: Place.SPARSE_COUNT,
+    Place.DENSE: Place.DENSE_COUNT,
+    Place.EXITS: Place.EXIT_COUNT,
+    Place.SIGNATURES: Place.SIGNATURE_COUNT,
+    Place.KNOWN_SIGNATURE: Place.KNOWN_COUNT,
+    **dict.fromkeys((Place.K_LEXER, Place.K_LIVE), Place.K_COUNT),
+}
+
+
+class Unsound(Exception):
+    """The file holds nothing that a kernel may see."""
+
+
+@functools.cache
+def _versions() -> bytes:
+    """All that the arrays hang on beside the grammar and the vocabulary: the kernels' folder is named by their sources."""
+    digest = hashlib.sha256(kernel_folder().name.encode())
+    here = Path(__file__).parent
+    for path in sorted([*here.glob("*.py"), *here.parent.glob("*.py")]):
+        with contextlib.suppress(OSError):  # sources may lie in a zip file, then the kernels' have to do
+            digest.update(path.read_bytes())
+    return digest.digest()
+
+
+def store_path(states: StackStates) -> Path | None:
+    """Where the surveys of this grammar are kept; None where they are not."""
+    program = states.program
+    if not (program.is_lark and program.lr is not None and states.uses_surveys and not program.token_columns):
+        return None
+    digest = hashlib.sha256(_versions())
+    digest.update(program.parsers[0].path.name.encode() + program.vocab.fingerprint.encode())
+    digest.update(bytes([program.trust.level]))
+    return cache_folder("surveys") / f"{digest.hexdigest()[:40]}.bin"
+
+
+# ---------------------------------------------------------------------- writing
+
+
+def save(states: StackStates, path: Path) -> bool:
+    """Writes down what is known. False where that is too much, or the disk does not take it."""
+    arrays = _collected(states)
+    if arrays is None:
+        return False
+    header: dict[str, tuple[str, tuple[int, ...], int]] = {}
+    at = 0
+    for name, array in arrays.items():
+        header[name] = (array.dtype.str, array.shape, at)
+        at += -(-array.nbytes // 8) * 8
+    if at > LARGEST:
+        return False
+    data = np.zeros(at, np.uint8)
+    for name, array in arrays.items():
+        begin = header[name][2]
+        data[begin : begin + array.nbytes] = np.ascontiguousarray(array).view(np.uint8).reshape(-1)
+    line = json.dumps([header, row_key(data.ctypes.data, at // 4)]).encode()
+    line += b" " * (-len(line) % 8 + 7) + b"\n"
+
+    def write(file: Any) -> None:
+        file.write(line)
+        file.write(data)
+
+    if not write_atomically(path, write):
+        return False
+    _remove_oldest(path.parent)
+    return True
+
+
+def _collected(states: StackStates) -> dict[str, np.ndarray] | None:
+    arena = states.arena
+    origins = np.array(states.origins, np.int32).reshape(-1, 3)
+    border_origins = np.array(states.border_origins, np.int32).reshape(-1, 3)
+    arrays = {place.name: states.array(place)[: arena[count]] for place, count in COUNTED.items()}
+    arrays |= {place.name: states.array(place)[: len(origins)] for place in Q_ROWS}
+    arrays |= {place.name: states.array(place)[: len(border_origins)] for place in B_ROWS}
+    pairs, judged = states.array(Place.B_AND), states.array(Place.JUDGED)
+    judged = judged[(judged[:, 0] >= 0) & (judged[:, 1] < 0)]  # those about stacks are gone with their numbers
+    return arrays | {
+        "MOVES": states.array(Place.MOVES)[: states.move_count],
+        "VERDICTS": states.array(Place.VERDICTS)[: states.verdict_count],
+        "B_AND": pairs[pairs[:, 0] >= 0],
+        "JUDGED": judged,
+        "origins": origins,
+        "border_origins": border_origins,
+        "class_of": states.program.byte_sets.class_of,
+        "start": np.array([states.start_number], np.int32),
+    }
+
+
+def _remove_oldest(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        entries = sorted((entry.stat().st_mtime, entry.stat().st_size, entry.path) for entry in os.scandir(folder))
+        total = kept = 0
+        for _, size, path in reversed(entries):
+            total, kept = total + size, kept + 1
+            if kept > MOST_FILES or total > MOST_BYTES:
+                os.unlink(path)
+
+
+# ---------------------------------------------------------------------- reading
+
+
+def load(states: StackStates, path: Path) -> dict[str, np.ndarray] | None:
+    """The arrays of the file, checked; None where there is none, or none that is sound."""
+    try:
+        if path.stat().st_size > LARGEST + (1 << 16):
+            return None
+        with open(path, "rb") as file:
+            header, key = json.loads(file.readline())
+            data = np.fromfile(file, np.uint8)
+        _demand(len(data) % 8 == 0 and row_key(data.ctypes.data, len(data) // 4) == key)
+        arrays = {name: _array(data, *where) for name, where in header.items()}
+        _check(states, arrays)
+    except Exception:  # a damaged file raises almost anything
+        return None
+    with contextlib.suppress(OSError):
+        os.utime(path)  # the oldest files are removed first
+    return arrays
+
+
+def _array(data: np.ndarray, kind: str, shape: list[int], begin: int) -> np.ndarray:
+    dtype = np.dtype(kind)
+    size = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
+    _demand(dtype.kind in "iu" and begin >= 0 and begin % 8 == 0 and 0 <= size <= len(data) - begin)
+    return data[begin : begin + size].view(dtype).reshape(shape)
+
+
+def _check(states: StackStates, arrays: dict[str, np.ndarray]) -> None:
+    """Raises where a kernel could read beside an array."""
+    for place in (*COUNTED, *Q_ROWS, *B_ROWS, Place.MOVES, Place.VERDICTS, Place.B_AND, Place.JUDGED):
+        known = states.array(place)
+        _demand(arrays[place.name].dtype == known.dtype and arrays[place.name].shape[1:] == known.shape[1:])
+    program = states.program
+    q, b, k = len(arrays["Q_NEXT"]), len(arrays["B_NEXT"]), len(arrays["K_LEXER"])
+    _demand(np.array_equal(arrays["class_of"], program.byte_sets.class_of))
+    _demand(q <= program.limits.max_states and b <= program.limits.max_states)
+    _demand(sum(array.nbytes for array in arrays.values()) < program.limits.max_bytes // 4)
+    _demand(all(len(arrays[place.name]) == q for place in Q_ROWS) and all(len(arrays[p.name]) == b for p in B_ROWS))
+    _demand(arrays["origins"].shape == (q, 3) and arrays["border_origins"].shape == (b, 3) and b >= 2)
+    _within(arrays["Q_NEXT"], 0, q)
+    _within(arrays["B_NEXT"], 0, b)
+    _demand(not arrays["Q_NEXT"][:3].any() and not arrays["Q_MOVES"][:3].any())
+    _demand(not arrays["B_NEXT"][0].any() and bool((arrays["B_NEXT"][1] == 1).all()))
+    for place, first in ((Place.Q_STATUS, 3), (Place.B_STATUS, 2)):
+        _demand(np.array_equal(arrays[place.name][:first], states.array(place)[:first]))
+    _within(arrays["start"], 3, q)
+    _demand(arrays["start"].shape == (1,))
+    _check_origins(arrays, q, b, len(program.byte_sets.samples))
+    is_lexical = _lexical(states, arrays["origins"])
+    _check_moves(states, arrays, q, b, is_lexical)
+    _demand(k >= 1 and len(arrays["K_LIVE"]) == k)
+    _within(arrays["K_LEXER"], 0, q)
+    _demand(is_lexical[arrays["K_LEXER"][arrays["K_LEXER"] > 0]].all())
+    _within(arrays["B_AND"][:, 0] >> 32, 0, b)
+    _within(arrays["B_AND"][:, 0] & 0xFFFFFFFF, 0, b)
+    _within(arrays["B_AND"][:, 1], 0, b)
+    _within(arrays["JUDGED"][:, 0], 0, q)
+    _within(-1 - arrays["JUDGED"][:, 1], 0, q)
+    _within(arrays["JUDGED"][:, 2], 0, b)
+    _within(arrays["JUDGED"][:, 3], 0, len(arrays["VERDICTS"]))
+    _check_tries(states, arrays)
+    _check_surveys(states, arrays, q, b, k)
+    _check_ends(arrays, is_lexical)
+
+
+def _lexical(states: StackStates, origins: np.ndarray) -> np.ndarray:
+    """Which states stand before or in a lexeme, on a stack of an LR parser; the others are places in rules. Bytes lead to none of
+    the other kind."""
+    kinds = [isinstance(state, LexerState) for state in states.objects]
+    _demand((origins[: len(kinds), 0] == ROOT).all())
+    for origin, of, _ in origins[len(kinds) :].tolist():
+        kinds.append(kinds[of] if origin == 0 else False)
+    return np.array(kinds)
+
+
+def _check_ends(arrays: dict[str, np.ndarray], is_lexical: np.ndarray) -> None:
+    """A lexeme's frame ends with a terminal, a rule's without: the kernels look at the stack accordingly."""
+    surveys, exits = arrays["SURVEY"].astype(np.int64), arrays["EXITS"]
+    q = arrays["SURVEY_KEY"][:, 0] & 0xFFFFFFFF
+    owner = np.repeat(np.arange(len(surveys)), surveys[:, 4])
+    of_owner = np.arange(len(owner)) - np.repeat(np.cumsum(surveys[:, 4]) - surveys[:, 4], surveys[:, 4])
+    labels = exits[surveys[owner, 3] + of_owner, 0]
+    _demand(((labels > 0) == is_lexical[q[owner]]).all())
+    only_rows = q == 0
+    _demand(not surveys[only_rows, 4].any() and bool((surveys[only_rows, 0] == 1).all()))
+
+
+def _check_moves(states: StackStates, arrays: dict[str, np.ndarray], q: int, b: int, is_lexical: np.ndarray) -> None:
+    moves, ranges = arrays["MOVES"], arrays["Q_MOVES"]
+    lr = states.program.lr
+    assert lr is not None
+    _within(ranges[:, 0], 0, len(moves) + 1)
+    _within(ranges[:, 1], 0, len(moves) + 1)
+    _within(ranges.sum(axis=1, dtype=np.int64), 0, len(moves) + 1)
+    kind, operand, other = moves[:, 0], moves[:, 1], moves[:, 2]
+    _within(kind, 0, places.LINE + 1)
+    bounds = {places.CALL: (q, q), places.POP: (1, b), places.LEX: (len(lr.ignored), b), places.END: (1, 1)}
+    bounds |= {places.ENTER: (len(lr.action), 1), places.LINE: (places.STATES, b)}
+    for which, (most, most_other) in bounds.items():
+        _within(operand[kind == which], 0, most)
+        _within(other[kind == which], 0, most_other)
+    _demand(lr.blocks is not None or not (kind == places.LINE).any())
+    tables = states.program.parsers[0].tables
+    assert tables is not None
+    _demand((operand[kind == places.ENTER] == tables.start).all())  # from any other reductions go below the stack
+    after = arrays["Q_NEXT"]
+    _demand(not ((after > 0) & (after < 3)).any())
+    of, column = np.nonzero(after)
+    _demand((is_lexical[of] == is_lexical[after[of, column]]).all())
+    many = ranges[:, 1].astype(np.int64)
+    of = np.repeat(np.arange(q), many)
+    each = np.repeat(ranges[:, 0], many) + np.arange(len(of)) - np.repeat(np.cumsum(many) - many, many)
+    lexical = np.isin(kind[each], (places.LEX, places.LINE, places.END))
+    _demand((lexical == is_lexical[of]).all())
+    status = arrays["Q_STATUS"]
+    _demand((status[~is_lexical] & places.LIVE_KNOWN != 0).all())
+    is_made = status & places.EXPANDED != 0
+    _demand(not arrays["Q_NEXT"][~is_made].any() and not ranges[~is_made].any())
+    calls = moves[kind == places.CALL]
+    _demand((calls[:, 1] >= 3).all() and not is_lexical[calls[:, 1:]].any())
+    _demand(((calls[:, 2] == 0) | (calls[:, 2] >= 3)).all())  # nobody returns to a pseudo-state
+
+
+def _check_origins(arrays: dict[str, np.ndarray], q: int, b: int, columns: int) -> None:
+    """Each comes of something known before it, so that finding them again ends."""
+    for name, first, count in (("origins", 3, q), ("border_origins", 2, b)):
+        of = arrays[name][first:]
+        _within(of[:, 0], 0, 4)
+        same_kind = of[:, 0] != 1 if name == "border_origins" else of[:, 0] >= 0  # a border may come of any state
+        _demand((of[same_kind, 1] < np.arange(first, count)[same_kind]).all())
+        _within(of[~same_kind, 1], 3, q)
+        _within(of[:, 1], 0, max(q, b))
+        _within(of[of[:, 0] == 0, 2], 0, columns)
+        _demand((of[:, 2] >= 0).all())
+
+
+def _check_tries(states: StackStates, arrays: dict[str, np.ndarray]) -> None:
+    tries, nodes, tokens = arrays["TRIES"], len(arrays["X_BYTE"]), arrays["X_TOKEN"]
+    _demand(len(tries) >= 1 and len(arrays["TRIE_KEY"]) == len(tries) and not tries[0].any())
+    _demand(all(len(arrays[place.name]) == nodes for place in NODES))
+    entry, entries, empties = (tries[1:, i].astype(np.int64) for i in range(2, 5))
+    _within(entry, 0, len(tokens) + 1)
+    _within(entry + entries, 0, len(tokens) + 1)
+    _demand((entries >= 0).all() and (empties >= 0).all() and (empties <= entries).all())
+    addresses = [arrays[place.name].ctypes.data for place in NODES[1:]]
+    deepest = int(states.arena[Place.PATH_LENGTH])
+    _demand(tries_are_sound(tries.ctypes.data, len(tries), nodes, *addresses, deepest))
+    offsets = states.program.vocab.offsets
+    _demand(entries_are_sound(tokens.ctypes.data, len(tokens), offsets.ctypes.data, len(offsets) - 1))
+
+
+def _check_surveys(states: StackStates, arrays: dict[str, np.ndarray], q: int, b: int, k: int) -> None:
+    surveys, keys, exits = arrays["SURVEY"].astype(np.int64), arrays["SURVEY_KEY"], arrays["EXITS"]
+    words = states.program.vocab.words
+    _demand(len(keys) == len(surveys))
+    kind, start, many, first, count = (surveys[:, i] for i in range(5))
+    dense = kind == 1
+    _within(kind, 0, 2)
+    _within(start[dense], 0, len(arrays["DENSE"]))
+    _demand((start >= 0).all() and (many >= 0).all() and (first >= 0).all() and (count >= 0).all())
+    _within((start + many)[~dense], 0, len(arrays["SPARSE"]) + 1)
+    _within(first + count, 0, len(exits) + 1)
+    _within(arrays["SPARSE"], 0, words * 32)
+    for packed, (high, low) in ((keys[:, 0], (len(arrays["TRIES"]), q)), (keys[:, 1], (b, k))):
+        _within(packed >> 32, 0, high)
+        _within(packed & 0xFFFFFFFF, 0, low)
+    lr = states.program.lr
+    assert lr is not None
+    _within(exits[:, 0], 0, len(lr.ignored) + 2 + places.STATES)
+    _demand(lr.blocks is not None or bool((exits[:, 0] < len(lr.ignored) + 2).all()))
+    _within(exits[:, 1], 0, b)
+    _within(exits[:, 2], 1, max(2, len(arrays["TRIES"])))
+    _check_signatures(arrays, len(surveys))
+
+
+def _check_signatures(arrays: dict[str, np.ndarray], surveys: int) -> None:
+    """Every number of a signature is one that fill_signed may follow."""
+    where, known = arrays["SIGNATURES"].astype(np.int64), arrays["KNOWN_SIGNATURE"].astype(np.int64)
+    begins, lengths = where[:, 0], where[:, 1]
+    _demand((lengths >= 1).all() and (begins == np.cumsum(lengths) - lengths).all() and lengths.sum() == len(known))
+    before = np.concatenate([[0], known[:-1]])
+    is_trie = before == survey_masks.EMPTIES
+    heads = np.zeros(len(known), bool)
+    heads[begins] = True
+    is_trie &= ~heads
+    _within(known[heads], 0, 2)
+    _within(known[is_trie], 1, max(2, len(arrays["TRIES"])))
+    others = known[~is_trie & ~heads]
+    _within(others, survey_masks.CUT - surveys + 1, surveys)
+    cuts = survey_masks.CUT - others[others <= survey_masks.CUT]
+    _demand((arrays["SURVEY"][cuts, 0] == 1).all())
+    ends_open = (known[begins + lengths - 1] == survey_masks.EMPTIES) & ~is_trie[begins + lengths - 1]
+    _demand(not ends_open.any())
+
+
+def _within(values: np.ndarray, low: int, high: int) -> None:
+    """Raises unless low <= value < high for all."""
+    if values.size:
+        _demand(values.min() >= low and values.max() < high)
+
+
+def _demand(true: Any) -> None:
+    if not true:
+        raise Unsound
