@@ -1,0 +1,159 @@
+"""The index of an item set: a sorted matrix with its columns apart, and no trie.
+
+Rows of a sorted matrix that begin with the same tokens stand together, so a **node** of the trie that the items span is a range
+of rows and a depth. Its children are the runs of equal cells in the next column; where the range is one row the child is that
+cell. A node costs nothing until somebody stands on it.
+
+    index = ItemIndex.build(Tokens([[7, 4], [7, 9, 1]]))
+    node = index.child(index.root, 7)
+    index.children(node)        # [4, 9]
+
+A cell is 16 bits, and 2, 4 or 8 more in a matrix beside it where tokens are larger. Where items have different lengths a cell is
+the token plus one, and 0 (END) behind the last; so a prefix stands in front of what goes on from it. Which row of the input
+stands where is kept only if the input was not sorted. Equal items all have their rows, the first one foremost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from ..errors import LimitExceeded
+from ..grammars.tokens import CHUNK, Tokens
+from .item_sort import sorted_order
+
+END = 0  # the cell behind a shorter item's last token
+LOW = 16  # bits of a cell in the first matrix
+HIGH = (0, 2, 4, 8)  # further bits of a cell that there can be
+MOST_ROWS = 2**31 - 1
+
+
+class Node(NamedTuple):
+    """The items that begin with the same `depth` tokens: rows `low` to `high` of the sorted matrix."""
+
+    low: int
+    high: int
+    depth: int
+
+
+@dataclass(frozen=True, eq=False)
+class ItemIndex:
+    """Sorted rows, never changed."""
+
+    low: np.ndarray  # uint16 [L, N]: the lower bits of each cell
+    high: np.ndarray  # uint8 [L, ceil(N * high_bits / 8)]: the others
+    high_bits: int
+    shift: int  # a cell is the token plus this: 1 where END is needed
+    largest: int  # no cell is more
+    starts: np.ndarray  # int32 [largest + 2]: the first row whose first cell is not less
+    order: np.ndarray | None  # int32 [N]: which row of the input stands here; None where it is the same
+
+    @classmethod
+    def build(cls, tokens: Tokens) -> ItemIndex:
+        """Sorts; ValueError where a row is no item."""
+        facts, rows = tokens.facts, tokens.rows
+        count, length = len(rows), facts.longest
+        if count > MOST_ROWS:
+            raise LimitExceeded(f"there are {count:,} items; an index holds {MOST_ROWS:,}: make two and search both")
+        shift = int(facts.is_ragged)
+        largest = max(0, facts.largest_token + shift)
+
+        def cells(at: slice | np.ndarray) -> np.ndarray:
+            found = np.asarray(rows[at])[:, :length]
+            return found.astype(np.int32) + 1 if shift else found
+
+        order = sorted_order(cells, count, length, largest)
+        bits = next(bits for bits in HIGH if largest >> (LOW + bits) == 0)
+        low = np.empty((length, count), np.uint16)
+        high = np.empty((length, -(-count * bits // 8)), np.uint8)
+        for start in range(0, count, CHUNK):
+            end = min(start + CHUNK, count)
+            chunk = np.ascontiguousarray(cells(slice(start, end) if order is None else order[start:end]).T)
+            low[:, start:end] = chunk & 0xFFFF
+            if bits:
+                high[:, start * bits // 8 : -(-end * bits // 8)] = _packed_high(chunk >> LOW, bits)
+        index = cls(low, high, bits, shift, largest, np.zeros(0, np.int32), order)
+        first = index.cells(0, 0, count) if length else np.zeros(count, np.int32)
+        starts = np.searchsorted(first, np.arange(largest + 2)).astype(np.int32)
+        return cls(low, high, bits, shift, largest, starts, order)
+
+    def __len__(self) -> int:
+        return self.low.shape[1]
+
+    @property
+    def length(self) -> int:
+        """Of the longest item."""
+        return self.low.shape[0]
+
+    @property
+    def nbytes(self) -> int:
+        return (
+            self.low.nbytes + self.high.nbytes + self.starts.nbytes + (0 if self.order is None else self.order.nbytes)
+        )
+
+    @property
+    def root(self) -> Node:
+        return Node(0, len(self), 0)
+
+    def children(self, node: Node) -> np.ndarray:
+        """The tokens that can come next, sorted, int32."""
+        low = self._behind_ends(node)
+        if node.depth == self.length or low == node.high:
+            return np.zeros(0, np.int32)
+        cells = self.cells(node.depth, low, node.high)
+        return np.concatenate([cells[:1], cells[1:][cells[1:] != cells[:-1]]]).astype(np.int32) - np.int32(self.shift)
+
+    def child(self, node: Node, token: int) -> Node | int:
+        """Where the token leads; -1 where it is no child."""
+        cell = token + self.shift
+        if node.depth == self.length or token < 0 or cell > self.largest:
+            return -1
+        if node.depth == 0:
+            low, high = int(self.starts[cell]), int(self.starts[cell + 1])
+        else:
+            cells = self.cells(node.depth, node.low, node.high)
+            low, high = (node.low + int(np.searchsorted(cells, cell, side)) for side in ("left", "right"))
+        return Node(low, high, node.depth + 1) if low < high else -1
+
+    def is_end(self, node: Node) -> bool:
+        """Is what was read an item?"""
+        if node.low == node.high:
+            return False
+        return node.depth == self.length or (
+            self.shift == 1 and int(self.cells(node.depth, node.low, node.low + 1)[0]) == END
+        )
+
+    def item(self, node: Node) -> int:
+        """The row of the input that holds the item, the first where there are several; ValueError where none ends here."""
+        if not self.is_end(node):
+            raise ValueError(f"no item ends at {node}; ask is_end(node) first")
+        return node.low if self.order is None else int(self.order[node.low])
+
+    def cells(self, depth: int, low: int, high: int) -> np.ndarray:
+        """A column's cells from one row to another."""
+        cells = self.low[depth, low:high]
+        if self.high_bits:
+            per_byte = 8 // self.high_bits
+            at = np.arange(low, high)
+            bits = self.high[depth, at // per_byte] >> (at % per_byte * self.high_bits).astype(np.uint8)
+            return cells.astype(np.int32) | (bits & (2**self.high_bits - 1)).astype(np.int32) << LOW
+        return cells
+
+    def _behind_ends(self, node: Node) -> int:
+        """The first row of the node whose item goes on."""
+        if node.depth == self.length:
+            return node.high
+        if not self.shift or node.low == node.high:
+            return node.low
+        return node.low + int(np.searchsorted(self.cells(node.depth, node.low, node.high), 1))
+
+
+def _packed_high(bits: np.ndarray, width: int) -> np.ndarray:
+    """uint8: numbers of `width` bits, the lowest place first; rows begin at a whole byte, since CHUNK is a multiple of 8."""
+    per_byte = 8 // width
+    padded = np.zeros((len(bits), -(-bits.shape[1] // per_byte) * per_byte), np.uint8)
+    padded[:, : bits.shape[1]] = bits
+    places = padded.reshape(len(bits), -1, per_byte) << (np.arange(per_byte, dtype=np.uint8) * width)
+    return np.bitwise_or.reduce(places, axis=2)
