@@ -1,0 +1,212 @@
+"""The machine that reads ends: arenas of our own, and texts of the epoch carried over to them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ....kernels.cpu.json_call import ENDS, READ, json_call
+from ....kernels.cpu.json_places import BARRIER, ESCAPE, NO_FRAME, At, Frame, Key, Kind
+from ... import greedy
+from .texts import Replayed, Thread
+
+if TYPE_CHECKING:
+    from ..epoch import JsonEpoch
+
+AFTER, OPEN, COMMA = 0, 1, 2  # where in a frame: behind a value, behind its bracket, behind a comma
+RECORD_COUNT = int(At.RECORD_COUNT)
+SHORT = 100  # bytes that are read again and again
+
+
+class Tail:
+    """What follows a frame: the bytes next to it, and what is far behind, whose tokens are counted apart."""
+
+    __slots__ = ("cost", "more", "text")
+
+    def __init__(self, text: bytes, more: Tail | None, cost: int):
+        self.text, self.more, self.cost = text, more, cost  # `cost`: tokens of `more` and all behind it
+
+
+NO_TAIL = Tail(b"", None, 0)
+
+
+class EndingsMachine:
+    def __init__(self, epoch: JsonEpoch):
+        self._source, self._program = epoch, epoch.program
+        self.nbytes = 0  # about what the texts take
+        self._begin()
+        self._vocab = epoch.program.vocab
+        self._rows = memoryview(epoch.program.json.rows)
+        self._blob = self._rows.cast("B")[epoch.program.json.blob_at :]
+        self._ordered = epoch.program.mode == 1
+        self._values: dict[int, bytes] = {}  # of nodes, the shortest known
+        self._settled: set[int] = set()
+        self._solving: int | None = None
+        self._users: dict[int, set[int]] = {}
+        self._queue: list[int] = []
+        self._pending: set[int] = set()
+        self._met: set[int] = set()
+        self._rests: dict[Any, bytes | None] = {}
+        self._strings: dict[Any, bytes | None] = {}
+        self._blanks: dict[int, bytes] = {}
+        self._costs: dict[bytes, int] = {}
+        self._placed: dict[bytes, tuple[np.ndarray, int]] = {}  # bytes that kernels read, and where they are
+        self._word_lists: dict[int, Replayed] = {}
+        self._branches: dict[int, list[tuple[bytes, int]]] = {}
+
+    def _begin(self) -> None:
+        """Arenas of our own: texts are read to and fro here, while other threads go on in those of the epoch."""
+        self.machine: JsonEpoch = type(self._source)(self._program)
+        self._frames = {NO_FRAME: NO_FRAME, BARRIER: BARRIER}  # the epoch's numbers, and ours
+        self._chains, self._others = {0: 0}, {0: 0}
+        self._tails: dict[int, Tail | None] = {0: NO_TAIL}
+        self._stable = 0
+
+    def scratch(self) -> Scratch:
+        """What is made within is forgotten at its end."""
+        return Scratch(self)
+
+    def tokens(self, text: bytes) -> int:
+        """How many tokens the bytes take."""
+        known = self._costs.get(text)
+        if known is None:
+            known = greedy.cost(self._vocab, text)
+            self._note(len(text))
+            self._costs[text] = known
+        return known
+
+    def _measure(self, text: bytes) -> tuple[int, int]:
+        return self.tokens(text), len(text)
+
+    def _note(self, size: int) -> None:
+        """Texts take memory, and are made again where they are forgotten."""
+        self.nbytes += size + 200
+        if self.nbytes > self._program.limits.max_bytes // 8:
+            for known in (self._costs, self._rests, self._strings, self._placed):
+                known.clear()  # type: ignore[attr-defined]
+            self._tails = {0: NO_TAIL}
+            self.nbytes = 0
+
+    def threads_of(self, state: int) -> list[Thread]:
+        """The threads of a config of the epoch, in our arenas."""
+        if self.machine.is_full:
+            self._begin()
+        self.machine._place_languages()
+        found, records = [], self._source.arrays["records"]
+        while state:
+            c, x, y, f, state = records[state].tolist()
+            if c & 31 == Kind.KEY:
+                y = y & ESCAPE | self._chain_of(y >> 24) << 24
+            found.append((c, x, y, self._frame_of(f)))
+        return found
+
+    def _frame_of(self, frame: int) -> int:
+        way, known = [], self._frames
+        while frame not in known:
+            way.append(frame)
+            frame = int(self._source.arrays["frames"][frame, Frame.PARENT])
+        for number in reversed(way):
+            words = self._source.arrays["frames"][number].tolist()
+            words[Frame.PARENT] = known[words[Frame.PARENT]]
+            words[Frame.OTHERS] = self._others_of(words[Frame.OTHERS])
+            words[Frame.TEXT] = self._chain_of(words[Frame.TEXT])
+            many = self._source._many(words[Frame.ROW])
+            if many and words[Frame.SEEN]:
+                words[Frame.SEEN] = self._bits_of(words[Frame.SEEN], many)
+            known[number] = self.machine._put("frames", words)
+            frame = number
+        return known[frame]
+
+    def _chain_of(self, chain: int) -> int:
+        way, known = [], self._chains
+        while chain not in known:
+            way.append(chain)
+            chain = int(self._source.arrays["chains"][chain, 0])
+        for entry in reversed(way):
+            before, word = self._source.arrays["chains"][entry].tolist()
+            known[entry] = self.machine._put_entry(known[before], word)
+            chain = entry
+        return known[chain]
+
+    def _others_of(self, entry: int) -> int:
+        way, known = [], self._others
+        while entry not in known:
+            way.append(entry)
+            entry = int(self._source.arrays["chains"][entry, 0])
+        for number in reversed(way):
+            before, chain = self._source.arrays["chains"][number].tolist()
+            known[number] = self.machine._put_entry(known[before], self._chain_of(chain))
+            entry = number
+        return known[entry]
+
+    def _bits_of(self, entry: int, words: int) -> int:
+        """The set of keys seen, of an object of many."""
+        bits = self._source.arrays["chains"][entry : entry + (words + 1) // 2].tolist()
+        entries = [self.machine._put_entry(*pair) for pair in bits]
+        return entries[0]
+
+    def threads(self, record: int) -> list[Thread]:
+        found, records = [], self.machine.arrays["records"]
+        while record:
+            c, x, y, f, record = records[record].tolist()
+            found.append((c, x, y, f))
+        return found
+
+    def record(self, c: int, x: int, y: int, f: int) -> int:
+        """A config of one thread."""
+        machine = self.machine
+        number = int(machine.arena[RECORD_COUNT])
+        records = machine.arrays["records"]
+        if number + 1 >= len(records):
+            return machine._record([(c, x, y, f)])
+        records[number] = (c, x, y, f, 0)
+        machine.arena[RECORD_COUNT] = number + 1
+        return number
+
+    def read(self, record: int, data: bytes) -> int:
+        """The config behind some bytes, 0 where they are refused."""
+        known = self._placed.get(data)
+        if known is None:
+            if not data or len(data) > SHORT:
+                return self.machine.after_bytes(record, data)
+            self._note(len(data))
+            array = np.frombuffer(data, np.uint8)
+            known = self._placed[data] = array, int(array.ctypes.data)
+        return self.machine.call(READ, record, known[1], len(data))
+
+    def _ends(self, record: int) -> bool:
+        return bool(json_call(self.machine.address, ENDS, record, 0, 0))
+
+    def _frame(self, f: int) -> list[int]:
+        found: list[int] = self.machine.arrays["frames"][f].tolist()
+        return found
+
+    def _alone(self, words: list[int]) -> int:
+        """The frame with nothing around it."""
+        return self.machine._put("frames", [0, *words[1:]])
+
+    def _name(self, key: int) -> bytes:
+        start, size = self._rows[key + Key.BYTES], self._rows[key + Key.SIZE]
+        return bytes(self._blob[start : start + size])
+
+
+class Scratch:
+    """Arenas are put back as they were: what is made within is forgotten."""
+
+    __slots__ = ("_counts", "_endings", "_stable")
+
+    def __init__(self, endings: EndingsMachine):
+        self._endings = endings
+
+    def __enter__(self) -> None:
+        arena = self._endings.machine.arena
+        self._counts = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT], arena[At.RECORD_COUNT]
+        self._stable = self._endings._stable
+        if not self._stable:  # what was there before stays
+            self._endings._stable = int(self._counts[0])
+
+    def __exit__(self, *_: object) -> None:
+        arena = self._endings.machine.arena
+        arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT], arena[At.RECORD_COUNT] = self._counts
+        self._endings._stable = self._stable
