@@ -29,6 +29,7 @@ _HOME = {
     "generate": "decoding.generate",
     "GrammarError": "errors",
     "LimitExceeded": "errors",
+    "LogitsProcessor": "integrations.transformers",
     "MaskError": "errors",
     "TokenizerError": "errors",
     "UnsatisfiableGrammar": "errors",

@@ -35,6 +35,12 @@ def test_any_callable(capsys):
     assert not any(re.search(r"-02-3|-(04|06|09|11)-31", line) for line in lines)
 
 
+def test_beams_in_transformers(capsys):
+    records = [json.loads(line) for line in lines_of("beams_in_transformers.py", capsys)]
+    assert len(records) == 2
+    assert all(set(record) == {"city", "seats"} and record["seats"] >= 1 for record in records)
+
+
 def test_every_example_is_tested():
     source = Path(__file__).read_text(encoding="utf-8")
     assert all(f'"{path.name}"' in source for path in FOLDER.glob("*.py"))

@@ -1,0 +1,211 @@
+"""transformers: a logits processor, for `model.generate(..., logits_processor=[gl.LogitsProcessor(constraint)])`.
+
+generate tells a processor neither where the prompt ends nor what became of its rows: it calls it with all ids so far and the
+scores of the next token, and between two calls beams change places, drafts are taken back, another prompt begins. So rows are
+followed by their **content**. The ids of the last call are kept, each row with a matcher that has read what stands behind the
+prompt. A row of this call continues the row of the last one that equals it but for the newest token, wherever that stood (beams)
+and however much longer it was (drafts of assisted generation). If some row continues none, a new use has begun, and all ids of
+this call are prompts.
+
+    model, tokenizer = gl.load_tiny()
+    vocab = gl.Vocabulary.from_tokenizer(tokenizer, size=model.config.vocab_size)
+    dates = gl.LogitsProcessor(gl.compile(gl.Regex("20[0-9]{2}-[01][0-9]-[0-3][0-9]"), vocab))
+    ids = tokenizer("It was on ", return_tensors="pt").input_ids
+    model.generate(ids, logits_processor=[dates], num_beams=3, max_new_tokens=20)
+
+Cost: a step compares the ids with those of the last one, fills a mask row a text, and copies the scores, which generate may keep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import transformers
+
+from ..decoding.apply_mask import apply_mask_
+from ..masks.batch import fill_masks
+from ..masks.constraint import Constraint
+from ..masks.mask_array import allocate_mask
+from ..masks.matcher import Matcher
+from ..masks.token_facts import pack_ids
+
+UNTOUCHED = -1  # the mask row of scores that are left alone
+
+
+@dataclass
+class Row:
+    """A text on its way: the matcher, and how many of the tokens behind the prompt it has taken, the stop id included."""
+
+    matcher: Matcher
+    taken: int = 0
+
+    def fork(self) -> Row:
+        return Row(self.matcher.fork(), self.taken)
+
+    def is_closed(self, length: int) -> bool:
+        """Has one of its `length` tokens been refused? Those behind a stop id are."""
+        return self.taken < length
+
+    def read(self, token: int, length: int) -> None:
+        """Reads the token that stands behind `length` others; what the matcher has read beyond those is taken back first."""
+        if self.taken > length:
+            self.matcher.rollback(self.taken - length)
+            self.taken = length
+        if self.taken == length and self.matcher.advance(token):
+            self.taken += 1
+
+
+class LogitsProcessor(transformers.LogitsProcessor):
+    """Holds each row of generate() to a constraint: forbidden scores become -inf, the others stay as they are, bit for bit.
+
+    constraint   for all rows; or a list with one for each prompt, None for a prompt that is not held to any. Beams and
+                 returned sequences of a prompt stand side by side, as generate puts them
+    max_tokens   each text is complete within so many tokens: what is given as max_new_tokens, so that no text is cut
+
+    It can be used again and again, with prompts in any number and of any length. Only where all new prompts are what the rows
+    of the last use had come to, or a part of it beyond the old prompts, they cannot be told from rows that go on: then say
+    `reset()` before.
+
+    Behind a stop id, and behind a token that the constraint refuses (beams get such where there are fewer texts than beams),
+    a row allows stop ids only. No row is ever -inf everywhere: where other processors have forbidden all that the
+    constraint allows, the constraint prevails, and its tokens share the probability.
+    """
+
+    supports_continuous_batching = False  # its rows are requests that come and go, with no ids to follow them by
+
+    def __init__(self, constraint: Constraint | Sequence[Constraint | None], *, max_tokens: int | None = None):
+        self._constraints = checked(constraint)
+        self._max_tokens = max_tokens
+        known = next((c for c in self._constraints if c is not None), None)
+        self._vocab = known.vocab if known else None
+        for each in self._constraints:
+            if each is not None:
+                each.matcher(max_tokens)  # a budget that is too small, or none at all, is told here
+        self.reset()
+
+    def reset(self) -> None:
+        """The next call begins with new prompts, whatever its ids are."""
+        self._prompt = 0  # the length of the prompts, with what pads them
+        self._ids = np.empty((0, 0), np.int64)  # of the last call, [rows, length]
+        self._rows: list[Row | None] = []
+        self._mask = np.empty((0, 0), np.int32)
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        if self._vocab is None:
+            return scores
+        ids = input_ids.cpu().numpy()
+        try:
+            self._follow(ids)
+            self._fill(ids.shape[1] - self._prompt)
+        except BaseException:  # some rows have moved on, others have not
+            self.reset()
+            raise
+        rows = np.array([UNTOUCHED if row is None else at for at, row in enumerate(self._rows)])
+        masked = apply_mask_(scores.clone(), self._mask, rows=rows)
+        silenced = torch.from_numpy(rows != UNTOUCHED).to(masked.device) & is_empty(masked)
+        if bool(silenced.any()):
+            self._revive_(masked, silenced)
+        return masked
+
+    # ------------------------------------------------------------------ which row continues which
+
+    def _follow(self, ids: np.ndarray) -> None:
+        """Brings the rows to where the ids are."""
+        count, length = ids.shape
+        if count % len(self._constraints):
+            raise ValueError(
+                f"{count} rows cannot be shared out among {len(self._constraints)} constraints; "
+                "give one constraint for all rows, or a list with one for each prompt"
+            )
+        before = self._continued(ids)
+        if before is None:
+            self._begin(count, length)
+        else:
+            last, taken = self._rows, set()
+            # Each row is continued in its place once; who continues the same one gets a copy, made before any has moved on.
+            self._rows = []
+            for at in before:
+                row = last[at]
+                self._rows.append(row.fork() if row and at in taken else row)
+                taken.add(at)
+            for row, token in zip(self._rows, ids[:, -1].tolist(), strict=True):
+                if row:
+                    row.read(token, length - 1 - self._prompt)
+        self._ids = ids.copy()
+
+    def _begin(self, count: int, length: int) -> None:
+        """New prompts: all of the ids are theirs."""
+        assert self._vocab is not None
+        each = count // len(self._constraints)
+        self._prompt = length
+        constraints = [c for c in self._constraints for _ in range(each)]
+        self._rows = [Row(c.matcher(self._max_tokens)) if c else None for c in constraints]
+        self._mask = allocate_mask(count, self._vocab.size)
+
+    def _continued(self, ids: np.ndarray) -> list[int] | None:
+        """For each row the one of the last call that it continues, of the same prompt; None where some row continues none."""
+        count, length = ids.shape
+        if count != len(self._rows) or not self._prompt < length <= self._ids.shape[1] + 1:
+            return None
+        now, then = ids[:, :-1], self._ids[:, : length - 1]
+        if np.array_equal(now, then):  # the ordinary step
+            return list(range(count))
+        each = count // len(self._constraints)
+        places: dict[tuple[int, bytes], int] = {}
+        for at, row in enumerate(then):
+            places.setdefault((at // each, row.tobytes()), at)
+        found = [places.get((at // each, row.tobytes())) for at, row in enumerate(now)]
+        return None if None in found else found  # type: ignore[return-value]
+
+    # ------------------------------------------------------------------ masks
+
+    def _fill(self, length: int) -> None:
+        closed = [row is not None and row.is_closed(length) for row in self._rows]
+        fill_masks(
+            [row.matcher if row and not is_closed else None for row, is_closed in zip(self._rows, closed, strict=True)],
+            self._mask,
+        )
+        if any(closed):
+            assert self._vocab is not None
+            self._mask[closed] = pack_ids(self._vocab.stop_ids, self._vocab.words)
+
+    def _revive_(self, masked: torch.Tensor, silenced: torch.Tensor) -> None:
+        """Rows in which nothing is left get what their mask allows, each token with the same score."""
+        masked[silenced] = 0.0
+        apply_mask_(masked, self._mask, rows=np.where(silenced.cpu(), np.arange(len(masked)), UNTOUCHED))
+        if bool((silenced & is_empty(masked)).any()):
+            raise ValueError(
+                f"each token that the constraint allows lies beyond the {masked.shape[1]} scores; "
+                "check that the tokenizer that its vocabulary was made from is this model's"
+            )
+
+
+def is_empty(scores: torch.Tensor) -> torch.Tensor:
+    """For each row, whether it is -inf everywhere."""
+    return (scores == -torch.inf).all(dim=1)
+
+
+def checked(constraint: Constraint | Sequence[Constraint | None]) -> list[Constraint | None]:
+    """The constraints as a list: one, or one for each prompt."""
+    found: list[Constraint | None] = []
+    is_list = isinstance(constraint, (list, tuple))
+    for each in constraint if isinstance(constraint, (list, tuple)) else [constraint]:
+        if not isinstance(each, Constraint) and (each is not None or not is_list):
+            raise TypeError(
+                f"constraint {'holds' if is_list else 'is'} {type(each).__name__}; it takes what gl.compile(grammar, vocab) "
+                "returns, or a list with one (or None) for each prompt"
+            )
+        found.append(each)
+    if not found:
+        raise ValueError(
+            "constraint is an empty list; it takes a constraint, or a list with one (or None) for each prompt"
+        )
+    sizes = {each.vocab.size for each in found if each is not None}
+    if len(sizes) > 1:
+        raise ValueError(
+            f"constraint holds vocabularies of {' and '.join(map(str, sorted(sizes)))} tokens; compile all with one, the model's"
+        )
+    return found
