@@ -21,6 +21,7 @@ _HOME = {
     "Regex": "grammars.regex",
     "Text": "grammars.text",
     "Token": "grammars.special_token",
+    "TokenList": "grammars.token_list",
     "Tokens": "grammars.tokens",
     "allocate_mask": "masks.mask_array",
     "compile": "masks.constraint",

@@ -1,4 +1,4 @@
-"""A combination with JSON schemas in it, as parts that are read one after another.
+"""A combination with JSON schemas or item sets in it, as parts that are read one after another.
 
     Text(until="</think>") + (JsonSchema(a) | JsonSchema(b)) + "\\n"
 
@@ -7,8 +7,9 @@
     follow   0 -> 1, 2        1 -> 3        2 -> 3
     lasts    3
 
-A JSON schema is read by a machine of its own, so it cannot be dissolved into terms or rules as other grammars are. It can be a
-part: what has no schema in it and stands side by side is one part, a schema is one, and a text is read by a path through the graph.
+A JSON schema is read by a machine of its own, so it cannot be dissolved into terms or rules as other grammars are; nor can a set
+of items, which are tokens and not bytes. It can be a part: what has neither in it and stands side by side is one part, a schema is
+one, and a text is read by a path through the graph.
 A part that accepts the empty text can be passed over; that is left to whoever follows the graph.
 """
 
@@ -19,6 +20,11 @@ from dataclasses import dataclass, field
 from ..errors import UnsupportedFeature
 from .compose import Choice, Combination, Grammar, Sequence
 from .json_schema import JsonSchema
+from .token_list import TokenList
+from .tokens import Tokens
+
+ITEMS = (Tokens, TokenList)  # read as whole tokens, never as bytes
+APART = (JsonSchema, *ITEMS)
 
 
 @dataclass
@@ -29,20 +35,24 @@ class PartGraph:
     follow: list[tuple[int, ...]] = field(default_factory=list)
 
 
-def has_schema(grammar: Grammar) -> bool:
-    """Is there a JSON schema anywhere in it?"""
+def first_apart(grammar: Grammar) -> Grammar | None:
+    """A JSON schema or an item set anywhere in it."""
     waiting = [grammar]
     while waiting:
         part = waiting.pop()
         if isinstance(part, Combination):
             waiting += part.parts
-        elif isinstance(part, JsonSchema):
-            return True
-    return False
+        elif isinstance(part, APART):
+            return part
+    return None
+
+
+def has_parts(grammar: Grammar) -> bool:
+    return first_apart(grammar) is not None
 
 
 def part_graph(grammar: Grammar) -> PartGraph:
-    """UnsupportedFeature where a schema stands below & or -."""
+    """UnsupportedFeature where a schema or an item set stands below & or -."""
     graph = PartGraph()
     graph.firsts, graph.lasts = _add(graph, grammar)
     return graph
@@ -50,7 +60,7 @@ def part_graph(grammar: Grammar) -> PartGraph:
 
 def _add(graph: PartGraph, grammar: Grammar) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Adds a grammar's parts; returns those that a text of it may begin with, and those that it may end with."""
-    if isinstance(grammar, JsonSchema) or not has_schema(grammar):
+    if isinstance(grammar, APART) or not has_parts(grammar):
         graph.parts.append(grammar)
         graph.follow.append(())
         number = len(graph.parts) - 1
@@ -67,21 +77,24 @@ def _add(graph: PartGraph, grammar: Grammar) -> tuple[tuple[int, ...], tuple[int
         sides = [_add(graph, part) for part in _runs(grammar)]
         return tuple(n for first, _ in sides for n in first), tuple(n for _, last in sides for n in last)
     assert isinstance(grammar, Combination)
+    kind = type(first_apart(grammar)).__name__
+    instead = "What both must satisfy can be said in the schema itself: allOf, not, pattern"
+    if kind != JsonSchema.__name__:
+        instead = "Leave out the items that are not wanted"
     raise UnsupportedFeature(
-        f"{grammar.sign!r} with a JsonSchema: {grammar!r:.200}; it can be a part of + and | only. What both must satisfy can be "
-        "said in the schema itself: allOf, not, pattern"
+        f"{grammar.sign!r} with a {kind}: {grammar!r:.200}; it can be a part of + and | only. {instead}"
     )
 
 
 def _runs(grammar: Combination) -> list[Grammar]:
-    """The parts, those without schemas that stand side by side (or are alternatives of each other) put together."""
+    """The parts, those without either that stand side by side (or are alternatives of each other) put together."""
     found: list[list[Grammar]] = []
     kind = type(grammar)
     for part in grammar.parts:
-        is_plain = not has_schema(part)
-        if is_plain and found and not has_schema(found[-1][0]):
+        is_plain = not has_parts(part)
+        if is_plain and found and not has_parts(found[-1][0]):
             found[-1].append(part)
-        elif is_plain and kind is Choice and (plain := [run for run in found if not has_schema(run[0])]):
+        elif is_plain and kind is Choice and (plain := [run for run in found if not has_parts(run[0])]):
             plain[0].append(part)
         else:
             found.append([part])

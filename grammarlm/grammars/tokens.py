@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from .terms import Term
 
 LARGEST_TOKEN = 2**24 - 2  # an index has 24 bits for a token, and one value that is none
 CHUNK = 1 << 16  # rows read at once of a matrix that may be larger than the memory
+SAVED_KINDS = "iufUSMm"  # of numpy: numbers, strings, times
 WIDE = 1 << 28  # cells: from here on rows that are filled up must be mostly tokens
 
 
@@ -103,15 +104,42 @@ class Tokens(Grammar):
     def __hash__(self) -> int:
         return hash(self.digest)
 
+    SAVED: ClassVar[dict[str, Any]] = {
+        "strings": tuple[str, ...] | None, "kind": str, "length": int, "rows": bytes, "ids_kind": str, "ids": bytes,
+    }  # fmt: skip
+
+    def saved(self) -> list[Any]:
+        """The values of SAVED: the rows as bytes, and of what they are."""
+        rows = np.zeros((0, 0), np.int32) if self._rows is None else self._rows
+        ids = np.zeros(0, np.int8) if self.ids is None else self.ids
+        if ids.dtype.kind not in SAVED_KINDS:
+            raise UnsupportedFeature(f"ids of the type {ids.dtype} cannot be saved; use numbers or strings")
+        ids_kind = "" if self.ids is None else ids.dtype.str
+        return [self.strings, rows.dtype.str, rows.shape[1], rows.tobytes(), ids_kind, ids.tobytes()]
+
+    @classmethod
+    def from_saved(
+        cls, strings: tuple[str, ...] | None, kind: str, length: int, rows: bytes, ids_kind: str, ids: bytes
+    ) -> Tokens:
+        names = None if not ids_kind else np.frombuffer(ids, _saved_kind(ids_kind))
+        if strings is not None:
+            return cls(strings, names)
+        cells = np.frombuffer(rows, _saved_kind(kind))
+        return cls(cells.reshape(-1, length) if length else cells.reshape(0, 0), names)
+
     def __repr__(self) -> str:
         kind = "strings" if self.strings is not None else "items"
         return f"Tokens({len(self):,} {kind})"
 
     def language(self, algebra: Algebra) -> Term:
-        raise UnsupportedFeature(
-            "Tokens is not supported by compile() yet; beam_search (grammarlm.decoding) searches item sets, "
-            "and Choices takes strings, in whatever tokens spell them"
-        )
+        raise UnsupportedFeature(f"{self!r} is no set of byte strings; it can be a part of + and | only")
+
+
+def _saved_kind(name: str) -> np.dtype[Any]:
+    kind = np.dtype(name)
+    if kind.kind not in SAVED_KINDS:
+        raise ValueError(f"{name!r:.40} is no type of numbers or strings")
+    return kind
 
 
 def _are_strings(items: Any) -> bool:

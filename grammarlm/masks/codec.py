@@ -29,7 +29,7 @@ DEEPEST = 2_000  # tuples and grammars inside each other
 LARGEST = 1 << 28  # bytes
 
 # Kinds by name: those with a public name, and those that the operators between grammars make.
-PUBLIC = ("Ban", "Choices", "Ebnf", "Gbnf", "JsonSchema", "Lark", "Regex", "Text", "Token", "Tokens")
+PUBLIC = ("Ban", "Choices", "Ebnf", "Gbnf", "JsonSchema", "Lark", "Regex", "Text", "Token", "TokenList", "Tokens")
 Kind = type[compose.Grammar] | type[Indent]
 INNER: dict[str, Kind] = {
     c.__name__: c for c in (compose.Literal, compose.Sequence, compose.Choice, compose.Intersection, compose.Difference)
@@ -60,8 +60,8 @@ def _fields(name: str) -> dict[str, Any]:
     return {f.name: hints[f.name] for f in dataclasses.fields(kind)}
 
 
-def encode(value: Any) -> bytes:
-    """Bytes for a grammar, or for plain values."""
+def encode(value: Any, *, is_brief: bool = False) -> bytes:
+    """Bytes for a grammar, or for plain values. Brief ones tell grammars apart, but cannot be read."""
     out = bytearray()
     stack = [(value, 0)]
     while stack:
@@ -79,6 +79,9 @@ def encode(value: Any) -> bytes:
                     f"grammars of the kind {name} cannot be saved: they are none of grammarlm's own"
                 )
             out += b"G" + _string(name.encode())
+            if is_brief and hasattr(value, "digest"):  # millions of items
+                out += b"b" + _string(value.digest)
+                continue
             saved = getattr(value, "saved", None)
             inner = saved() if saved else [getattr(value, field) for field in fields_of(type(value))]
         else:

@@ -9,7 +9,7 @@ from ..errors import LimitExceeded, TokenizerError, UnsatisfiableGrammar, Unsupp
 from ..grammars.assembly import needs_stack
 from ..grammars.compose import Grammar
 from ..grammars.json_schema import JsonSchema
-from ..grammars.part_graph import has_schema
+from ..grammars.part_graph import ITEMS, has_parts
 from ..grammars.regular import Algebra
 from ..grammars.terms import NOTHING
 from ..kernels.cpu.jit import load_all
@@ -125,7 +125,11 @@ def _automaton(grammar: Grammar, vocab: Vocabulary, limits: Limits, canonical_on
         from .json_schema.compile import json_automaton  # its kernels are loaded where somebody needs them
 
         return json_automaton(grammar, vocab, limits, CanonicalReport() if canonical_only else None)
-    if has_schema(grammar):
+    if isinstance(grammar, ITEMS):
+        from .item_texts.program import items_automaton
+
+        return items_automaton(grammar, vocab, limits, canonical_only)
+    if has_parts(grammar):
         from .parts.program import parts_automaton
 
         return parts_automaton(

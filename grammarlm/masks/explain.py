@@ -29,20 +29,26 @@ def _reason(matcher: Matcher, token: int) -> str:
     data = vocab.token_bytes(token)
     if token in vocab.stop_ids:
         return f"the text may not end here; expected {_expected(matcher, b'')}"
+    if matcher._made(_row_of)[token >> 5] >> (token & 31) & 1:
+        if (kept := matcher._row_behind()) is not None and not kept[token >> 5] >> (token & 31) & 1:
+            return "allowed by the grammar, but the tokenizer cuts the last token and this one in another way"
+        return "allowed by the grammar, but behind it the tokens that are left might not be enough to end the text"
+    if told := matcher._made(lambda epoch, state: epoch.refusal(state, token) if hasattr(epoch, "refusal") else ""):
+        return told
     if token in vocab.special_ids:
         return "a special token, and the grammar asks for no such token here"
     if not data:
         return "not in the vocabulary: the id has no bytes"
     read = matcher._made(lambda epoch, state: _readable(epoch, state, data))
     if read == len(data):
-        if matcher._made(lambda epoch, state: epoch.row(state))[token >> 5] >> (token & 31) & 1:
-            if (kept := matcher._row_behind()) is not None and not kept[token >> 5] >> (token & 31) & 1:
-                return "allowed by the grammar, but the tokenizer cuts the last token and this one in another way"
-            return "allowed by the grammar, but behind it the tokens that are left might not be enough to end the text"
         return "its bytes can be read, but no tokens of this vocabulary end the text behind it"
     offending = shown({data[read]})
     place = f"byte {read} of {data!r:.80}" if len(data) > 1 else "it"
     return f"{place} is {offending}; expected {_expected(matcher, data[:read])}"
+
+
+def _row_of(epoch: Any, state: int) -> Any:
+    return epoch.row(state)
 
 
 def _readable(epoch: Any, state: int, data: bytes) -> int:

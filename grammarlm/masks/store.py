@@ -59,7 +59,9 @@ def load(data: bytes, vocab: Vocabulary) -> tuple[Grammar, Limits, bool]:
 def fingerprint(grammar: Grammar, vocab: Vocabulary, canonical_only: bool) -> bytes:
     """The same for the same grammar and vocabulary, in any process."""
     settings = encode(_CANONICAL) if canonical_only else b""
-    return hashlib.blake2b(vocab.fingerprint.encode() + encode(grammar) + settings, digest_size=16).digest()
+    return hashlib.blake2b(
+        vocab.fingerprint.encode() + encode(grammar, is_brief=True) + settings, digest_size=16
+    ).digest()
 
 
 def _plain(value: Any) -> int | float:

@@ -172,12 +172,6 @@ def test_what_is_no_item_set_is_refused_by_name(make, kind, message):
         make()
 
 
-def test_compile_refuses_by_name():
-    vocab = gl.Vocabulary([b"a", b"b", b""], stop_ids=[2])
-    with pytest.raises(gl.UnsupportedFeature, match="Tokens is not supported by compile"):
-        gl.compile(gl.Tokens([[0]]), vocab)
-
-
 def test_a_given_matrix_is_copied():
     matrix = np.array([[1, 2]])
     tokens = gl.Tokens(matrix)

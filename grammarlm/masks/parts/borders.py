@@ -60,7 +60,7 @@ class Border:
         self._beginnings: dict[bytes, list[int]] = {}  # the tokens that may cross behind a beginning
         self._tries: dict[Needs, Beginning] = {}
         self.splits: dict[int, list[int]] = {}  # token -> lengths of the beginnings behind which it may cross
-        if not program.graph.follow[part]:
+        if not program.graph.follow[part] or program.has_items[part]:
             return
         rests = _Rests(program, part)
         can_begin = np.array([rests.can_be_read(bytes([b])) for b in range(256)])

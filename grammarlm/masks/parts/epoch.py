@@ -11,13 +11,16 @@ may end, the beginnings of what follows are in it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from ...errors import LimitExceeded, UnsupportedFeature
 from ...kernels.cpu.table import DEAD
+from ..budget import costs_of
 from ..epoch import FINISHED, Epoch
+from ..json_schema.epoch import JsonEpoch
 from ..token_facts import pack_ids
 
 if TYPE_CHECKING:
@@ -66,17 +69,36 @@ class Reader:
                 return epoch, make(epoch, state)
 
     def read(self, places: Iterable[Place], data: bytes) -> dict[Place, None]:
-        """The places behind bytes, from a closed set of places."""
+        """The places behind some bytes of one token, from a closed set of places: items are whole tokens, so not entered."""
         now: dict[Place, None] = dict.fromkeys(places)
         for byte in data:
             self.program.clock.tick()
             behind: dict[Place, None] = {}
             for place in now:
-                epoch, after = self.inside(place, _byte(self.program.byte_tokens[byte], byte))
-                if after:
-                    self.land(place[0], epoch, after, behind)
+                if not self.program.has_items[place[0]]:
+                    self._read_byte(place, byte, behind)
             now = self.thinned(behind)
         return now
+
+    def read_spelled(self, places: Iterable[Place], data: bytes) -> dict[Place, None]:
+        """The places behind bytes, whatever tokens they are: those that spell items, too."""
+        at: list[dict[Place, None]] = [{} for _ in range(len(data) + 1)]
+        at[0] = dict.fromkeys(places)
+        for offset, byte in enumerate(data):
+            self.program.clock.tick()
+            for place in self.thinned(at[offset]):
+                if self.program.has_items[place[0]]:
+                    epoch, found = self.inside(place, _spelled(data, offset))
+                    for length, after in found:
+                        self.land(place[0], epoch, after, at[offset + length])
+                else:
+                    self._read_byte(place, byte, at[offset + 1])
+        return self.thinned(at[-1])
+
+    def _read_byte(self, place: Place, byte: int, found: dict[Place, None]) -> None:
+        epoch, after = self.inside(place, _byte(self.program.byte_tokens[byte], byte))
+        if after:
+            self.land(place[0], epoch, after, found)
 
     def land(self, part: int, epoch: Any, state: int, found: dict[Place, None]) -> None:
         """Adds a place, and what follows it where the part may end."""
@@ -221,13 +243,57 @@ class PartsEpoch:
         return self._number(reader.thinned(found))
 
     def after_bytes(self, state: int, data: bytes) -> int:
-        return self._number(self.reader.read(self.places[state], data))
+        read = self.reader.read_spelled if any(self.program.has_items) else self.reader.read
+        return self._number(read(self.places[state], data))
 
-    def completion(self, state: int) -> bytes | None:
-        raise UnsupportedFeature(
-            "a budget of tokens (matcher(max_tokens=...), min_tokens_left) is not supported for a JsonSchema beside other "
-            "grammars yet; leave it out"
-        )
+    def special_tokens(self, state: int) -> list[int]:
+        """The special tokens that may come next."""
+        found: set[int] = set()
+        for place in self.places[state]:
+            if hasattr(place[1], "special_tokens"):
+                found.update(self.reader.inside(place, lambda epoch, state: epoch.special_tokens(state))[1])
+        return sorted(found)
+
+    # ------------------------------------------------------------------ how the text can end
+
+    def completion_parts(self, state: int) -> list[int]:
+        """Tokens that end the text: those that end the part where it stands, and the fewest behind them."""
+        if state == FINISHED:
+            return []
+        ends = [
+            [*self.reader.inside(place, _plan)[1], *rest]
+            for place in self.places[state]
+            if (rest := self.rests[place[0]]) is not None
+        ]
+        return min(ends, key=lambda end: (len(end), end))
+
+    def completion_limit(self, state: int) -> int | None:
+        """No state that tokens reach needs more tokens than this to end; None where it is not known."""
+        most = 0
+        for automaton, rest in zip(self.program.automata, self.rests, strict=True):
+            epoch = automaton.epoch
+            limit = epoch.completion_limit(epoch.start) if hasattr(epoch, "completion_limit") else None
+            if limit is None or rest is None:
+                return None
+            most = max(most, limit + len(rest))
+        return most
+
+    @cached_property
+    def rests(self) -> list[list[int] | None]:
+        """For each part the fewest tokens behind its end."""
+        program = self.program
+        if any(isinstance(automaton.epoch, JsonEpoch) for automaton in program.automata):
+            raise UnsupportedFeature(
+                "a budget of tokens (matcher(max_tokens=...), min_tokens_left) is not supported for a JsonSchema beside other "
+                "grammars yet; leave it out"
+            )
+        plans = [_plan(a.epoch, a.epoch.start) for a in program.automata]
+        rests: list[list[int] | None] = [[] if part in program.graph.lasts else None for part in range(len(plans))]
+        for _ in plans:  # a part's rest is settled after as many rounds as there are parts on the way to the end
+            for part, follow in enumerate(program.graph.follow):
+                ways = [[*plans[f], *rest] for f in follow if (rest := rests[f]) is not None]
+                rests[part] = min([*ways, *([] if (own := rests[part]) is None else [own])], key=len, default=None)
+        return rests
 
     def is_usable(self, state: int) -> bool:
         return state != DEAD
@@ -251,6 +317,14 @@ class _Terms:
 
     def __getitem__(self, state: int) -> tuple[tuple[int, Any], ...]:
         return tuple((part, epoch.terms[inner]) for part, epoch, inner in self._epoch.places[state])
+
+
+def _spelled(data: bytes, at: int) -> Callable[[Any, int], list[tuple[int, int]]]:
+    return lambda epoch, state: epoch.spelled(state, data, at)
+
+
+def _plan(epoch: Any, state: int) -> tuple[int, ...]:
+    return costs_of(epoch).plan(epoch, state)
 
 
 def _row(epoch: Any, state: int) -> np.ndarray:

@@ -1,7 +1,8 @@
-"""A text whose parts are read by machines of their own: a JSON schema between other grammars (grammars/part_graph.py).
+"""A text whose parts are read by machines of their own: a JSON schema or an item set between others (grammars/part_graph.py).
 
 Each part is an automaton, compiled as if it stood alone, and reads its own states. A text stands in a set of **places**: (part,
 state). A token is read inside a part, or crosses a **border**: a beginning of it ends a part, and the rest begins what follows.
+An item is whole tokens: its part is entered and left between tokens only.
 
 No machine leaves dead ends, and each part has a text, so a place can always be completed; where all single bytes are tokens, so it
 can by tokens.
@@ -17,7 +18,7 @@ import numpy as np
 
 from ...errors import UnsatisfiableGrammar, UnsupportedFeature
 from ...grammars.compose import Grammar
-from ...grammars.part_graph import part_graph
+from ...grammars.part_graph import ITEMS, part_graph
 from ...vocab.vocabulary import Vocabulary
 from ..automaton import Automaton
 from ..limits import Clock, Limits
@@ -53,6 +54,7 @@ class PartsProgram:
         self.lock = threading.RLock()
         self.graph = part_graph(grammar)
         self.start: Any = ("start",)
+        self.has_items = [isinstance(part, ITEMS) for part in self.graph.parts]
         self.automata: list[Automaton] = []
         self.reports: list[Report] = []
         made: dict[Grammar, tuple[Automaton, Report]] = {}
@@ -78,7 +80,7 @@ class PartsProgram:
             raise UnsatisfiableGrammar(f"the part {part!r:.120} matches no text: {error}") from None
         if not automaton.program.tokens_spell_all:
             raise UnsupportedFeature(
-                f"the part {part!r:.120} beside a JsonSchema, over a vocabulary that lacks tokens for some single bytes of it: "
+                f"the part {part!r:.120} beside a JsonSchema or Tokens, over a vocabulary that lacks tokens for some single bytes of it: "
                 "whether tokens can complete a text is not decided; use a tokenizer with all bytes"
             )
         return automaton, report

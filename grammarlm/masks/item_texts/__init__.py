@@ -1,0 +1,1 @@
+"""Texts that are items of a set, or lists of them."""
