@@ -17,10 +17,14 @@ from typing import Any
 import numpy as np
 
 from ...errors import UnsatisfiableGrammar, UnsupportedFeature
+from ...grammars.assembly import needs_stack
 from ...grammars.compose import Grammar
+from ...grammars.json_schema import JsonSchema
 from ...grammars.part_graph import ITEMS, part_graph
+from ...kernels.cpu.jit import load_all
 from ...vocab.vocabulary import Vocabulary
 from ..automaton import Automaton
+from ..json_schema.compile import tables_of
 from ..limits import Clock, Limits
 from ..report import CanonicalReport, Report
 from ..token_facts import token_facts
@@ -58,6 +62,7 @@ class PartsProgram:
         self.automata: list[Automaton] = []
         self.reports: list[Report] = []
         made: dict[Grammar, tuple[Automaton, Report]] = {}
+        self._load_kernels()
         clock = Clock(limits)
         for part in self.graph.parts:
             clock.check()  # each part has the whole time to itself, but no other begins behind it
@@ -72,6 +77,15 @@ class PartsProgram:
             Border(self, part) for part in range(len(self.automata))
         ]  # for each part, the tokens that cross its end
 
+    def _load_kernels(self) -> None:
+        """What compiles once a machine, and is made once a vocabulary, is not the grammar's time."""
+        if any(map(needs_stack, self.graph.parts)):
+            load_all(large=True)
+        if self.facts.single_bytes == (1 << 256) - 1:  # else a schema is refused
+            for part in self.graph.parts:
+                if isinstance(part, JsonSchema):
+                    tables_of(self.vocab, part.whitespace)
+
     @staticmethod
     def _made(part: Grammar, compile_part: Compile) -> tuple[Automaton, Report]:
         try:
@@ -80,7 +94,7 @@ class PartsProgram:
             raise UnsatisfiableGrammar(f"the part {part!r:.120} matches no text: {error}") from None
         if not automaton.program.tokens_spell_all:
             raise UnsupportedFeature(
-                f"the part {part!r:.120} beside a JsonSchema or Tokens, over a vocabulary that lacks tokens for some single bytes of it: "
+                f"the part {part!r:.120} beside a JsonSchema or Tokens, over a vocabulary that lacks tokens for some of its bytes: "
                 "whether tokens can complete a text is not decided; use a tokenizer with all bytes"
             )
         return automaton, report
