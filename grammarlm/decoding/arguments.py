@@ -8,9 +8,6 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from ..grammars.choices import Choices
-from ..grammars.compose import Grammar
-from ..grammars.regex import Regex
 from ..vocab.vocabulary import Vocabulary
 
 
@@ -41,25 +38,42 @@ def check_integer(name: str, value: Any, low: int, high: int | None = None, *, o
         raise ValueError(f"{name}={value!r:.60}; it takes {accepted}")
 
 
-def one_grammar(regex: str | bytes | None, grammar: Grammar | None, choices: Iterable[str] | None) -> Grammar | None:
-    """The one constraint that was given; None where there is none."""
-    given = [
-        name for name, value in (("regex", regex), ("grammar", grammar), ("choices", choices)) if value is not None
-    ]
-    if len(given) > 1:
-        raise ValueError(
-            f"{' and '.join(f'{name}=' for name in given)} are given; generate() takes one. "
-            "Texts that satisfy several: grammar=gl.Regex(...) & gl.Choices(...)"
+def check_choice(name: str, value: Any, accepted: Iterable[Any]) -> None:
+    """One of a few values."""
+    accepted = list(accepted)
+    if value not in accepted:
+        raise ValueError(f"{name}={value!r:.60}; it takes {', '.join(map(repr, accepted[:-1]))} or {accepted[-1]!r}")
+
+
+def is_batch(prompt: Any) -> bool:
+    """Several prompts: a list of texts, or of lists of ids. One list of ids is one prompt."""
+    return (
+        isinstance(prompt, (list, tuple))
+        and len(prompt) > 0
+        and all(
+            isinstance(one, str) or (not isinstance(one, (bytes, Mapping)) and hasattr(one, "__len__"))
+            for one in prompt
         )
-    if regex is not None:
-        return Regex(regex)
-    if choices is not None:
-        return Choices(choices)
-    if grammar is not None and not isinstance(grammar, Grammar):
+        and all(not hasattr(one, "shape") or len(one.shape) == 1 for one in prompt)
+    )
+
+
+def per_prompt(name: str, value: Any, count: int | None) -> list[Any]:
+    """An argument for each prompt: a list has one each (None: without), anything else is meant for all. `count` None: one prompt."""
+    is_list = isinstance(value, (list, tuple))
+    if is_list and name in ("choices", "items"):  # of one prompt they are a list themselves
+        is_list = all(one is None or (not isinstance(one, (str, bytes)) and name == "choices") for one in value)
+    if not is_list:
+        return [value] * (count or 1)
+    if count is None:
         raise TypeError(
-            f"grammar is {type(grammar).__name__}; pass a grammar such as gl.Regex(...) or gl.Choices([...])"
+            f"{name} is a list of {len(value)}, but there is one prompt; a list goes with a list of prompts"
         )
-    return grammar
+    if len(value) != count:
+        raise ValueError(
+            f"{name} is a list of {len(value)}, but there are {count} prompts; give one for each (None: without)"
+        )
+    return list(value)
 
 
 def check_vocabulary(tokenizer: Any, vocab: Any) -> None:
@@ -68,7 +82,8 @@ def check_vocabulary(tokenizer: Any, vocab: Any) -> None:
         raise TypeError(f"vocab is {type(vocab).__name__}; pass a gl.Vocabulary, or the tokenizer as tokenizer=")
     if tokenizer is None and vocab is None:
         raise ValueError(
-            "nothing says what the model's token ids mean; pass tokenizer=, or vocab=gl.Vocabulary(tokens, stop_ids)"
+            "nothing says what the model's token ids mean, and no tokenizer lies where the model was loaded from; "
+            "pass tokenizer=, or vocab=gl.Vocabulary(tokens, stop_ids)"
         )
 
 
@@ -123,5 +138,6 @@ def listed(prompt: Any) -> list[int]:
         except TypeError:
             pass
     raise TypeError(
-        f"prompt is {type(prompt).__name__}: {prompt!s:.60}; it takes one text (str) or one list of token ids"
+        f"prompt is {type(prompt).__name__}: {prompt!s:.60}; it takes one text (str) or one list of token ids, or a list of such "
+        "prompts"
     )

@@ -1,17 +1,19 @@
-"""The loop: read, mask, draw, until the text ends.
+"""The loop: prepare, read, choose, for all texts of a batch at once, until each has ended.
 
-    decoding = start(model, "Ada, 36.\\n", tokenizer=tokenizer, grammar=gl.Regex("[0-9]+"))     # in generate.py
+    decoding = start(model, "Ada, 36.\n", tokenizer=tokenizer, regex="[0-9]+")     # in generate.py
     for step in decoding:
-        print(step.token, step.logprob)
-    result = decoding.result()
+        print(step.row, step.token, step.logprob)
+    result = decoding.result()          # decoding.results() where there are several texts
 
-`generate` runs it to its end at once; whoever wants to watch takes it step by step.
+`generate` runs it to its end at once; whoever wants to watch takes it step by step. A turn of the loop is one forward of the model, after
+which each text has one token more by choice, and those that its constraint forces before the next choice (row.py).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter
@@ -19,170 +21,246 @@ from time import perf_counter
 import numpy as np
 import torch
 
-from ..masks.constraint import Constraint
+from ..masks.batch import fill_masks
 from ..masks.mask_array import allocate_mask
-from ..masks.token_facts import pack_ids
-from ..vocab.vocabulary import Vocabulary
 from .apply_mask import apply_mask_
-from .model_steps import ModelSteps
+from .readers import Reader
 from .result import Result, Stats
-from .sampling import Sampling, draw
+from .row import Row, Task, nothing_left
 
 
 @dataclass(frozen=True)
 class Step:
-    """A token and what it was drawn from."""
+    """A token, whose text it belongs to, and what it was drawn from."""
 
+    row: int  # which text: n of the first prompt, n of the second, ...
     token: int
+    data: bytes  # what it adds to the text
     logprob: float
+    model_logprob: float
     mass_removed: float
+    is_forced: bool
     logits: np.ndarray  # float32 [V]: the model's, -inf where the constraint forbids
 
 
 class Decoding:
-    """One text on its way from a model, a step at a time. Not to be shared between threads."""
+    """Texts on their way from a model, a step at a time. Not to be shared between threads."""
 
-    def __init__(
-        self,
-        model: ModelSteps,
-        prompt: list[int],
-        vocab: Vocabulary,
-        *,
-        constraint: Constraint | None,
-        sampling: Sampling,
-        max_tokens: int,
-        stats: Stats,
-        logits: torch.Tensor | None = None,
-    ):
-        """`logits`: the row after the prompt, where the model has read it already."""
-        self.vocab, self.stats = vocab, stats
-        self.tokens: list[int] = []
-        self.logprobs: list[float] = []
-        self.finish_reason: str | None = None
-        self._model, self._unread, self._logits = model, prompt, logits
-        self._matcher = constraint.matcher() if constraint else None
-        self._mask = allocate_mask(1, vocab.size)
-        self._stops = frozenset(vocab.stop_ids)
-        self._stop_row = pack_ids(vocab.stop_ids, vocab.words)
-        self._sampling, self._max_tokens = sampling, max_tokens
-        stats.seed = sampling.seed if sampling.temperature else None
+    def __init__(self, reader: Reader, tasks: Sequence[Task], n: int = 1, known: torch.Tensor | None = None):
+        """`known`: the logits after each prompt, where the reader has read them already."""
+        self.vocab = tasks[0].vocab
+        self.rows: list[Row | None] = [None] * (
+            len(tasks) * n
+        )  # all texts: n of the first prompt, n of the second, ...
+        self._reader, self._known, self._n = reader, known, n
+        self._steps: deque[Step] = deque()
+        # What is read and written now. Up to the first read one text stands for all n of a prompt, which share what is read there.
+        self._live = [
+            Row(task, number, beginning)
+            for number, (task, beginning) in enumerate(zip(tasks, reader.beginnings, strict=True))
+        ]
+        self._is_started = False
+        for row in self._live if known is not None else ():
+            row.pending, row.skip, row.stats.forwards = [], -1, 1
+
+    @property
+    def stats(self) -> Stats:
+        """Of the first text."""
+        return (self.rows[0] or self._live[0]).stats
 
     def __iter__(self) -> Iterator[Step]:
-        while self.finish_reason is None:
-            step = self._step()
-            if step:
-                yield step
+        """The steps that nobody has taken yet."""
+        while True:
+            while self._steps:
+                yield self._steps.popleft()
+            if not self._live:
+                return
+            self._turn()
 
-    def _step(self) -> Step | None:
-        """One token more, or the reason why there is none."""
-        with timed(self.stats, "mask_seconds"):
-            only_the_end = self._fill()
-        if only_the_end or len(self.tokens) == self._max_tokens:
-            self.finish_reason = "stop" if only_the_end else "length"
-            return None
-        logits = self._read()
-        with timed(self.stats, "sampling_seconds"):
-            before = self._mass_before(logits.numpy())
-        with timed(self.stats, "mask_seconds"):
-            self._apply(logits)
-        with timed(self.stats, "sampling_seconds"):
-            removed = self._mass_removed(before, logits.numpy())
-            token, logprob = draw(logits.numpy(), self._sampling, len(self.tokens))
-        if token in self._stops:
-            self.finish_reason = "stop"
-            return None
-        self._accept(token, logprob, removed)
-        return Step(token, logprob, removed, logits.numpy())
-
-    # ------------------------------------------------------------------ the parts of a step
-
-    def _fill(self) -> bool:
-        """Writes the mask; True where the text is complete and nothing can follow: the model need not be asked."""
-        if self._matcher is None:
-            return False
-        self._matcher.fill_mask(self._mask)
-        return self._matcher.is_accepting and np.array_equal(self._mask[0], self._stop_row)
-
-    def _read(self) -> torch.Tensor:
-        if self._logits is None:
-            with timed(self.stats, "model_seconds"):
-                self._logits = self._model.read(self._unread)
-            self.stats.forwards += 1
-        logits, self._logits = self._logits, None
-        return logits
-
-    def _apply(self, logits: torch.Tensor) -> None:
-        if self._matcher is not None:
-            apply_mask_(logits, self._mask)
-        else:
-            logits[self.vocab.size :] = -math.inf  # ids that do not exist cannot be decoded
-
-    def _mass_before(self, logits: np.ndarray) -> float:
-        mass = log_mass(logits)
-        if not math.isfinite(mass):
-            wrong = np.flatnonzero(np.isnan(logits) | (logits == math.inf))
-            found = (
-                f"{logits[wrong[0]]} at id {wrong[0]} (and {len(wrong) - 1} more)" if len(wrong) else "-inf everywhere"
-            )
-            raise ValueError(
-                f"{self._place()} the model's logits are no distribution: {found}; "
-                "check its weights and dtype (float16 overflows where bfloat16 and float32 do not)"
-            )
-        return mass
-
-    def _mass_removed(self, before: float, logits: np.ndarray) -> float:
-        after = log_mass(logits)
-        if after == -math.inf:
-            raise ValueError(
-                f"{self._place()} each token that the grammar allows has the logit -inf, or lies beyond "
-                f"the {len(logits)} logits; "
-                "check that the tokenizer (or vocab=) is this model's"
-            )
-        return max(0.0, -math.expm1(after - before))
-
-    def _accept(self, token: int, logprob: float, removed: float) -> None:
-        with timed(self.stats, "mask_seconds"):
-            if self._matcher is not None and not self._matcher.advance(token):
-                raise RuntimeError(f"{self._place()} the mask allowed the token {token}, which the matcher refused")
-        self.tokens.append(token)
-        self.logprobs.append(logprob)
-        self.stats.mass_removed.append(removed)
-        self.stats.tokens += 1
-        self._unread = [token]
-
-    def _place(self) -> str:
-        return f"after {len(self.tokens)} tokens"
-
-    # ------------------------------------------------------------------ the outcome
-
-    def result(self) -> Result:
-        """The answer; what is left of it is decoded first."""
+    def results(self) -> list[Result]:
+        """The answers, n of the first prompt, n of the second, ...; what is left of them is decoded first."""
         for _ in self:
             pass
-        special = frozenset(self.vocab.special_ids)  # only without a grammar can there be any, and they are no text
-        data = b"".join(self.vocab.token_bytes(token) for token in self.tokens if token not in special)
-        text = data.decode(errors="replace")
-        value = text if text.encode() == data else data
-        assert self.finish_reason
-        return Result(
-            text=text,
-            value=value if self.finish_reason == "stop" else None,
-            tokens=self.tokens,
-            logprobs=self.logprobs,
-            stats=self.stats,
-            finish_reason=self.finish_reason,
-        )
+        return [row.result() for row in self.rows if row]
+
+    def result(self) -> Result:
+        """The first answer."""
+        return self.results()[0]
+
+    # ------------------------------------------------------------------ a turn
+
+    def _turn(self) -> None:
+        with timed(self._live, "mask_seconds"):
+            self._prepare()
+        self._drop_finished()
+        if self._live:
+            logits, scored = self._read()
+            if not self._is_started:
+                logits, scored = self._start(logits, scored)
+            self._use(logits, [row for row, count in zip(self._live, scored, strict=True) for _ in range(count)])
+            self._drop_finished()
+
+    def _prepare(self) -> None:
+        rows = [row for row in self._live if not row.is_prepared]
+        if len(rows) > 1:  # their masks by several threads, where that helps
+            masks = allocate_mask(len(rows), self.vocab.size)
+            needed = fill_masks([row.matcher for row in rows], masks)
+            for row, mask, is_masked in zip(rows, masks, needed, strict=True):
+                row.mask[0], row.is_masked = mask, is_masked
+        for row in rows:
+            row.prepare(is_filled=len(rows) > 1)
+
+    def _drop_finished(self) -> None:
+        left = [i for i, row in enumerate(self._live) if row.finish_reason is None]
+        if len(left) == len(self._live):
+            return
+        for row in self._live:
+            if row.finish_reason and not self._is_started:
+                self._samples_of(row)
+        self._live = [self._live[i] for i in left]
+        if left:
+            self._reader.select(left)
+
+    def _samples_of(self, row: Row) -> list[Row]:
+        """The n texts that one has stood for."""
+        samples = [row.sample(j) for j in range(self._n)] if self._n > 1 else [row]
+        self.rows[row.number * self._n : (row.number + 1) * self._n] = samples
+        for j, sample in enumerate(samples):
+            sample.number = row.number * self._n + j
+        return samples
+
+    def _start(self, logits: torch.Tensor, scored: list[int]) -> tuple[torch.Tensor, list[int]]:
+        """The prompts have been read: from now on each text goes its own way."""
+        self._is_started, n = True, self._n
+        ends = np.cumsum([0, *scored])
+        places = [at for i in range(len(scored)) for _ in range(n) for at in range(ends[i], ends[i + 1])]
+        if n > 1:
+            logits = logits[torch.tensor(places, dtype=torch.long)]
+            self._reader.select([i for i in range(len(scored)) for _ in range(n)])
+        self._live = [sample for row in self._live for sample in self._samples_of(row)]
+        return logits, [count for count in scored for _ in range(n)]
+
+    # ------------------------------------------------------------------ the model
+
+    def _read(self) -> tuple[torch.Tensor, list[int]]:
+        """Logits that somebody waits for, and how many of them each text does."""
+        rows = self._live
+        known, self._known = self._known, None
+        if known is not None and not any(row.pending for row in rows):
+            return known[[row.number for row in rows]], [1] * len(rows)
+        chunks = self._chunks()
+        scored = [max(0, len(chunk) - row.skip) for row, chunk in zip(rows, chunks, strict=True)]
+        with timed(rows, "model_seconds"):
+            logits = self._reader.read(chunks, scored)
+        for row, chunk in zip(rows, chunks, strict=True):
+            row.stats.forwards += 1
+            row.pending, row.skip = row.pending[len(chunk) :], max(0, row.skip - len(chunk))
+        return logits, scored
+
+    def _chunks(self) -> list[list[int]]:
+        """What is read of each text: all that is there to be read, unless all texts must go in step."""
+        rows = self._live
+        if not self._reader.in_step:
+            return [row.pending for row in rows]
+        if not self._is_started:
+            return [row.pending[: row.skip + 1] for row in rows]
+        width = min(len(row.pending) for row in rows)
+        return [row.pending[:width] for row in rows]
+
+    # ------------------------------------------------------------------ what the logits say
+
+    def _use(self, logits: torch.Tensor, owners: list[Row]) -> None:
+        """Scores forced tokens and makes the choices; `owners[i]` has waited for logits i."""
+        with timed(self._live, "sampling_seconds"):
+            before = log_mass(logits)
+        choices = []
+        for at, (row, mass) in enumerate(zip(owners, before, strict=True)):
+            if not math.isfinite(mass):
+                raise no_distribution(row, logits[at].numpy())
+            if row.unscored:
+                self._steps.append(forced_step(row, mass, logits[at].numpy()))
+            else:
+                choices.append(at)
+        if choices:
+            rows = [owners[at] for at in choices]
+            kept = logits if len(choices) == len(logits) else logits[torch.tensor(choices)]
+            self._choose(rows, kept, [before[at] for at in choices])
+
+    def _choose(self, rows: list[Row], logits: torch.Tensor, before: list[float]) -> None:
+        """One token more for each of these texts."""
+        with timed(self._live, "mask_seconds"):
+            self._apply(rows, logits)
+        with timed(self._live, "sampling_seconds"):
+            after = log_mass(logits)
+            choices = []
+            for row, own, left in zip(rows, logits.numpy(), after, strict=True):
+                if left == -math.inf:
+                    raise nothing_left(row, len(own))
+                choices.append(row.choose(own))
+        with timed(self._live, "mask_seconds"):
+            for row, choice, mass, left, own in zip(rows, choices, before, after, logits.numpy(), strict=True):
+                if choice is None:
+                    continue
+                removed = max(0.0, -math.expm1(left - mass))
+                row.accept(choice.token, choice.logprob, choice.logit - mass, removed)
+                if not row.has_stopped:
+                    self._steps.append(last_step(row, own, is_forced=False))
+
+    def _apply(self, rows: list[Row], logits: torch.Tensor) -> None:
+        """The constraints; where there is none only ids that do not exist are taken away, as they cannot be decoded."""
+        logits[:, self.vocab.size :] = -math.inf
+        masked = [i for i, row in enumerate(rows) if row.is_masked]
+        if masked:
+            masks = np.concatenate([rows[i].mask for i in masked])
+            places = np.full(len(rows), -1, np.int64)
+            places[masked] = np.arange(len(masked))
+            apply_mask_(logits, masks, rows=places)
 
 
-def log_mass(logits: np.ndarray) -> float:
-    """The logarithm of the sum of exp(logits); nan and inf as they come."""
-    top = float(logits.max())
-    return top + math.log(np.exp(logits - np.float32(top)).sum()) if math.isfinite(top) else top
+def forced_step(row: Row, mass: float, logits: np.ndarray) -> Step:
+    """The next forced token has been scored: its place in the logits is all that its mask leaves."""
+    token = row.score(mass, logits)
+    own = logits[token]
+    logits.fill(-np.inf)
+    logits[token] = own
+    return last_step(row, logits, is_forced=True)
+
+
+def last_step(row: Row, logits: np.ndarray, is_forced: bool) -> Step:
+    token = row.tokens[-1]
+    return Step(
+        row=row.number,
+        token=token,
+        data=row.bytes_of(token),
+        logprob=row.logprobs[-1],
+        model_logprob=row.model_logprobs[-1],
+        mass_removed=row.stats.mass_removed[-1],
+        is_forced=is_forced,
+        logits=logits,
+    )
+
+
+def log_mass(logits: torch.Tensor) -> list[float]:
+    """Of each row the logarithm of the sum of exp(logits); nan and inf as they come."""
+    found: list[float] = torch.logsumexp(logits, dim=1).tolist()
+    return found
+
+
+def no_distribution(row: Row, logits: np.ndarray) -> ValueError:
+    wrong = np.flatnonzero(np.isnan(logits) | (logits == math.inf))
+    found = f"{logits[wrong[0]]} at id {wrong[0]} (and {len(wrong) - 1} more)" if len(wrong) else "-inf everywhere"
+    return ValueError(
+        f"{row.place()} the model's logits are no distribution: {found}; "
+        "check its weights and dtype (float16 overflows where bfloat16 and float32 do not)"
+    )
 
 
 @contextmanager
-def timed(stats: Stats, part: str) -> Iterator[None]:
-    """Adds the time that the block takes to a field of the stats."""
+def timed(rows: Sequence[Row], part: str) -> Iterator[None]:
+    """Adds the time that the block takes to a field of the stats of all that take part."""
+    rows = list(rows)
     start = perf_counter()
     yield
-    setattr(stats, part, getattr(stats, part) + perf_counter() - start)
+    seconds = perf_counter() - start
+    for row in rows:
+        setattr(row.stats, part, getattr(row.stats, part) + seconds)

@@ -1,11 +1,11 @@
-"""generate(): a text from a model, held to a grammar.
+"""generate(): texts from a model, held to what they are wanted for.
 
-    model, tokenizer = gl.load_tiny()
-    out = gl.generate(model, 'Wake me at 6.\\n{"function":"', tokenizer=tokenizer, choices=["set_alarm", "set_timer"])
-    out.text, out.finish_reason
+model, tokenizer = gl.load_tiny()
+out = gl.generate(model, 'Wake me at 6.\n{"function":"', choices=["set_alarm", "set_timer"])
+out.text, out.value, out.finish_reason
 
-At each step the tokens that could not be continued to a text of the grammar lose their logits, and one of the others is
-taken. No end is forced: the text ends where the model wants it to and the grammar lets it, or where nothing can follow.
+gl.generate(model, ["Ada, 36.\n", "Tom, 41."], schema=Person)         # a list of prompts gives a list of results
+gl.generate(model, prompts, schema=[Person, None])                    # each with its own constraint, or none
 """
 
 from __future__ import annotations
@@ -14,14 +14,18 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..grammars.compose import Grammar
-from ..kernels.cpu.jit import load_all
 from ..vocab.vocabulary import Vocabulary
-from .arguments import check_integer, check_vocabulary, one_grammar, prompt_ids
-from .decoding import Decoding, timed
-from .model_steps import open_model
-from .prepared import constraint_of, stop_ids_of, vocabulary_of
-from .result import Result, Stats
+from .arguments import check_choice, check_integer
+from .decoding import Decoding
+from .masked import start as start_masked
+from .methods import method_of
+from .progress import shown
+from .request import prepare
+from .result import Result
 from .sampling import Sampling
+
+SAMPLING = ("temperature", "top_k", "top_p", "min_p", "typical_p", "repetition_penalty", "seed")
+BATCH = 32
 
 
 def generate(
@@ -30,73 +34,103 @@ def generate(
     *,
     tokenizer: Any = None,
     vocab: Vocabulary | None = None,
-    regex: str | bytes | None = None,
-    grammar: Grammar | None = None,
-    choices: Iterable[str] | None = None,
+    schema: Any = None,
+    regex: str | bytes | list[Any] | None = None,
+    grammar: Grammar | list[Any] | None = None,
+    choices: Iterable[Any] | None = None,
+    items: Any = None,
+    where: Any = None,
     max_tokens: int = 256,
     temperature: float = 0.0,
     top_k: int | None = None,
     top_p: float | None = None,
     min_p: float | None = None,
+    typical_p: float | None = None,
+    repetition_penalty: float = 1.0,
     seed: int | None = None,
-) -> Result:
-    """The answer to one prompt, which regex=, grammar= or choices= describe; without any of them the model is free.
+    n: int = 1,
+    close: bool = True,
+    heal: bool = False,
+    forced: str = "score",
+    cache: str | None = None,
+    method: str = "masked",
+    batch_size: int = BATCH,
+    progress: bool | None = None,
+    **options: Any,
+) -> Result | list[Result]:
+    """The answer to a prompt; a list of answers where there are several prompts, or n > 1.
 
-    model        a transformers causal model, or any callable from ids [B, T] to logits [B, T, V]; one call is one forward
-    prompt       a text, encoded with the special tokens that the tokenizer usually adds, or a list of ids, taken as they are
-    tokenizer    what encodes the prompt and says what the ids mean; its vocabulary becomes as wide as the model's logits,
-                 and a text ends at every end-of-sequence id of the tokenizer or the model's configs
+    **The model**
+
+    model        a transformers model that generates (causal or encoder-decoder), or any callable from ids [B, T] to logits [B, T, V];
+                 one call is one forward
+    prompt       a text, encoded with the special tokens that the tokenizer usually adds, or a list of ids, taken as they are;
+                 or a list of such prompts, which share their forwards (at most `batch_size` texts at a time)
+    tokenizer    what encodes the prompt and says what the ids mean; without it the one that lies where the model was loaded from
+                 (nothing is downloaded). Its vocabulary becomes as wide as the model's logits, and a text ends at every
+                 end-of-sequence id of the tokenizer or the model's configs
     vocab        a gl.Vocabulary, instead of the tokenizer's
+    cache        "dynamic", "static" or "off"; None: what the model's generation config asks for
+
+    **What the answer is held to**, at most one of these. With a list of prompts it can be a list, one for each; None: free text
+
+    schema       a JSON schema as a dict, as JSON text or as a path; or a Python type: a pydantic model, dataclass, TypedDict, Enum,
+                 Literal, list[T], or a function, whose arguments are meant. Then `out.value` is an instance
     regex        Python's syntax; the whole answer matches
     grammar      any grammar object
     choices      texts, of which the answer is one
-    max_tokens   where the answer is cut, its stop id not counted
-    temperature  0: the most probable token; else a draw from softmax(masked logits / temperature), which top_k, top_p and
-                 min_p thin out, in this order
-    seed         equal seeds give equal answers; the number drawn for None is in out.stats.seed
+    items        sequences of token ids, of which the answer is one; or a gl.Tokens
 
-    The vocabulary and the constraint are kept, so that another call with the same grammar compiles nothing.
+    where        beside any of them or alone: a function that gets the text so far and says whether it may go on
+
+    **Sampling**: the constraint first, then in this order
+
+    repetition_penalty   divides the logits of what was there before (multiplies where they are negative)
+    temperature          0: the most probable token; else a draw from softmax(masked logits / temperature)
+    top_k, top_p, min_p, typical_p    thin out what can be drawn
+    seed                 equal seeds give equal answers; the number drawn for None is in out.stats.seed. Random numbers hang on the seed,
+                         on which of the n answers it is, and on the position in the answer; on nothing else
+    n                    independent answers to each prompt, which share its forward
+
+    **Length**
+
+    max_tokens   of the answer, its stop id not counted
+    close        True: an answer with a grammar is always finished within max_tokens (finish_reason "closed" where that changed it);
+                 ValueError where the grammar may need more. A schema beside other grammars knows no budgets (stats.closes)
+    heal         True: tokens at the end of the prompt are taken back and written again, so that a word may go on over its end
+    forced       "score": tokens that the constraint leaves no choice for share a forward; "off": each has its own. The answers are equal
+
+    method       "masked": each step masked and renormalised; others in decoding/methods.py, with options of their own
+    progress     True or False; None: where there are several batches and a terminal
+
+    The vocabulary and the constraints are kept, so that another call with the same grammar compiles nothing.
     """
-    given = one_grammar(regex, grammar, choices)
-    sampling = Sampling(temperature, top_k, top_p, min_p, seed)
-    return start(
-        model, prompt, tokenizer=tokenizer, vocab=vocab, grammar=given, sampling=sampling, max_tokens=max_tokens
-    ).result()
+    given = locals()
+    find = method_of(method)
+    check_integer("batch_size", batch_size, 1)
+    check_choice("progress", progress, (None, True, False))
+    arguments = {name: given[name] for name in PREPARED}
+    request = prepare(model, prompt, sampling=Sampling(**{name: given[name] for name in SAMPLING}), **arguments)
+    results: list[Result] = []
+    parts = list(request.parts(max(1, batch_size // request.n)))
+    for part in shown(parts, progress):
+        results += find(part, **options)
+    return results if request.is_list or n > 1 else results[0]
 
 
-def start(
-    model: Any,
-    prompt: Any,
-    *,
-    tokenizer: Any = None,
-    vocab: Vocabulary | None = None,
-    grammar: Grammar | None = None,
-    sampling: Sampling | None = None,
-    max_tokens: int = 256,
-) -> Decoding:
-    """All that comes before the first token; iterating over what this returns decodes."""
-    check_vocabulary(tokenizer, vocab)
-    check_integer("max_tokens", max_tokens, 1)
-    reader, stats = open_model(model), Stats()
-    ids = prompt_ids(prompt, tokenizer, vocab, reader.width)
-    logits, width = None, reader.width
-    if vocab is None and width is None:  # only a forward tells how many logits a callable returns: the prompt's own
-        with timed(stats, "model_seconds"):
-            logits = reader.read(ids)
-        stats.forwards, width = 1, len(logits)
-    with timed(stats, "compile_seconds"):
-        if vocab is None:
-            assert width is not None
-            vocab = vocabulary_of(tokenizer, width, stop_ids_of(model, tokenizer))
-        load_all()  # those of sampling too
-        constraint = None if grammar is None else constraint_of(grammar, vocab)
-    return Decoding(
-        reader,
-        ids,
-        vocab,
-        constraint=constraint,
-        sampling=sampling or Sampling(),
-        max_tokens=max_tokens,
-        stats=stats,
-        logits=logits,
-    )
+PREPARED = (
+    "tokenizer", "vocab", "schema", "regex", "grammar", "choices", "items", "where", "max_tokens", "n", "close", "heal", "forced",
+    "cache",
+)  # fmt: skip
+
+
+def start(model: Any, prompt: Any, *, sampling: Sampling | None = None, **arguments: Any) -> Decoding:
+    """All that comes before the first token, in one batch; iterating over what this returns decodes.
+
+    Takes generate()'s arguments; those of sampling one by one or as a Sampling.
+    """
+    unknown = set(arguments) - {*PREPARED, *SAMPLING}
+    if unknown:
+        raise TypeError(f"start() takes no argument {min(unknown)!r}")
+    loose = {name: arguments.pop(name) for name in SAMPLING if name in arguments}
+    return start_masked(prepare(model, prompt, sampling=sampling or Sampling(**loose), **arguments))

@@ -9,7 +9,7 @@ from typing import Any
 from ..grammars.compose import Grammar
 from ..masks.constraint import Constraint, compile
 from ..vocab.vocabulary import Vocabulary
-from .model_steps import text_config
+from .readers import is_transformers_model, text_config
 
 # Each constraint may grow to limits.max_bytes as it is used, so not many are kept. Vocabularies are kept by count too, not
 # by weak references: a vocabulary holds on to its tokenizer, to encode with, so that a weak key would never die.
@@ -33,6 +33,25 @@ def _vocabulary(tokenizer: Any, size: int, stops: tuple[int, ...] | None, count:
     return Vocabulary.from_tokenizer(tokenizer, size=size, stop_ids=stops)
 
 
+def tokenizer_of(model: Any) -> Any:
+    """The tokenizer that lies where a transformers model was loaded from; None where there is none. Nothing is downloaded."""
+    if not is_transformers_model(model):
+        return None
+    place = getattr(model, "name_or_path", None) or getattr(model.config, "_name_or_path", None)
+    return _tokenizer_at(str(place)) if place else None
+
+
+@lru_cache(maxsize=KEPT_VOCABULARIES)
+def _tokenizer_at(place: str) -> Any:
+    """Of one place always the same object, so that its vocabulary is made once."""
+    from transformers import AutoTokenizer
+
+    try:
+        return AutoTokenizer.from_pretrained(place, local_files_only=True)
+    except (OSError, ValueError, ImportError, KeyError):  # there is none, or none that can be read without its own code
+        return None
+
+
 def stop_ids_of(model: Any, tokenizer: Any) -> list[int]:
     """Every id that the model's configs or the tokenizer call the end of sequence."""
     found: list[int] = []
@@ -47,12 +66,13 @@ def stop_ids_of(model: Any, tokenizer: Any) -> list[int]:
     return sorted(set(found))
 
 
-def constraint_of(grammar: Grammar, vocab: Vocabulary) -> Constraint:
-    """The compiled grammar, from the latest ones where it is among them."""
+def constraint_of(grammar: Grammar, vocab: Vocabulary) -> tuple[Constraint, bool]:
+    """The compiled grammar, and whether it was among the latest ones."""
+    before = _compiled.cache_info().hits
     try:
-        return _compiled(grammar, vocab)
+        return _compiled(grammar, vocab), _compiled.cache_info().hits > before
     except RecursionError:  # a chain of parts too long to be hashed; compile() turns its own into LimitExceeded
-        return compile(grammar, vocab)
+        return compile(grammar, vocab), False
 
 
 _compiled = lru_cache(maxsize=KEPT_CONSTRAINTS)(compile)

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass
 class Stats:
-    """What a generation cost, and how far the constraint went against the model."""
+    """What an answer cost, and how far the constraint went against the model.
 
-    forwards: int = 0  # calls of the model
+    Times are those of the batch while this answer was part of it: divide by the answers to see what one costs.
+    """
+
+    forwards: int = 0  # calls of the model that this answer took part in
     tokens: int = 0  # of the answer, without its stop id
+    forced_tokens: int = (
+        0  # of these, tokens that the constraint left no choice for, and that no forward of their own was spent on
+    )
     seed: int | None = None  # what the random numbers hang on; None where nothing was drawn (temperature 0)
     # for each token the probability, at temperature 1, that the model gave to what the constraint forbade there
     mass_removed: list[float] = field(default_factory=list)
-    compile_seconds: float = 0.0  # the vocabulary and the constraint; next to nothing where both were there already
+    cache_hit: bool = False  # was the constraint compiled before?
+    closes: bool = False  # is the answer held to the budget, so that it always ends within max_tokens?
+    compile_seconds: float = 0.0  # the vocabulary and the constraints; next to nothing where they were there already
     model_seconds: float = 0.0
     mask_seconds: float = 0.0
     sampling_seconds: float = 0.0
@@ -24,17 +33,26 @@ class Stats:
 class Result:
     """One answer.
 
-    `text`           the answer. Cut in the middle of a character it ends with U+FFFD
-    `value`          the text where it is complete (its bytes where they are no UTF-8 text), None where it was cut
-    `tokens`         its ids, without the stop id
-    `logprobs`       for each token the log-probability in softmax(masked logits / temperature), at temperature 1 where
-                     decoding is greedy. Top-k, top-p and min-p change which tokens can be drawn, not these figures
-    `finish_reason`  "stop": the model ended the text where it may end, or nothing but the end was left; "length": cut
+    `text`            the answer. Cut in the middle of a character it ends with U+FFFD
+    `value`           what the text says: under a schema its JSON value (an instance where the schema is a Python type), elsewhere the
+                      text (its bytes where they are no UTF-8). None where the answer was cut, where `where=` does not hold, and where
+                      `error` says so
+    `tokens`          its ids, without the stop id
+    `logprobs`        for each token the log-probability in softmax(masked logits / temperature), at temperature 1 where
+                      decoding is greedy. Top-k, top-p, min-p, typical-p and `where=` change which tokens can be drawn, not these
+                      figures
+    `model_logprobs`  for each token the log-probability that the model itself gave it: no constraint, temperature 1
+    `finish_reason`   "stop": the model ended the text where it may end, or nothing but the end was left; "closed": the budget
+                      of max_tokens ended it, or had a say in it; "length": it was cut
+    `error`           why a complete text has no value: a validator of the Python type that the schema cannot express, a number or a
+                      nesting beyond what Python reads
     """
 
     text: str
-    value: str | bytes | None
+    value: Any
     tokens: list[int]
     logprobs: list[float]
     stats: Stats
     finish_reason: str
+    model_logprobs: list[float] = field(default_factory=list)
+    error: str | None = None

@@ -1,8 +1,9 @@
 """Which token comes next, on the CPU.
 
-The order is fixed: the constraint first, then the temperature, then top-k, top-p and min-p, each on what the ones before it
-left over. So `top_k=5` means the five most probable of the allowed tokens, and no place in it is lost to a forbidden one.
-Each of the three keeps what is as probable as the last one that it keeps, so that nothing hangs on an order among equals.
+The order is fixed: the constraint first, then the repetition penalty, the temperature, top-k, top-p, min-p and typical-p, each on what
+the ones before it left over. So `top_k=5` means the five most probable of the allowed tokens, and no place in it is lost to a
+forbidden one. Each of the four filters keeps what is as probable (as typical) as the last one that it keeps, so that nothing hangs on
+an order among equals.
 
 A token is drawn as the first in a race: it arrives after noise / p, where the noise is exponential and a hash of (seed,
 position, token id). That is a draw from p, and it hangs on nothing else: not on the batch, not on the device, not on what
@@ -12,9 +13,11 @@ is done without sorting the vocabulary.
 
 from __future__ import annotations
 
+import hashlib
 import math
 import secrets
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -38,6 +41,8 @@ class Sampling:
     top_k: int | None = None
     top_p: float | None = None
     min_p: float | None = None
+    typical_p: float | None = None
+    repetition_penalty: float = 1.0
     seed: int | None = None  # None: a random one, which takes its place here where anything is drawn
 
     def __post_init__(self) -> None:
@@ -45,9 +50,27 @@ class Sampling:
         check_integer("top_k", self.top_k, 1, optional=True)
         check_number("top_p", self.top_p, lambda p: 0 < p <= 1, "above 0 and at most 1", optional=True)
         check_number("min_p", self.min_p, lambda p: 0 <= p <= 1, "from 0 to 1", optional=True)
+        check_number("typical_p", self.typical_p, lambda p: 0 < p <= 1, "above 0 and at most 1", optional=True)
+        check_number("repetition_penalty", self.repetition_penalty, lambda r: 0 < r < math.inf, "above 0 (1: none)")
         check_integer("seed", self.seed, 0, LARGEST_SEED, optional=True)
         if self.seed is None and self.temperature > 0:
             object.__setattr__(self, "seed", secrets.randbits(LARGEST_SEED.bit_length()))
+
+    def of_sample(self, number: int) -> Sampling:
+        """For one of n independent texts: the first has the seed itself, the others one that hangs on it and their number."""
+        if not number or self.seed is None:
+            return self
+        digest = hashlib.blake2b(f"{self.seed} {number}".encode(), digest_size=8).digest()
+        return replace(self, seed=int.from_bytes(digest, "little") & LARGEST_SEED)
+
+    def penalize(self, logits: np.ndarray, seen: Callable[[], Iterable[int]]) -> dict[int, float]:
+        """Takes the tokens that were there before down, in place; returns what they had."""
+        if self.repetition_penalty == 1:
+            return {}
+        ids = np.fromiter({i for i in seen() if i < len(logits)}, np.int64)
+        before = logits[ids]
+        logits[ids] = np.where(before < 0, before * self.repetition_penalty, before / self.repetition_penalty)
+        return dict(zip(ids.tolist(), before.tolist(), strict=True))
 
 
 def draw(logits: np.ndarray, sampling: Sampling, position: int) -> tuple[int, float]:
@@ -65,6 +88,8 @@ def draw(logits: np.ndarray, sampling: Sampling, position: int) -> tuple[int, fl
     if not sampling.temperature:
         return best, 0.0 - normalizer
     rivals = scaled >= max(least_kept(scaled, sampling), -HOPELESS)
+    if sampling.typical_p is not None and sampling.typical_p < 1:
+        rivals &= typical(scaled, least_kept(scaled, sampling), sampling.typical_p)
     tokens, scaled = tokens[rivals], scaled[rivals]
     first = first_to_arrive(scaled, uniform_of(tokens, sampling.seed, position))
     return int(tokens[first]), float(scaled[first]) - normalizer
@@ -93,7 +118,7 @@ def uniform_of(tokens: np.ndarray, seed: int | None, position: int) -> np.ndarra
     return words[tokens]
 
 
-# ------------------------------------------------------------------ top-k, top-p, min-p
+# ------------------------------------------------------------------ top-k, top-p, min-p, typical-p
 
 
 def least_kept(scaled: np.ndarray, sampling: Sampling) -> float:
@@ -116,3 +141,16 @@ def nucleus_edge(scaled: np.ndarray, top_p: float) -> float:
     ranked = np.sort(scaled[p >= (1 - top_p) * mass / len(p)])[::-1]
     together = np.exp(ranked).cumsum(dtype=np.float64)
     return float(ranked[min(np.searchsorted(together, top_p * mass), len(ranked) - 1)])
+
+
+def typical(scaled: np.ndarray, least: float, typical_p: float) -> np.ndarray:
+    """bool [n]: of the tokens down to `least` those whose surprise is closest to the entropy, as many as have `typical_p` of the mass."""
+    log_p = np.where(scaled >= least, scaled, -np.inf).astype(np.float64)
+    log_p -= np.log(np.exp(log_p).sum())
+    p = np.exp(log_p)
+    entropy = -(p * np.where(p > 0, log_p, 0)).sum()
+    oddity = np.where(p > 0, np.abs(-log_p - entropy), np.inf)
+    order = np.argsort(oddity, kind="stable")
+    last = min(int(np.searchsorted(p[order].cumsum(), typical_p)), int((p > 0).sum()) - 1)
+    kept: np.ndarray = oddity <= oddity[order[last]] * (1 + 1e-6)
+    return kept

@@ -20,6 +20,7 @@ from ...errors import GrammarError, LimitExceeded, UnsupportedFeature, caret
 from ..compose import Grammar
 from ..regular import Algebra
 from ..terms import Term
+from .python_types import is_python_type, schema_of
 
 ORDERS = ("schema", "any")
 FORMATS = ("assert", "annotation")
@@ -50,7 +51,7 @@ class JsonSchema(Grammar):
         draft: str = "auto",
         strict: bool = True,
     ):
-        if not isinstance(schema, (dict, bool, str, type)) and not hasattr(schema, "__origin__"):
+        if not isinstance(schema, (dict, bool, str)) and not is_python_type(schema):
             raise TypeError(
                 f"JsonSchema() takes a dict, a bool, JSON text or a Python type, not {type(schema).__name__}"
             )
@@ -77,9 +78,12 @@ class JsonSchema(Grammar):
             return parsed(schema)
         if isinstance(schema, (dict, bool)):
             return schema
-        from .python_types import schema_of  # pydantic, where it is installed, takes its time to import
-
         return schema_of(schema)
+
+    @property
+    def python_type(self) -> Any:
+        """The type, or the function, that the schema was made from; None where it was written out."""
+        return self._source if is_python_type(self._source) else None
 
     @property
     def registry(self) -> dict[str, Any] | None:

@@ -1,21 +1,92 @@
-"""Python types as JSON schemas, by pydantic: models, dataclasses, TypedDict, Enum, Literal, list[T]."""
+"""Python types as JSON schemas, by pydantic: models, dataclasses, TypedDict, Enum, Literal, list[T], unions, functions' arguments.
+
+schema_of(Event)            the schema
+reader_of(Event)(text)      an instance
+"""
 
 from __future__ import annotations
 
+import inspect
+import types
+import typing
+from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from ...errors import UnsupportedFeature
 
 
+def is_python_type(kind: Any) -> bool:
+    """A class, or what typing makes of classes; a function, too, stands for its arguments."""
+    return isinstance(kind, (type, types.UnionType)) or hasattr(kind, "__origin__") or inspect.isroutine(kind)
+
+
 def schema_of(kind: Any) -> dict[str, Any]:
+    """The JSON schema of a type, of a function's arguments."""
+    from_pydantic = _pydantic(kind)
     try:
-        from pydantic import TypeAdapter
+        schema: dict[str, Any] = _adapter(kind).json_schema()
+        return schema
+    except from_pydantic as error:
+        raise UnsupportedFeature(f"pydantic makes no JSON schema of {kind!r:.80}: {error}") from None
+
+
+def reader_of(kind: Any) -> Callable[[str], Any]:
+    """What makes an instance of JSON text: ValueError where the type has validators that refuse it."""
+
+    def read(text: str) -> Any:
+        return _adapter(kind).validate_json(text)
+
+    return read
+
+
+def _pydantic(kind: Any) -> type[Exception]:
+    try:
         from pydantic.errors import PydanticUserError
     except ImportError:
         raise UnsupportedFeature(
             f"JsonSchema({kind!r:.80}) needs pydantic: pip install pydantic, or hand in the schema itself"
         ) from None
+    return PydanticUserError
+
+
+def _adapter(kind: Any) -> Any:
     try:
-        return TypeAdapter(kind).json_schema()
-    except PydanticUserError as error:
-        raise UnsupportedFeature(f"pydantic makes no JSON schema of {kind!r:.80}: {error}") from None
+        return _known_adapter(kind)
+    except TypeError:  # a type that cannot be hashed, such as Literal[[]]
+        return _known_adapter.__wrapped__(kind)
+
+
+@lru_cache(maxsize=64)
+def _known_adapter(kind: Any) -> Any:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(arguments_of(kind) if inspect.isroutine(kind) else kind)
+
+
+def arguments_of(function: Callable[..., Any]) -> Any:
+    """A TypedDict of the arguments that the function takes by name: `function(**value)` can be called."""
+    import typing_extensions
+    from pydantic import ConfigDict
+
+    name = getattr(function, "__qualname__", repr(function))
+    try:
+        hints = typing.get_type_hints(function, include_extras=True)
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError, NameError) as error:
+        raise UnsupportedFeature(f"the arguments of {name} cannot be told: {error}") from None
+    fields: dict[str, Any] = {}
+    for parameter in parameters:
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            continue  # it can be called without them
+        if parameter.kind is parameter.POSITIONAL_ONLY:
+            if parameter.default is not parameter.empty:
+                continue
+            raise UnsupportedFeature(
+                f"{name} takes {parameter} by position only, but a JSON object has names; give it arguments by name"
+            )
+        hint = hints.get(parameter.name, Any)
+        fields[parameter.name] = hint if parameter.default is parameter.empty else typing_extensions.NotRequired[hint]
+    made = typing_extensions.TypedDict(name, fields)  # type: ignore[operator]
+    made.__pydantic_config__ = ConfigDict(extra="forbid")
+    return made

@@ -1,0 +1,30 @@
+"""How texts are found: the table behind `generate(method=...)`.
+
+A method is a function of a Request (request.py), which has everything checked and prepared, and of options of its own; it returns the
+answers, n of the first prompt, n of the second, ... Each lives in a file of its own and is imported when it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from .arguments import check_choice
+
+if TYPE_CHECKING:
+    from .request import Request
+    from .result import Result
+
+# name -> module and function
+METHODS = {
+    "masked": ("masked", "masked"),
+}
+
+
+def method_of(name: str) -> Callable[..., list[Result]]:
+    """The function of a name; its options are its keyword arguments."""
+    check_choice("method", name, METHODS)
+    module, function = METHODS[name]
+    found: Callable[..., list[Result]] = getattr(import_module(f".{module}", __package__), function)
+    return found

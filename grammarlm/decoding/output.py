@@ -1,0 +1,135 @@
+"""What an answer is held to, and what its text means: schema=, regex=, grammar=, choices= and items= in all their forms.
+
+one_output(schema=list[int])             texts that are JSON; their value is a list
+one_output(schema=Event)                 a pydantic model, a dataclass, ...: an instance
+one_output(regex="[0-9]+")               the text itself
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from ..errors import GrammarError, shorten
+from ..grammars.choices import Choices
+from ..grammars.compose import Grammar
+from ..grammars.json_schema import JsonSchema
+from ..grammars.json_schema.python_types import is_python_type, reader_of
+from ..grammars.regex import Regex
+
+FORMS = ("schema", "regex", "grammar", "choices", "items")
+Read = Callable[[str], Any]
+
+
+@dataclass(frozen=True)
+class Output:
+    """A grammar (None: any text), and how a text of it is read (None: it stands for itself)."""
+
+    grammar: Grammar | None = None
+    read: Read | None = None
+
+    def value(self, text: str | bytes) -> tuple[Any, str | None]:
+        """What a complete text says; None and the reason where that cannot be told."""
+        if self.read is None:
+            return text, None
+        try:
+            return self.read(text if isinstance(text, str) else text.decode()), None
+        except (ValueError, RecursionError, ArithmeticError) as error:
+            return None, shorten(f"{type(error).__name__}: {error}")
+
+
+def one_output(**forms: Any) -> Output:
+    """The one form that was given; free text where there is none."""
+    given = {name: value for name, value in forms.items() if value is not None}
+    if len(given) > 1:
+        raise ValueError(
+            f"{' and '.join(f'{name}=' for name in given)} are given; generate() takes one of them. "
+            "Texts that satisfy several: grammar=gl.Regex(...) & gl.Choices(...)"
+        )
+    for name, value in given.items():
+        return MAKE[name](value)
+    return Output()
+
+
+def of_schema(schema: Any) -> Output:
+    """A dict, JSON text, a path, a gl.JsonSchema, a Python type or a function, whose arguments are meant."""
+    if isinstance(schema, JsonSchema):
+        kind = schema.python_type
+        return Output(schema, json_value if kind is None else reader_of(kind))
+    if isinstance(schema, os.PathLike) or (isinstance(schema, str) and not looks_like_json(schema)):
+        return Output(JsonSchema(text_of_file(schema)), json_value)
+    if isinstance(schema, (dict, bool, str)):
+        return Output(JsonSchema(schema), json_value)
+    if is_python_type(schema) or inspect.isroutine(schema):
+        return Output(JsonSchema(schema), reader_of(schema))
+    raise TypeError(
+        f"schema is {type(schema).__name__}: {schema!s:.60}; it takes a dict, JSON text, a path, a Python type such as a pydantic "
+        "model, or a function whose arguments are meant"
+    )
+
+
+def looks_like_json(text: str) -> bool:
+    return text.lstrip("\ufeff \t\r\n")[:1] in ("{", "[") or text.strip() in ("true", "false", "")
+
+
+def text_of_file(path: str | os.PathLike[str]) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise ValueError(
+            f"schema={str(path)!r:.80} is no JSON, and as a path it cannot be read: {error.strerror}; it takes a dict, JSON text, a "
+            "path, or a Python type"
+        ) from None
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"schema={str(path)!r:.80}: the file is no UTF-8 ({error.reason} at byte {error.start})"
+        ) from None
+
+
+def json_value(text: str) -> Any:
+    """The JSON value, integers of any length included."""
+    import json
+
+    return json.loads(text, parse_int=integer)
+
+
+def integer(digits: str) -> int | Decimal:
+    """Python reads 4,300 digits as an int; more are kept as a Decimal, which is as exact."""
+    try:
+        return int(digits)
+    except ValueError:
+        return Decimal(digits)
+
+
+def of_regex(pattern: Any) -> Output:
+    return Output(Regex(pattern))
+
+
+def of_choices(choices: Any) -> Output:
+    return Output(Choices(choices))
+
+
+def of_grammar(grammar: Any) -> Output:
+    if not isinstance(grammar, Grammar):
+        raise TypeError(
+            f"grammar is {type(grammar).__name__}; pass a grammar such as gl.Regex(...) or gl.Choices([...])"
+        )
+    return of_schema(grammar) if isinstance(grammar, JsonSchema) else Output(grammar)
+
+
+def of_items(items: Any) -> Output:
+    raise GrammarError("items= needs gl.Tokens")
+
+
+MAKE: dict[str, Callable[[Any], Output]] = {
+    "schema": of_schema,
+    "regex": of_regex,
+    "grammar": of_grammar,
+    "choices": of_choices,
+    "items": of_items,
+}

@@ -1,0 +1,35 @@
+"""How far a long batch is, on stderr."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .request import Request
+
+
+def shown(parts: list[Request], progress: bool | None) -> Iterator[Request]:
+    """The parts, and a bar of the prompts that are done; None: where there are several parts, and a terminal to show it on."""
+    if progress is None:
+        progress = len(parts) > 1 and sys.stderr is not None and sys.stderr.isatty()
+    if not progress:
+        yield from parts
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (TextColumn("generate"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("generate", total=sum(len(part.prompts) for part in parts))
+        for part in parts:
+            yield part
+            bar.advance(task, len(part.prompts))

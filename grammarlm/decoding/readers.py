@@ -1,0 +1,155 @@
+"""Ids in, logits out: what decoding needs of a model, whatever kind it is.
+
+    reader = open_reader(model, [[1, 5, 7], [1, 9]], room=20)
+    logits = reader.read(reader.beginnings, [1, 1])       # both prompts in one forward; the logits after each one's last id
+    reader.select([0, 0, 1])                              # three texts from now on: the first one twice
+    logits = reader.read([[3], [4], [8, 2]], [1, 1, 2])   # what was written since; of the third text the logits after each id
+
+A reader has a batch of texts. One `read` is one forward. How texts of unequal length share it is the reader's affair:
+
+    CallableReader        reads all texts anew, padded on the right, which a causal model cannot see
+    CachedReader          (cached_reader.py) reads what is new, padded on the left, with the model's own key-value cache
+    EncoderDecoderReader  (encoder_decoder.py) reads the prompts once, by the encoder, and the answers by the decoder
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import torch
+
+KEEP_LOGITS = ("logits_to_keep", "num_logits_to_keep")  # the option's name from transformers 4.50 on, and before
+
+
+class Reader(Protocol):
+    """A model that reads a batch of texts."""
+
+    beginnings: list[
+        list[int]
+    ]  # what must be read first of each text: its prompt, or the id that the decoder starts with
+    in_step: bool  # must all texts get as many ids as each other, once the beginnings are read?
+
+    def read(self, chunks: Sequence[Sequence[int]], scored: Sequence[int]) -> torch.Tensor:
+        """Reads a chunk of ids more of each text; float32 [sum of scored, V] on the CPU, which belongs to the caller.
+
+        Of text i the rows are the logits after each of its last `scored[i]` ids, texts one after another. `scored[i]` may be
+        0; it exceeds the length of the chunk only where nothing but callables is read.
+        """
+
+    def select(self, texts: Sequence[int]) -> None:
+        """Text i is from now on what was text `texts[i]`: to drop, repeat or reorder texts."""
+
+
+def open_reader(model: Any, prompts: Sequence[Sequence[int]], room: int, cache: str | None = None) -> Reader:
+    """A fresh reader of these prompts, and of at most `room` ids after each of them."""
+    if not is_transformers_model(model):
+        return CallableReader(model, prompts)
+    if getattr(model.config, "is_encoder_decoder", False):
+        from .encoder_decoder import EncoderDecoderReader
+
+        return EncoderDecoderReader(model, prompts)
+    from .cached_reader import CachedReader
+
+    return CachedReader(model, prompts, room, cache)
+
+
+def check_model(model: Any) -> None:
+    """TypeError where the model cannot continue texts."""
+    if is_transformers_model(model):
+        if hasattr(model, "can_generate") and not model.can_generate():
+            name, encoder = type(model).__name__, getattr(model.config, "is_encoder_decoder", False)
+            fit = "AutoModelForSeq2SeqLM" if encoder else "AutoModelForCausalLM"
+            raise TypeError(f"{name} does not continue texts; load it with {fit}")
+    elif not callable(model):
+        raise TypeError(
+            f"model is {type(model).__name__}; pass a transformers model that generates, or a callable from ids [B, T] to "
+            "logits [B, T, V]"
+        )
+
+
+def is_transformers_model(model: Any) -> bool:
+    return hasattr(getattr(model, "config", None), "model_type")
+
+
+def width_of(model: Any) -> int | None:
+    """Of its logits; None where only a forward can tell."""
+    if not is_transformers_model(model):
+        return None
+    head = model.get_output_embeddings() if hasattr(model, "get_output_embeddings") else None
+    weight = getattr(head, "weight", None)
+    if weight is not None and weight.ndim == 2:
+        return int(weight.shape[0])
+    return getattr(text_config(model), "vocab_size", None)
+
+
+def text_config(model: Any) -> Any:
+    """The config of the part that writes text, where a model has several parts; None for a bare callable."""
+    config = getattr(model, "config", None)
+    of_text = getattr(config, "get_text_config", None)
+    return of_text() if of_text else config
+
+
+class CallableReader:
+    """A callable from ids [B, T] to logits [B, T, V], or a model without a cache that could be used."""
+
+    in_step = False
+
+    def __init__(self, model: Callable[[torch.Tensor], torch.Tensor], prompts: Sequence[Sequence[int]]):
+        self._model, self._device = model, device_of(model)
+        self.beginnings = [list(prompt) for prompt in prompts]
+        self._texts: list[list[int]] = [[] for _ in prompts]
+
+    def read(self, chunks: Sequence[Sequence[int]], scored: Sequence[int]) -> torch.Tensor:
+        for text, chunk in zip(self._texts, chunks, strict=True):
+            text.extend(chunk)
+        length = max(map(len, self._texts))
+        padded = [text + [text[-1]] * (length - len(text)) for text in self._texts]
+        with torch.no_grad():
+            logits = self._call(torch.tensor(padded, device=self._device))
+        self._check(logits, (len(padded), length))
+        return rows_of(logits, [len(text) for text in self._texts], scored)
+
+    def _call(self, ids: torch.Tensor) -> torch.Tensor:
+        return self._model(ids)
+
+    def _check(self, logits: Any, expected: tuple[int, int]) -> None:
+        if not isinstance(logits, torch.Tensor):
+            raise TypeError(
+                f"the model returned {type(logits).__name__}; a callable returns its logits as one tensor [B, T, V]"
+            )
+        is_table = logits.ndim == 3 and tuple(logits.shape[:2]) == expected and logits.shape[2] > 0
+        if not is_table or not logits.is_floating_point():
+            raise ValueError(
+                f"the model returned {logits.dtype} {list(logits.shape)} for ids {list(expected)}; "
+                f"it must be a floating-point tensor [{expected[0]}, {expected[1]}, V], the logits after each id"
+            )
+
+    def select(self, texts: Sequence[int]) -> None:
+        self._texts = [list(self._texts[i]) for i in texts]
+
+
+def device_of(model: Any) -> torch.device:
+    """Where the ids must be: with the first parameter, which is the embedding."""
+    parameters = model.parameters() if isinstance(model, torch.nn.Module) else iter(())
+    first = next(parameters, None)
+    return torch.device("cpu") if first is None else first.device
+
+
+def rows_of(logits: torch.Tensor, ends: Sequence[int], scored: Sequence[int]) -> torch.Tensor:
+    """float32 [sum of scored, V]: of each text the rows before its end.
+
+    Always a copy, because masks are written into it: a callable may return a view of its own table. Made outside of inference
+    mode, where tensors cannot be written later.
+    """
+    count, length, width = logits.shape
+    flat = logits.detach().reshape(count * length, width)
+    places = [
+        text * length + at
+        for text, (end, last) in enumerate(zip(ends, scored, strict=True))
+        for at in range(end - last, end)
+    ]
+    if len(places) == len(flat):  # every row, in order
+        return flat.to("cpu", torch.float32, copy=True)
+    chosen = flat[torch.tensor(places, dtype=torch.long, device=flat.device)]
+    return chosen.to("cpu", torch.float32)

@@ -1,0 +1,141 @@
+"""A call of generate(), checked and prepared: what a method works from, and all that comes before the first token."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Any
+
+import torch
+
+from ..kernels.cpu.jit import load_all
+from ..masks.constraint import Constraint
+from ..vocab.vocabulary import Vocabulary
+from .arguments import check_choice, check_integer, check_vocabulary, is_batch, per_prompt, prompt_ids
+from .output import FORMS, Output, one_output
+from .prepared import constraint_of, stop_ids_of, tokenizer_of, vocabulary_of
+from .readers import Reader, check_model, open_reader, width_of
+from .row import Task
+from .sampling import Sampling
+
+FORCED = ("score", "off")
+
+
+@dataclass(frozen=True)
+class Request:
+    """Prompts, and for each what its answers are held to."""
+
+    model: Any
+    prompts: list[list[int]]
+    tasks: list[Task]  # one for each prompt
+    n: int  # answers to each
+    cache: str | None = None
+    is_list: bool = False  # did the caller give a list of prompts?
+    known: tuple[Reader, torch.Tensor] | None = None  # a reader that has read the prompts, and the logits after them
+
+    def reader(self) -> tuple[Reader, torch.Tensor | None]:
+        """A reader of the prompts, and the logits after each of them where it has read them already."""
+        if self.known is not None:
+            return self.known
+        room = max(task.max_tokens for task in self.tasks)
+        return open_reader(self.model, self.prompts, room, self.cache), None
+
+    def parts(self, size: int) -> Iterator[Request]:
+        """The same in parts of at most so many prompts."""
+        if self.known is not None or size >= len(self.prompts):
+            yield self
+            return
+        for at in range(0, len(self.prompts), size):
+            yield replace(self, prompts=self.prompts[at : at + size], tasks=self.tasks[at : at + size])
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The arguments of generate() that are neither model, prompt, sampling nor what the answer is held to."""
+
+    max_tokens: int = 256
+    n: int = 1
+    close: bool = True
+    forced: str = "score"
+    heal: bool = False
+    cache: str | None = None
+
+    def __post_init__(self) -> None:
+        from .cached_reader import CACHES
+
+        check_integer("max_tokens", self.max_tokens, 1)
+        check_integer("n", self.n, 1)
+        for name in ("close", "heal"):
+            check_choice(name, getattr(self, name), (True, False))
+        check_choice("forced", self.forced, FORCED)
+        check_choice("cache", self.cache, (None, *CACHES))
+
+
+def prepare(
+    model: Any,
+    prompt: Any,
+    *,
+    tokenizer: Any = None,
+    vocab: Vocabulary | None = None,
+    sampling: Sampling | None = None,
+    where: Any = None,
+    **arguments: Any,
+) -> Request:
+    """Checks the arguments of generate(), makes vocabulary and constraints."""
+    check_model(model)
+    settings = Settings(**{name: value for name, value in arguments.items() if name not in FORMS})
+    tokenizer = tokenizer_of(model) if tokenizer is None and vocab is None else tokenizer
+    check_vocabulary(tokenizer, vocab)
+    is_list = is_batch(prompt)
+    count = len(prompt) if is_list else None
+    outputs = outputs_of({name: arguments.get(name) for name in FORMS}, count)
+    predicates = [checked_predicate(one) for one in per_prompt("where", where, count)]
+    width = width_of(model)
+    ids = [prompt_ids(one, tokenizer, vocab, width) for one in (prompt if is_list else [prompt])]
+
+    known, seconds = None, 0.0
+    if vocab is None and width is None:  # only a forward tells how many logits a callable returns: the prompts' own
+        reader, start = open_reader(model, ids, settings.max_tokens), perf_counter()
+        known = reader, reader.read(reader.beginnings, [1] * len(ids))
+        seconds, width = perf_counter() - start, known[1].shape[1]
+    start = perf_counter()
+    if vocab is None:
+        assert width is not None
+        vocab = vocabulary_of(tokenizer, width, stop_ids_of(model, tokenizer))
+    load_all()  # those of sampling too
+    compiled = [compiled_output(output, vocab) for output in outputs]
+    shared = {
+        "vocab": vocab,
+        "sampling": sampling or Sampling(),
+        "max_tokens": settings.max_tokens,
+        "close": settings.close,
+        "scores_forced": settings.forced == "score",
+        "compile_seconds": perf_counter() - start,
+        "known_seconds": seconds,
+    }
+    tasks = [
+        Task(**shared, output=output, constraint=constraint, cache_hit=was_there, where=predicate, prompt=tuple(one))
+        for output, (constraint, was_there), predicate, one in zip(outputs, compiled, predicates, ids, strict=True)
+    ]
+    return Request(model, ids, tasks, settings.n, settings.cache, is_list, known)
+
+
+def outputs_of(forms: dict[str, Any], count: int | None) -> list[Output]:
+    """For each prompt what its answer is held to; equal descriptions are read once."""
+    spread = {name: per_prompt(name, value, count) for name, value in forms.items()}
+    if len({id(value) for values in spread.values() for value in values}) <= len(spread):
+        return [one_output(**{name: values[0] for name, values in spread.items()})] * (count or 1)
+    return [one_output(**dict(zip(spread, values, strict=True))) for values in zip(*spread.values(), strict=True)]
+
+
+def compiled_output(output: Output, vocab: Vocabulary) -> tuple[Constraint | None, bool]:
+    return (None, False) if output.grammar is None else constraint_of(output.grammar, vocab)
+
+
+def checked_predicate(where: Any) -> Callable[[str], bool] | None:
+    if where is None or callable(where):
+        return where
+    raise TypeError(
+        f"where is {type(where).__name__}; it takes a function that gets the text so far and says whether it may go on"
+    )

@@ -1,0 +1,288 @@
+"""One text on its way: its matcher, what it has, what the model still has to read of it.
+
+Between two choices there may be tokens that are forced, each the only one that its mask allows. Nobody need ask the model for them, so
+`prepare` takes them at once, and the model reads them together with the token before them; its logits come back for each, and `score`
+takes note of how probable they were. What is written is the same as without (`scores_forced=False`): a draw from one token is that
+token, whatever its logit.
+
+    prepare()      takes forced tokens, then leaves the mask of the next choice, or knows that the text ends there
+    score(...)     the logits of a forced token have come
+    accept(...)    the choice was made
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from ..errors import UnsupportedFeature
+from ..masks.constraint import Constraint
+from ..masks.mask_array import allocate_mask
+from ..masks.matcher import Matcher
+from ..masks.token_facts import pack_ids
+from ..vocab.vocabulary import Vocabulary
+from .output import Output
+from .result import Result, Stats
+from .sampling import Sampling, draw
+
+
+@dataclass(frozen=True)
+class Task:
+    """What one text is asked for."""
+
+    vocab: Vocabulary
+    output: Output
+    constraint: Constraint | None
+    sampling: Sampling
+    max_tokens: int
+    close: bool = True
+    scores_forced: bool = True
+    where: Callable[[str], bool] | None = None
+    prompt: tuple[int, ...] = ()  # what the repetition penalty counts beside the answer
+    cache_hit: bool = False
+    compile_seconds: float = 0.0
+    known_seconds: float = 0.0  # of a forward that was necessary to prepare all this
+
+    @cached_property
+    def stop_row(self) -> np.ndarray:
+        return pack_ids(self.vocab.stop_ids, self.vocab.words)
+
+    def matcher(self) -> tuple[Matcher | None, bool]:
+        """A matcher at the start, and whether it keeps the budget; ValueError where the constraint needs more than that."""
+        if self.constraint is None:
+            return None, False
+        if self.close:
+            try:
+                return self.constraint.matcher(max_tokens=self.max_tokens), True
+            except UnsupportedFeature:  # a schema beside other grammars knows no budgets: stats.closes says so
+                pass
+        return self.constraint.matcher(), False
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A token that was drawn."""
+
+    token: int
+    logprob: float  # in softmax(masked logits / temperature)
+    logit: float  # the model's own
+
+
+class Row:
+    """The text of one task."""
+
+    def __init__(self, task: Task, number: int, beginning: list[int]):
+        self.task, self.number, self.sampling = task, number, task.sampling
+        self.matcher, closes = task.matcher()
+        seed = task.sampling.seed if task.sampling.temperature else None
+        self.stats = Stats(seed=seed, cache_hit=task.cache_hit, closes=closes, compile_seconds=task.compile_seconds)
+        self.stats.model_seconds = task.known_seconds
+        self.mask = allocate_mask(1, task.vocab.size)
+        self.is_masked = self.matcher is not None  # does the mask forbid anything?
+        self.tokens: list[int] = []
+        self.logprobs: list[float] = []
+        self.model_logprobs: list[float] = []
+        self.data = bytearray()  # what the tokens spell, those included that are forced and not scored yet
+        self.pending = list(beginning)  # ids that the model has not read
+        self.skip = len(beginning) - 1  # after so many of them nobody needs the logits
+        self.unscored: deque[int] = deque()  # forced tokens
+        self.is_prepared = False
+        self.has_stopped = False  # by a stop id
+        self.finish_reason: str | None = None
+        self._end: str | None = None  # the finish reason, once all forced tokens are scored
+        self._is_narrowed = False  # did the budget have a say in the text?
+        self._where = task.where
+        self._is_refused = False  # by the predicate
+
+    def sample(self, number: int) -> Row:
+        """A text that goes on from here by itself; only the random numbers are others."""
+        other: Row = object.__new__(Row)
+        other.__dict__.update(self.__dict__)
+        other.sampling = self.sampling.of_sample(number)
+        other.matcher = self.matcher and self.matcher.fork()
+        other.stats = replace(self.stats, mass_removed=list(self.stats.mass_removed))
+        other.mask, other.data, other.unscored = self.mask.copy(), self.data[:], self.unscored.copy()
+        for name in ("tokens", "logprobs", "model_logprobs", "pending"):
+            setattr(other, name, list(getattr(self, name)))
+        return other
+
+    # ------------------------------------------------------------------ up to the next choice
+
+    @property
+    def count(self) -> int:
+        """Of all tokens, scored or not."""
+        return len(self.tokens) + len(self.unscored)
+
+    @property
+    def position(self) -> int:
+        """What the random numbers of the next choice hang on, beside seed and sample."""
+        return len(self.tokens)
+
+    def _seen(self) -> list[int]:
+        return [*self.task.prompt, *self.tokens]
+
+    def prepare(self, is_filled: bool = False) -> None:
+        """Takes forced tokens up to the next choice, whose mask is then in `mask`. `is_filled`: the mask is there already."""
+        self.is_prepared = True
+        while self._end is None:
+            if not is_filled and self.matcher is not None:
+                self.is_masked = self.matcher.fill_mask(self.mask)
+            is_filled = False
+            self._is_narrowed = self._is_narrowed or (self.stats.closes and self.matcher.is_narrowed)
+            token = only_bit(self.mask[0]) if self.is_masked else None
+            self._end = self._reason_to_end(token)
+            if self._end or token is None or not self.task.scores_forced or not self._holds(token):
+                break
+            self._advance(token)
+            self.unscored.append(token)
+            self.pending.append(token)
+        if self._end and self.unscored:
+            self.pending.pop()  # it is scored by the logits before it
+        self._finish_if_scored()
+
+    def _reason_to_end(self, only: int | None) -> str | None:
+        """Why the text ends here, whatever the model says."""
+        is_full = self.count == self.task.max_tokens
+        if is_full and self.stats.closes:
+            return "closed"
+        if self.matcher is not None and self._only_stops(only):
+            return "closed" if self._is_narrowed else "stop"
+        return "length" if is_full else None
+
+    def _only_stops(self, only: int | None) -> bool:
+        """Does the mask leave nothing but the end?"""
+        if only is not None or len(self.task.vocab.stop_ids) == 1:
+            return only in self.task.vocab.stop_ids
+        return self.is_masked and self.matcher.is_accepting and np.array_equal(self.mask[0], self.task.stop_row)
+
+    def score(self, before: float, logits: np.ndarray) -> int:
+        """The logits of the next forced token have come, `before` is the logarithm of their mass; returns the token."""
+        token = self.unscored.popleft()
+        own = float(logits[token])
+        if own == -math.inf:
+            raise nothing_left(self, len(logits))
+        self._note(token, 0.0, own - before, max(0.0, -math.expm1(own - before)))
+        self.stats.forced_tokens += 1
+        self._finish_if_scored()
+        return token
+
+    def _finish_if_scored(self) -> None:
+        if self._end and not self.unscored:
+            self.finish_reason = self._end
+
+    # ------------------------------------------------------------------ the choice
+
+    def choose(self, logits: np.ndarray) -> Choice | None:
+        """What comes next, drawn from masked logits; None where `where=` accepts nothing and the text is cut for that.
+
+        Where it refuses a token, the next one to arrive is taken: an exact draw from those that it accepts.
+        """
+        raw = self.sampling.penalize(logits, self._seen)
+        drawn = first = draw(logits, self.sampling, self.position)
+        before, scale = logits, self.sampling.temperature or 1.0
+        while not self._holds(drawn[0]):
+            if before is logits:
+                before = logits.copy()
+            logits[drawn[0]] = -math.inf
+            if not np.isfinite(logits).any():
+                self._give_up()
+                if self.finish_reason:
+                    return None
+                logits[:] = before
+            drawn = draw(logits, self.sampling, self.position)
+        token, logprob = drawn[0], first[1] + float(before[drawn[0]] - before[first[0]]) / scale
+        return Choice(token, logprob, float(raw.get(token, before[token])))
+
+    def _holds(self, token: int) -> bool:
+        """Does the predicate accept the text with this token? It sees whole characters only."""
+        if self._where is None or token in self.task.vocab.stop_ids:
+            return True
+        before, after = readable(self.data), readable(self.data + self.bytes_of(token))
+        return after == before or bool(self._where(after))
+
+    def _give_up(self) -> None:
+        """The predicate accepts no token: the text is ended without it where there is a budget to end it, and cut elsewhere."""
+        self._where, self._is_refused, self._is_narrowed = None, True, True
+        if not self.stats.closes:
+            self.finish_reason = "length"
+
+    def accept(self, token: int, logprob: float, own: float, removed: float) -> None:
+        """Takes a token that was drawn; `own` is its log-probability without constraint and temperature."""
+        self.is_prepared = False
+        self.has_stopped = token in self.task.vocab.stop_ids
+        if self.has_stopped:
+            self.finish_reason = "closed" if self._is_narrowed else "stop"
+            return
+        self._advance(token)
+        self._note(token, logprob, own, removed)
+        self.pending, self.skip = [token], 0
+
+    def _advance(self, token: int) -> None:
+        if self.matcher is not None and not self.matcher.advance(token):
+            raise RuntimeError(f"{self.place()} the mask allowed the token {token}, which the matcher refused")
+        self.data += self.bytes_of(token)
+
+    def _note(self, token: int, logprob: float, own: float, removed: float) -> None:
+        self.tokens.append(token)
+        self.logprobs.append(logprob)
+        self.model_logprobs.append(own)
+        self.stats.mass_removed.append(removed)
+        self.stats.tokens += 1
+
+    def bytes_of(self, token: int) -> bytes:
+        """What it adds to the text: special tokens, which only a text without a grammar can have, add nothing."""
+        vocab = self.task.vocab
+        return b"" if token in vocab.special_ids else vocab.token_bytes(token)
+
+    def place(self) -> str:
+        return f"after {len(self.tokens)} tokens"
+
+    # ------------------------------------------------------------------ the outcome
+
+    def result(self) -> Result:
+        assert self.finish_reason
+        data = bytes(self.data)
+        text = data.decode(errors="replace")
+        is_complete = self.finish_reason != "length" and not self._is_refused
+        value, error = self.task.output.value(text if text.encode() == data else data) if is_complete else (None, None)
+        return Result(
+            text=text,
+            value=value,
+            tokens=self.tokens,
+            logprobs=self.logprobs,
+            stats=self.stats,
+            finish_reason=self.finish_reason,
+            model_logprobs=self.model_logprobs,
+            error=error,
+        )
+
+
+def nothing_left(row: Row, width: int) -> ValueError:
+    """What to say where each allowed token has the logit -inf."""
+    return ValueError(
+        f"{row.place()} each token that the grammar allows has the logit -inf, or lies beyond the {width} logits; "
+        "check that the tokenizer (or vocab=) is this model's"
+    )
+
+
+def only_bit(row: np.ndarray) -> int | None:
+    """The number of the bit where exactly one is set."""
+    word = int(row.view(np.uint32).argmax())  # the largest word: the only one that may have bits
+    bits = int(row[word]) & 0xFFFFFFFF
+    if not bits or bits & (bits - 1) or np.count_nonzero(row) > 1:
+        return None
+    return word * 32 + bits.bit_length() - 1
+
+
+def readable(data: bytes | bytearray) -> str:
+    """The text as far as its last whole character; what is no UTF-8 before that shows as U+FFFD."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        end = error.start if error.end == len(data) and error.reason == "unexpected end of data" else len(data)
+        return data[:end].decode(errors="replace")
