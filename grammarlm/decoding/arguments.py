@@ -59,8 +59,8 @@ def is_batch(prompt: Any) -> bool:
 
 
 def per_prompt(name: str, value: Any, count: int | None) -> list[Any]:
-    """An argument for each prompt: a list has one each (None: without), anything else is meant for all. `count` None: one prompt."""
-    is_list = isinstance(value, (list, tuple))
+    """An argument for each prompt: a list has one each, anything else is meant for all. `count` None: there is one prompt."""
+    is_list = isinstance(value, (list, tuple)) and len(value) > 0
     if is_list and name in ("choices", "items"):  # of one prompt they are a list themselves
         is_list = all(one is None or (not isinstance(one, (str, bytes)) and name == "choices") for one in value)
     if not is_list:

@@ -2,8 +2,8 @@
 
 Texts of unequal length are padded on the left: with position ids of their own and an attention mask, pads are neither seen nor
 counted. Later chunks may differ in length, too (a text whose grammar forces five tokens beside one that has a choice); then pads
-stand in the middle of the cache. That is exact where attention looks at positions and the mask alone. A window that counts places of
-the cache, or a state that reads one id after another, would count the pads: there the texts go in step.
+stand in the middle of the cache. That is exact where attention looks at positions and the mask alone. A window that counts places
+of the cache, or a state that reads one id after another, would count the pads: there the texts go in step.
 
     cache="dynamic"    grows with the text (the default)
     cache="static"     one allocation for the longest text there can be; the default where the model's generation config asks for it
@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from .readers import KEEP_LOGITS, CallableReader, device_of, rows_of, text_config
+from .readers import KEEP_LOGITS, CallableReader, rows_of, text_config
 
 CACHES = ("dynamic", "static", "off")
 PLAIN_LAYERS = frozenset({"DynamicLayer"})  # that look at positions and the mask alone
@@ -52,7 +52,7 @@ class CachedReader(CallableReader):
     def _forward(self, chunks: Sequence[Sequence[int]], width: int, kept: int) -> Any:
         """One forward of the chunks, each padded on the left, with the logits of the last `kept` places."""
         for mask, chunk in zip(self._masks, chunks, strict=True):
-            mask += [0] * (width - len(chunk)) + [1] * len(chunk)
+            mask.extend([0] * (width - len(chunk)) + [1] * len(chunk))
         ids = [[0] * (width - len(chunk)) + list(chunk) for chunk in chunks]
         options: dict[str, Any] = {name: kept for name in KEEP_LOGITS if name in self._options}
         if not all(map(all, self._masks)):
@@ -101,8 +101,8 @@ def reorder(cache: Any, texts: Sequence[int], device: torch.device) -> None:
 def grows(cache: Any) -> bool:
     """Can this cache be handed back with the next token?
 
-    A model without attention may have none. A cache of fixed length that the model made by itself, as Gemma 2's in transformers 4.45,
-    is as long as the prompt and would silently lose what comes after it; one that we made is long enough.
+    A model without attention may have none. A cache of fixed length that the model made by itself, as Gemma 2's in transformers
+    4.45, is as long as the prompt and would silently lose what comes after it; one that we made is long enough.
     """
     kinds = {kind.__name__ for kind in type(cache).__mro__}
     return hasattr(cache, "reorder_cache") and ("StaticCache" in kinds or any("Dynamic" in kind for kind in kinds))

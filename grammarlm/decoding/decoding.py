@@ -5,8 +5,8 @@
         print(step.row, step.token, step.logprob)
     result = decoding.result()          # decoding.results() where there are several texts
 
-`generate` runs it to its end at once; whoever wants to watch takes it step by step. A turn of the loop is one forward of the model, after
-which each text has one token more by choice, and those that its constraint forces before the next choice (row.py).
+`generate` runs it to its end at once; whoever wants to watch takes it step by step. A turn of the loop is one forward of the
+model, after which each text has one token more by choice, and those that its constraint forces before the next choice (row.py).
 """
 
 from __future__ import annotations
@@ -46,13 +46,12 @@ class Step:
 class Decoding:
     """Texts on their way from a model, a step at a time. Not to be shared between threads."""
 
-    def __init__(self, reader: Reader, tasks: Sequence[Task], n: int = 1, known: torch.Tensor | None = None):
-        """`known`: the logits after each prompt, where the reader has read them already."""
+    def __init__(self, reader: Reader, tasks: Sequence[Task], n: int = 1):
         self.vocab = tasks[0].vocab
         self.rows: list[Row | None] = [None] * (
             len(tasks) * n
         )  # all texts: n of the first prompt, n of the second, ...
-        self._reader, self._known, self._n = reader, known, n
+        self._reader, self._n = reader, n
         self._steps: deque[Step] = deque()
         # What is read and written now. Up to the first read one text stands for all n of a prompt, which share what is read there.
         self._live = [
@@ -60,8 +59,8 @@ class Decoding:
             for number, (task, beginning) in enumerate(zip(tasks, reader.beginnings, strict=True))
         ]
         self._is_started = False
-        for row in self._live if known is not None else ():
-            row.pending, row.skip, row.stats.forwards = [], -1, 1
+        for row in self._live:
+            row.width = reader.width
 
     @property
     def stats(self) -> Stats:
@@ -145,9 +144,6 @@ class Decoding:
     def _read(self) -> tuple[torch.Tensor, list[int]]:
         """Logits that somebody waits for, and how many of them each text does."""
         rows = self._live
-        known, self._known = self._known, None
-        if known is not None and not any(row.pending for row in rows):
-            return known[[row.number for row in rows]], [1] * len(rows)
         chunks = self._chunks()
         scored = [max(0, len(chunk) - row.skip) for row, chunk in zip(rows, chunks, strict=True)]
         with timed(rows, "model_seconds"):
@@ -155,6 +151,7 @@ class Decoding:
         for row, chunk in zip(rows, chunks, strict=True):
             row.stats.forwards += 1
             row.pending, row.skip = row.pending[len(chunk) :], max(0, row.skip - len(chunk))
+            row.width = logits.shape[1]
         return logits, scored
 
     def _chunks(self) -> list[list[int]]:

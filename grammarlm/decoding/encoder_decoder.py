@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from .cached_reader import grows, reorder
-from .readers import device_of, rows_of
+from .readers import device_of, rows_of, width_of
 
 
 class EncoderDecoderReader:
@@ -22,7 +22,7 @@ class EncoderDecoderReader:
     in_step = True
 
     def __init__(self, model: Any, prompts: Sequence[Sequence[int]]):
-        self._model, self._device = model, device_of(model)
+        self._model, self._device, self.width = model, device_of(model), width_of(model)
         self.beginnings = [[first_id(model)] for _ in prompts]
         self._texts: list[list[int]] = [[] for _ in prompts]
         longest = max(map(len, prompts))

@@ -57,13 +57,13 @@ def generate(
     batch_size: int = BATCH,
     progress: bool | None = None,
     **options: Any,
-) -> Result | list[Result]:
+) -> Any:
     """The answer to a prompt; a list of answers where there are several prompts, or n > 1.
 
     **The model**
 
-    model        a transformers model that generates (causal or encoder-decoder), or any callable from ids [B, T] to logits [B, T, V];
-                 one call is one forward
+    model        a transformers model that generates (causal or encoder-decoder), or any callable from ids [B, T] to logits [B, T,
+                 V]; one call is one forward
     prompt       a text, encoded with the special tokens that the tokenizer usually adds, or a list of ids, taken as they are;
                  or a list of such prompts, which share their forwards (at most `batch_size` texts at a time)
     tokenizer    what encodes the prompt and says what the ids mean; without it the one that lies where the model was loaded from
@@ -88,8 +88,8 @@ def generate(
     repetition_penalty   divides the logits of what was there before (multiplies where they are negative)
     temperature          0: the most probable token; else a draw from softmax(masked logits / temperature)
     top_k, top_p, min_p, typical_p    thin out what can be drawn
-    seed                 equal seeds give equal answers; the number drawn for None is in out.stats.seed. Random numbers hang on the seed,
-                         on which of the n answers it is, and on the position in the answer; on nothing else
+    seed                 equal seeds give equal answers; the number drawn for None is in out.stats.seed. Random numbers hang on
+                         the seed, on which of the n answers it is, and on the position in the answer; on nothing else
     n                    independent answers to each prompt, which share its forward
 
     **Length**
@@ -98,7 +98,8 @@ def generate(
     close        True: an answer with a grammar is always finished within max_tokens (finish_reason "closed" where that changed it);
                  ValueError where the grammar may need more. A schema beside other grammars knows no budgets (stats.closes)
     heal         True: tokens at the end of the prompt are taken back and written again, so that a word may go on over its end
-    forced       "score": tokens that the constraint leaves no choice for share a forward; "off": each has its own. The answers are equal
+    forced       "score": tokens that the constraint leaves no choice for share a forward; "off": each has its own. The answers
+                 are equal
 
     method       "masked": each step masked and renormalised; others in decoding/methods.py, with options of their own
     progress     True or False; None: where there are several batches and a terminal

@@ -1,4 +1,5 @@
-"""method="masked": at each step the tokens that cannot be continued to a text of the grammar lose their logits, one of the rest is drawn."""
+"""method="masked": at each step tokens that could not be continued to a text of the grammar lose their logits, and one of the
+others is drawn: from the model's own distribution, cut down and renormalised, step by step."""
 
 from __future__ import annotations
 
@@ -14,5 +15,4 @@ def masked(request: Request) -> list[Result]:
 
 def start(request: Request) -> Decoding:
     """All that comes before the first token."""
-    reader, known = request.reader()
-    return Decoding(reader, request.tasks, request.n, known)
+    return Decoding(request.reader(), request.tasks, request.n)

@@ -1,19 +1,18 @@
 """How texts are found: the table behind `generate(method=...)`.
 
-A method is a function of a Request (request.py), which has everything checked and prepared, and of options of its own; it returns the
-answers, n of the first prompt, n of the second, ... Each lives in a file of its own and is imported when it is asked for.
+A method is a function of a Request (request.py), which has everything checked and prepared, and of options of its own; it returns
+the answers, n of the first prompt, n of the second, ... Each lives in a file of its own and is imported when it is asked for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .arguments import check_choice
 
 if TYPE_CHECKING:
-    from .request import Request
     from .result import Result
 
 # name -> module and function

@@ -82,8 +82,8 @@ def text_of_file(path: str | os.PathLike[str]) -> str:
         return Path(path).read_text(encoding="utf-8-sig")
     except OSError as error:
         raise ValueError(
-            f"schema={str(path)!r:.80} is no JSON, and as a path it cannot be read: {error.strerror}; it takes a dict, JSON text, a "
-            "path, or a Python type"
+            f"schema={str(path)!r:.80} is no JSON, and as a path it cannot be read: {error.strerror}; it takes a dict, JSON text, "
+            "a path, or a Python type"
         ) from None
     except UnicodeDecodeError as error:
         raise ValueError(

@@ -17,9 +17,12 @@ KEPT_CONSTRAINTS = 16
 KEPT_VOCABULARIES = 8
 
 
-def vocabulary_of(tokenizer: Any, size: int, stop_ids: Iterable[int]) -> Vocabulary:
-    """The tokenizer's vocabulary, as wide as the logits; without stop ids it takes the tokenizer's own end of sequence."""
-    stops = tuple(sorted({i for i in stop_ids if 0 <= i < size})) or None
+def vocabulary_of(tokenizer: Any, size: int | None, stop_ids: Iterable[int]) -> Vocabulary:
+    """The tokenizer's vocabulary, as wide as the logits where their width is known.
+
+    Without stop ids it takes the tokenizer's own end of sequence.
+    """
+    stops = tuple(sorted({i for i in stop_ids if i >= 0 and (size is None or i < size)})) or None
     count = len(tokenizer) if hasattr(tokenizer, "__len__") else None
     try:
         return _vocabulary(tokenizer, size, stops, count)
@@ -28,7 +31,7 @@ def vocabulary_of(tokenizer: Any, size: int, stop_ids: Iterable[int]) -> Vocabul
 
 
 @lru_cache(maxsize=KEPT_VOCABULARIES)
-def _vocabulary(tokenizer: Any, size: int, stops: tuple[int, ...] | None, count: int | None) -> Vocabulary:
+def _vocabulary(tokenizer: Any, size: int | None, stops: tuple[int, ...] | None, count: int | None) -> Vocabulary:
     """`count` is part of the key only: a tokenizer that got more tokens since is another one."""
     return Vocabulary.from_tokenizer(tokenizer, size=size, stop_ids=stops)
 

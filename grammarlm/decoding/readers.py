@@ -14,7 +14,7 @@ A reader has a batch of texts. One `read` is one forward. How texts of unequal l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import torch
@@ -28,13 +28,14 @@ class Reader(Protocol):
     beginnings: list[
         list[int]
     ]  # what must be read first of each text: its prompt, or the id that the decoder starts with
+    width: int | None  # of the logits; None where only a forward can tell
     in_step: bool  # must all texts get as many ids as each other, once the beginnings are read?
 
     def read(self, chunks: Sequence[Sequence[int]], scored: Sequence[int]) -> torch.Tensor:
         """Reads a chunk of ids more of each text; float32 [sum of scored, V] on the CPU, which belongs to the caller.
 
-        Of text i the rows are the logits after each of its last `scored[i]` ids, texts one after another. `scored[i]` may be
-        0; it exceeds the length of the chunk only where nothing but callables is read.
+        Of text i the rows are the logits after each of its last `scored[i]` ids, at most those of the chunk; texts one after
+        another.
         """
 
     def select(self, texts: Sequence[int]) -> None:
@@ -95,8 +96,8 @@ class CallableReader:
 
     in_step = False
 
-    def __init__(self, model: Callable[[torch.Tensor], torch.Tensor], prompts: Sequence[Sequence[int]]):
-        self._model, self._device = model, device_of(model)
+    def __init__(self, model: Any, prompts: Sequence[Sequence[int]]):
+        self._model, self._device, self.width = model, device_of(model), width_of(model)
         self.beginnings = [list(prompt) for prompt in prompts]
         self._texts: list[list[int]] = [[] for _ in prompts]
 
@@ -111,7 +112,8 @@ class CallableReader:
         return rows_of(logits, [len(text) for text in self._texts], scored)
 
     def _call(self, ids: torch.Tensor) -> torch.Tensor:
-        return self._model(ids)
+        logits: torch.Tensor = self._model(ids)
+        return logits
 
     def _check(self, logits: Any, expected: tuple[int, int]) -> None:
         if not isinstance(logits, torch.Tensor):

@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
-import torch
-
 from ..kernels.cpu.jit import load_all
 from ..masks.constraint import Constraint
 from ..vocab.vocabulary import Vocabulary
@@ -32,20 +30,14 @@ class Request:
     n: int  # answers to each
     cache: str | None = None
     is_list: bool = False  # did the caller give a list of prompts?
-    known: tuple[Reader, torch.Tensor] | None = None  # a reader that has read the prompts, and the logits after them
 
-    def reader(self) -> tuple[Reader, torch.Tensor | None]:
-        """A reader of the prompts, and the logits after each of them where it has read them already."""
-        if self.known is not None:
-            return self.known
+    def reader(self) -> Reader:
+        """A fresh reader of the prompts."""
         room = max(task.max_tokens for task in self.tasks)
-        return open_reader(self.model, self.prompts, room, self.cache), None
+        return open_reader(self.model, self.prompts, room, self.cache)
 
     def parts(self, size: int) -> Iterator[Request]:
         """The same in parts of at most so many prompts."""
-        if self.known is not None or size >= len(self.prompts):
-            yield self
-            return
         for at in range(0, len(self.prompts), size):
             yield replace(self, prompts=self.prompts[at : at + size], tasks=self.tasks[at : at + size])
 
@@ -94,37 +86,30 @@ def prepare(
     width = width_of(model)
     ids = [prompt_ids(one, tokenizer, vocab, width) for one in (prompt if is_list else [prompt])]
 
-    known, seconds = None, 0.0
-    if vocab is None and width is None:  # only a forward tells how many logits a callable returns: the prompts' own
-        reader, start = open_reader(model, ids, settings.max_tokens), perf_counter()
-        known = reader, reader.read(reader.beginnings, [1] * len(ids))
-        seconds, width = perf_counter() - start, known[1].shape[1]
     start = perf_counter()
     if vocab is None:
-        assert width is not None
         vocab = vocabulary_of(tokenizer, width, stop_ids_of(model, tokenizer))
     load_all()  # those of sampling too
     compiled = [compiled_output(output, vocab) for output in outputs]
-    shared = {
+    shared: dict[str, Any] = {
         "vocab": vocab,
         "sampling": sampling or Sampling(),
         "max_tokens": settings.max_tokens,
         "close": settings.close,
         "scores_forced": settings.forced == "score",
         "compile_seconds": perf_counter() - start,
-        "known_seconds": seconds,
     }
     tasks = [
         Task(**shared, output=output, constraint=constraint, cache_hit=was_there, where=predicate, prompt=tuple(one))
         for output, (constraint, was_there), predicate, one in zip(outputs, compiled, predicates, ids, strict=True)
     ]
-    return Request(model, ids, tasks, settings.n, settings.cache, is_list, known)
+    return Request(model, ids, tasks, settings.n, settings.cache, is_list)
 
 
 def outputs_of(forms: dict[str, Any], count: int | None) -> list[Output]:
     """For each prompt what its answer is held to; equal descriptions are read once."""
     spread = {name: per_prompt(name, value, count) for name, value in forms.items()}
-    if len({id(value) for values in spread.values() for value in values}) <= len(spread):
+    if all(value is values[0] for values in spread.values() for value in values):
         return [one_output(**{name: values[0] for name, values in spread.items()})] * (count or 1)
     return [one_output(**dict(zip(spread, values, strict=True))) for values in zip(*spread.values(), strict=True)]
 

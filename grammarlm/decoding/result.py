@@ -34,9 +34,9 @@ class Result:
     """One answer.
 
     `text`            the answer. Cut in the middle of a character it ends with U+FFFD
-    `value`           what the text says: under a schema its JSON value (an instance where the schema is a Python type), elsewhere the
-                      text (its bytes where they are no UTF-8). None where the answer was cut, where `where=` does not hold, and where
-                      `error` says so
+    `value`           what the text says: under a schema its JSON value (an instance where the schema is a Python type), elsewhere
+                      the text (its bytes where they are no UTF-8). None where the answer was cut, where `where=` does not hold,
+                      and where `error` says so
     `tokens`          its ids, without the stop id
     `logprobs`        for each token the log-probability in softmax(masked logits / temperature), at temperature 1 where
                       decoding is greedy. Top-k, top-p, min-p, typical-p and `where=` change which tokens can be drawn, not these

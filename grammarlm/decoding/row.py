@@ -1,9 +1,9 @@
 """One text on its way: its matcher, what it has, what the model still has to read of it.
 
-Between two choices there may be tokens that are forced, each the only one that its mask allows. Nobody need ask the model for them, so
-`prepare` takes them at once, and the model reads them together with the token before them; its logits come back for each, and `score`
-takes note of how probable they were. What is written is the same as without (`scores_forced=False`): a draw from one token is that
-token, whatever its logit.
+Between two choices there may be tokens that are forced, each the only one that its mask allows. Nobody need ask the model for
+them, so `prepare` takes them at once, and the model reads them together with the token before them; its logits come back for
+each, and `score` takes note of how probable they were. What is written is the same as without (`scores_forced=False`): a draw
+from one token is that token, whatever its logit.
 
     prepare()      takes forced tokens, then leaves the mask of the next choice, or knows that the text ends there
     score(...)     the logits of a forced token have come
@@ -46,7 +46,6 @@ class Task:
     prompt: tuple[int, ...] = ()  # what the repetition penalty counts beside the answer
     cache_hit: bool = False
     compile_seconds: float = 0.0
-    known_seconds: float = 0.0  # of a forward that was necessary to prepare all this
 
     @cached_property
     def stop_row(self) -> np.ndarray:
@@ -76,12 +75,13 @@ class Choice:
 class Row:
     """The text of one task."""
 
+    width: int | None = None  # of the model's logits, once that is known
+
     def __init__(self, task: Task, number: int, beginning: list[int]):
         self.task, self.number, self.sampling = task, number, task.sampling
         self.matcher, closes = task.matcher()
         seed = task.sampling.seed if task.sampling.temperature else None
         self.stats = Stats(seed=seed, cache_hit=task.cache_hit, closes=closes, compile_seconds=task.compile_seconds)
-        self.stats.model_seconds = task.known_seconds
         self.mask = allocate_mask(1, task.vocab.size)
         self.is_masked = self.matcher is not None  # does the mask forbid anything?
         self.tokens: list[int] = []
@@ -133,10 +133,10 @@ class Row:
             if not is_filled and self.matcher is not None:
                 self.is_masked = self.matcher.fill_mask(self.mask)
             is_filled = False
-            self._is_narrowed = self._is_narrowed or (self.stats.closes and self.matcher.is_narrowed)
+            self._is_narrowed = self._is_narrowed or (self.matcher is not None and self.matcher.is_narrowed)
             token = only_bit(self.mask[0]) if self.is_masked else None
             self._end = self._reason_to_end(token)
-            if self._end or token is None or not self.task.scores_forced or not self._holds(token):
+            if self._end or token is None or not self._may_be_forced(token):
                 break
             self._advance(token)
             self.unscored.append(token)
@@ -144,6 +144,10 @@ class Row:
         if self._end and self.unscored:
             self.pending.pop()  # it is scored by the logits before it
         self._finish_if_scored()
+
+    def _may_be_forced(self, token: int) -> bool:
+        """Not where each token has a forward of its own, nor where the model may not know this one or the predicate refuses it."""
+        return self.task.scores_forced and self.width is not None and token < self.width and self._holds(token)
 
     def _reason_to_end(self, only: int | None) -> str | None:
         """Why the text ends here, whatever the model says."""
@@ -158,7 +162,7 @@ class Row:
         """Does the mask leave nothing but the end?"""
         if only is not None or len(self.task.vocab.stop_ids) == 1:
             return only in self.task.vocab.stop_ids
-        return self.is_masked and self.matcher.is_accepting and np.array_equal(self.mask[0], self.task.stop_row)
+        return self.is_masked and np.array_equal(self.mask[0], self.task.stop_row)
 
     def score(self, before: float, logits: np.ndarray) -> int:
         """The logits of the next forced token have come, `before` is the logarithm of their mass; returns the token."""

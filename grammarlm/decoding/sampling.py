@@ -1,9 +1,9 @@
 """Which token comes next, on the CPU.
 
-The order is fixed: the constraint first, then the repetition penalty, the temperature, top-k, top-p, min-p and typical-p, each on what
-the ones before it left over. So `top_k=5` means the five most probable of the allowed tokens, and no place in it is lost to a
-forbidden one. Each of the four filters keeps what is as probable (as typical) as the last one that it keeps, so that nothing hangs on
-an order among equals.
+The order is fixed: the constraint first, then the repetition penalty, the temperature, top-k, top-p, min-p and typical-p, each on
+what the ones before it left over. So `top_k=5` means the five most probable of the allowed tokens, and no place in it is lost to
+a forbidden one. Each of the four filters keeps what is as probable (as typical) as the last one that it keeps, so that nothing
+hangs on an order among equals.
 
 A token is drawn as the first in a race: it arrives after noise / p, where the noise is exponential and a hash of (seed,
 position, token id). That is a draw from p, and it hangs on nothing else: not on the batch, not on the device, not on what
@@ -144,7 +144,7 @@ def nucleus_edge(scaled: np.ndarray, top_p: float) -> float:
 
 
 def typical(scaled: np.ndarray, least: float, typical_p: float) -> np.ndarray:
-    """bool [n]: of the tokens down to `least` those whose surprise is closest to the entropy, as many as have `typical_p` of the mass."""
+    """bool [n]: of the tokens down to `least` those whose surprise is closest to the entropy, which together have `typical_p`."""
     log_p = np.where(scaled >= least, scaled, -np.inf).astype(np.float64)
     log_p -= np.log(np.exp(log_p).sum())
     p = np.exp(log_p)

@@ -79,6 +79,13 @@ class BudgetedMatcher(Matcher):
                 row.view(np.uint8)[plan[0] >> 3] |= 1 << (plan[0] & 7)
         return row
 
+    @property
+    def is_narrowed(self) -> bool:
+        """Does the budget forbid a token now that the grammar allows?"""
+        if self.is_finished or BudgetedMatcher._known_row(self) is not None:
+            return False
+        return not np.array_equal(self._made(self._narrowed), self._made(_ordinary))
+
     # ------------------------------------------------------------------ reading
 
     def advance(self, token: int) -> bool:
@@ -144,6 +151,11 @@ class BudgetedMatcher(Matcher):
 
 def _fewest(epoch: Any, state: int) -> int:
     return costs_of(epoch).fewest(epoch, state)
+
+
+def _ordinary(epoch: Any, state: int) -> np.ndarray:
+    row: np.ndarray = epoch.row(state)
+    return row
 
 
 def _plan(epoch: Any, state: int) -> tuple[int, ...]:

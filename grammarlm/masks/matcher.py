@@ -250,6 +250,11 @@ class Matcher:
             )
         return fewest
 
+    @property
+    def is_narrowed(self) -> bool:
+        """Does a budget forbid a token now that the grammar allows?"""
+        return False
+
     # ------------------------------------------------------------------ what must come, what may not
 
     def forced_tokens(self, limit: int = 256) -> list[int]:

@@ -21,22 +21,25 @@ PATTERNS = [DATE, r"[a-z]{2,6}( [a-z]+){0,2}", r"(the|a) (cat|hat|café)!?", r"[
 
 def recomputed(model, prompt, constraint, max_tokens):
     """Greedy decoding that reads the whole text anew at each step: tokens, log-probabilities, mass removed, how it ended."""
-    matcher, ids, lines = constraint.matcher(), list(prompt), []
-    mask = gl.allocate_mask(1, constraint.vocab.size)
-    while len(lines) < max_tokens:
+    matcher, free, ids, lines = constraint.matcher(max_tokens=max_tokens), constraint.matcher(), list(prompt), []
+    masks, narrowed = gl.allocate_mask(2, constraint.vocab.size), False
+    while True:
+        matcher.fill_mask(masks, 0)
+        free.fill_mask(masks, 1)
+        narrowed = narrowed or not np.array_equal(masks[0], masks[1])
+        if len(lines) == max_tokens:
+            return lines, "closed"
+        allowed = mask_bits(masks[:1], constraint.vocab.size)[0]
         with torch.no_grad():
             logits = model(input_ids=torch.tensor([ids]), use_cache=False).logits[0, -1].double().numpy()
-        matcher.fill_mask(mask)
-        allowed = mask_bits(mask, len(logits))[0]
         p = np.exp(logits - logits.max()) / np.exp(logits - logits.max()).sum()
         token = int(np.where(allowed, logits, -np.inf).argmax())
         assert matcher.advance(token)
+        assert free.advance(token)
         if token in constraint.vocab.stop_ids:
-            return lines, "stop"
+            return lines, "closed" if narrowed else "stop"
         lines.append((token, math.log(p[token] / p[allowed].sum()), p[~allowed].sum()))
         ids.append(token)
-    matcher.fill_mask(mask)
-    return lines, "stop" if matcher.is_accepting and mask_bits(mask, len(logits)).sum() == 1 else "length"
 
 
 def test_greedy_with_a_cache_is_greedy_without(model, tokenizer):
@@ -76,21 +79,22 @@ def test_complete_answers_match(model, tokenizer):
         )
         reasons[out.finish_reason] += 1
         assert out.stats.tokens == len(out.tokens) == len(out.logprobs) == len(out.stats.mass_removed) <= 24
-        if out.finish_reason == "stop":
-            assert out.value == out.text
-            assert re.fullmatch(pattern, out.text)
-        else:
-            assert out.value is None
+        assert out.value == out.text
+        assert re.fullmatch(pattern, out.text)
     assert reasons["stop"] > 20
-    assert reasons["length"] > 0
+    assert set(reasons) == {"stop", "closed"}
 
 
 def test_what_ends_a_text(model, tokenizer):
     """A text that can only end does not ask the model again; one that may go on does, and its stop id is no token."""
-    fixed = gl.generate(model, "a", tokenizer=tokenizer, regex="[0-9]{4}", max_tokens=4)
+    fixed = gl.generate(model, "a", tokenizer=tokenizer, regex="[0-9]{4}", max_tokens=5)
     assert (fixed.finish_reason, fixed.stats.forwards) == ("stop", len(fixed.tokens))
-    cut = gl.generate(model, "a", tokenizer=tokenizer, regex="[0-9]{4,}", max_tokens=4)
+    full = gl.generate(model, "a", tokenizer=tokenizer, regex="[0-9]{4,}", max_tokens=4)
+    assert (full.finish_reason, full.value, full.stats.forwards) == ("closed", full.text, len(full.tokens))
+    cut = gl.generate(model, "a", tokenizer=tokenizer, regex="[0-9]{4,}", max_tokens=3, close=False)
     assert (cut.finish_reason, cut.value, cut.stats.forwards) == ("length", None, len(cut.tokens))
+    whole = gl.generate(model, "a", tokenizer=tokenizer, regex="[0-9]{4}", max_tokens=4, close=False)
+    assert whole.finish_reason == "stop"  # nothing could follow: it was not cut
     vocab = gl.Vocabulary([b"a", b"", b""], stop_ids=[1, 2])
     ending = gl.generate(scripted([[9, 0, 0], [9, 0, 0], [0, 0, 9]]), [0], vocab=vocab, regex="a*")
     assert (ending.text, ending.finish_reason, ending.stats.forwards) == ("aa", "stop", 3)
@@ -110,7 +114,7 @@ def scripted(rows):
 
 
 def test_draws_hang_on_seed_and_position_alone(model, tokenizer):
-    options = {"tokenizer": tokenizer, "regex": "[a-z ]{12,}", "temperature": 1.5}
+    options = {"tokenizer": tokenizer, "regex": "[a-z ]{12,}", "temperature": 1.5, "close": False}
     long = gl.generate(model, "a", seed=7, max_tokens=12, **options)
     short = gl.generate(model, "a", seed=7, max_tokens=5, **options)
     assert long.tokens[:5] == short.tokens
@@ -187,6 +191,7 @@ def test_only_the_last_logits_are_asked_for(tokenizer):
     widths = []
     model.lm_head.register_forward_hook(lambda _, inputs, output: widths.append(tuple(output.shape)))
     out = gl.generate(model, "the cat and the hat", tokenizer=tokenizer, regex="[0-9]{3}")
+    assert out.stats.forwards == len(out.tokens)
     assert widths == [(1, 1, len(tokenizer))] * out.stats.forwards
 
 
@@ -257,7 +262,7 @@ def test_a_callable_sees_all_ids_and_keeps_its_table():
     assert out.text == "a"  # equal logits: the lower id
     assert seen == [[[1, 0]]]
     assert torch.equal(table, before)
-    gl.generate(model, np.array([1]), vocab=vocab, regex="ab{2}")
+    gl.generate(model, np.array([1]), vocab=vocab, regex="ab{2}", forced="off")
     assert seen[1:] == [[[1]], [[1, 0]], [[1, 0, 1]]]
 
 
@@ -283,9 +288,8 @@ def test_text_is_the_bytes_of_the_tokens(tokenizer):
     """Cut inside of a character, a replacement character stands for it; special tokens of a free text are none."""
     vocab = gl.Vocabulary([b"\xc3", b"\xa9", b" ", b"<s>", b""], stop_ids=[4], special_ids=[3])
     rows = [[9, 0, 0, 0, 0], [0, 9, 0, 0, 0], [0, 0, 9, 0, 0], [0, 0, 0, 9, 0], [0, 0, 0, 0, 9]]
-    assert (
-        gl.generate(scripted(rows), [0], vocab=vocab, regex="[é ]+", max_tokens=1).text == "\N{REPLACEMENT CHARACTER}"
-    )
+    cut = gl.generate(scripted(rows), [0], vocab=vocab, regex="[é ]+", max_tokens=1, close=False)
+    assert cut.text == "\N{REPLACEMENT CHARACTER}"
     out = gl.generate(scripted(rows), [0], vocab=vocab)
     assert (out.text, out.value, out.tokens) == ("é ", "é ", [0, 1, 2, 3])
     raw = gl.generate(scripted([[9, 0, 0, 0, 0]] * 2), [0], vocab=vocab, regex=rb"\xc3")
@@ -346,14 +350,14 @@ VOCAB = gl.Vocabulary([b"a", b"b", b""], stop_ids=[2])
 @pytest.mark.parametrize(
     ("changed", "kind", "message"),
     [
-        ({"vocab": None}, ValueError, "nothing says what the model's token ids mean; pass tokenizer="),
+        ({"vocab": None}, ValueError, "nothing says what the model's token ids mean, and no tokenizer lies where"),
         ({"vocab": "gpt2"}, TypeError, "vocab is str; pass a gl.Vocabulary"),
-        ({"choices": ["a"]}, ValueError, "regex= and choices= are given; generate.. takes one"),
+        ({"choices": ["a"]}, ValueError, "regex= and choices= are given; generate.. takes one of them"),
         ({"regex": None, "grammar": "a"}, TypeError, "grammar is str; pass a grammar such as"),
         ({"regex": 7}, TypeError, "takes a pattern as str or bytes"),
         ({"regex": "("}, gl.GrammarError, "line 1, column 1"),
         ({"prompt": 7}, TypeError, "prompt is int: 7; it takes one text .str. or one list of token ids"),
-        ({"prompt": ["a", "b"]}, TypeError, "prompt is list"),
+        ({"prompt": ["a", 1]}, TypeError, "prompt is list"),
         ({"prompt": [0.5]}, TypeError, "prompt is list"),
         ({"prompt": b"a"}, TypeError, "prompt is bytes: b'a'; it takes one text"),
         ({"prompt": {0: 1}}, TypeError, "prompt is dict"),
@@ -379,7 +383,7 @@ VOCAB = gl.Vocabulary([b"a", b"b", b""], stop_ids=[2])
         ({"min_p": 1.1}, ValueError, "min_p=1.1; it takes a number, from 0 to 1"),
         ({"seed": -1}, ValueError, "seed=-1; it takes an integer from 0"),
         ({"seed": 1.0}, TypeError, "seed is 1.0"),
-        ({"model": 7}, TypeError, "model is int; pass a transformers causal model, or a callable"),
+        ({"model": 7}, TypeError, "model is int; pass a transformers model that generates, or a callable"),
         ({"model": lambda ids: None}, TypeError, "the model returned NoneType; a callable returns"),
         (
             {"model": lambda ids: torch.zeros(1, 3)},
@@ -399,19 +403,15 @@ VOCAB = gl.Vocabulary([b"a", b"b", b""], stop_ids=[2])
     ],
 )
 def test_refused(changed, kind, message):
-    arguments = {"model": flat, "prompt": [0], "vocab": VOCAB, "regex": "aa", **changed}
+    arguments = {"model": flat, "prompt": [0], "vocab": VOCAB, "regex": "aa", "forced": "off", **changed}
     with pytest.raises(kind, match=message) as caught:
         gl.generate(arguments.pop("model"), arguments.pop("prompt"), **arguments)
     assert len(str(caught.value)) <= 500
 
 
 def test_models_that_cannot_continue_texts(tokenizer):
-    from transformers import LlamaModel, T5Config, T5ForConditionalGeneration
+    from transformers import LlamaModel
 
-    shared = {"vocab_size": 300, "d_model": 16, "d_kv": 4, "d_ff": 16, "num_layers": 1, "num_heads": 2}
-    encoder_decoder = T5ForConditionalGeneration(T5Config(**shared, decoder_start_token_id=0))
-    with pytest.raises(TypeError, match="T5ForConditionalGeneration is an encoder-decoder model"):
-        gl.generate(encoder_decoder, "a", tokenizer=tokenizer, regex="a")
     headless = LlamaModel(random_model("Llama", 300).config)
     with pytest.raises(TypeError, match="LlamaModel does not continue texts; load it with AutoModelForCausalLM"):
         gl.generate(headless, "a", tokenizer=tokenizer, regex="a")

@@ -87,6 +87,6 @@ def arguments_of(function: Callable[..., Any]) -> Any:
             )
         hint = hints.get(parameter.name, Any)
         fields[parameter.name] = hint if parameter.default is parameter.empty else typing_extensions.NotRequired[hint]
-    made = typing_extensions.TypedDict(name, fields)  # type: ignore[operator]
-    made.__pydantic_config__ = ConfigDict(extra="forbid")
+    made: Any = typing_extensions.TypedDict(name, fields)  # type: ignore[misc]
+    made.__pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[attr-defined]
     return made

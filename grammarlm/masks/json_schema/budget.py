@@ -23,7 +23,7 @@ from ...kernels.cpu.json_step import NO_LANGUAGE, ROW
 from ...kernels.cpu.json_text import BODY
 from .. import greedy
 from ..budget import costs_of
-from ..budgeted import BudgetedMatcher
+from ..budgeted import BudgetedMatcher, _ordinary
 from ..canonical_matcher import _CanonicalRows
 from ..epoch import FINISHED
 from ..mask_array import as_integer
@@ -383,6 +383,13 @@ class JsonBudgetedMatcher(BudgetedMatcher, JsonMatcher):
         if epoch.accepting[state]:
             row |= epoch.program.facts.stop_row
         return row
+
+    @property
+    def is_narrowed(self) -> bool:
+        """As BudgetedMatcher's."""
+        if self.is_finished or self._head[4][2] > 0:
+            return False
+        return not np.array_equal(self._new_row(), self._made(_ordinary))
 
     # ------------------------------------------------------------------ reading
 

@@ -1,0 +1,143 @@
+"""A batch gives what single calls give, whatever the model's cache; so do forced tokens that share a forward, and n answers."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import grammarlm as gl
+from tests.decoding.conftest import random_model
+
+torch = pytest.importorskip("torch")
+
+PROMPTS = ["the cat sat at", "a", "the hat and the cat in a 100 year old café", "2024"]
+PATTERNS = [
+    r"\{\"name\":\"[a-z]{1,9}\",\"year\":[0-9]{4},\"cats\":(true|false)\}",
+    r"[a-z ]{5,20}",
+    None,
+    r"(the|a) (cat|hat)s?",
+]
+KINDS = {
+    "Llama": {},
+    "GPT2": {"n_embd": 32, "n_layer": 2, "n_head": 4},
+    "Mistral": {"sliding_window": 4},
+    "Gemma2": {"sliding_window": 4},
+    "Mamba": {},
+    "Bloom": {"n_layer": 2, "n_head": 4},
+}
+
+
+def facts(out):
+    return out.tokens, out.text, out.value, out.finish_reason
+
+
+def assert_same(left, right):
+    """Equal texts, and figures up to the rounding of another shape of the same sums."""
+    assert facts(left) == facts(right)
+    for name in ("logprobs", "model_logprobs"):
+        np.testing.assert_allclose(getattr(left, name), getattr(right, name), atol=1e-4)
+    np.testing.assert_allclose(left.stats.mass_removed, right.stats.mass_removed, atol=1e-5)
+
+
+@pytest.mark.parametrize("cache", ["dynamic", "static", "off"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_batch_is_its_single_calls(kind, cache, tokenizer):
+    if cache == "static" and kind in ("Mamba", "Bloom"):
+        pytest.skip("no static cache")
+    model = random_model(kind, len(tokenizer), **KINDS[kind])
+    options = {"tokenizer": tokenizer, "max_tokens": 40, "temperature": 0.9, "seed": 5}
+    singles = [
+        gl.generate(model, prompt, regex=pattern, forced="off", **options)
+        for prompt, pattern in zip(PROMPTS, PATTERNS, strict=True)
+    ]
+    for forced in ("score", "off"):
+        together = gl.generate(model, PROMPTS, regex=PATTERNS, forced=forced, cache=cache, **options)
+        for one, other in zip(singles, together, strict=True):
+            assert_same(one, other)
+
+
+def test_forced_tokens_share_a_forward(model, tokenizer):
+    """Long names and two digits: a forward for each token, or for each choice."""
+    pattern = r"\{\"a long name of a field\":[01],\"another long name of one\":[01]\}"
+    options = {"tokenizer": tokenizer, "regex": pattern, "max_tokens": 90}
+    shared = gl.generate(model, "the", **options)
+    alone = gl.generate(model, "the", forced="off", **options)
+    assert_same(shared, alone)
+    assert alone.stats.forwards == len(alone.tokens)
+    assert (
+        shared.stats.forwards == len(shared.tokens) - shared.stats.forced_tokens + 1
+    )  # the last is for the brace behind the digit
+    assert shared.stats.forced_tokens > 10
+    assert alone.stats.forced_tokens == 0
+
+
+@pytest.mark.parametrize("kind", ["T5", "Bart"])
+def test_encoder_decoder_models(kind, tokenizer):
+    model = encoder_decoder(kind, len(tokenizer))
+    options = {"tokenizer": tokenizer, "max_tokens": 40, "temperature": 0.9, "seed": 5}
+    singles = [
+        gl.generate(model, prompt, regex=pattern, forced="off", **options)
+        for prompt, pattern in zip(PROMPTS, PATTERNS, strict=True)
+    ]
+    for out, prompt, pattern in zip(singles, PROMPTS, PATTERNS, strict=True):
+        assert_same(out, gl.generate(model, prompt, regex=pattern, **options))
+    for one, other in zip(singles, gl.generate(model, PROMPTS, regex=PATTERNS, **options), strict=True):
+        assert_same(one, other)
+    # against a forward of everything: greedy, without a constraint
+    free = gl.generate(model, PROMPTS[0], tokenizer=tokenizer, max_tokens=8)
+    ids, written = tokenizer(PROMPTS[0], return_tensors="pt")["input_ids"], [model.config.decoder_start_token_id]
+    for token in free.tokens:
+        with torch.no_grad():
+            logits = model(input_ids=ids, decoder_input_ids=torch.tensor([written]), use_cache=False).logits[0, -1]
+        assert token == int(logits[: len(tokenizer)].argmax())
+        written.append(token)
+
+
+def encoder_decoder(kind, width):
+    import transformers
+
+    torch.manual_seed(0)
+    shared = {"vocab_size": width, "d_model": 32, "decoder_start_token_id": 0, "eos_token_id": 2, "pad_token_id": 0}
+    if kind == "T5":
+        config = transformers.T5Config(**shared, d_kv=8, d_ff=64, num_layers=2, num_heads=4, initializer_factor=1.0)
+    else:
+        sizes = dict.fromkeys(("encoder_layers", "decoder_layers"), 2) | dict.fromkeys(
+            ("encoder_attention_heads", "decoder_attention_heads"), 4
+        )
+        config = transformers.BartConfig(**shared, **sizes, encoder_ffn_dim=64, decoder_ffn_dim=64, init_std=0.3)
+    return transformers.AutoModelForSeq2SeqLM.from_config(config).eval()
+
+
+def test_n_answers_share_the_prefill(model, tokenizer):
+    read = []
+    model_forward = model.forward
+
+    def forward(input_ids, **options):
+        read.append(tuple(input_ids.shape))
+        return model_forward(input_ids=input_ids, **options)
+
+    options = {"tokenizer": tokenizer, "regex": "[a-z ]{6,9}", "temperature": 1.0, "seed": 3}
+    model.forward = forward
+    try:
+        outs = gl.generate(model, PROMPTS[:2], n=3, **options)
+    finally:
+        del model.forward
+    assert read[0][0] == 2
+    assert read[1][0] == 6
+    assert len(outs) == 6
+    for prompt, three in zip(PROMPTS[:2], (outs[:3], outs[3:]), strict=True):
+        assert len({out.text for out in three}) > 1
+        assert_same(gl.generate(model, prompt, **options), three[0])
+        for one, other in zip(gl.generate(model, prompt, n=3, **options), three, strict=True):
+            assert_same(one, other)
+
+
+def test_large_batches_go_in_parts(model, tokenizer):
+    prompts = [f"the {word} {i}" for i, word in itertools.product(range(3), ("cat", "hat"))]
+    options = {"tokenizer": tokenizer, "regex": "[a-z]{3,8}", "temperature": 1.0, "seed": 1}
+    whole = gl.generate(model, prompts, **options)
+    for size in (1, 4):
+        for one, other in zip(
+            whole, gl.generate(model, prompts, batch_size=size, progress=False, **options), strict=True
+        ):
+            assert_same(one, other)
