@@ -1,0 +1,63 @@
+"""What `gl.stream` hands out: deltas of the text, and what a JSON text turns out to say while it is being written.
+
+| kind       | means                                                             | fields besides `kind` and `row`      |
+|------------|-------------------------------------------------------------------|--------------------------------------|
+| "text"     | the answer goes on                                                | `text`                               |
+| "object"   | an object begins at `path`                                        | `path`                               |
+| "array"    | an array begins at `path`                                         | `path`                               |
+| "key"      | an object has a key, its last step in `path`; the value follows   | `path`                               |
+| "string"   | a string value goes on by `chunk`, with its escapes resolved      | `path`, `chunk`                      |
+| "value"    | the value at `path` is complete                                   | `path`, `value`                      |
+| "end"      | the answer is complete, or was cut                                | `result`, as generate() returns it   |
+
+A path is what leads to a value: `("orders", 0, "name")`; the whole answer's is `()`. A value comes after what it holds, so the
+last "value" of a JSON answer is that of the whole text. Containers are handed out as they are, not copied: what is changed in one
+changes in those around it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from .result import Result
+
+# The way to a value, innermost step first: (the place around it, a key or an index); None is the whole text. Places share what is
+# above them, so that an event costs the same at any depth; `path_of` writes one out.
+Place: TypeAlias = "tuple[Place, str | int] | None"
+
+
+def path_of(place: Place) -> tuple[str | int, ...]:
+    """The steps from the whole text to a place."""
+    steps = []
+    while place is not None:
+        place, step = place
+        steps.append(step)
+    return tuple(reversed(steps))
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that has become known about an answer."""
+
+    kind: str
+    text: str = ""
+    chunk: str = ""
+    value: Any = None
+    result: Result | list[Result] | None = None
+    row: int = 0  # of several answers, which one
+    place: Place = None
+
+    @property
+    def path(self) -> tuple[str | int, ...]:
+        return path_of(self.place)
+
+    def __repr__(self) -> str:
+        said = {"text": self.text, "chunk": self.chunk, "value": self.value, "result": self.result}
+        shown = [f"{name}={value!r}" for name, value in said.items() if name == OWN_FIELD.get(self.kind)]
+        where = [f"path={self.path!r}"] if self.kind not in ("text", "end") else []
+        return f"Event({', '.join([repr(self.kind), *where, *shown])})"
+
+
+OWN_FIELD = {"text": "text", "string": "chunk", "value": "value", "end": "result"}

@@ -1,0 +1,294 @@
+"""An incremental reader of JSON: chunks of bytes in, events out, whatever the chunks are.
+
+    reader = JsonEvents()
+    reader.feed(b'{"name": "Zo\\xc3')      # [object (), key ("name",), string ("name",) "Zo"]
+    reader.feed(b'\\xab"}')                # [string ("name",) "ë", value ("name",) "Zoë", value () {"name": "Zoë"}]
+    reader.finish()                        # []; of a text such as 12 only now is it known that no digit follows
+
+A character is looked at once, or twice where it ends a number, and nothing is read again: the reader is a stack of open containers,
+and the method that reads what comes next. Runs of characters are found by patterns, so that a long string costs a call for each
+chunk of it. A character that is split over two chunks is held back, and so is an escaped half of a surrogate pair.
+
+The texts are those of RFC 8259, the values those of `json.loads`.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any, NoReturn
+
+from .events import Event, Place
+
+BLANK = re.compile(r"[ \t\n\r]*")
+PLAIN = re.compile(r'[^"\\\x00-\x1f]*')
+NUMBER = re.compile(r"[-+.0-9eE]*")
+WORD = re.compile(r"[a-z]*")
+WORDS = {"true": True, "false": False, "null": None}
+ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+HIGH, LOW = range(0xD800, 0xDC00), range(0xDC00, 0xE000)
+Reading = Callable[[str, int], int]  # reads some of the text from a position; returns where it has come to
+
+
+class JsonEvents:
+    """One JSON text on its way. ValueError where it turns out to be none."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        self._read: Reading = self._value
+        self._open: list[tuple[dict | list, Place]] = []
+        self._place: Place = None  # of the value that is read, or comes next
+        self._pieces: list[str] = []  # of the string, number or word that is read
+        self._told = 0  # of a string's pieces so many have been handed out
+        self._escape, self._high = "", ""  # an escape that is not complete; half of a surrogate pair
+        self._is_key = False
+        self._position = 0  # in characters, of the chunk that is read
+        self._events: list[Event] = []
+
+    @property
+    def place(self) -> Place:
+        """Where the text stands: in the value at this place, or at its beginning."""
+        return self._place
+
+    def feed(self, data: bytes) -> list[Event]:
+        """What these bytes make known."""
+        text, at = self._decoder.decode(data), 0
+        while at < len(text):
+            at = self._read(text, at)
+        if self._read in (self._string, self._escaped):
+            self._tell_string()
+        self._position += len(text)
+        return self._taken()
+
+    def finish(self) -> list[Event]:
+        """The text is complete: what that makes known."""
+        if self._decoder.getstate()[0]:
+            raise ValueError("the JSON text ends within a character")
+        if self._read == self._number and not self._open:
+            self._end_number("", 0)
+        if self._read != self._rest:
+            raise ValueError(f"the JSON text ends after {self._position} characters, before it is complete")
+        return self._taken()
+
+    def _taken(self) -> list[Event]:
+        events, self._events = self._events, []
+        return events
+
+    def _tell(self, kind: str, **fields: Any) -> None:
+        self._events.append(Event(kind, place=self._place, **fields))
+
+    def _refuse(self, text: str, at: int, expected: str) -> NoReturn:
+        raise ValueError(f"no JSON: {text[at]!r} is character {self._position + at}; expected {expected}")
+
+    # ------------------------------------------------------------------ between values
+
+    def _value(self, text: str, at: int, or_end: str = "") -> int:
+        """The beginning of a value; of an array's first one also its end."""
+        at = end_of(BLANK, text, at)
+        if at == len(text):
+            return at
+        char = text[at]
+        if char == '"':
+            self._begin_string(is_key=False)
+        elif char in "{[":
+            self._begin_container({} if char == "{" else [])
+        elif char in "-0123456789":
+            self._read = self._number
+            return at
+        elif char in "tfn":
+            self._read = self._word
+            return at
+        elif char == or_end:
+            self._end_container()
+        else:
+            self._refuse(text, at, "a value")
+        return at + 1
+
+    def _first_item(self, text: str, at: int) -> int:
+        return self._value(text, at, or_end="]")
+
+    def _key(self, text: str, at: int, or_end: str = "") -> int:
+        at = end_of(BLANK, text, at)
+        if at == len(text):
+            return at
+        if text[at] == '"':
+            self._begin_string(is_key=True)
+        elif text[at] == or_end:
+            self._end_container()
+        else:
+            self._refuse(text, at, "a key")
+        return at + 1
+
+    def _first_key(self, text: str, at: int) -> int:
+        return self._key(text, at, or_end="}")
+
+    def _colon(self, text: str, at: int) -> int:
+        at = end_of(BLANK, text, at)
+        if at == len(text):
+            return at
+        if text[at] != ":":
+            self._refuse(text, at, "':'")
+        self._read = self._value
+        return at + 1
+
+    def _next(self, text: str, at: int) -> int:
+        """Behind a value in a container: its next one, or its end."""
+        at = end_of(BLANK, text, at)
+        if at == len(text):
+            return at
+        holder, place = self._open[-1]
+        is_list = isinstance(holder, list)
+        if text[at] == ("]" if is_list else "}"):
+            self._end_container()
+        elif text[at] != ",":
+            self._refuse(text, at, "',' or the end of the container")
+        elif isinstance(holder, list):
+            self._place, self._read = (place, len(holder)), self._value
+        else:
+            self._read = self._key
+        return at + 1
+
+    def _rest(self, text: str, at: int) -> int:
+        at = end_of(BLANK, text, at)
+        if at < len(text):
+            self._refuse(text, at, "nothing more")
+        return at
+
+    # ------------------------------------------------------------------ values
+
+    def _begin_container(self, holder: dict | list) -> None:
+        is_list = isinstance(holder, list)
+        self._tell("array" if is_list else "object")
+        self._open.append((holder, self._place))
+        if is_list:
+            self._place, self._read = (self._place, 0), self._first_item
+        else:
+            self._read = self._first_key
+
+    def _end_container(self) -> None:
+        holder, self._place = self._open.pop()
+        self._end_value(holder)
+
+    def _end_value(self, value: Any) -> None:
+        self._tell("value", value=value)
+        if not self._open:
+            self._read = self._rest
+            return
+        holder, place = self._open[-1]
+        assert self._place is not None
+        if isinstance(holder, list):
+            holder.append(value)
+        else:
+            holder[str(self._place[1])] = value
+        self._place, self._read = place, self._next
+
+    def _number(self, text: str, at: int) -> int:
+        end = end_of(NUMBER, text, at)
+        self._pieces.append(text[at:end])
+        if end < len(text):
+            self._end_number(text, end)
+        return end
+
+    def _end_number(self, text: str, end: int) -> None:
+        digits, self._pieces = "".join(self._pieces), []
+        try:
+            value = number_of(digits)
+        except ValueError:
+            raise ValueError(f"no JSON: {digits:.40} before character {self._position + end} is no number") from None
+        self._end_value(value)
+
+    def _word(self, text: str, at: int) -> int:
+        end = end_of(WORD, text, at)
+        self._pieces.append(text[at:end])
+        word = "".join(self._pieces)
+        if word in WORDS:
+            self._pieces = []
+            self._end_value(WORDS[word])
+        elif end < len(text) or not any(known.startswith(word) for known in WORDS):
+            self._refuse(text, at, "true, false or null")
+        return end
+
+    # ------------------------------------------------------------------ strings
+
+    def _begin_string(self, is_key: bool) -> None:
+        self._is_key, self._told, self._read = is_key, 0, self._string
+
+    def _string(self, text: str, at: int) -> int:
+        end = end_of(PLAIN, text, at)
+        if end > at:
+            self._add(text[at:end])
+        if end == len(text):
+            return end
+        if text[end] == '"':
+            self._end_string()
+        elif text[end] == "\\":
+            self._read = self._escaped
+        else:
+            self._refuse(text, end, "a string without control characters")
+        return end + 1
+
+    def _escaped(self, text: str, at: int) -> int:
+        """One character of an escape, behind its backslash."""
+        self._escape += text[at]
+        if self._escape in ESCAPES:
+            self._add(ESCAPES[self._escape])
+        elif not re.fullmatch(r"u[0-9a-fA-F]{0,4}", self._escape):
+            self._refuse(text, at, "an escape of JSON")
+        elif len(self._escape) < 5:
+            return at + 1
+        else:
+            self._add(chr(int(self._escape[1:], 16)))
+        self._escape, self._read = "", self._string
+        return at + 1
+
+    def _add(self, piece: str) -> None:
+        """Characters of the string. What is escaped as two halves of a surrogate pair is one."""
+        if self._high:
+            high, self._high = self._high, ""
+            if len(piece) == 1 and ord(piece) in LOW:
+                piece = chr(0x10000 + (ord(high) - HIGH.start << 10) + ord(piece) - LOW.start)
+            else:
+                self._pieces.append(high)
+        if len(piece) == 1 and ord(piece) in HIGH:
+            self._high = piece
+        else:
+            self._pieces.append(piece)
+
+    def _tell_string(self) -> None:
+        if self._told < len(self._pieces) and not self._is_key:
+            self._tell("string", chunk="".join(self._pieces[self._told :]))
+            self._told = len(self._pieces)
+
+    def _end_string(self) -> None:
+        if self._high:
+            self._pieces.append(self._high)
+            self._high = ""
+        self._tell_string()
+        whole, self._pieces = "".join(self._pieces), []
+        if self._is_key:
+            self._place = (self._open[-1][1], whole)
+            self._tell("key")
+            self._read = self._colon
+        else:
+            self._end_value(whole)
+
+
+def end_of(pattern: re.Pattern[str], text: str, at: int) -> int:
+    """Where a run of characters ends; the pattern also matches none."""
+    found = pattern.match(text, at)
+    assert found
+    return found.end()
+
+
+def number_of(digits: str) -> int | float | Decimal:
+    """As json.loads reads it, which refuses integers of more than 4,300 digits: such a one is a Decimal."""
+    try:
+        value: int | float = json.loads(digits)
+        return value
+    except json.JSONDecodeError:
+        raise
+    except ValueError:
+        return Decimal(digits)
