@@ -38,6 +38,7 @@ _HOME = {
     "Vocabulary": "vocab.vocabulary",
     "apply_mask_": "decoding.apply_mask",
     "load_tiny": "models.tiny",
+    "stream": "decoding.stream",
 }
 
 __all__ = sorted(_HOME)  # noqa: PLE0605 - computed, so that a name is written once

@@ -20,7 +20,7 @@ from .decoding import Decoding
 from .masked import start as start_masked
 from .methods import method_of
 from .progress import shown
-from .request import prepare
+from .request import Request, prepare
 from .result import Result
 from .sampling import Sampling
 
@@ -110,8 +110,7 @@ def generate(
     find = method_of(method)
     check_integer("batch_size", batch_size, 1)
     check_choice("progress", progress, (None, True, False))
-    arguments = {name: given[name] for name in PREPARED}
-    request = prepare(model, prompt, sampling=Sampling(**{name: given[name] for name in SAMPLING}), **arguments)
+    request = request_of(model, prompt, None, {name: given[name] for name in (*PREPARED, *SAMPLING)})
     results: list[Result] = []
     parts = list(request.parts(max(1, batch_size // request.n)))
     for part in shown(parts, progress):
@@ -130,8 +129,14 @@ def start(model: Any, prompt: Any, *, sampling: Sampling | None = None, **argume
 
     Takes generate()'s arguments; those of sampling one by one or as a Sampling.
     """
+    return start_masked(request_of(model, prompt, sampling, arguments))
+
+
+def request_of(model: Any, prompt: Any, sampling: Sampling | None, arguments: dict[str, Any]) -> Request:
+    """What generate() prepares of its arguments; those of sampling one by one or as a Sampling."""
     unknown = set(arguments) - {*PREPARED, *SAMPLING}
     if unknown:
-        raise TypeError(f"start() takes no argument {min(unknown)!r}")
-    loose = {name: arguments.pop(name) for name in SAMPLING if name in arguments}
-    return start_masked(prepare(model, prompt, sampling=sampling or Sampling(**loose), **arguments))
+        raise TypeError(f"there is no argument {min(unknown)!r} here; generate() lists those of decoding step by step")
+    loose = {name: value for name, value in arguments.items() if name in SAMPLING}
+    others = {name: value for name, value in arguments.items() if name not in SAMPLING}
+    return prepare(model, prompt, sampling=sampling or Sampling(**loose), **others)

@@ -36,7 +36,9 @@ Reading = Callable[[str, int], int]  # reads some of the text from a position; r
 class JsonEvents:
     """One JSON text on its way. ValueError where it turns out to be none."""
 
-    def __init__(self) -> None:
+    def __init__(self, row: int = 0) -> None:
+        """`row`: which of several answers it is, as its events will say."""
+        self._row = row
         self._decoder = codecs.getincrementaldecoder("utf-8")()
         self._read: Reading = self._value
         self._open: list[tuple[dict | list, Place]] = []
@@ -78,7 +80,7 @@ class JsonEvents:
         return events
 
     def _tell(self, kind: str, **fields: Any) -> None:
-        self._events.append(Event(kind, place=self._place, **fields))
+        self._events.append(Event(kind, place=self._place, row=self._row, **fields))
 
     def _refuse(self, text: str, at: int, expected: str) -> NoReturn:
         raise ValueError(f"no JSON: {text[at]!r} is character {self._position + at}; expected {expected}")

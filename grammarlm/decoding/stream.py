@@ -1,0 +1,97 @@
+"""stream(): an answer while it is written.
+
+    for event in gl.stream(model, "Ada, 36, and Tom, 41.\\n", schema=list[Person]):
+        if event.kind == "text":
+            print(event.text, end="")                       # the answer, in pieces
+        elif event.kind == "value" and len(event.path) == 1:
+            save(event.value)                               # a whole item, long before the list is complete
+    result = event.result                                   # of the last event: what generate() returns
+
+Each token of the loop becomes a delta of the text and, where the answer is a JSON value, what that delta makes known
+(json_events.py). Bytes are read once, as they come: nothing is parsed again, however long the answer gets.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+from ..grammars.json_schema import JsonSchema
+from .arguments import check_choice, check_integer
+from .decoding import Decoding
+from .events import Event
+from .generate import BATCH, request_of
+from .json_events import JsonEvents
+from .masked import start
+from .request import Request
+from .result import Result
+from .row import Task
+
+
+def stream(
+    model: Any,
+    prompt: Any,
+    *,
+    method: str = "masked",
+    batch_size: int = BATCH,
+    progress: bool | None = None,
+    **arguments: Any,
+) -> Iterator[Event]:
+    """The events of an answer while it is written (events.py lists them), the last one with `.result`.
+
+    Takes generate()'s arguments; what is wrong with them is said at once, not with the first event. The deltas of the text,
+    put together, are `result.text`. Where the answer is held to a JSON schema there are also events of keys, strings and
+    values; elsewhere there are deltas only. With several prompts or n > 1 events of all answers come as the batch is decoded,
+    `event.row` says of which (n of the first prompt, n of the second, ...), and the last one's `.result` is the list.
+
+    `method` is "masked": other methods choose among whole texts, which are known only at their end. `progress` has no effect.
+    """
+    check_choice("method", method, ("masked",))
+    check_integer("batch_size", batch_size, 1)
+    check_choice("progress", progress, (None, True, False))
+    request = request_of(model, prompt, None, arguments)
+    parts = request.parts(max(1, batch_size // request.n))
+    first = next(parts)
+    return events(request, chain([(first, start(first))], ((part, start(part)) for part in parts)))
+
+
+def events(request: Request, decodings: Iterator[tuple[Request, Decoding]]) -> Iterator[Event]:
+    """The events of one batch after the other, and then the results of all."""
+    results: list[Result] = []
+    for part, decoding in decodings:
+        tasks = [task for task in part.tasks for _ in range(part.n)]
+        told = [Told(len(results) + at, task) for at, task in enumerate(tasks)]
+        for step in decoding:
+            yield from told[step.row].more(step.data)
+        done = decoding.results()
+        for one, result in zip(told, done, strict=True):
+            yield from one.end(is_complete=result.finish_reason != "length")
+        results += done
+    yield Event("end", result=results if request.is_list or request.n > 1 else results[0])
+
+
+class Told:
+    """What has been told of one answer."""
+
+    def __init__(self, row: int, task: Task):
+        self._row = row
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self._reader = JsonEvents(row) if isinstance(task.output.grammar, JsonSchema) else None
+
+    def more(self, data: bytes) -> Iterator[Event]:
+        """The answer goes on by these bytes."""
+        yield from self._delta(self._decoder.decode(data))
+        if self._reader is not None:
+            yield from self._reader.feed(data)
+
+    def end(self, is_complete: bool) -> Iterator[Event]:
+        """Half a character that the answer was cut in, and a number that ends with the text."""
+        yield from self._delta(self._decoder.decode(b"", final=True))
+        if self._reader is not None and is_complete:
+            yield from self._reader.finish()
+
+    def _delta(self, text: str) -> Iterator[Event]:
+        if text:
+            yield Event("text", text=text, row=self._row)
