@@ -22,10 +22,9 @@ import numpy as np
 
 from ..errors import LimitExceeded
 from ..grammars.tokens import CHUNK, Tokens
+from ..kernels.item_arrays import END, LOW_BITS, Segment
 from .item_sort import sorted_order
 
-END = 0  # the cell behind a shorter item's last token
-LOW = 16  # bits of a cell in the first matrix
 HIGH = (0, 2, 4, 8)  # further bits of a cell that there can be
 MOST_ROWS = 2**31 - 1
 
@@ -39,15 +38,9 @@ class Node(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class ItemIndex:
+class ItemIndex(Segment):
     """Sorted rows, never changed."""
 
-    low: np.ndarray  # uint16 [L, N]: the lower bits of each cell
-    high: np.ndarray  # uint8 [L, ceil(N * high_bits / 8)]: the others
-    high_bits: int
-    shift: int  # a cell is the token plus this: 1 where END is needed
-    largest: int  # no cell is more
-    starts: np.ndarray  # int32 [largest + 2]: the first row whose first cell is not less
     order: np.ndarray | None  # int32 [N]: which row of the input stands here; None where it is the same
 
     @classmethod
@@ -65,7 +58,7 @@ class ItemIndex:
             return found.astype(np.int32) + 1 if shift else found
 
         order = sorted_order(cells, count, length, largest)
-        bits = next(bits for bits in HIGH if largest >> (LOW + bits) == 0)
+        bits = next(bits for bits in HIGH if largest >> (LOW_BITS + bits) == 0)
         low = np.empty((length, count), np.uint16)
         high = np.empty((length, -(-count * bits // 8)), np.uint8)
         for start in range(0, count, CHUNK):
@@ -73,7 +66,7 @@ class ItemIndex:
             chunk = np.ascontiguousarray(cells(slice(start, end) if order is None else order[start:end]).T)
             low[:, start:end] = chunk & 0xFFFF
             if bits:
-                high[:, start * bits // 8 : -(-end * bits // 8)] = _packed_high(chunk >> LOW, bits)
+                high[:, start * bits // 8 : -(-end * bits // 8)] = _packed_high(chunk >> LOW_BITS, bits)
         index = cls(low, high, bits, shift, largest, np.zeros(0, np.int32), order)
         first = index.cells(0, 0, count) if length else np.zeros(count, np.int32)
         starts = np.searchsorted(first, np.arange(largest + 2)).astype(np.int32)
@@ -138,7 +131,7 @@ class ItemIndex:
             per_byte = 8 // self.high_bits
             at = np.arange(low, high)
             bits = self.high[depth, at // per_byte] >> (at % per_byte * self.high_bits).astype(np.uint8)
-            return cells.astype(np.int32) | (bits & (2**self.high_bits - 1)).astype(np.int32) << LOW
+            return cells.astype(np.int32) | (bits & (2**self.high_bits - 1)).astype(np.int32) << LOW_BITS
         return cells
 
     def _behind_ends(self, node: Node) -> int:
