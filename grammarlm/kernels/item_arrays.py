@@ -1,7 +1,7 @@
 """The arrays of a search over sorted items, as kernels see them: what lies where, and of which type.
 
-`N` rows and `L` columns of a segment, `S` segments, `B` searches side by side, `M` entries of each: prefixes of items that are open,
-and items that are finished. `R` rows of logits, one for each open entry, `V` wide.
+`N` rows and `L` columns of a segment, `S` segments, `B` searches side by side, `M` entries of each: prefixes of items that are
+open, and items that are finished. `R` rows of logits, one for each open entry, `V` wide.
 """
 
 from __future__ import annotations
@@ -100,4 +100,6 @@ class Level:
     stop: int  # the token that ends an item; -1: items end without one
     logits: np.ndarray  # float32 [R, V]; NaN and -inf: never taken
     norms: np.ndarray  # float64 [R]: what is taken from a row's logits to make log-probabilities; [0]: nothing
-    penalties: np.ndarray  # float32 [B, V], none negative: taken from a child's score while entries are chosen, not kept; [0, 0]: none
+    penalties: (
+        np.ndarray
+    )  # float32 [B, V], none negative: taken from a child's score while entries are chosen, not kept; [0, 0]: none

@@ -47,10 +47,8 @@ def rows_with(sets: Sets, search: int, ranges: np.ndarray, depth: int, cell: int
     found = np.zeros_like(ranges)
     for s, (segment, selection) in enumerate(zip(sets.segments, sets.selections[search], strict=True)):
         length, count = segment.low.shape
-        if depth < length:
-            here = column(segment, depth) - segment.shift == cell - 1
-        else:
-            here = np.full(count, cell == END)
+        cells = column(segment, depth) - segment.shift + 1 if depth < length else np.full(count, END)
+        here = cells == cell
         here &= (np.arange(count) >= ranges[s, 0]) & (np.arange(count) < ranges[s, 1])
         end = np.flatnonzero(here)[-1:] + 1
         here &= is_selected(selection, count)
@@ -64,7 +62,9 @@ def children(sets: Sets, search: int, ranges: np.ndarray, depth: int) -> list[tu
     cells: set[int] = set()
     for s, segment in enumerate(sets.segments):
         low, high = ranges[s]
-        here = column(segment, depth)[low:high] - segment.shift + 1 if depth < len(segment.low) else [END] * (high - low)
+        here = (
+            column(segment, depth)[low:high] - segment.shift + 1 if depth < len(segment.low) else [END] * (high - low)
+        )
         cells |= {int(cell) for cell in here}
     found = [(cell - 1, rows_with(sets, search, ranges, depth, cell)) for cell in sorted(cells)]
     return [(token, rows) for token, rows in found if (rows[:, 0] < rows[:, 1]).any()]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
-from ..kernels.item_arrays import Selection
+from ..kernels.item_arrays import ALL_ROWS, Selection
 
 WORD = 64
 
@@ -18,16 +20,26 @@ def with_summary(words: np.ndarray) -> Selection:
     return Selection(words, _words(words != 0))
 
 
-def everything(count: int) -> np.ndarray:
-    """The words of a selection of all rows."""
-    return _words(np.ones(count, bool))
+def intersection(selections: Iterable[Selection]) -> Selection:
+    """What is in all of them; a selection without words is everything."""
+    chosen = [selection.words for selection in selections if len(selection.words)]
+    return with_summary(np.bitwise_and.reduce(chosen)) if chosen else ALL_ROWS
 
 
-def both(first: Selection, second: Selection) -> Selection:
-    """What is in both; a selection without words is everything."""
-    if not len(first.words) or not len(second.words):
-        return second if len(second.words) else first
-    return with_summary(first.words & second.words)
+def without(selection: Selection, places: np.ndarray, count: int) -> Selection:
+    """A selection less some places."""
+    words = selection.words.copy() if len(selection.words) else _words(np.ones(count, bool))
+    np.bitwise_and.at(words, places >> 6, ~(np.uint64(1) << (places & 63).astype(np.uint64)))
+    return with_summary(words)
+
+
+def is_selected(selection: Selection, low: int, high: int) -> np.ndarray:
+    """bool [high - low]"""
+    if not len(selection.words):
+        return np.ones(high - low, bool)
+    start = low >> 6
+    bits = np.unpackbits(selection.words[start : (high + 63) >> 6].view(np.uint8), bitorder="little")
+    return bits[low - start * WORD : high - start * WORD].astype(bool)
 
 
 def first_selected(selection: Selection, low: int, high: int) -> int:

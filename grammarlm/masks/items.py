@@ -15,7 +15,9 @@ stands where is kept only if the input was not sorted. Equal items all have thei
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import operator
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -41,11 +43,14 @@ class Node(NamedTuple):
 class ItemIndex(Segment):
     """Sorted rows, never changed."""
 
-    order: np.ndarray | None  # int32 [N]: which row of the input stands here; None where it is the same
+    order: (
+        np.ndarray | None
+    )  # int32 [N]: the number of the row that stands here; None where they are `first`, `first` + 1, ...
+    first: int  # number of the input's first row
 
     @classmethod
-    def build(cls, tokens: Tokens) -> ItemIndex:
-        """Sorts; ValueError where a row is no item."""
+    def build(cls, tokens: Tokens, first: int = 0) -> ItemIndex:
+        """Sorts; ValueError where a row is no item. Rows are numbered from `first` on."""
         facts, rows = tokens.facts, tokens.rows
         count, length = len(rows), facts.longest
         if count > MOST_ROWS:
@@ -67,10 +72,10 @@ class ItemIndex(Segment):
             low[:, start:end] = chunk & 0xFFFF
             if bits:
                 high[:, start * bits // 8 : -(-end * bits // 8)] = _packed_high(chunk >> LOW_BITS, bits)
-        index = cls(low, high, bits, shift, largest, np.zeros(0, np.int32), order)
-        first = index.cells(0, 0, count) if length else np.zeros(count, np.int32)
-        starts = np.searchsorted(first, np.arange(largest + 2)).astype(np.int32)
-        return cls(low, high, bits, shift, largest, starts, order)
+        if order is not None and first:
+            order += np.int32(first)
+        index = cls(low, high, bits, shift, largest, np.zeros(0, np.int32), order, first)
+        return replace(index, starts=index.first_rows())
 
     def __len__(self) -> int:
         return self.low.shape[1]
@@ -92,7 +97,7 @@ class ItemIndex(Segment):
 
     def children(self, node: Node) -> np.ndarray:
         """The tokens that can come next, sorted, int32."""
-        low = self._behind_ends(node)
+        low = self.behind_ends(node)
         if node.depth == self.length or low == node.high:
             return np.zeros(0, np.int32)
         cells = self.cells(node.depth, low, node.high)
@@ -122,7 +127,32 @@ class ItemIndex(Segment):
         """The row of the input that holds the item, the first where there are several; ValueError where none ends here."""
         if not self.is_end(node):
             raise ValueError(f"no item ends at {node}; ask is_end(node) first")
-        return node.low if self.order is None else int(self.order[node.low])
+        return self.number(node.low)
+
+    def number(self, place: int) -> int:
+        """Of the row that stands at this place."""
+        return self.first + place if self.order is None else int(self.order[place])
+
+    def numbers(self) -> np.ndarray:
+        return np.arange(self.first, self.first + len(self)) if self.order is None else self.order
+
+    def matrix(self, places: np.ndarray) -> np.ndarray:
+        """int32 [n, L]: the tokens of the rows that stand at some places, -1 behind the last of a shorter one."""
+        cells = self.low[:, places].T.astype(np.int32)
+        if self.high_bits:
+            per_byte = 8 // self.high_bits
+            bits = self.high[:, places // per_byte].T >> (places % per_byte * self.high_bits).astype(np.uint8)[:, None]
+            cells |= (bits & (2**self.high_bits - 1)).astype(np.int32) << LOW_BITS
+        return cells - np.int32(self.shift)
+
+    def rows_of(self, item: Iterable[int]) -> tuple[int, int]:
+        """The places of all rows that are this very item."""
+        node: Node | int = self.root
+        for token in item:
+            node = self.child(node, operator.index(token)) if isinstance(node, Node) else -1
+        if not isinstance(node, Node) or not self.is_end(node):
+            return 0, 0
+        return node.low, self.behind_ends(node)
 
     def cells(self, depth: int, low: int, high: int) -> np.ndarray:
         """A column's cells from one row to another."""
@@ -134,7 +164,12 @@ class ItemIndex(Segment):
             return cells.astype(np.int32) | (bits & (2**self.high_bits - 1)).astype(np.int32) << LOW_BITS
         return cells
 
-    def _behind_ends(self, node: Node) -> int:
+    def first_rows(self) -> np.ndarray:
+        """The table of the first column."""
+        cells = self.cells(0, 0, len(self)) if self.length else np.zeros(len(self), np.int32)
+        return np.searchsorted(cells, np.arange(self.largest + 2)).astype(np.int32)
+
+    def behind_ends(self, node: Node) -> int:
         """The first row of the node whose item goes on."""
         if node.depth == self.length:
             return node.high

@@ -53,7 +53,8 @@ def random_set(rng, segments, tokens, longest, is_ragged):
     for _ in range(segments):
         count = int(rng.integers(0, 40))
         rows = [
-            rng.choice(tokens, int(rng.integers(0, longest + 1)) if is_ragged else longest).tolist() for _ in range(count)
+            rng.choice(tokens, int(rng.integers(0, longest + 1)) if is_ragged else longest).tolist()
+            for _ in range(count)
         ]
         made.append(ItemIndex.build(gl.Tokens(rows)))
     selections = []

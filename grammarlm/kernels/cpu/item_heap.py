@@ -1,7 +1,7 @@
 """The best of many entries: a heap with the worst of those kept on top.
 
-Entries compare by key, equal ones by their tokens, as kernels/reference_items.py orders them. The tokens are read from the rows only
-where two keys are equal.
+Entries compare by key, equal ones by their tokens, as kernels/reference_items.py orders them. The tokens are read from the rows
+only where two keys are equal.
 """
 
 from collections import namedtuple

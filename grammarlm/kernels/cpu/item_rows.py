@@ -1,7 +1,7 @@
 """Rows of sorted items: cells, bounds of a range, the next row that is selected, and the children of a prefix.
 
-A prefix is a range of rows in each segment, kept as places `pos` and `end`. Where a range is one row its child is one cell; where it
-is longer the end of a run is found by steps that double and then by halves, so a run costs the logarithm of its length.
+A prefix is a range of rows in each segment, kept as places `pos` and `end`. Where a range is one row its child is one cell; where
+it is longer the end of a run is found by steps that double and then by halves, so a run costs the logarithm of its length.
 """
 
 import numpy as np
@@ -87,7 +87,7 @@ def next_selected(selection, row, end):
         some = summary[word >> 6] >> uint64(word & 63)
         if some:
             word += lowest_bit(some)
-            return min(end, (word << 6) + lowest_bit(words[word]))  if word <= last else end
+            return min(end, (word << 6) + lowest_bit(words[word])) if word <= last else end
         word = ((word >> 6) + 1) << 6
     return end
 

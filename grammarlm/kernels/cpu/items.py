@@ -1,9 +1,10 @@
 """One step of a search over item sets: the children of all prefixes, with their scores, and the best of them.
 
-Each search keeps a heap of the best entries so far. A prefix whose score is already worse than all of them has no child that counts.
-The others' children are read from their rows, run by run; but where the heap is full and a prefix has many rows, the question is
-turned round: 64 log-probabilities at a time are compared with what the worst entry kept asks for, and only the few tokens that
-reach it are looked up in the rows. So a level with thousands of children a prefix costs little more than reading its logits.
+Each search keeps a heap of the best entries so far. A prefix whose score is already worse than all of them has no child that
+counts. The others' children are read from their rows, run by run; but where the heap is full and a prefix has many rows, the
+question is turned round: 64 log-probabilities at a time are compared with what the worst entry kept asks for, and only the few
+tokens that reach it are looked up in the rows. So a level with thousands of children a prefix costs little more than reading its
+logits.
 """
 
 import numpy as np
@@ -69,7 +70,7 @@ def fill_slot(heap, key, score, parent, token, depth, is_open):
 @part
 def expand(heap, level, search, entry, scratch):
     """Offers all that an open entry may become."""
-    segments, selections, parents, settings, logits, norms, penalties, scores, rows = level
+    segments, selections, parents, settings, logits, norms, _, scores, rows = level
     depth, width, stop = settings[0], settings[1], settings[2]
     pos, end, child, ends = scratch
     score, row = scores[search, entry], rows[search, entry]
@@ -143,7 +144,8 @@ def write_entries(heap, count, out, search, rows, opened, open_rows):
 def best_entries(segments, selections, beams, out, logits, norms, penalties, settings, opened):
     """`item_step` of kernels/reference_items.py on the arrays of its arguments; how many entries are open.
 
-    settings: depth, width, stop. opened, [2, searches * width], gets the tokens that were added to open entries and their parents' rows.
+    settings: depth, width, stop. opened, [2, searches * width], gets the tokens that were added to open entries, and their
+    parents' rows.
     """
     searches, count_of_segments, width, entries = len(selections), len(segments), settings[1], beams[WIDTH]
     counts = carray(pointer(beams[COUNTS]), searches, np.int32)
@@ -209,7 +211,15 @@ def item_step(sets: Sets, beams: Beams, level: Level, out: Beams) -> tuple[np.nd
     settings = np.array([level.depth, level.width, level.stop], np.int64)
     opened = np.empty((2, len(selections) * level.width), np.int64)
     count = best_entries(
-        segments, selections, beams.addresses, out.addresses, level.logits, level.norms, level.penalties, settings, opened
+        segments,
+        selections,
+        beams.addresses,
+        out.addresses,
+        level.logits,
+        level.norms,
+        level.penalties,
+        settings,
+        opened,
     )
     return opened[0, :count], opened[1, :count]
 

@@ -1,0 +1,194 @@
+"""Items that come and go: a large sorted part, small ones beside it, and bits for what is gone.
+
+    items = ItemSet(Tokens(matrix), groups={"category": labels, "fresh": flags})
+    items.add([[7, 4, 1]], groups={"category": ["shoes"], "fresh": [True]})      # sorts the new rows only
+    items.remove(rows=[3, 17])                                                    # clears bits
+    beam_search(model, items, subset=items.subset(category="shoes", fresh=True))  # no rebuild
+
+Rows are numbered in the order in which they came, and no number is given twice. What is added becomes a part of its own; parts of
+similar size are merged, so there are never more than a few, and the first one is left as it is. A search works on what the set
+was when it began; `add` and `remove` put new parts in the place of the old ones.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ..grammars.tokens import Tokens
+from ..kernels.item_arrays import Selection
+from .item_bits import intersection, is_selected, without
+from .item_part import ItemPart, merged
+from .items import ItemIndex
+
+SIMILAR = 4  # a part is merged with the one before it where that is not more than so many times as large
+
+
+@dataclass(frozen=True, eq=False)
+class Subset:
+    """Some of a set's items, for one search."""
+
+    rows: np.ndarray | None = None  # bool by row number, or row numbers
+    groups: Mapping[str, Any] = field(default_factory=dict)  # a label, a list of labels, or a function of all labels
+    exclude: tuple[tuple[int, ...], ...] = ()  # items that must not be returned
+
+    def without(self, items: Iterable[Sequence[int]]) -> Subset:
+        return replace(self, exclude=(*self.exclude, *(tuple(item) for item in items)))
+
+
+class ItemSet:
+    """A set of items that can be searched while it changes. `groups`: an array of labels for each name, one label a row."""
+
+    def __init__(self, tokens: Any, *, groups: Mapping[str, Any] | None = None):
+        tokens = tokens if isinstance(tokens, Tokens) else Tokens(tokens)
+        self._lock = threading.Lock()
+        self.parts: tuple[ItemPart, ...] = (ItemPart(ItemIndex.build(tokens)),)
+        self.count = len(tokens)  # of rows so far, those that were removed among them
+        self.ids: np.ndarray | None = tokens.ids
+        self.labels = {name: _labels(name, values, len(tokens)) for name, values in (groups or {}).items()}
+
+    @property
+    def nbytes(self) -> int:
+        return sum(part.nbytes for part in self.parts)
+
+    @property
+    def largest_token(self) -> int:
+        return max((part.index.largest - part.index.shift for part in self.parts), default=-1)
+
+    def __len__(self) -> int:
+        """How many rows there are."""
+        return sum(part.count_alive for part in self.parts)
+
+    def add(self, tokens: Any, *, groups: Mapping[str, Any] | None = None) -> range:
+        """New rows, and which numbers they have."""
+        tokens = tokens if isinstance(tokens, Tokens) else Tokens(tokens)
+        given = {name: _labels(name, values, len(tokens)) for name, values in (groups or {}).items()}
+        if set(given) != set(self.labels):
+            raise ValueError(
+                f"the groups are {sorted(self.labels)}, and {sorted(given)} are given; label each new row in all of them"
+            )
+        if (tokens.ids is None) != (self.ids is None):
+            raise ValueError(
+                f"the rows of this set have {'no ids' if self.ids is None else 'ids'}; new ones must be alike"
+            )
+        with self._lock:
+            rows = range(self.count, self.count + len(tokens))
+            parts = [*self.parts, ItemPart(ItemIndex.build(tokens, self.count))] if len(tokens) else [*self.parts]
+            while len(parts) > 2 and len(parts[-2]) <= SIMILAR * len(parts[-1]):
+                parts[-2:] = [merged(parts[-2], parts[-1])]
+            self.labels = {name: np.concatenate([labels, given[name]]) for name, labels in self.labels.items()}
+            self.ids = None if self.ids is None else np.concatenate([self.ids, tokens.ids])  # type: ignore[list-item]
+            self.count, self.parts = rows.stop, tuple(parts)
+        return rows
+
+    def remove(self, *, rows: Iterable[int] | None = None, items: Iterable[Sequence[int]] | None = None) -> int:
+        """Removes rows by their numbers, or all rows of some items; how many. ValueError where one is not there."""
+        with self._lock:
+            places = self._places_of_rows(rows) if rows is not None else [np.zeros(0, np.int64) for _ in self.parts]
+            if items is not None:
+                places = [np.concatenate(both) for both in zip(places, self._places_of_items(items), strict=True)]
+            places = [np.unique(found) for found in places]
+            self.parts = tuple(part.without(found) for part, found in zip(self.parts, places, strict=True))
+        return sum(map(len, places))
+
+    def subset(self, rows: Any = None, *, exclude: Iterable[Sequence[int]] = (), **groups: Any) -> Subset:
+        """Some of the items: `rows` as flags or numbers, groups by their names, and without the items in `exclude`."""
+        unknown = sorted(set(groups) - set(self.labels))
+        if unknown:
+            raise ValueError(f"there is no group {unknown[0]!r}; there are {sorted(self.labels) or 'none'}")
+        return Subset(None if rows is None else _flags_or_numbers(rows), groups, tuple(tuple(item) for item in exclude))
+
+    def selections(self, subset: Subset | None, parts: tuple[ItemPart, ...] | None = None) -> tuple[Selection, ...]:
+        """Of each part what is there and in the subset."""
+        parts = self.parts if parts is None else parts
+        if subset is None:
+            return tuple(part.alive for part in parts)
+        rows = None if subset.rows is None else self._flags(subset.rows)
+        chosen = []
+        for part in parts:
+            wanted = [part.alive] + [self._group(part, name, label) for name, label in subset.groups.items()]
+            wanted += [] if rows is None else [part.where(rows)]
+            selection = intersection(wanted)
+            places = [np.arange(*part.index.rows_of(item)) for item in subset.exclude]
+            found = np.concatenate(places) if places else np.zeros(0, np.int64)
+            chosen.append(without(selection, found, len(part)) if len(found) else selection)
+        return tuple(chosen)
+
+    def _group(self, part: ItemPart, name: str, label: Any) -> Selection:
+        labels = self.labels[name]
+        if callable(label):
+            return part.where(np.asarray(label(labels), bool))
+        if isinstance(label, (list, tuple, set, frozenset, np.ndarray)):
+            return part.where(np.isin(labels, list(label)))
+        return part.group((name, label), lambda: labels == label)
+
+    def _flags(self, rows: np.ndarray) -> np.ndarray:
+        """bool by row number."""
+        if rows.dtype == bool:
+            if len(rows) != self.count:
+                raise ValueError(f"the subset has {len(rows):,} flags for {self.count:,} rows; give one for each")
+            return rows
+        if len(rows) and (rows.min() < 0 or rows.max() >= self.count):
+            raise ValueError(
+                f"row {rows.min() if rows.min() < 0 else rows.max()} is not there; there are {self.count:,}"
+            )
+        flags = np.zeros(self.count, bool)
+        flags[rows] = True
+        return flags
+
+    def _places_of_rows(self, rows: Iterable[int]) -> list[np.ndarray]:
+        numbers = np.unique(np.fromiter(rows, np.int64))
+        flags = self._flags(numbers)
+        chosen = [intersection([part.alive, part.where(flags)]) for part in self.parts]
+        places = [np.flatnonzero(is_selected(c, 0, len(part))) for c, part in zip(chosen, self.parts, strict=True)]
+        if sum(map(len, places)) < len(numbers):
+            there = np.concatenate(
+                [part.index.numbers()[found] for part, found in zip(self.parts, places, strict=True)]
+            )
+            raise ValueError(f"row {np.setdiff1d(numbers, there)[0]} was removed before")
+        return places
+
+    def _places_of_items(self, items: Iterable[Sequence[int]]) -> list[np.ndarray]:
+        found: list[list[np.ndarray]] = [[np.zeros(0, np.int64)] for _ in self.parts]
+        for item in items:
+            is_there = False
+            for part, places in zip(self.parts, found, strict=True):
+                low, high = part.index.rows_of(item)
+                places.append(low + np.flatnonzero(is_selected(part.alive, low, high)))
+                is_there = is_there or len(places[-1]) > 0
+            if not is_there:
+                raise ValueError(f"the item {list(item)!r:.80} is not in the set")
+        return [np.concatenate(places) for places in found]
+
+
+def item_set(items: Any, encode: Callable[[str], Sequence[int]] | None = None) -> ItemSet:
+    """Of whatever can be searched; the set of a description is built once and kept with it."""
+    if isinstance(items, ItemSet):
+        return items
+    tokens = items if isinstance(items, Tokens) else Tokens(items)
+    if tokens.strings is not None and encode is not None:
+        return ItemSet(tokens.spelled(encode))
+    if tokens.built is None:
+        tokens.built = ItemSet(tokens)
+    return tokens.built  # type: ignore[return-value]
+
+
+def _labels(name: str, values: Any, count: int) -> np.ndarray:
+    labels = np.asarray(values)
+    if labels.shape != (count,) or labels.dtype.kind == "O":
+        raise ValueError(
+            f"group {name!r} is an array of {labels.dtype} with shape {list(labels.shape)}; give one number, string or flag "
+            f"for each of {count:,} rows"
+        )
+    return labels
+
+
+def _flags_or_numbers(rows: Any) -> np.ndarray:
+    found = np.asarray(rows if hasattr(rows, "__array__") else list(rows))
+    if found.ndim != 1 or (len(found) and found.dtype.kind not in "biu"):
+        raise TypeError(f"rows is an array of {found.dtype} with shape {list(found.shape)}; give flags or row numbers")
+    return found if found.dtype == bool else found.astype(np.int64)

@@ -1,0 +1,145 @@
+"""Beam search equals a plain one over a dictionary trie: all lengths, duplicates, prefixes, subsets, deltas, batches."""
+
+import zlib
+
+import numpy as np
+import pytest
+
+import grammarlm as gl
+from grammarlm.decoding import beam_search
+from grammarlm.masks.item_set import ItemSet
+from tests.oracles.plain_beams import plain_beams
+
+
+class Model:
+    """Logits that depend on the whole prefix, so that wrong parents show. One `step` for several searches, each with its own seed."""
+
+    def __init__(self, seed, width, searches=1):
+        self.seed, self.width, self.known, self.calls = seed, width, {}, 0
+        self.prefixes = [(search,) for search in range(searches)]
+
+    def logits(self, search, prefix):
+        key = (search, *prefix)
+        if key not in self.known:
+            rng = np.random.default_rng(zlib.crc32(repr((self.seed, key)).encode()))
+            self.known[key] = (rng.standard_normal(self.width) * 2).astype(np.float32)
+        return self.known[key]
+
+    def step(self, tokens, parents):
+        above = self.prefixes
+        self.prefixes = [above[p] if tokens is None else (*above[p], tokens[i]) for i, p in enumerate(parents)]
+        self.calls += 1
+        return np.stack([self.logits(prefix[0], prefix[1:]) for prefix in self.prefixes])
+
+
+def random_rows(rng, width, low):
+    """Items of one length or of several, many of them twice, or beginnings of others."""
+    count, longest = int(rng.integers(0, 30)), int(rng.integers(1, 7))
+    tokens = rng.integers(low, width, max(1, int(rng.integers(1, 6))))
+    if rng.random() < 0.4:
+        return [tuple(rng.choice(tokens, longest).tolist()) for _ in range(count)]
+    rows = [tuple(rng.choice(tokens, rng.integers(0, longest + 1)).tolist()) for _ in range(count)]
+    return rows + [row[:-1] for row in rows[: count // 3]] + rows[: count // 4]
+
+
+def random_history(rng, rows):
+    """(the set, {row number: item} of what is there): all rows at once, or some first and others later, some removed."""
+    live = dict(enumerate(rows))
+    if rng.random() < 0.5:
+        return ItemSet(gl.Tokens([list(r) for r in rows])), live
+    cuts = sorted(int(c) for c in rng.integers(0, len(rows) + 1, rng.integers(0, 4)))
+    edges = [0, *cuts, len(rows)]
+    items = ItemSet(gl.Tokens([list(r) for r in rows[: edges[1]]]))
+    for low, high in zip(edges[1:-1], edges[2:], strict=True):
+        assert items.add(gl.Tokens([list(r) for r in rows[low:high]])) == range(low, high)
+        there = [row for row in live if row < high]
+        gone = [int(r) for r in rng.choice(there, min(len(there), 3), replace=False)] if there else []
+        assert items.remove(rows=gone) == len(gone)
+        live = {row: item for row, item in live.items() if row not in gone}
+    return items, live
+
+
+def compare(seed):
+    """One random set, searched in every way; how many searches that were."""
+    rng = np.random.default_rng(seed)
+    width = int(rng.integers(4, 12))
+    stop = 0 if rng.random() < 0.3 else None
+    items, live = random_history(rng, random_rows(rng, width, 0 if stop is None else 1))
+    searches, beams = int(rng.integers(1, 4)), int(rng.choice([1, 2, 3, 5, 20]))
+    normalise = str(rng.choice(["full", "allowed"]))
+    chosen = [rng.random(items.count) < 0.5 if rng.random() < 0.4 else None for _ in range(searches)]
+    excluded = {tuple(item) for item in list(live.values())[:2]} if rng.random() < 0.2 else set()
+    model = Model(seed, width, searches)
+    subsets = [None if c is None else items.subset(c) for c in chosen]
+    results = beam_search(
+        model.step, items, beams, stop, batch=searches, normalise=normalise, subset=subsets, exclude=excluded
+    )
+    for search, (flags, result) in enumerate(zip(chosen, results, strict=True)):
+        first = {}
+        for row in sorted(live):
+            if (flags is None or flags[row]) and live[row] not in excluded:
+                first.setdefault(live[row], row)
+        want = plain_beams(lambda prefix, s=search: model.logits(s, prefix), first, beams, stop, normalise)
+        assert result.tokens == [item for _, item in want], f"seed {seed}, search {search}"
+        np.testing.assert_allclose(result.scores, [score for score, _ in want], atol=1e-9)
+        assert result.items == [first[item] for _, item in want]
+        assert result.valid.tolist() == [True] * len(want) + [False] * (beams - len(want))
+    return searches
+
+
+def test_random_sets():
+    assert sum(compare(seed) for seed in range(150)) > 150
+
+
+@pytest.mark.proof
+def test_ten_thousand_random_sets(record_property):
+    record_property("cases", 10_000)
+    record_property("searches", sum(compare(1_000_000 + seed) for seed in range(10_000)))
+
+
+def exhaustive(seed):
+    """A beam as wide as the largest level finds the best of all items."""
+    rng = np.random.default_rng(seed)
+    matrix = rng.integers(0, 6, (int(rng.integers(1, 60)), int(rng.integers(1, 5))))
+    model = Model(seed, 6)
+    widest = max(len({tuple(row[:d]) for row in matrix.tolist()}) for d in range(matrix.shape[1] + 1))
+    beams = int(rng.integers(widest, 2 * widest + 1))
+    result = beam_search(model.step, gl.Tokens(matrix), beams=beams)
+    assert model.calls == matrix.shape[1]
+    scores = {}
+    for item in {tuple(row) for row in matrix.tolist()}:
+        p = [model.logits(0, item[:d]).astype(np.float64) for d in range(len(item))]
+        scores[item] = sum(x[t] - np.log(np.exp(x).sum()) for x, t in zip(p, item, strict=True))
+    best = sorted(scores.values(), reverse=True)[:beams]
+    np.testing.assert_allclose(result.scores, best, atol=1e-5)
+    np.testing.assert_allclose([scores[item] for item in result.tokens], best, atol=1e-5)
+    assert len(set(result.tokens)) == len(result.tokens)
+
+
+def test_wide_beams_are_exhaustive():
+    for seed in range(50):
+        exhaustive(seed)
+
+
+@pytest.mark.proof
+def test_wide_beams_are_exhaustive_on_many_sets(record_property):
+    record_property("cases", 2000)
+    for seed in range(2000):
+        exhaustive(5000 + seed)
+
+
+@pytest.mark.parametrize("normalise", ["full", "allowed"])
+def test_six_items_and_twenty_beams(normalise):
+    """Fewer items than beams give fewer rows, never one that is not in the set."""
+    for seed in range(20):
+        matrix = np.random.default_rng(seed).integers(0, 40, (6, 8))
+        result = beam_search(Model(seed, 40).step, gl.Tokens(matrix), beams=20, normalise=normalise)
+        assert sorted(result.items) == sorted(
+            {tuple(r): i for i, r in reversed(list(enumerate(matrix.tolist())))}.values()
+        )
+        assert all(result.tokens[i] == tuple(matrix[row]) for i, row in enumerate(result.items))
+        items, scores, valid = result.padded()
+        assert len(items) == len(scores) == 20
+        assert valid.sum() == len(result)
+        assert (items[~valid] == -1).all()
+        assert np.isneginf(scores[~valid]).all()
