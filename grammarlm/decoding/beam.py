@@ -19,8 +19,8 @@ from typing import Any
 
 import torch
 
-from ..masks.item_search import Searched
-from ..masks.item_set import ItemSet, Subset, item_set
+from ..masks.item_sets.item_set import ItemSet, Subset, item_set
+from ..masks.item_sets.search import Searched
 from ..vocab.vocabulary import Vocabulary
 from .arguments import check_integer, check_number
 from .beam_levels import Levels, Policy, Settings, results
@@ -65,7 +65,7 @@ def beam_search(
     _check(beams, stop, groups, diversity, value, proposals, value_budget, seed)
     normalise = _normalised(normalise, seed)
     known = item_set(items, None if vocab is None else vocab.encode)
-    read, searches = model_step(step, prompt, batch)
+    read, searches = model_step(step, prompt, batch, known.longest + 1)
     searched = Searched.of(known, _subsets(known, subset, exclude, searches or 1))
     settings = Settings(beams, -1 if stop is None else stop, normalise, groups, float(diversity))
     levels = Levels(

@@ -18,7 +18,7 @@ import torch
 
 from ..kernels.cpu.items import allowed_norms
 from ..kernels.item_arrays import FINISHED, Beams, Level, Sets
-from ..masks.item_search import Searched
+from ..masks.item_sets.search import Searched
 from .beam_result import BeamResult, merge_groups
 
 NONE = np.zeros(0)

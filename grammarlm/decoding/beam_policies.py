@@ -13,7 +13,7 @@ import numpy as np
 
 from ..kernels.cpu.items import item_step
 from ..kernels.item_arrays import FINISHED, NO_TOKEN, Beams, Level, Sets
-from ..masks.item_search import Searched
+from ..masks.item_sets.search import Searched
 
 Opened = tuple[np.ndarray, np.ndarray]
 

@@ -48,7 +48,7 @@ class Tokens(Grammar):
 
     def __init__(self, items: Any, ids: Any = None):
         self.strings: tuple[str, ...] | None = None
-        self.built: Any = None  # what masks/item_set.py makes of it, kept here for the next search
+        self.built: Any = None  # what masks/item_sets/item_set.py makes of it, kept here for the next search
         self._rows: np.ndarray | None = None
         if _are_strings(items):
             self.strings = tuple(items)

@@ -7,7 +7,7 @@ import grammarlm as gl
 from grammarlm.kernels import reference_items
 from grammarlm.kernels.cpu import items
 from grammarlm.kernels.item_arrays import ALL_ROWS, FINISHED, Beams, Level, Sets
-from grammarlm.masks.item_bits import selection_of
+from grammarlm.masks.item_sets.bits import selection_of
 from grammarlm.masks.items import ItemIndex
 
 POISON = -77

@@ -1,5 +1,6 @@
 """Beam search equals a plain one over a dictionary trie: all lengths, duplicates, prefixes, subsets, deltas, batches."""
 
+import itertools
 import zlib
 
 import numpy as np
@@ -7,12 +8,12 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.decoding import beam_search
-from grammarlm.masks.item_set import ItemSet
+from grammarlm.masks.item_sets.item_set import ItemSet
 from tests.oracles.plain_beams import plain_beams
 
 
 class Model:
-    """Logits that depend on the whole prefix, so that wrong parents show. One `step` for several searches, each with its own seed."""
+    """Logits that depend on the whole prefix, so that wrong parents show. Several searches read through one `step`."""
 
     def __init__(self, seed, width, searches=1):
         self.seed, self.width, self.known, self.calls = seed, width, {}, 0
@@ -50,7 +51,7 @@ def random_history(rng, rows):
     cuts = sorted(int(c) for c in rng.integers(0, len(rows) + 1, rng.integers(0, 4)))
     edges = [0, *cuts, len(rows)]
     items = ItemSet(gl.Tokens([list(r) for r in rows[: edges[1]]]))
-    for low, high in zip(edges[1:-1], edges[2:], strict=True):
+    for low, high in itertools.pairwise(edges[1:]):
         assert items.add(gl.Tokens([list(r) for r in rows[low:high]])) == range(low, high)
         there = [row for row in live if row < high]
         gone = [int(r) for r in rng.choice(there, min(len(there), 3), replace=False)] if there else []

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import grammarlm as gl
 from grammarlm.grammars.tokens import CHUNK
-from grammarlm.masks.item_sort import sorted_order
+from grammarlm.masks.item_sets.sort import sorted_order
 from grammarlm.masks.items import ItemIndex
 
 LARGE = (

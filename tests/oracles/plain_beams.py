@@ -1,6 +1,7 @@
 """Beam search over a dictionary trie: the plainest one, with everything that the contract says.
 
-`model(prefix)` gives the logits behind a prefix, float32; full log-probabilities are torch's own, so that sums are equal to the bit.
+`model(prefix)` gives the logits behind a prefix, float32; full log-probabilities are torch's own, so that sums are equal to the
+bit.
 """
 
 import math

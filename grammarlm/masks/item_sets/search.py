@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..kernels.item_arrays import FINISHED, Beams, Sets
-from .item_bits import first_selected
-from .item_part import ItemPart
+from ...kernels.item_arrays import FINISHED, Beams, Sets
+from .bits import first_selected
 from .item_set import ItemSet, Subset
+from .part import ItemPart
 
 
 @dataclass(frozen=True, eq=False)

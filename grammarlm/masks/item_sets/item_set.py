@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from ..grammars.tokens import Tokens
-from ..kernels.item_arrays import Selection
-from .item_bits import intersection, is_selected, without
-from .item_part import ItemPart, merged
-from .items import ItemIndex
+from ...grammars.tokens import Tokens
+from ...kernels.item_arrays import Selection
+from ..items import ItemIndex
+from .bits import intersection, is_selected, without
+from .part import ItemPart, merged
 
 SIMILAR = 4  # a part is merged with the one before it where that is not more than so many times as large
 
@@ -56,8 +56,9 @@ class ItemSet:
         return sum(part.nbytes for part in self.parts)
 
     @property
-    def largest_token(self) -> int:
-        return max((part.index.largest - part.index.shift for part in self.parts), default=-1)
+    def longest(self) -> int:
+        """No item has more tokens."""
+        return max(part.index.length for part in self.parts)
 
     def __len__(self) -> int:
         """How many rows there are."""

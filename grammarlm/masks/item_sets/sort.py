@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..grammars.tokens import CHUNK
+from ...grammars.tokens import CHUNK
 
 WORD = 64  # bits of a key
 

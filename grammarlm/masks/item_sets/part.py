@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ..grammars.tokens import CHUNK, Tokens
-from ..kernels.item_arrays import ALL_ROWS, Selection
-from .item_bits import is_selected, selection_of, without
-from .items import ItemIndex
+from ...grammars.tokens import CHUNK, Tokens
+from ...kernels.item_arrays import ALL_ROWS, Selection
+from ..items import ItemIndex
+from .bits import is_selected, selection_of, without
 
 
 @dataclass(frozen=True, eq=False)
