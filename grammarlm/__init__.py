@@ -14,6 +14,7 @@ _HOME = {
     "Ebnf": "grammars.ebnf",
     "JsonSchema": "grammars.json_schema",
     "Gbnf": "grammars.gbnf",
+    "ItemSet": "masks.item_sets.item_set",
     "Indent": "grammars.indent",
     "Lark": "grammars.lark",
     "Limits": "masks.limits",

@@ -62,7 +62,7 @@ class Group:
         if rows:
             self.spare.rows[self.spare.rows != FINISHED] += rows
         self.beams, self.spare = self.spare, self.beams
-        if self.spare.scores.shape[1] != self.width:  # those of the root, which other groups read too
+        if level.depth == 0:  # the roots, which other groups read too
             self.spare = Beams.empty(len(sets.selections), self.width, len(sets.segments))
         return opened
 

@@ -16,6 +16,10 @@ from ..kernels.item_arrays import FINISHED, NO_TOKEN, Beams, Level, Sets
 from ..masks.item_sets.search import Searched
 
 Opened = tuple[np.ndarray, np.ndarray]
+UNKNOWN_END = (
+    "an item is the beginning of another, and nothing says how probable it is that it ends there; sampling from such a set needs "
+    "stop="
+)
 
 
 class Best:
@@ -100,6 +104,8 @@ class Sampled:
         self.keys: np.ndarray = np.repeat(roots[:, None], 2, axis=1)
 
     def choose(self, sets: Sets, beams: Beams, level: Level, out: Beams) -> Opened:
+        if level.depth == 0 and beams.counts.max() > 1:
+            raise ValueError(UNKNOWN_END)
         wide = proposed(sets, beams, level, most_children(beams, level.logits.shape[1]))
         keys = np.zeros(wide.scores.shape)
         kept = []
@@ -113,12 +119,8 @@ class Sampled:
     def _keys(self, wide: Beams, search: int, count: int) -> np.ndarray:
         parents, tokens = wide.parents[search, :count], wide.tokens[search, :count]
         order = np.lexsort((tokens, parents))  # noise hangs on an entry's place among its siblings, not on its score
-        twins = (np.diff(tokens[order]) == 0) & (np.diff(parents[order]) == 0)
-        if twins.any():
-            raise ValueError(
-                "an item is the beginning of another, and nothing says how probable it is that it ends there; sampling from such "
-                "a set needs stop="
-            )
+        if ((np.diff(tokens[order]) == 0) & (np.diff(parents[order]) == 0)).any():
+            raise ValueError(UNKNOWN_END)
         noise = np.empty(count)
         noise[order] = self.generators[search].gumbel(size=count)
         own = wide.scores[search, :count] + noise

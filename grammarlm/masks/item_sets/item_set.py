@@ -12,6 +12,7 @@ was when it began; `add` and `remove` put new parts in the place of the old ones
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,6 +23,7 @@ import numpy as np
 from ...grammars.tokens import Tokens
 from ...kernels.item_arrays import Selection
 from ..items import ItemIndex
+from . import files
 from .bits import intersection, is_selected, without
 from .part import ItemPart, merged
 
@@ -118,6 +120,18 @@ class ItemSet:
             found = np.concatenate(places) if places else np.zeros(0, np.int64)
             chosen.append(without(selection, found, len(part)) if len(found) else selection)
         return tuple(chosen)
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """As arrays that `load` maps; the folder must not be there."""
+        files.save(self, folder)
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> ItemSet:
+        """What `save` left; GrammarError where it is damaged."""
+        items = cls.__new__(cls)
+        items._lock = threading.Lock()
+        files.load(items, folder)
+        return items
 
     def _group(self, part: ItemPart, name: str, label: Any) -> Selection:
         labels = self.labels[name]

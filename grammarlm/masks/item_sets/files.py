@@ -1,0 +1,165 @@
+"""An item set as a folder of arrays that are mapped, not read: a set of any size is there at once, and processes share its memory.
+
+    items.save("catalogue")
+    items = ItemSet.load("catalogue")
+
+`set.json` says what there is; each array is a .npy file. A folder is written beside its place and moved there when it is whole.
+Loading looks at every array once: a value out of range, or rows out of order, is a GrammarError that names the file. Nothing is
+pickled.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...errors import GrammarError
+from ...grammars.tokens import CHUNK, LARGEST_TOKEN
+from ...kernels.item_arrays import ALL_ROWS
+from ..items import HIGH, LOW_BITS, ItemIndex
+from .bits import with_summary
+from .part import ItemPart
+
+if TYPE_CHECKING:
+    from .item_set import ItemSet
+
+VERSION = 1
+KINDS = "biufUSMm"  # of labels and ids: no objects
+
+
+def save(items: ItemSet, folder: str | os.PathLike[str]) -> None:
+    """FileExistsError where there is such a folder already."""
+    target = Path(folder)
+    if target.exists():
+        raise FileExistsError(f"{target} is there already; save to a new folder, and remove the old one yourself")
+    parts, count, labels, ids = items.parts, items.count, items.labels, items.ids
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=target.name))
+    try:
+        facts: dict[str, Any] = {"version": VERSION, "count": count, "groups": list(labels), "has_ids": ids is not None}
+        facts["parts"] = [_save_part(part, temporary, number) for number, part in enumerate(parts)]
+        for number, values in enumerate(labels.values()):
+            np.save(temporary / f"group{number}.npy", values, allow_pickle=False)
+        if ids is not None:
+            np.save(temporary / "ids.npy", ids, allow_pickle=False)
+        (temporary / "set.json").write_text(json.dumps(facts, indent=1) + "\n")
+        os.replace(temporary, target)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+
+
+def _save_part(part: ItemPart, folder: Path, number: int) -> dict[str, Any]:
+    index = part.index
+    arrays = {"low": index.low, "high": index.high, "starts": index.starts}
+    arrays |= {} if index.order is None else {"order": index.order}
+    arrays |= {"alive": part.alive.words} if len(part.alive.words) else {}
+    for name, array in arrays.items():
+        np.save(folder / f"part{number}.{name}.npy", array, allow_pickle=False)
+    sizes = {"high_bits": index.high_bits, "shift": index.shift, "largest": index.largest, "first": index.first}
+    return {**sizes, "arrays": list(arrays)}
+
+
+def load(items: ItemSet, folder: str | os.PathLike[str]) -> None:
+    """Fills a new set; GrammarError where a file is not what it must be."""
+    reader = _Folder(Path(folder))
+    facts = reader.facts()
+    items.count = reader.size(facts, "count", 0, 2**31 - 1)
+    known = facts.get("parts")
+    if not isinstance(known, list) or not known:
+        raise reader.error("set.json", "it lists no parts")
+    items.parts = tuple(_load_part(reader, number, part, items.count) for number, part in enumerate(known))
+    names = facts.get("groups")
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise reader.error("set.json", "its groups are no list of names")
+    items.labels = {name: reader.array(f"group{i}.npy", KINDS, (items.count,)) for i, name in enumerate(names)}
+    items.ids = reader.array("ids.npy", KINDS + "V", (items.count,)) if facts.get("has_ids") else None
+
+
+def _load_part(reader: _Folder, number: int, facts: Any, count: int) -> ItemPart:
+    if not isinstance(facts, dict):
+        raise reader.error("set.json", f"part {number} is not described")
+    bits = reader.size(facts, "high_bits", 0, max(HIGH))
+    shift, largest = reader.size(facts, "shift", 0, 1), reader.size(facts, "largest", 0, LARGEST_TOKEN + 1)
+    first, there = reader.size(facts, "first", 0, count), facts.get("arrays")
+    if bits not in HIGH or largest >> (LOW_BITS + bits) or not isinstance(there, list):
+        raise reader.error(
+            "set.json", f"part {number} has cells up to {largest} of {LOW_BITS + bits} bits, in {there!r:.60}"
+        )
+    name = f"part{number}.{{}}.npy".format
+    low = reader.array(name("low"), "u2", (None, None))
+    length, rows = low.shape
+    high = reader.array(name("high"), "u1", (length, -(-rows * bits // 8)))
+    starts = reader.array(name("starts"), "i4", (largest + 2,))
+    order = reader.array(name("order"), "i4", (rows,)) if "order" in there else None
+    if order is None and first + rows > count:
+        raise reader.error("set.json", f"part {number} has rows up to {first + rows}, the set has {count}")
+    if order is not None and rows and (order.min() < 0 or order.max() >= count):
+        raise reader.error(name("order"), f"its rows are not within 0 and {count - 1}")
+    index = ItemIndex(low, high, bits, shift, largest, starts, order, first)
+    _check_rows(reader, name("low"), index)
+    if not np.array_equal(starts, index.first_rows()):
+        raise reader.error(name("starts"), "its numbers are not those of the first column")
+    if "alive" not in there:
+        return ItemPart(index, ALL_ROWS)
+    words = reader.array(name("alive"), "u8", (-(-rows // 64),))
+    if rows % 64 and int(words[-1]) >> (rows % 64):
+        raise reader.error(name("alive"), "it has bits behind the last row")
+    return ItemPart(index, with_summary(np.array(words)))
+
+
+def _check_rows(reader: _Folder, name: str, index: ItemIndex) -> None:
+    """No cell is larger than said, and rows rise."""
+    for start in range(0, max(1, len(index)), CHUNK):
+        end = min(start + CHUNK + 1, len(index))  # the first row of the next chunk, too
+        equal = np.ones(max(0, end - start - 1), bool)
+        for depth in range(index.length):
+            cells = index.cells(depth, start, end)
+            if len(cells) and int(cells.max()) > index.largest:
+                raise reader.error(name, f"it has a cell of {cells.max()}, the largest is {index.largest}")
+            if (equal & (cells[:-1] > cells[1:])).any():
+                raise reader.error(name, f"its rows are not sorted, from row {start} on")
+            equal &= cells[:-1] == cells[1:]
+
+
+class _Folder:
+    """Reads files of one saved set."""
+
+    def __init__(self, path: Path):
+        self.path = path
+
+    def facts(self) -> dict[str, Any]:
+        try:
+            facts = json.loads((self.path / "set.json").read_text())
+        except (OSError, ValueError, RecursionError) as error:
+            raise GrammarError(f"{self.path} is no saved item set: {error}") from None
+        if not isinstance(facts, dict) or facts.get("version") != VERSION:
+            raise self.error("set.json", f"it is not of version {VERSION}; save the set anew")
+        return facts
+
+    def size(self, facts: dict[str, Any], name: str, low: int, high: int) -> int:
+        value = facts.get(name)
+        if type(value) is not int or not low <= value <= high:
+            raise self.error("set.json", f"{name} is {value!r:.40}, not a number from {low} to {high}")
+        return value
+
+    def array(self, name: str, kind: str, shape: tuple[int | None, ...]) -> np.ndarray:
+        """A mapped array; `kind` is a type as numpy writes it, or a choice of kinds."""
+        try:
+            array = np.load(self.path / name, mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError) as error:
+            raise self.error(name, str(error)) from None
+        is_kind = array.dtype == np.dtype(kind) if kind[1:].isdigit() else array.dtype.kind in kind
+        fits = array.ndim == len(shape) and all(n in (None, m) for n, m in zip(shape, array.shape, strict=True))
+        if not is_kind or not fits or not array.flags.c_contiguous:
+            raise self.error(name, f"it holds {array.dtype} {list(array.shape)}, not {kind} {list(shape)}")
+        return array
+
+    def error(self, name: str, problem: str) -> GrammarError:
+        return GrammarError(f"the item set in {self.path} cannot be read: {name}: {problem}")
