@@ -89,7 +89,9 @@ def test_a_state_that_cannot_be_made_is_a_limit() -> None:
 
     algebra = Algebra()
     a, b = parse_regex("(?:ab)*", algebra), parse_regex("(?:a|ba)*", algebra)
-    states = LanguageStates(algebra, a, lambda term: True, 100, count_of=lambda term, most: is_alive(term))
+    states = LanguageStates(
+        algebra, a, lambda term: True, 100, is_endless=lambda term: False, count_of=lambda term, most: is_alive(term)
+    )
     start = states.number((algebra.both((a, b)),))
     states._is_alive = is_alive
     for ask in (states.make, states.count):

@@ -12,6 +12,12 @@ from .json_places import ENOUGH, SHARED_BIT, At, Key, longs
 from .json_text import utf8_byte, utf8_length
 
 MISSING_MOST, MISSING_ENOUGH = 255, 12
+# Classes of bytes, of which a state's loops are a set; the other classes are of ASCII alone (masks/json_schema/alphabets.py).
+BLANKS_BEYOND = 59  # characters beyond ASCII that begin like a blank or a line's end, which `.` and `\\S` do not take
+BEYOND_ASCII = 60  # all other well-formed characters
+NEVER = 61  # control characters, quote, backslash, what is not UTF-8
+KNOWN_LOOPS = np.int64(1 << 62)
+USUAL_TEXT = np.int64(0b111111 | 1 << BEYOND_ASCII)  # digits, letters, characters beyond ASCII
 
 
 @inlined
@@ -52,6 +58,106 @@ def is_total(arena, state):
     """Can every string go on from the state and be finished?"""
     place = arena[At.SHARED_TOTAL] if state & SHARED_BIT else arena[At.TOTAL]
     return carray(pointer(place), 1 << 40, np.uint8)[state & (SHARED_BIT - 1)] != 0
+
+
+@part
+def common_target(arena, state, low, high, but, nor):
+    """Where the bytes low..high, two left out, all lead from a state; -1: not all to one; 0: the state is not made yet."""
+    table, at = table_of(arena, state), (state & (SHARED_BIT - 1)) * 256
+    while low == but or low == nor:
+        low += 1
+    found = int64(table[at + low])
+    if found == 0:
+        note_missing(arena, state)
+    for byte in range(low, high + 1):
+        if byte != but and byte != nor and int64(table[at + byte]) != found:
+            found = int64(-1)
+    return found
+
+
+@part
+def characters_return(arena, state, blanks):
+    """Do the characters beyond ASCII all lead from the state back to it? 1 or -1; 0: a state on the way is not made yet.
+
+    Asked are those that begin like a blank, or all others.
+    """
+    for lead in range(0xC2, 0xF5):
+        low, high = int64(0x80), int64(0xBF)
+        if lead == 0xE0:
+            low = int64(0xA0)
+        elif lead == 0xF0:
+            low = int64(0x90)
+        elif lead == 0xED:
+            high = int64(0x9F)
+        elif lead == 0xF4:
+            high = int64(0x8F)
+        first, second = int64(0), int64(0)  # the bytes behind the lead that blanks begin with
+        if lead == 0xE1:
+            first = int64(0x9A)
+        elif lead == 0xE2:
+            first, second = int64(0x80), int64(0x81)
+        elif lead == 0xE3:
+            first = int64(0x80)
+        elif lead == 0xEF:
+            first = int64(0xBB)
+        if blanks != (lead == 0xC2 or first != 0) and (blanks or lead == 0xC2):
+            continue
+        if blanks and lead != 0xC2:
+            low, high = first, max(first, second)
+            first, second = int64(0), int64(0)
+        at = common_target(arena, state, int64(lead), int64(lead), int64(0), int64(0))
+        if at > 0:
+            at = common_target(arena, at, low, high, first, second)
+        for _ in range((lead >= 0xE0) + (lead >= 0xF0)):
+            if at > 0:
+                at = common_target(arena, at, int64(0x80), int64(0xBF), int64(0), int64(0))
+        if at == 0:
+            return int64(0)
+        if at != state:
+            return int64(-1)
+    return int64(1)
+
+
+@part
+def find_loops(arena, state):
+    table, at = table_of(arena, state), (state & (SHARED_BIT - 1)) * 256
+    classes = carray(pointer(arena[At.CLASSES]), 256, np.uint8)
+    if table[at] == 0:
+        note_missing(arena, state)
+        return int64(0)
+    found = ~int64(0)
+    for byte in range(0x80):
+        if int64(table[at + byte]) != state:
+            found &= ~(int64(1) << int64(classes[byte]))
+    found &= ~(int64(1) << int64(NEVER))
+    returns, blanks_return = characters_return(arena, state, False), characters_return(arena, state, True)
+    if returns == 0 or blanks_return == 0:
+        return int64(0)
+    if returns < 0:
+        found &= ~(int64(1) << int64(BEYOND_ASCII))
+    if blanks_return < 0:
+        found &= ~(int64(1) << int64(BLANKS_BEYOND))
+    return found | KNOWN_LOOPS
+
+
+@inlined
+def loops_of(arena, state):
+    """Classes of bytes that lead from the state to itself (characters beyond ASCII: back to itself), as bits."""
+    loops = carray(pointer(arena[At.SHARED_LOOPS] if state & SHARED_BIT else arena[At.LOOPS]), 1 << 40, np.int64)
+    at = state & (SHARED_BIT - 1)
+    if loops[at] == 0:
+        loops[at] = find_loops(arena, state)
+    return loops[at]
+
+
+@inlined
+def goes_on_as_text(arena, state):
+    """Do nearly all tokens stay in the state, as in the body of any string, or at least behind an ordinary letter?"""
+    found = loops_of(arena, state) & USUAL_TEXT == USUAL_TEXT
+    if not found:
+        behind = int64(table_of(arena, state)[(state & (SHARED_BIT - 1)) * 256 + 0x65])
+        found = behind > 0 and behind != state and loops_of(arena, behind) & USUAL_TEXT == USUAL_TEXT
+    return found
 
 
 @part

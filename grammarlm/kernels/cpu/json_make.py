@@ -11,7 +11,7 @@ from .jit import inlined, part, pointer
 from .json_arrays import array_row
 from .json_closers import BASE_BODY, BASE_ZERO, BODY_REMAINDERS, closers_behind, keep_filtered, store_of
 from .json_keys import with_other
-from .json_languages import after, case_of, is_total, is_universal
+from .json_languages import after, case_of, goes_on_as_text, is_total, is_universal
 from .json_places import (
     BARRIER,
     BEHIND,
@@ -177,15 +177,17 @@ def make_row(arena, c, x, y, f, row):
                 make_total_key(arena, c, x, y, f, own, row)
                 return int64(BASE_BODY), remainders
             else:
+                is_body = goes_on_as_text(arena, state)
+                base = int64(BASE_BODY if is_body else BASE_ZERO)
                 copy_base(arena, base, row)
-                make_key(arena, c, x, y, f, own, int64(0), row)
+                make_key(arena, c, x, y, f, own, int64(0), is_body, row)
                 return base, remainders
     if kind == Kind.KEY and c >> 5 & 63 == 0 and state != NO_LANGUAGE:
         base = int64(BASE_BODY)
         node = program[own + Object.OTHERS] if state == 0 else program[program[own + Object.CASES] + case - 1]
         other_keys(arena, node, with_other(arena, f, y >> 24), own, f, row)
         if state != 0 and not is_of_case(arena, state, case):
-            make_key(arena, c, x, y, f, own, case, row)
+            make_key(arena, c, x, y, f, own, case, False, row)
         elif x & FIELD < x >> 21 & FIELD:
             differ(arena, int64(-1), c, x, y, f, case, row)
         return base, remainders
@@ -247,11 +249,13 @@ def make_string(arena, c, x, y, f, own, row):
         filter_closers(arena, c, x, y, f, filtered)
         arena[At.FILTER_ON] = 1
         return int64(BASE_BODY)
-    copy_base(arena, int64(BASE_ZERO), row)
-    closings, escapes = run_language(arena, int64(-1), x, counted, y >> 24, int64(0), row)
+    is_body = counted == 0 and goes_on_as_text(arena, x)
+    base = int64(BASE_BODY if is_body else BASE_ZERO)
+    copy_base(arena, base, row)
+    closings, escapes = run_language(arena, int64(-1), x, counted, y >> 24, int64(0), is_body, row)
     if max(closings, escapes) > arena[At.NOTED_CAPACITY]:
         arena[At.WANTED] |= GROW_NOTED
-        return int64(BASE_ZERO)
+        return base
     closed, escaped = longs(arena, At.CLOSED), longs(arena, At.ESCAPED)
     filtered = words(arena[At.FILTER], (arena[At.CLOSER_COUNT] + 31) >> 5)
     for i in range(len(filtered)):
@@ -268,13 +272,15 @@ def make_string(arena, c, x, y, f, own, row):
         for i in range(closings):  # as if the string were new: `strike` knows better
             visit(arena, closed[3 * i], thread(Kind.AFTER, 0, 0, 0), int64(0), int64(0), f, row)
     for i in range(escapes):
+        if is_body:
+            clear_below(arena, escaped[3 * i], row)
         g = f if f == BARRIER else with_path(arena, escaped[3 * i], f)
         c2, x2, y2, f2 = step(
             arena, thread(Kind.STRING, 0, own, 0), escaped[3 * i + 1], escaped[3 * i + 2] << 24, g, int64(92), int64(0)
         )
         if c2 != DEAD:
             visit(arena, escaped[3 * i], c2, x2, y2, f2, row)
-    return int64(BASE_ZERO)
+    return base
 
 
 @part
@@ -322,7 +328,7 @@ def make_total_key(arena, c, x, y, f, own, row):
 
 
 @part
-def make_key(arena, c, x, y, f, own, usual, row):
+def make_key(arena, c, x, y, f, own, usual, is_body, row):
     """In a key, where other keys are of a language. `usual` is the case that the row has been made for, 0: there is none such."""
     program = longs(arena, At.PROGRAM)
     missing = carray(pointer(arena[At.MISSING]), 1, np.int64)
@@ -331,7 +337,7 @@ def make_key(arena, c, x, y, f, own, usual, row):
         probe_strings(arena, program[cases + i])
     if missing[0] != 0:
         return  # the walk would have to begin again
-    closings, escapes = run_language(arena, int64(-1), c >> 35, int64(0), int64(0), usual, row)
+    closings, escapes = run_language(arena, int64(-1), c >> 35, int64(0), int64(0), usual, is_body, row)
     if max(closings, escapes) > arena[At.NOTED_CAPACITY]:
         arena[At.WANTED] |= GROW_NOTED
         return
@@ -353,7 +359,7 @@ def make_key(arena, c, x, y, f, own, usual, row):
             )
     for i in range(escapes):
         c2, x2, y2, f2 = step(arena, thread(Kind.KEY, 0, own, escaped[3 * i + 1]), int64(0), y, f, int64(92), int64(0))
-        if usual != 0:
+        if usual != 0 or is_body:
             clear_below(arena, escaped[3 * i], row)
         if c2 != DEAD:
             visit(arena, escaped[3 * i], c2, x2, y2, f2, row)

@@ -115,7 +115,11 @@ class At(IntEnum):
     SHARED_TOTAL = 76
     CLOSER_TRIE = 77  # which trie has the beginnings of tokens that close a string, by closer
     CLOSER_ROW = 78  # a third row of scratch
-    LENGTH = 79
+    LOOPS = 79  # int64 [S]: classes of bytes that lead from a state to itself, see `loops_of`; 0: not asked yet
+    SHARED_LOOPS = 80
+    ALPHABETS = 81  # int64 [N]: classes of the bytes below a node of the vocabulary's trie
+    CLASSES = 82  # uint8 [256]
+    LENGTH = 83
 
 
 class Store(IntEnum):

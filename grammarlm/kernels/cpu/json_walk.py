@@ -13,7 +13,7 @@ from numba import carray, int32, int64, uint64
 
 from .jit import inlined, part, pointer
 from .json_keys import same_chain
-from .json_languages import case_of, is_universal, length_fits, note_missing, table_of
+from .json_languages import case_of, is_universal, length_fits, loops_of, note_missing, table_of
 from .json_places import (
     BARRIER,
     CROSS,
@@ -518,12 +518,13 @@ def filter_closers(arena, c, x, y, f, filtered):
 
 
 @part
-def run_language(arena, at, state, row_of, count, usual, row):
+def run_language(arena, at, state, row_of, count, usual, is_body, row):
     """What a string in a language goes on with, below node `at` of the vocabulary's trie, byte by byte through the automaton alone.
 
     Closing quotes and backslashes are noted (CLOSED, ESCAPED), not read. `row_of` is the string's row, 0 where nothing is counted.
     With a `usual` case (0: none) the row is right already for what can only become one of its strings; the rest is put right, and
-    closing quotes are noted behind what is of another case or none.
+    closing quotes are noted behind what is of another case or none. If the row `is_body`, the row of any string's body, what the
+    language refuses is taken out.
     """
     trie, program = longs(arena, At.TRIES), longs(arena, At.PROGRAM)
     bytes_of = carray(pointer(trie[Trie.BYTE]), 1 << 40, np.uint8)
@@ -538,7 +539,11 @@ def run_language(arena, at, state, row_of, count, usual, row):
     nothing, capacity = arena[At.NOTHING], arena[At.NOTED_CAPACITY]
     closings, escapes = int64(0), int64(0)
     start = int64(depth[at]) if at >= 0 else int64(0)
-    stack[6 * start], stack[6 * start + 1] = state, count
+    stack[6 * start], stack[6 * start + 1], stack[6 * start + 2] = state, count, loops_of(arena, state)
+    alphabets = carray(pointer(arena[At.ALPHABETS]), 1 << 40, np.int64)
+    far = most - arena[At.MOST_CHARACTERS] if most >= 0 else int64(1 << 40)
+    if lengths != 0:
+        far = int64(-1)
     node = int64(at + 1)
     stop = int64(end[at]) if at >= 0 else trie[Trie.NODES]
     while node < stop and arena[At.WANTED] & ENOUGH == 0:
@@ -569,7 +574,7 @@ def run_language(arena, at, state, row_of, count, usual, row):
             ):
                 behind = int64(0)
         if behind == 0 or byte < 32:
-            if usual != 0:
+            if usual != 0 or is_body:
                 clear_below(arena, node, row)
             node = int64(end[node])
             continue
@@ -580,5 +585,16 @@ def run_language(arena, at, state, row_of, count, usual, row):
         if found != nothing:
             set_token(row, found)
         stack[top], stack[top + 1] = behind, characters
+        loops = stack[top - 4] if behind == here else loops_of(arena, behind)
+        stack[top + 2] = loops
         node += 1
+        if alphabets[node - 1] & ~loops == 0 and characters <= far:  # all that is below stays in this state
+            stop_at = int64(end[node - 1])
+            if is_body:
+                node = stop_at
+            while node < stop_at:
+                found = int64(token[node])
+                if found != nothing:
+                    set_token(row, found)
+                node += 1
     return closings, escapes

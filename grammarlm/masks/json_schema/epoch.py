@@ -25,7 +25,7 @@ from ...kernels.cpu.json_walk import GROW_CROSSED, GROW_NOTED, GROW_PENDING
 from ..epoch import FINISHED
 from .tables import CROSSED, NOTED, PENDING, JsonTables
 
-LANGUAGES = (At.STATES, At.ACCEPTS, At.UNIVERSAL, At.LENGTHS, At.LENGTH_OF, At.COUNTS, At.TOTAL)
+LANGUAGES = (At.STATES, At.ACCEPTS, At.UNIVERSAL, At.LENGTHS, At.LENGTH_OF, At.COUNTS, At.TOTAL, At.LOOPS)
 FIRST_STATE = 2  # of records; 0 is dead, 1 finished
 SPARE_ENTRIES = 1  # of chains: entry 0 is the empty key
 FIRST = {"frames": 64, "chains": 128, "records": 256}

@@ -44,14 +44,13 @@ class LanguageStates:
         self.accepts = np.zeros(capacity, np.int32)  # which case accepts, counted from 1
         self.universal = np.zeros(capacity, np.uint8)  # every string goes on from here, in one case
         self.total = np.zeros(capacity, np.uint8)  # every string can go on from here and be finished
+        self.loops = np.zeros(capacity, np.int64)  # written by kernels
         self.lengths_at = np.full(capacity, -1, np.int64)
         self.lengths = np.zeros(64, np.uint64)
         self._lengths_used = self._lengths_most = 0
         self._bits_of: Callable[[Term, int], int] = lambda term, most: 0
         self._is_endless, self._count_of = is_endless, count_of
-        self.counts = np.full(
-            capacity, -ENDLESS, np.int64
-        )  # strings that go on from here; -k: at least k, 0: not asked yet
+        self.counts = np.zeros(capacity, np.int64)  # strings that go on from here; -k: at least k, 0: not asked yet
         self._placed: tuple[tuple[np.ndarray, ...], tuple[int, ...]] | None = None
         self.table[0] = -1
 
@@ -60,7 +59,16 @@ class LanguageStates:
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
-        return self.table, self.accepts, self.universal, self.lengths, self.lengths_at, self.counts, self.total
+        return (
+            self.table,
+            self.accepts,
+            self.universal,
+            self.lengths,
+            self.lengths_at,
+            self.counts,
+            self.total,
+            self.loops,
+        )
 
     @property
     def placed(self) -> tuple[tuple[np.ndarray, ...], tuple[int, ...]]:
@@ -74,10 +82,12 @@ class LanguageStates:
     def nbytes(self) -> int:
         return sum(array.nbytes for array in self.arrays)
 
-    def number(self, vector: Vector) -> int:
-        """The state of a vector of terms; 0 where no case can be finished."""
+    def number(self, vector: Vector, counted: bool = False) -> int:
+        """The state of a vector of terms; 0 where no case can be finished. Of keys, it is told whether they are endlessly many."""
         known = self._numbers.get(vector)
         if known is not None:
+            if counted and self.counts[known] == 0:
+                self._tell_endless(known)
             return known
         alive = tuple([term if term is NOTHING or term.sure or self._is_alive(term) else NOTHING for term in vector])
         if all(term is NOTHING for term in alive):
@@ -101,11 +111,17 @@ class LanguageStates:
             self.total[number] = len(alive) == 1 and self._is_total(alive[0])
             if self._lengths_most:
                 self._add_lengths(number)
-            if not any(map(self._is_endless, living)):
-                self.counts[number] = 0
+            if counted:
+                self._tell_endless(number)
             self.accepts[number] = next((i + 1 for i, term in enumerate(alive) if accepts_empty(term)), 0)
         self._numbers[vector] = known
         return known
+
+    def _tell_endless(self, state: int) -> bool:
+        found = any(self._is_endless(term) for term in self._vectors[state] if term is not NOTHING)
+        if found:
+            self.counts[state] = -ENDLESS
+        return found
 
     def _is_total(self, term: Term) -> bool:
         """Is it certain, from the form of the term, that it goes on and can be finished whatever comes?"""
@@ -126,8 +142,9 @@ class LanguageStates:
             ("accepts", 0),
             ("universal", 0),
             ("total", 0),
+            ("loops", 0),
             ("lengths_at", -1),
-            ("counts", -ENDLESS),
+            ("counts", 0),
         ):
             old = getattr(self, name)
             new = np.full((size, *old.shape[1:]), empty, old.dtype)
@@ -151,10 +168,11 @@ class LanguageStates:
         vector = self._vectors[state]
         edges = self._algebra.edges
         row = np.full(256, -1, np.int32)
+        counted = self.counts[state] != 0
         if len(vector) == 1:
             targets = []
             for bits, after in edges(vector[0]):
-                number = self.number((after,))
+                number = self.number((after,), bool(counted))
                 if number:
                     row[bytes_of(bits)] = number
                     targets.append(number)
@@ -170,7 +188,7 @@ class LanguageStates:
                 key = tuple(terms)
                 number = numbers.get(key, -1)
                 if number < 0:
-                    number = numbers[key] = self.number(key) if any(t is not NOTHING for t in key) else 0
+                    number = numbers[key] = self.number(key, True) if any(t is not NOTHING for t in key) else 0
                 row[byte] = number or -1
             targets = [n for n in numbers.values() if n]
         self.table[state] = row
@@ -180,6 +198,8 @@ class LanguageStates:
     def count(self, states: Iterable[int]) -> None:
         """Counts what can come behind these states: exactly, where it is not more than before by far."""
         for state in states:
+            if self._tell_endless(state):
+                continue
             most = max(FIRST_COUNT, -4 * int(self.counts[state]))
             try:
                 found = sum(self._count_of(term, most) for term in self._vectors[state] if term is not NOTHING)

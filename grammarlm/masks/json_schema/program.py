@@ -389,7 +389,7 @@ class ProgramWriter:
             return -1, 0, 0, 0, 0
         if len(cases) == 1 and cases[0][0] == EVERY_STRING:
             return cases[0][1], 0, 0, 0, 0
-        start = self.states.number(tuple([self.languages.term(language) for language, _ in cases]))
+        start = self.states.number(tuple([self.languages.term(language) for language, _ in cases]), counted=True)
         if start == 0:
             return -1, 0, 0, 0, 0
         at = len(self.rows)

@@ -39,6 +39,7 @@ from ...kernels.cpu.json_rows import KEY_WORDS
 from ...vocab.byte_trie import ByteTrie
 from ...vocab.vocabulary import Vocabulary
 from ..token_facts import token_facts
+from .alphabets import CLASSES, alphabets, parents
 from .blanks import BLANK_BYTES, Blanks
 from .formats import format_automata
 
@@ -154,13 +155,7 @@ def remainder_trie(pairs: Iterable[tuple[bytes, int]]) -> RemainderTrie:
 def wide_nodes(trie: ByteTrie) -> tuple[np.ndarray, np.ndarray]:
     """Of nodes with many children: the number of their table (-1: none; the root comes first), and the tables."""
     count = len(trie.byte)
-    parent = np.full(count, -1, np.int64)
-    depth = trie.depth
-    above = np.flatnonzero(depth == 1)
-    for deep in range(2, trie.deepest + 1):
-        here = np.flatnonzero(depth == deep)
-        parent[here] = above[np.searchsorted(above, here) - 1]
-        above = here
+    parent = parents(trie)
     wide = np.full(count + 1, -1, np.int32)
     chosen = np.flatnonzero(np.bincount(parent + 1, minlength=count + 1) > MANY_CHILDREN)
     wide[chosen] = np.arange(len(chosen))
@@ -218,6 +213,7 @@ class JsonTables:
             (At.CLOSED, np.zeros((FIRST_NOTED, 3), np.int64)), (At.ESCAPED, np.zeros((FIRST_NOTED, 3), np.int64)),
             (At.CLOSER_ROW, np.zeros(self.width + 1, np.int32)),
             (At.SCRATCH_ROW, np.zeros(self.width + 1, np.int32)), (At.SECOND_ROW, np.zeros(self.width + 1, np.int32)),
+            (At.CLASSES, CLASSES), (At.ALPHABETS, alphabets(vocab.trie)),
             (At.FRAMES, np.zeros((64, Frame.LENGTH), np.int64)), (At.CHAINS, np.zeros((64, 2), np.int64)),
         ):  # fmt: skip
             arena[place] = keep(array)
@@ -239,7 +235,7 @@ class JsonTables:
             table = np.where(automata.table > 0, automata.table | SHARED_BIT, -1).astype(np.int32)
             for place, array in (
                 (At.SHARED_STATES, table), (At.SHARED_ACCEPTS, automata.accepts),
-                (At.SHARED_UNIVERSAL, none), (At.SHARED_TOTAL, none),
+                (At.SHARED_UNIVERSAL, none), (At.SHARED_TOTAL, none), (At.SHARED_LOOPS, np.zeros(len(none), np.int64)),
             ):  # fmt: skip
                 self.arena[place] = self._keep(array)
             self.version += 1

@@ -1,0 +1,87 @@
+"""What bytes tokens go on with: below each node of the vocabulary's trie, their classes as a set of bits.
+
+In a state of a language that letters and digits lead back to (`[a-z][a-z0-9_]*` behind its first letter), everything below a node
+that has nothing but letters and digits below it may come, and all of it is taken at once (`loops_of` in json_languages.py).
+
+    a class      0  1-9  A-F  G-Z  a-f  g-z, each other character of ASCII, those beyond that begin like a blank, all others
+    NEVER        quotes, backslashes and control characters, which no string has, and what is not UTF-8
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...kernels.cpu.json_languages import BEYOND_ASCII, BLANKS_BEYOND, NEVER
+from ...vocab.byte_trie import ByteTrie
+
+_RUNS = [(0x30, 0x31), (0x31, 0x3A), (0x41, 0x47), (0x47, 0x5B), (0x61, 0x67), (0x67, 0x7B)]
+
+
+def _classes() -> np.ndarray:
+    found = np.full(256, NEVER, np.uint8)
+    found[0x80:] = BEYOND_ASCII
+    count = 0
+    for first, end in [*_RUNS, *((byte, byte + 1) for byte in range(0x20, 0x80))]:
+        if found[first] == NEVER and first not in (0x22, 0x5C):
+            found[first:end] = count
+            count += 1
+    return found
+
+
+def _characters() -> np.ndarray:
+    """UTF-8 as an automaton of 9 states [9, 256]: 0 between characters, 8 where it is broken."""
+    broken = 8
+    table = np.full((9, 256), broken, np.int64)
+    table[0, :0x80] = 0
+    for leads, state in (
+        (range(0xC2, 0xE0), 1), ([0xE0], 4), (range(0xE1, 0xF0), 2), ([0xED], 5), ([0xF0], 6), (range(0xF1, 0xF4), 3), ([0xF4], 7),
+    ):  # fmt: skip
+        table[0, list(leads)] = state
+    for state, first, end, after in (
+        (1, 0x80, 0xC0, 0), (2, 0x80, 0xC0, 1), (3, 0x80, 0xC0, 2), (4, 0xA0, 0xC0, 1), (5, 0x80, 0xA0, 1), (6, 0x90, 0xC0, 2),
+        (7, 0x80, 0x90, 2),
+    ):  # fmt: skip
+        table[state, first:end] = after
+    return table
+
+
+def _begin_blanks() -> np.ndarray:
+    """Pairs of bytes that a blank or a line's end beyond ASCII begins with: U+00A0, U+1680, U+2000, ..., U+3000, U+FEFF."""
+    found = np.zeros((256, 256), bool)
+    found[:, 0xC2] = True
+    for first, second in ((0xE1, 0x9A), (0xE2, 0x80), (0xE2, 0x81), (0xE3, 0x80), (0xEF, 0xBB)):
+        found[first, second] = True
+    return found
+
+
+CLASSES, _BEGIN_BLANKS = _classes(), _begin_blanks()
+
+
+def alphabets(trie: ByteTrie) -> np.ndarray:
+    """int64 [N]: the classes of all bytes below each node, as if a character began there."""
+    characters, parent, depth = _characters(), parents(trie), trie.depth
+    found = np.zeros(len(trie.byte), np.int64)
+    is_sound = np.ones((len(trie.byte), 9), bool)  # is all that is below well-formed, from a state of the automaton?
+    is_sound[:, 8] = False
+    for deep in range(trie.deepest, 1, -1):
+        here = np.flatnonzero(depth == deep)
+        first = np.flatnonzero(np.diff(parent[here], prepend=-1))
+        above = parent[here[first]]
+        bits = found[here] | np.int64(1) << CLASSES[trie.byte[here]].astype(np.int64)
+        bits[_BEGIN_BLANKS[trie.byte[parent[here]], trie.byte[here]]] |= np.int64(1) << BLANKS_BEYOND
+        found[above] = np.bitwise_or.reduceat(bits, first)
+        sound = np.take_along_axis(is_sound[here], characters[:, trie.byte[here]].T, 1)
+        is_sound[above] &= np.logical_and.reduceat(sound, first)
+    found[~is_sound[:, 0]] |= np.int64(1) << NEVER
+    return found
+
+
+def parents(trie: ByteTrie) -> np.ndarray:
+    """int64 [N]: the node above each node, -1: the root."""
+    parent, depth = np.full(len(trie.byte), -1, np.int64), trie.depth
+    above = np.flatnonzero(depth == 1)
+    for deep in range(2, trie.deepest + 1):
+        here = np.flatnonzero(depth == deep)
+        parent[here] = above[np.searchsorted(above, here) - 1]
+        above = here
+    return parent

@@ -1,0 +1,144 @@
+"""What is taken at once below a node of the vocabulary's trie: sets of bytes against a plain count, masks against `regex`."""
+
+import numpy as np
+import pytest
+import regex
+
+import grammarlm as gl
+from grammarlm.kernels.cpu.json_languages import BEYOND_ASCII, BLANKS_BEYOND, NEVER
+from grammarlm.masks.json_schema.alphabets import CLASSES, alphabets, parents
+
+SIGNS = [chr(c) for c in range(0x20, 0x7F)]
+FOREIGN = [
+    *"\x7f\x85\u00a0éßÿıΩж\u07ff\u0800\u1680\u169f\u2000\u200b\u2028\u2029\u202f\u205f\u2060€\u3000\u3042\ud7ff\ue000\ufeff\uffff\U00010000😀\U0010ffff"
+]
+BROKEN = [
+    *(
+        b"\x80",
+        b"\xbf",
+        b"\xc3",
+        b"\xe2",
+        b"\xe2\x80",
+        b"\xf0\x9f\x98",
+        b"\xe2\x28",
+        b"\xed\xa0\x80",
+        b"\xc0\x80",
+        b"\xf5",
+        b"\xff",
+    ),
+    *(b"a\x80", b"a\xe2\x80", b"a\xe2\x80\xa8", b"a\xc2", b"a\xed\xa0\x80b", b"\xa8b", b"ab\xf4\x90"),
+]
+
+
+@pytest.fixture(scope="module")
+def vocab():
+    rng = np.random.default_rng(5)
+    letters = [*"abcdefgxyzABCXYZ0123456789-_/@.# "]
+    texts = {*SIGNS, *FOREIGN}
+    for size in (2, 3, 4, 6):
+        for _ in range(250):
+            texts.add("".join(rng.choice(letters, size)))
+            texts.add("".join(rng.choice([*letters, *FOREIGN, '"', "\\", "\n"], size)))
+    tokens = sorted({text.encode() for text in texts} | {bytes([b]) for b in range(256)} | set(BROKEN))
+    return gl.Vocabulary([*tokens, b"</s>"], stop_ids=[len(tokens)], special_ids=[len(tokens)])
+
+
+def test_classes_below_each_node(vocab):
+    trie = vocab.trie
+    above, found = parents(trie), alphabets(trie)
+    paths = []
+    for node, byte in enumerate(trie.byte):
+        paths.append((paths[above[node]] if above[node] >= 0 else b"") + bytes([byte]))
+    wanted = np.zeros(len(paths), np.int64)
+    for node, path in enumerate(paths):
+        over = above[node]
+        while over >= 0:
+            wanted[over] |= classes_of(path[len(paths[over]) :], paths[over][-1])
+            over = above[over]
+    assert len(paths) > 1000
+    assert [f"{a:x}" for a in found] == [f"{w:x}" for w in wanted]
+
+
+def classes_of(rest: bytes, before: int) -> np.int64:
+    """Of the bytes of a token behind a node, and which byte the node is."""
+    bits = np.int64(0)
+    for end in range(1, len(rest) + 1):  # a text may end within a character, but not break off
+        try:
+            rest[:end].decode()
+        except UnicodeDecodeError as error:
+            if error.reason != "unexpected end of data":
+                bits |= np.int64(1) << NEVER
+    begins = [(0xE1, 0x9A), (0xE2, 0x80), (0xE2, 0x81), (0xE3, 0x80), (0xEF, 0xBB)]
+    for i, byte in enumerate(rest):
+        bits |= np.int64(1) << int(CLASSES[byte])
+        if byte == 0xC2 or (rest[i - 1] if i else before, byte) in begins:
+            bits |= np.int64(1) << BLANKS_BEYOND
+    return bits
+
+
+def test_classes_are_of_one_kind():
+    assert CLASSES[0x22] == CLASSES[0x5C] == CLASSES[0x1F] == NEVER
+    assert (CLASSES[0x80:] == BEYOND_ASCII).all()
+    assert len(set(CLASSES[0x20:0x80].tolist())) < BLANKS_BEYOND
+    assert all(CLASSES[ord(a)] == CLASSES[ord(b)] for a, b in ("af", "gz", "AF", "GZ", "19"))
+    assert all(CLASSES[ord(a)] != CLASSES[ord(b)] for a, b in ("fg", "FG", "01", "a-", "-_", " !"))
+
+
+LINE = r"[^\n\r\u2028\u2029]"
+NOT_BLANK = r"[^\t\n\v\f\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]"
+PATTERNS = [  # ECMA-262's, and what `regex` calls the same
+    (r"^[a-zA-Z0-9_-]+$", r"[a-zA-Z0-9_-]+"),
+    (r"^[^/]+/[^/]+$", r"[^/]+/[^/]+"),
+    (r"^\S+$", NOT_BLANK + "+"),
+    (r"^.+@.+$", f"{LINE}+@{LINE}+"),
+    (r"^[a-z][a-z0-9_]*$", r"[a-z][a-z0-9_]*"),
+    (r"^\d+.*$", f"[0-9]+{LINE}*"),
+    (r"^[^é]*$", r"[^é]*"),
+    (r"^[a-f]*[^a-f]*$", r"[a-f]*[^a-f]*"),
+    (r"^[\u2000-\u2fff]*x?$", r"[\u2000-\u2fff]*x?"),
+    (r"^[^\u00a0-\uffff]*$", r"[^\u00a0-\uffff]*"),
+    (r"^\u20ac*\w*[\u0000-\ud7ff]*#$", r"\u20ac*[a-zA-Z0-9_]*[\u0000-\ud7ff]*#"),
+]
+
+
+@pytest.mark.parametrize(("pattern", "same"), PATTERNS, ids=[p for p, _ in PATTERNS])
+@pytest.mark.parametrize("more", [{}, {"maxLength": 400}, {"maxLength": 9}], ids=["any length", "far", "near"])
+def test_masks_of_patterns(vocab, pattern, same, more):
+    """As strings and as keys, behind the prefixes of a few texts."""
+    tries = 0
+    for text in ("", "a", "abc", "a/b", "0", "é", "a@", "9x", "f9", "\u2028", "\u3000x", "€"):
+        if not partial(same, text, more):
+            continue
+        tries += check(vocab, {"type": "string", "pattern": pattern, **more}, b'"', text, same, more)
+        if not more:
+            keys = {"type": "object", "patternProperties": {pattern: {"type": "null"}}, "additionalProperties": False}
+            tries += check(vocab, keys, b'{"', text, same, more)
+    assert tries > 1000
+
+
+def partial(same: str, text: str, more: dict) -> bool:
+    return regex.fullmatch(same, text, partial=True) is not None and len(text) <= more.get("maxLength", 1000)
+
+
+def check(vocab, schema, begin, text, same, more) -> int:
+    matcher = gl.compile(gl.JsonSchema(schema), vocab).matcher()
+    assert matcher.advance_bytes(begin + text.encode())
+    mask = gl.allocate_mask(1, vocab.size)
+    matcher.fill_mask(mask)
+    allowed = np.unpackbits(mask[0].view(np.uint8), bitorder="little")
+    for token in range(vocab.size - 1):
+        data = vocab.token_bytes(token)
+        taken = matcher.advance(token)
+        if taken:
+            matcher.rollback(1)
+        assert bool(allowed[token]) == taken, (text, data)
+        if b'"' in data or b"\\" in data or min(data) < 0x20:
+            continue
+        try:
+            added = data.decode()
+        except UnicodeDecodeError:
+            continue
+        could_be = partial(same, text + added, more)
+        is_near = len(text + added) + 4 > more.get("maxLength", 1000)  # then what must still come may not fit
+        assert taken <= could_be if is_near else taken == could_be, (text, added)
+    return vocab.size
