@@ -28,6 +28,7 @@ _HOME = {
     "compile": "masks.constraint",
     "fill_masks": "masks.batch",
     "fill_tree": "masks.batch",
+    "Generator": "decoding.generator",
     "generate": "decoding.generate",
     "GrammarError": "errors",
     "LimitExceeded": "errors",

@@ -26,7 +26,8 @@ from ..masks.mask_array import allocate_mask
 from .apply_mask import apply_mask_
 from .readers import Reader
 from .result import Result, Stats
-from .row import Row, Task, nothing_left
+from .row import Row, nothing_left
+from .task import Task
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ class Decoding:
         rows = [row for row in self._live if not row.is_prepared]
         if len(rows) > 1:  # their masks by several threads, where that helps
             masks = allocate_mask(len(rows), self.vocab.size)
-            needed = fill_masks([row.matcher for row in rows], masks)
+            needed = fill_masks([None if row.rest else row.matcher for row in rows], masks)
             for row, mask, is_masked in zip(rows, masks, needed, strict=True):
                 row.mask[0], row.is_masked = mask, is_masked
         for row in rows:
@@ -199,8 +200,7 @@ class Decoding:
                 if choice is None:
                     continue
                 removed = max(0.0, -math.expm1(left - mass))
-                row.accept(choice.token, choice.logprob, choice.logit - mass, removed)
-                if not row.has_stopped:
+                if row.accept(choice, mass, removed):
                     self._steps.append(last_step(row, own, is_forced=False))
 
     def _apply(self, rows: list[Row], logits: torch.Tensor) -> None:
@@ -228,7 +228,7 @@ def last_step(row: Row, logits: np.ndarray, is_forced: bool) -> Step:
     return Step(
         row=row.number,
         token=token,
-        data=row.bytes_of(token),
+        data=row.pieces[-1],
         logprob=row.logprobs[-1],
         model_logprob=row.model_logprobs[-1],
         mass_removed=row.stats.mass_removed[-1],

@@ -15,26 +15,33 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from ..errors import GrammarError, shorten
+import numpy as np
+
+from ..errors import shorten
 from ..grammars.choices import Choices
 from ..grammars.compose import Grammar
 from ..grammars.json_schema import JsonSchema
 from ..grammars.json_schema.python_types import is_python_type, reader_of
 from ..grammars.regex import Regex
+from ..grammars.tokens import Tokens
 
 FORMS = ("schema", "regex", "grammar", "choices", "items")
 Read = Callable[[str], Any]
+FindItem = Callable[[list[int]], Any]
 
 
 @dataclass(frozen=True)
 class Output:
-    """A grammar (None: any text), and how a text of it is read (None: it stands for itself)."""
+    """A grammar (None: any text), and how a text of it is read, or its tokens are (None: the text stands for itself)."""
 
     grammar: Grammar | None = None
     read: Read | None = None
+    find: FindItem | None = None
 
-    def value(self, text: str | bytes) -> tuple[Any, str | None]:
+    def value(self, text: str | bytes, tokens: list[int]) -> tuple[Any, str | None]:
         """What a complete text says; None and the reason where that cannot be told."""
+        if self.find is not None:
+            return self.find(tokens), None
         if self.read is None:
             return text, None
         try:
@@ -119,11 +126,43 @@ def of_grammar(grammar: Any) -> Output:
         raise TypeError(
             f"grammar is {type(grammar).__name__}; pass a grammar such as gl.Regex(...) or gl.Choices([...])"
         )
-    return of_schema(grammar) if isinstance(grammar, JsonSchema) else Output(grammar)
+    if isinstance(grammar, JsonSchema):
+        return of_schema(grammar)
+    return of_items(grammar) if isinstance(grammar, Tokens) else Output(grammar)
 
 
 def of_items(items: Any) -> Output:
-    raise GrammarError("items= needs gl.Tokens")
+    tokens = items if isinstance(items, Tokens) else Tokens(items)
+    if tokens.strings is None:
+        return Output(tokens, find=finder(tokens))
+    rows = {text: row for row, text in reversed(list(enumerate(tokens.strings)))}  # of a string that comes twice the first
+    return Output(tokens, None if tokens.ids is None else lambda text: name_of(tokens, rows[text]))
+
+
+def name_of(items: Tokens, row: int) -> Any:
+    """What the caller calls an item: as a number or string of Python's where it is one of numpy's."""
+    assert items.ids is not None
+    name = items.ids[row]
+    return name.item() if hasattr(name, "item") else name
+
+
+def finder(items: Tokens) -> FindItem:
+    """From the tokens of an item to what it is called; without names, to the tokens themselves."""
+
+    def find(tokens: list[int]) -> Any:
+        if items.ids is None:
+            return tuple(tokens)
+        at = 0
+        for chunk in items.chunks():
+            width = chunk.shape[1]
+            row = np.array([*tokens, *[-1] * (width - len(tokens))], np.int64)
+            found = np.flatnonzero((np.asarray(chunk) == row).all(axis=1)) if len(row) == width else row[:0]
+            if len(found):
+                return name_of(items, at + int(found[0]))
+            at += len(chunk)
+        raise AssertionError("the tokens are no item")
+
+    return find
 
 
 MAKE: dict[str, Callable[[Any], Output]] = {

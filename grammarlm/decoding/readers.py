@@ -46,7 +46,7 @@ def open_reader(model: Any, prompts: Sequence[Sequence[int]], room: int, cache: 
     """A fresh reader of these prompts, and of at most `room` ids after each of them."""
     if not is_transformers_model(model):
         return CallableReader(model, prompts)
-    if getattr(model.config, "is_encoder_decoder", False):
+    if is_encoder_decoder(model):
         from .encoder_decoder import EncoderDecoderReader
 
         return EncoderDecoderReader(model, prompts)
@@ -59,9 +59,8 @@ def check_model(model: Any) -> None:
     """TypeError where the model cannot continue texts."""
     if is_transformers_model(model):
         if hasattr(model, "can_generate") and not model.can_generate():
-            name, encoder = type(model).__name__, getattr(model.config, "is_encoder_decoder", False)
-            fit = "AutoModelForSeq2SeqLM" if encoder else "AutoModelForCausalLM"
-            raise TypeError(f"{name} does not continue texts; load it with {fit}")
+            fit = "AutoModelForSeq2SeqLM" if is_encoder_decoder(model) else "AutoModelForCausalLM"
+            raise TypeError(f"{type(model).__name__} does not continue texts; load it with {fit}")
     elif not callable(model):
         raise TypeError(
             f"model is {type(model).__name__}; pass a transformers model that generates, or a callable from ids [B, T] to "
@@ -71,6 +70,10 @@ def check_model(model: Any) -> None:
 
 def is_transformers_model(model: Any) -> bool:
     return hasattr(getattr(model, "config", None), "model_type")
+
+
+def is_encoder_decoder(model: Any) -> bool:
+    return is_transformers_model(model) and bool(getattr(model.config, "is_encoder_decoder", False))
 
 
 def width_of(model: Any) -> int | None:

@@ -7,15 +7,16 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
+from ..grammars.tokens import Tokens
 from ..kernels.cpu.jit import load_all
-from ..masks.constraint import Constraint
 from ..vocab.vocabulary import Vocabulary
 from .arguments import check_choice, check_integer, check_vocabulary, is_batch, per_prompt, prompt_ids
+from .healing import take_back
 from .output import FORMS, Output, one_output
 from .prepared import constraint_of, stop_ids_of, tokenizer_of, vocabulary_of
-from .readers import Reader, check_model, open_reader, width_of
-from .row import Task
+from .readers import Reader, check_model, is_encoder_decoder, open_reader, width_of
 from .sampling import Sampling
+from .task import Compiled, Task
 
 FORCED = ("score", "off")
 
@@ -33,7 +34,7 @@ class Request:
 
     def reader(self) -> Reader:
         """A fresh reader of the prompts."""
-        room = max(task.max_tokens for task in self.tasks)
+        room = max(task.max_tokens + len(task.rest) for task in self.tasks)
         return open_reader(self.model, self.prompts, room, self.cache)
 
     def parts(self, size: int) -> Iterator[Request]:
@@ -80,30 +81,52 @@ def prepare(
     tokenizer = tokenizer_of(model) if tokenizer is None and vocab is None else tokenizer
     check_vocabulary(tokenizer, vocab)
     is_list = is_batch(prompt)
-    count = len(prompt) if is_list else None
+    prompts, count = (list(prompt), len(prompt)) if is_list else ([prompt], None)
     outputs = outputs_of({name: arguments.get(name) for name in FORMS}, count)
     predicates = [checked_predicate(one) for one in per_prompt("where", where, count)]
     width = width_of(model)
-    ids = [prompt_ids(one, tokenizer, vocab, width) for one in (prompt if is_list else [prompt])]
+    ids = [prompt_ids(one, tokenizer, vocab, width) for one in prompts]
 
     start = perf_counter()
-    if vocab is None:
-        vocab = vocabulary_of(tokenizer, width, stop_ids_of(model, tokenizer))
+    vocab = vocab or vocabulary_of(tokenizer, width, stop_ids_of(model, tokenizer))
     load_all()  # those of sampling too
     compiled = [compiled_output(output, vocab) for output in outputs]
-    shared: dict[str, Any] = {
-        "vocab": vocab,
-        "sampling": sampling or Sampling(),
-        "max_tokens": settings.max_tokens,
-        "close": settings.close,
-        "scores_forced": settings.forced == "score",
-        "compile_seconds": perf_counter() - start,
-    }
+    seconds = perf_counter() - start
+    if settings.heal:
+        check_healing(model, prompts, outputs)
+    healed = [take_back(one, vocab) if settings.heal else (one, b"") for one in ids]
     tasks = [
-        Task(**shared, output=output, constraint=constraint, cache_hit=was_there, where=predicate, prompt=tuple(one))
-        for output, (constraint, was_there), predicate, one in zip(outputs, compiled, predicates, ids, strict=True)
+        Task(
+            vocab,
+            *given,
+            sampling or Sampling(),
+            settings.max_tokens,
+            close=settings.close,
+            scores_forced=settings.forced == "score",
+            where=predicate,
+            rest=rest,
+            prompt=() if is_encoder_decoder(model) else tuple(one),
+            compile_seconds=seconds,
+        )
+        for given, predicate, (one, rest) in zip(zip(outputs, compiled, strict=True), predicates, healed, strict=True)
     ]
-    return Request(model, ids, tasks, settings.n, settings.cache, is_list)
+    return Request(model, [one for one, _ in healed], tasks, settings.n, settings.cache, is_list)
+
+
+def check_healing(model: Any, prompts: list[Any], outputs: list[Output]) -> None:
+    """Prompts that are texts, and answers that go on with them."""
+    if is_encoder_decoder(model):
+        raise ValueError("heal=True is for models that go on with their prompt; an encoder-decoder model answers it")
+    for prompt in prompts:
+        if not isinstance(prompt, str):
+            found = type(prompt).__name__
+            raise ValueError(
+                f"heal=True is for prompts that are texts; this one is a {found} of ids, taken as they are"
+            )
+    if any(isinstance(output.grammar, Tokens) for output in outputs):
+        raise ValueError(
+            "heal=True is for answers that are texts; an item is its tokens, none of which begins in the prompt"
+        )
 
 
 def outputs_of(forms: dict[str, Any], count: int | None) -> list[Output]:
@@ -114,8 +137,8 @@ def outputs_of(forms: dict[str, Any], count: int | None) -> list[Output]:
     return [one_output(**dict(zip(spread, values, strict=True))) for values in zip(*spread.values(), strict=True)]
 
 
-def compiled_output(output: Output, vocab: Vocabulary) -> tuple[Constraint | None, bool]:
-    return (None, False) if output.grammar is None else constraint_of(output.grammar, vocab)
+def compiled_output(output: Output, vocab: Vocabulary) -> Compiled:
+    return Compiled() if output.grammar is None else Compiled(*constraint_of(output.grammar, vocab))
 
 
 def checked_predicate(where: Any) -> Callable[[str], bool] | None:

@@ -14,53 +14,18 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
-from ..errors import UnsupportedFeature
-from ..masks.constraint import Constraint
 from ..masks.mask_array import allocate_mask
 from ..masks.matcher import Matcher
-from ..masks.token_facts import pack_ids
-from ..vocab.vocabulary import Vocabulary
-from .output import Output
+from . import healing
 from .result import Result, Stats
-from .sampling import Sampling, draw
+from .sampling import draw
+from .task import Task
 
-
-@dataclass(frozen=True)
-class Task:
-    """What one text is asked for."""
-
-    vocab: Vocabulary
-    output: Output
-    constraint: Constraint | None
-    sampling: Sampling
-    max_tokens: int
-    close: bool = True
-    scores_forced: bool = True
-    where: Callable[[str], bool] | None = None
-    prompt: tuple[int, ...] = ()  # what the repetition penalty counts beside the answer
-    cache_hit: bool = False
-    compile_seconds: float = 0.0
-
-    @cached_property
-    def stop_row(self) -> np.ndarray:
-        return pack_ids(self.vocab.stop_ids, self.vocab.words)
-
-    def matcher(self) -> tuple[Matcher | None, bool]:
-        """A matcher at the start, and whether it keeps the budget; ValueError where the constraint needs more than that."""
-        if self.constraint is None:
-            return None, False
-        if self.close:
-            try:
-                return self.constraint.matcher(max_tokens=self.max_tokens), True
-            except UnsupportedFeature:  # a schema beside other grammars knows no budgets: stats.closes says so
-                pass
-        return self.constraint.matcher(), False
+HEALING = 1 << 62  # positions of tokens that are not part of the answer
 
 
 @dataclass(frozen=True)
@@ -81,18 +46,21 @@ class Row:
         self.task, self.number, self.sampling = task, number, task.sampling
         self.matcher, closes = task.matcher()
         seed = task.sampling.seed if task.sampling.temperature else None
-        self.stats = Stats(seed=seed, cache_hit=task.cache_hit, closes=closes, compile_seconds=task.compile_seconds)
+        hit = task.compiled.was_there
+        self.stats = Stats(seed=seed, cache_hit=hit, closes=closes, compile_seconds=task.compile_seconds)
         self.mask = allocate_mask(1, task.vocab.size)
         self.is_masked = self.matcher is not None  # does the mask forbid anything?
         self.tokens: list[int] = []
         self.logprobs: list[float] = []
         self.model_logprobs: list[float] = []
+        self.pieces: list[bytes] = []  # what each token adds to the text
+        self.rest = task.rest
+        self._healed = 0  # how many tokens have spelled what was there before the rest
         self.data = bytearray()  # what the tokens spell, those included that are forced and not scored yet
         self.pending = list(beginning)  # ids that the model has not read
         self.skip = len(beginning) - 1  # after so many of them nobody needs the logits
         self.unscored: deque[int] = deque()  # forced tokens
         self.is_prepared = False
-        self.has_stopped = False  # by a stop id
         self.finish_reason: str | None = None
         self._end: str | None = None  # the finish reason, once all forced tokens are scored
         self._is_narrowed = False  # did the budget have a say in the text?
@@ -107,7 +75,7 @@ class Row:
         other.matcher = self.matcher and self.matcher.fork()
         other.stats = replace(self.stats, mass_removed=list(self.stats.mass_removed))
         other.mask, other.data, other.unscored = self.mask.copy(), self.data[:], self.unscored.copy()
-        for name in ("tokens", "logprobs", "model_logprobs", "pending"):
+        for name in ("tokens", "pieces", "logprobs", "model_logprobs", "pending"):
             setattr(other, name, list(getattr(self, name)))
         return other
 
@@ -121,7 +89,7 @@ class Row:
     @property
     def position(self) -> int:
         """What the random numbers of the next choice hang on, beside seed and sample."""
-        return len(self.tokens)
+        return HEALING + self._healed if self.rest else len(self.tokens)
 
     def _seen(self) -> list[int]:
         return [*self.task.prompt, *self.tokens]
@@ -129,6 +97,9 @@ class Row:
     def prepare(self, is_filled: bool = False) -> None:
         """Takes forced tokens up to the next choice, whose mask is then in `mask`. `is_filled`: the mask is there already."""
         self.is_prepared = True
+        if self.rest:
+            self.mask[0], self.is_masked = healing.row_of(self.task.vocab, self.task.constraint, self.rest), True
+            return
         while self._end is None:
             if not is_filled and self.matcher is not None:
                 self.is_masked = self.matcher.fill_mask(self.mask)
@@ -170,7 +141,7 @@ class Row:
         own = float(logits[token])
         if own == -math.inf:
             raise nothing_left(self, len(logits))
-        self._note(token, 0.0, own - before, max(0.0, -math.expm1(own - before)))
+        self._note(token, self.bytes_of(token), 0.0, own - before, max(0.0, -math.expm1(own - before)))
         self.stats.forced_tokens += 1
         self._finish_if_scored()
         return token
@@ -203,11 +174,25 @@ class Row:
         return Choice(token, logprob, float(raw.get(token, before[token])))
 
     def _holds(self, token: int) -> bool:
-        """Does the predicate accept the text with this token? It sees whole characters only."""
-        if self._where is None or token in self.task.vocab.stop_ids:
+        """Does the predicate, which sees whole characters only, accept the text with this token?"""
+        if token in self.task.vocab.stop_ids:
             return True
-        before, after = readable(self.data), readable(self.data + self.bytes_of(token))
+        piece = self._piece(token)
+        if self.rest and piece and self.task.constraint is not None and self._matcher_behind(piece) is None:
+            return False
+        if self._where is None:
+            return True
+        before, after = readable(self.data), readable(self.data + piece)
         return after == before or bool(self._where(after))
+
+    def _piece(self, token: int) -> bytes:
+        """What a token adds to the text: of one that spells the end of the prompt again only what goes on behind it."""
+        return self.bytes_of(token)[len(self.rest) :]
+
+    def _matcher_behind(self, piece: bytes) -> Matcher | None:
+        assert self.task.constraint is not None
+        left = self.task.max_tokens - 1 if self.stats.closes else None
+        return healing.matcher_behind(self.task.constraint, piece, left)
 
     def _give_up(self) -> None:
         """The predicate accepts no token: the text is ended without it where there is a budget to end it, and cut elsewhere."""
@@ -215,24 +200,36 @@ class Row:
         if not self.stats.closes:
             self.finish_reason = "length"
 
-    def accept(self, token: int, logprob: float, own: float, removed: float) -> None:
-        """Takes a token that was drawn; `own` is its log-probability without constraint and temperature."""
+    def accept(self, choice: Choice, before: float, removed: float) -> bool:
+        """Takes a token that was drawn, `before` is the logarithm of the mass of all logits; True if the answer has it."""
+        token = choice.token
         self.is_prepared = False
-        self.has_stopped = token in self.task.vocab.stop_ids
-        if self.has_stopped:
+        if token in self.task.vocab.stop_ids:
             self.finish_reason = "closed" if self._is_narrowed else "stop"
-            return
-        self._advance(token)
-        self._note(token, logprob, own, removed)
+            return False
         self.pending, self.skip = [token], 0
+        if self.rest:
+            piece = self._piece(token)
+            self.rest, self._healed = self.rest[len(self.bytes_of(token)) :], self._healed + 1
+            if not piece:
+                return False
+            if self.task.constraint is not None:
+                self.matcher = self._matcher_behind(piece)
+            self.data += piece
+        else:
+            piece = self.bytes_of(token)
+            self._advance(token)
+        self._note(token, piece, choice.logprob, choice.logit - before, removed)
+        return True
 
     def _advance(self, token: int) -> None:
         if self.matcher is not None and not self.matcher.advance(token):
             raise RuntimeError(f"{self.place()} the mask allowed the token {token}, which the matcher refused")
         self.data += self.bytes_of(token)
 
-    def _note(self, token: int, logprob: float, own: float, removed: float) -> None:
+    def _note(self, token: int, piece: bytes, logprob: float, own: float, removed: float) -> None:
         self.tokens.append(token)
+        self.pieces.append(piece)
         self.logprobs.append(logprob)
         self.model_logprobs.append(own)
         self.stats.mass_removed.append(removed)
@@ -253,7 +250,11 @@ class Row:
         data = bytes(self.data)
         text = data.decode(errors="replace")
         is_complete = self.finish_reason != "length" and not self._is_refused
-        value, error = self.task.output.value(text if text.encode() == data else data) if is_complete else (None, None)
+        value, error = (
+            self.task.output.value(text if text.encode() == data else data, self.tokens)
+            if is_complete
+            else (None, None)
+        )
         return Result(
             text=text,
             value=value,

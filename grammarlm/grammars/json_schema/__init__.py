@@ -25,6 +25,7 @@ from .python_types import is_python_type, schema_of
 ORDERS = ("schema", "any")
 FORMATS = ("assert", "annotation")
 DRAFTS = ("auto", "declared")
+INTEGERS = ("any", "plain")
 MOST_PARTS = 4_000_000  # of a schema that is written out
 
 
@@ -37,6 +38,8 @@ class JsonSchema(Grammar):
     formats          "assert": `format` must hold; "annotation": it says nothing
     registry         {uri: schema} for references to other documents; nothing is fetched
     draft            "auto": keywords of all drafts count; "declared": those of `$schema` alone
+    integers         "any": an integer may be written 1.0 or 1e2, too; "plain": digits only. None: "plain" for a Python type, whose
+                     reader may not take the others, and "any" elsewhere
     strict           False: what cannot be enforced is relaxed, and listed in the report
     """
 
@@ -50,12 +53,15 @@ class JsonSchema(Grammar):
         registry: dict[str, Any] | None = None,
         draft: str = "auto",
         strict: bool = True,
+        integers: str | None = None,
     ):
         if not isinstance(schema, (dict, bool, str)) and not is_python_type(schema):
             raise TypeError(
                 f"JsonSchema() takes a dict, a bool, JSON text or a Python type, not {type(schema).__name__}"
             )
-        for name, value, values in (("formats", formats, FORMATS), ("draft", draft, DRAFTS)):
+        integers = integers or ("plain" if is_python_type(schema) else "any")
+        named = (("formats", formats, FORMATS), ("draft", draft, DRAFTS), ("integers", integers, INTEGERS))
+        for name, value, values in named:
             if value not in values:
                 raise ValueError(f"JsonSchema({name}={value!r}): it takes {' or '.join(map(repr, values))}")
         if not isinstance(whitespace, str):
@@ -68,6 +74,7 @@ class JsonSchema(Grammar):
             raise TypeError(f"JsonSchema(registry=...) takes a dict of schemas by URI, not {type(registry).__name__}")
         self._source = frozen(schema)
         self.whitespace, self.formats, self.draft, self.strict = whitespace, formats, draft, bool(strict)
+        self.integers = integers
         self.property_order = property_order if isinstance(property_order, str) else tuple(property_order)
         self._registry = None if registry is None else {uri: frozen(document) for uri, document in registry.items()}
 
@@ -101,7 +108,16 @@ class JsonSchema(Grammar):
             schema = self._source  # JSON text that is nested too deeply
         except GrammarError:  # no JSON: compile will say so
             schema = str(self._source)
-        return (schema, self.whitespace, self.property_order, self.formats, self.draft, self.strict, known)
+        return (
+            schema,
+            self.whitespace,
+            self.property_order,
+            self.formats,
+            self.draft,
+            self.strict,
+            self.integers,
+            known,
+        )
 
     def language(self, algebra: Algebra) -> Term:
         raise UnsupportedFeature(
@@ -112,7 +128,7 @@ class JsonSchema(Grammar):
     # What masks/codec.py saves, by the type of each value; the same names are the arguments that make it again.
     SAVED: ClassVar[dict[str, Any]] = {
         "schema": str, "whitespace": str, "property_order": str | tuple[str, ...], "formats": str,
-        "registry": tuple[tuple[str, str], ...] | None, "draft": str, "strict": bool,
+        "registry": tuple[tuple[str, str], ...] | None, "draft": str, "strict": bool, "integers": str,
     }  # fmt: skip
 
     def saved(self) -> list[Any]:
@@ -120,7 +136,16 @@ class JsonSchema(Grammar):
         schema, registry = thawed(self._source), self.registry
         text = schema if isinstance(schema, str) else written(self.document())
         documents = None if registry is None else tuple((uri, written(registry[uri])) for uri in registry)
-        return [text, self.whitespace, self.property_order, self.formats, documents, self.draft, self.strict]
+        return [
+            text,
+            self.whitespace,
+            self.property_order,
+            self.formats,
+            documents,
+            self.draft,
+            self.strict,
+            self.integers,
+        ]
 
     @classmethod
     def from_saved(cls, schema: str, registry: tuple[tuple[str, str], ...] | None, **options: Any) -> JsonSchema:

@@ -49,13 +49,23 @@ class Resource:
         "filtered",
         "names",
         "nodes",
+        "plain_integers",
         "pointer",
         "referred",
         "types",
         "vocabulary",
     )
 
-    def __init__(self, address: str, contents: Any, pointer: str, draft: int, bits: dict[str, int], vocabulary: str):
+    def __init__(
+        self,
+        address: str,
+        contents: Any,
+        pointer: str,
+        draft: int,
+        bits: dict[str, int],
+        vocabulary: str,
+        plain_integers: bool = False,
+    ):
         self.address = address  # absolute, without fragment; "" where nothing gave one
         self.contents = contents
         self.pointer = pointer
@@ -67,7 +77,8 @@ class Resource:
         self.dynamic: tuple[str, ...] = ()  # those of the names that are dynamic; "" for $recursiveAnchor
         self.nodes: dict[Any, Any] = {}
         self.referred: dict[str, Any] = {}  # likewise, by reference
-        self.types = TYPE_NODES_4 if draft == 4 else TYPE_NODES
+        self.plain_integers = draft == 4 or plain_integers  # is 1.0 none?
+        self.types = TYPE_NODES_4 if self.plain_integers else TYPE_NODES
 
 
 class Document:
@@ -80,10 +91,12 @@ class Document:
         registry: Mapping[str, Any] | None = None,
         draft: str = "auto",
         formats: str = "assert",
+        integers: str = "any",
         tick: Callable[[], None] = lambda: None,
     ):
         self.auto = draft == "auto"
         self.formats = formats == "assert"
+        self.plain_integers = integers == "plain"
         self.registry = registry
         self.tick = tick
         self._resources: dict[str, Resource] = {}  # by address
@@ -117,7 +130,7 @@ class Document:
                 base, self._identifier(contents, outer if pointer and "#" not in pointer else draft) or ""
             )
         bits = self._bits(vocabulary, draft)
-        resource = Resource(address, contents, pointer, draft, bits, vocabulary)
+        resource = Resource(address, contents, pointer, draft, bits, vocabulary, self.plain_integers)
         resource.filtered = not self.auto or bits is not bits_of(draft, True, self.formats)
         if isinstance(contents, dict):
             self._by_contents[id(contents)] = resource

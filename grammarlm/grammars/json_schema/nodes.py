@@ -130,7 +130,7 @@ class Nodes:
     def _spells(self, code: int) -> bool:
         """Does an atom tell 1 from 1.0, as draft 4 does?"""
         atom = self.atoms[code >> 1]
-        return atom.resource.draft == 4 if atom.__class__ is SchemaAtom else code >> 1 == len(TYPE_PARTS) - 1
+        return atom.resource.plain_integers if atom.__class__ is SchemaAtom else code >> 1 == len(TYPE_PARTS) - 1
 
     def _has(self, code: int, value: Any) -> bool:
         """Is a scalar in an atom that is about scalars?"""

@@ -55,6 +55,7 @@ def normalise(
     formats: str = "assert",
     registry: Mapping[str, Any] | None = None,
     draft: str = "auto",
+    integers: str = "any",
     tick: Callable[[], None] = lambda: None,
     strict: bool = True,
     relax: tuple[str, ...] = (),
@@ -64,7 +65,7 @@ def normalise(
     relaxed = list(relax)
     scoped = False
     while True:
-        document = Document(schema, registry=registry, draft=draft, formats=formats, tick=tick)
+        document = Document(schema, registry=registry, draft=draft, formats=formats, integers=integers, tick=tick)
         n = Normaliser(document, languages, tick, frozenset(relaxed), scoped)
         try:
             root = n.root()

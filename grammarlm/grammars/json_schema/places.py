@@ -135,11 +135,11 @@ class Places(Nodes):
             [(k, v.__class__, tuple(v) if v.__class__ is list else v) for k, v in schema.items() if bits.get(k)]
         )
         try:
-            known = self._others.get((resource.draft == 4, said))
+            known = self._others.get((resource.plain_integers, said))
         except TypeError:  # no type at all, or an object for a pattern
             return self.new(SchemaAtom(schema, pointer, resource, scope, mask))
         if known is None:
-            known = self._others[resource.draft == 4, said] = self.new(
+            known = self._others[resource.plain_integers, said] = self.new(
                 SchemaAtom(schema, pointer, resource, scope, mask)
             )
         return known

@@ -65,7 +65,7 @@ def plain(n: Normaliser, atom: SchemaAtom, track: bool) -> Parts:
 def types(atom: SchemaAtom) -> Parts:
     """What `type` leaves."""
     listed = atom.schema["type"]
-    of_type = OF_TYPE_4 if atom.resource.draft == 4 else OF_TYPE
+    of_type = OF_TYPE_4 if atom.resource.plain_integers else OF_TYPE
     if listed.__class__ is str and listed in of_type:
         return of_type[listed]
     names = listed if isinstance(listed, list) else [listed]

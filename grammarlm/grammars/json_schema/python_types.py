@@ -15,6 +15,23 @@ from typing import Any
 
 from ...errors import UnsupportedFeature
 
+INTEGER_DIGITS = 18  # of an integer that nothing else bounds
+LARGEST_INTEGER = 10**INTEGER_DIGITS - 1
+BOUNDS = ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf")
+SCHEMAS = (
+    "items",
+    "prefixItems",
+    "additionalProperties",
+    "propertyNames",
+    "anyOf",
+    "oneOf",
+    "allOf",
+    "not",
+    "contains",
+)
+MAPS = ("properties", "patternProperties", "$defs", "definitions")  # names of the caller's -> schemas
+NAMES = ((bool, "boolean"), (int, "integer"), (float, "number"), (str, "string"), (list, "array"), (dict, "object"))
+
 
 def is_python_type(kind: Any) -> bool:
     """A class, or what typing makes of classes; a function, too, stands for its arguments."""
@@ -22,13 +39,48 @@ def is_python_type(kind: Any) -> bool:
 
 
 def schema_of(kind: Any) -> dict[str, Any]:
-    """The JSON schema of a type, of a function's arguments."""
+    """The JSON schema of a type, of a function's arguments, whose integers have a bound on both sides."""
     from_pydantic = _pydantic(kind)
     try:
         schema: dict[str, Any] = _adapter(kind).json_schema()
+        _read_as_python(schema)
         return schema
     except from_pydantic as error:
         raise UnsupportedFeature(f"pydantic makes no JSON schema of {kind!r:.80}: {error}") from None
+
+
+def _read_as_python(schema: Any) -> None:
+    """Says of each integer, in place, that it is one, and how large it may be."""
+    todo = [schema]
+    while todo:
+        here = todo.pop()
+        if isinstance(here, list):
+            todo += here
+        if not isinstance(here, dict):
+            continue
+        _name_types(here)
+        if here.get("type") == "integer":
+            _bound(here)
+        todo += [here[word] for word in SCHEMAS if word in here]
+        todo += [inner for word in MAPS for inner in here.get(word, {}).values()]
+
+
+def _name_types(schema: dict[str, Any]) -> None:
+    """The values of a Literal or an Enum: a 1 among them is an integer, which 1.0 is not to Python."""
+    values = schema.get("enum", [schema["const"]] if "const" in schema else [])
+    if "type" not in schema and any(type(value) is int for value in values):
+        found = {next((name for kind, name in NAMES if isinstance(value, kind)), "null") for value in values}
+        schema["type"] = sorted(found)
+
+
+def _bound(schema: dict[str, Any]) -> None:
+    """At most INTEGER_DIGITS digits on each side where nothing else bounds it, more where the other bound or the step has more."""
+    named = [abs(schema[word]) for word in BOUNDS if isinstance(schema.get(word), (int, float))]
+    largest = max([LARGEST_INTEGER, *(10 * int(value) for value in named if value > LARGEST_INTEGER // 10)])
+    if not any(word in schema for word in ("maximum", "exclusiveMaximum")):
+        schema["maximum"] = largest
+    if not any(word in schema for word in ("minimum", "exclusiveMinimum")):
+        schema["minimum"] = -largest
 
 
 def reader_of(kind: Any) -> Callable[[str], Any]:

@@ -16,6 +16,7 @@ from ...grammars.json_schema.document import Document
 from ...grammars.json_schema.formats import SHARED
 from ...grammars.json_schema.normalise import next_to_relax, normalise
 from ...grammars.json_schema.numbers import CAPS
+from ...grammars.json_schema.python_types import INTEGER_DIGITS
 from ...grammars.json_schema.report import keyword_reports
 from ...grammars.json_schema.text_algebra import TextAlgebra
 from ...vocab.vocabulary import Vocabulary
@@ -37,6 +38,8 @@ NUMBER_CAPS = (
     f"numbers: at most {CAPS.digits} significant digits (more where the schema has more), {CAPS.zeros} zeros before them and "
     f"{CAPS.exponent_digits} digits of an exponent; 0, or from 1e-307 to 1.7976931348623157e308"
 )
+PLAIN_INTEGERS = "integers: plain digits, without fraction or exponent"
+PYTHON_INTEGERS = f"; of a Python type at most {INTEGER_DIGITS} of them, where its bounds do not ask for more"
 
 
 @functools.lru_cache(maxsize=8)
@@ -66,12 +69,19 @@ class JsonSchemaProgram:
         self.json = self._written(grammar)
         if self.json.start < 0:
             raise UnsatisfiableGrammar("no JSON value is valid under the schema")
-        self.caps = (self.tables.blanks.description, NUMBER_CAPS)
+        self.caps: tuple[str, ...] = (self.tables.blanks.description, NUMBER_CAPS)
+        if grammar.integers == "plain":
+            self.caps += (PLAIN_INTEGERS + (PYTHON_INTEGERS if grammar.python_type is not None else ""),)
 
     def _written(self, grammar: JsonSchema) -> JsonProgram:
         """The schema's rows: the plain way where that will do."""
         schema, tick = grammar.document(), self.clock.tick
-        options: dict[str, Any] = {"registry": grammar.registry, "draft": grammar.draft, "formats": grammar.formats}
+        options: dict[str, Any] = {
+            "registry": grammar.registry,
+            "draft": grammar.draft,
+            "formats": grammar.formats,
+            "integers": grammar.integers,
+        }
         self.document = Document(schema, tick=tick, **options)
         writer = self._writer(grammar)
         try:

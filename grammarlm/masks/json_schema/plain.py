@@ -75,7 +75,7 @@ class PlainReader:
             raise NotPlain
         self._writer, self._document, self._tick = writer, document, tick
         self._resource, self._bits = resource, plain_bits(resource.bits)
-        self._integer = "plain integer" if resource.draft == 4 else "integer"  # draft 4's 1.0 is none
+        self._integer = "plain integer" if resource.plain_integers else "integer"
         self._formats = "assert" if document.formats else "annotation"
         self._normaliser: Normaliser | None = None
         self._rows: dict[int, int] = {}  # by id of the schema
@@ -263,7 +263,7 @@ class PlainReader:
             alternatives.append((Shape.WORDS, self._writer.words(tuple(words))))
         if points and ("number" in kinds or "integer" in kinds):
             if self._integer != "integer":
-                return None  # draft 4 tells 1 from 1.0
+                return None  # 1 is told from 1.0
             if len(points) > MOST_VALUES:
                 return None
             alternatives += [(Shape.NUMBER, self._writer.number(shape, Node())) for shape in number_shapes(points)]

@@ -1,0 +1,52 @@
+"""gl.Generator: a model and what is wanted of it, for many prompts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..grammars.compose import Grammar
+from .generate import generate
+from .output import is_schema
+from .prepared import constraint_of, stop_ids_of, tokenizer_of, vocabulary_of
+from .readers import check_model, width_of
+
+
+class Generator:
+    """generate() with a model, what its answers are held to, and any other argument, said once.
+
+        people = gl.Generator(model, Person, max_tokens=80)
+        people("Ada, 36.").value
+        people(["Tom, 41.", "Eva, 7."], temperature=0.8)         # generate()'s arguments; they win over those above
+        for event in people.stream("Ada, 36."): ...
+
+    output_type: what schema= takes (a Python type, a dict, JSON text, a path), or a grammar object, or None for any text. It is
+    compiled here, so that what is wrong with it is told here.
+    """
+
+    def __init__(self, model: Any, output_type: Any = None, **arguments: Any):
+        check_model(model)
+        self.model, self.output_type, self._arguments = model, output_type, arguments
+        self._held: dict[str, Any] = {}
+        if output_type is not None:
+            self._held = {"schema" if is_schema(output_type) else "grammar": output_type}
+        tokenizer, vocab = arguments.get("tokenizer"), arguments.get("vocab")
+        if tokenizer is None and vocab is None:
+            self._arguments["tokenizer"] = tokenizer = tokenizer_of(model)
+        if vocab is None and tokenizer is not None:
+            vocab = vocabulary_of(tokenizer, width_of(model), stop_ids_of(model, tokenizer))
+        if vocab is not None and self._held:
+            constraint_of(of_any(**self._held), vocab)
+
+    def __call__(self, prompt: Any, **arguments: Any) -> Any:
+        """As generate(): a Result, or a list of them."""
+        return generate(self.model, prompt, **{**self._arguments, **self._held, **arguments})
+
+    def stream(self, prompt: Any, **arguments: Any) -> Iterator[Any]:
+        """As gl.stream()."""
+        from .stream import stream
+
+        return stream(self.model, prompt, **{**self._arguments, **self._held, **arguments})
+
+    def __repr__(self) -> str:
+        return f"Generator({type(self.model).__name__}, {self.output_type!r:.80})"

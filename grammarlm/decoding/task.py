@@ -1,0 +1,61 @@
+"""What one text is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ..errors import UnsupportedFeature
+from ..masks.constraint import Constraint
+from ..masks.matcher import Matcher
+from ..masks.token_facts import pack_ids
+from ..vocab.vocabulary import Vocabulary
+from .output import Output
+from .sampling import Sampling
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A constraint (None: any text), and whether it was there before."""
+
+    constraint: Constraint | None = None
+    was_there: bool = False
+
+
+@dataclass(frozen=True)
+class Task:
+    """What the answers to one prompt are held to, and how they are drawn."""
+
+    vocab: Vocabulary
+    output: Output
+    compiled: Compiled
+    sampling: Sampling
+    max_tokens: int
+    close: bool = True
+    scores_forced: bool = True
+    where: Callable[[str], bool] | None = None
+    rest: bytes = b""  # the end of the prompt, to be spelled again (healing.py)
+    prompt: tuple[int, ...] = ()  # what the repetition penalty counts beside the answer
+    compile_seconds: float = 0.0
+
+    @property
+    def constraint(self) -> Constraint | None:
+        return self.compiled.constraint
+
+    @cached_property
+    def stop_row(self) -> np.ndarray:
+        return pack_ids(self.vocab.stop_ids, self.vocab.words)
+
+    def matcher(self) -> tuple[Matcher | None, bool]:
+        """A matcher at the start, and whether it keeps the budget; ValueError where the constraint needs more than that."""
+        if self.constraint is None:
+            return None, False
+        if self.close:
+            try:
+                return self.constraint.matcher(max_tokens=self.max_tokens), True
+            except UnsupportedFeature:  # a schema beside other grammars knows no budgets: stats.closes says so
+                pass
+        return self.constraint.matcher(), False
