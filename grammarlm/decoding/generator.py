@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..grammars.compose import Grammar
+from .arguments import check_vocabulary
 from .generate import generate
-from .output import is_schema
+from .output import one_output
 from .prepared import constraint_of, stop_ids_of, tokenizer_of, vocabulary_of
 from .readers import check_model, width_of
 
@@ -27,16 +28,17 @@ class Generator:
     def __init__(self, model: Any, output_type: Any = None, **arguments: Any):
         check_model(model)
         self.model, self.output_type, self._arguments = model, output_type, arguments
-        self._held: dict[str, Any] = {}
-        if output_type is not None:
-            self._held = {"schema" if is_schema(output_type) else "grammar": output_type}
+        name = "grammar" if isinstance(output_type, Grammar) else "schema"
+        self._held = {} if output_type is None else {name: output_type}
         tokenizer, vocab = arguments.get("tokenizer"), arguments.get("vocab")
         if tokenizer is None and vocab is None:
-            self._arguments["tokenizer"] = tokenizer = tokenizer_of(model)
-        if vocab is None and tokenizer is not None:
-            vocab = vocabulary_of(tokenizer, width_of(model), stop_ids_of(model, tokenizer))
-        if vocab is not None and self._held:
-            constraint_of(of_any(**self._held), vocab)
+            tokenizer = self._arguments["tokenizer"] = tokenizer_of(model)
+        check_vocabulary(tokenizer, vocab)
+        if output_type is not None:
+            vocab = vocab or vocabulary_of(tokenizer, width_of(model), stop_ids_of(model, tokenizer))
+            grammar = one_output(**self._held).grammar
+            assert grammar is not None
+            constraint_of(grammar, vocab)
 
     def __call__(self, prompt: Any, **arguments: Any) -> Any:
         """As generate(): a Result, or a list of them."""

@@ -135,7 +135,9 @@ def of_items(items: Any) -> Output:
     tokens = items if isinstance(items, Tokens) else Tokens(items)
     if tokens.strings is None:
         return Output(tokens, find=finder(tokens))
-    rows = {text: row for row, text in reversed(list(enumerate(tokens.strings)))}  # of a string that comes twice the first
+    rows = {
+        text: row for row, text in reversed(list(enumerate(tokens.strings)))
+    }  # of a string that comes twice the first
     return Output(tokens, None if tokens.ids is None else lambda text: name_of(tokens, rows[text]))
 
 

@@ -27,7 +27,7 @@ from .json_events import JsonEvents
 from .masked import start
 from .request import Request
 from .result import Result
-from .row import Task
+from .task import Task
 
 
 def stream(
