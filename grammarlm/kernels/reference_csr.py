@@ -1,0 +1,70 @@
+"""An automaton over tokens as arrays, with default edges: what its kernels mean, in plain numpy.
+
+A state's edges are a short sorted list of exceptions, and for the tokens of a base row that are not among them one default target:
+
+    state   base row                        default   exceptions (token -> target)
+    7       tokens that stay in a string    7         '"' -> 12, '",' -> 13, '\\' -> MISS, ...
+
+So a state inside a JSON string has a few hundred entries instead of 123,000. Base rows are mask rows that many states share. The
+mask of a state follows from its edges: the base row, and the exceptions, those that lead to DEAD left out.
+
+    DEAD       the token was refused
+    FINISHED   a stop id has been read
+    MISS       the edge has not been made yet: `asked` says which, and the host makes it (masks/csr/automaton.py)
+
+All three can be decoded on without harm: their masks are the stop ids, and behind those they stay what they are.
+
+kernels/cpu/csr.py and kernels/gpu/csr.py have functions of the same names and arguments.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+DEAD, FINISHED, MISS = 0, 1, 2
+FIRST = 3  # the first state that a text can stand in
+
+
+class Csr(NamedTuple):
+    """S states, E entries, R base rows of W words; numpy arrays, or torch tensors of one device."""
+
+    rows: Any  # int32 [R, W]; row 0 is empty
+    base: Any  # int32 [S]
+    default: Any  # int32 [S]
+    first: Any  # int32 [S]: where the state's exceptions begin
+    count: Any  # int32 [S]
+    tokens: Any  # int32 [E], sorted within each state
+    targets: Any  # int32 [E]
+
+
+def advance_(csr: Csr, states: np.ndarray, tokens: np.ndarray, asked: np.ndarray) -> None:
+    """states[b] (int32) becomes the state behind tokens[b] (int64); where that is MISS, asked[b] (int32 [B, 2]) is the edge."""
+    for b, (state, token) in enumerate(zip(states.tolist(), tokens.tolist(), strict=True)):
+        if state == MISS:
+            continue
+        target = DEAD
+        low, high = int(csr.first[state]), int(csr.first[state] + csr.count[state])
+        place = low + int(np.searchsorted(csr.tokens[low:high], token))
+        if place < high and csr.tokens[place] == token:
+            target = int(csr.targets[place])
+        elif 0 <= token < 32 * csr.rows.shape[1] and csr.rows[csr.base[state], token >> 5] >> (token & 31) & 1:
+            target = int(csr.default[state])
+        if target == MISS:
+            asked[b] = state, token
+        states[b] = target
+
+
+def fill_mask_(csr: Csr, states: np.ndarray, mask: np.ndarray) -> None:
+    """mask[b] (int32 [B, W]) becomes the row of states[b]."""
+    for b, state in enumerate(states.tolist()):
+        bits = np.unpackbits(csr.rows[csr.base[state]].view(np.uint8), bitorder="little")
+        edges = slice(int(csr.first[state]), int(csr.first[state] + csr.count[state]))
+        bits[csr.tokens[edges]] = csr.targets[edges] != DEAD
+        mask[b] = np.packbits(bits, bitorder="little").view(np.int32)
+
+
+def gather_rows_(rows: np.ndarray, numbers: np.ndarray, mask: np.ndarray) -> None:
+    """mask[b] becomes rows[numbers[b]]; -1 leaves it alone."""
+    for b, number in enumerate(numbers.tolist()):
+        if number >= 0:
+            mask[b] = rows[number]
