@@ -175,3 +175,18 @@ def test_the_first_compile_on_a_machine_is_not_the_schemas_time(monkeypatch) -> 
     monkeypatch.setattr(json_compile, "tables_of", slow)
     monkeypatch.setattr(limits.time, "perf_counter", lambda: passed[0])
     gl.compile(gl.JsonSchema({"oneOf": [{"type": "object", "required": [f"k{i}"]} for i in range(40)]}), VOCAB)
+
+
+def test_an_item_that_must_be_unique_moves_to_a_new_epoch_half_read() -> None:
+    schema = gl.JsonSchema({"type": "array", "items": {"type": "string"}, "uniqueItems": True})
+    text = b'["one", "other"'
+    for place in range(1, len(text)):
+        constraint = gl.compile(schema, VOCAB)
+        matcher = constraint.matcher()
+        assert matcher.advance_bytes(text[:place])
+        constraint._automaton.epoch.is_full = True
+        assert matcher.advance_bytes(text[place:] + b', "')
+        assert constraint._automaton.epoch is matcher._head[1]
+        for again in (b'one"', b'other"'):
+            assert not matcher.advance_bytes(again), (place, again)
+        assert matcher.advance_bytes(b'others"]')

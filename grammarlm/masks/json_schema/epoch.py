@@ -8,6 +8,7 @@ holder.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from functools import lru_cache
 from typing import Any
 
@@ -274,6 +275,29 @@ class JsonEpoch:
             made = number
         return made
 
+    def key(self, state: int) -> Hashable:
+        """Equal keys, equal futures, whatever the epoch: a config without numbers, in which what no longer matters is left out."""
+        threads = []
+        while state:
+            c, x, y, f, state = self.arrays["records"][state].tolist()
+            frames = tuple(
+                (self._told(words), frozenset(others), seen, text) for words, others, seen, text in self._frames(f)
+            )
+            is_key = c & 31 == Kind.KEY
+            threads.append((c, x, y & 0xFFFFFF if is_key else y, frames, self._chain(y >> 24) if is_key else b""))
+        return frozenset(threads)
+
+    def _told(self, words: tuple[int, ...]) -> tuple[int, ...]:
+        """Of a frame the numbers that tell something: row, keys seen, count, last, needed."""
+        row, seen, count = words[Frame.ROW], words[Frame.SEEN], words[Frame.COUNT]
+        if not row >> 40:
+            rows = self.program.json.rows
+            if rows[row + Object.MOST] < 0:
+                count = min(count, max(int(rows[row + Object.LEAST]), 0))
+            if self._many(row):
+                seen = 0  # the number of a set, which is spelled out
+        return row, seen, count, words[Frame.LAST], words[Frame.NEEDED]
+
     def config(self, state: int) -> Config:
         """A config without numbers of this epoch: threads, whose frames and keys are spelled out."""
         threads = []
@@ -291,7 +315,7 @@ class JsonEpoch:
         return bytes(reversed(found))
 
     def _frames(self, frame: int) -> tuple[Any, ...]:
-        """From the innermost outwards: words, other keys, and bits of keys seen where there are many."""
+        """From the innermost outwards: words, other keys, bits of keys seen where there are many, the item being read."""
         found = []
         while frame:
             words = self.arrays["frames"][frame].tolist()
@@ -301,7 +325,8 @@ class JsonEpoch:
                 others.append(self._chain(chain))
             many = self._many(words[Frame.ROW])
             seen = self.arrays["chains"].reshape(-1)[2 * words[Frame.SEEN] : 2 * words[Frame.SEEN] + many].tolist()
-            found.append((tuple(words), tuple(others), tuple(seen) if many and words[Frame.SEEN] else ()))
+            bits = tuple(seen) if many and words[Frame.SEEN] else ()
+            found.append((tuple(words), tuple(others), bits, self._chain(words[Frame.TEXT])))
             frame = words[Frame.PARENT]
         return tuple(found)
 
@@ -333,9 +358,9 @@ class JsonEpoch:
         for at in range(len(frames) - 1, -1, -1):
             key = frames[at:]
             if key not in made:
-                words, others, seen = frames[at]
+                words, others, seen, text = frames[at]
                 words = list(words)
-                words[Frame.PARENT], words[Frame.OTHERS] = below, 0
+                words[Frame.PARENT], words[Frame.OTHERS], words[Frame.TEXT] = below, 0, self._put_chain(text)
                 for name in reversed(others):
                     words[Frame.OTHERS] = self._put_entry(words[Frame.OTHERS], self._put_chain(name))
                 if seen:
