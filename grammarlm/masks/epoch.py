@@ -11,7 +11,7 @@ again under the lock. A row of the table is MISS until all of its targets are kn
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
 import numpy as np
@@ -150,6 +150,10 @@ class Epoch:
     def terms(self) -> _Terms:
         """What the states stand for, by number."""
         return _Terms(self._keys, self.program.algebra)
+
+    def key(self, state: int) -> Hashable:
+        """Equal keys, equal futures, whatever the epoch."""
+        return self.terms[state]
 
     def expand(self, state: int) -> None:
         """Makes the transitions of a state."""

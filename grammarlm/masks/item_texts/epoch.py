@@ -6,6 +6,7 @@ of a node is one packed list of them, and reading a token is one look-up. Specia
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,6 +30,7 @@ class ItemsEpoch:
     """One generation of states."""
 
     address = 0  # no kernel reads anything of it
+    reads_bytes = False  # what tokens lead to is not told by their bytes
 
     def __init__(self, program: ItemsProgram):
         self.program, self.reader = program, program.reader
@@ -58,6 +60,10 @@ class ItemsEpoch:
             self.rows.append(None)
             self.accepting.append(any(map(self.reader.accepts, key)))
         return state
+
+    def key(self, state: int) -> Hashable:
+        """Equal keys, equal futures, whatever the epoch."""
+        return frozenset(self.terms[state])
 
     # ------------------------------------------------------------------ rows
 

@@ -10,7 +10,7 @@ may end, the beginnings of what follows are in it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -161,6 +161,15 @@ class PartsEpoch:
             self.rows.append(None)
             self.accepting.append(any(part in lasts and epoch.accepting[state] for part, epoch, state in places))
         return found
+
+    def key(self, state: int) -> Hashable:
+        """Equal keys, equal futures, whatever the epoch."""
+        return frozenset((part, epoch.key(inner)) for part, epoch, inner in self.places[state])
+
+    @property
+    def reads_bytes(self) -> bool:
+        """Is it told by its bytes where a token leads?"""
+        return not any(self.program.has_items)
 
     @property
     def nbytes(self) -> int:

@@ -7,7 +7,7 @@ empty generation takes its place (automaton.py).
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from types import SimpleNamespace
 
 import numpy as np
@@ -155,6 +155,10 @@ class StackEpoch(StackStates):
         symbols, end = self._down(stack)
         found = [symbol - LR_BASE if symbol >= LR_BASE else self.objects[symbol] for symbol in symbols]
         return (*found, forks[end]) if end else tuple(found)
+
+    def key(self, state: int) -> Hashable:
+        """Equal keys, equal futures: configs of one epoch are made once."""
+        return self, state
 
     @property
     def terms(self) -> _Exports:

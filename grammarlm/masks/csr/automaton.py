@@ -1,0 +1,207 @@
+"""A constraint as an automaton over tokens: states, their masks and their edges in arrays, made when somebody needs them.
+
+A state is where a text stands in the constraint, keyed exactly (`epoch.key`): equal keys, equal futures. Its mask is there as soon
+as the state is; where its tokens lead is found out token by token, and until then is MISS. Regular languages tell all their targets
+at once, and finite automata can be completed: then nothing is ever missed.
+
+    automaton = CsrAutomaton(gl.compile(gl.Regex("(a|b)*c"), vocab))
+    automaton.complete()                                     # True: every edge is there
+    automaton.follow(automaton.start, token)                 # the state behind a token, DEAD where it is refused
+
+Grammars with a stack, and JSON schemas, are unrolled as far as texts go: a state then is a whole stack. There is no end to them, so
+the tables get full; `clear` begins anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...errors import LimitExceeded, UnsupportedFeature
+from ...kernels.reference_csr import DEAD, FINISHED, FIRST, MISS
+from ..epoch import Epoch
+from ..mask_array import ids_of
+from ..matcher import Matcher
+from ..token_facts import pack_ids
+from .staying import staying_row
+from .tables import CsrTables, Room, TablesFull
+
+if TYPE_CHECKING:
+    from ..constraint import Constraint
+
+MANY = 1024  # tokens: so many are looked at for a default edge
+MOST_LISTED = 16_384  # exceptions of one state; where there are more the whole mask is a base row with the default MISS
+Place = tuple[Any, int]  # an epoch of the constraint, and a state there
+
+
+class CsrAutomaton:
+    """States and edges of a constraint, made on demand."""
+
+    def __init__(self, constraint: Constraint, room: Room | None = None):
+        if constraint._canonical is not None:
+            raise UnsupportedFeature(
+                "a device automaton with canonical_only=True: its masks hang on the last token; leave canonical_only out"
+            )
+        self.constraint = constraint
+        self._facts = constraint._automaton.program.facts
+        self._matcher: Any = constraint.matcher()
+        self._start: Place = self._matcher._head[1:3]
+        self.tables = CsrTables(constraint.vocab.words, constraint.vocab.stop_ids, room or Room())
+        self.clear()
+
+    def clear(self) -> None:
+        """Forgets everything but the start."""
+        self.tables.clear()
+        self._numbers: dict[Hashable, int] = {}
+        self._places: list[Place | None] = [None] * FIRST
+        self._waiting: dict[Hashable, tuple[Place, list[tuple[int, np.ndarray | None]]]] = {}
+        self.start = self.number(self._start)
+
+    def place(self, state: int) -> Place | None:
+        """Where a text in this state stands in the constraint; None in DEAD, FINISHED and MISS."""
+        return self._places[state]
+
+    def matcher(self, state: int) -> Matcher:
+        """A matcher that stands where a text in this state does."""
+        matcher = self._matcher.fork()
+        place = self._places[state]
+        if place is None:
+            raise ValueError(f"no text stands in the state {state}: it is DEAD, FINISHED or MISS")
+        matcher._head = matcher._start = (None, *place, None, None)
+        return matcher
+
+    # ------------------------------------------------------------------ edges
+
+    def follow(self, state: int, token: int) -> int:
+        """The state behind a token, made where it is new; DEAD where the token is refused. TablesFull where there is no room."""
+        if state < FIRST:
+            return FINISHED if state == FINISHED and token in self._facts.stops else DEAD
+        matcher = self.matcher(state)
+        if not matcher.advance(token):
+            return DEAD
+        if matcher.is_finished:
+            return FINISHED
+        target = self.number(matcher._head[1:3])
+        self.tables.set_edge(state, token, target)
+        return target
+
+    def complete(self) -> bool:
+        """Makes all states and edges; False where there is no room for them, or they have no end."""
+        try:
+            while self._waiting:
+                self.number(next(iter(self._waiting.values()))[0])
+            state = FIRST
+            while state < self.tables.states:
+                if not self._complete_state(state):
+                    return False
+                while self._waiting:
+                    self.number(next(iter(self._waiting.values()))[0])
+                state += 1
+        except TablesFull:
+            return False
+        return True
+
+    @property
+    def is_complete(self) -> bool:
+        """Is every edge there?"""
+        csr, used = self.tables.csr, self.tables.states
+        if (csr.default[FIRST:used] == MISS).any():
+            return False
+        lists = zip(csr.first[FIRST:used].tolist(), csr.count[FIRST:used].tolist(), strict=True)
+        return not any((csr.targets[first : first + count] == MISS).any() for first, count in lists)
+
+    def _complete_state(self, state: int) -> bool:
+        csr = self.tables.csr
+        if csr.default[state] == MISS:
+            return False
+        listed = slice(int(csr.first[state]), int(csr.first[state] + csr.count[state]))
+        for token in csr.tokens[listed][csr.targets[listed] == MISS].tolist():
+            self.follow(state, token)
+        return True
+
+    # ------------------------------------------------------------------ states
+
+    def number(self, place: Place) -> int:
+        """The state of a place in the constraint, made where it is new."""
+        key = place[0].key(place[1])
+        state = self._numbers.get(key)
+        if state is None:
+            state = self._make(place)
+            self._numbers[key] = state
+            for other, tokens in self._waiting.pop(key, (None, []))[1]:
+                if tokens is None:
+                    self.tables.set_default(other, state)
+                else:
+                    self.tables.set_targets(other, tokens, state)
+        return state
+
+    def _make(self, place: Place) -> int:
+        matcher = self._matcher.fork()
+        matcher._head = (None, *place, None, None)
+        row = np.array(matcher._row())
+        place = matcher._head[1:3]  # in a new epoch where the old one was full
+        stops = np.array(sorted(self._facts.stops) if matcher.is_accepting else [], np.int32)
+        ids = ids_of(row & ~self._facts.stop_row).astype(np.int32)
+        if isinstance(place[0], Epoch):
+            state = self._with_targets(place, ids, stops)
+        else:
+            state = self._with_misses(matcher, place, ids, stops)
+        self._places.append(place)
+        assert len(self._places) == self.tables.states
+        return state
+
+    def _with_targets(self, place: Place, ids: np.ndarray, stops: np.ndarray) -> int:
+        """A state all of whose targets are told at once; those that are no states yet are written down, to be filled in."""
+        epoch, here = place
+        behind = epoch.targets(here)[ids]
+        groups = [(epoch.key(target), target, ids[behind == target]) for target in np.unique(behind).tolist()]
+        default = max(groups, key=lambda g: len(g[2]), default=None)
+        base = 0
+        if default is not None:
+            bits = pack_ids(default[2], self.constraint.vocab.words)
+            known = self.tables.known_row(bits)
+            if known is None and 2 * len(default[2]) < len(bits):
+                default = None
+            else:
+                base = self.tables.add_row(bits)
+        listed = [g for g in groups if g is not default]
+        tokens = np.concatenate([stops, *(g[2] for g in listed)])
+        known_targets = [self._numbers.get(g[0], MISS) for g in listed]
+        targets = np.repeat([FINISHED, *known_targets], [len(stops), *(len(g[2]) for g in listed)]).astype(np.int32)
+        order = np.argsort(tokens)
+        by_default = DEAD if default is None else self._numbers.get(default[0], MISS)
+        state = self.tables.add_state(base, by_default, tokens[order], targets[order])
+        for key, target, own in groups:
+            if key not in self._numbers:
+                self._waiting.setdefault(key, ((epoch, target), []))[1].append(
+                    (state, None if default is not None and own is default[2] else own)
+                )
+        return state
+
+    def _with_misses(self, matcher: Any, place: Place, ids: np.ndarray, stops: np.ndarray) -> int:
+        """A state whose edges are asked for one by one, but for those of the tokens that stay."""
+        base, default, words = 0, DEAD, self.constraint.vocab.words
+        if len(ids) > MANY:
+            stays = self._staying(matcher, place, pack_ids(ids, words))
+            if stays is not None:
+                base, default = self.tables.add_row(stays), self.tables.states
+                ids = ids_of(pack_ids(ids, words) & ~stays).astype(np.int32)
+            elif len(ids) > MOST_LISTED:
+                base, default, ids = self.tables.add_row(pack_ids(ids, words)), MISS, ids[:0]
+        tokens = np.concatenate([ids, stops])
+        targets = np.repeat([MISS, FINISHED], [len(ids), len(stops)]).astype(np.int32)
+        order = np.argsort(tokens)
+        return self.tables.add_state(base, default, tokens[order], targets[order])
+
+    def _staying(self, matcher: Any, place: Place, allowed: np.ndarray) -> np.ndarray | None:
+        epoch, here = place
+        if not getattr(epoch, "reads_bytes", True):
+            return None
+        with matcher._automaton.lock:
+            try:
+                row = staying_row(self.constraint.vocab, here, epoch.after_bytes, epoch.key)
+            except LimitExceeded:
+                return None  # each token is asked for, then
+        return None if row is None or (row & ~allowed).any() else row

@@ -1,0 +1,130 @@
+"""The arrays of an automaton over tokens (kernels/reference_csr.py), with room to grow in place.
+
+Nothing moves: a kernel, or a CUDA graph, holds the addresses. What has been written since the last look is listed (`patches`), so
+that a copy on a device can be patched likewise. A list of exceptions that outgrows its room moves to the end of the pool; its old
+place is lost until the tables are cleared.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...kernels.reference_csr import DEAD, FINISHED, FIRST, MISS, Csr
+
+SPARE = 8  # entries for edges that a list of exceptions does not have yet, where its default is MISS
+
+
+class TablesFull(Exception):
+    """There is no room for another state, edge or row."""
+
+
+@dataclass(frozen=True)
+class Room:
+    """What the arrays can hold."""
+
+    states: int = 4096
+    edges: int = 1 << 20
+    rows: int = 256
+
+    def __post_init__(self) -> None:
+        for name, least in (("states", FIRST + 1), ("edges", 1), ("rows", 2)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 2**31:
+                raise ValueError(f"{name}={value!r}: it takes a number from {least} to 2,147,483,647")
+
+
+class CsrTables:
+    """The arrays, and what is used of them."""
+
+    def __init__(self, words: int, stop_ids: tuple[int, ...], room: Room):
+        self.room, self._stops = room, np.array(sorted(stop_ids), np.int32)
+        states, edges = np.zeros((4, room.states), np.int32), np.zeros((2, room.edges), np.int32)
+        self.csr = Csr(np.zeros((room.rows, words), np.int32), *states, *edges)
+        self.patches: list[tuple[str, int, int]] = []  # (array, first, behind the last)
+        self._places = np.zeros(room.states, np.int32)  # how many entries a state's list may have
+        self.clear()
+
+    def clear(self) -> None:
+        """Only the states that no text stands in are left."""
+        self.states, self.edges, self.rows = 0, 0, 1
+        self._known_rows: dict[bytes, int] = {}
+        for state in (DEAD, FINISHED, MISS):
+            self.add_state(0, DEAD, self._stops, np.full(len(self._stops), state, np.int32))
+
+    @property
+    def nbytes(self) -> int:
+        """Of what is used."""
+        return 4 * (4 * self.states + 2 * self.edges + self.rows * self.csr.rows.shape[1])
+
+    def known_row(self, bits: np.ndarray) -> int | None:
+        return self._known_rows.get(bits.tobytes()) if bits.any() else 0
+
+    def add_row(self, bits: np.ndarray) -> int:
+        """The number of a base row."""
+        known = self.known_row(bits)
+        if known is not None:
+            return known
+        if self.rows == self.room.rows:
+            raise TablesFull
+        number = self.rows
+        self.csr.rows[number] = bits
+        self._known_rows[bits.tobytes()] = number
+        self.rows += 1
+        self.patches.append(("rows", number, number + 1))
+        return number
+
+    def add_state(self, base: int, default: int, tokens: np.ndarray, targets: np.ndarray) -> int:
+        """A state with its exceptions, sorted by token."""
+        state, places = self.states, len(tokens) + (SPARE if default == MISS else 0)
+        if state == self.room.states or self.edges + places > self.room.edges:
+            raise TablesFull
+        self.states += 1
+        first = self._take(places)
+        self._write_list(state, first, tokens, targets, places)
+        self.csr.base[state], self.csr.default[state] = base, default
+        self.patches += [("base", state, state + 1), ("default", state, state + 1)]
+        return state
+
+    def set_default(self, state: int, target: int) -> None:
+        self.csr.default[state] = target
+        self.patches.append(("default", state, state + 1))
+
+    def set_targets(self, state: int, tokens: np.ndarray, target: int) -> None:
+        """Exceptions that are listed already lead to another state."""
+        first, count = int(self.csr.first[state]), int(self.csr.count[state])
+        places = first + np.searchsorted(self.csr.tokens[first : first + count], tokens)
+        self.csr.targets[places] = target
+        self.patches.append(("targets", int(places[0]), int(places[-1]) + 1))
+
+    def set_edge(self, state: int, token: int, target: int) -> None:
+        """An exception, listed or not."""
+        first, count = int(self.csr.first[state]), int(self.csr.count[state])
+        listed = self.csr.tokens[first : first + count]
+        at = int(np.searchsorted(listed, token))
+        if at < count and listed[at] == token:
+            self.csr.targets[first + at] = target
+            self.patches.append(("targets", first + at, first + at + 1))
+            return
+        tokens = np.insert(listed, at, token)
+        targets = np.insert(self.csr.targets[first : first + count], at, target)
+        places = int(self._places[state])
+        if count == places:
+            places = 2 * count + SPARE
+            if self.edges + places > self.room.edges:
+                raise TablesFull
+            first = self._take(places)
+        self._write_list(state, first, tokens, targets, places)
+
+    def _take(self, places: int) -> int:
+        first = self.edges
+        self.edges += places
+        return first
+
+    def _write_list(self, state: int, first: int, tokens: np.ndarray, targets: np.ndarray, places: int) -> None:
+        end = first + len(tokens)
+        self.csr.tokens[first:end], self.csr.targets[first:end] = tokens, targets
+        self.csr.first[state], self.csr.count[state], self._places[state] = first, len(tokens), places
+        self.patches += [("tokens", first, end), ("targets", first, end)]
+        self.patches += [("first", state, state + 1), ("count", state, state + 1)]
