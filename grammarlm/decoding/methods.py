@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 # name -> module and function
 METHODS = {
     "masked": ("masked", "masked"),
+    "awrs": ("weighted", "awrs"),
+    "smc": ("weighted", "smc"),
+    "best_of": ("best_of", "best_of"),
+    "beam": ("grammar_beam", "beam"),
+    "lookahead": ("lookahead", "lookahead"),
+    "trials": ("lookahead", "trials"),
 }
 
 

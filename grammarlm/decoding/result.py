@@ -21,12 +21,32 @@ class Stats:
     seed: int | None = None  # what the random numbers hang on; None where nothing was drawn (temperature 0)
     # for each token the probability, at temperature 1, that the model gave to what the constraint forbade there
     mass_removed: list[float] = field(default_factory=list)
+    checks: int = 0  # questions to where= that this answer took part in; only methods that ask it in batches count them
     cache_hit: bool = False  # was the constraint compiled before?
     closes: bool = False  # is the answer held to the budget, so that it always ends within max_tokens?
     compile_seconds: float = 0.0  # the vocabulary and the constraints; next to nothing where they were there already
     model_seconds: float = 0.0
     mask_seconds: float = 0.0
     sampling_seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Population:
+    """What sequential Monte Carlo found: texts with weights that sum to 1, which follow the model's law given the constraint.
+
+    `texts`, `tokens`, `weights`   one entry for each text that was found, the heaviest first
+    `log_evidence`   log of the probability that the model by itself writes a text that the constraint accepts: an estimate,
+                     unbiased before the logarithm
+    `ess`            after each step how many particles of equal weight would be worth as much
+    `resampled`      the steps, from 0, after which particles were resampled
+    """
+
+    texts: list[str]
+    tokens: list[list[int]]
+    weights: list[float]
+    log_evidence: float
+    ess: list[float]
+    resampled: list[int]
 
 
 @dataclass(frozen=True)
@@ -44,6 +64,9 @@ class Result:
     `model_logprobs`  for each token the log-probability that the model itself gave it: no constraint, temperature 1
     `finish_reason`   "stop": the model ended the text where it may end, or nothing but the end was left; "closed": the budget
                       of max_tokens ended it, or had a say in it; "length": it was cut
+    `log_weight`      method="awrs": log of the answer's importance weight, the model's mass that the constraint left on the way
+    `population`      method="smc": all texts that were found, with their weights
+    `score`           method="beam", "best_of": what the answer was chosen for
     `error`           why a complete text has no value: a validator of the Python type that the schema cannot express, a number or a
                       nesting beyond what Python reads
     """
@@ -56,3 +79,6 @@ class Result:
     finish_reason: str
     model_logprobs: list[float] = field(default_factory=list)
     error: str | None = None
+    log_weight: float | None = None
+    population: Population | None = None
+    score: float | None = None

@@ -63,6 +63,10 @@ class Sampling:
         digest = hashlib.blake2b(f"{self.seed} {number}".encode(), digest_size=8).digest()
         return replace(self, seed=int.from_bytes(digest, "little") & LARGEST_SEED)
 
+    def warm(self) -> Sampling:
+        """For methods that must draw: at temperature 0 that of temperature 1, with a seed that is always the same."""
+        return self if self.temperature else replace(self, temperature=1.0, seed=self.seed or 0)
+
     def penalize(self, logits: np.ndarray, seen: Callable[[], Iterable[int]]) -> dict[int, float]:
         """Takes the tokens that were there before down, in place; returns what they had."""
         if self.repetition_penalty == 1:

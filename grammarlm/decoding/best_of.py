@@ -1,0 +1,57 @@
+"""method="best_of": several independent answers, of which the best is taken.
+
+    gl.generate(model, prompt, schema=Person, method="best_of", candidates=8).score
+    gl.generate(model, prompt, schema=Person, method="best_of", score=lambda out: -len(out.text))
+
+By itself the score is the log-probability that the model gives to the text, before the constraint takes anything away: masking
+makes each step's choice among what is allowed, and texts that only the mask has kept on course come out as improbable as they are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from .arguments import check_integer
+from .masked import masked
+from .result import Result
+
+if TYPE_CHECKING:
+    from .request import Request
+
+ROWS = 32  # texts that are read at once, about: whole prompts with all their candidates
+
+
+def best_of(request: Request, *, candidates: int = 8, score: Callable[[Result], float] | None = None) -> list[Result]:
+    """The n best of so many masked draws, of those that are complete where there are any. At temperature 0 they are drawn at 1.
+
+    score   what is best about an answer, a Result; the larger the better
+    """
+    check_integer("candidates", candidates, 1)
+    if request.n > candidates:
+        raise ValueError(f"n={request.n} with candidates={candidates}; the n best of at least so many are taken")
+    tasks = [replace(task, sampling=task.sampling.warm()) for task in request.tasks]
+    drawn: list[Result] = []
+    for part in replace(request, n=candidates, tasks=tasks).parts(max(1, ROWS // candidates)):
+        drawn += masked(part)
+    results: list[Result] = []
+    for first in range(0, len(drawn), candidates):
+        scored = [with_score(one, score) for one in drawn[first : first + candidates]]
+        results += sorted(scored, key=merit, reverse=True)[: request.n]
+    return results
+
+
+def with_score(result: Result, score: Callable[[Result], float] | None) -> Result:
+    value = float(score(result)) if score is not None else sum(result.model_logprobs)
+    if math.isnan(value):
+        raise ValueError(f"score= gave NaN for {result.text!r:.80}; it returns a number, the larger the better")
+    return replace(result, score=value)
+
+
+def merit(result: Result) -> tuple[bool, float]:
+    """Complete answers first. (Under a schema None is a value, too: that of "null".)"""
+    has_value = result.value is not None or result.text.strip() == "null"
+    assert result.score is not None
+    return has_value and result.finish_reason != "length", result.score

@@ -1,0 +1,106 @@
+"""method="beam": the most probable texts of a grammar, as far as a few beginnings at a time can tell.
+
+    out = gl.generate(model, prompt, schema=Person, method="beam", beams=5)
+    out.score                   # log of the probability that the model by itself writes this text, its end included
+
+At each level the best `beams` are kept, finished texts and beginnings together: a finished text keeps its score and competes. The
+score is the model's own, the sum of log-probabilities over the full vocabulary, and not renormalised where the mask took something
+away; so a beginning that leads into what the model does not want falls behind, and where no level is cut the first answer is the
+most probable text of the language. There is no length normalisation. Of equal scores the smaller token ids come first.
+
+A text ends with a stop id, and where there are several their probabilities are added: they end the same text.
+
+(Sets of items have a search of their own, `beam_search` in beam.py, which knows their prefixes beforehand.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .arguments import check_integer
+from .branches import Branches, Notes, Steps, log_sum
+from .particles import Text
+from .result import Result
+
+if TYPE_CHECKING:
+    from .request import Request
+
+
+@dataclass(frozen=True, order=True)
+class Candidate:
+    """In the order of merit."""
+
+    cost: float  # minus the score
+    text: Text
+    is_over: bool = False
+
+
+def beam(request: Request, *, beams: int = 5) -> list[Result]:
+    """The n best texts that a search with so many beams finds; nothing is drawn."""
+    check_integer("beams", beams, 1)
+    if request.n > beams:
+        raise ValueError(
+            f"n={request.n} with beams={beams}; a search ends with as many answers as it has beams: beams={request.n} or more"
+        )
+    sampling = request.tasks[0].sampling
+    if sampling.temperature:
+        raise ValueError('temperature= with method="beam", which draws nothing; leave it out, or take method="smc"')
+    results: list[Result] = []
+    for part in request.parts(1):
+        branches, notes = Branches(part, sampling), Notes()
+        found = search(branches, notes, beams)
+        if not found:
+            raise ValueError("where= accepts none of the texts that the beams came to; take more of them (beams=)")
+        for rank in range(request.n):
+            one = found[min(rank, len(found) - 1)]
+            result = branches.result(one.text, notes.of(one.text), is_cut=branches.is_full(one.text))
+            results.append(replace(result, score=-one.cost))
+    return results
+
+
+def search(branches: Branches, notes: Notes, beams: int) -> list[Candidate]:
+    """The finished texts that are left in the end, best first."""
+    kept = [Candidate(0.0, text) for text in branches.beginnings()]
+    while not all(one.is_over for one in kept):
+        growing = [one for one in kept if not one.is_over]
+        steps = branches.steps([one.text for one in growing])
+        scores = -np.array([[one.cost] for one in growing]) + steps.allowed.astype(np.float64)
+        rivals = [one for one in kept if one.is_over] + ended(branches, steps, scores)
+        kept = sorted(rivals + grown(branches, notes, steps, scores, beams))[:beams]
+    return kept
+
+
+def ended(branches: Branches, steps: Steps, scores: np.ndarray) -> list[Candidate]:
+    """The texts that may end here; takes the stop ids out of the scores."""
+    stops = [stop for stop in branches.stops if stop < scores.shape[1]]
+    ends = [log_sum(row) for row in scores[:, stops]]
+    scores[:, stops] = -np.inf
+    return [Candidate(-end, text, True) for end, text in zip(ends, steps.texts, strict=True) if end > -np.inf]
+
+
+def grown(branches: Branches, notes: Notes, steps: Steps, scores: np.ndarray, beams: int) -> list[Candidate]:
+    """The best texts with a token more that where= accepts; it is asked about no more than it takes."""
+    found: list[Candidate] = []
+    while len(found) < beams:
+        best = leaders(steps.texts, scores, beams - len(found))
+        if not best:
+            break
+        answers = branches.holds([(steps.texts[row], token) for row, token in best])
+        for (row, token), is_fine in zip(best, answers, strict=True):
+            if is_fine:
+                text = notes.take(steps, row, token, log_sum(steps.allowed[row]))
+                found.append(Candidate(-float(scores[row, token]), text, branches.is_full(text)))
+            scores[row, token] = -np.inf
+    return found
+
+
+def leaders(texts: list[Text], scores: np.ndarray, count: int) -> list[tuple[int, int]]:
+    """(row, token) of the best scores above -inf, best first; of equal ones the texts that come first."""
+    flat = scores.reshape(-1)
+    least = np.partition(flat, -count)[-count] if count < len(flat) else -np.inf
+    rows, tokens = np.nonzero((scores >= least) & (scores > -np.inf))
+    order = sorted(zip(rows.tolist(), tokens.tolist(), strict=True), key=lambda at: (-scores[at], texts[at[0]], at[1]))
+    return order[:count]

@@ -1,0 +1,215 @@
+"""method="awrs" and method="smc": draws that know what the constraint did to the model's law.
+
+    out = gl.generate(model, prompt, regex="...", where=compiles, method="awrs", temperature=1.0)
+    out.log_weight                               # log of an unbiased estimate of the mass that was left on the way
+
+    out = gl.generate(model, prompt, schema=Person, method="smc", particles=16)
+    out.population.weights, out.population.log_evidence, out.population.ess
+
+Both draw from the model's whole distribution at the temperature. Under a grammar the weight of a step is known, it is the mass that
+the mask leaves; under where= it is estimated by rejection inside the mask (rejection.py), so its checks hang on what the predicate
+refuses of what the grammar allows, and on nothing else. The questions of all texts are asked together, each once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..kernels.cpu.philox import fill_uniform
+from .arguments import check_integer
+from .branches import Branches, Notes, Steps
+from .particles import Extension, Particles, Resample, Text, run_particles, systematic
+from .race import Race
+from .rejection import NO_TOKEN, Drawn, Rejection, run_together
+from .result import Population, Result
+from .sampling import Sampling, draw
+
+if TYPE_CHECKING:
+    from .request import Request
+
+RESAMPLING = 2**63  # in place of a position, which is less: the noise of resampling and of the choice among particles
+
+
+def awrs(
+    request: Request,
+    *,
+    weights: str = "des_raj",
+    extra: int = 2,
+    accepts: int = 2,
+    clip: int | None = None,
+    batch: int = 1,
+) -> list[Result]:
+    """Independent draws, each with its weight; the options are those of `Rejection`. At temperature 0 nothing is drawn: the most
+    probable token that where= accepts is taken, and there is no weight.
+
+    A text that where= lets not go on has the weight 0, and no value.
+    """
+    how = Rejection(weights, extra, accepts, clip, batch)
+    sampling = request.tasks[0].sampling
+    how = how if sampling.temperature else replace(how, weights="none")
+    check_whole_distribution(sampling, "awrs")
+    branches = Branches(request, sampling)
+    starts = [text for text in branches.beginnings() for _ in range(request.n)]
+    draws = Draws(branches, [sampling.of_sample(place % request.n) for place in range(len(starts))], how)
+    found = run_particles(starts, draws, np.copy, threshold=0)
+    is_weighted = how.weights != "none"
+    results = []
+    for place, (text, log_weight) in enumerate(zip(found.texts, found.log_weights.tolist(), strict=True)):
+        result = draws.result(text, place, is_cut=log_weight == -math.inf or branches.is_full(text))
+        results.append(replace(result, log_weight=log_weight if is_weighted else None))
+    return results
+
+
+def smc(
+    request: Request,
+    *,
+    particles: int = 16,
+    threshold: float = 0.5,
+    critic: Callable[[list[str]], Sequence[float]] | None = None,
+    **options: Any,
+) -> list[Result]:
+    """Sequential Monte Carlo. With a temperature an answer is drawn from the particles; at temperature 0, where they are those of
+    temperature 1, it is the text with the largest weight, and n answers are the n heaviest.
+
+    particles   how many; forwards are shared by those whose texts are equal
+    threshold   they are resampled when the effective size falls below this share of them: 0 never, 1 always
+    critic      gets the texts that go on, returns for each the log of a score: where to look. It doesn't change the law
+    options     of `Rejection`, where where= is given
+    """
+    check_integer("particles", particles, 1)
+    how = Rejection(**options)
+    if how.weights == "none":
+        raise ValueError('weights="none" with method="smc", which is about weights; leave it out')
+    chosen = request.tasks[0].sampling
+    check_whole_distribution(chosen, "smc")
+    sampling = chosen.warm()
+    results: list[Result] = []
+    for part in request.parts(1):  # prompt by prompt: particles of one population share their forwards
+        branches = Branches(part, sampling)
+        draws = Draws(branches, [sampling.of_sample(place) for place in range(particles)], how)
+        noise = generator(sampling.seed, RESAMPLING)
+
+        def score(texts: list[Text], branches: Branches = branches) -> Sequence[float]:
+            assert critic is not None
+            return critic([branches.data(text).decode(errors="replace") for text in texts])
+
+        found = run_particles(
+            branches.beginnings() * particles,
+            draws,
+            resampling(noise),
+            threshold=threshold,
+            critic=score if critic is not None else None,
+        )
+        results += answers_of(found, draws, part.n, noise if chosen.temperature else None)
+    return results
+
+
+def answers_of(found: Particles, draws: Draws, n: int, noise: np.random.Generator | None) -> list[Result]:
+    """n answers from the particles: drawn by weight, or without noise the heaviest."""
+    law = found.law()
+    if not law:
+        raise ValueError(
+            f"none of {len(found.texts)} particles found a text that where= accepts; take more of them (particles=), or a "
+            "predicate that says earlier what cannot become good"
+        )
+    texts, branches = list(law), draws.branches
+    population = Population(
+        texts=[branches.data(text).decode(errors="replace") for text in texts],
+        tokens=[list(text[1:]) for text in texts],
+        weights=list(law.values()),
+        log_evidence=found.log_evidence,
+        ess=found.ess,
+        resampled=found.resampled,
+    )
+    if noise is None:
+        chosen = [min(at, len(texts) - 1) for at in range(n)]
+    else:
+        chosen = noise.choice(len(texts), size=n, p=np.array(population.weights) / sum(population.weights)).tolist()
+    answers = [draws.result(texts[at], 0, is_cut=branches.is_full(texts[at])) for at in chosen]
+    return [replace(answer, population=population) for answer in answers]
+
+
+def check_whole_distribution(sampling: Sampling, method: str) -> None:
+    """What thins out a distribution behind the constraint leaves no law to be true to; it is refused, not passed over."""
+    given = [name for name in ("top_k", "top_p", "min_p", "typical_p") if getattr(sampling, name) is not None]
+    if given:
+        raise ValueError(
+            f"{given[0]}= with method={method!r}, which draws from all that the model's distribution has; leave it out, or take "
+            'method="masked" or "best_of"'
+        )
+
+
+def generator(seed: int | None, position: int) -> np.random.Generator:
+    """Random numbers beside those of the race, as much a function of seed and position."""
+    assert seed is not None
+    return np.random.Generator(np.random.Philox(key=np.array([seed, position], np.uint64)))
+
+
+def resampling(noise: np.random.Generator) -> Resample:
+    return lambda shares: systematic(shares, noise.random())
+
+
+class Draws:
+    """A token more for each of some particles; `samplings[i]` has the seed of place i."""
+
+    def __init__(self, branches: Branches, samplings: list[Sampling], how: Rejection):
+        self.branches, self.how, self.notes = branches, how, Notes()
+        self._samplings = [replace(one, temperature=1.0 if one.temperature else 0.0) for one in samplings]
+        self._checks = [0] * len(samplings)
+
+    def __call__(self, texts: list[Text], places: list[int]) -> list[Extension]:
+        steps = self.branches.steps(list(dict.fromkeys(texts)))
+        row_of = {text: row for row, text in enumerate(steps.texts)}
+        return self.extend(steps, [row_of[text] for text in texts], places)
+
+    def extend(self, steps: Steps, rows: list[int], places: list[int]) -> list[Extension]:
+        """What is drawn for each place from a row of these steps."""
+        with self.branches.timed("sampling_seconds"):
+            left = steps.log_left()
+            drawn = self._draw(steps, rows, places, left)
+            return [self._extension(steps, row, left[row], one) for row, one in zip(rows, drawn, strict=True)]
+
+    def _draw(self, steps: Steps, rows: list[int], places: list[int], left: list[float]) -> list[Drawn]:
+        drawn = [Drawn(NO_TOKEN, -math.inf)] * len(rows)
+        asking = []
+        for at, (row, place) in enumerate(zip(rows, places, strict=True)):
+            text = steps.texts[row]
+            if left[row] == -math.inf:
+                continue
+            if self.branches.tasks[text[0]].where is None:
+                token, _ = draw(steps.allowed[row], self._samplings[place], len(text) - 1)
+                drawn[at] = Drawn(token, left[row])
+            else:
+                asking.append((at, text, self.how.draw(self._race(steps.allowed[row], place, len(text) - 1))))
+        answers = run_together([(text, questions) for _, text, questions in asking], self.branches.holds)
+        for (at, _, _), one in zip(asking, answers, strict=True):
+            drawn[at] = one
+            self._checks[places[at]] += one.checks
+        return drawn
+
+    def _race(self, log_p: np.ndarray, place: int, position: int) -> Race:
+        """At temperature 0 all have the same noise, so that the most probable comes first."""
+        sampling = self._samplings[place]
+        if not sampling.temperature:
+            return Race(log_p, np.full(len(log_p), 0.5, np.float32), np.random.default_rng)
+        blocks = (len(log_p) + 3) // 4
+        uniform = np.empty(4 * blocks, np.float32)
+        fill_uniform(uniform.ctypes.data, blocks, sampling.seed, position)
+        return Race(log_p, uniform[: len(log_p)], lambda: generator(sampling.seed, position))
+
+    def _extension(self, steps: Steps, row: int, log_left: float, drawn: Drawn) -> Extension:
+        text = steps.texts[row]
+        if drawn.token == NO_TOKEN or drawn.token in self.branches.stops:
+            return Extension(text, drawn.log_weight, True)
+        text = self.notes.take(steps, row, drawn.token, log_left)
+        return Extension(text, drawn.log_weight, self.branches.is_full(text))
+
+    def result(self, text: Text, place: int, *, is_cut: bool) -> Result:
+        result = self.branches.result(text, self.notes.of(text), is_cut=is_cut, place=place)
+        result.stats.checks = sum(self._checks)
+        return result
