@@ -30,7 +30,7 @@ from ..masks.matcher import Matcher
 from .particles import Text
 from .readers import Reader, open_reader
 from .result import Result
-from .row import Row, readable
+from .row import Choice, Row, readable
 from .sampling import Sampling
 
 if TYPE_CHECKING:
@@ -78,6 +78,10 @@ class Branches:
         """`sampling`: the temperature and penalty of `drawn`; at temperature 0 they are those of temperature 1."""
         self.request, self.tasks, self.sampling = request, request.tasks, sampling
         self.vocab = request.tasks[0].vocab
+        if any(task.rest for task in self.tasks):
+            raise ValueError(
+                'heal=True takes tokens of this prompt back, which only method="masked" and "best_of" write again'
+            )
         self.stops = frozenset(self.vocab.stop_ids)
         self.forwards = 0
         self.seconds = {"model_seconds": 0.0, "mask_seconds": 0.0, "sampling_seconds": 0.0}
@@ -214,13 +218,13 @@ class Branches:
         row = Row(task, place, [])
         for token, note in zip(text[1:], notes, strict=True):
             row.prepare()
-            row.accept(token, note.logprob, note.model_logprob, note.mass_removed)
+            row.accept(Choice(token, note.logprob, note.model_logprob), 0.0, note.mass_removed)
         row.prepare()
         if row.finish_reason is None:
             if is_cut:
                 row.finish_reason = "length"
             else:
-                row.accept(self.vocab.stop_ids[0], 0.0, 0.0, 0.0)
+                row.accept(Choice(self.vocab.stop_ids[0], 0.0, 0.0), 0.0, 0.0)
         row.stats.seed = self.sampling.seed if self.sampling.temperature else None
         row.stats.forwards = self.forwards
         for name, seconds in self.seconds.items():

@@ -316,6 +316,11 @@ def test_what_cannot_be_done_is_said(arguments, message):
         generate(**arguments, **CONSTRAINTS["grammar"])
 
 
+def test_healing_is_refused_by_name(model, tokenizer):
+    with pytest.raises(ValueError, match="heal=True"):
+        gl.generate(model, "the ca", tokenizer=tokenizer, regex="[a-z]{3}", heal=True, method="smc")
+
+
 METHODS = ["awrs", "smc", "best_of", "beam", "lookahead", "trials"]
 
 
