@@ -57,7 +57,7 @@ bench: .venv/everything
 	$(BIN)/python -m benchmarks.all $(ARGS)
 
 gpu: .venv/everything
-	$(BIN)/python -m pytest tests/kernels $(ARGS)
+	$(BIN)/python -m pytest tests/kernels tests/decoding/test_device_automaton.py $(ARGS)
 	$(BIN)/python -m benchmarks.gpu_kernels
 
 train: .venv/everything

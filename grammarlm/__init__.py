@@ -11,6 +11,8 @@ _HOME = {
     "Ban": "grammars.text",
     "Choices": "grammars.choices",
     "Constraint": "masks.constraint",
+    "DeviceAutomaton": "decoding.device_automaton",
+    "DeviceLoop": "decoding.device_loop",
     "Ebnf": "grammars.ebnf",
     "JsonSchema": "grammars.json_schema",
     "Gbnf": "grammars.gbnf",

@@ -14,6 +14,7 @@ PROGRAM = """
 import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
+from grammarlm.kernels.gpu import csr
 from grammarlm.kernels.gpu.apply_mask import apply_mask_kernel
 from grammarlm.kernels.gpu.sample import choose, survey
 
@@ -34,6 +35,13 @@ for logits in ("*fp32", "*bf16"):
     ptx = compiled(apply_mask_kernel, logits, WORDS=64)["ptx"]
     assert "ld.global.v4.b32" in ptx and "st.global.v4.b32" in ptx, "apply_mask_ moves 16 bytes at a time"
     assert ".shared" not in ptx, "and its threads need nothing of each other"
+ARRAYS = {"rows", "base", "default", "first", "count", "edge_tokens", "edge_targets", "states", "asked", "mask", "numbers"}
+SIZES = {"BLOCK": 64, "WORDS": 64, "HALVINGS": 31}
+for kernel in (csr._advance, csr._fill_mask, csr._gather):
+    named = dict.fromkeys(SIZES, "constexpr") | dict.fromkeys(ARRAYS, "*i32") | {"tokens": "*i64"}
+    kinds = {n: named.get(n, "i32") for n in kernel.arg_names}
+    constants = {n: SIZES[n] for n in kernel.arg_names if n in SIZES}
+    triton.compile(ASTSource(kernel, signature=kinds, constexprs=constants), target=GPUTarget("cuda", 90, 32))
 compiled(survey, "*fp32")
 compiled(choose, "*fp32", CHUNKS=64)
 """

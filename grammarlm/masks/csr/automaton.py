@@ -76,16 +76,22 @@ class CsrAutomaton:
 
     def follow(self, state: int, token: int) -> int:
         """The state behind a token, made where it is new; DEAD where the token is refused. TablesFull where there is no room."""
+        behind = self.place_behind(state, token)
+        if isinstance(behind, int):
+            return behind
+        target = self.number(behind)
+        self.tables.set_edge(state, token, target)
+        return target
+
+    def place_behind(self, state: int, token: int) -> Place | int:
+        """Where the text stands behind a token, no state being made; DEAD or FINISHED where it stands nowhere."""
         if state < FIRST:
             return FINISHED if state == FINISHED and token in self._facts.stops else DEAD
         matcher = self.matcher(state)
         if not matcher.advance(token):
             return DEAD
-        if matcher.is_finished:
-            return FINISHED
-        target = self.number(matcher._head[1:3])
-        self.tables.set_edge(state, token, target)
-        return target
+        place: Place = matcher._head[1:3]
+        return FINISHED if matcher.is_finished else place
 
     def complete(self) -> bool:
         """Makes all states and edges; False where there is no room for them, or they have no end."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...kernels.reference_csr import DEAD, FINISHED, FIRST, MISS, Csr
+from ..token_facts import pack_ids
 
 SPARE = 8  # entries for edges that a list of exceptions does not have yet, where its default is MISS
 
@@ -40,6 +41,7 @@ class CsrTables:
 
     def __init__(self, words: int, stop_ids: tuple[int, ...], room: Room):
         self.room, self._stops = room, np.array(sorted(stop_ids), np.int32)
+        self._stop_row = pack_ids(stop_ids, words)
         states, edges = np.zeros((4, room.states), np.int32), np.zeros((2, room.edges), np.int32)
         self.csr = Csr(np.zeros((room.rows, words), np.int32), *states, *edges)
         self.patches: list[tuple[str, int, int]] = []  # (array, first, behind the last)
@@ -50,7 +52,8 @@ class CsrTables:
         """Only the states that no text stands in are left."""
         self.states, self.edges, self.rows = 0, 0, 1
         self._known_rows: dict[bytes, int] = {}
-        for state in (DEAD, FINISHED, MISS):
+        self.add_state(self.add_row(self._stop_row), DEAD, self._stops[:0], self._stops[:0])
+        for state in (FINISHED, MISS):
             self.add_state(0, DEAD, self._stops, np.full(len(self._stops), state, np.int32))
 
     @property

@@ -1,0 +1,181 @@
+"""A complete automaton that stands alone: no constraint behind it, every edge there. Files and item sets make it.
+
+    save(automaton, "lamps.npz")                      load("lamps.npz", vocab)
+    matrix, start = to_scipy(automaton)               from_scipy(matrix, start, vocab)
+
+In a file the arrays are those of kernels/reference_csr.py. As a scipy matrix [states, tokens] an entry is the state behind a token,
+default edges written out; DEAD is no entry. Whatever is loaded is checked before a kernel sees it: kernels check no bounds.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...errors import GrammarError
+from ...kernels.reference_csr import DEAD, FIRST, MISS, Csr
+from ...vocab.vocabulary import Vocabulary
+from ..token_facts import token_facts
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, eq=False)
+class FixedAutomaton:
+    """Never changes."""
+
+    vocab: Vocabulary
+    csr: Csr
+    start: int
+    is_complete = True
+
+    @property
+    def nbytes(self) -> int:
+        return sum(array.nbytes for array in self.csr)
+
+
+def fixed(automaton: Any) -> FixedAutomaton:
+    """The used part of an automaton's tables; ValueError where edges are missing."""
+    if isinstance(automaton, FixedAutomaton):
+        return automaton
+    if not automaton.is_complete:
+        raise ValueError(
+            "the automaton has edges that have not been made; complete() makes them, where they have an end"
+        )
+    tables, csr = automaton.tables, automaton.tables.csr
+    by_state = (array[: tables.states].copy() for array in (csr.base, csr.default, csr.first, csr.count))
+    by_edge = (array[: tables.edges].copy() for array in (csr.tokens, csr.targets))
+    copied = Csr(csr.rows[: tables.rows].copy(), *by_state, *by_edge)
+    return FixedAutomaton(automaton.constraint.vocab, copied, automaton.start)
+
+
+def save(automaton: Any, path: str | os.PathLike[str]) -> None:
+    """Writes a complete automaton as .npz."""
+    whole = fixed(automaton)
+    about: dict[str, Any] = {"format": FORMAT, "start": whole.start, "vocabulary": whole.vocab.fingerprint}
+    arrays: dict[str, Any] = whole.csr._asdict() | about
+    np.savez_compressed(path, **arrays)
+
+
+def load(path: str | os.PathLike[str], vocab: Vocabulary) -> FixedAutomaton:
+    """What `save` wrote; GrammarError where the file is damaged, or made with another vocabulary."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in (*Csr._fields, "format", "start", "vocabulary")}
+    except FileNotFoundError:
+        raise
+    except Exception as error:  # zipfile and numpy's reader raise almost anything
+        raise GrammarError(f"{os.fspath(path)!r:.200} is no saved automaton: {error}"[:400]) from error
+    if arrays["format"].shape or arrays["format"] != FORMAT:
+        raise GrammarError(f"the saved automaton has another format than {FORMAT}; make it anew")
+    if str(arrays["vocabulary"]) != vocab.fingerprint:
+        raise GrammarError(
+            f"the automaton was saved with another vocabulary ({arrays['vocabulary']!s:.50}); this one is {vocab.fingerprint}"
+        )
+    csr = Csr(*(np.ascontiguousarray(arrays[name]) for name in Csr._fields))
+    start = int(arrays["start"]) if arrays["start"].shape == () and arrays["start"].dtype.kind in "iu" else -1
+    return checked(FixedAutomaton(vocab, csr, start))
+
+
+def to_scipy(automaton: Any) -> tuple[Any, int]:
+    """(scipy.sparse.csr_matrix int32 [states, vocab.size], start): entry [state, token] is the state behind the token."""
+    sparse = _scipy()
+    whole = fixed(automaton)
+    csr, width = whole.csr, whole.vocab.size
+    tokens, targets, counts = [], [], []
+    for state in range(len(csr.base)):
+        bits = np.unpackbits(csr.rows[csr.base[state]].view(np.uint8), bitorder="little")[:width]
+        behind = bits.astype(np.int32) * csr.default[state]
+        listed = slice(int(csr.first[state]), int(csr.first[state] + csr.count[state]))
+        behind[csr.tokens[listed]] = csr.targets[listed]
+        found = np.flatnonzero(behind)
+        tokens.append(found)
+        targets.append(behind[found])
+        counts.append(len(found))
+    pointers = np.concatenate([[0], np.cumsum(counts)])
+    matrix = sparse.csr_matrix(
+        (np.concatenate(targets), np.concatenate(tokens), pointers), shape=(len(counts), width), dtype=np.int32
+    )
+    return matrix, whole.start
+
+
+def from_scipy(matrix: Any, start: int, vocab: Vocabulary) -> FixedAutomaton:
+    """An automaton from a matrix as `to_scipy` makes; GrammarError where it is none over this vocabulary."""
+    sparse = _scipy()
+    matrix = sparse.csr_matrix(matrix, copy=True)
+    matrix.sum_duplicates()
+    states = matrix.shape[0]
+    base, default = np.zeros((2, states), np.int32)
+    base[DEAD : DEAD + 1] = 1
+    first, count = matrix.indptr[:-1].astype(np.int32), np.diff(matrix.indptr).astype(np.int32)
+    csr = Csr(
+        rows_without_base(vocab),
+        base,
+        default,
+        first,
+        count,
+        matrix.indices.astype(np.int32),
+        matrix.data.astype(np.int32),
+    )
+    return checked(FixedAutomaton(vocab, csr, int(start)))
+
+
+def rows_without_base(vocab: Vocabulary) -> np.ndarray:
+    """Base rows of an automaton without default edges: none, and the stop ids, which are the mask of DEAD."""
+    return np.stack([np.zeros(vocab.words, np.int32), token_facts(vocab).stop_row])
+
+
+def checked(automaton: FixedAutomaton) -> FixedAutomaton:
+    """The automaton, if kernels can run on it; GrammarError where they would read beyond its arrays, or miss an edge."""
+    csr, vocab = automaton.csr, automaton.vocab
+    for name, array in csr._asdict().items():
+        if array.dtype != np.int32 or array.ndim != (2 if name == "rows" else 1):
+            raise _damaged(f"{name} is {array.dtype} with {array.ndim} dimensions")
+    states, edges = len(csr.base), len(csr.tokens)
+    if any(len(array) != states for array in csr[1:5]) or len(csr.targets) != edges:
+        raise _damaged("its arrays have different lengths")
+    if csr.rows.shape[1] != vocab.words or not len(csr.rows) or not FIRST <= automaton.start < states:
+        raise _damaged("its rows are not as wide as the vocabulary, or it has no start")
+    beyond = np.unpackbits(csr.rows.view(np.uint8), axis=1, bitorder="little")[:, vocab.size :]
+    ends = csr.first.astype(np.int64) + csr.count
+    is_listed = np.zeros(edges + 1, np.int64)
+    if (
+        _outside(csr.base, len(csr.rows)) or _outside(csr.default, states) or _outside(csr.targets, states)
+        or _outside(csr.first, edges + 1) or _outside(csr.count, edges + 1) or (ends > edges).any() or beyond.any()
+    ):  # fmt: skip
+        raise _damaged("something in it points beyond its arrays")
+    np.add.at(is_listed, csr.first, 1)
+    np.add.at(is_listed, ends, -1)
+    used = np.cumsum(is_listed)[:-1] > 0
+    if _outside(csr.tokens[used], vocab.size):
+        raise _damaged("a token is beyond the vocabulary")
+    rises = np.diff(csr.tokens.astype(np.int64)) > 0
+    inner = np.zeros(edges + 1, np.int64)  # places that have a successor in the same list
+    lists = csr.count > 1
+    np.add.at(inner, csr.first[lists], 1)
+    np.add.at(inner, ends[lists] - 1, -1)
+    if not rises[np.cumsum(inner)[: edges - 1 if edges else 0] > 0].all():
+        raise _damaged("the tokens of a state are not sorted")
+    misses = (csr.default[FIRST:] == MISS).any() or (np.isin(csr.targets[used], [MISS])).sum() > csr.count[MISS]
+    if misses:
+        raise _damaged("it has edges that were never made")
+    return automaton
+
+
+def _outside(array: np.ndarray, end: int) -> bool:
+    return bool(len(array)) and (int(array.min()) < 0 or int(array.max()) >= end)
+
+
+def _damaged(problem: str) -> GrammarError:
+    return GrammarError(f"this is no automaton over the vocabulary: {problem}")
+
+
+def _scipy() -> Any:
+    try:
+        import scipy.sparse
+    except ImportError as error:
+        raise ImportError("matrices of scipy need scipy: pip install scipy; .npz files do not") from error
+    return scipy.sparse
