@@ -15,7 +15,7 @@ import math
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 
 import numpy as np
@@ -42,10 +42,13 @@ class Step:
     mass_removed: float
     is_forced: bool
     logits: np.ndarray  # float32 [V]: the model's, -inf where the constraint forbids
+    model_logits: np.ndarray | None = None  # the same before that, where `keeps_model_logits` asks for them
 
 
 class Decoding:
     """Texts on their way from a model, a step at a time. Not to be shared between threads."""
+
+    keeps_model_logits = False  # True: each step has the logits from before the mask, a copy more of them a step
 
     def __init__(self, reader: Reader, tasks: Sequence[Task], n: int = 1):
         self.vocab = tasks[0].vocab
@@ -171,20 +174,22 @@ class Decoding:
         """Scores forced tokens and makes the choices; `owners[i]` has waited for logits i."""
         with timed(self._live, "sampling_seconds"):
             before = log_mass(logits)
+        raw = logits.clone().numpy() if self.keeps_model_logits else None
         choices = []
         for at, (row, mass) in enumerate(zip(owners, before, strict=True)):
             if not math.isfinite(mass):
                 raise no_distribution(row, logits[at].numpy())
             if row.unscored:
-                self._steps.append(forced_step(row, mass, logits[at].numpy()))
+                step = forced_step(row, mass, logits[at].numpy())
+                self._steps.append(step if raw is None else replace(step, model_logits=raw[at]))
             else:
                 choices.append(at)
         if choices:
             rows = [owners[at] for at in choices]
             kept = logits if len(choices) == len(logits) else logits[torch.tensor(choices)]
-            self._choose(rows, kept, [before[at] for at in choices])
+            self._choose(rows, kept, [before[at] for at in choices], None if raw is None else raw[choices])
 
-    def _choose(self, rows: list[Row], logits: torch.Tensor, before: list[float]) -> None:
+    def _choose(self, rows: list[Row], logits: torch.Tensor, before: list[float], raw: np.ndarray | None) -> None:
         """One token more for each of these texts."""
         with timed(self._live, "mask_seconds"):
             self._apply(rows, logits)
@@ -196,12 +201,13 @@ class Decoding:
                     raise nothing_left(row, len(own))
                 choices.append(row.choose(own))
         with timed(self._live, "mask_seconds"):
-            for row, choice, mass, left, own in zip(rows, choices, before, after, logits.numpy(), strict=True):
+            for at, (row, choice, mass, left) in enumerate(zip(rows, choices, before, after, strict=True)):
                 if choice is None:
                     continue
                 removed = max(0.0, -math.expm1(left - mass))
                 if row.accept(choice, mass, removed):
-                    self._steps.append(last_step(row, own, is_forced=False))
+                    step = last_step(row, logits[at].numpy(), is_forced=False)
+                    self._steps.append(step if raw is None else replace(step, model_logits=raw[at]))
 
     def _apply(self, rows: list[Row], logits: torch.Tensor) -> None:
         """The constraints; where there is none only ids that do not exist are taken away, as they cannot be decoded."""

@@ -28,6 +28,7 @@ from ..grammars.choices import Choices
 from ..grammars.compose import Grammar
 from ..grammars.json_schema import JsonSchema
 from ..grammars.regex import Regex
+from ..vocab.names import token_name
 
 if TYPE_CHECKING:
     from ..vocab.vocabulary import Vocabulary
@@ -214,28 +215,16 @@ def line_of(step: Step, vocab: Vocabulary, width: int) -> Text:
     probability = np.exp(step.logits[allowed] - step.logits[allowed].max())
     probability /= probability.sum()
     chosen = float(probability[allowed == step.token][0])
-    line = Text(f"{shown(vocab, step.token):<15}", style="bold")
+    line = Text(f"{token_name(vocab, step.token, 14):<15}", style="bold")
     line.append(f"{chosen:>11.1%}{len(allowed):>10}", style="not bold")
     line.append(f"{step.mass_removed:>9.1%}", style="not bold yellow" if step.mass_removed >= 0.1 else "not bold")
     line.append("   ")
     for i in np.argsort(-probability, kind="stable")[: ALTERNATIVES + 1]:
-        other = f"{shown(vocab, allowed[i])} {probability[i]:.1%}  "
+        other = f"{token_name(vocab, int(allowed[i]), 14)} {probability[i]:.1%}  "
         if allowed[i] != step.token and probability[i] >= SHOWN_FROM and len(line) + len(other) <= width + 2:
             line.append(other, style="not bold dim")
     line.rstrip()
     return line
-
-
-def shown(vocab: Vocabulary, token: int) -> str:
-    """A token in at most 14 columns; part of a character is shown as bytes."""
-    if token in vocab.stop_ids:
-        return "(end)"
-    data = vocab.token_bytes(token)
-    try:
-        name = ascii(data.decode())
-    except UnicodeDecodeError:
-        name = repr(data)
-    return name if len(name) <= 14 else f"{name[:11]}..."
 
 
 def show_answer(console: Console, result: Result, is_right: bool) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
     from .request import Request
 
 
@@ -17,6 +19,14 @@ def shown(parts: list[Request], progress: bool | None) -> Iterator[Request]:
     if not progress:
         yield from parts
         return
+    with bar_on_stderr("generate") as bar:
+        task = bar.add_task("generate", total=sum(len(part.prompts) for part in parts))
+        for part in parts:
+            yield part
+            bar.advance(task, len(part.prompts))
+
+
+def bar_on_stderr(name: str) -> Progress:
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -27,9 +37,5 @@ def shown(parts: list[Request], progress: bool | None) -> Iterator[Request]:
         TimeRemainingColumn,
     )
 
-    columns = (TextColumn("generate"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task("generate", total=sum(len(part.prompts) for part in parts))
-        for part in parts:
-            yield part
-            bar.advance(task, len(part.prompts))
+    columns = (TextColumn(name), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=Console(stderr=True))

@@ -1,0 +1,82 @@
+"""`grammarlm generate --explain` and `--report`: how each token was chosen, on the terminal or as a page."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.text import Text
+
+from ..decoding.generate import start
+from ..decoding.watch import Candidate, Watched, watched
+from .schema_places import pointer
+
+if TYPE_CHECKING:
+    from ..decoding.result import Result
+
+NAMES, SHOWN = 15, 3
+HEADER = (
+    f"{'token':<{NAMES}}{'model':>8}{'after':>8}{'allowed':>9}{'removed':>9}   others allowed, wanted but forbidden"
+)
+
+
+def explained(model: Any, prompt: str, arguments: dict[str, Any], options: argparse.Namespace) -> Result:
+    """Decodes in sight: a line for each token on stderr, and a page where one is asked for."""
+    console = Console(file=sys.stderr, highlight=False, soft_wrap=True)
+    decoding = start(model, prompt, **arguments)
+    steps, path = [], None
+    if options.explain:
+        console.print(Text(HEADER, style="dim"))
+    for step in watched(decoding, arguments["grammar"]):
+        steps.append(step)
+        if options.explain:
+            if step.path != path:
+                path = step.path
+                console.print(Text(f"at {pointer(path or ()) or 'the whole'}", style="cyan"))
+            console.print(line_of(step))
+    result = decoding.result()
+    if options.explain:
+        console.print(Text(summary(result), style="dim"))
+    if options.report:
+        from .report_page import page
+
+        html = page(prompt, arguments["grammar"], steps, result)
+        Path(options.report).write_bytes(html.encode("utf-8", "replace"))
+    return result
+
+
+def line_of(step: Watched) -> Text:
+    """The token, what the model gave it, what it had behind the mask, how many were allowed, how much was taken away, the rest."""
+    name = step.chosen.name if len(step.chosen.name) < NAMES else f"{step.chosen.name[: NAMES - 4]}..."
+    line = Text(f"{name:<{NAMES}}", style="bold")
+    after = "forced" if step.allowed == 1 else f"{step.chosen.after:.1%}"
+    line.append(f"{step.chosen.before:>8.1%}{after:>8}{step.allowed:>9,}", style="not bold")
+    line.append(f"{step.mass_removed:>9.1%}", style=f"not bold {heat(step.mass_removed)}")
+    line.append("   ")
+    for other in step.others[:SHOWN]:
+        line.append(f"{short(other)} {other.after:.1%}  ", style="not bold dim")
+    for other in step.forbidden[:SHOWN]:
+        line.append(f"{short(other)} {other.before:.1%}  ", style="not bold red strike")
+    line.rstrip()
+    return line
+
+
+def short(candidate: Candidate) -> str:
+    return candidate.name if len(candidate.name) < NAMES else f"{candidate.name[: NAMES - 4]}..."
+
+
+def heat(removed: float) -> str:
+    """The colour of what the mask took away."""
+    return "red" if removed >= 0.5 else "yellow" if removed >= 0.1 else "default"
+
+
+def summary(result: Result) -> str:
+    stats = result.stats
+    removed = sum(stats.mass_removed) / max(stats.tokens, 1)
+    return (
+        f"{stats.tokens} tokens ({stats.forced_tokens} forced), {stats.forwards} forwards, {removed:.1%} of the probability "
+        f"removed, finished: {result.finish_reason}"
+    )

@@ -1,0 +1,239 @@
+"""`grammarlm generate --jsonl`: a line for each prompt in, a line for each answer out.
+
+    {"prompt": "Ada, 36.\\n", "id": "a7", "schema": {"type": "object"}}
+    {"line": 1, "id": "a7", "text": "{...}", "value": {...}, "finish_reason": "stop", "tokens": 12, "of": "9f0c..."}
+
+A line may have a schema, regex or choices of its own, instead of the command's. What is wrong with a line is said in its answer
+(`error`), and the others are answered nevertheless. `of` is a digest of the line and the settings: --resume answers the lines that
+have no answer yet, and refuses a file of answers to other lines, or with other settings.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from .generate import as_line, load_model, read_grammar
+from .grammar_arguments import read_text
+
+if TYPE_CHECKING:
+    from ..grammars.compose import Grammar
+
+OWN: dict[str, Any] = {"schema": (dict, bool), "regex": str, "choices": list}
+KEYS = ("prompt", "id", *OWN)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A line of the input."""
+
+    number: int
+    digest: str
+    prompt: str
+    grammar: Grammar | None
+    own: dict[str, Any]  # what the answer repeats: the id
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A line that cannot be answered, and why."""
+
+    number: int
+    digest: str
+    error: str
+    own: dict[str, Any]
+
+
+def run_jsonl(options: argparse.Namespace, settings: dict[str, Any]) -> int:
+    """Answers all lines; 1 where some were at fault or cut."""
+    if options.explain or options.report or options.json:
+        options.usage_error("--json, --explain and --report go with --prompt")
+    if options.resume and not options.out:
+        options.usage_error("--resume needs --out FILE, the file to go on with")
+    lines = read_lines(options.jsonl, read_grammar(options), settings, options)
+    answered = read_answers(options.out, lines) if options.resume else {}
+    left = [line for line in lines if line.number not in answered]
+    wrong = [number for number, is_fine in answered.items() if not is_fine]
+    with opened(options.out, options.resume) as out, progress(len(lines), len(answered)) as advance:
+        for answer in answers(left, options, settings):
+            print(as_line(answer, ensure_ascii=not is_utf_8(out)), file=out, flush=True)
+            wrong += [] if is_fine_answer(answer) else [answer["line"]]
+            advance()
+    summary = f"{len(lines):,} lines, {len(lines) - len(wrong):,} answered"
+    at_fault = f", {len(wrong):,} at fault or cut: {', '.join(map(str, sorted(wrong)[:10]))}" if wrong else ""
+    print(f"grammarlm: {summary}{at_fault}{' ...' if len(wrong) > 10 else ''}", file=sys.stderr)
+    return 1 if wrong else 0
+
+
+def is_fine_answer(answer: dict[str, Any]) -> bool:
+    return "error" not in answer and answer.get("finish_reason") != "length"
+
+
+# ------------------------------------------------------------------ in
+
+
+def read_lines(
+    name: str, grammar: Grammar | None, settings: dict[str, Any], options: argparse.Namespace
+) -> list[Asked | Failed]:
+    """All lines of the input; empty ones are left out, but counted."""
+    salt = json.dumps([options.model, repr(grammar), sorted(settings.items())])
+    rows = enumerate(read_text(name).split("\n"), 1)
+    return [read_line(number, text, salt, grammar) for number, text in rows if text.strip()]
+
+
+def read_line(number: int, text: str, salt: str, grammar: Grammar | None) -> Asked | Failed:
+    digest, own = hashlib.sha256(f"{salt}\n{text.strip()}".encode("utf-8", "surrogatepass")).hexdigest()[:16], {}
+    try:
+        line = json.loads(text)
+        if not isinstance(line, dict):
+            raise ValueError(f"the line is no object {{...}}, but {type(line).__name__}")
+        own = {"id": line["id"]} if "id" in line else {}
+        return Asked(number, digest, prompt_of(line), own_grammar(line) or checked(grammar), own)
+    except (ValueError, TypeError, RecursionError) as error:
+        return Failed(number, digest, f"{error}"[:500] or type(error).__name__, own)
+
+
+def prompt_of(line: dict[str, Any]) -> str:
+    unknown = [key for key in line if key not in KEYS]
+    if unknown:
+        raise ValueError(f"the line has the key {unknown[0]!r:.60}; there are {', '.join(KEYS)}")
+    if not isinstance(line.get("prompt"), str):
+        raise ValueError('the line has no prompt; it takes {"prompt": "..."}')
+    prompt: str = line["prompt"]
+    return prompt
+
+
+def own_grammar(line: dict[str, Any]) -> Grammar | None:
+    """What the line itself says. Its schema is the schema: a line cannot make this program read a file."""
+    from ..decoding.output import one_output
+
+    given = {name: line[name] for name in OWN if line.get(name) is not None}
+    for name, value in given.items():
+        if not isinstance(value, OWN[name]):
+            wanted = {"schema": "an object", "regex": "a string", "choices": "a list of strings"}[name]
+            raise ValueError(f"the line's {name} is {type(value).__name__}; it takes {wanted}")
+    return one_output(**given).grammar
+
+
+def checked(grammar: Grammar | None) -> Grammar:
+    if grammar is None:
+        raise ValueError(
+            "neither the line nor the command says what its answer is held to; give a schema, regex or choices"
+        )
+    return grammar
+
+
+# ------------------------------------------------------------------ answers
+
+
+def answers(
+    lines: list[Asked | Failed], options: argparse.Namespace, settings: dict[str, Any]
+) -> Iterator[dict[str, Any]]:
+    """The answers in the order of the lines, a batch at a time."""
+    if not any(isinstance(line, Asked) for line in lines):
+        yield from (failed(line, line.error) for line in lines if isinstance(line, Failed))
+        return
+    model, tokenizer = load_model(options.model)
+    arguments = {"tokenizer": tokenizer, **settings, "batch_size": options.batch_size, "progress": False}
+    for start in range(0, len(lines), options.batch_size):
+        part = lines[start : start + options.batch_size]
+        found = batch(model, [line for line in part if isinstance(line, Asked)], arguments)
+        yield from (failed(line, line.error) if isinstance(line, Failed) else found[line.number] for line in part)
+
+
+def batch(model: Any, lines: list[Asked], arguments: dict[str, Any]) -> dict[int, dict[str, Any]]:
+    """The answers by the numbers of their lines. Where one is at fault, each is asked for alone."""
+    from ..decoding.generate import generate
+
+    if not lines:
+        return {}
+    try:
+        results = generate(
+            model, [line.prompt for line in lines], grammar=[line.grammar for line in lines], **arguments
+        )
+    except (ValueError, TypeError) as error:
+        if len(lines) == 1:
+            return {lines[0].number: failed(lines[0], str(error))}
+        return {number: answer for line in lines for number, answer in batch(model, [line], arguments).items()}
+    return {line.number: answered(line, result) for line, result in zip(lines, results, strict=True)}
+
+
+def answered(line: Asked, result: Any) -> dict[str, Any]:
+    told = {name: getattr(result, name) for name in ("text", "value", "finish_reason")}
+    if result.error is not None:
+        told["error"] = result.error
+    return {"line": line.number, **line.own, **told, "tokens": result.stats.tokens, "of": line.digest}
+
+
+def failed(line: Asked | Failed, error: str) -> dict[str, Any]:
+    return {"line": line.number, **line.own, "error": error, "of": line.digest}
+
+
+# ------------------------------------------------------------------ out
+
+
+def read_answers(name: str, lines: list[Asked | Failed]) -> dict[int, bool]:
+    """The lines that have answers, and whether these are fine. A last line that was cut is taken off the file."""
+    path = Path(name)
+    if not path.exists():
+        return {}
+    data = path.read_bytes()
+    whole = data[: data.rfind(b"\n") + 1]
+    if len(whole) < len(data):
+        with path.open("r+b") as file:
+            file.truncate(len(whole))
+    digests, found = {line.number: line.digest for line in lines}, {}
+    for number, text in enumerate(whole.decode("utf-8", "replace").splitlines(), 1):
+        try:
+            answer = json.loads(text)
+            is_own = digests.get(answer["line"]) == answer["of"]
+        except (ValueError, TypeError, KeyError):
+            is_own = False
+        if not is_own:
+            raise ValueError(
+                f"--resume: line {number} of {name} is no answer to these lines with this model and these settings; "
+                "give the --out FILE of this run, or another one without --resume"
+            )
+        found[answer["line"]] = is_fine_answer(answer)
+    return found
+
+
+@contextmanager
+def opened(name: str | None, resumes: bool) -> Iterator[TextIO]:
+    """Where answers go. A file that is there already is never written over."""
+    if name is None:
+        yield sys.stdout
+        return
+    try:
+        file = Path(name).open("a" if resumes else "x", encoding="utf-8")  # noqa: SIM115 - closed below
+    except FileExistsError:
+        raise ValueError(
+            f"--out {name}: the file is there already; go on with it by --resume, or name another"
+        ) from None
+    with file:
+        yield file
+
+
+@contextmanager
+def progress(count: int, done: int) -> Iterator[Callable[[], None]]:
+    """What to call for each answer: a bar on stderr where that is a terminal."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield lambda: None
+        return
+    from ..decoding.progress import bar_on_stderr
+
+    with bar_on_stderr("lines") as bar:
+        task = bar.add_task("lines", total=count, completed=done)
+        yield lambda: bar.advance(task)
+
+
+def is_utf_8(out: TextIO) -> bool:
+    """Can all characters be written as they are?"""
+    return (out.encoding or "").lower().replace("-", "").replace("_", "") == "utf8"

@@ -1,0 +1,91 @@
+"""Decoding, watched: what each token was chosen from, before the mask and behind it.
+
+    decoding = start(model, prompt, tokenizer=tokenizer, grammar=grammar)      # in generate.py
+    for step in watched(decoding, grammar):
+        step.chosen.name, step.mass_removed, step.others, step.forbidden, step.path
+    result = decoding.result()
+
+Probabilities are those at temperature 1: the model's own (`before`), and what the constraint makes of them (`after`). What sampling
+settings do beyond that is not part of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..grammars.compose import Grammar
+from ..grammars.json_schema import JsonSchema
+from ..vocab.names import token_name
+from ..vocab.vocabulary import Vocabulary
+from .decoding import Decoding, Step
+from .events import path_of
+from .json_events import JsonEvents
+
+SHOWN_FROM = 0.0005  # the probability from which something else that could have come is worth a look
+MOST = 8
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A token that could have come, or that the model wanted."""
+
+    token: int
+    name: str
+    before: float
+    after: float  # 0 where the constraint forbids it
+
+
+@dataclass(frozen=True)
+class Watched:
+    """One step."""
+
+    data: bytes
+    chosen: Candidate
+    others: tuple[Candidate, ...]  # the most probable of those that were allowed, too
+    forbidden: tuple[Candidate, ...]  # the most probable of those that were not
+    allowed: int  # how many tokens were
+    mass_removed: float
+    is_forced: bool
+    path: tuple[str | int, ...] | None  # of a JSON text: the value that the token begins in; else None
+
+
+def watched(decoding: Decoding, grammar: Grammar | None) -> Iterator[Watched]:
+    """The steps of one text, which is held to this grammar."""
+    decoding.keeps_model_logits = True
+    reader = JsonEvents() if isinstance(grammar, JsonSchema) else None
+    for step in decoding:
+        yield seen(step, decoding.vocab, None if reader is None else path_of(reader.place))
+        if reader is not None:
+            reader.feed(step.data)
+
+
+def seen(step: Step, vocab: Vocabulary, path: tuple[str | int, ...] | None) -> Watched:
+    assert step.model_logits is not None
+    before, after = softmax(step.model_logits), softmax(step.logits)
+    is_allowed = step.logits > -np.inf
+
+    def candidates(of: np.ndarray) -> tuple[Candidate, ...]:
+        best = np.argsort(-of, kind="stable")[: MOST + 1].tolist()
+        return tuple(candidate(t) for t in best if of[t] >= SHOWN_FROM and t != step.token)[:MOST]
+
+    def candidate(token: int) -> Candidate:
+        return Candidate(token, token_name(vocab, token), float(before[token]), float(after[token]))
+
+    return Watched(
+        data=step.data,
+        chosen=candidate(step.token),
+        others=candidates(after),
+        forbidden=candidates(np.where(is_allowed, 0.0, before)),
+        allowed=int(is_allowed.sum()),
+        mass_removed=step.mass_removed,
+        is_forced=step.is_forced,
+        path=path,
+    )
+
+
+def softmax(logits: np.ndarray) -> np.ndarray:
+    p = np.exp(logits.astype(np.float64) - logits.max())
+    return p / p.sum()
