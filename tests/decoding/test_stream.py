@@ -101,6 +101,16 @@ def test_a_cut_answer_has_no_value_and_its_whole_text(model, tokenizer) -> None:
     assert ends == {"stop", "length"}
 
 
+def test_with_healing_the_deltas_are_the_answer_alone() -> None:
+    model, tokenizer = gl.load_tiny()
+    for seed in range(4):
+        options = {"tokenizer": tokenizer, "heal": True, "temperature": 1.0, "seed": seed, "max_tokens": 80}
+        for prompt in ("Mira ordered lam", 'Mira: {"', "Wake me at 6.\n{"):
+            for held in ({"schema": SCHEMAS[0]}, {"regex": "[a-z]{2,9}é"}):
+                events = list(gl.stream(model, prompt, **options, **held))
+                check(events, 0, events[-1].result, is_json="schema" in held)
+
+
 def test_events_come_while_the_answer_is_written() -> None:
     calls = 0
     network = random_model("Llama", 257, eos_token_id=256)
