@@ -40,9 +40,10 @@ def check_integer(name: str, value: Any, low: int, high: int | None = None, *, o
 
 def check_choice(name: str, value: Any, accepted: Iterable[Any]) -> None:
     """One of a few values."""
-    accepted = list(accepted)
-    if value not in accepted:
-        raise ValueError(f"{name}={value!r:.60}; it takes {', '.join(map(repr, accepted[:-1]))} or {accepted[-1]!r}")
+    *most, last = map(repr, accepted)
+    if repr(value) not in (*most, last):
+        listed_names = f"{', '.join(most)} or {last}" if most else last
+        raise ValueError(f"{name}={value!r:.60}; it takes {listed_names}")
 
 
 def is_batch(prompt: Any) -> bool:

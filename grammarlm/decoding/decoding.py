@@ -194,12 +194,14 @@ class Decoding:
         with timed(self._live, "mask_seconds"):
             self._apply(rows, logits)
         with timed(self._live, "sampling_seconds"):
-            after = log_mass(logits)
+            after = (
+                log_mass(logits) if any(row.is_masked for row in rows) or logits.shape[1] > self.vocab.size else before
+            )
             choices = []
             for row, own, left in zip(rows, logits.numpy(), after, strict=True):
                 if left == -math.inf:
                     raise nothing_left(row, len(own))
-                choices.append(row.choose(own))
+                choices.append(row.choose(own, left))
         with timed(self._live, "mask_seconds"):
             for at, (row, choice, mass, left) in enumerate(zip(rows, choices, before, after, strict=True)):
                 if choice is None:

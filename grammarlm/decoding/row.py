@@ -100,6 +100,7 @@ class Row:
         if self.rest:
             self.mask[0], self.is_masked = healing.row_of(self.task.vocab, self.task.constraint, self.rest), True
             return
+        self.is_masked = self.is_masked and self.matcher is not None  # the mask may be that of a rest
         while self._end is None:
             if not is_filled and self.matcher is not None:
                 self.is_masked = self.matcher.fill_mask(self.mask)
@@ -152,13 +153,13 @@ class Row:
 
     # ------------------------------------------------------------------ the choice
 
-    def choose(self, logits: np.ndarray) -> Choice | None:
-        """What comes next, drawn from masked logits; None where `where=` accepts nothing and the text is cut for that.
+    def choose(self, logits: np.ndarray, mass: float | None = None) -> Choice | None:
+        """What comes next, drawn from masked logits of this mass; None where `where=` accepts nothing, and the text is cut.
 
         Where it refuses a token, the next one to arrive is taken: an exact draw from those that it accepts.
         """
         raw = self.sampling.penalize(logits, self._seen)
-        drawn = first = draw(logits, self.sampling, self.position)
+        drawn = first = draw(logits, self.sampling, self.position, None if raw else mass)
         before, scale = logits, self.sampling.temperature or 1.0
         while not self._holds(drawn[0]):
             if before is logits:

@@ -77,13 +77,16 @@ class Sampling:
         return dict(zip(ids.tolist(), before.tolist(), strict=True))
 
 
-def draw(logits: np.ndarray, sampling: Sampling, position: int) -> tuple[int, float]:
+def draw(logits: np.ndarray, sampling: Sampling, position: int, mass: float | None = None) -> tuple[int, float]:
     """A token, and its log-probability in softmax(logits / temperature); greedily the best one, and temperature 1.
 
     `logits` is float32 [V] and holds a finite number, no NaN and no +inf; -inf is what cannot be drawn. Of equally good
-    tokens the greedy one is the first. `position` counts the tokens of the answer.
+    tokens the greedy one is the first. `position` counts the tokens of the answer. `mass`, where it is known: the logarithm of
+    the sum of exp(logits).
     """
     best = int(logits.argmax())
+    if not sampling.temperature and mass is not None:
+        return best, min(0.0, float(logits[best]) - mass)
     temperature = min(max(sampling.temperature, COLDEST), HOTTEST) if sampling.temperature else 1.0
     floor = max(float(logits[best]) - NEGLIGIBLE * temperature, -HOTTEST)
     tokens = np.flatnonzero(logits >= floor)

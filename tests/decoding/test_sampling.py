@@ -137,3 +137,56 @@ def test_a_seed_is_drawn_where_none_is_given():
     assert all(isinstance(seed, int) for seed in seeds)
     assert Sampling().seed is None
     assert Sampling(temperature=1.0, seed=3).seed == 3
+
+
+# ------------------------------------------------------------------ typical-p, repetition penalty: against transformers' own
+
+
+def test_typical_p_keeps_what_transformers_keeps():
+    torch = pytest.importorskip("torch")
+    from transformers import TypicalLogitsWarper
+
+    from grammarlm.decoding.sampling import typical
+
+    rng = np.random.default_rng(3)
+    for case in range(100):
+        logits = rng.normal(0, rng.choice([0.3, 2, 6]), int(rng.integers(2, 200))).astype(np.float32)
+        mass = float(rng.uniform(0.05, 0.99))
+        theirs = TypicalLogitsWarper(mass)(None, torch.from_numpy(logits)[None])[0].numpy()
+        ours = typical(logits - logits.max(), -math.inf, mass)
+        assert np.array_equal(ours, theirs > -np.inf), case
+
+
+def test_typical_p_counts_what_the_other_filters_left():
+    logits = np.array([3.0, 2.9, 0.0, -1.0, -2.0], np.float32)
+    drawn = {draw(logits, Sampling(1.0, top_k=3, typical_p=0.5, seed=4), position)[0] for position in range(200)}
+    assert drawn == {0, 1}
+    assert {draw(logits, Sampling(1.0, typical_p=1.0, seed=4), position)[0] for position in range(4000)} == set(
+        range(5)
+    )
+
+
+def test_repetition_penalty_is_that_of_transformers():
+    torch = pytest.importorskip("torch")
+    from transformers import RepetitionPenaltyLogitsProcessor
+
+    rng = np.random.default_rng(4)
+    for penalty in (1.3, 0.7, 5.0):
+        logits = rng.normal(0, 3, 50).astype(np.float32)
+        logits[7] = -np.inf
+        seen = [3, 3, 7, 20, 49]
+        theirs = RepetitionPenaltyLogitsProcessor(penalty)(torch.tensor([seen]), torch.from_numpy(logits.copy())[None])
+        ours = logits.copy()
+        before = Sampling(repetition_penalty=penalty).penalize(ours, [*seen, 99].__iter__)
+        np.testing.assert_array_equal(ours, theirs[0].numpy())
+        assert before == {i: logits[i] for i in set(seen)}
+    assert Sampling().penalize(logits, lambda: [1]) == {}
+
+
+def test_seeds_of_samples():
+    seeds = [Sampling(1.0, seed=5).of_sample(j).seed for j in range(1000)]
+    assert seeds[0] == 5
+    assert len(set(seeds)) == 1000
+    assert all(0 <= seed < 2**63 for seed in seeds)
+    assert seeds[1] != Sampling(1.0, seed=6).of_sample(1).seed
+    assert Sampling().of_sample(3).seed is None

@@ -7,6 +7,7 @@ reader_of(Event)(text)      an instance
 from __future__ import annotations
 
 import inspect
+import sys
 import types
 import typing
 from collections.abc import Callable
@@ -113,7 +114,25 @@ def _adapter(kind: Any) -> Any:
 def _known_adapter(kind: Any) -> Any:
     from pydantic import TypeAdapter
 
-    return TypeAdapter(arguments_of(kind) if inspect.isroutine(kind) else kind)
+    if inspect.isroutine(kind):
+        kind = arguments_of(kind)
+    elif sys.version_info < (3, 12) and typing.is_typeddict(kind):
+        kind = _as_pydantic_reads_it(kind)
+    return TypeAdapter(kind)
+
+
+def _as_pydantic_reads_it(kind: Any) -> Any:
+    """A typing.TypedDict of an older Python, which does not keep all that pydantic asks for, as one of typing_extensions."""
+    import typing_extensions
+
+    hints = typing_extensions.get_type_hints(kind, include_extras=True)
+    fields, marks = {}, (typing_extensions.Required, typing_extensions.NotRequired)
+    for name, hint in hints.items():
+        bare = hint.__args__[0] if typing_extensions.get_origin(hint) in marks else hint
+        fields[name] = bare if name in kind.__required_keys__ else typing_extensions.NotRequired[bare]
+    made: Any = typing_extensions.TypedDict(kind.__name__, fields)  # type: ignore[misc]
+    made.__pydantic_config__ = getattr(kind, "__pydantic_config__", {})  # type: ignore[attr-defined]
+    return made
 
 
 def arguments_of(function: Callable[..., Any]) -> Any:

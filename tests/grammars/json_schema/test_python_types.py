@@ -1,0 +1,141 @@
+"""Schemas of Python types: what the constraint takes, pydantic reads; integers are plain digits, and the report says so."""
+
+import dataclasses
+import enum
+import json
+import sys
+import typing
+from typing import Any, Literal
+
+import pytest
+
+import grammarlm as gl
+from grammarlm.grammars.json_schema.python_types import reader_of
+from tests.laws.vocabularies import every_byte
+
+pydantic = pytest.importorskip("pydantic")
+
+VOCAB = every_byte().vocabulary()
+
+
+class Colour(enum.Enum):
+    RED = "red"
+    ONE = 1
+
+
+class Seats(pydantic.BaseModel):
+    count: int = pydantic.Field(ge=0, multiple_of=5)
+    price: float = 1.0
+    inner: "Seats | None" = None
+
+
+@dataclasses.dataclass
+class Point:
+    x: int
+    y: int = 0
+
+
+class Named(typing.TypedDict):
+    name: str
+    size: typing.NotRequired[int] if sys.version_info >= (3, 11) else int
+
+
+def book(day: str, seats: int, /, *, window: bool = False, notes: "list[str] | None" = None, **others: int) -> None:
+    """`day` and `seats` have no names to the outside."""
+
+
+def order(item: str, count: int = 1, *rest: str, colour: Literal["red", 1] = "red") -> tuple[str, int]:
+    return item, count
+
+
+TEXTS = [
+    *(
+        "1",
+        "-7",
+        "1.0",
+        "1e2",
+        "10e-1",
+        "1.5",
+        "999999999999999999",
+        "1000000000000000000",
+        "-1000000000000000000",
+        "5",
+        "null",
+    ),
+    *('"red"', "true", "[]", "[1,2]", "[1.0]", '{"x":1}', '{"x":1,"y":2.0}', '{"x":1,"y":3}', '{"name":"a","size":2}'),
+    *('{"name":"a","size":2e0}', '{"count":10}', '{"count":10.0}', '{"count":10,"price":1e2,"inner":{"count":5}}'),
+    *(
+        '{"count":7}',
+        '{"item":"a"}',
+        '{"item":"a","count":2,"colour":1}',
+        '{"item":"a","colour":1.0}',
+        '{"item":"a","z":1}',
+    ),
+    *('{"a":1}', '{"a":1.0}', '{"RED":1}'),
+]
+TYPES = [
+    int, list[int], int | None, int | str, dict[str, int], Literal[1, "red", True], Colour, Seats, Point, Named, order,
+    list[Point], enum.IntEnum("Number", "FIRST SECOND"), typing.Annotated[int, pydantic.Field(ge=10**20)],
+]  # fmt: skip
+
+
+def accepts(constraint: gl.Constraint, text: str) -> bool:
+    matcher = constraint.matcher()
+    return matcher.advance_bytes(text.encode()) and matcher.is_accepting
+
+
+@pytest.mark.parametrize("kind", TYPES, ids=lambda kind: getattr(kind, "__name__", str(kind))[:30])
+def test_what_is_taken_is_read(kind: Any) -> None:
+    """And what is refused of a type's texts is refused for the spelling or the size of an integer, or by its schema."""
+    constraint, read = gl.compile(gl.JsonSchema(kind), VOCAB), reader_of(kind)
+    written = gl.compile(gl.JsonSchema(gl.JsonSchema(kind).document()), VOCAB)
+    taken = [text for text in TEXTS if accepts(constraint, text)]
+    for text in taken:
+        read(text)
+    for text in set(TEXTS) - set(taken):
+        assert not accepts(written, text) or any(mark in text for mark in ".e"), text
+    assert "integers: plain digits" in constraint.report.caps[-1]
+    assert "at most 18 of them" in constraint.report.caps[-1]
+
+
+def test_how_long_integers_may_be() -> None:
+    limits = {
+        int: (10**18 - 1, 10**18),
+        typing.Annotated[int, pydantic.Field(ge=0)]: (10**18 - 1, 10**18),
+        typing.Annotated[int, pydantic.Field(ge=10**20)]: (10**21, 10**21 + 1),
+        typing.Annotated[int, pydantic.Field(le=10**20)]: (10**20, 10**20 + 1),
+    }
+    for kind, (largest, too_large) in limits.items():
+        constraint = gl.compile(gl.JsonSchema(kind), VOCAB)
+        assert accepts(constraint, str(largest)), kind
+        assert not accepts(constraint, str(too_large)), kind
+
+
+def test_integers_as_they_are_asked_for() -> None:
+    schema = {"type": "integer"}
+    usual, plain = gl.JsonSchema(schema), gl.JsonSchema(schema, integers="plain")
+    assert usual != plain
+    assert accepts(gl.compile(usual, VOCAB), "1.0")
+    assert not accepts(gl.compile(plain, VOCAB), "1.0")
+    assert accepts(gl.compile(plain, VOCAB), "1" * 20)
+    assert accepts(gl.compile(gl.JsonSchema(int, integers="any"), VOCAB), "1e2")
+    with pytest.raises(ValueError, match="integers='digits'"):
+        gl.JsonSchema(schema, integers="digits")
+
+
+def test_they_are_saved_and_loaded() -> None:
+    constraint = gl.compile(gl.JsonSchema(list[int]), VOCAB)
+    again = gl.Constraint.from_bytes(constraint.to_bytes(), VOCAB)
+    assert again.grammar == constraint.grammar
+    assert not accepts(again, "[1.0]")
+
+
+def test_the_arguments_of_a_function() -> None:
+    schema = gl.JsonSchema(order).document()
+    assert schema["required"] == ["item"]
+    assert schema["additionalProperties"] is False
+    assert set(schema["properties"]) == {"item", "count", "colour"}
+    value = reader_of(order)(json.dumps({"item": "lamp", "count": 2}))
+    assert order(**value) == ("lamp", 2)
+    with pytest.raises(gl.UnsupportedFeature, match=r"book takes day: .*str.* by position only"):
+        gl.compile(gl.JsonSchema(book), VOCAB)
