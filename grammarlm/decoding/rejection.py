@@ -13,9 +13,10 @@ did not. The contract of each sampler here, which makes products of weights unbi
 and the samplers differ in how they estimate Z from a few checks more. In all of them M is the mass from which a token was
 drawn, 1 - (what has been rejected).
 
-    des_raj     `extra` tokens more, after the accepted one x, each a term: the p of all accepted before it (x is one), and
-                all of the mass that is left if it is accepted, too. Their mean. `extra=1` is the recursive weight of the
-                literature: M if the next one is accepted, else p(x). With more the variance falls; they are one batch
+    des_raj     some tokens more, after the accepted one x, each a term: the p of all accepted before it (x is one), and all of
+                the mass that is left if it is accepted, too. Their mean. How many: `extra`, or `share` times as many as have been
+                checked, if that is more, since where Z is small a few would mostly see nothing. They are one batch.
+                `extra=1, share=0` is the recursive weight of the literature: M if the next one is accepted, else p(x)
     geometric   as if drawn with replacement, until `accepts` tokens were accepted: misses of rejected tokens are drawn as
                 numbers and cost nothing. (accepts - 1) / (draws - 1)
     simple      another round after the accepted one, without the tokens rejected so far: (M of the first) / (rejections + 1)
@@ -34,7 +35,7 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
-from .arguments import check_integer
+from .arguments import check_integer, check_number
 from .race import Arrival, Arrivals
 
 NO_TOKEN = -1
@@ -59,7 +60,8 @@ class Rejection:
     """How tokens are drawn under a predicate.
 
     weights   "des_raj" | "geometric" | "simple", or "none": the token alone, with weight 1, where no one asks for weights
-    extra     des_raj: how many tokens are checked after the accepted one; 1 is the recursive weight
+    extra     des_raj: how many tokens are checked after the accepted one, at least
+    share     des_raj: the same, as a share of those that were checked up to it
     accepts   geometric: the draw ends with this many acceptances, 2 or more
     clip      the draw ends with this many rejections; None: when nothing is left
     batch     des_raj and none: how many tokens are checked at once. What a batch holds behind the accepted token counts as
@@ -68,6 +70,7 @@ class Rejection:
 
     weights: str = "des_raj"
     extra: int = 2
+    share: float = 0.5
     accepts: int = 2
     clip: int | None = None
     batch: int = 1
@@ -76,6 +79,7 @@ class Rejection:
         if self.weights not in WEIGHTS:
             raise ValueError(f"weights={self.weights!r:.60}; there are {', '.join(map(repr, WEIGHTS))}")
         check_integer("extra", self.extra, 1)
+        check_number("share", self.share, lambda share: 0 <= share < math.inf, "0 or more")
         check_integer("accepts", self.accepts, 2)
         check_integer("clip", self.clip, 1, optional=True)
         check_integer("batch", self.batch, 1)
@@ -94,7 +98,7 @@ def des_raj(race: Arrivals, how: Rejection) -> Questions:
     """The mean of the Des Raj terms of the tokens behind the accepted one.
 
     Given all that came until x was accepted, each term has the expectation p(x) + (what else is accepted) = Z; so has a mean
-    of any number of them that was fixed by then. Where all tokens have come, Z is known.
+    of any number of them that was fixed by then, and that number may hang on what had come. Where all tokens have come, Z is known.
 
     Clipping: the draw that would be the R-th rejection has no one behind it. If it is accepted it weighs M, if not 0: the plain
     importance weight, unbiased with one draw; and a step back, "rejected" is properly weighted whatever comes behind it.
@@ -104,7 +108,7 @@ def des_raj(race: Arrivals, how: Rejection) -> Questions:
         return Drawn(NO_TOKEN, -math.inf, checks=checks)
     if last_chance:
         return Drawn(found.token, found.log_mass, found.log_p, checks)
-    wanted = max(how.extra, len(behind))
+    wanted = max(how.extra, math.ceil(how.share * checks), len(behind))
     more = _take(race, wanted - len(behind))
     if more:
         behind += zip(more, (yield [one.token for one in more]), strict=True)

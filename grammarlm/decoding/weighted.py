@@ -35,21 +35,13 @@ if TYPE_CHECKING:
 RESAMPLING = 2**63  # in place of a position, which is less: the noise of resampling and of the choice among particles
 
 
-def awrs(
-    request: Request,
-    *,
-    weights: str = "des_raj",
-    extra: int = 2,
-    accepts: int = 2,
-    clip: int | None = None,
-    batch: int = 1,
-) -> list[Result]:
-    """Independent draws, each with its weight; the options are those of `Rejection`. At temperature 0 nothing is drawn: the most
-    probable token that where= accepts is taken, and there is no weight.
+def awrs(request: Request, **options: Any) -> list[Result]:
+    """Independent draws, each with its weight; the options are the fields of `Rejection`. At temperature 0 nothing is drawn: the
+    most probable token that where= accepts is taken, and there is no weight.
 
     A text that where= lets not go on has the weight 0, and no value.
     """
-    how = Rejection(weights, extra, accepts, clip, batch)
+    how = Rejection(**options)
     sampling = request.tasks[0].sampling
     how = how if sampling.temperature else replace(how, weights="none")
     check_whole_distribution(sampling, "awrs")
@@ -79,7 +71,7 @@ def smc(
     particles   how many; forwards are shared by those whose texts are equal
     threshold   they are resampled when the effective size falls below this share of them: 0 never, 1 always
     critic      gets the texts that go on, returns for each the log of a score: where to look. It doesn't change the law
-    options     of `Rejection`, where where= is given
+    options     fields of `Rejection`, where where= is given
     """
     check_integer("particles", particles, 1)
     how = Rejection(**options)

@@ -17,14 +17,20 @@ FIVE, SIX = [0.1, 0.15, 0.2, 0.25, 0.3], [0.35, 0.25, 0.2, 0.1, 0.06, 0.04]
 CLIPS = (None, 1, 2, 3)
 # Every variant whose outcomes are finitely many.
 FINITE = [
-    *(Rejection(extra=extra, clip=clip, batch=batch) for extra in (1, 2, 3) for clip in CLIPS for batch in (1, 2, 3)),
+    *(
+        Rejection(extra=extra, share=0, clip=clip, batch=batch)
+        for extra in (1, 2, 3)
+        for clip in CLIPS
+        for batch in (1, 2, 3)
+    ),
+    *(Rejection(extra=1, share=share, clip=clip) for share in (0.5, 2) for clip in (None, 3)),
     *(Rejection("simple", clip=clip) for clip in CLIPS),
     *(Rejection("geometric", accepts=accepts, clip=clip) for accepts in (2, 3) for clip in (1, 2, 3)),
 ]
 
 
 def name(how):
-    used = {"des_raj": ("extra", "batch"), "geometric": ("accepts",), "simple": ()}[how.weights]
+    used = {"des_raj": ("extra", "share", "batch"), "geometric": ("accepts",), "simple": ()}[how.weights]
     return "-".join([how.weights, *(f"{field}{getattr(how, field)}" for field in used), f"clip{how.clip}"])
 
 
@@ -137,7 +143,9 @@ def test_extra_checks_lower_the_variance():
     p, f = SIX, (0, 1, 0, 1, 1, 0)
     variances = []
     for extra in (1, 2, 3):
-        runs = list(outcomes(lambda choices, e=extra: answered(Rejection(extra=e).draw(EnumeratedRace(p, choices)), f)))
+        runs = list(
+            outcomes(lambda choices, e=extra: answered(Rejection(extra=e, share=0).draw(EnumeratedRace(p, choices)), f))
+        )
         variances.append(sum(q * math.exp(2 * drawn.log_weight) for q, (drawn, _) in runs))
     assert variances == sorted(variances, reverse=True)
     assert variances[0] > 1.1 * variances[2]
@@ -171,7 +179,7 @@ def test_under_a_mask_as_its_predicate_the_token_is_the_masked_one():
 
 
 @pytest.mark.parametrize(
-    "how", [Rejection(), Rejection(extra=1), Rejection("geometric"), Rejection("simple")], ids=name
+    "how", [Rejection(), Rejection(extra=1, share=0), Rejection("geometric"), Rejection("simple")], ids=name
 )
 @pytest.mark.parametrize("log_z", [-14, -40, -500])
 def test_a_predicate_that_takes_nearly_all_of_the_mass(how, log_z):
@@ -271,6 +279,6 @@ def test_a_predicate_that_gives_too_few_answers():
 
 
 def test_arguments():
-    for options in ({"extra": 0}, {"accepts": 1}, {"clip": 0}, {"batch": 0}, {"weights": "exact"}):
+    for options in ({"extra": 0}, {"share": -1}, {"accepts": 1}, {"clip": 0}, {"batch": 0}, {"weights": "exact"}):
         with pytest.raises(ValueError, match=next(iter(options))):
             Rejection(**options)

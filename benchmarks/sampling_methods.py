@@ -1,0 +1,286 @@
+"""Honest sampling: checks and variance of rejection under a predicate, and what methods make of the embedded model's answers.
+
+usage: python -m benchmarks.sampling_methods [--draws 1000] [--prompts 20] [--parts rejection quality]
+
+**Rejection.** Distributions over V tokens, each with a predicate, of which Z, the mass that it accepts, is known. For every variant
+of the weights: how many checks a draw takes, and the spread of its weight, sqrt(E[(w / Z - 1)^2]). A variant is better if it spreads
+less for the same checks: `checks for 10 %` is how many it takes until the mean of independent weights spreads by a tenth, checks
+times spread squared times 100. `bias` is the mean of w / Z less 1 in units of its own error: beyond +-4 the weights are wrong.
+The checks up to the first acceptance are compared with the formula 1 + sum over rejected a of p_a / (p_a + Z).
+genlm-control's samplers run on the same rows and predicates where it is installed.
+
+**Quality.** Held-out prompts of the embedded model, each kind of record under its schema: the share that is right character for
+character, with Wilson's 95 % interval.
+"""
+
+import argparse
+import asyncio
+import math
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+import grammarlm as gl
+from benchmarks.report import table, write
+from grammarlm.decoding.race import Race
+from grammarlm.decoding.rejection import NO_TOKEN, Rejection
+from grammarlm.models.corpus import RECORDS, example
+
+V, LARGE_V = 20_000, 128_256
+
+
+@dataclass(frozen=True)
+class Case:
+    """log p (normalised), the predicate, and the mass that it accepts."""
+
+    name: str
+    log_p: np.ndarray
+    fine: np.ndarray
+
+    @property
+    def z(self) -> float:
+        return float(np.exp(self.log_p[self.fine].astype(np.float64)).sum())
+
+    def formula(self) -> float:
+        p = np.exp(self.log_p[~self.fine].astype(np.float64))
+        return 1 + float((p / (p + self.z)).sum())
+
+
+def cases() -> list[Case]:
+    rng = np.random.default_rng(0)
+    made = []
+    for name, spread, share in (
+        ("half of all tokens", 2.0, 0.5),
+        ("one in ten", 3.0, 0.1),
+        ("one in a hundred", 4.0, 0.01),
+    ):
+        logits = rng.normal(0, spread, V).astype(np.float32)
+        made.append(Case(name, normalised(logits), rng.random(V) < share))
+    for z in (0.3, 0.05, 0.001):  # as grammars do: the head is refused down to where so much is left
+        log_p = normalised(rng.normal(0, 3.0, V).astype(np.float32))
+        order = np.argsort(-log_p)
+        first = int(np.searchsorted(np.exp(log_p[order].astype(np.float64)).cumsum(), 1 - z))
+        fine = np.zeros(V, bool)
+        fine[order[first:]] = True
+        made.append(Case(f"all but the head, Z = {z}", log_p, fine))
+    return made
+
+
+def normalised(logits: np.ndarray) -> np.ndarray:
+    top = logits.max()
+    return (logits - top - np.log(np.exp(logits - top).sum(dtype=np.float64))).astype(np.float32)
+
+
+# ------------------------------------------------------------------ rejection
+
+VARIANTS = {
+    "grammarlm des_raj (the default)": Rejection(),
+    "grammarlm recursive: des_raj, extra=1, share=0": Rejection(extra=1, share=0),
+    "grammarlm des_raj, extra=4": Rejection(extra=4),
+    "grammarlm des_raj, extra=8, share=1": Rejection(extra=8, share=1),
+    "grammarlm simple": Rejection("simple"),
+    "grammarlm geometric, accepts=2": Rejection("geometric", accepts=2),
+    "grammarlm geometric, accepts=3": Rejection("geometric", accepts=3),
+    "grammarlm geometric, accepts=5": Rejection("geometric", accepts=5),
+}
+
+
+def ours(how: Rejection):
+    def draw(case: Case, rng: np.random.Generator) -> tuple[float, int]:
+        race = Race(case.log_p, rng.random(len(case.log_p), np.float32).clip(2**-33, 1 - 2**-24), lambda: rng)
+        questions, answers = how.draw(race), None
+        try:
+            while True:
+                answers = case.fine[questions.send(answers)].tolist()
+        except StopIteration as end:
+            return math.exp(end.value.log_weight) if end.value.token != NO_TOKEN else 0.0, end.value.checks
+
+    return draw
+
+
+def theirs():
+    """genlm-control's two samplers of a single row, where it is installed."""
+    try:
+        import torch
+        from genlm.control.sampler.token import geometric_awrs, recursive_awrs
+    except ImportError:
+        return {}
+    tokens = list(range(V))
+
+    def run(sampler, **options):
+        def draw(case: Case, rng: np.random.Generator) -> tuple[float, int]:
+            checked = {}
+
+            async def accept(token):
+                return checked.setdefault(token, bool(case.fine[token]))
+
+            def keys(log_p):
+                return log_p + torch.from_numpy(-np.log(-np.log(rng.random(len(log_p)))))
+
+            log_p = torch.from_numpy(case.log_p.astype(np.float64))
+            more = {"rng": rng, **options} if options else {}
+            _, log_weight, _ = asyncio.run(
+                sampler(logps=log_p, toks=tokens, accept=accept, make_keys=keys, max_rejects=math.inf, **more)
+            )
+            return math.exp(log_weight), len(checked)
+
+        return draw
+
+    return {
+        "genlm-control recursive": run(recursive_awrs),
+        "genlm-control geometric, 2 accepts": run(geometric_awrs, max_accepts=2),
+        "genlm-control geometric, 5 accepts": run(geometric_awrs, max_accepts=5),
+    }
+
+
+def rejection(draws: int) -> tuple[dict, str]:
+    figures: dict = {}
+    rows = []
+    samplers = {name: ours(how) for name, how in VARIANTS.items()} | theirs()
+    for case in cases():
+        first = [ours(Rejection("none"))(case, np.random.default_rng(seed))[1] for seed in range(draws)]
+        counts = {"Z": case.z, "formula": case.formula(), "checks to the first": float(np.mean(first))}
+        error = float(np.std(first) / math.sqrt(draws))
+        figures[case.name] = {**counts, "error": error, "variants": {}}
+        to_first = f"{np.mean(first):.2f} +- {error:.2f} checks to the first acceptance, formula {case.formula():.2f}"
+        seen = f"{case.name} (Z = {case.z:.3g}; {to_first})"
+        for name, draw in samplers.items():
+            found = np.array([draw(case, np.random.default_rng([seed, 1])) for seed in range(draws)])
+            ratio, checks = found[:, 0] / case.z, float(found[:, 1].mean())
+            spread = math.sqrt(float(((ratio - 1) ** 2).mean()))
+            bias = (
+                float((ratio.mean() - 1) / max(ratio.std() / math.sqrt(draws), 1e-9))
+                if abs(ratio.mean() - 1) > 1e-5
+                else 0.0
+            )
+            figures[case.name]["variants"][name] = {"checks": checks, "spread": spread, "bias": bias}
+            rows.append(
+                [seen, name, f"{checks:.1f}", f"{spread:.3f}", f"{100 * checks * spread**2:.0f}", f"{bias:+.1f}"]
+            )
+            seen = ""
+        print(case.name, flush=True)
+    return figures, table(["case", "weights", "checks", "spread", "checks for 10 %", "bias"], rows)
+
+
+def time_of_a_draw(repeats: int = 60) -> tuple[dict, str]:
+    """One draw with its weight in a large vocabulary, beside sorting all keys, which finds the same order."""
+    rng = np.random.default_rng(1)
+    case = Case("", normalised(rng.normal(0, 3.0, LARGE_V).astype(np.float32)), rng.random(LARGE_V) < 0.3)
+    draw, times = ours(Rejection()), {"draw": [], "sort": []}
+    for _ in range(repeats):
+        start = time.perf_counter()
+        draw(case, rng)
+        between = time.perf_counter()
+        np.argsort(np.log(-np.log(rng.random(LARGE_V, np.float32).clip(2**-33, 1 - 2**-24))) - case.log_p)
+        times["draw"].append(between - start)
+        times["sort"].append(time.perf_counter() - between)
+    medians = {name: float(np.median(values)) * 1e3 for name, values in times.items()}
+    text = (
+        f"V = {LARGE_V:,}, medians of {repeats}: a draw with its weight, random numbers included {medians['draw']:.2f} ms; "
+        f"the keys of all tokens, sorted {medians['sort']:.2f} ms."
+    )
+    return medians, text
+
+
+# ------------------------------------------------------------------ quality
+
+WORD, INTEGER = {"type": "string", "maxLength": 40}, {"type": "integer", "minimum": 0, "maximum": 99999}
+TIME = {"type": "string", "pattern": "^[0-2][0-9]:[0-5][0-9]$"}
+DATE = {"type": "string", "pattern": "^20[0-3][0-9]-[01][0-9]-[0-3][0-9]$"}
+
+
+def record(**properties) -> dict:
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+SCHEMAS = {
+    "person": record(name=WORD, age=INTEGER, city=WORD, job=WORD),
+    "order": record(customer=WORD, item=WORD, quantity=INTEGER, price={"type": "number"}, paid={"type": "boolean"}),
+    "event": record(title=WORD, date=DATE, time=TIME, place=WORD),
+    "address": record(street=WORD, number=INTEGER, postcode=WORD, city=WORD),
+}
+
+METHODS = {
+    "masked, greedy": {},
+    "masked, drawn": {"temperature": 1.0},
+    "best_of, 8 candidates": {"method": "best_of", "candidates": 8},
+    "smc, 8 particles, heaviest": {"method": "smc", "particles": 8},
+    "smc, 8 particles, drawn": {"method": "smc", "particles": 8, "temperature": 1.0},
+    "beam, 5": {"method": "beam", "beams": 5},
+    "lookahead, above 0.5 nats": {"method": "lookahead", "entropy": 0.5},
+    "trials, at most 6": {"method": "trials"},
+}
+
+
+def quality(prompts: int) -> tuple[dict, str]:
+    model, tokenizer = gl.load_tiny()
+    examples = {
+        kind: [example("heldout", index, kind) for index in range(prompts)] for kind in SCHEMAS if kind in RECORDS
+    }
+    figures, rows = {}, []
+    for name, options in METHODS.items():
+        right, forwards, start = [], 0, time.perf_counter()
+        for kind, some in examples.items():
+            grammar = gl.JsonSchema(SCHEMAS[kind], whitespace="compact")
+            found = gl.generate(
+                model,
+                [one.prompt for one in some],
+                tokenizer=tokenizer,
+                grammar=grammar,
+                max_tokens=120,
+                seed=1,
+                progress=False,
+                **options,
+            )
+            right += [out.text == one.answer for out, one in zip(found, some, strict=True)]
+            forwards += sum(out.stats.forwards for out in found)
+        low, high = wilson(sum(right), len(right))
+        seconds = (time.perf_counter() - start) / len(right)
+        figures[name] = {
+            "right": sum(right),
+            "of": len(right),
+            "low": low,
+            "high": high,
+            "forwards": forwards / len(right),
+            "seconds": seconds,
+        }
+        rows.append(
+            [
+                name,
+                f"{sum(right)} of {len(right)}",
+                f"{100 * low:.0f}-{100 * high:.0f} %",
+                f"{forwards / len(right):.0f}",
+                f"{seconds:.2f}",
+            ]
+        )
+        print(rows[-1], flush=True)
+    return figures, table(["method", "right", "95 % interval", "forwards", "seconds each"], rows)
+
+
+def wilson(hits: int, count: int) -> tuple[float, float]:
+    z, share = 1.96, hits / count
+    middle = (share + z * z / (2 * count)) / (1 + z * z / count)
+    half = z * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count)) / (1 + z * z / count)
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--draws", type=int, default=1000)
+    parser.add_argument("--prompts", type=int, default=20, help="of each kind of record")
+    parser.add_argument("--parts", nargs="*", default=["rejection", "quality"], choices=["rejection", "quality"])
+    given = parser.parse_args()
+    figures, texts = {}, []
+    if "rejection" in given.parts:
+        figures["rejection"], text = rejection(given.draws)
+        figures["milliseconds"], speed = time_of_a_draw()
+        texts += [f"#### Weights under a predicate, {given.draws} draws each, V = {V:,}", text, speed]
+    if "quality" in given.parts:
+        figures["quality"], text = quality(given.prompts)
+        texts += ["#### The embedded model on held-out prompts, each under its schema", text]
+    write("sampling_methods", "Honest sampling: checks, variance, quality", figures, "\n\n".join(texts))
+
+
+if __name__ == "__main__":
+    main()
