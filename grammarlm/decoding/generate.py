@@ -101,7 +101,10 @@ def generate(
     forced       "score": tokens that the constraint leaves no choice for share a forward; "off": each has its own. The answers
                  are equal
 
-    method       "masked": each step masked and renormalised; others in decoding/methods.py, with options of their own
+    method       how texts are found; each has options of its own, which are given beside these arguments
+                 "masked": each step masked and renormalised. "awrs": draws with weights, under where= by rejection (rejection.py).
+                 "smc": particles that follow the model's law given the constraint (particles=, threshold=, critic=). "best_of"
+                 (candidates=, score=), "beam" (beams=), "lookahead" (entropy=, width=, depth=), "trials" (most=, depth=)
     progress     True or False; None: where there are several batches and a terminal
 
     The vocabulary and the constraints are kept, so that another call with the same grammar compiles nothing.

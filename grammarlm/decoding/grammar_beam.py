@@ -8,6 +8,8 @@ score is the model's own, the sum of log-probabilities over the full vocabulary,
 away; so a beginning that leads into what the model does not want falls behind, and where no level is cut the first answer is the
 most probable text of the language. There is no length normalisation. Of equal scores the smaller token ids come first.
 
+Beams are sequences of tokens: a text that can be written by several may come several times.
+
 A text ends with a stop id, and where there are several their probabilities are added: they end the same text.
 
 (Sets of items have a search of their own, `beam_search` in beam.py, which knows their prefixes beforehand.)

@@ -34,7 +34,8 @@ class Stats:
 class Population:
     """What sequential Monte Carlo found: texts with weights that sum to 1, which follow the model's law given the constraint.
 
-    `texts`, `tokens`, `weights`   one entry for each text that was found, the heaviest first
+    `texts`, `tokens`, `weights`   one entry for each sequence of tokens that was found, the heaviest first: two of
+                     them may spell one text
     `log_evidence`   log of the probability that the model by itself writes a text that the constraint accepts: an estimate,
                      unbiased before the logarithm
     `ess`            after each step how many particles of equal weight would be worth as much

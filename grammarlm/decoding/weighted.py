@@ -119,11 +119,22 @@ def answers_of(found: Particles, draws: Draws, n: int, noise: np.random.Generato
         resampled=found.resampled,
     )
     if noise is None:
-        chosen = [min(at, len(texts) - 1) for at in range(n)]
+        ranks = heaviest(population)
+        chosen = [ranks[min(at, len(ranks) - 1)] for at in range(n)]
     else:
         chosen = noise.choice(len(texts), size=n, p=np.array(population.weights) / sum(population.weights)).tolist()
     answers = [draws.result(texts[at], 0, is_cut=branches.is_full(texts[at])) for at in chosen]
     return [replace(answer, population=population) for answer in answers]
+
+
+def heaviest(population: Population) -> list[int]:
+    """Of each text its heaviest tokenization, the texts by the weight of all of theirs."""
+    totals: dict[str, float] = {}
+    first: dict[str, int] = {}
+    for at, (text, weight) in enumerate(zip(population.texts, population.weights, strict=True)):
+        totals[text] = totals.get(text, 0.0) + weight
+        first.setdefault(text, at)
+    return [first[text] for text in sorted(totals, key=lambda text: -totals[text])]
 
 
 def check_whole_distribution(sampling: Sampling, method: str) -> None:

@@ -10,7 +10,9 @@ import torch
 import grammarlm as gl
 from grammarlm.decoding.branches import Branches
 from grammarlm.decoding.request import prepare
+from grammarlm.decoding.result import Population
 from grammarlm.decoding.sampling import Sampling
+from grammarlm.decoding.weighted import heaviest
 
 from .toy_language import LANGUAGES, LONGEST, STOP, next_token
 
@@ -111,6 +113,11 @@ def test_at_temperature_0_nothing_is_drawn():
     law, _ = exact(DEAD_END)
     assert [one.text for one in first] == sorted(law, key=law.get, reverse=True)[:2]
     assert [one.text for one in first] == [one.text for one in second]
+
+
+def test_the_heaviest_text_counts_all_its_tokenizations():
+    found = Population(["b", "ab", "ab"], [[1], [0, 1], [4]], [0.4, 0.35, 0.25], 0.0, [], [])
+    assert heaviest(found) == [1, 0]
 
 
 def test_a_predicate_is_asked_once_about_each_text_and_in_batches():
