@@ -37,5 +37,5 @@ def token_facts(vocab: Vocabulary) -> TokenFacts:
 def pack_ids(ids: Iterable[int], words: int) -> np.ndarray:
     """A mask row in which exactly these ids are allowed."""
     bits = np.zeros(words * 32, np.uint8)
-    bits[list(ids)] = 1
+    bits[ids if isinstance(ids, np.ndarray) else list(ids)] = 1
     return np.packbits(bits, bitorder="little").view(np.int32)

@@ -27,7 +27,8 @@ def gather_rows_(rows: np.ndarray, numbers: np.ndarray, mask: np.ndarray) -> Non
 
 
 def _addresses(csr: Csr, batch: int) -> np.ndarray:
-    return np.array([*(array.ctypes.data for array in csr), csr.rows.shape[1], batch], np.int64)
+    """As cheaply as numpy tells them."""
+    return np.array([*(a.__array_interface__["data"][0] for a in csr), csr.rows.shape[1], batch], np.int64)
 
 
 @inlined

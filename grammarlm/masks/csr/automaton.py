@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     from ..constraint import Constraint
 
 MANY = 1024  # tokens: so many are looked at for a default edge
-MOST_LISTED = 16_384  # exceptions of one state; where there are more the whole mask is a base row with the default MISS
+LEAST_SHARE = (
+    8  # words of a row for each token, at most: fewer tokens are rather listed, more share a row with other states
+)
 Place = tuple[Any, int]  # an epoch of the constraint, and a state there
 
 
@@ -100,8 +102,7 @@ class CsrAutomaton:
                 self.number(next(iter(self._waiting.values()))[0])
             state = FIRST
             while state < self.tables.states:
-                if not self._complete_state(state):
-                    return False
+                self._complete_state(state)
                 while self._waiting:
                     self.number(next(iter(self._waiting.values()))[0])
                 state += 1
@@ -118,14 +119,15 @@ class CsrAutomaton:
         lists = zip(csr.first[FIRST:used].tolist(), csr.count[FIRST:used].tolist(), strict=True)
         return not any((csr.targets[first : first + count] == MISS).any() for first, count in lists)
 
-    def _complete_state(self, state: int) -> bool:
+    def _complete_state(self, state: int) -> None:
         csr = self.tables.csr
-        if csr.default[state] == MISS:
-            return False
         listed = slice(int(csr.first[state]), int(csr.first[state] + csr.count[state]))
         for token in csr.tokens[listed][csr.targets[listed] == MISS].tolist():
             self.follow(state, token)
-        return True
+        if csr.default[state] == MISS:
+            for token in ids_of(csr.rows[csr.base[state]]).tolist():
+                self.follow(state, token)
+            self.tables.set_base(state, 0, DEAD)  # all are listed now
 
     # ------------------------------------------------------------------ states
 
@@ -150,7 +152,7 @@ class CsrAutomaton:
         place = matcher._head[1:3]  # in a new epoch where the old one was full
         stops = np.array(sorted(self._facts.stops) if matcher.is_accepting else [], np.int32)
         ids = ids_of(row & ~self._facts.stop_row).astype(np.int32)
-        if isinstance(place[0], Epoch):
+        if isinstance(place[0], Epoch) or (hasattr(place[0], "targets") and len(ids) <= MANY):
             state = self._with_targets(place, ids, stops)
         else:
             state = self._with_misses(matcher, place, ids, stops)
@@ -166,12 +168,11 @@ class CsrAutomaton:
         default = max(groups, key=lambda g: len(g[2]), default=None)
         base = 0
         if default is not None:
-            bits = pack_ids(default[2], self.constraint.vocab.words)
-            known = self.tables.known_row(bits)
-            if known is None and 2 * len(default[2]) < len(bits):
+            row = self._base_row(default[2])
+            if row is None:
                 default = None
             else:
-                base = self.tables.add_row(bits)
+                base = row
         listed = [g for g in groups if g is not default]
         tokens = np.concatenate([stops, *(g[2] for g in listed)])
         known_targets = [self._numbers.get(g[0], MISS) for g in listed]
@@ -194,12 +195,21 @@ class CsrAutomaton:
             if stays is not None:
                 base, default = self.tables.add_row(stays), self.tables.states
                 ids = ids_of(pack_ids(ids, words) & ~stays).astype(np.int32)
-            elif len(ids) > MOST_LISTED:
-                base, default, ids = self.tables.add_row(pack_ids(ids, words)), MISS, ids[:0]
+        if default == DEAD and (row := self._base_row(ids)) is not None:
+            base, default, ids = row, MISS, ids[:0]
         tokens = np.concatenate([ids, stops])
         targets = np.repeat([MISS, FINISHED], [len(ids), len(stops)]).astype(np.int32)
         order = np.argsort(tokens)
         return self.tables.add_state(base, default, tokens[order], targets[order])
+
+    def _base_row(self, ids: np.ndarray) -> int | None:
+        """The base row of some tokens, where there is one or a new one is worth its room; None: let them be listed."""
+        words, tables = self.constraint.vocab.words, self.tables
+        if LEAST_SHARE * len(ids) <= words:
+            return None
+        bits = pack_ids(ids, words)
+        has_room = 4 * tables.rows < 3 * tables.room.rows
+        return tables.add_row(bits) if has_room else tables.known_row(bits)
 
     def _staying(self, matcher: Any, place: Place, allowed: np.ndarray) -> np.ndarray | None:
         epoch, here = place

@@ -90,6 +90,12 @@ class CsrTables:
         self.patches += [("base", state, state + 1), ("default", state, state + 1)]
         return state
 
+    def set_base(self, state: int, base: int, target: int) -> None:
+        """Another base row and default."""
+        self.csr.base[state] = base
+        self.patches.append(("base", state, state + 1))
+        self.set_default(state, target)
+
     def set_default(self, state: int, target: int) -> None:
         self.csr.default[state] = target
         self.patches.append(("default", state, state + 1))
