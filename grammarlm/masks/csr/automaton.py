@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from ..constraint import Constraint
 
 MANY = 1024  # tokens: so many are looked at for a default edge
-LEAST_SHARE = (
-    8  # words of a row for each token, at most: fewer tokens are rather listed, more share a row with other states
-)
+# Words of a row for each token, at most: fewer tokens are rather listed, more share a row with other states.
+LEAST_SHARE = 8
+MOST_LISTED = 4096  # exceptions beside a default edge for the tokens that stay
 Place = tuple[Any, int]  # an epoch of the constraint, and a state there
 
 
@@ -193,8 +193,9 @@ class CsrAutomaton:
         if len(ids) > MANY:
             stays = self._staying(matcher, place, pack_ids(ids, words))
             if stays is not None:
-                base, default = self.tables.add_row(stays), self.tables.states
-                ids = ids_of(pack_ids(ids, words) & ~stays).astype(np.int32)
+                others = ids_of(pack_ids(ids, words) & ~stays).astype(np.int32)
+                if len(others) <= MOST_LISTED:  # else a row that other states share takes less
+                    base, default, ids = self.tables.add_row(stays), self.tables.states, others
         if default == DEAD and (row := self._base_row(ids)) is not None:
             base, default, ids = row, MISS, ids[:0]
         tokens = np.concatenate([ids, stops])
