@@ -1,0 +1,99 @@
+"""The best of many candidates: written down as they come, and sorted when twice as many are there as are kept.
+
+Candidates compare by key, equal ones by their tokens, as kernels/reference_items.py orders them. The tokens are read from the rows
+only where two keys are equal.
+"""
+
+from collections import namedtuple
+
+import numpy as np
+from numba import carray, int64
+
+from .item_rows import NO_TOKEN, prefix_token
+from .jit import inlined, part, pointer
+
+# Of the candidates, by slot. `order` is all slots: those of the candidates, then the free ones.
+Candidates = namedtuple(
+    "Candidates", ["keys", "scores", "parents", "tokens", "depths", "open", "order", "spare", "ranges"]
+)
+Parents = namedtuple("Parents", ["depths", "ranges"])  # of one search's entries, one level before
+
+
+def words_of_room(width, segments):
+    """How many words of memory `room_for` takes."""
+    return (2 * width + 2) * (8 + 2 * segments)
+
+
+@inlined
+def room_for(address, width, segments):
+    """Slots for twice as many candidates as are kept, and two more: what is offered may be two.
+
+    The memory is the caller's: arrays that a kernel makes are counted at each call of a part, which costs more than the calls.
+    """
+    slots = 2 * width + 2
+    step = 8 * slots
+    return Candidates(
+        carray(pointer(address), slots, np.float64),
+        carray(pointer(address + step), slots, np.float64),
+        carray(pointer(address + 2 * step), slots, np.int64),
+        carray(pointer(address + 3 * step), slots, np.int64),
+        carray(pointer(address + 4 * step), slots, np.int64),
+        carray(pointer(address + 5 * step), slots, np.int64),
+        carray(pointer(address + 6 * step), slots, np.int64),
+        carray(pointer(address + 7 * step), slots, np.int64),
+        carray(pointer(address + 8 * step), (slots, segments, 2), np.int64),
+    )
+
+
+@part
+def letter(candidates, slot, parents, segments, place):
+    """Token `place` of a candidate; -1 behind an item's last, 0 behind an open prefix."""
+    parent = candidates.parents[slot]
+    depth = parents.depths[parent]
+    if place < depth:
+        return prefix_token(segments, parents.ranges[parent], place)
+    if place == depth:
+        return int64(candidates.tokens[slot])
+    return int64(0 if candidates.open[slot] else NO_TOKEN)
+
+
+@part
+def has_lesser_tokens(candidates, a, b, parents, segments):
+    place = int64(0)
+    if candidates.parents[a] == candidates.parents[b]:
+        place = int64(parents.depths[candidates.parents[a]])
+    while True:
+        first = letter(candidates, a, parents, segments, place)
+        second = letter(candidates, b, parents, segments, place)
+        if first != second:
+            return first < second
+        if first == NO_TOKEN:
+            return False
+        place += 1
+
+
+@part
+def sort_best_first(candidates, count, parents, segments):
+    """Sorts the first `count` of `order`, by merging runs of twice the length each time."""
+    keys, order, spare = candidates.keys, candidates.order, candidates.spare
+    length = int64(1)
+    while length < count:
+        for start in range(0, count, 2 * length):
+            middle, stop = min(start + length, count), min(start + 2 * length, count)
+            left, right = start, middle
+            for place in range(start, stop):
+                take_right = left == middle
+                if left < middle and right < stop:
+                    a, b = keys[order[left]], keys[order[right]]
+                    take_right = b > a
+                    if a == b:
+                        take_right = has_lesser_tokens(candidates, order[right], order[left], parents, segments)
+                if take_right:
+                    spare[place] = order[right]
+                    right += 1
+                else:
+                    spare[place] = order[left]
+                    left += 1
+        for place in range(count):
+            order[place] = spare[place]
+        length *= 2
