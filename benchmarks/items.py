@@ -55,7 +55,7 @@ def built(count: int, vocabulary: int) -> tuple[ItemSet, np.ndarray, dict[str, f
     start = time.perf_counter()
     items = ItemSet(gl.Tokens(matrix))
     seconds = time.perf_counter() - start
-    index = items.parts[0].index
+    index = items.segments[0].index
     order = 0 if index.order is None else index.order.nbytes
     return items, matrix, {
         "build_seconds_per_million": seconds / count * 1e6,
@@ -140,7 +140,7 @@ def run(
         times: dict[str, float] = {}
         times["log_softmax"], log_p = timed(lambda x=logits: torch.log_softmax(x, -1))
         times["topk"], _ = timed(lambda p=log_p: p.reshape(SEARCHES, -1).topk(BEAMS, dim=1))
-        times["rows an entry"] = ours.children if depth else float(len(ours.searched.parts[0]))
+        times["rows an entry"] = ours.children if depth else float(len(ours.searched.segments[0]))
         times["ours"], _ = timed(lambda p=log_p: ours.step(p))
         if repeated:
             times["ours again"] = again(lambda p=log_p: ours.step(p))
@@ -177,7 +177,7 @@ def measure(
     case |= {"items": count, "vocabulary": vocabulary}
     baseline = None
     if with_baseline:
-        matrix = matrix[items.parts[0].index.numbers()]  # its build begins with sorted rows
+        matrix = matrix[items.segments[0].index.numbers()]  # its build begins with sorted rows
         seconds, trie = timed(lambda: TorchTrie(matrix, vocabulary))
         case["torch_build_seconds_per_million"] = seconds / count
         case["torch_bytes_an_item"] = trie.nbytes / count

@@ -98,7 +98,7 @@ class History(RuleBasedStateMachine):
     def all_is_there(self):
         assert len(self.items) == len(self.live)
         check(self.items, self.live, 4)
-        assert len(self.items.parts) <= 5
+        assert len(self.items.segments) <= 5
 
 
 TestHistory = History.TestCase
@@ -136,7 +136,7 @@ def test_a_saved_set_is_the_same(saved):
     for options in ({}, {"subset": items.subset(kind=1)}):
         a, b = found(items, **options), found(loaded, **options)
         assert (a.tokens, a.items, a.scores, a.ids.tolist()) == (b.tokens, b.items, b.scores, b.ids.tolist())
-    assert isinstance(loaded.parts[0].index.low, np.memmap)
+    assert isinstance(loaded.segments[0].index.low, np.memmap)
     loaded.remove(rows=[6])
     assert loaded.add(gl.Tokens([[9]], ids=["d"]), groups={"kind": [1]}) == range(203, 204)
     with pytest.raises(FileExistsError, match="save to a new folder"):
@@ -157,16 +157,16 @@ def put(place, value):
 
 
 DAMAGES = [
-    ("part0.low", put(3, 65_535), "part0.low.npy"),
-    ("part0.low", lambda a: a[:, :-1].copy(), "part0.order.npy: it holds int32"),
-    ("part1.low", lambda a: a[:, ::-1].copy(), "part1.low.npy: its rows are not sorted"),
-    ("part0.low", lambda a: a.astype(np.int64), "part0.low.npy: it holds int64"),
-    ("part0.high", put(0, 255), "part0.low.npy"),
-    ("part0.starts", put(2, 10**6), "part0.starts.npy: its numbers are not those"),
-    ("part0.order", put(0, 203), "part0.order.npy: its rows are not within 0 and 202"),
-    ("part0.order", put(0, -1), "part0.order.npy: its rows are not within"),
-    ("part0.alive", put(-1, 2**63), "part0.alive.npy: it has bits behind the last row"),
-    ("part0.alive", lambda a: a[:-1].copy(), "part0.alive.npy: it holds uint64"),
+    ("segment0.low", put(3, 65_535), "segment0.low.npy"),
+    ("segment0.low", lambda a: a[:, :-1].copy(), "segment0.order.npy: it holds int32"),
+    ("segment1.low", lambda a: a[:, ::-1].copy(), "segment1.low.npy: its rows are not sorted"),
+    ("segment0.low", lambda a: a.astype(np.int64), "segment0.low.npy: it holds int64"),
+    ("segment0.high", put(0, 255), "segment0.low.npy"),
+    ("segment0.starts", put(2, 10**6), "segment0.starts.npy: its numbers are not those"),
+    ("segment0.order", put(0, 203), "segment0.order.npy: its rows are not within 0 and 202"),
+    ("segment0.order", put(0, -1), "segment0.order.npy: its rows are not within"),
+    ("segment0.alive", put(-1, 2**63), "segment0.alive.npy: it has bits behind the last row"),
+    ("segment0.alive", lambda a: a[:-1].copy(), "segment0.alive.npy: it holds uint64"),
     ("group0", lambda a: a[:-1].copy(), "group0.npy: it holds"),
     ("ids", lambda a: a[:-1].copy(), "ids.npy: it holds"),
 ]
@@ -184,13 +184,13 @@ FACTS = [
     (lambda f: f.update(version=2), "not of version 1"),
     (lambda f: f.update(count=-1), "count is -1"),
     (lambda f: f.update(count=True), "count is True"),
-    (lambda f: f.update(parts=[]), "it lists no parts"),
+    (lambda f: f.update(segments=[]), "it lists no segments"),
     (lambda f: f.update(groups=3), "its groups are no list"),
-    (lambda f: f["parts"][0].update(shift=2), "shift is 2"),
-    (lambda f: f["parts"][0].update(high_bits=3), "part 0 has cells up to"),
-    (lambda f: f["parts"][0].update(largest=2**18), "part 0 has cells up to"),
-    (lambda f: f["parts"][1].update(first=250), "first is 250"),
-    (lambda f: f.update(parts=[3]), "part 0 is not described"),
+    (lambda f: f["segments"][0].update(shift=2), "shift is 2"),
+    (lambda f: f["segments"][0].update(high_bits=3), "segment 0 has cells up to"),
+    (lambda f: f["segments"][0].update(largest=2**18), "segment 0 has cells up to"),
+    (lambda f: f["segments"][1].update(first=250), "first is 250"),
+    (lambda f: f.update(segments=[3]), "segment 0 is not described"),
 ]
 
 

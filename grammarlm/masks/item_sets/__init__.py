@@ -1,1 +1,1 @@
-"""Item sets: sorted rows in parts that come and go, and what of them a search may return."""
+"""Item sets: sorted rows in segments that come and go, and what of them a search may return."""

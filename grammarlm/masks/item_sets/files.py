@@ -24,7 +24,7 @@ from ...grammars.tokens import CHUNK, LARGEST_TOKEN
 from ...kernels.item_arrays import ALL_ROWS
 from ..items import HIGH, LOW_BITS, ItemIndex
 from .bits import with_summary
-from .part import ItemPart
+from .segment import ItemSegment
 
 if TYPE_CHECKING:
     from .item_set import ItemSet
@@ -38,12 +38,12 @@ def save(items: ItemSet, folder: str | os.PathLike[str]) -> None:
     target = Path(folder)
     if target.exists():
         raise FileExistsError(f"{target} is there already; save to a new folder, and remove the old one yourself")
-    parts, count, labels, ids = items.parts, items.count, items.labels, items.ids
+    segments, count, labels, ids = items.segments, items.count, items.labels, items.ids
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=target.name))
     try:
         facts: dict[str, Any] = {"version": VERSION, "count": count, "groups": list(labels), "has_ids": ids is not None}
-        facts["parts"] = [_save_part(part, temporary, number) for number, part in enumerate(parts)]
+        facts["segments"] = [_save_segment(segment, temporary, number) for number, segment in enumerate(segments)]
         for number, values in enumerate(labels.values()):
             np.save(temporary / f"group{number}.npy", values, allow_pickle=False)
         if ids is not None:
@@ -55,13 +55,13 @@ def save(items: ItemSet, folder: str | os.PathLike[str]) -> None:
         raise
 
 
-def _save_part(part: ItemPart, folder: Path, number: int) -> dict[str, Any]:
-    index = part.index
+def _save_segment(segment: ItemSegment, folder: Path, number: int) -> dict[str, Any]:
+    index = segment.index
     arrays = {"low": index.low, "high": index.high, "starts": index.starts}
     arrays |= {} if index.order is None else {"order": index.order}
-    arrays |= {"alive": part.alive.words} if len(part.alive.words) else {}
+    arrays |= {"alive": segment.alive.words} if len(segment.alive.words) else {}
     for name, array in arrays.items():
-        np.save(folder / f"part{number}.{name}.npy", array, allow_pickle=False)
+        np.save(folder / f"segment{number}.{name}.npy", array, allow_pickle=False)
     sizes = {"high_bits": index.high_bits, "shift": index.shift, "largest": index.largest, "first": index.first}
     return {**sizes, "arrays": list(arrays)}
 
@@ -71,10 +71,10 @@ def load(items: ItemSet, folder: str | os.PathLike[str]) -> None:
     reader = _Folder(Path(folder))
     facts = reader.facts()
     items.count = reader.size(facts, "count", 0, 2**31 - 1)
-    known = facts.get("parts")
+    known = facts.get("segments")
     if not isinstance(known, list) or not known:
-        raise reader.error("set.json", "it lists no parts")
-    items.parts = tuple(_load_part(reader, number, part, items.count) for number, part in enumerate(known))
+        raise reader.error("set.json", "it lists no segments")
+    items.segments = tuple(_load_segment(reader, number, segment, items.count) for number, segment in enumerate(known))
     names = facts.get("groups")
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise reader.error("set.json", "its groups are no list of names")
@@ -82,24 +82,24 @@ def load(items: ItemSet, folder: str | os.PathLike[str]) -> None:
     items.ids = reader.array("ids.npy", KINDS + "V", (items.count,)) if facts.get("has_ids") else None
 
 
-def _load_part(reader: _Folder, number: int, facts: Any, count: int) -> ItemPart:
+def _load_segment(reader: _Folder, number: int, facts: Any, count: int) -> ItemSegment:
     if not isinstance(facts, dict):
-        raise reader.error("set.json", f"part {number} is not described")
+        raise reader.error("set.json", f"segment {number} is not described")
     bits = reader.size(facts, "high_bits", 0, max(HIGH))
     shift, largest = reader.size(facts, "shift", 0, 1), reader.size(facts, "largest", 0, LARGEST_TOKEN + 1)
     first, there = reader.size(facts, "first", 0, count), facts.get("arrays")
     if bits not in HIGH or largest >> (LOW_BITS + bits) or not isinstance(there, list):
         raise reader.error(
-            "set.json", f"part {number} has cells up to {largest} of {LOW_BITS + bits} bits, in {there!r:.60}"
+            "set.json", f"segment {number} has cells up to {largest} of {LOW_BITS + bits} bits, in {there!r:.60}"
         )
-    name = f"part{number}.{{}}.npy".format
+    name = f"segment{number}.{{}}.npy".format
     low = reader.array(name("low"), "u2", (None, None))
     length, rows = low.shape
     high = reader.array(name("high"), "u1", (length, -(-rows * bits // 8)))
     starts = reader.array(name("starts"), "i4", (largest + 2,))
     order = reader.array(name("order"), "i4", (rows,)) if "order" in there else None
     if order is None and first + rows > count:
-        raise reader.error("set.json", f"part {number} has rows up to {first + rows}, the set has {count}")
+        raise reader.error("set.json", f"segment {number} has rows up to {first + rows}, the set has {count}")
     if order is not None and rows and (order.min() < 0 or order.max() >= count):
         raise reader.error(name("order"), f"its rows are not within 0 and {count - 1}")
     index = ItemIndex(low, high, bits, shift, largest, starts, order, first)
@@ -107,11 +107,11 @@ def _load_part(reader: _Folder, number: int, facts: Any, count: int) -> ItemPart
     if not np.array_equal(starts, index.first_rows()):
         raise reader.error(name("starts"), "its numbers are not those of the first column")
     if "alive" not in there:
-        return ItemPart(index, ALL_ROWS)
+        return ItemSegment(index, ALL_ROWS)
     words = reader.array(name("alive"), "u8", (-(-rows // 64),))
     if rows % 64 and int(words[-1]) >> (rows % 64):
         raise reader.error(name("alive"), "it has bits behind the last row")
-    return ItemPart(index, with_summary(np.array(words)))
+    return ItemSegment(index, with_summary(np.array(words)))
 
 
 def _check_rows(reader: _Folder, name: str, index: ItemIndex) -> None:

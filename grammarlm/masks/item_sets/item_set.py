@@ -1,13 +1,13 @@
-"""Items that come and go: a large sorted part, small ones beside it, and bits for what is gone.
+"""Items that come and go: a large sorted segment, small ones beside it, and bits for what is gone.
 
     items = ItemSet(Tokens(matrix), groups={"category": labels, "fresh": flags})
     items.add([[7, 4, 1]], groups={"category": ["shoes"], "fresh": [True]})      # sorts the new rows only
     items.remove(rows=[3, 17])                                                    # clears bits
     beam_search(model, items, subset=items.subset(category="shoes", fresh=True))  # no rebuild
 
-Rows are numbered in the order in which they came, and no number is given twice. What is added becomes a part of its own; parts of
-similar size are merged, so there are never more than a few, and the first one is left as it is. A search works on what the set
-was when it began; `add` and `remove` put new parts in the place of the old ones.
+Rows are numbered in the order in which they came, and no number is given twice. What is added becomes a segment of its own;
+segments of similar size are merged, so there are never more than a few, and the first one is left as it is. A search works on what
+the set was when it began; `add` and `remove` put new segments in the place of the old ones.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from ...kernels.item_arrays import Selection
 from ..items import ItemIndex
 from . import files
 from .bits import intersection, is_selected, without
-from .part import ItemPart, merged
+from .segment import ItemSegment, merged
 
-SIMILAR = 4  # a part is merged with the one before it where that is not more than so many times as large
+SIMILAR = 4  # a segment is merged with the one before it where that is not more than so many times as large
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,23 +48,23 @@ class ItemSet:
     def __init__(self, tokens: Any, *, groups: Mapping[str, Any] | None = None):
         tokens = tokens if isinstance(tokens, Tokens) else Tokens(tokens)
         self._lock = threading.Lock()
-        self.parts: tuple[ItemPart, ...] = (ItemPart(ItemIndex.build(tokens)),)
+        self.segments: tuple[ItemSegment, ...] = (ItemSegment(ItemIndex.build(tokens)),)
         self.count = len(tokens)  # of rows so far, those that were removed among them
         self.ids: np.ndarray | None = tokens.ids
         self.labels = {name: _labels(name, values, len(tokens)) for name, values in (groups or {}).items()}
 
     @property
     def nbytes(self) -> int:
-        return sum(part.nbytes for part in self.parts)
+        return sum(segment.nbytes for segment in self.segments)
 
     @property
     def longest(self) -> int:
         """No item has more tokens."""
-        return max(part.index.length for part in self.parts)
+        return max(segment.index.length for segment in self.segments)
 
     def __len__(self) -> int:
         """How many rows there are."""
-        return sum(part.count_alive for part in self.parts)
+        return sum(segment.count_alive for segment in self.segments)
 
     def add(self, tokens: Any, *, groups: Mapping[str, Any] | None = None) -> range:
         """New rows, and which numbers they have."""
@@ -80,22 +80,24 @@ class ItemSet:
             )
         with self._lock:
             rows = range(self.count, self.count + len(tokens))
-            parts = [*self.parts, ItemPart(ItemIndex.build(tokens, self.count))] if len(tokens) else [*self.parts]
-            while len(parts) > 2 and len(parts[-2]) <= SIMILAR * len(parts[-1]):
-                parts[-2:] = [merged(parts[-2], parts[-1])]
+            segments = (
+                [*self.segments, ItemSegment(ItemIndex.build(tokens, self.count))] if len(tokens) else [*self.segments]
+            )
+            while len(segments) > 2 and len(segments[-2]) <= SIMILAR * len(segments[-1]):
+                segments[-2:] = [merged(segments[-2], segments[-1])]
             self.labels = {name: np.concatenate([labels, given[name]]) for name, labels in self.labels.items()}
             self.ids = None if self.ids is None else np.concatenate([self.ids, tokens.ids])  # type: ignore[list-item]
-            self.count, self.parts = rows.stop, tuple(parts)
+            self.count, self.segments = rows.stop, tuple(segments)
         return rows
 
     def remove(self, *, rows: Iterable[int] | None = None, items: Iterable[Sequence[int]] | None = None) -> int:
         """Removes rows by their numbers, or all rows of some items; how many. ValueError where one is not there."""
         with self._lock:
-            places = self._places_of_rows(rows) if rows is not None else [np.zeros(0, np.int64) for _ in self.parts]
+            places = self._places_of_rows(rows) if rows is not None else [np.zeros(0, np.int64) for _ in self.segments]
             if items is not None:
                 places = [np.concatenate(both) for both in zip(places, self._places_of_items(items), strict=True)]
             places = [np.unique(found) for found in places]
-            self.parts = tuple(part.without(found) for part, found in zip(self.parts, places, strict=True))
+            self.segments = tuple(segment.without(found) for segment, found in zip(self.segments, places, strict=True))
         return sum(map(len, places))
 
     def subset(self, rows: Any = None, *, exclude: Iterable[Sequence[int]] = (), **groups: Any) -> Subset:
@@ -105,20 +107,22 @@ class ItemSet:
             raise ValueError(f"there is no group {unknown[0]!r}; there are {sorted(self.labels) or 'none'}")
         return Subset(None if rows is None else _flags_or_numbers(rows), groups, tuple(tuple(item) for item in exclude))
 
-    def selections(self, subset: Subset | None, parts: tuple[ItemPart, ...] | None = None) -> tuple[Selection, ...]:
-        """Of each part what is there and in the subset."""
-        parts = self.parts if parts is None else parts
+    def selections(
+        self, subset: Subset | None, segments: tuple[ItemSegment, ...] | None = None
+    ) -> tuple[Selection, ...]:
+        """Of each segment what is there and in the subset."""
+        segments = self.segments if segments is None else segments
         if subset is None:
-            return tuple(part.alive for part in parts)
+            return tuple(segment.alive for segment in segments)
         rows = None if subset.rows is None else self._flags(subset.rows)
         chosen = []
-        for part in parts:
-            wanted = [part.alive] + [self._group(part, name, label) for name, label in subset.groups.items()]
-            wanted += [] if rows is None else [part.where(rows)]
+        for segment in segments:
+            wanted = [segment.alive] + [self._group(segment, name, label) for name, label in subset.groups.items()]
+            wanted += [] if rows is None else [segment.where(rows)]
             selection = intersection(wanted)
-            places = [np.arange(*part.index.rows_of(item)) for item in subset.exclude]
+            places = [np.arange(*segment.index.rows_of(item)) for item in subset.exclude]
             found = np.concatenate(places) if places else np.zeros(0, np.int64)
-            chosen.append(without(selection, found, len(part)) if len(found) else selection)
+            chosen.append(without(selection, found, len(segment)) if len(found) else selection)
         return tuple(chosen)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
@@ -133,13 +137,13 @@ class ItemSet:
         files.load(items, folder)
         return items
 
-    def _group(self, part: ItemPart, name: str, label: Any) -> Selection:
+    def _group(self, segment: ItemSegment, name: str, label: Any) -> Selection:
         labels = self.labels[name]
         if callable(label):
-            return part.where(np.asarray(label(labels), bool))
+            return segment.where(np.asarray(label(labels), bool))
         if isinstance(label, (list, tuple, set, frozenset, np.ndarray)):
-            return part.where(np.isin(labels, list(label)))
-        return part.group((name, label), lambda: labels == label)
+            return segment.where(np.isin(labels, list(label)))
+        return segment.group((name, label), lambda: labels == label)
 
     def _flags(self, rows: np.ndarray) -> np.ndarray:
         """bool by row number."""
@@ -158,22 +162,24 @@ class ItemSet:
     def _places_of_rows(self, rows: Iterable[int]) -> list[np.ndarray]:
         numbers = np.unique(np.fromiter(rows, np.int64))
         flags = self._flags(numbers)
-        chosen = [intersection([part.alive, part.where(flags)]) for part in self.parts]
-        places = [np.flatnonzero(is_selected(c, 0, len(part))) for c, part in zip(chosen, self.parts, strict=True)]
+        chosen = [intersection([segment.alive, segment.where(flags)]) for segment in self.segments]
+        places = [
+            np.flatnonzero(is_selected(c, 0, len(segment))) for c, segment in zip(chosen, self.segments, strict=True)
+        ]
         if sum(map(len, places)) < len(numbers):
             there = np.concatenate(
-                [part.index.numbers()[found] for part, found in zip(self.parts, places, strict=True)]
+                [segment.index.numbers()[found] for segment, found in zip(self.segments, places, strict=True)]
             )
             raise ValueError(f"row {np.setdiff1d(numbers, there)[0]} was removed before")
         return places
 
     def _places_of_items(self, items: Iterable[Sequence[int]]) -> list[np.ndarray]:
-        found: list[list[np.ndarray]] = [[np.zeros(0, np.int64)] for _ in self.parts]
+        found: list[list[np.ndarray]] = [[np.zeros(0, np.int64)] for _ in self.segments]
         for item in items:
             is_there = False
-            for part, places in zip(self.parts, found, strict=True):
-                low, high = part.index.rows_of(item)
-                places.append(low + np.flatnonzero(is_selected(part.alive, low, high)))
+            for segment, places in zip(self.segments, found, strict=True):
+                low, high = segment.index.rows_of(item)
+                places.append(low + np.flatnonzero(is_selected(segment.alive, low, high)))
                 is_there = is_there or len(places[-1]) > 0
             if not is_there:
                 raise ValueError(f"the item {list(item)!r:.80} is not in the set")

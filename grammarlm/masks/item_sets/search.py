@@ -10,37 +10,37 @@ import numpy as np
 from ...kernels.item_arrays import FINISHED, Beams, Sets
 from .bits import first_selected
 from .item_set import ItemSet, Subset
-from .part import ItemPart
+from .segment import ItemSegment
 
 
 @dataclass(frozen=True, eq=False)
 class Searched:
     """What an item set was when searches over it began, and what each of them may return."""
 
-    parts: tuple[ItemPart, ...]
+    segments: tuple[ItemSegment, ...]
     sets: Sets
 
     @classmethod
     def of(cls, items: ItemSet, subsets: Sequence[Subset | None]) -> Searched:
-        parts = items.parts
+        segments = items.segments
         known: dict[int, tuple] = {}
         for subset in subsets:  # a subset that several searches share is found once
             if id(subset) not in known:
-                known[id(subset)] = items.selections(subset, parts)
-        segments = tuple(part.index for part in parts)
-        return cls(parts, Sets(segments, tuple(known[id(subset)] for subset in subsets)))
+                known[id(subset)] = items.selections(subset, segments)
+        indices = tuple(segment.index for segment in segments)
+        return cls(segments, Sets(indices, tuple(known[id(subset)] for subset in subsets)))
 
     def roots(self, ends_are_free: bool) -> Beams:
         """Each search at its beginning, which reads row `search` of the first logits. The item without tokens is finished."""
-        searches, segments = len(self.sets.selections), len(self.parts)
-        beams = Beams.empty(searches, 2, segments)
+        searches, count = len(self.sets.selections), len(self.segments)
+        beams = Beams.empty(searches, 2, count)
         for search, selections in enumerate(self.sets.selections):
-            ends, going_on = np.zeros((2, segments, 2), np.int64)
-            for s, (part, selection) in enumerate(zip(self.parts, selections, strict=True)):
-                count = len(part)
-                behind = part.index.behind_ends(part.index.root) if ends_are_free else 0
+            ends, going_on = np.zeros((2, count, 2), np.int64)
+            for s, (segment, selection) in enumerate(zip(self.segments, selections, strict=True)):
+                rows = len(segment)
+                behind = segment.index.behind_ends(segment.index.root) if ends_are_free else 0
                 ends[s] = first_selected(selection, 0, behind), behind
-                going_on[s] = first_selected(selection, behind, count), count
+                going_on[s] = first_selected(selection, behind, rows), rows
             for ranges, row in ((ends, FINISHED), (going_on, search)):
                 if (ranges[:, 0] < ranges[:, 1]).any():
                     place = beams.counts[search]
@@ -52,10 +52,10 @@ class Searched:
         """Of some entries the tokens of each: ranges [n, S, 2]."""
         found: list[tuple[int, ...]] = [()] * len(ranges)
         waiting = np.ones(len(ranges), bool)
-        for s, part in enumerate(self.parts):
+        for s, segment in enumerate(self.segments):
             here = np.flatnonzero(waiting & (ranges[:, s, 0] < ranges[:, s, 1]))
             waiting[here] = False
-            rows = part.index.matrix(ranges[here, s, 0]).tolist()
+            rows = segment.index.matrix(ranges[here, s, 0]).tolist()
             for entry, row in zip(here.tolist(), rows, strict=True):
                 found[entry] = tuple(row[: depths[entry]])
         return found
@@ -63,10 +63,10 @@ class Searched:
     def numbers(self, ranges: np.ndarray) -> np.ndarray:
         """Of some finished entries the first row of each: ranges [n, S, 2]."""
         first = np.full(len(ranges), np.iinfo(np.int64).max)
-        for s, part in enumerate(self.parts):
+        for s, segment in enumerate(self.segments):
             here = np.flatnonzero(ranges[:, s, 0] < ranges[:, s, 1])
             places = ranges[here, s, 0]
-            order = part.index.order
-            numbers = part.index.first + places if order is None else order[places]
+            order = segment.index.order
+            numbers = segment.index.first + places if order is None else order[places]
             first[here] = np.minimum(first[here], numbers)
         return first

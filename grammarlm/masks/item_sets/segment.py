@@ -1,6 +1,6 @@
-"""A part of an item set: sorted rows that never change, and which of them are still there.
+"""A segment of an item set: sorted rows that never change, and which of them are still there.
 
-A set begins as one part; rows that are added become parts of their own, and rows that are removed lose their bit.
+A set begins as one segment; rows that are added become segments of their own, and rows that are removed lose their bit.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .bits import is_selected, selection_of, without
 
 
 @dataclass(frozen=True, eq=False)
-class ItemPart:
+class ItemSegment:
     """Sorted rows of a set; `index` numbers them as the set does."""
 
     index: ItemIndex
@@ -52,22 +52,22 @@ class ItemPart:
             self.groups[key] = self.where(find())
         return self.groups[key]
 
-    def without(self, places: np.ndarray) -> ItemPart:
+    def without(self, places: np.ndarray) -> ItemSegment:
         """The same rows, some of them removed."""
         return replace(self, alive=without(self.alive, places, len(self))) if len(places) else self
 
 
-def merged(first: ItemPart, second: ItemPart) -> ItemPart:
-    """One part of what is there of two."""
+def merged(first: ItemSegment, second: ItemSegment) -> ItemSegment:
+    """One segment of what is there of two."""
     rows, numbers = [], []
-    for part in (first, second):
-        alive = np.flatnonzero(is_selected(part.alive, 0, len(part)))
-        rows.append(part.index.matrix(alive))
-        numbers.append(part.index.numbers()[alive])
+    for segment in (first, second):
+        alive = np.flatnonzero(is_selected(segment.alive, 0, len(segment)))
+        rows.append(segment.index.matrix(alive))
+        numbers.append(segment.index.numbers()[alive])
     all_numbers = np.concatenate(numbers)
     by_number = np.argsort(all_numbers)
     all_numbers = all_numbers[by_number].astype(np.int32)
     widest = max(matrix.shape[1] for matrix in rows)
     filled = [np.pad(m, ((0, 0), (0, widest - m.shape[1])), constant_values=-1) for m in rows]
     index = ItemIndex.build(Tokens(np.concatenate(filled)[by_number]))
-    return ItemPart(replace(index, order=all_numbers if index.order is None else all_numbers[index.order]))
+    return ItemSegment(replace(index, order=all_numbers if index.order is None else all_numbers[index.order]))
