@@ -5,13 +5,15 @@ log-probabilities at a time are compared with what is asked for, and only the fe
 """
 
 import numpy as np
-from numba import float32, int64
+from numba import carray, float32, int64
 
 from .item_best import sort_best_first
 from .item_rows import (
+    LARGEST,
     NO_TOKEN,
     NOTHING,
     SHIFT,
+    STARTS,
     cell_at,
     child_of,
     end_of_ends,
@@ -20,7 +22,7 @@ from .item_rows import (
     next_selected,
     take_ends,
 )
-from .jit import inlined, part
+from .jit import inlined, part, pointer
 
 BLOCK = 64  # log-probabilities compared at once
 SLACK = 1e-3  # by which a log-probability may exceed 0, and a float32 its float64
@@ -105,11 +107,21 @@ def expand_rows(candidates, count, worst, level, at, line, taken, ranges, scratc
     _, _, child, ends = scratch
     segment, shift = segments[0], segments[0, SHIFT]
     place, high = ranges[0, 0], ranges[0, 1]
+    behind = place
     is_narrow = high - place <= len(line) // READ_ROWS
+    starts = carray(pointer(segment[STARTS]), segment[LARGEST] + 2, np.int32)
     token = int64(-1)
     while place < high:
         count, worst = keep_better_half(candidates, count, worst, parents, segments)
-        if is_narrow or worst == NEVER:
+        if depth == 0:  # all from the table: the rows need not be looked at
+            token = next_likely(line, worst - score + norm, token + 1)
+            if token == NOTHING or token + shift > segment[LARGEST]:
+                break
+            first, behind = max(ranges[0, 0], int64(starts[token + shift])), int64(starts[token + shift + 1])
+            if first >= behind:
+                continue
+            place = first
+        elif is_narrow or worst == NEVER:
             token = cell_at(segment, depth, place) - shift
         else:
             token = next_likely(line, worst - score + norm, token + 1)
@@ -126,9 +138,10 @@ def expand_rows(candidates, count, worst, level, at, line, taken, ranges, scratc
             # Of a narrow range an equal cell behind it fails, too, and is passed one by one.
             place = place + 1 if is_narrow else first_not_less(segment, depth, place, high, token + shift + 1)
             continue
-        behind = place + 1
-        if behind < high and cell_at(segment, depth, behind) == token + shift:
-            behind = first_not_less(segment, depth, place, high, token + shift + 1)
+        if depth > 0:
+            behind = place + 1
+            if behind < high and cell_at(segment, depth, behind) == token + shift:
+                behind = first_not_less(segment, depth, place, high, token + shift + 1)
         child[0, 0], child[0, 1] = next_selected(selections[search, 0], place, behind), behind
         if child[0, 0] < behind:
             count = offer(candidates, count, level, (search, entry, score + gain), token, child, ends, key)
