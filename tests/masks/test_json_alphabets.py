@@ -5,7 +5,7 @@ import pytest
 import regex
 
 import grammarlm as gl
-from grammarlm.kernels.cpu.json_languages import BEYOND_ASCII, BLANKS_BEYOND, NEVER
+from grammarlm.kernels.cpu.json_languages import BEYOND_ASCII, BLANKS_BEYOND, NEVER, UNKNOWN_LOOPS
 from grammarlm.masks.json_schema.alphabets import CLASSES, alphabets, parents
 
 SIGNS = [chr(c) for c in range(0x20, 0x7F)]
@@ -142,3 +142,17 @@ def check(vocab, schema, begin, text, same, more) -> int:
         is_near = len(text + added) + 4 > more.get("maxLength", 1000)  # then what must still come may not fit
         assert taken <= could_be if is_near else taken == could_be, (text, added)
     return vocab.size
+
+
+def test_an_unknown_state_is_asked_again(vocab):
+    """A walk that was broken off for another reason has left the mark of a state that is not made yet; the row was empty then."""
+    schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": r"^\S+$"}}, "required": ["a"]}
+    constraint = gl.compile(gl.JsonSchema(schema), vocab)
+    matcher = constraint.matcher()
+    assert matcher.advance_bytes(b'{"a":"')
+    states = constraint._automaton.program.states
+    states.loops[1 : len(states)] = UNKNOWN_LOOPS
+    mask = gl.allocate_mask(1, vocab.size)
+    matcher.fill_mask(mask)
+    allowed = np.unpackbits(mask[0].view(np.uint8), bitorder="little")
+    assert allowed[[vocab.token_bytes(token) for token in range(vocab.size)].index(b"x")]

@@ -17,6 +17,7 @@ BLANKS_BEYOND = 59  # characters beyond ASCII that begin like a blank or a line'
 BEYOND_ASCII = 60  # all other well-formed characters
 NEVER = 61  # control characters, quote, backslash, what is not UTF-8
 KNOWN_LOOPS = np.int64(1 << 62)
+UNKNOWN_LOOPS = np.int64(-1)  # until more states are made, then it is asked again
 USUAL_TEXT = np.int64(0b111111 | 1 << BEYOND_ASCII)  # digits, letters, characters beyond ASCII
 
 
@@ -61,13 +62,13 @@ def is_total(arena, state):
 
 
 @part
-def common_target(arena, state, low, high, but, nor):
-    """Where the bytes low..high, two left out, all lead from a state; -1: not all to one; 0: the state is not made yet."""
+def common_target(arena, state, low, high, but, nor, note):
+    """Where the bytes low..high, two left out, all lead from a state; -1: not all to one; 0: not made yet (and noted, if asked)."""
     table, at = table_of(arena, state), (state & (SHARED_BIT - 1)) * 256
     while low == but or low == nor:
         low += 1
     found = int64(table[at + low])
-    if found == 0:
+    if found == 0 and note:
         note_missing(arena, state)
     for byte in range(low, high + 1):
         if byte != but and byte != nor and int64(table[at + byte]) != found:
@@ -76,7 +77,7 @@ def common_target(arena, state, low, high, but, nor):
 
 
 @part
-def characters_return(arena, state, blanks):
+def characters_return(arena, state, blanks, note):
     """Do the characters beyond ASCII all lead from the state back to it? 1 or -1; 0: a state on the way is not made yet.
 
     Asked are those that begin like a blank, or all others.
@@ -105,12 +106,12 @@ def characters_return(arena, state, blanks):
         if blanks and lead != 0xC2:
             low, high = first, max(first, second)
             first, second = int64(0), int64(0)
-        at = common_target(arena, state, int64(lead), int64(lead), int64(0), int64(0))
+        at = common_target(arena, state, int64(lead), int64(lead), int64(0), int64(0), note)
         if at > 0:
-            at = common_target(arena, at, low, high, first, second)
+            at = common_target(arena, at, low, high, first, second, note)
         for _ in range((lead >= 0xE0) + (lead >= 0xF0)):
             if at > 0:
-                at = common_target(arena, at, int64(0x80), int64(0xBF), int64(0), int64(0))
+                at = common_target(arena, at, int64(0x80), int64(0xBF), int64(0), int64(0), note)
         if at == 0:
             return int64(0)
         if at != state:
@@ -119,18 +120,21 @@ def characters_return(arena, state, blanks):
 
 
 @part
-def find_loops(arena, state):
+def find_loops(arena, state, note):
+    """What `loops_of` tells; 0: a state is not made yet, and noted if it shall be made."""
     table, at = table_of(arena, state), (state & (SHARED_BIT - 1)) * 256
     classes = carray(pointer(arena[At.CLASSES]), 256, np.uint8)
     if table[at] == 0:
-        note_missing(arena, state)
+        if note:
+            note_missing(arena, state)
         return int64(0)
-    found = ~int64(0)
+    found = int64((1 << 62) - 1)
     for byte in range(0x80):
         if int64(table[at + byte]) != state:
             found &= ~(int64(1) << int64(classes[byte]))
     found &= ~(int64(1) << int64(NEVER))
-    returns, blanks_return = characters_return(arena, state, False), characters_return(arena, state, True)
+    note = note and found & USUAL_TEXT == USUAL_TEXT
+    returns, blanks_return = characters_return(arena, state, False, note), characters_return(arena, state, True, note)
     if returns == 0 or blanks_return == 0:
         return int64(0)
     if returns < 0:
@@ -146,18 +150,26 @@ def loops_of(arena, state):
     loops = carray(pointer(arena[At.SHARED_LOOPS] if state & SHARED_BIT else arena[At.LOOPS]), 1 << 40, np.int64)
     at = state & (SHARED_BIT - 1)
     if loops[at] == 0:
-        loops[at] = find_loops(arena, state)
-    return loops[at]
+        found = find_loops(arena, state, False)
+        loops[at] = found if found != 0 else UNKNOWN_LOOPS
+    return max(loops[at], int64(0))
 
 
-@inlined
+@part
 def goes_on_as_text(arena, state):
-    """Do nearly all tokens stay in the state, as in the body of any string, or at least behind an ordinary letter?"""
-    found = loops_of(arena, state) & USUAL_TEXT == USUAL_TEXT
-    if not found:
-        behind = int64(table_of(arena, state)[(state & (SHARED_BIT - 1)) * 256 + 0x65])
-        found = behind > 0 and behind != state and loops_of(arena, behind) & USUAL_TEXT == USUAL_TEXT
-    return found
+    """Do nearly all tokens stay in the state, as in the body of any string, or at least behind an ordinary letter?
+
+    States that this hangs on are noted as missing; the row is made again then.
+    """
+    behind = int64(table_of(arena, state)[(state & (SHARED_BIT - 1)) * 256 + 0x65])
+    for here in (int64(state), behind):
+        if here > 0:
+            loops = loops_of(arena, here)
+            if loops == 0:
+                loops = find_loops(arena, here, True)
+            if loops & USUAL_TEXT == USUAL_TEXT:
+                return True
+    return False
 
 
 @part

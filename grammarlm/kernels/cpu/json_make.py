@@ -251,6 +251,8 @@ def make_string(arena, c, x, y, f, own, row):
         return int64(BASE_BODY)
     is_body = counted == 0 and goes_on_as_text(arena, x)
     base = int64(BASE_BODY if is_body else BASE_ZERO)
+    if carray(pointer(arena[At.MISSING]), 1, np.int64)[0] != 0:
+        return base
     copy_base(arena, base, row)
     closings, escapes = run_language(arena, int64(-1), x, counted, y >> 24, int64(0), is_body, row)
     if max(closings, escapes) > arena[At.NOTED_CAPACITY]:

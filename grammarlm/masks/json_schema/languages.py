@@ -13,6 +13,7 @@ import numpy as np
 from ...errors import LimitExceeded, UnsupportedFeature
 from ...grammars.regular import Algebra
 from ...grammars.terms import ALT, CAT, NOTHING, Term, accepts_empty
+from ...kernels.cpu.json_languages import UNKNOWN_LOOPS
 
 FIRST_CAPACITY = 32
 ENDLESS, FIRST_COUNT = 1 << 40, 256
@@ -154,6 +155,7 @@ class LanguageStates:
     def make(self, states: Any) -> None:
         """The rows of these states, and of some behind them."""
         queue = list(states)
+        self.loops[self.loops == UNKNOWN_LOOPS] = 0
         for done, state in enumerate(queue):
             if self._made[state]:
                 continue
