@@ -17,6 +17,7 @@ NAMES = (
     "grammar_compiles",
     "grammar_threads",
     "json_schemas",
+    "device_automaton",
 )
 ROOT = Path(__file__).parent.parent
 
