@@ -1,6 +1,6 @@
 """Honest sampling: checks and variance of rejection under a predicate, and what methods make of the embedded model's answers.
 
-usage: python -m benchmarks.sampling_methods [--draws 400] [--prompts 15] [--parts rejection quality]
+usage: python -m benchmarks.sampling_methods [--draws 400] [--prompts 15] [--parts rejection quality] [--methods NAME ...]
 
 **Rejection.** Distributions over V tokens, each with a predicate, of which Z, the mass that it accepts, is known. For every variant
 of the weights: how many checks a draw takes, the mean of w / Z, which is 1, and the spread of the weight, sqrt(E[(w / Z - 1)^2]).
@@ -209,13 +209,14 @@ METHODS = {
 }
 
 
-def quality(prompts: int) -> tuple[dict, str]:
+def quality(prompts: int, methods: list[str]) -> tuple[dict, str]:
     model, tokenizer = gl.load_tiny()
     examples = {
         kind: [example("heldout", index, kind) for index in range(prompts)] for kind in SCHEMAS if kind in RECORDS
     }
     figures, rows = {}, []
-    for name, options in METHODS.items():
+    for name in methods:
+        options = METHODS[name]
         right, forwards, start = [], 0, time.perf_counter()
         for kind, some in examples.items():
             grammar = gl.JsonSchema(SCHEMAS[kind], whitespace="compact")
@@ -266,16 +267,23 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=400)
     parser.add_argument("--prompts", type=int, default=15, help="of each kind of record")
     parser.add_argument("--parts", nargs="*", default=["rejection", "quality"], choices=["rejection", "quality"])
+    parser.add_argument("--methods", nargs="*", default=list(METHODS), choices=METHODS)
     given = parser.parse_args()
-    figures, texts = {}, []
     if "rejection" in given.parts:
-        figures["rejection"], text = rejection(given.draws)
-        figures["milliseconds"], speed = time_of_a_draw()
-        texts += [f"#### Weights under a predicate, {given.draws} draws each, V = {V:,}", text, speed]
+        figures, text = rejection(given.draws)
+        times, speed = time_of_a_draw()
+        title = f"Weights under a predicate: {given.draws} draws each, V = {V:,}"
+        write(
+            "sampling_rejection",
+            title,
+            {"cases": figures, "milliseconds": times},
+            f"{text}\n\n{speed}",
+            "sampling_methods",
+        )
     if "quality" in given.parts:
-        figures["quality"], text = quality(given.prompts)
-        texts += ["#### The embedded model on held-out prompts, each under its schema", text]
-    write("sampling_methods", "Honest sampling: checks, variance, quality", figures, "\n\n".join(texts))
+        figures, text = quality(given.prompts, given.methods)
+        title = f"The embedded model on {given.prompts} held-out prompts of each kind, under its schema"
+        write("sampling_quality", title, figures, text, "sampling_methods")
 
 
 if __name__ == "__main__":
