@@ -18,6 +18,7 @@ NAMES = (
     "grammar_threads",
     "json_schemas",
     "device_automaton",
+    "sampling_methods",
 )
 ROOT = Path(__file__).parent.parent
 
