@@ -73,6 +73,20 @@ def test_schemas_and_grammars(capsys, folder, tmp_path, monkeypatch) -> None:
         assert out.count("x") == out.count("y")
 
 
+def test_the_folder_of_an_encoder_decoder_model(capsys, tokenizer, tmp_path) -> None:  # noqa: F811
+    import transformers
+
+    sizes = {"d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 1, "num_heads": 2}
+    config = transformers.T5Config(
+        vocab_size=len(tokenizer), decoder_start_token_id=0, pad_token_id=0, eos_token_id=2, **sizes
+    )
+    transformers.T5ForConditionalGeneration(config).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    code, out, err = call(capsys, "--model", str(tmp_path), "--prompt", "the cat", "--choices", "cat,hat")
+    assert (code, err) == (0, "")
+    assert out in ("cat\n", "hat\n")
+
+
 def test_wrong_usage_and_wrong_input(capsys, folder, tmp_path) -> None:
     given = ("--model", folder, "--prompt", "a")
     lines = write(tmp_path / "lines.jsonl", '{"prompt": "a"}\n')
@@ -172,7 +186,7 @@ def test_a_batch_goes_on_where_it_was_cut(capsys, folder, lines, tmp_path) -> No
     assert (code, printed) == (1, "")
     whole = out.read_text(encoding="utf-8")
     assert len(whole.splitlines()) == 10
-    for kept in (0, 3, 10):
+    for kept in (0, 3):
         out.write_text("".join(whole.splitlines(keepends=True)[:kept]) + '{"line": 4, "te', encoding="utf-8")
         assert call(capsys, *given, "--resume") == (code, "", err)
         assert out.read_text(encoding="utf-8") == whole
@@ -261,7 +275,7 @@ def test_the_page(capsys, folder, tmp_path) -> None:
         "80",
     )
     texts = []
-    for seed in range(6):
+    for seed in range(4):
         options = (*given, "--seed", str(seed))
         code, out, err = call(capsys, *options, "--report", str(page))
         assert (code, err) == (0, "")

@@ -214,12 +214,16 @@ def load_model(name: str) -> tuple[Any, Any]:
         return load_tiny()
     if not Path(name).is_dir():
         raise FileNotFoundError(f"--model {name}: there is no such folder; give tiny, or the folder of a model")
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
     from transformers.utils import logging
 
     logging.disable_progress_bar()
     try:
-        model = AutoModelForCausalLM.from_pretrained(name, local_files_only=True)
+        is_encoder_decoder = getattr(
+            AutoConfig.from_pretrained(name, local_files_only=True), "is_encoder_decoder", False
+        )
+        kind = AutoModelForSeq2SeqLM if is_encoder_decoder else AutoModelForCausalLM
+        model = kind.from_pretrained(name, local_files_only=True)
         return model.eval(), AutoTokenizer.from_pretrained(name, local_files_only=True)
     except Exception as error:  # a damaged file of weights has an exception of its own library
         raise ValueError(shorten(f"--model {name} cannot be loaded: {error}")) from error

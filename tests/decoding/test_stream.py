@@ -44,7 +44,7 @@ def check(events: list[Event], row: int, result: Any, is_json: bool) -> None:
 
 @pytest.mark.parametrize("schema", SCHEMAS, ids=lambda schema: json.dumps(schema)[:30])
 def test_events_are_the_value(model, tokenizer, schema) -> None:
-    for seed in range(4):
+    for seed in range(3):
         options = {"tokenizer": tokenizer, "schema": schema, "seed": seed, "forced": ("score", "off")[seed % 2], **WARM}
         events = list(gl.stream(model, "the cat", **options))
         want = gl.generate(model, "the cat", **options)
@@ -103,9 +103,9 @@ def test_a_cut_answer_has_no_value_and_its_whole_text(model, tokenizer) -> None:
 
 def test_with_healing_the_deltas_are_the_answer_alone() -> None:
     model, tokenizer = gl.load_tiny()
-    for seed in range(4):
-        options = {"tokenizer": tokenizer, "heal": True, "temperature": 1.0, "seed": seed, "max_tokens": 80}
-        for prompt in ("Mira ordered lam", 'Mira: {"', "Wake me at 6.\n{"):
+    for seed in range(2):
+        options = {"tokenizer": tokenizer, "heal": True, "temperature": 1.0, "seed": seed, "max_tokens": 40}
+        for prompt in ("Mira ordered lam", 'Mira: {"'):
             for held in ({"schema": SCHEMAS[0]}, {"regex": "[a-z]{2,9}é"}):
                 events = list(gl.stream(model, prompt, **options, **held))
                 check(events, 0, events[-1].result, is_json="schema" in held)

@@ -95,7 +95,7 @@ def continuation(ids: list[int], language: Listed) -> st.SearchStrategy[int]:
     return st.one_of(fine, fine, fine, st.sampled_from([PAD, *TEXT_IDS, *STOPS]))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 @given(uses())
 def test_rows_are_followed_by_content(calls) -> None:
     processor, seen = gl.LogitsProcessor([language.constraint for language in LANGUAGES[:2]]), set()
