@@ -19,6 +19,7 @@ NAMES = (
     "json_schemas",
     "device_automaton",
     "sampling_methods",
+    "items",
 )
 ROOT = Path(__file__).parent.parent
 
