@@ -20,6 +20,7 @@ NAMES = (
     "device_automaton",
     "sampling_methods",
     "items",
+    "generate",
 )
 ROOT = Path(__file__).parent.parent
 

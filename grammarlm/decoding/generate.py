@@ -114,6 +114,7 @@ def generate(
     check_integer("batch_size", batch_size, 1)
     check_choice("progress", progress, (None, True, False))
     request = request_of(model, prompt, None, {name: given[name] for name in (*PREPARED, *SAMPLING)})
+    request.check_budgets()
     results: list[Result] = []
     parts = list(request.parts(max(1, batch_size // request.n)))
     for part in shown(parts, progress):

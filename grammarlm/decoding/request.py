@@ -37,6 +37,11 @@ class Request:
         room = max(task.max_tokens + len(task.rest) for task in self.tasks)
         return open_reader(self.model, self.prompts, room, self.cache)
 
+    def check_budgets(self) -> None:
+        """ValueError where a constraint needs more tokens than there are: before anything is generated."""
+        for task in {id(task.constraint): task for task in self.tasks}.values():
+            task.matcher()
+
     def parts(self, size: int) -> Iterator[Request]:
         """The same in parts of at most so many prompts."""
         for at in range(0, len(self.prompts), size):

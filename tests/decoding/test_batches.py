@@ -132,6 +132,21 @@ def test_n_answers_share_the_prefill(model, tokenizer):
             assert_same(one, other)
 
 
+def test_a_budget_is_refused_before_the_first_forward(tokenizer):
+    vocab, calls = gl.Vocabulary.from_tokenizer(tokenizer), []
+
+    def model(ids):
+        calls.append(ids)
+        return torch.zeros(*ids.shape, vocab.size)
+
+    for size in (1, 8):
+        with pytest.raises(ValueError, match="max_tokens=5 may not be enough"):
+            gl.generate(
+                model, [[1], [2], [3]], vocab=vocab, regex=["a", None, "[0-9]{9}"], max_tokens=5, batch_size=size
+            )
+    assert not calls
+
+
 def test_large_batches_go_in_parts(model, tokenizer):
     prompts = [f"the {word} {i}" for i, word in itertools.product(range(3), ("cat", "hat"))]
     options = {"tokenizer": tokenizer, "regex": "[a-z]{3,8}", "temperature": 1.0, "seed": 1}
