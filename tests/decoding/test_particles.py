@@ -20,6 +20,11 @@ from .enumeration import outcomes
 from .toy_language import LANGUAGES, masked_extension, offsets, rejecting_extension
 
 
+def named(options):
+    """The same in every process: a function's own text has its address."""
+    return " ".join(f"{name} {getattr(value, '__name__', value)}" for name, value in options.items()) or "as it is"
+
+
 def critic(texts):
     """No good one: it must not matter."""
     return [0.9 * len(text) - 1.7 * sum(text) for text in texts]
@@ -57,7 +62,7 @@ def assert_unbiased(language, how, count, **options):
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"threshold": 1}, {"threshold": 0}, {"threshold": 1, "critic": critic}], ids=str
+    "options", [{}, {"threshold": 1}, {"threshold": 0}, {"threshold": 1, "critic": critic}], ids=named
 )
 @pytest.mark.parametrize("language", ["a dead end", "one text"])
 def test_the_evidence_is_unbiased(language, options):
@@ -93,7 +98,7 @@ def sampled_run(language, count, seed, **options):
     return run_particles([()] * count, extend, lambda weights: systematic(weights, rng.random()), **options)
 
 
-@pytest.mark.parametrize("options", [{}, {"critic": critic}, {"threshold": 0}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"critic": critic}, {"threshold": 0}], ids=named)
 def test_the_weighted_law_converges(options):
     """The error falls as 1 / sqrt(N), and what masking alone draws is another law."""
     language = LANGUAGES["a dead end"]
