@@ -92,7 +92,7 @@ FORMS = [
 ]
 
 
-@pytest.mark.parametrize(("schema", "text", "value"), FORMS, ids=lambda part: str(part)[:24])
+@pytest.mark.parametrize(("schema", "text", "value"), FORMS, ids=lambda part: getattr(part, "__name__", str(part))[:24])
 def test_schemas_in_every_form(schema, text, value):
     out = answer(text, schema=schema)
     assert (out.text, out.finish_reason, out.error) == (text, "stop", None)
