@@ -215,3 +215,23 @@ def test_a_file_that_is_cut_or_flipped_is_none(vocab):
         assert epoch_of(gl.compile(GRAMMARS["json"], vocab))._kept == 0
     path.write_bytes(whole)
     assert epoch_of(gl.compile(GRAMMARS["json"], vocab))._kept > 0
+
+
+def test_numbers_that_stand_for_other_states_are_noticed(vocab):
+    """Rows from the disk say what their states do; states found for the numbers that do something else would make wrong masks."""
+    first = gl.compile(GRAMMARS["sqlite"], vocab)
+    for seed in range(4):
+        walk(first, seed)
+    keep(first)
+    epoch = epoch_of(gl.compile(GRAMMARS["sqlite"], vocab))
+    pairs = [
+        (one, two)
+        for one, (kind, of, which) in enumerate(epoch.origins[:-1])
+        for two in (one + 1,)
+        if kind == 0 and epoch.origins[two][:2] == (kind, of) and epoch.origins[two][2] != which
+    ]
+    one, two = pairs[len(pairs) // 2]
+    epoch.origins[one], epoch.origins[two] = epoch.origins[two], epoch.origins[one]
+    with pytest.raises(gl.LimitExceeded, match="begin the text again"):
+        len(epoch.objects)
+    assert not epoch._path.exists()

@@ -177,6 +177,42 @@ class StackStates(StackArena):
                 raise TypeError("no border")
             self._border_terms[number] = term
             self._borders[term] = number
+        for number in range(FIRST_REAL, len(self.origins)):
+            if self._arrays[Place.Q_STATUS][number] & places.EXPANDED:
+                self._check_state(number, made_of(number))
+        for number in range(2, len(self.border_origins)):
+            if self._arrays[Place.B_STATUS][number] & places.EXPANDED:
+                self._check_border(number)
+
+    def _check_state(self, number: int, made: tuple) -> None:
+        """Does the row from the disk say what the state found for the number does? Else masks would be made of another state."""
+        edges, moves, _ = made
+        row = self._arrays[Place.Q_NEXT][number].tolist()
+        for bits, target in edges:
+            after = self._states.get(target, places.ACCEPT if target is ACCEPTED else None)
+            if any(row[column] != after for column in self.program.byte_sets.classes_in(bits)):
+                raise ValueError("another row")
+        first, count = self._arrays[Place.Q_MOVES][number].tolist()
+        written = self._arrays[Place.MOVES][first : first + count].tolist()
+        if len(written) != len(moves) or any(map(self._differ, moves, written)):
+            raise ValueError("other moves")
+
+    def _differ(self, move: tuple, written: list[int]) -> bool:
+        kind, operand, other = move
+        if kind == places.CALL:
+            after = 0 if other is None else self._states.get(other)
+            return written != [kind, self._states.get(operand), after]
+        if kind in (places.LEX, places.LINE, places.POP):
+            border = self._borders.get(other, None if self.program.is_alive(other) else 0)
+            return written != [kind, 0 if kind == places.POP else operand, border]
+        return written[0] != kind
+
+    def _check_border(self, number: int) -> None:
+        row = self._arrays[Place.B_NEXT][number].tolist()
+        for bits, target in self.program.algebra.edges(self._border_terms[number]):
+            after = self._borders.get(target, None if self.program.is_alive(target) else 0)
+            if any(row[column] != after for column in self.program.byte_sets.classes_in(bits)):
+                raise ValueError("another row")
 
     def keep_surveys(self) -> None:
         """Leaves what is known on the disk, where that is worth while."""
