@@ -140,7 +140,7 @@ def test_one_line_of_progress_where_something_compiles(runs):
     _, first, second = runs
     assert first.stderr.startswith("grammarlm: compiling kernels, once (about ")
     assert first.stderr.endswith(" s) ...\n")
-    assert first.stderr.count("compiling kernels, once") == 1  # a kernel that takes long has a line of its own
+    assert first.stderr.count("\n") == 1
     assert second.stderr == ""
 
 

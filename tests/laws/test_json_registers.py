@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import grammarlm as gl
-from grammarlm.kernels.cpu.json_places import At
+from grammarlm.kernels.cpu.json_places import At, Store
 from grammarlm.kernels.cpu.json_rows import KEY_WORDS
 from tests.laws.laws import allowed_ids
 from tests.laws.test_rows_by_shape import FIRST, VOCABULARIES
@@ -120,8 +120,8 @@ class Rows:
         self._tables: Any = self.epoch.program.tables
 
     def count(self) -> int:
-        """Without the marks that send to another key: no row hangs on them."""
-        return sum(int((table[:, KEY_WORDS] >= 0).sum()) for table in (self.epoch._table, self._tables.shared_table))
+        """Rows, and marks that send to another key."""
+        return int(self.epoch.store[Store.COUNT]) + int(self._tables.store[Store.COUNT])
 
     def forget(self) -> None:
         self._tables.clear_rows()
@@ -162,7 +162,7 @@ def check_shape(shape: str, vocabulary: str, texts: int) -> Counter[str]:
             assert matcher.advance_bytes(bytes([byte]))
             matcher.fill_mask(mask)
         assert matcher.is_accepting
-    known, kept, tokens = rows.by_key(), constraint.nbytes, 0
+    known, entries, kept, tokens = rows.by_key(), rows.count(), constraint.nbytes, 0
     for _ in range(texts):
         text = text_of(more(rng), rng)
         matcher = constraint.matcher()
@@ -173,9 +173,9 @@ def check_shape(shape: str, vocabulary: str, texts: int) -> Counter[str]:
         matcher.fill_mask(mask)
         assert matcher.is_accepting, text
         assert matcher._head[1] is rows.epoch
-        assert rows.count() == len(known), f"a row that no text before had: {text}: {set(rows.by_key()) - set(known)}"
+        assert rows.count() == entries, f"a row that no text before had: {text}: {set(rows.by_key()) - set(known)}"
     assert tokens >= 10 * texts
-    return Counter({"cases": texts, "tokens": tokens, "rows": len(known), "bytes kept": kept})
+    return Counter({"cases": texts, "tokens": tokens, "rows": len(known), "marks": entries - len(known), "bytes kept": kept})
 
 
 @pytest.mark.parametrize("shape", SHAPES)

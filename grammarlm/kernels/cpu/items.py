@@ -70,6 +70,7 @@ def lent(array):
 @kernel(
     "int64(int64[:, ::1], int64[:, :, ::1], int64[::1], int64[::1], float32[:, ::1], float64[::1], float32[:, ::1],"
     "int64[:, ::1], int64[::1], int64, int64, int64)",
+    large=True,
     seconds=12,
 )
 def best_entries(
