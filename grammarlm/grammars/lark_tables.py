@@ -142,11 +142,11 @@ def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTable
         raise LimitExceeded("the grammar's rules follow each other too deeply for lark's LALR analysis") from None
     except LarkError:
         return None
-    table = analysis.parse_table
-    order = list(table.states)
+    table: Any = analysis.parse_table
+    order = _in_order(table, loaded.start)
     number = {state: i for i, state in enumerate(order)}
     rules: dict[Any, int] = {}
-    nonterminals: dict[str, int] = {}
+    nonterminals = {name: i for i, name in enumerate(sorted({str(rule.origin.name) for rule in loaded.rules}))}
     lengths: list[tuple[int, int]] = []
     terminals = len(loaded.index)
     if len(order) >= STATES:
@@ -155,21 +155,20 @@ def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTable
         )
     cells: list[tuple[int, int, int]] = []
     gotos: list[tuple[int, int, int]] = []
-    for state, row in table.states.items():
+    for state in order:
         tick()
-        for name, (kind, argument) in row.items():
+        for name, (kind, argument) in sorted(table.states[state].items()):
             column = terminals if name == "$END" else loaded.index.get(name, -1)
             if kind is not Shift:
                 if argument not in rules:
                     rules[argument] = len(rules)
-                    origin = nonterminals.setdefault(argument.origin.name, len(nonterminals))
-                    lengths.append((len(argument.expansion), origin))
+                    lengths.append((len(argument.expansion), nonterminals[argument.origin.name]))
                 cells.append((number[state], column, -rules[argument] - 1))
             elif column >= 0:
                 cells.append((number[state], column, number[argument] + 1))
             else:
-                gotos.append((number[state], nonterminals.setdefault(name, len(nonterminals)), number[argument]))
-    items, expansions = _items(analysis, loaded, nonterminals)
+                gotos.append((number[state], nonterminals[name], number[argument]))
+    items, expansions = _items(analysis, loaded, nonterminals, order)
     action = np.zeros((len(order), terminals + 1), np.int32)
     goto = np.full((len(order), max(1, len(nonterminals))), -1, np.int32)
     for at, column, value in cells:
@@ -193,7 +192,7 @@ def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTable
         lexers,
         start,
         _shift_won(analysis),
-        _lost(analysis, action, rules, loaded.index),
+        _lost(analysis, action, rules, loaded.index, number),
         _productive(loaded.rules),
         access,
         blocks,
@@ -203,24 +202,39 @@ def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTable
     )
 
 
+def _in_order(table: Any, start: str) -> list[int]:
+    """lark's numbers of the states as they are met from the start, symbols by name.
+
+    lark's own order hangs on the hashes of strings, which differ from process to process, while what is kept on disk (surveys,
+    constraints as bytes) speaks of states by number.
+    """
+    order = {table.start_states[start]: None}
+    waiting = [*order]
+    for state in waiting:
+        for _, (_, after) in sorted(
+            (name, cell) for name, cell in table.states[state].items() if isinstance(cell[1], int)
+        ):
+            if after not in order:
+                order[after] = None
+                waiting.append(after)
+    return waiting
+
+
 def _items(
-    analysis: Any, loaded: Loaded, nonterminals: dict[str, int]
+    analysis: Any, loaded: Loaded, nonterminals: dict[str, int], order: list[int]
 ) -> tuple[list[tuple[Item, ...]], list[tuple[int, tuple[int, ...]]]]:
-    """The kernel of each state, in the order of the table's states; and all rules."""
+    """The kernel of each state, in this order of lark's numbers; and all rules."""
 
     def numbers(symbols: Any) -> tuple[int, ...]:
-        return tuple(
-            loaded.index[s.name] if s.is_term else ~nonterminals.setdefault(s.name, len(nonterminals))
-            for s in symbols
-            if s.name != "$END"
-        )
+        return tuple(loaded.index[s.name] if s.is_term else ~nonterminals[s.name] for s in symbols if s.name != "$END")
 
     def origin(rule: Any) -> int:
         name = rule.origin.name
-        return WHOLE if name == f"$root_{loaded.start}" else nonterminals.setdefault(name, len(nonterminals))
+        return WHOLE if name == f"$root_{loaded.start}" else nonterminals[name]
 
-    kernels = []
-    for closure in _closures(analysis):
+    kernels, closures = [], _closures(analysis)
+    for state in order:
+        closure = closures[state]
         read = [item for item in closure if item.index or origin(item.rule) == WHOLE]
         found = {Item(origin(i.rule), i.index, numbers(i.rule.expansion[i.index :])) for i in read}
         kernels.append(tuple(sorted(found, key=lambda i: (i.origin, i.read, i.rest))))
@@ -322,18 +336,21 @@ def _shift_won(analysis: Any) -> bool:
     return any(la in itemset.transitions for itemset in analysis.lr0_itemsets for la in itemset.lookaheads)
 
 
-def _lost(analysis: Any, action: np.ndarray, rules: dict, index: dict[str, int]) -> dict[tuple[int, int], int]:
+def _lost(
+    analysis: Any, action: np.ndarray, rules: dict[Any, int], index: dict[str, int], place: dict[int, int]
+) -> dict[tuple[int, int], int]:
     """The lookaheads of each reduction on which the tables do something else."""
     lost: dict[tuple[int, int], int] = {}
     ends = action.shape[1] - 1
-    for state, itemset in enumerate(analysis.lr0_itemsets):  # lark numbers its states in this order
+    for number_of_lark, itemset in enumerate(analysis.lr0_itemsets):  # lark numbers its states in this order
+        state = place[number_of_lark]
         for lookahead, complete in itemset.lookaheads.items():
             column = ends if lookahead.name == "$END" else index[lookahead.name]
             for rule in complete:
                 number = rules.get(rule)
                 if number is not None and action[state, column] != -number - 1:
                     lost[state, number] = lost.get((state, number), 0) | 1 << column
-    return lost
+    return dict(sorted(lost.items()))
 
 
 def _productive(rules: list[Any]) -> bool:

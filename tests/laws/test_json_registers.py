@@ -175,7 +175,9 @@ def check_shape(shape: str, vocabulary: str, texts: int) -> Counter[str]:
         assert matcher._head[1] is rows.epoch
         assert rows.count() == entries, f"a row that no text before had: {text}: {set(rows.by_key()) - set(known)}"
     assert tokens >= 10 * texts
-    return Counter({"cases": texts, "tokens": tokens, "rows": len(known), "marks": entries - len(known), "bytes kept": kept})
+    return Counter(
+        {"cases": texts, "tokens": tokens, "rows": len(known), "marks": entries - len(known), "bytes kept": kept}
+    )
 
 
 @pytest.mark.parametrize("shape", SHAPES)

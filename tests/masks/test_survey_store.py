@@ -1,13 +1,19 @@
 """Surveys on disk: a second constraint goes on where the first one stopped, and no file makes a mask crash."""
 
 import json
+import os
 import random
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import grammarlm as gl
+from grammarlm.grammars import lark_tables
+from grammarlm.kernels.cpu.jit import kernel_folder
 from grammarlm.kernels.cpu.places import ACCEPT, CALL, ENTER, EXIT
 from grammarlm.kernels.cpu.row_key import row_key
 from grammarlm.masks.stack import states as stack_states
@@ -200,6 +206,47 @@ def test_a_move_that_leads_astray(move, operand, wrong, vocab):
         assert epoch_of(gl.compile(GRAMMARS["json"], vocab))._kept == 0, value
     path.write_bytes(whole)
     assert epoch_of(gl.compile(GRAMMARS["json"], vocab))._kept > 0
+
+
+@pytest.mark.parametrize("name", GRAMMARS)
+def test_surveys_of_tables_with_other_numbers_are_not_taken(name, vocab, a_cache, monkeypatch):
+    """Two processes make a grammar's tables at once: one's entry is there afterwards, and the other one's surveys."""
+    first = gl.compile(GRAMMARS[name], vocab)
+    known = [walk(first, seed) for seed in range(4)]
+    surveys = keep(first)
+    shutil.rmtree(a_cache / "lark")
+    in_order = lark_tables._in_order
+    monkeypatch.setattr(lark_tables, "_in_order", lambda *arguments: in_order(*arguments)[::-1])
+    other = gl.compile(GRAMMARS[name], vocab)
+    tables = epoch_of(first).program.lr.action, epoch_of(other).program.lr.action
+    assert not np.array_equal(*tables)
+    assert epoch_of(other)._path != surveys
+    assert [walk(other, seed) for seed in range(4)] == known
+
+
+NUMBERS = """
+import hashlib
+import grammarlm as gl
+from grammarlm.masks.stack import survey_store
+vocab = gl.Vocabulary([bytes([byte]) for byte in range(256)] + [b""], stop_ids=[256])
+for name in ("json", "sqlite"):
+    constraint = gl.compile(gl.Lark.library(name), vocab)
+    lr = constraint._automaton.epoch.program.lr
+    print(name, survey_store._numbering(lr).hex(), hashlib.sha256(repr((lr.items, lr.expansions, lr.names)).encode()).hexdigest())
+"""
+
+
+def test_tables_are_the_same_in_every_process(tmp_path):
+    """Whatever strings hash to: lark's own numbers hang on that."""
+    printed = set()
+    for seed in range(2):
+        folder = {"GRAMMARLM_CACHE": str(tmp_path / str(seed)), "PYTHONHASHSEED": str(seed)}
+        (tmp_path / str(seed)).mkdir()
+        (tmp_path / str(seed) / "numba").symlink_to(kernel_folder().parent)
+        command = [sys.executable, "-c", NUMBERS]
+        printed.add(subprocess.run(command, capture_output=True, check=True, env=os.environ | folder).stdout)
+    assert len(printed) == 1
+    assert printed.pop().count(b"\n") == 2
 
 
 def test_a_file_that_is_cut_or_flipped_is_none(vocab):

@@ -3,8 +3,9 @@
 Surveys take most of the time of a first text, and they hang on nothing but the grammar and the vocabulary. So they are written when
 their automaton goes, or the process ends, and read when the same grammar is compiled again.
 
-    name     sha256 over the grammar's own entry (grammars/lark_cache.py), the vocabulary, which threads are asked about
-             (trust.py), and the sources that make these arrays
+    name     sha256 over the grammar's own entry (grammars/lark_cache.py), its tables, the vocabulary, which threads are asked
+             about (trust.py), and the sources that make these arrays. The tables too: two processes may have made the entry at
+             once, and only one's is there afterwards, while each keeps surveys of states as it has numbered them
     content  a line of JSON that says where which array lies, the arrays, a checksum. Kernels check no bounds, so everything that
              they index with is checked here: a checksum finds accidents, it is no proof of who wrote the file
     states   are numbers here. What they stand for is found again when something new must be made: the origin of each is kept, a
@@ -35,6 +36,7 @@ from ...kernels.cpu.row_key import row_key
 from ...kernels.cpu.soundness import entries_are_sound, tries_are_sound
 
 if TYPE_CHECKING:
+    from ...grammars.lark_tables import LrTables
     from .states import StackStates
 
 MOST_FILES, MOST_BYTES, LARGEST = 100, 512 << 20, 64 << 20
@@ -65,7 +67,7 @@ def _versions() -> bytes:
     """All that the arrays hang on beside the grammar and the vocabulary: the kernels' folder is named by their sources."""
     digest = hashlib.sha256(kernel_folder().name.encode())
     here = Path(__file__).parent
-    for path in sorted([*here.glob("*.py"), *here.parent.glob("*.py")]):
+    for path in sorted([*here.parent.glob("*.py"), *here.glob("*.py"), *(here.parents[1] / "grammars").glob("*.py")]):
         with contextlib.suppress(OSError):  # sources may lie in a zip file, then the kernels' have to do
             digest.update(path.read_bytes())
     return digest.digest()
@@ -79,7 +81,20 @@ def store_path(states: StackStates) -> Path | None:
     digest = hashlib.sha256(_versions())
     digest.update(program.parsers[0].path.name.encode() + program.vocab.fingerprint.encode())
     digest.update(bytes([program.trust.level]))
+    digest.update(_numbering(program.lr))
     return cache_folder("surveys") / f"{digest.hexdigest()[:40]}.bin"
+
+
+def _numbering(lr: LrTables) -> bytes:
+    """A digest of all that says which number means what."""
+    digest = hashlib.sha256()
+    for table in (lr.action, lr.goto, lr.rule, lr.ignored, lr.access):
+        digest.update(f"{table.dtype} {table.shape}".encode())
+        digest.update(table.tobytes())
+    contexts = {lexer: i for i, lexer in enumerate(dict.fromkeys(lr.lexers))}
+    plain = [[lexer.ordered, lexer.keywords] for lexer in contexts], [contexts[lexer] for lexer in lr.lexers]
+    digest.update(json.dumps([*plain, lr.start, lr.blocks, sorted(lr.lost.items())]).encode())
+    return digest.digest()
 
 
 # ---------------------------------------------------------------------- writing
