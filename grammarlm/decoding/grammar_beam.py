@@ -6,7 +6,8 @@
 At each level the best `beams` are kept, finished texts and beginnings together: a finished text keeps its score and competes. The
 score is the model's own, the sum of log-probabilities over the full vocabulary, and not renormalised where the mask took something
 away; so a beginning that leads into what the model does not want falls behind, and where no level is cut the first answer is the
-most probable text of the language. There is no length normalisation. Of equal scores the smaller token ids come first.
+most probable text of the language. There is no length normalisation. Of equal scores the smaller token ids come first. A
+repetition_penalty changes the probabilities that are added; what thins out a distribution (top_k, ...) is refused.
 
 Beams are sequences of tokens: a text that can be written by several may come several times.
 
@@ -26,6 +27,7 @@ from .arguments import check_integer
 from .branches import Branches, Notes, Steps, log_sum
 from .particles import Text
 from .result import Result
+from .weighted import check_whole_distribution
 
 if TYPE_CHECKING:
     from .request import Request
@@ -50,6 +52,7 @@ def beam(request: Request, *, beams: int = 5) -> list[Result]:
     sampling = request.tasks[0].sampling
     if sampling.temperature:
         raise ValueError('temperature= with method="beam", which draws nothing; leave it out, or take method="smc"')
+    check_whole_distribution(sampling, "beam")
     results: list[Result] = []
     for part in request.parts(1):
         branches, notes = Branches(part, sampling), Notes()

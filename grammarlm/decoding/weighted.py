@@ -142,7 +142,7 @@ def check_whole_distribution(sampling: Sampling, method: str) -> None:
     given = [name for name in ("top_k", "top_p", "min_p", "typical_p") if getattr(sampling, name) is not None]
     if given:
         raise ValueError(
-            f"{given[0]}= with method={method!r}, which draws from all that the model's distribution has; leave it out, or take "
+            f"{given[0]}= with method={method!r}, which goes by all that the model's distribution has; leave it out, or take "
             'method="masked" or "best_of"'
         )
 

@@ -317,6 +317,7 @@ def test_trials_keep_the_least_perplexity():
         ({"method": "smc", "weights": "none"}, 'weights="none"'),
         ({"method": "beam", "beams": 2, "n": 3}, "n=3 with beams=2"),
         ({"method": "beam", "temperature": 1.0}, "temperature= with method"),
+        ({"method": "beam", "min_p": 0.1}, "min_p= with method='beam'"),
         ({"method": "best_of", "candidates": 2, "n": 3}, "n=3 with candidates=2"),
         ({"method": "best_of", "score": lambda one: math.nan}, "score= gave NaN"),
         ({"method": "lookahead", "entropy": -1}, "entropy"),

@@ -71,6 +71,27 @@ CASES: dict[str, tuple[Any, int]] = {
         13,
     ),
     "enough keys": ({"type": "object", "minProperties": 3}, 13),
+    "keys of few names": (
+        {
+            "type": "object",
+            "patternProperties": {"b$": {"type": ["null", "string"]}, "a|b": {}},
+            "propertyNames": {"pattern": "^.$"},
+            "additionalProperties": False,
+            "minProperties": 1,
+        },
+        5,
+    ),
+    "keys of few names behind others": (
+        {
+            "type": "object",
+            "properties": {"c": {"type": "null"}, "a": {"type": "null"}},
+            "patternProperties": {"^[abxy]$": {"type": "null"}},
+            "required": ["b"],
+            "additionalProperties": False,
+            "minProperties": 5,
+        },
+        25,
+    ),
     "enough keys of a language": (
         {
             "type": "object",

@@ -51,7 +51,7 @@ class EndingsOfObjects(EndingsOfLexemes):
         if extra > 0 and not self._add_keys(row, words, chosen, others, extra):
             return None
         found = []
-        ranked = sorted(chosen, key=lambda i: rows[keys + i * Key.LENGTH + Key.RANK]) if count > 1 else list(chosen)
+        ranked = sorted(chosen, key=lambda i: self._turn(row, i)) if count > 1 else list(chosen)
         for i in ranked:
             entry = self._entry(keys + i * Key.LENGTH)
             if entry is None:
@@ -124,9 +124,16 @@ class EndingsOfObjects(EndingsOfLexemes):
                 continue
             if seen and seen[i // INLINE if many else 0] >> (i % INLINE if many else i) & 1:
                 continue
-            if not self._ordered or rows[key + Key.RANK] >= words[Frame.LAST]:
+            if not self._ordered or self._turn(row, i) >= (words[Frame.LAST], False):
                 found.append(i)
         return found
+
+    def _turn(self, row: int, i: int) -> tuple[int, bool]:
+        """When a key comes in the schema's order; those behind the declared ones come last, each at any time."""
+        rows = self._rows
+        rank = rows[rows[row + Object.KEYS] + i * Key.LENGTH + Key.RANK]
+        is_free = rows[row + Object.COUNT] <= INLINE and rows[rows[row + Object.RANKS] + rank + 1] >> i & 1
+        return (rows[row + Object.COUNT], True) if is_free else (rank, False)
 
     def _implied(self, row: int) -> dict[int, list[int]]:
         rows, at = self._rows, self._rows[row + Object.IMPLIED]
