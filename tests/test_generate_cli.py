@@ -11,8 +11,11 @@ from typing import Any
 import jsonschema
 import pytest
 
+import grammarlm as gl
 from grammarlm.cli import main
+from grammarlm.commands.generate import METHODS
 from grammarlm.commands.schema_places import pointer, schema_places
+from grammarlm.decoding import methods
 from tests.decoding.conftest import model, one_thread, tokenizer  # noqa: F401
 
 pytest.importorskip("torch")
@@ -101,6 +104,14 @@ def test_wrong_usage_and_wrong_input(capsys, folder, tmp_path) -> None:
         ((*given, "--jsonl", lines, "--regex", "a"), 2, "not allowed with"),
         (("--model", folder, "--jsonl", lines, "--regex", "a", "--resume"), 2, "needs --out FILE"),
         (("--model", folder, "--jsonl", lines, "--regex", "a", "--json"), 2, "go with --prompt"),
+        (("--model", folder, "--jsonl", lines, "--regex", "a", "--n", "2"), 2, "--n goes with --prompt"),
+        ((*given, "--regex", "a", "--n", "0"), 2, "n=0"),
+        ((*given, "--regex", "a", "--explain", "--n", "2"), 2, "show one answer"),
+        ((*given, "--regex", "a", "--report", "a.html", "--method", "beam"), 2, "show one answer"),
+        ((*given, "--regex", "a", "--set", "beams=2"), 2, "--method masked takes no options"),
+        ((*given, "--regex", "a", "--method", "beam", "--set", "beam=2"), 2, "takes beams"),
+        ((*given, "--regex", "a", "--method", "beam", "--set", "beams"), 2, "takes beams"),
+        ((*given, "--regex", "a", "--method", "beam", "--set", "beams=two"), 1, "beams is 'two'"),
         ((*given, "--schema", "none.json"), 1, "No such file"),
         ((*given, "--schema", '{"type": "text"}'), 1, "/type"),
         ((*given, "--grammar", write(tmp_path / "b.gbnf", "root = 1")), 1, "line 1"),
@@ -113,6 +124,48 @@ def test_wrong_usage_and_wrong_input(capsys, folder, tmp_path) -> None:
         assert (found, out) == (code, ""), arguments
         assert message in err, arguments
         assert "Traceback" not in err
+
+
+def test_methods_and_several_answers(capsys, folder) -> None:
+    """As generate() finds them."""
+    assert {*METHODS} == {*methods.METHODS}
+    given = ("--model", folder, "--prompt", "the cat", "--regex", "[a-c]{3}")
+    found, code = {}, 0
+    for name, options in (
+        ("beam", ("--set", "beams=30")),
+        ("smc", ("--set", "particles=3")),
+        ("awrs", ()),
+        ("trials", ()),
+    ):
+        code, out, err = call(capsys, *given, "--method", name, *options, "--n", "2", "--json")
+        assert (code, err) == (0, "")
+        found[name] = [json.loads(line) for line in out.splitlines()]
+        assert len(found[name]) == 2
+        assert all(re.fullmatch("[a-c]{3}", answer["text"]) for answer in found[name])
+    assert found["beam"][0]["score"] > found["beam"][1]["score"]
+    assert found["beam"][0]["text"] != found["beam"][1]["text"]
+    code, out, _ = call(capsys, *given, "--n", "3", "--temperature", "1", "--seed", "5")
+    assert (code, len(out.splitlines())) == (0, 3)
+
+
+def test_healing(capsys, folder, model, tokenizer) -> None:  # noqa: F811
+    for prompt in ("the c", "the hat s", "a "):
+        for heal in (True, False):
+            answer = json.loads(
+                call(
+                    capsys,
+                    "--model",
+                    folder,
+                    "--prompt",
+                    prompt,
+                    "--regex",
+                    "[a-z]{3}",
+                    "--json",
+                    *["--heal"][: int(heal)],
+                )[1]
+            )
+            expected = gl.generate(model, prompt, tokenizer=tokenizer, regex="[a-z]{3}", heal=heal)
+            assert (answer["text"], answer["tokens"]) == (expected.text, expected.tokens)
 
 
 # ------------------------------------------------------------------ lines

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..grammars.compose import Grammar
 
 NOTATIONS = {".lark": "Lark", ".gbnf": "Gbnf", ".ebnf": "Ebnf"}  # by the ending of a --grammar file
+METHODS = ("masked", "awrs", "smc", "best_of", "beam", "lookahead", "trials")
 SAMPLING = ("temperature", "top_k", "top_p", "min_p", "typical_p", "repetition_penalty", "seed")
 
 
@@ -38,6 +39,7 @@ def add_generate(commands: Any) -> None:
     )
     add_held(parser.add_mutually_exclusive_group())
     add_sampling(parser)
+    add_method(parser)
     shown = parser.add_mutually_exclusive_group()
     shown.add_argument("--json", action="store_true", help="print text, tokens, log-probabilities and stats as JSON")
     shown.add_argument("--explain", action="store_true", help="show on stderr how each token was chosen")
@@ -69,30 +71,50 @@ def add_sampling(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, metavar="N", help="equal seeds give equal answers")
 
 
+def add_method(parser: argparse.ArgumentParser) -> None:
+    found = parser.add_argument_group("how answers are found")
+    found.add_argument("--n", type=int, default=1, metavar="N", help="independent answers, one after another (1)")
+    found.add_argument("--heal", action="store_true", help="a word of the prompt's end may go on in the answer")
+    found.add_argument("--method", choices=METHODS, default="masked", help="masked is the default")
+    found.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="an option of the method, such as particles=32 or beams=8",
+    )
+
+
 def run(options: argparse.Namespace) -> int:
     settings = checked_settings(options)
     if options.jsonl is not None:
         from .jsonl import run_jsonl
 
+        if options.n > 1:
+            options.usage_error("--n goes with --prompt: a line of --jsonl has one answer")
         return run_jsonl(options, settings)
     grammar = read_grammar(options)
     if grammar is None:
         options.usage_error("give one of --schema, --regex, --choices and --grammar")
     if options.out or options.resume:
         options.usage_error("--out and --resume go with --jsonl")
+    if (options.explain or options.report) and (options.n > 1 or options.method != "masked"):
+        options.usage_error('--explain and --report show one answer, found by --method "masked"')
     prompt = read_prompt(options.prompt)
     model, tokenizer = load_model(options.model)
     arguments = {"tokenizer": tokenizer, "grammar": grammar, **settings}
     if options.explain or options.report:
         from .explain import explained
 
-        result = explained(model, prompt, arguments, options)
+        results = [explained(model, prompt, {k: v for k, v in arguments.items() if k != "method"}, options)]
     else:
         from ..decoding.generate import generate
 
-        result = generate(model, prompt, **arguments)
-    show(result, options.json)
-    if result.finish_reason == "length":
+        found = generate(model, prompt, **arguments)
+        results = found if isinstance(found, list) else [found]
+    for result in results:
+        show(result, options.json)
+    if any(result.finish_reason == "length" for result in results):
         print(f"grammarlm: the answer was cut after {options.max_tokens} tokens; raise --max-tokens", file=sys.stderr)
         return 1
     return 0
@@ -107,10 +129,36 @@ def checked_settings(options: argparse.Namespace) -> dict[str, Any]:
     try:
         Sampling(**sampling)
         check_integer("max_tokens", options.max_tokens, 1)
+        check_integer("n", options.n, 1)
         check_integer("batch_size", options.batch_size, 1)
     except ValueError as error:
         options.usage_error(str(error))
-    return {**sampling, "max_tokens": options.max_tokens, "close": not options.no_close}
+    settings = {**sampling, "max_tokens": options.max_tokens, "close": not options.no_close}
+    return settings | {"n": options.n, "heal": options.heal, "method": options.method} | method_options(options)
+
+
+def method_options(options: argparse.Namespace) -> dict[str, Any]:
+    """--set NAME=VALUE: a number where it reads as one, else text. The names are those that the method takes."""
+    from inspect import signature
+
+    from ..decoding.methods import method_of
+
+    takes = {
+        name for name, one in signature(method_of(options.method)).parameters.items() if one.kind is one.KEYWORD_ONLY
+    }
+    takes -= {"score", "critic"}  # functions, which a command line cannot name
+    found: dict[str, Any] = {}
+    for given in options.set:
+        name, equals, value = given.partition("=")
+        if not equals or name not in takes:
+            options.usage_error(
+                f"--set {given}: --method {options.method} takes {', '.join(sorted(takes)) or 'no options'}"
+            )
+        try:
+            found[name] = json.loads(value)
+        except ValueError:
+            found[name] = value
+    return found
 
 
 # ------------------------------------------------------------------ what it is held to
