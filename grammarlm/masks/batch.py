@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import LimitExceeded, MaskError
+from ..errors import MaskError
 from .mask_array import as_integer, as_mask
 from .matcher import Matcher
 
@@ -54,7 +54,7 @@ def fill_masks(matchers: Sequence[Matcher | None], mask: np.ndarray, *, threads:
             needed[row] = matcher.fill_mask(array, row)
     if not missing:
         return needed
-    errors: list[tuple[int, LimitExceeded]] = []
+    errors: list[tuple[int, Exception]] = []
     later: list[list[int]] = []
 
     def fill(rows: list[int], is_alone: bool) -> None:
@@ -66,7 +66,7 @@ def fill_masks(matchers: Sequence[Matcher | None], mask: np.ndarray, *, threads:
         for row in rows:
             try:
                 needed[row] = matcher.fill_mask(array, row)
-            except LimitExceeded as error:
+            except Exception as error:  # the other rows are made all the same
                 needed[row] = True
                 errors.append((row, error))
 
@@ -82,7 +82,7 @@ def _beside(matcher: Any) -> np.ndarray | None:
     try:
         row: np.ndarray | None = matcher._row_beside()
         return row
-    except LimitExceeded:  # met again, and told, where the row is made alone
+    except Exception:  # met again, and told, where the row is made alone
         return None
 
 
@@ -161,7 +161,7 @@ def fill_tree(matcher: Matcher, tokens: Any, parents: Any, mask: np.ndarray) -> 
             else:
                 heads.append(walker._head)
                 needed.append(walker.fill_mask(array, row))
-    except LimitExceeded:  # a failure closes: nothing but the end is allowed where nothing is known
+    except BaseException:  # a failure closes: nothing but the end is allowed where nothing is known
         array[len(needed) : len(read) + 1] = matcher._automaton.program.facts.stop_row
         raise
     return needed

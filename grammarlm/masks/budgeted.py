@@ -53,7 +53,7 @@ class BudgetedMatcher(Matcher):
             return is_needed
         try:
             bits = self._made(self._narrowed)
-        except LimitExceeded:
+        except BaseException:  # a failure closes
             self._mask[row] = self._automaton.program.facts.stop_row
             raise
         self._mask[row] = bits

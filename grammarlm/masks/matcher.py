@@ -85,7 +85,7 @@ class Matcher:
         if bits is None:
             try:
                 bits = self._new_row()
-            except LimitExceeded:  # a failure closes: nothing but the end is allowed
+            except BaseException:  # a failure closes, whatever it is: nothing but the end is allowed
                 self._mask[row] = self._automaton.program.facts.stop_row
                 raise
         self._mask[row] = bits

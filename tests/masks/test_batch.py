@@ -9,6 +9,7 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.masks import batch
+from grammarlm.masks.json_schema import matcher as json_matcher
 from tests.laws import vocabularies
 
 VOCAB = vocabularies.every_byte().vocabulary()
@@ -126,6 +127,48 @@ def test_a_row_over_its_limit_is_closed_and_the_others_are_filled() -> None:
         ids = [np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")).tolist() for row in mask[:2]]
         assert ids == [[257], [97]]
         assert (mask[2] == -1).all()
+
+
+COLD = {
+    "regex": lambda: gl.Regex("[ab]{3}x"),
+    "rules": lambda: gl.Gbnf('root ::= "a" root? "b"'),
+    "lark": lambda: gl.Lark('start: A "b"\nA: /[ab]+c/'),
+    "schema": lambda: gl.JsonSchema({"type": "string", "pattern": "^[ab]{3}x+$"}),
+    "schema beside text": lambda: gl.Text(until="!") + gl.JsonSchema({"type": "string", "pattern": "^[ab]{3}x+$"}),
+}
+
+
+@pytest.mark.parametrize("kind", COLD)
+def test_a_failure_that_nobody_foresaw_closes_its_row(kind: str, monkeypatch) -> None:
+    """Be it in a mask, a batch or a tree: stop ids alone, and the error; the other rows are made."""
+
+    def fail(*arguments: object) -> None:
+        raise ZeroDivisionError("unforeseen")
+
+    vocab = gl.Vocabulary([bytes([b]) for b in range(256)] + [b"."], stop_ids=[256])
+    constraint, other = gl.compile(COLD[kind](), vocab), gl.compile(gl.Regex("a{2}"), vocab).matcher()
+    other.fill_mask(gl.allocate_mask(1, vocab.size))
+    matchers = [constraint.matcher() for _ in range(3)]
+    monkeypatch.setattr(json_matcher, "json_call", lambda *arguments: 1)  # something is lacking
+    monkeypatch.setattr(gl.Matcher, "_made", fail)
+    monkeypatch.setattr(gl.Matcher, "_try_row", lambda matcher: None)
+    monkeypatch.setattr(gl.Matcher, "_row_beside", lambda matcher: None)
+    masks = [gl.allocate_mask(3, vocab.size) for _ in range(3)]
+    for mask in masks:
+        mask[:] = POISON
+    with pytest.raises(ZeroDivisionError):
+        matchers[0].fill_mask(masks[0], 0)
+    with pytest.raises(ZeroDivisionError):
+        gl.fill_masks([matchers[1], other, None], masks[1])
+    with pytest.raises(ZeroDivisionError):
+        gl.fill_tree(matchers[2], [97, 98], [-1, 0], masks[2])
+    stops = np.zeros_like(masks[0][0])
+    stops[256 // 32] = 1 << 256 % 32
+    assert (masks[0][0] == stops).all()
+    assert (masks[1][0] == stops).all()
+    assert np.flatnonzero(np.unpackbits(masks[1][1].view(np.uint8), bitorder="little")).tolist() == [97]
+    assert (masks[1][2] == -1).all()
+    assert (masks[2] == stops).all()
 
 
 def test_torch_masks_and_empty_batches() -> None:

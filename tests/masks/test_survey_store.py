@@ -14,7 +14,7 @@ import pytest
 import grammarlm as gl
 from grammarlm.grammars import lark_tables
 from grammarlm.kernels.cpu.jit import kernel_folder
-from grammarlm.kernels.cpu.places import ACCEPT, CALL, ENTER, EXIT
+from grammarlm.kernels.cpu.places import ACCEPT, CALL, ENTER, EXIT, EXPANDED, FULL, Place
 from grammarlm.kernels.cpu.row_key import row_key
 from grammarlm.masks.stack import states as stack_states
 from grammarlm.masks.stack import survey_store
@@ -100,6 +100,23 @@ def test_what_numbers_stand_for_is_found_again(vocab):
         assert type(ours) is type(theirs)
         assert getattr(ours, "terminals", None) == getattr(theirs, "terminals", None)
     assert [content(term) for term in new.border_terms] == [content(term) for term in old.border_terms]
+
+
+def test_states_that_are_lacking_when_an_array_is_full(vocab):
+    """A walk notes what it lacks and then meets a full array: both are made, of a file that was only read so far."""
+    first = gl.compile(GRAMMARS["sqlite"], vocab)
+    for seed in range(4):
+        walk(first, seed)
+    keep(first)
+    epoch = epoch_of(gl.compile(GRAMMARS["sqlite"], vocab))
+    assert not epoch._is_resolved
+    number = len(epoch._objects) - 1
+    assert epoch._objects[number] is None
+    epoch.array(Place.Q_STATUS)[number] &= 255 - EXPANDED
+    epoch.array(Place.NEEDED)[0], epoch.arena[Place.NEEDED_COUNT] = number, 1
+    epoch._supply(-(1 << 3 | FULL))
+    assert epoch.array(Place.Q_STATUS)[number] & EXPANDED
+    assert epoch._is_resolved
 
 
 def content(term) -> tuple:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import LimitExceeded, MaskError
+from ...errors import MaskError
 from ...kernels.cpu.json_call import ADVANCE, FILL, json_call
 from ..epoch import FINISHED
 from ..mask_array import as_integer, as_mask
@@ -53,7 +53,7 @@ class JsonMatcher(Matcher):
     def _fill_slowly(self, row: int) -> None:
         try:
             self._mask[row] = self._made(_row_of)
-        except LimitExceeded:  # a failure closes: nothing but the end is allowed
+        except BaseException:  # a failure closes, whatever it is: nothing but the end is allowed
             self._mask[row] = self._automaton.program.facts.stop_row
             raise
 

@@ -280,10 +280,10 @@ class StackStates(StackArena):
         """Makes what a kernel's negative answer asks for."""
         self.program.clock.check()
         reason, index = -code & 7, -code >> 3
-        if reason not in (places.FULL, places.TOO_WIDE):
-            self._resolve()
         needed = self._arrays[Place.NEEDED][: self.arena[Place.NEEDED_COUNT]].tolist()
         self.arena[Place.NEEDED_COUNT] = 0
+        if needed or reason not in (places.FULL, places.TOO_WIDE):
+            self._resolve()
         for number in needed:
             self._expand_ahead(number)
         if reason == places.NEED_STATE:
