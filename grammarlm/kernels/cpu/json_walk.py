@@ -541,9 +541,8 @@ def run_language(arena, at, state, row_of, count, usual, is_body, row):
     start = int64(depth[at]) if at >= 0 else int64(0)
     stack[6 * start], stack[6 * start + 1], stack[6 * start + 2] = state, count, loops_of(arena, state)
     alphabets = carray(pointer(arena[At.ALPHABETS]), 1 << 40, np.int64)
-    far = most - arena[At.MOST_CHARACTERS] if most >= 0 else int64(1 << 40)
-    if lengths != 0:
-        far = int64(-1)
+    reach = arena[At.MOST_CHARACTERS]
+    far = most - reach if most >= 0 else int64(1 << 40)
     node = int64(at + 1)
     stop = int64(end[at]) if at >= 0 else trie[Trie.NODES]
     while node < stop and arena[At.WANTED] & ENOUGH == 0:
@@ -589,6 +588,11 @@ def run_language(arena, at, state, row_of, count, usual, is_body, row):
         stack[top + 2] = loops
         node += 1
         if alphabets[node - 1] & ~loops == 0 and characters <= far:  # all that is below stays in this state
+            # Where the state can end soon enough behind the longest token, it can behind all of them.
+            if lengths != 0 and (
+                characters < least or not length_fits(arena, behind, int64(0), most, characters + reach)
+            ):
+                continue
             stop_at = int64(end[node - 1])
             if is_body:
                 node = stop_at

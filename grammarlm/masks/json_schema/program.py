@@ -6,6 +6,7 @@ to it and filled when its turn comes, so nodes may contain themselves.
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -46,6 +47,10 @@ MOST_ITEMS = 4096
 FEW_NUMBERS = 64  # read side by side, where they must differ
 MOST_REQUIRED = 2000
 MOST_LENGTHS = 1 << 16  # of strings that have both a language and lengths
+# One character, whichever; then a pattern in which one of them is repeated.
+UNIT = r"(?:\[(?:[^\[\]\\]|\\.)+\]|\\[dDwWsS./-]|[^\\^$*+?()\[\]{}|])"
+UNITS, REPEATED = re.compile(UNIT), re.compile(rf"\^({UNIT}*)({UNIT})\{{(\d{{1,5}}),(\d{{1,5}})\}}({UNIT}*)\$")
+COUNTED_FROM = 200  # repeats; no token has so many characters, or hardly one
 EVERYTHING = Node(is_anything=True)
 ANY_TEXT: Language = frozenset(
     [("pattern", "", True)]
@@ -218,6 +223,7 @@ class ProgramWriter:
         return known
 
     def any_string(self, shape: StringShape, node: Node) -> int:
+        shape = counted(shape)
         most = -1 if shape.maximum is None else min(shape.maximum, MOST_CHARACTERS)
         least = min(shape.minimum, MOST_CHARACTERS)
         start = lengths = 0
@@ -564,6 +570,24 @@ def _kinds_of(ways: tuple[Item, ...]) -> Iterator[object]:
         if way.node.is_anything:
             yield EVERYTHING
         yield from way.node.alternatives
+
+
+def counted(shape: StringShape) -> StringShape:
+    """The same strings; what `^[a-z][a-z0-9]{1,254}$` repeats is counted as a length: as states of a language, each count has a
+    row of its own."""
+    if len(shape.language) != 1:
+        return shape
+    [(kind, text, holds)] = shape.language
+    found = REPEATED.fullmatch(str(text)) if kind == "pattern" and holds else None
+    if found is None:
+        return shape
+    before, repeated, least, most, behind = found.groups()
+    others = len(UNITS.findall(before + behind))
+    low, high = int(least) + others, int(most) + others
+    if high < COUNTED_FROM or low > high:
+        return shape
+    low, high = max(low, shape.minimum), high if shape.maximum is None else min(high, shape.maximum)
+    return StringShape(low, high, frozenset({("pattern", f"^{before}{repeated}*{behind}$", True)}))
 
 
 def _canonical(value: Fraction) -> bytes:
