@@ -5,7 +5,14 @@ import pytest
 import regex
 
 import grammarlm as gl
-from grammarlm.kernels.cpu.json_languages import BEYOND_ASCII, BLANKS_BEYOND, NEVER, UNKNOWN_LOOPS
+from grammarlm.kernels.cpu.json_languages import (
+    BEYOND_ASCII,
+    BLANKS_BEYOND,
+    CHARACTERS_AT,
+    MANY_CHARACTERS,
+    NEVER,
+    UNKNOWN_LOOPS,
+)
 from grammarlm.masks.json_schema.alphabets import CLASSES, alphabets, parents
 
 SIGNS = [chr(c) for c in range(0x20, 0x7F)]
@@ -45,18 +52,22 @@ def vocab():
 
 def test_classes_below_each_node(vocab):
     trie = vocab.trie
-    above, found = parents(trie), alphabets(trie)
+    above, told = parents(trie), alphabets(trie)
+    characters = told >> CHARACTERS_AT & MANY_CHARACTERS
+    found = told & ~(np.int64(MANY_CHARACTERS) << CHARACTERS_AT)
     paths = []
     for node, byte in enumerate(trie.byte):
         paths.append((paths[above[node]] if above[node] >= 0 else b"") + bytes([byte]))
-    wanted = np.zeros(len(paths), np.int64)
+    wanted, deepest = np.zeros(len(paths), np.int64), [0] * len(paths)
     for node, path in enumerate(paths):
         over = above[node]
         while over >= 0:
             wanted[over] |= classes_of(path[len(paths[over]) :], paths[over][-1])
+            deepest[over] = max(deepest[over], sum(byte & 0xC0 != 0x80 for byte in path[len(paths[over]) :]))
             over = above[over]
     assert len(paths) > 1000
     assert [f"{a:x}" for a in found] == [f"{w:x}" for w in wanted]
+    assert characters.tolist() == deepest
 
 
 def classes_of(rest: bytes, before: int) -> np.int64:

@@ -16,6 +16,10 @@ MISSING_MOST, MISSING_ENOUGH = 255, 12
 BLANKS_BEYOND = 59  # characters beyond ASCII that begin like a blank or a line's end, which `.` and `\\S` do not take
 BEYOND_ASCII = 60  # all other well-formed characters
 NEVER = 61  # control characters, quote, backslash, what is not UTF-8
+CHARACTERS_AT, MANY_CHARACTERS = (
+    46,
+    511,
+)  # bits of an alphabet that tell how many characters begin below its node; so many or more
 KNOWN_LOOPS = np.int64(1 << 62)
 UNKNOWN_LOOPS = np.int64(-1)  # until more states are made, then it is asked again
 USUAL_TEXT = np.int64(0b111111 | 1 << BEYOND_ASCII)  # digits, letters, characters beyond ASCII

@@ -7,9 +7,9 @@ token that leaves the frame is noted as a crossing; a row that lacks something (
 import numpy as np
 from numba import carray, int32, int64
 
-from .jit import inlined, part, pointer
+from .jit import copy_bytes, inlined, part, pointer
 from .json_arrays import array_row
-from .json_closers import BASE_BODY, BASE_ZERO, BODY_REMAINDERS, closers_behind, keep_filtered, store_of
+from .json_closers import BASE_BODY, BASE_ZERO, BODY_REMAINDERS, WANT_LIMITED, closers_behind, keep_filtered, store_of
 from .json_keys import with_other
 from .json_languages import after, case_of, goes_on_as_text, is_total, is_universal
 from .json_places import (
@@ -51,6 +51,9 @@ from .json_walk import ANY_CASE, GROW_NOTED, clear_below, differ, filter_closers
 
 OTHER_KEYS = -5  # in place of a thread, in the key of a row: any other key
 CAN_START = 1  # a state of white space that is at its end: what follows it may come
+
+
+FEW_LEFT = 8  # characters: with fewer, a row has little of any string's body
 
 
 @inlined
@@ -249,11 +252,21 @@ def make_string(arena, c, x, y, f, own, row):
         filter_closers(arena, c, x, y, f, filtered)
         arena[At.FILTER_ON] = 1
         return int64(BASE_BODY)
-    is_body = counted == 0 and goes_on_as_text(arena, x)
+    left = arena[At.MOST_CHARACTERS]
+    if program[own + 1] >= 0:
+        left = min(left, program[own + 1] - (y >> 24))
+    is_body = left >= FEW_LEFT and goes_on_as_text(arena, x)
     base = int64(BASE_BODY if is_body else BASE_ZERO)
     if carray(pointer(arena[At.MISSING]), 1, np.int64)[0] != 0:
         return base
-    copy_base(arena, base, row)
+    if is_body and left < arena[At.MOST_CHARACTERS]:
+        body = longs(arena, At.LIMITED)[left]
+        if body == 0:
+            arena[At.WANTED] |= WANT_LIMITED | left << 8
+            return base
+        copy_bytes(row.ctypes.data, body, 4 * arena[At.BASE_WORDS])
+    else:
+        copy_base(arena, base, row)
     closings, escapes = run_language(arena, int64(-1), x, counted, y >> 24, int64(0), is_body, row)
     if max(closings, escapes) > arena[At.NOTED_CAPACITY]:
         arena[At.WANTED] |= GROW_NOTED

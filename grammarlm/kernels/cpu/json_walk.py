@@ -13,7 +13,16 @@ from numba import carray, int32, int64, uint64
 
 from .jit import inlined, part, pointer
 from .json_keys import same_chain
-from .json_languages import case_of, is_universal, length_fits, loops_of, note_missing, table_of
+from .json_languages import (
+    CHARACTERS_AT,
+    MANY_CHARACTERS,
+    case_of,
+    is_universal,
+    length_fits,
+    loops_of,
+    note_missing,
+    table_of,
+)
 from .json_places import (
     BARRIER,
     CROSS,
@@ -523,8 +532,8 @@ def run_language(arena, at, state, row_of, count, usual, is_body, row):
 
     Closing quotes and backslashes are noted (CLOSED, ESCAPED), not read. `row_of` is the string's row, 0 where nothing is counted.
     With a `usual` case (0: none) the row is right already for what can only become one of its strings; the rest is put right, and
-    closing quotes are noted behind what is of another case or none. If the row `is_body`, the row of any string's body, what the
-    language refuses is taken out.
+    closing quotes are noted behind what is of another case or none. If the row `is_body`, the row of any string's body (with no
+    more characters than are left), what the language refuses is taken out.
     """
     trie, program = longs(arena, At.TRIES), longs(arena, At.PROGRAM)
     bytes_of = carray(pointer(trie[Trie.BYTE]), 1 << 40, np.uint8)
@@ -542,7 +551,6 @@ def run_language(arena, at, state, row_of, count, usual, is_body, row):
     stack[6 * start], stack[6 * start + 1], stack[6 * start + 2] = state, count, loops_of(arena, state)
     alphabets = carray(pointer(arena[At.ALPHABETS]), 1 << 40, np.int64)
     reach = arena[At.MOST_CHARACTERS]
-    far = most - reach if most >= 0 else int64(1 << 40)
     node = int64(at + 1)
     stop = int64(end[at]) if at >= 0 else trie[Trie.NODES]
     while node < stop and arena[At.WANTED] & ENOUGH == 0:
@@ -568,9 +576,10 @@ def run_language(arena, at, state, row_of, count, usual, is_body, row):
         if behind != 0 and (least > 0 or most >= 0):
             if byte & 0xC0 != 0x80:
                 characters = characters + 1 if most >= 0 else min(characters + 1, least)
-            if (most >= 0 and characters > most) or (
-                lengths != 0 and not length_fits(arena, behind, least, most, characters)
-            ):
+            if most >= 0 and characters > most:
+                node = int64(end[node])  # the row of a body has no longer tokens
+                continue
+            if lengths != 0 and not length_fits(arena, behind, least, most, characters):
                 behind = int64(0)
         if behind == 0 or byte < 32:
             if usual != 0 or is_body:
@@ -587,11 +596,18 @@ def run_language(arena, at, state, row_of, count, usual, is_body, row):
         loops = stack[top - 4] if behind == here else loops_of(arena, behind)
         stack[top + 2] = loops
         node += 1
-        if alphabets[node - 1] & ~loops == 0 and characters <= far:  # all that is below stays in this state
+        if alphabets[node - 1] & ~loops == 0:  # all that is below stays in this state
+            if most >= 0:
+                below = alphabets[node - 1] >> CHARACTERS_AT & MANY_CHARACTERS
+                longest = characters + (below if below < MANY_CHARACTERS else reach)
+                if longest > most:
+                    if not is_body:
+                        continue
+                    longest = most
+            else:
+                longest = characters
             # Where the state can end soon enough behind the longest token, it can behind all of them.
-            if lengths != 0 and (
-                characters < least or not length_fits(arena, behind, int64(0), most, characters + reach)
-            ):
+            if lengths != 0 and (characters < least or not length_fits(arena, behind, int64(0), most, longest)):
                 continue
             stop_at = int64(end[node - 1])
             if is_body:

@@ -5,13 +5,16 @@ that has nothing but letters and digits below it may come, and all of it is take
 
     a class      0  1-9  A-F  G-Z  a-f  g-z, each other character of ASCII, those beyond that begin like a blank, all others
     NEVER        quotes, backslashes and control characters, which no string has, and what is not UTF-8
+
+Beside the classes, in bits from CHARACTERS_AT on, the most characters that begin below the node: where a string's length is
+bounded, all is taken if even they fit.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from ...kernels.cpu.json_languages import BEYOND_ASCII, BLANKS_BEYOND, NEVER
+from ...kernels.cpu.json_languages import BEYOND_ASCII, BLANKS_BEYOND, CHARACTERS_AT, MANY_CHARACTERS, NEVER
 from ...vocab.byte_trie import ByteTrie
 
 _RUNS = [(0x30, 0x31), (0x31, 0x3A), (0x41, 0x47), (0x47, 0x5B), (0x61, 0x67), (0x67, 0x7B)]
@@ -58,9 +61,10 @@ CLASSES, _BEGIN_BLANKS = _classes(), _begin_blanks()
 
 
 def alphabets(trie: ByteTrie) -> np.ndarray:
-    """int64 [N]: the classes of all bytes below each node, as if a character began there."""
+    """int64 [N]: the classes of all bytes below each node, as if a character began there; and how many characters begin there."""
     characters, parent, depth = _characters(), parents(trie), trie.depth
-    found = np.zeros(len(trie.byte), np.int64)
+    found, characters_below = np.zeros(len(trie.byte), np.int64), np.zeros(len(trie.byte), np.int64)
+    begins = (trie.byte & 0xC0) != 0x80
     is_sound = np.ones((len(trie.byte), 9), bool)  # is all that is below well-formed, from a state of the automaton?
     is_sound[:, 8] = False
     for deep in range(trie.deepest, 1, -1):
@@ -70,10 +74,11 @@ def alphabets(trie: ByteTrie) -> np.ndarray:
         bits = found[here] | np.int64(1) << CLASSES[trie.byte[here]].astype(np.int64)
         bits[_BEGIN_BLANKS[trie.byte[parent[here]], trie.byte[here]]] |= np.int64(1) << BLANKS_BEYOND
         found[above] = np.bitwise_or.reduceat(bits, first)
+        characters_below[above] = np.maximum.reduceat(characters_below[here] + begins[here], first)
         sound = np.take_along_axis(is_sound[here], characters[:, trie.byte[here]].T, 1)
         is_sound[above] &= np.logical_and.reduceat(sound, first)
     found[~is_sound[:, 0]] |= np.int64(1) << NEVER
-    return found
+    return found | np.minimum(characters_below, MANY_CHARACTERS) << CHARACTERS_AT
 
 
 def parents(trie: ByteTrie) -> np.ndarray:

@@ -50,7 +50,7 @@ MOST_LENGTHS = 1 << 16  # of strings that have both a language and lengths
 # One character, whichever; then a pattern in which one of them is repeated.
 UNIT = r"(?:\[(?:[^\[\]\\]|\\.)+\]|\\[dDwWsS./-]|[^\\^$*+?()\[\]{}|])"
 UNITS, REPEATED = re.compile(UNIT), re.compile(rf"\^({UNIT}*)({UNIT})\{{(\d{{1,5}}),(\d{{1,5}})\}}({UNIT}*)\$")
-COUNTED_FROM = 200  # repeats; no token has so many characters, or hardly one
+COUNTED_FROM, LITTLE = 12, 8  # characters that are counted at least, at least so many of them if they like
 EVERYTHING = Node(is_anything=True)
 ANY_TEXT: Language = frozenset(
     [("pattern", "", True)]
@@ -584,7 +584,7 @@ def counted(shape: StringShape) -> StringShape:
     before, repeated, least, most, behind = found.groups()
     others = len(UNITS.findall(before + behind))
     low, high = int(least) + others, int(most) + others
-    if high < COUNTED_FROM or low > high:
+    if low > high or high < COUNTED_FROM or low > LITTLE:
         return shape
     low, high = max(low, shape.minimum), high if shape.maximum is None else min(high, shape.maximum)
     return StringShape(low, high, frozenset({("pattern", f"^{before}{repeated}*{behind}$", True)}))
