@@ -1,4 +1,4 @@
-"""Python's cycle collector waits while a grammar is compiled, and while lexer states are made ahead.
+"""Python's cycle collector waits while a grammar is compiled, and while states of lexers and languages are made.
 
 Both make thousands of small objects, most of which stay. Python takes that for a reason to look through everything that the
 process has: 200 ms and more where torch and a tokenizer are loaded, twenty times what the compile takes itself. What a compile

@@ -11,6 +11,7 @@ from grammarlm.grammars.compose import Grammar
 from grammarlm.grammars.regular import Algebra
 from grammarlm.grammars.terms import NOTHING, Term
 from grammarlm.masks.collector import PATIENCE, PATIENT
+from grammarlm.masks.json_schema.languages import LanguageStates
 
 VOCAB = gl.Vocabulary([b"a", b"b", b"(", b")", b"ab", b"<end>"], stop_ids=[5])
 USUAL = (600, 9, 8)
@@ -122,3 +123,19 @@ def test_a_dropped_constraint_is_freed_at_once(name: str) -> None:
         assert [part() for part in parts] == [None, None, None]
     finally:
         gc.enable()
+
+
+def test_the_collector_waits_while_states_of_a_language_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They come in the middle of a text, and stay."""
+    seen = []
+    make = LanguageStates.make
+    monkeypatch.setattr(
+        LanguageStates, "make", lambda self, states: [seen.append(gc.get_threshold()), make(self, states)]
+    )
+    vocab = gl.Vocabulary([*(bytes([byte]) for byte in range(256)), b""], stop_ids=[256])
+    matcher = gl.compile(gl.JsonSchema({"type": "string", "pattern": "^([ab]{3}c|[b-d]{7})*$"}), vocab).matcher()
+    assert matcher.advance_bytes(b'"aabcbb')
+    matcher.fill_mask(gl.allocate_mask(1, vocab.size))
+    assert seen
+    assert {threshold[0] for threshold in seen} == {PATIENCE}
+    assert gc.get_threshold() == USUAL

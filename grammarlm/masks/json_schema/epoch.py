@@ -23,6 +23,7 @@ from ...kernels.cpu.json_places import BARRIER, COUNT_BIT, INLINE, WIDEST, At, F
 from ...kernels.cpu.json_reads import GROW_RECORDS, TOO_WIDE
 from ...kernels.cpu.json_rows import KEY_WORDS
 from ...kernels.cpu.json_walk import GROW_CROSSED, GROW_NOTED, GROW_PENDING
+from ..collector import PATIENT
 from ..epoch import FINISHED
 from .tables import CROSSED, NOTED, PENDING, JsonTables
 
@@ -168,9 +169,9 @@ class JsonEpoch:
         missing = program.tables.missing
         if missing[0]:
             states = missing[1 : 1 + missing[0]].tolist()
-            program.states.count([state & ~COUNT_BIT for state in states if state & COUNT_BIT])
-            states = [state for state in states if not state & COUNT_BIT]
-            program.states.make(states)
+            with PATIENT:  # they stay, and would make Python look through all that it has, in the middle of a text
+                program.states.count([state & ~COUNT_BIT for state in states if state & COUNT_BIT])
+                program.states.make([state for state in states if not state & COUNT_BIT])
             self._place_languages()
         if wanted & WANT_SPOT:
             program.tables.make_spot(wanted >> 8 & 0xFFFFFF)
