@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from .generate import as_line, load_model, read_grammar
+from .generate_io import as_line, load_model, read_grammar
 from .grammar_arguments import read_text
 
 if TYPE_CHECKING:

@@ -1,0 +1,134 @@
+"""What `grammarlm generate` reads and writes: grammars, prompts and models from its arguments, answers as text or JSON."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import shorten
+from .grammar_arguments import read_text
+
+if TYPE_CHECKING:
+    from ..grammars.compose import Grammar
+
+NOTATIONS = {".lark": "Lark", ".gbnf": "Gbnf", ".ebnf": "Ebnf"}  # by the ending of a --grammar file
+
+# ------------------------------------------------------------------ what it is held to
+
+
+def read_grammar(options: argparse.Namespace) -> Grammar | None:
+    """What the options describe; None where they describe nothing."""
+    if options.schema is not None:
+        return schema_of(options.schema)
+    if options.regex is not None:
+        from ..grammars.regex import Regex
+
+        return Regex(options.regex)
+    if options.choices is not None:
+        from ..grammars.choices import Choices
+
+        return Choices(read_choices(options.choices))
+    return None if options.grammar is None else grammar_of_file(options.grammar, options)
+
+
+def schema_of(given: str) -> Grammar:
+    """The schema itself, or a file's."""
+    from ..grammars.json_schema import JsonSchema  # type: ignore[attr-defined]
+
+    return JsonSchema(given if given.lstrip().startswith("{") else read_text(given))
+
+
+def grammar_of_file(name: str, options: argparse.Namespace) -> Grammar:
+    """The notation is told by the ending."""
+    from importlib import import_module
+
+    kind = NOTATIONS.get(Path(name).suffix.lower())
+    if kind is None:
+        options.usage_error(
+            f"--grammar {name}: the ending says what it is written in; there are {', '.join(NOTATIONS)}"
+        )
+    made: Grammar = getattr(import_module(f"..grammars.{str(kind).lower()}", __package__), str(kind))(read_text(name))
+    return made
+
+
+def read_choices(given: str) -> list[str]:
+    """A,B,C or @FILE with one choice a line; empty ones are left out."""
+    if not given.startswith("@"):
+        return [choice for choice in given.split(",") if choice]
+    try:
+        text = Path(given[1:]).read_text(encoding="utf-8-sig")  # with or without the mark that some editors put first
+    except UnicodeDecodeError as error:
+        reason = f"{error.reason} at byte {error.start}"
+        raise ValueError(
+            f"--choices {given}: the file is no UTF-8 ({reason}); save it as UTF-8, one choice a line"
+        ) from None
+    return [choice for choice in text.split("\n") if choice]
+
+
+# ------------------------------------------------------------------ in and out
+
+
+def read_prompt(given: str) -> str:
+    """The prompt itself, or stdin's content for -."""
+    if given != "-":
+        return given
+    if sys.stdin is None:
+        raise ValueError("--prompt -: stdin is closed; send the prompt there, or give it as --prompt TEXT")
+    try:
+        return sys.stdin.read()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"--prompt -: stdin is no {error.encoding}: {error.reason} at byte {error.start}") from None
+
+
+def show(result: Any, as_json: bool) -> None:
+    """Prints the answer, exactly or not at all: JSON has escapes for what the terminal cannot show, plain text has none."""
+    try:
+        print(as_line(asdict(result)) if as_json else result.text)
+    except UnicodeEncodeError as error:
+        if not as_json:
+            raise ValueError(
+                f"the answer {result.text[:100]!a} cannot be written in stdout's encoding, {error.encoding}; "
+                "set PYTHONIOENCODING=utf-8, or use --json"
+            ) from None
+        print(as_line(asdict(result), ensure_ascii=True))
+
+
+def as_line(value: Any, ensure_ascii: bool = False) -> str:
+    return json.dumps(value, ensure_ascii=ensure_ascii, default=spelled)
+
+
+def spelled(value: Any) -> Any:
+    """What JSON has no form for: bytes that are no text, an integer too long for Python's int."""
+    if isinstance(value, bytes):
+        return {"hex": value.hex()}
+    if isinstance(value, Decimal):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} has no form in JSON")
+
+
+def load_model(name: str) -> tuple[Any, Any]:
+    """The embedded model, or the model and tokenizer in a folder; nothing is downloaded."""
+    if name == "tiny":
+        from ..models.tiny import load_tiny
+
+        return load_tiny()
+    if not Path(name).is_dir():
+        raise FileNotFoundError(f"--model {name}: there is no such folder; give tiny, or the folder of a model")
+    from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    try:
+        is_encoder_decoder = getattr(
+            AutoConfig.from_pretrained(name, local_files_only=True), "is_encoder_decoder", False
+        )
+        kind = AutoModelForSeq2SeqLM if is_encoder_decoder else AutoModelForCausalLM
+        model = kind.from_pretrained(name, local_files_only=True)
+        return model.eval(), AutoTokenizer.from_pretrained(name, local_files_only=True)
+    except Exception as error:  # a damaged file of weights has an exception of its own library
+        raise ValueError(shorten(f"--model {name} cannot be loaded: {error}")) from error
