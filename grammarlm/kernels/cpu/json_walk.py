@@ -52,6 +52,7 @@ NO_JUMP, FEW_CHILDREN = (
     -2,
 )  # in JUMPS, in place of a table of children: any child may matter; those of a set, one by one
 ANY_CASE = -2  # in place of the case of most other keys: the row is right for the keys of all cases
+PATIENCE = 2000  # nodes that a walk goes on for when a state is lacking: what else may be?
 ALONG, BEHIND = 0, 1  # a crossing: the thread stands at the node; or behind a value, with the node's byte still to read
 
 
@@ -551,9 +552,14 @@ def run_language(arena, at, state, row_of, count, usual, is_body, row):
     stack[6 * start], stack[6 * start + 1], stack[6 * start + 2] = state, count, loops_of(arena, state)
     alphabets = carray(pointer(arena[At.ALPHABETS]), 1 << 40, np.int64)
     reach = arena[At.MOST_CHARACTERS]
+    missing, patience = carray(pointer(arena[At.MISSING]), 1, np.int64), int64(PATIENCE)
     node = int64(at + 1)
     stop = int64(end[at]) if at >= 0 else trie[Trie.NODES]
     while node < stop and arena[At.WANTED] & ENOUGH == 0:
+        if missing[0] != 0:  # all of this is done again when that is made
+            patience -= 1
+            if patience < 0:
+                break
         top = 6 * int64(depth[node])
         byte = int64(bytes_of[node])
         here, characters = stack[top - 6], stack[top - 5]
