@@ -270,10 +270,7 @@ DATA = os.environ.get("GRAMMARLM_DATA")
 
 
 @pytest.mark.skipif(not DATA, reason="GRAMMARLM_DATA names no folder with real tokenizers")
-@pytest.mark.parametrize(
-    "name",
-    ["gpt2", "llama2", "llama3_1", *(pytest.param(large, marks=pytest.mark.proof) for large in ("qwen3", "gemma3"))],
-)
+@pytest.mark.parametrize("name", ["gpt2", "llama2", "llama3_1", "qwen3", "gemma3"])
 def test_real_tokenizers(name: str, record_property) -> None:
     """Rows of many last tokens, some pairs of each. Llama 2's dummy space, which every text begins with, is taken off."""
     folder = Path(DATA or "", "tokenizers", name)

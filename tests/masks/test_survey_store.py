@@ -67,6 +67,15 @@ def walk(constraint, seed: int, steps: int = 60) -> tuple[list[bytes], list[int]
     return rows, tokens
 
 
+def before_and_after(name: str, vocab):
+    """The epoch of a constraint whose surveys were kept, and that of one that has read them."""
+    first = gl.compile(GRAMMARS[name], vocab)
+    for seed in range(4):
+        walk(first, seed)
+    keep(first)
+    return epoch_of(first), epoch_of(gl.compile(GRAMMARS[name], vocab))
+
+
 @pytest.fixture(scope="module")
 def vocab():
     return gl.Vocabulary.from_tokenizer(FOLDER)
@@ -88,12 +97,7 @@ def test_masks_after_a_file_are_those_without_one(name, vocab, a_cache):
 
 
 def test_what_numbers_stand_for_is_found_again(vocab):
-    first = gl.compile(GRAMMARS["sqlite"], vocab)
-    for seed in range(4):
-        walk(first, seed)
-    keep(first)
-    again = gl.compile(GRAMMARS["sqlite"], vocab)
-    old, new = epoch_of(first), epoch_of(again)
+    old, new = before_and_after("sqlite", vocab)
     assert not new._is_resolved
     assert len(new.objects) == len(old.objects) > 20
     for ours, theirs in zip(new.objects[3:], old.objects[3:], strict=True):
@@ -104,11 +108,7 @@ def test_what_numbers_stand_for_is_found_again(vocab):
 
 def test_states_that_are_lacking_when_an_array_is_full(vocab):
     """A walk notes what it lacks and then meets a full array: both are made, of a file that was only read so far."""
-    first = gl.compile(GRAMMARS["sqlite"], vocab)
-    for seed in range(4):
-        walk(first, seed)
-    keep(first)
-    epoch = epoch_of(gl.compile(GRAMMARS["sqlite"], vocab))
+    _, epoch = before_and_after("sqlite", vocab)
     assert not epoch._is_resolved
     number = len(epoch._objects) - 1
     assert epoch._objects[number] is None
@@ -283,11 +283,7 @@ def test_a_file_that_is_cut_or_flipped_is_none(vocab):
 
 def test_numbers_that_stand_for_other_states_are_noticed(vocab):
     """Rows from the disk say what their states do; states found for the numbers that do something else would make wrong masks."""
-    first = gl.compile(GRAMMARS["sqlite"], vocab)
-    for seed in range(4):
-        walk(first, seed)
-    keep(first)
-    epoch = epoch_of(gl.compile(GRAMMARS["sqlite"], vocab))
+    _, epoch = before_and_after("sqlite", vocab)
     pairs = [
         (one, two)
         for one, (kind, of, which) in enumerate(epoch.origins[:-1])

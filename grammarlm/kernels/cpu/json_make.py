@@ -51,8 +51,6 @@ from .json_walk import ANY_CASE, GROW_NOTED, clear_below, differ, filter_closers
 
 OTHER_KEYS = -5  # in place of a thread, in the key of a row: any other key
 CAN_START = 1  # a state of white space that is at its end: what follows it may come
-
-
 FEW_LEFT = 8  # characters: with fewer, a row has little of any string's body
 
 
