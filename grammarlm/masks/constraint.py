@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Callable
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from ..errors import LimitExceeded, TokenizerError, UnsatisfiableGrammar, UnsupportedFeature
@@ -120,11 +121,16 @@ def compile(
     return Constraint(automaton, report, grammar, canonical)
 
 
+@cache
+def _json_automaton() -> Callable[..., tuple[Automaton, Report]]:
+    from .json_schema.compile import json_automaton  # its kernels are loaded where somebody needs them
+
+    return json_automaton
+
+
 def _automaton(grammar: Grammar, vocab: Vocabulary, limits: Limits, canonical_only: bool) -> tuple[Automaton, Report]:
     if isinstance(grammar, JsonSchema):
-        from .json_schema.compile import json_automaton  # its kernels are loaded where somebody needs them
-
-        return json_automaton(grammar, vocab, limits, CanonicalReport() if canonical_only else None)
+        return _json_automaton()(grammar, vocab, limits, CanonicalReport() if canonical_only else None)
     if isinstance(grammar, ITEMS):
         from .item_texts.program import items_automaton
 

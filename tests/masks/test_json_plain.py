@@ -1,8 +1,10 @@
 """Plain schemas go straight to rows: these have to mean what the rows mean that the general way writes."""
 
 import json
+import marshal
 import os
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -25,6 +27,7 @@ from grammarlm.grammars.json_schema.number_rows import (
 from grammarlm.grammars.json_schema.text_algebra import TextAlgebra
 from grammarlm.kernels.cpu.json_places import INLINE, Array, Key, Object, Shape
 from grammarlm.masks.json_schema.compile import tables_of
+from grammarlm.masks.json_schema.frozen import frozen_program
 from grammarlm.masks.json_schema.plain import plain_start
 from grammarlm.masks.json_schema.program import ProgramWriter, Texts
 from tests.oracles.random_json_schemas import RandomSchemas
@@ -37,19 +40,36 @@ def tables():
     return tables_of(gl.Vocabulary([bytes([b]) for b in range(256)] + [b"</s>"], stop_ids=[256]), "flexible")
 
 
-def written(tables, schema, plainly, texts=None):
-    """(rows, blob, start) of a schema; None where the plain way leaves it to the other. `texts` number the states of languages."""
+def written(tables, schema, way, texts=None):
+    """(rows, blob, start) of a schema; None where this way leaves it to another. `texts` number the states of languages."""
     texts = texts or Texts(lambda: TextAlgebra(shared=SHARED), 65_536)
     writer = ProgramWriter(texts, tables)
-    if plainly:
-        start = plain_start(writer, Document(schema), lambda: None)
-        if start is None:
+    if way == "frozen":
+        program = frozen_program(
+            marshal.dumps(schema, 4),
+            "assert",
+            False,
+            tables.has_formats,
+            lambda: writer,
+            lambda: Document(schema),
+            lambda: None,
+        )
+        if program is None:
             return None
     else:
-        start = writer.node(normalise(schema, languages=texts.languages).root)
-    program = writer.finish(start)
+        if way == "plain":
+            start = plain_start(writer, Document(schema), lambda: None)
+            if start is None:
+                return None
+        else:
+            start = writer.node(normalise(schema, languages=texts.languages).root)
+        program = writer.finish(start)
     data = program.rows.tobytes()
     return list(program.rows), data[program.blob_at :], program.start
+
+
+def repr_of_80(value):
+    return repr(value)[:80]
 
 
 class Meaning:
@@ -129,17 +149,23 @@ class Meaning:
 
 
 def compare(tables, schema):
-    """True where the plain way took the schema."""
+    """True where the plain ways took the schema."""
     texts = Texts(lambda: TextAlgebra(shared=SHARED), 65_536)
     try:
-        mine = written(tables, schema, True, texts)
+        mine = written(tables, schema, "plain", texts)
     except gl.UnsupportedFeature as refusal:  # some shape of a node that the general way has made has no rows
         with pytest.raises(gl.UnsupportedFeature, match=re.escape(str(refusal))):
-            written(tables, schema, False)
+            written(tables, schema, "general")
+        assert written(tables, schema, "frozen") is None
         return True
+    kernel = written(tables, schema, "frozen", texts)
     if mine is None:
+        assert kernel is None
         return False
-    Meaning(mine, written(tables, schema, False, texts)).check()
+    general = written(tables, schema, "general", texts)
+    Meaning(mine, general).check()
+    if kernel is not None:
+        Meaning(kernel, general).check()
     return True
 
 
@@ -190,19 +216,134 @@ NOT_PLAIN = [
 @pytest.mark.parametrize("schema", PLAIN, ids=lambda s: json.dumps(s)[:60])
 def test_the_plain_way_takes_it_and_means_the_same(tables, schema):
     assert compare(tables, schema)
+    assert written(tables, schema, "frozen") is not None
 
 
 @pytest.mark.parametrize("schema", NOT_PLAIN, ids=lambda s: json.dumps(s)[:60])
 def test_what_may_hold_no_value_or_is_wrong_is_left_to_the_general_way(tables, schema):
-    assert written(tables, schema, True) is None
+    assert written(tables, schema, "plain") is None
+    assert written(tables, schema, "frozen") is None
+
+
+def test_no_type_at_all_is_no_value(tables):
+    nothing = {"type": []}
+    with pytest.raises(gl.UnsatisfiableGrammar):
+        gl.compile(gl.JsonSchema(nothing), tables.vocab)
+    optional = gl.compile(gl.JsonSchema({"type": "object", "properties": {"a": nothing}}), tables.vocab)
+    assert optional.matcher().advance_bytes(b'{"b')
+    assert not optional.matcher().advance_bytes(b'{"a"')
 
 
 def test_deep_schemas_are_left_to_the_general_way(tables):
     schema = {"type": "string"}
     for _ in range(3000):
         schema = {"type": "array", "items": schema}
-    assert written(tables, schema, True) is None
-    assert written(tables, schema, False) is not None
+    assert written(tables, schema, "plain") is None
+    assert written(tables, schema, "general") is not None
+
+
+# What the kernel has to tell apart in a frozen schema.
+STRING, SHARED_LIST = {"type": "string"}, ["b", "a", "b"]
+FROZEN = {
+    "a dict in several places": {"properties": {"a": STRING, "b": STRING}, "required": ["b"], "additionalProperties": STRING},
+    "a dict of two properties in several places": {"properties": {n: {"properties": {"x": STRING, "y": True}} for n in "ab"}},
+    "a list in several places": {"properties": {"a": {"enum": SHARED_LIST}, "b": {"enum": SHARED_LIST, "type": "string"}}},
+    "keywords as names": {"properties": {"type": {"type": "string"}, "properties": {"enum": ["type", "enum"]}, "id": True,
+                                         "$ref": {"type": "null"}, "required": True}, "required": ["required", "type"]},
+    "values twice": {"enum": ["b", "a", "b", True, True, None]},
+    "long texts": {"enum": ["x" * 300, "x" * 299, "é" * 400], "description": "y" * 70_000},
+    "half a pair in a description": {"type": "string", "description": "\ud800"},
+    "names that begin alike": {"properties": {n: {"maxLength": len(n)} for n in ("aa", "a", "", "ab", "é", "Z", "zé", "z")}},
+    "large numbers": {"type": "integer", "minimum": -(10**30), "maximum": 10**20},
+    "a fraction": {"type": "number", "minimum": 0.1, "maximum": 1e300},
+    "several types": {"type": ["array", "integer", "number", "null", "object"], "minimum": 3, "minItems": 1},
+    "a type twice": {"type": ["string", "string"], "maxLength": 3},
+    "lists in lists": {"items": {"items": {"items": {"maxItems": 0 + 3, "items": {"type": "boolean"}}}, "minItems": 2}},
+    "lists of listed lists": {"title": "t", "examples": [[], [[]], [[1, [2]], {}], {"a": []}], "type": "array", "items": STRING},
+    "required, not declared": {"type": "object", "required": ["b", "a", "b"], "additionalProperties": {"type": "null"}},
+    "required is true": {"type": "object", "properties": {"a": {"type": "null", "required": True}}},
+    "many keys": {"properties": {f"k{i % 7}{i}": {"type": "null"} for i in range(300)}, "required": ["k00", "k1141", "z", "y"]},
+    "references to references": {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/c"},
+                                                                "c": STRING}},
+    "a loop through optional keys": {"type": "object", "properties": {"a": {"$ref": "#"}, "b": {"items": {"$ref": "#"}}}},
+    "a loop through a list": {"type": "object", "properties": {"a": {"type": "array", "items": {"$ref": "#"}}}, "required": ["a"]},
+    "a reference through a list": {"properties": {"a": {"$ref": "#/anyOf/0"}}, "anyOf": [{"type": "object"}]},
+    "an escaped reference": {"properties": {"a/b": STRING, "c": {"$ref": "#/properties/a~1b"},
+                                            "d": {"$ref": "#/properties/a%2Fb"}}},
+    "a reference by anchor": {"$defs": {"a": {"$anchor": "x", "type": "null"}}, "$ref": "#x"},
+    "an address of its own": {"$id": "http://x/", "$defs": {"a": {"$id": "y", "$defs": {"b": STRING}}}, "$ref": "y#/$defs/b"},
+    "a reference into another address": {"$defs": {"a": {"$id": "http://y/", "$defs": {"b": STRING}}}, "$ref": "#/$defs/a/$defs/b"},
+    "an address of draft 4": {"$schema": "http://json-schema.org/draft-04/schema",
+                              "properties": {"a": {"id": "http://y/", "items": STRING}}},
+    "no address of draft 7": {"$schema": "http://json-schema.org/draft-07/schema",
+                              "properties": {"a": {"id": "http://y/", "items": STRING}}},
+    "beside a reference, draft 7": {"$schema": "https://json-schema.org/draft-07/schema##", "definitions": {"a": STRING},
+                                    "items": {"$ref": "#/definitions/a", "maxLength": 2}},
+    "beside a reference, later": {"definitions": {"a": STRING}, "items": {"$ref": "#/definitions/a", "maxLength": 2}},
+    "alternatives below": {"properties": {"a": {"oneOf": [STRING, {"type": "null"}]}, "b": {"items": {"not": {"type": "null"}}}},
+                           "required": ["b"], "additionalProperties": {"anyOf": [STRING, {"const": 3}]}},
+    "alternatives above": {"anyOf": [{"properties": {"a": STRING}}, {"type": "null"}]},
+    "formats": {"items": {"format": "date"}, "properties": {"a": {"type": "string", "format": "uuid", "maxLength": 99},
+                "b": {"format": "hostname"}, "c": {"format": "unheard of"}, "d": {"format": "unheard of", "pattern": "^a"}}},
+    "no types": {"type": [], "properties": {"a": STRING}},
+    "values of other types": {"type": ["string", "boolean"], "enum": [1, 2.5, None, "a", False]},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FROZEN)
+@pytest.mark.parametrize("has_formats", [False, True])
+def test_the_kernel_reads_what_marshal_writes(tables, name, has_formats):
+    if has_formats:
+        tables.format_state("date")
+    texts = Texts(lambda: TextAlgebra(shared=SHARED), 65_536)
+    schema = FROZEN[name]
+    kernel, reference = (written(tables, schema, way, texts) for way in ("frozen", "plain"))
+    assert (kernel is None) == (reference is None)
+    if kernel is not None:
+        Meaning(kernel, reference).check()
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object", 3: True},
+        {"properties": {3: True}},
+        {"title": (1, 2)},
+        {"title": b"x"},
+        {"enum": ["\ud800"], "properties": {"\ud800": True}},
+        {"$ref": "#/a", "a": {"$ref": "#"}},
+        {"$ref": "#/$defs/39", "$defs": {str(i + 1): {"$ref": f"#/$defs/{i}"} for i in range(39)} | {"0": True}},
+        {"type": "object", "required": [f"a{i}" for i in range(3000)]},
+        {"description": "x" * (1 << 18)},
+    ],
+    ids=repr_of_80,
+)
+def test_what_the_kernel_does_not_know_is_left_to_python(tables, schema):
+    assert written(tables, schema, "frozen") is None
+
+
+def test_the_kernel_stops_where_its_room_ends(tables):
+    words = [f"{i:09}" for i in range(2_000)]
+    schema = {"properties": {str(i): {"enum": words, "title": str(i)} for i in range(300)}}  # the list is written once
+    assert len(marshal.dumps(schema, 4)) < 1 << 16
+    assert written(tables, schema, "frozen") is None
+    assert written(tables, {"properties": {"a": {"enum": words}}}, "frozen") is not None
+
+
+def test_places_that_are_the_same_dict_are_read_once(tables):
+    schema = {"type": "string"}
+    for _ in range(300):
+        schema = {"properties": {"a": schema, "b": schema}}
+    rows, _, _ = written(tables, schema, "frozen")
+    assert len(rows) < 300 * 60
+
+
+def test_threads_share_the_reader(tables):
+    schemas = [{"properties": {f"{i}{k}": {"maxLength": i + k} for k in range(40)}} for i in range(8)]
+    alone = [written(tables, schema, "frozen") for schema in schemas]
+    with ThreadPoolExecutor(8) as pool:
+        for _ in range(20):
+            assert list(pool.map(lambda schema: written(tables, schema, "frozen"), schemas)) == alone
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -55,11 +55,12 @@ class JsonSchema(Grammar):
         strict: bool = True,
         integers: str | None = None,
     ):
-        if not isinstance(schema, (dict, bool, str)) and not is_python_type(schema):
+        is_written = isinstance(schema, (dict, bool, str))
+        if not is_written and not is_python_type(schema):
             raise TypeError(
                 f"JsonSchema() takes a dict, a bool, JSON text or a Python type, not {type(schema).__name__}"
             )
-        integers = integers or ("plain" if is_python_type(schema) else "any")
+        integers = integers or ("any" if is_written else "plain")
         named = (("formats", formats, FORMATS), ("draft", draft, DRAFTS), ("integers", integers, INTEGERS))
         for name, value, values in named:
             if value not in values:
@@ -86,6 +87,13 @@ class JsonSchema(Grammar):
         if isinstance(schema, (dict, bool)):
             return schema
         return schema_of(schema)
+
+    def as_bytes(self) -> bytes | None:
+        """The schema as `marshal` writes it; None where it is no plain data, or has to be made from a Python type first."""
+        source = self._source
+        if isinstance(source, str):
+            source = frozen(parsed(source))
+        return source if isinstance(source, bytes) else None
 
     @property
     def python_type(self) -> Any:

@@ -47,6 +47,7 @@ class Caps:
 
 
 CAPS = Caps()
+Packed = tuple[tuple[int, ...], tuple[int, ...]]  # a row's columns; what they refer to, elsewhere
 MOST_DIGITS = 1000  # of a bound or multiple; the kernel counts them in few bits
 LARGEST_MODULUS = 9 * 10**17  # ten times it, and a digit, fit 63 bits
 MOST_EXCLUDED = 10
@@ -328,9 +329,14 @@ def digits_ahead(tokens: Iterable[bytes]) -> tuple[int, int]:
 def pack(shape: NumberShape, pool: list[int], *, caps: Caps = CAPS, pointer: str | None = None) -> list[int]:
     """The shape as a row of NUMBER_COLUMNS integers for the kernel; digit strings and exclusions go to the end of the pool."""
     try:
-        columns, tail = _packed(shape, caps)
+        return placed(packed(shape, caps), pool)
     except UnsupportedFeature as error:
         raise UnsupportedFeature(str(error), pointer=pointer) from None
+
+
+def placed(found: Packed, pool: list[int]) -> list[int]:
+    """The row, with the rest of it at the end of the pool."""
+    columns, tail = found
     base = len(pool)
     pool += tail
     row = list(columns)
@@ -340,7 +346,7 @@ def pack(shape: NumberShape, pool: list[int], *, caps: Caps = CAPS, pointer: str
 
 
 @lru_cache(maxsize=4096)
-def _packed(shape: NumberShape, caps: Caps) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def packed(shape: NumberShape, caps: Caps = CAPS) -> Packed:
     it = plan(shape, caps)
     if len(it.excluded) > MOST_EXCLUDED:
         raise UnsupportedFeature(

@@ -27,6 +27,7 @@ from ..token_facts import token_facts
 from .blanks import blanks_of
 from .budget import CanonicalJsonBudgetedMatcher, JsonBudgetedMatcher
 from .epoch import JsonEpoch
+from .frozen import frozen_program
 from .languages import LanguageStates
 from .matcher import JsonMatcher
 from .plain import plain_start
@@ -66,6 +67,7 @@ class JsonSchemaProgram:
         clock.restart()  # the kernel compiles once a machine, the tables are made once a vocabulary: not the schema's time
         self.mode = ANY_ORDER if grammar.property_order == "any" else SCHEMA_ORDER
         self.relaxed: tuple[str, ...] = ()
+        self._grammar = grammar
         self.json = self._written(grammar)
         if self.json.start < 0:
             raise UnsatisfiableGrammar("no JSON value is valid under the schema")
@@ -74,14 +76,12 @@ class JsonSchemaProgram:
             self.caps += (PLAIN_INTEGERS + (PYTHON_INTEGERS if grammar.python_type is not None else ""),)
 
     def _written(self, grammar: JsonSchema) -> JsonProgram:
-        """The schema's rows: the plain way where that will do."""
-        schema, tick = grammar.document(), self.clock.tick
-        options: dict[str, Any] = {
-            "registry": grammar.registry,
-            "draft": grammar.draft,
-            "formats": grammar.formats,
-            "integers": grammar.integers,
-        }
+        """The schema's rows: the quickest way that will do."""
+        tick = self.clock.tick
+        written = self._of_bytes(grammar)
+        if written is not None:
+            return written
+        schema, options = grammar.document(), self._options
         self.document = Document(schema, tick=tick, **options)
         writer = self._writer(grammar)
         try:
@@ -104,9 +104,40 @@ class JsonSchemaProgram:
                     raise
                 self.relaxed = (*found.relaxed, pointer)
 
-    def _writer(self, grammar: JsonSchema) -> ProgramWriter:
+    def _of_bytes(self, grammar: JsonSchema) -> JsonProgram | None:
+        """The rows out of the schema's frozen form; None where Python has to read it."""
+        if grammar.draft != "auto" or grammar.registry is not None or isinstance(grammar.property_order, tuple):
+            return None
+        frozen = grammar.as_bytes()
+        if frozen is None:
+            return None
+        self.texts = self._new_texts()
+        return frozen_program(
+            frozen, grammar.formats, grammar.integers == "plain", self.tables.has_formats,
+            lambda: self._writer(grammar), lambda: self.document, self.clock.tick,
+        )  # fmt: skip
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        grammar = self._grammar
+        return {
+            "registry": grammar.registry,
+            "draft": grammar.draft,
+            "formats": grammar.formats,
+            "integers": grammar.integers,
+        }
+
+    @functools.cached_property
+    def document(self) -> Document:
+        """The schema with its references: read where somebody asks."""
+        return Document(self._grammar.document(), tick=self.clock.tick, **self._options)
+
+    def _new_texts(self) -> Texts:
         limits, tick = self.limits, self.clock.tick
-        self.texts = Texts(lambda: TextAlgebra(limits.max_depth, tick, SHARED), limits.max_states)
+        return Texts(lambda: TextAlgebra(limits.max_depth, tick, SHARED), limits.max_states)
+
+    def _writer(self, grammar: JsonSchema) -> ProgramWriter:
+        self.texts = self._new_texts()
         order = grammar.property_order
         return ProgramWriter(self.texts, self.tables, order if isinstance(order, tuple) else ())
 
@@ -132,9 +163,9 @@ def json_automaton(
     grammar: JsonSchema, vocab: Vocabulary, limits: Limits, canonical: CanonicalReport | None = None
 ) -> tuple[Automaton, Report]:
     program = JsonSchemaProgram(grammar, vocab, limits, Clock(limits))
-    document, relaxed = program.document, program.relaxed
+    relaxed = program.relaxed
     report = Report(
         "JsonSchema", limits, 256, True, relaxed=relaxed, caps=program.caps, canonical=canonical,
-        keywords=lambda: keyword_reports(document, relaxed),
+        keywords=lambda: keyword_reports(program.document, relaxed),
     )  # fmt: skip
     return Automaton(program, JsonEpoch), report

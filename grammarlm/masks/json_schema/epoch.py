@@ -9,7 +9,7 @@ holder.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from ...kernels.cpu.json_rows import KEY_WORDS
 from ...kernels.cpu.json_walk import GROW_CROSSED, GROW_NOTED, GROW_PENDING
 from ..collector import PATIENT
 from ..epoch import FINISHED
+from .program import NO_STATES
 from .tables import CROSSED, NOTED, PENDING, JsonTables
 
 LANGUAGES = (At.STATES, At.ACCEPTS, At.UNIVERSAL, At.LENGTHS, At.LENGTH_OF, At.COUNTS, At.TOTAL, At.LOOPS)
@@ -39,6 +40,13 @@ PLACES = {
 }
 FIRST_ROWS, FIRST_POOL = 128, 64 << 10  # the pool's memory is touched only as it is used
 TABLE_WIDTH, NO_ROW = KEY_WORDS + 1, -1
+# Where the parts of an epoch's first piece of memory begin.
+STORE_AT, TABLE_AT = int(At.LENGTH), int(At.LENGTH + Store.LENGTH)
+FRAMES_AT = TABLE_AT + FIRST_ROWS * TABLE_WIDTH
+CHAINS_AT = FRAMES_AT + FIRST["frames"] * WIDTH["frames"]
+RECORDS_AT = CHAINS_AT + FIRST["chains"] * WIDTH["chains"]
+BLOCK = RECORDS_AT + FIRST["records"] * WIDTH["records"]
+PARTS_AT = {"frames": FRAMES_AT, "chains": CHAINS_AT, "records": RECORDS_AT}
 
 Config = tuple[Any, ...]  # what a record stands for, whatever the epoch
 
@@ -47,15 +55,16 @@ Config = tuple[Any, ...]  # what a record stands for, whatever the epoch
 def _first_block(tables: JsonTables, version: int) -> np.ndarray:
     """What an epoch begins with: the arena with what the vocabulary's tables say, a store without rows, frames, chains,
     records."""
-    counts = [FIRST[name] * WIDTH[name] for name in FIRST]
-    block = np.zeros(At.LENGTH + Store.LENGTH + FIRST_ROWS * TABLE_WIDTH + sum(counts), np.int64)
-    block[: At.LENGTH] = tables.arena
-    store = block[At.LENGTH : At.LENGTH + Store.LENGTH]
+    block = np.zeros(BLOCK, np.int64)
+    block[:STORE_AT] = tables.arena
+    store = block[STORE_AT:TABLE_AT]
     store[Store.SIZE], store[Store.CAPACITY] = FIRST_ROWS, FIRST_POOL
-    block[At.LENGTH + Store.LENGTH :][: FIRST_ROWS * TABLE_WIDTH] = -1
+    block[TABLE_AT:FRAMES_AT] = -1
     for name, (_, _, capacity) in PLACES.items():
         block[capacity] = FIRST[name]
     block[At.FRAME_COUNT], block[At.CHAIN_COUNT], block[At.RECORD_COUNT] = BARRIER + 1, SPARE_ENTRIES, FIRST_STATE + 1
+    for place, address in zip(LANGUAGES, NO_STATES.placed[1], strict=True):
+        block[place] = address
     return block
 
 
@@ -96,33 +105,37 @@ class JsonEpoch:
         self.survey: Any = None
         self.rows, self.accepting, self.terms = _Rows(program.facts.stop_row), _Accepting(self), _Terms(self)
         self._room = max(program.limits.max_bytes // 4, 1 << 16)
-        self._make_arrays(_first_block(program.tables, program.tables.version))
-        arena, rows = self.arena, program.json
-        arena[At.PROGRAM], arena[At.BLOB] = rows.address, rows.address + rows.blob_at
-        arena[At.MODE] = program.mode
-        self._place_languages()
-        self.start = FIRST_STATE
-        self.arrays["records"][FIRST_STATE, 0] = int(Kind.VALUE) | rows.start << 11
-
-    def _make_arrays(self, first: np.ndarray) -> None:
-        """All arrays as parts of one piece of memory: a copy takes a microsecond, making each of them a multiple of that."""
-        block = self._block = first.copy()
+        block = self._block = _first_block(program.tables, program.tables.version).copy()
         address = self.address = int(block.__array_interface__["data"][0])
-        self.arena = arena = block[: At.LENGTH]
-        at = int(At.LENGTH)
-        self.store = block[at : at + Store.LENGTH]
-        arena[At.STORE] = address + 8 * at
-        at += Store.LENGTH
-        self._table = block[at : at + FIRST_ROWS * TABLE_WIDTH].reshape(FIRST_ROWS, TABLE_WIDTH)
+        self.arena = block[:STORE_AT]
         self._pool = np.empty(FIRST_POOL, np.int32)
-        self.store[0], self.store[3] = address + 8 * at, self._pool.__array_interface__["data"][0]
-        at += FIRST_ROWS * TABLE_WIDTH
-        self.arrays = {}
-        for name, count in FIRST.items():
-            width = WIDTH[name]
-            self.arrays[name] = block[at : at + count * width].reshape(count, width)
-            arena[PLACES[name][0]] = address + 8 * at
-            at += count * width
+        rows, at = program.json, program.json.address
+        block[STORE_AT + Store.TABLE] = address + 8 * TABLE_AT
+        block[STORE_AT + Store.POOL] = self._pool.__array_interface__["data"][0]
+        block[At.STORE], block[At.MODE] = address + 8 * STORE_AT, program.mode
+        block[At.FRAMES], block[At.CHAINS] = address + 8 * FRAMES_AT, address + 8 * CHAINS_AT
+        block[At.RECORDS], block[At.PROGRAM], block[At.BLOB] = address + 8 * RECORDS_AT, at, at + rows.blob_at
+        if program.states is not NO_STATES:
+            self._place_languages()
+        self.start = FIRST_STATE
+        block[RECORDS_AT + FIRST_STATE * WIDTH["records"]] = int(Kind.VALUE) | rows.start << 11
+
+    # The parts of the block as arrays, made where somebody asks: most masks need none of them.
+
+    @cached_property
+    def store(self) -> np.ndarray:
+        return self._block[STORE_AT:TABLE_AT]
+
+    @cached_property
+    def _table(self) -> np.ndarray:
+        return self._block[TABLE_AT:FRAMES_AT].reshape(FIRST_ROWS, TABLE_WIDTH)
+
+    @cached_property
+    def arrays(self) -> dict[str, np.ndarray]:
+        return {
+            name: self._block[at : at + FIRST[name] * WIDTH[name]].reshape(FIRST[name], WIDTH[name])
+            for name, at in PARTS_AT.items()
+        }
 
     # ------------------------------------------------------------------ arenas
 

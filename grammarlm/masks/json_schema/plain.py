@@ -19,6 +19,7 @@ from ...grammars.json_schema import numbers, strings
 from ...grammars.json_schema.document import Document, escape
 from ...grammars.json_schema.final import finish
 from ...grammars.json_schema.keywords import ARRAY, IDENTITY, NUMBER, OBJECT, REFERENCE, STRING, TYPE, VALUES
+from ...grammars.json_schema.number_rows import Packed, packed
 from ...grammars.json_schema.places import NeedsScope
 from ...grammars.json_schema.shapes import Node, NumberShape
 from ...grammars.json_schema.values import number_shapes
@@ -74,7 +75,7 @@ class PlainReader:
         if resource.filtered or resource.contents.__class__ is not dict:
             raise NotPlain
         self._writer, self._document, self._tick = writer, document, tick
-        self._resource, self._bits = resource, plain_bits(resource.bits)
+        self._resource, self._bits, self.contents = resource, plain_bits(resource.bits), resource.contents
         self._integer = "plain integer" if resource.plain_integers else "integer"
         self._formats = "assert" if document.formats else "annotation"
         self._normaliser: Normaliser | None = None
@@ -120,7 +121,7 @@ class PlainReader:
         if not mask:
             return ANYTHING
         if mask & (HARD | REFERENCE | OWN_ADDRESS):
-            return self._general(schema, place)
+            return self.general(schema, place)
         return self._plain(schema, place, mask)
 
     def _of_type(self, name: Any) -> int | None:
@@ -131,15 +132,15 @@ class PlainReader:
     def _reference(self, schema: dict[str, Any], place: Place) -> int:
         reference = schema.get("$ref")
         if reference.__class__ is not str or not reference.startswith("#"):  # type: ignore[union-attr]
-            return self._general(schema, place)
+            return self.general(schema, place)
         target, pointer, home = self._document.resolve(reference, self._resource, pointer_of(place))
         if home is not self._resource:
-            return self._general(schema, place)
+            return self.general(schema, place)
         self._rows[id(schema)] = NOWHERE
         found = self._rows[id(schema)] = self.node(target, pointer)
         return found
 
-    def _general(self, schema: dict[str, Any], place: Place) -> int:
+    def general(self, schema: dict[str, Any], place: Place) -> int:
         """The node as the general way makes it."""
         n = self._normaliser
         if n is None:
@@ -155,13 +156,13 @@ class PlainReader:
     def _plain(self, schema: dict[str, Any], place: Place, mask: int) -> int:
         self._tick()
         kinds = self._kinds(schema["type"]) if mask & TYPE else KINDS
-        if kinds is None or not _is_easy(schema, mask):
-            return self._general(schema, place)
+        if not kinds or not _is_easy(schema, mask):
+            return self.general(schema, place)
         rows = self._writer.rows
         if mask & VALUES:
             listed = self._values(schema, kinds)
             if listed is None:
-                return self._general(schema, place)
+                return self.general(schema, place)
             self._rows[id(schema)] = listed
             return listed
         if len(self._open) > DEEPEST:
@@ -211,26 +212,10 @@ class PlainReader:
     # ------------------------------------------------------------------ scalars
 
     def _string(self, schema: dict[str, Any], place: Place) -> Alternative:
-        shape = strings.read(schema, self._formats)
-        known = self._writer.format_string(shape)
-        if known is not None:
-            return Shape.STRING, known
-        if shape.language:
-            if strings.is_empty(shape, self._writer.languages):
-                raise NotPlain
-        elif shape.maximum is not None and shape.minimum > shape.maximum:
-            raise NotPlain
-        return self._writer.string(shape, Node(pointer=pointer_of(place)))
+        return string_alternative(self._writer, schema, self._formats, lambda: pointer_of(place))
 
     def _number(self, schema: dict[str, Any], name: str) -> int:
-        said = tuple([schema.get(word, ...) for word in NUMBER_WORDS])
-        try:
-            shape = _number_shape(name, said, tuple(map(type, said)))
-        except TypeError:  # a list, or an object
-            shape = None
-        if shape is None:
-            raise NotPlain
-        return self._writer.number(shape, Node())
+        return number_row(self._writer, schema, name)
 
     def _values(self, schema: dict[str, Any], kinds: Sequence[str]) -> int | None:
         """The row of the node of a list of scalars; None where it has others, or none of a type that is named."""
@@ -348,6 +333,43 @@ def plain_start(writer: ProgramWriter, document: Document, tick: Callable[[], No
         return PlainReader(writer, document, tick).root()
     except (NotPlain, NeedsScope, GrammarError, RecursionError):
         return None
+
+
+def string_alternative(
+    writer: ProgramWriter, schema: dict[str, Any], formats: str, pointer: Callable[[], str]
+) -> Alternative:
+    """Kind and row of the strings that a schema's keywords allow."""
+    shape = strings.read(schema, formats)
+    known = writer.format_string(shape)
+    if known is not None:
+        return Shape.STRING, known
+    if shape.language:
+        if strings.is_empty(shape, writer.languages):
+            raise NotPlain
+    elif shape.maximum is not None and shape.minimum > shape.maximum:
+        raise NotPlain
+    return writer.string(shape, Node(pointer=pointer()))
+
+
+def number_row(writer: ProgramWriter, schema: dict[str, Any], name: str) -> int:
+    """The row of the numbers of a type that a schema's keywords allow."""
+    said = tuple([schema.get(word, ...) for word in NUMBER_WORDS])
+    try:
+        shape = _number_shape(name, said, tuple(map(type, said)))
+    except TypeError:  # a list, or an object
+        shape = None
+    if shape is None:
+        raise NotPlain
+    return writer.number(shape, Node())
+
+
+@lru_cache(maxsize=4096)
+def packed_number(name: str, said: tuple[Any, ...], types: tuple[type, ...]) -> Packed:
+    """The same, of the values of NUMBER_WORDS (...: not there), as a row that is in no program yet. `types` tells True from 1."""
+    shape = _number_shape(name, said, types)
+    if shape is None:
+        raise NotPlain
+    return packed(shape)
 
 
 def pointer_of(place: Place) -> str:

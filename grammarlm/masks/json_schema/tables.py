@@ -178,6 +178,7 @@ class JsonTables:
         self.bases = np.zeros(2 + 2 * spots, np.int64)
         self.spots = np.zeros((spots, Spot.LENGTH), np.int64)
         self.version = 0  # of the arena that epochs begin with
+        self.has_formats = False  # they are read when a schema asks for one
         self.kept: list[np.ndarray] = []  # whose addresses the tables hold
         self.tries[0, :5] = [len(trie.byte), *(self._keep(a) for a in (trie.byte, trie.depth, trie.end, trie.token))]
         self.tries[0, Trie.WIDE], self.tries[0, Trie.CHILDREN] = (self._keep(a) for a in wide_nodes(trie))
@@ -230,7 +231,7 @@ class JsonTables:
         if not name:
             return None
         automata = format_automata()
-        if not self.arena[At.SHARED_STATES]:
+        if not self.has_formats:
             none = np.zeros(len(automata.accepts), np.uint8)  # no state from which every string goes on
             table = np.where(automata.table > 0, automata.table | SHARED_BIT, -1).astype(np.int32)
             for place, array in (
@@ -239,6 +240,7 @@ class JsonTables:
             ):  # fmt: skip
                 self.arena[place] = self._keep(array)
             self.version += 1
+            self.has_formats = True
         start = automata.start(name)
         return None if start is None else start | SHARED_BIT
 

@@ -1,0 +1,386 @@
+"""Plain schemas, from the tape (schema_scan.py) straight to the rows of a program (json_places.py).
+
+What is plain and what it comes down to is masks/json_schema/plain.py's business: its PlainReader is this kernel's reference. What
+is left to Python stands in FIXES: a string with a pattern or a format, a number with bounds, a schema that is not plain. A document
+that holds something odd is not read at all; Python has the words for it.
+"""
+
+from numba import carray, int32, int64
+
+from .jit import kernel, part, pointer
+from .json_places import INLINE, Key, Object, Shape
+from .schema_nodes import NEWEST, has_room, left_to_python, node, put_node, put_word, read_keywords
+from .schema_places import (
+    NO_KEY,
+    NUMBER_FIX,
+    ODD,
+    STRING_FIX,
+    Fix,
+    Keyword,
+    Queued,
+    Read,
+    Said,
+    Tape,
+    Template,
+    Value,
+    Word,
+    bytes_at,
+    ints,
+    longs,
+    read_arena,
+    tell,
+    template,
+)
+from .schema_scan import compare, find_text, keyword_at, keyword_of, scan, sort_texts
+
+MOST_REQUIRED = 2000  # program.py refuses more in a large object
+MOST_NAMELESS = 64  # required keys that no property declares
+SETTLING = 1000  # rounds
+
+
+@part
+def length_of(arena, value, without):
+    """The value of a keyword that counts; -2 where it is no ordinary number."""
+    if value < 0:
+        return without
+    if tell(arena, value, Tape.KIND) != Value.INTEGER or tell(arena, value, Tape.AT) < 0:
+        return int64(-2)
+    return tell(arena, value, Tape.AT)
+
+
+@part
+def format_of(arena, form):
+    """The start of a format's automaton; 0 where the name is none, or there is none, -1 where Python has to look."""
+    if form < 0:
+        return int64(0)
+    if tell(arena, form, Tape.KIND) != Value.TEXT:
+        return int64(-1)
+    entry = keyword_of(arena, form)
+    start = longs(arena, Read.KEYWORDS)[entry + Keyword.FORMAT] if entry >= 0 else int64(0)
+    return start if start <= 0 or arena[Read.HAS_FORMATS] else int64(-1)
+
+
+@part
+def put_string(arena, entry, place):
+    """Writes kind and row of strings; ODD where something is odd."""
+    rows = longs(arena, Read.ROWS)
+    pattern, form = int64(entry[Queued.FOUND + Word.PATTERN]), int64(entry[Queued.FOUND + Word.FORMAT])
+    least, most = int64(entry[Queued.FOUND + Word.LEAST_LENGTH]), int64(entry[Queued.FOUND + Word.MOST_LENGTH])
+    low, high = length_of(arena, least, int64(0)), length_of(arena, most, int64(-1))
+    start = format_of(arena, form)
+    if start == 0:
+        form = int64(-1)  # a name that nobody knows says nothing
+    if pattern >= 0 or low == -2 or high == -2 or start < 0 or (start and (low or high >= 0)):
+        number = left_to_python(arena, STRING_FIX, place)
+        if number < 0:
+            return int64(ODD)
+        words = carray(pointer(arena[Read.FIXES] + 8 * (number * Fix.LENGTH + Fix.WORDS)), 5, int64)
+        words[0], words[1], words[2], words[3] = pattern, form, least, most
+        return int64(0)
+    rows[place] = Shape.STRING
+    if low == 0 and high < 0 and not start:
+        rows[place + 1] = template(arena, Template.STRING)
+        return int64(0)
+    if 0 <= high < low or not has_room(arena, 4, 0):
+        return int64(ODD)
+    at = arena[Read.USED]
+    rows[at], rows[at + 1], rows[at + 2], rows[at + 3] = low, high, start, 0
+    rows[place + 1] = at
+    arena[Read.USED] = at + 4
+    return int64(0)
+
+
+@part
+def put_number(arena, entry, place, is_integer):
+    if not entry[Queued.SAID] & Said.NUMBER:
+        rows = longs(arena, Read.ROWS)
+        which = int64(Template.NUMBER)
+        if is_integer:
+            which = int64(Template.PLAIN_INTEGER) if arena[Read.PLAIN_INTEGERS] else int64(Template.INTEGER)
+        rows[place], rows[place + 1] = Shape.NUMBER, template(arena, which)
+        return int64(0)
+    number = left_to_python(arena, NUMBER_FIX, place)
+    if number < 0:
+        return int64(ODD)
+    fix = carray(pointer(arena[Read.FIXES] + 8 * number * Fix.LENGTH), int64(Fix.LENGTH), int64)
+    fix[Fix.NAME] = is_integer + (is_integer & arena[Read.PLAIN_INTEGERS])
+    for i in range(5):
+        fix[Fix.WORDS + i] = entry[Queued.FOUND + Word.LEAST + i]
+    return int64(0)
+
+
+@part
+def need(arena, row, below):
+    """Every value of the node has a value of another inside; False where there is no room to note it."""
+    needs, count = ints(arena, Read.NEEDS), arena[Read.NEED_COUNT]
+    if count >= arena[Read.NEED_ROOM]:
+        return False
+    needs[2 * count], needs[2 * count + 1] = row, below
+    arena[Read.NEED_COUNT] = count + 1
+    return True
+
+
+@part
+def put_array(arena, entry, place, only):
+    rows = longs(arena, Read.ROWS)
+    items = int64(entry[Queued.FOUND + Word.ITEMS])
+    least, most = int64(entry[Queued.FOUND + Word.LEAST_ITEMS]), int64(entry[Queued.FOUND + Word.MOST_ITEMS])
+    low = tell(arena, least, Tape.AT) if least >= 0 else int64(0)
+    high = tell(arena, most, Tape.AT) if most >= 0 else int64(-1)
+    item = template(arena, Template.ANYTHING)
+    if items >= 0:
+        item = node(arena, items)
+        if item == ODD or item == NO_KEY:
+            return int64(ODD)
+    if low > 0 and only >= 0 and not need(arena, only, item):
+        return int64(ODD)
+    rows[place] = Shape.ARRAY
+    if item == template(arena, Template.ANYTHING) and low == 0 and high < 0:
+        rows[place + 1] = template(arena, Template.ARRAY)
+        return int64(0)
+    if not has_room(arena, 11, 0):
+        return int64(ODD)
+    at = arena[Read.USED]
+    rows[at] = 1  # ways, where they lie, then the array itself: see json_places.py
+    put_node(arena, at + 1, item)
+    rows[at + 2], rows[at + 3] = 0, at
+    rows[at + 4], rows[at + 5], rows[at + 6], rows[at + 7] = 0, at + 3, low, high
+    rows[at + 8], rows[at + 9], rows[at + 10] = 0, at + 4, 0
+    rows[place + 1] = at + 4
+    arena[Read.USED] = at + 11
+    return int64(0)
+
+
+@part
+def declared_keys(arena, properties):
+    """An object's own keys into TEXTS, their nodes into CHILDREN; how many, or ODD."""
+    children = ints(arena, Read.CHILDREN)
+    if properties < 0:
+        return int64(0)
+    properties = tell(arena, properties, Tape.SAME)
+    count, key, end = int64(0), properties + 1, tell(arena, properties, Tape.END)
+    while key < end:
+        row = node(arena, key + 1)
+        if row == ODD or row == NO_KEY or tell(arena, key, Tape.KIND) != Value.TEXT:
+            return int64(ODD)
+        children[count] = row
+        count += 1
+        key = tell(arena, key + 1, Tape.END)
+    texts = ints(arena, Read.TEXTS)  # behind the nodes, which sort texts of their own
+    count, key = int64(0), properties + 1
+    while key < end:
+        texts[count] = key
+        count += 1
+        key = tell(arena, key + 1, Tape.END)
+    sort_texts(arena, count)
+    return count
+
+
+@part
+def required_keys(arena, required, count, rest, only):
+    """Adds required keys that are not declared, and notes what a node needs; how many keys there are then, or ODD."""
+    texts, children = ints(arena, Read.TEXTS), ints(arena, Read.CHILDREN)
+    declared, end = count, tell(arena, required, Tape.END)
+    for item in range(required + 1, end):
+        place = find_text(arena, item, declared)
+        if place < 0:
+            for other in range(declared, count):
+                if compare(arena, int64(texts[other]), item) == 0:
+                    place = other
+        if place < 0:
+            if rest == NO_KEY or count - declared >= MOST_NAMELESS:
+                return int64(ODD)
+            place = count
+            texts[count], children[count] = item, rest
+            count += 1
+        if only >= 0 and not need(arena, only, int64(children[place])):
+            return int64(ODD)
+    if count > declared:
+        sort_texts(arena, count)
+    return count
+
+
+@part
+def put_object(arena, entry, place, only):
+    rows = longs(arena, Read.ROWS)
+    anything = template(arena, Template.ANYTHING)
+    others, required = int64(entry[Queued.FOUND + Word.OTHERS]), int64(entry[Queued.FOUND + Word.REQUIRED])
+    rest = anything if others < 0 else node(arena, others)
+    if rest == ODD:
+        return rest
+    count = declared_keys(arena, int64(entry[Queued.FOUND + Word.PROPERTIES]))
+    if required >= 0:
+        required = tell(arena, required, Tape.SAME) if tell(arena, required, Tape.KIND) == Value.LIST else int64(-1)
+    if count >= 0 and required >= 0:
+        count = required_keys(arena, required, count, rest, only)
+    if count < 0:
+        return count
+    rows[place] = Shape.OBJECT
+    if count == 0 and rest == anything:
+        rows[place + 1] = template(arena, Template.OBJECT)
+        return int64(0)
+    texts, order, children = ints(arena, Read.TEXTS), ints(arena, Read.ORDER), ints(arena, Read.CHILDREN)
+    letters = int64(0)
+    for i in range(count):
+        letters += tell(arena, int64(texts[i]), Tape.SIZE)
+    if not has_room(arena, 6 * count + Object.LENGTH + 8, letters):
+        return int64(ODD)
+    keys = at = arena[Read.USED]
+    spare = ints(arena, Read.SPARE)  # becomes the place of each key among the sorted
+    for i in range(count):
+        which = int64(order[i])
+        spare[which] = i
+        put_word(arena, at, int64(texts[which]))
+        put_node(arena, at + Key.NODE, int64(children[which]))
+        rows[at + Key.RANK] = which
+        at += Key.LENGTH
+    ranks = needed = bits = usable = int64(0)
+    if count <= INLINE:
+        ranks = at
+        later = int64(0)
+        rows[at + count] = rows[at + count + 1] = 0
+        for which in range(count - 1, -1, -1):
+            later |= int64(1) << int64(spare[which])
+            rows[at + which] = later
+        usable = later
+        at += count + 2
+        if required >= 0:
+            for item in range(required + 1, tell(arena, required, Tape.END)):
+                bits |= int64(1) << int64(spare[find_text(arena, item, count)])
+    else:
+        needed = at
+        at += 1
+        if required >= 0:
+            at = needed_keys(arena, required, count, needed)
+            if at < 0:
+                return at
+        bits = rows[needed] = at - needed - 1
+    rows[place + 1] = at
+    for i in range(Object.LENGTH):
+        rows[at + i] = 0
+    rows[at + Object.COUNT], rows[at + Object.KEYS] = count, keys
+    put_node(arena, at + Object.OTHERS, rest)
+    rows[at + Object.MOST], rows[at + Object.NEEDED], rows[at + Object.USABLE] = -1, bits, usable
+    rows[at + Object.NEEDED_LIST], rows[at + Object.AVAILABLE], rows[at + Object.RANKS] = needed, -1, ranks
+    arena[Read.USED] = at + Object.LENGTH
+    return int64(0)
+
+
+@part
+def needed_keys(arena, required, count, needed):
+    """The list of an object of many keys: those that must be there, in the order of the schema. Where it ends, or ODD."""
+    rows, marks = longs(arena, Read.ROWS), ints(arena, Read.CHILDREN)
+    for i in range(count):
+        marks[i] = 0  # the nodes have been written
+    for item in range(required + 1, tell(arena, required, Tape.END)):
+        marks[find_text(arena, item, count)] = 1
+    at, spare = needed + 1, ints(arena, Read.SPARE)
+    for which in range(count):
+        if marks[which]:
+            rows[at] = spare[which]
+            at += 1
+    return at if at - needed - 1 <= MOST_REQUIRED else int64(ODD)
+
+
+@part
+def write_node(arena, entry):
+    """Writes a node's alternatives; ODD where something is odd."""
+    rows = longs(arena, Read.ROWS)
+    row, said, kinds = int64(entry[Queued.ROW]), int64(entry[Queued.SAID]), int64(entry[Queued.KINDS])
+    only = row if entry[Queued.COUNT] == 1 else int64(-1)
+    at = row + 2
+    for kind in range(Word.NULL, Word.ARRAY + 1):
+        if not kinds >> (kind - Word.NULL) & 1:
+            continue
+        verdict = int64(0)
+        if kind == Word.NULL:
+            rows[at], rows[at + 1] = Shape.LITERAL, 3
+        elif kind == Word.BOOLEAN:
+            rows[at], rows[at + 1], rows[at + 2], rows[at + 3] = Shape.LITERAL, 1, Shape.LITERAL, 2
+            at += 2
+        elif kind == Word.STRING:
+            verdict = put_string(arena, entry, at)
+        elif kind == Word.NUMBER or kind == Word.INTEGER:
+            verdict = put_number(arena, entry, at, int64(kind == Word.INTEGER))
+        elif kind == Word.OBJECT:
+            if said & Said.OBJECT:
+                verdict = put_object(arena, entry, at, only)
+            else:
+                rows[at], rows[at + 1] = Shape.OBJECT, template(arena, Template.OBJECT)
+        elif said & Said.ARRAY:
+            verdict = put_array(arena, entry, at, only)
+        else:
+            rows[at], rows[at + 1] = Shape.ARRAY, template(arena, Template.ARRAY)
+        if verdict < 0:
+            return verdict
+        at += 2
+    return int64(0)
+
+
+@part
+def needs_itself(arena):
+    """Is there a node whose values would all have a value of the same node inside? The flags of nodes are marks meanwhile."""
+    needs, rows = ints(arena, Read.NEEDS), longs(arena, Read.ROWS)
+    count = arena[Read.NEED_COUNT]
+    for i in range(count):
+        rows[int64(needs[2 * i]) + 1] = 1  # not known to have a value yet
+    for _ in range(SETTLING):
+        has_changed = is_open = False
+        i = count - 1
+        while i >= 0:  # inner nodes come last
+            node_row, is_met = int64(needs[2 * i]), True
+            while i >= 0 and needs[2 * i] == node_row:
+                below = int64(needs[2 * i + 1])
+                if below >= arena[Read.TEMPLATE_END] and rows[below + 1]:
+                    is_met = False
+                i -= 1
+            if is_met and rows[node_row + 1]:
+                rows[node_row + 1] = 0
+                has_changed = True
+            elif not is_met:
+                is_open = True
+        if not is_open:
+            return False
+        if not has_changed:
+            return True
+    return True
+
+
+@part
+def draft_of(arena, address):
+    """The draft that `$schema` names; the newest where it names none that is known."""
+    if address < 0 or tell(arena, address, Tape.KIND) != Value.TEXT:
+        return int64(NEWEST)
+    data, at, size = (
+        bytes_at(arena, Read.DATA),
+        tell(arena, address, Tape.AT),
+        tell(arena, address, Tape.SIZE),
+    )
+    while size and data[at + size - 1] == ord("#"):
+        size -= 1
+    entry = keyword_at(arena, at, size)
+    draft = longs(arena, Read.KEYWORDS)[entry + Keyword.DRAFT] if entry >= 0 else int64(0)
+    return draft if draft else int64(NEWEST)
+
+
+@kernel("int64(int64)", large=True, holds_gil=True, seconds=8)
+def read_schema(address):
+    """Writes the rows of the frozen schema at DATA; the row of its node, or negative: LEFT and below for what is left to Python,
+    ODD where Python has to read all of it."""
+    arena = read_arena(address)
+    arena[Read.USED], arena[Read.BLOB_USED], arena[Read.DRAFT] = arena[Read.TEMPLATE_END], 0, NEWEST
+    arena[Read.QUEUED] = arena[Read.FIX_COUNT] = arena[Read.PATCH_COUNT] = arena[Read.NEED_COUNT] = 0
+    if not scan(arena) or ints(arena, Read.TAPE)[Tape.KIND] != Value.DICT or read_keywords(arena, int64(0)) < 0:
+        return int64(ODD)
+    arena[Read.DRAFT] = draft_of(arena, int64(ints(arena, Read.FOUND)[Word.DRAFT]))
+    arena[Read.PLAIN_INTEGERS] |= int64(arena[Read.DRAFT] == 4)
+    start = node(arena, int64(0))
+    done = int64(0)
+    while done < arena[Read.QUEUED] and start != ODD:
+        entry = carray(pointer(arena[Read.QUEUE] + 4 * Queued.LENGTH * done), int64(Queued.LENGTH), int32)
+        if write_node(arena, entry) < 0:
+            return int64(ODD)
+        done += 1
+    if start == NO_KEY or (arena[Read.NEED_COUNT] and needs_itself(arena)):
+        return int64(ODD)
+    return start

@@ -1,0 +1,319 @@
+"""Plain schemas out of their frozen form: a kernel reads the bytes (kernels/cpu/schema_rows.py), Python does what is left.
+
+What is left are strings with patterns and formats, numbers with bounds and schemas that are not plain; for each of them the reader
+of plain.py is asked, and its answer put where the kernel has kept a place. Where the kernel does not read a document, or anything
+is refused, the caller reads it in Python from the start, and has the right words.
+
+There is one reader in a process: its memory is made once, and touched only as far as a schema needs it.
+"""
+
+from __future__ import annotations
+
+import functools
+import marshal
+import struct
+import threading
+from array import array
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...errors import GrammarError, UnsupportedFeature
+from ...grammars.json_schema.document import DRAFTS, Document, escape
+from ...grammars.json_schema.formats import FORMATS
+from ...grammars.json_schema.keywords import IDENTITY, SCHEMA_MAPS, bits_of
+from ...grammars.json_schema.number_rows import placed
+from ...grammars.json_schema.places import NeedsScope
+from ...kernels.cpu.jit import load_all
+from ...kernels.cpu.json_places import SHARED_BIT, Shape
+from ...kernels.cpu.schema_places import (
+    DEEPEST,
+    LEFT,
+    NODE_FIX,
+    ODD,
+    STRING_FIX,
+    Fix,
+    Keyword,
+    Queued,
+    Read,
+    Said,
+    Tape,
+    Template,
+    Value,
+    Word,
+)
+from ...kernels.cpu.schema_rows import read_schema
+from .formats import format_automata
+from .plain import PLAIN, TYPES, NotPlain, PlainReader, packed_number, string_alternative
+from .program import JsonProgram, ProgramWriter
+from .tables import TEMPLATE, TEMPLATE_AT
+
+LONGEST = 1 << 18  # bytes of a schema; a longer one is read in Python
+ROWS, LETTERS, MOST_LEFT, NEEDS = 1 << 19, 1 << 19, 1 << 14, 1 << 17
+PLACES = 256  # of the table of keywords
+STRING_WORDS = ("pattern", "format", "minLength", "maxLength")
+WORDS = {
+    "type": Word.TYPE, "enum": Word.ENUM, "const": Word.CONST, "minLength": Word.LEAST_LENGTH, "maxLength": Word.MOST_LENGTH,
+    "pattern": Word.PATTERN, "format": Word.FORMAT, "minimum": Word.LEAST, "maximum": Word.MOST,
+    "exclusiveMinimum": Word.ABOVE, "exclusiveMaximum": Word.BELOW, "multipleOf": Word.MULTIPLE,
+    "properties": Word.PROPERTIES, "required": Word.REQUIRED, "additionalProperties": Word.OTHERS, "items": Word.ITEMS,
+    "minItems": Word.LEAST_ITEMS, "maxItems": Word.MOST_ITEMS, "uniqueItems": Word.UNIQUE, "$ref": Word.REFERENCE,
+    "$schema": Word.DRAFT, "id": Word.OLD_ADDRESS,
+    **{name: Word(Word.NULL + i) for i, name in enumerate(TYPES)},
+    **{name: Word.MAP for name in SCHEMA_MAPS if name != "properties"},
+}  # fmt: skip
+TEMPLATES = {
+    Template.ANYTHING: "anything", Template.STRING: "string", Template.NUMBER: "number", Template.INTEGER: "integer",
+    Template.PLAIN_INTEGER: "plain integer", Template.OBJECT: "object", Template.ARRAY: "array",
+    **{Template(Template.NULL_NODE + i): "type " + name for i, name in enumerate(TYPES)},
+    Template.PLAIN_INTEGER_NODE: "type plain integer",
+}  # fmt: skip
+NUMBER_NAMES = ("number", "integer", "plain integer")
+SCALARS: dict[int, bool | None] = {Value.TRUE: True, Value.FALSE: False, Value.NULL: None}
+FRACTION = struct.Struct("<d")
+WHOLE = 1 << 64
+
+
+class Reading(NamedTuple):
+    """What the kernel has written, and what it has left."""
+
+    rows: Any  # array of int64, the program; a list where something is left
+    blob: bytes
+    start: int
+    fixes: list[list[int]] = []  # noqa: RUF012  # nobody writes into it
+    said: list[list[list[int]]] = []  # noqa: RUF012  # of each of those the values of its keywords: kind, place, size
+    patches: list[int] = []  # noqa: RUF012
+    tape: np.ndarray | None = None  # where nodes are left
+
+
+def _fnv(text: bytes) -> int:
+    found = 0xCBF29CE484222325
+    for byte in text:
+        found = (found ^ byte) * 0x100000001B3 % WHOLE
+    return found - WHOLE if found >= WHOLE // 2 else found
+
+
+def _keyword_table(formats: bool) -> tuple[np.ndarray, np.ndarray]:
+    """The keywords of all drafts as a hash table, and their bytes."""
+    known = bits_of(2020, True, formats)
+    entries: dict[str, tuple[int, int, int]] = {}
+    for word in {*known, *WORDS, *DRAFTS, *FORMATS}:
+        bits = known.get(word, 0)
+        if bits == IDENTITY:
+            bits = int(Said.ADDRESS)
+        elif bits and word not in PLAIN:
+            bits = int(Said.HARD)
+        entries[word] = bits, int(WORDS.get(word, Word.NONE)), DRAFTS.get(word, 0)
+    table, letters = np.zeros((PLACES, Keyword.LENGTH), np.int64), bytearray()
+    for word, (bits, name, draft) in entries.items():
+        spelled = word.encode()
+        hashed = _fnv(spelled)
+        place = hashed % PLACES
+        while table[place, Keyword.SIZE]:
+            place = (place + 1) % PLACES
+        table[place] = [hashed, len(letters), len(spelled), bits, name, draft, -int(word in FORMATS)]
+        letters += spelled
+    return table, np.frombuffer(bytes(letters), np.uint8)
+
+
+class FrozenReader:
+    """Reads one schema at a time."""
+
+    def __init__(self) -> None:
+        load_all([read_schema], large=True)
+        self._lock = threading.Lock()
+        self._knows_formats = False
+        self._arena = arena = np.zeros(Read.LENGTH, np.int64)
+        self._address = int(arena.ctypes.data)
+        self._keywords = {formats: _keyword_table(formats) for formats in (True, False)}
+        self._rows, self._blob = np.empty(ROWS, np.int64), np.empty(LETTERS, np.uint8)
+        self._rows[: len(TEMPLATE)] = TEMPLATE
+        self._fixes = np.empty((MOST_LEFT, Fix.LENGTH), np.int64)
+        self._tape, self._patches = np.empty((LONGEST, Tape.LENGTH), np.int32), np.empty(ROWS, np.int32)
+        templates = np.zeros(Template.LENGTH, np.int64)
+        for template, name in TEMPLATES.items():
+            templates[template] = TEMPLATE_AT[name]
+        texts = LONGEST + 256
+        self._kept: list[np.ndarray] = []  # whose addresses the arena holds
+        for place, kept in (
+            (Read.TAPE, self._tape), (Read.REFERRED, np.empty(LONGEST, np.int32)),
+            (Read.STACK, np.empty(2 * DEEPEST + 8, np.int32)), (Read.ROWS, self._rows), (Read.BLOB, self._blob),
+            (Read.QUEUE, np.empty((LONGEST // 2, Queued.LENGTH), np.int32)), (Read.FIXES, self._fixes), (Read.PATCHES, self._patches), (Read.TEXTS, np.empty(texts, np.int32)),
+            (Read.ORDER, np.empty(texts, np.int32)), (Read.SPARE, np.empty(texts, np.int32)),
+            (Read.CHILDREN, np.empty(texts, np.int32)), (Read.NEEDS, np.empty((NEEDS, 2), np.int32)),
+            (Read.TEMPLATES, templates), (Read.FOUND, np.zeros(Word.LENGTH, np.int32)),
+        ):  # fmt: skip
+            self._kept.append(kept)
+            arena[place] = kept.ctypes.data
+        for place, number in (
+            (Read.KEYWORD_MASK, PLACES - 1), (Read.ROOM, ROWS), (Read.BLOB_ROOM, LETTERS), (Read.FIX_ROOM, MOST_LEFT),
+            (Read.NEED_ROOM, NEEDS), (Read.TEMPLATE_END, len(TEMPLATE)),
+        ):  # fmt: skip
+            arena[place] = number
+
+    def learn_formats(self) -> None:
+        """Where the automata of formats begin; the tables of the vocabulary have them."""
+        self._knows_formats = True
+        automata = format_automata()
+        table, letters = self._keywords[True]
+        for entry in table:
+            at, size = entry[Keyword.AT], entry[Keyword.SIZE]
+            start = automata.start(letters[at : at + size].tobytes().decode()) if size else None
+            if start is not None:
+                entry[Keyword.FORMAT] = start | SHARED_BIT
+
+    def read(self, frozen: bytes, formats: bool, plain_integers: bool, has_formats: bool) -> Reading | None:
+        """The rows of a schema; None where Python has to read it. `has_formats`: the vocabulary's tables have their automata."""
+        if len(frozen) > LONGEST:
+            return None
+        if has_formats and not self._knows_formats:
+            self.learn_formats()
+        with self._lock:
+            arena = self._arena
+            data = np.frombuffer(frozen, np.uint8)
+            keywords, letters = self._keywords[formats]
+            arena[Read.DATA], arena[Read.SIZE] = data.__array_interface__["data"][0], len(frozen)
+            arena[Read.KEYWORDS] = keywords.__array_interface__["data"][0]
+            arena[Read.KEYWORD_BYTES] = letters.__array_interface__["data"][0]
+            arena[Read.PLAIN_INTEGERS], arena[Read.HAS_FORMATS] = plain_integers, has_formats
+            start = int(read_schema(self._address))
+            if start == ODD:
+                return None
+            used, letters_used, left = int(arena[Read.USED]), int(arena[Read.BLOB_USED]), int(arena[Read.FIX_COUNT])
+            blob = self._blob[:letters_used].tobytes()
+            if not left:
+                rows = array("q", self._rows[:used].tobytes() + blob + bytes(8 - letters_used % 8))
+                return Reading(rows, blob, start)
+            fixes = self._fixes[:left]
+            words = fixes[:, Fix.WORDS :]
+            values = self._tape[words, : Tape.SIZE + 1]
+            values[words < 0] = 0
+            said = values.tolist()
+            tape = self._tape[: int(arena[Read.COUNT])].copy() if arena[Read.PATCH_COUNT] or start <= LEFT else None
+            patches = self._patches[: int(arena[Read.PATCH_COUNT])].tolist()
+            return Reading(self._rows[:used].tolist(), blob, start, fixes.tolist(), said, patches, tape)
+
+
+@functools.cache
+def frozen_reader() -> FrozenReader:
+    return FrozenReader()
+
+
+def frozen_program(
+    frozen: bytes,
+    formats: str,
+    plain_integers: bool,
+    has_formats: bool,
+    make_writer: Callable[[], ProgramWriter],
+    make_document: Callable[[], Document],
+    tick: Callable[[], None],
+) -> JsonProgram | None:
+    """The rows of a frozen schema; None where it has to be read in another way."""
+    found = frozen_reader().read(frozen, formats == "assert", plain_integers, has_formats)
+    if found is None:
+        return None
+    if not found.fixes:
+        padded = len(found.blob) + 8 - len(found.blob) % 8
+        return JsonProgram(found.rows, 8 * len(found.rows) - padded, found.start)
+    try:
+        return _Rest(frozen, found, make_writer(), formats, make_document, tick).written()
+    except (NotPlain, NeedsScope, GrammarError, UnsupportedFeature, RecursionError):
+        return None
+
+
+class _Rest:
+    """Does what the kernel has left."""
+
+    def __init__(
+        self,
+        frozen: bytes,
+        found: Reading,
+        writer: ProgramWriter,
+        formats: str,
+        make_document: Callable[[], Document],
+        tick: Callable[[], None],
+    ):
+        self._frozen, self._found, self._writer, self._formats = frozen, found, writer, formats
+        self._make_document, self._tick = make_document, tick
+        self._strings: dict[Any, tuple[int, int]] = {}
+        self._numbers: dict[Any, int] = {}
+        writer.rows, writer.blob = found.rows, bytearray(found.blob)
+
+    def written(self) -> JsonProgram:
+        found, rows = self._found, self._writer.rows
+        nodes: dict[int, int] = {}
+        for number, (fix, said) in enumerate(zip(found.fixes, found.said, strict=True)):
+            what, at = fix[Fix.WHAT], fix[Fix.VALUE]
+            if what == STRING_FIX:
+                rows[at : at + 2] = self._string(said)
+            elif what == NODE_FIX:
+                nodes[LEFT - number] = self._node(at)
+            else:
+                rows[at : at + 2] = Shape.NUMBER, self._number(NUMBER_NAMES[fix[Fix.NAME]], said)
+        for place in found.patches:
+            rows[place] = nodes[rows[place]]
+        return self._writer.finish(nodes.get(found.start, found.start))
+
+    def _value(self, kind: int, at: int, size: int) -> Any:
+        """A scalar of the schema."""
+        if kind in (Value.TEXT, Value.HALF_TEXT):
+            return self._frozen[at : at + size].decode("utf-8", "surrogatepass")
+        if kind == Value.INTEGER:
+            return at
+        if kind == Value.FRACTION:
+            return FRACTION.unpack_from(self._frozen, at)[0]
+        if kind == Value.LARGE:
+            return marshal.loads(self._frozen[at : at + size])
+        if kind in SCALARS:
+            return SCALARS[kind]
+        raise NotPlain
+
+    def _number(self, name: str, said: list[list[int]]) -> int:
+        values = tuple([self._value(*of) if of[0] else ... for of in said])
+        key = name, values, tuple(map(type, values))
+        known = self._numbers.get(key)
+        if known is None:
+            rows = self._writer.rows
+            row = placed(packed_number(*key), rows)
+            known = self._numbers[key] = len(rows)
+            rows += row
+        return known
+
+    def _string(self, said: list[list[int]]) -> tuple[int, int]:
+        key = tuple([self._value(*of) if of[0] else ... for of in said[: len(STRING_WORDS)]])
+        known = self._strings.get(key)
+        if known is None:
+            schema = {word: value for word, value in zip(STRING_WORDS, key, strict=True) if value is not ...}
+            known = self._strings[key] = string_alternative(self._writer, schema, self._formats, str)
+        return known
+
+    @functools.cached_property
+    def _reader(self) -> PlainReader:
+        return PlainReader(self._writer, self._make_document(), self._tick)
+
+    @functools.cached_property
+    def _columns(self) -> list[list[int]]:
+        assert self._found.tape is not None
+        columns: list[list[int]] = self._found.tape.T.tolist()
+        return columns
+
+    def _node(self, value: int) -> int:
+        """The row of the node of a schema that is not plain."""
+        kinds, ats, sizes, ends = self._columns[: Tape.END + 1]
+        reader = self._reader
+        here, schema, pointer = 0, reader.contents, ""
+        while here != value:
+            child, index = here + 1, 0
+            while True:
+                inner = child + (kinds[here] == Value.DICT)
+                if value < ends[inner]:
+                    break
+                child, index = ends[inner], index + 1
+            if kinds[here] == Value.DICT:
+                token = self._value(kinds[child], ats[child], sizes[child])
+                schema, pointer = schema[token], f"{pointer}/{escape(token)}"
+            else:
+                schema, pointer = schema[index], f"{pointer}/{index}"
+            here = inner
+        return reader.general(schema, pointer)
