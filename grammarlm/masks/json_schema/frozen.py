@@ -139,10 +139,11 @@ class FrozenReader:
         for place, kept in (
             (Read.TAPE, self._tape), (Read.REFERRED, np.empty(LONGEST, np.int32)),
             (Read.STACK, np.empty(2 * DEEPEST + 8, np.int32)), (Read.ROWS, self._rows), (Read.BLOB, self._blob),
-            (Read.QUEUE, np.empty((LONGEST // 2, Queued.LENGTH), np.int32)), (Read.FIXES, self._fixes), (Read.PATCHES, self._patches), (Read.TEXTS, np.empty(texts, np.int32)),
-            (Read.ORDER, np.empty(texts, np.int32)), (Read.SPARE, np.empty(texts, np.int32)),
-            (Read.CHILDREN, np.empty(texts, np.int32)), (Read.NEEDS, np.empty((NEEDS, 2), np.int32)),
-            (Read.TEMPLATES, templates), (Read.FOUND, np.zeros(Word.LENGTH, np.int32)),
+            (Read.QUEUE, np.empty((LONGEST // 2, Queued.LENGTH), np.int32)), (Read.FIXES, self._fixes),
+            (Read.PATCHES, self._patches), (Read.TEXTS, np.empty(texts, np.int32)), (Read.ORDER, np.empty(texts, np.int32)),
+            (Read.SPARE, np.empty(texts, np.int32)), (Read.CHILDREN, np.empty(texts, np.int32)),
+            (Read.NEEDS, np.empty((NEEDS, 2), np.int32)), (Read.TEMPLATES, templates),
+            (Read.FOUND, np.zeros(Word.LENGTH, np.int32)),
         ):  # fmt: skip
             self._kept.append(kept)
             arena[place] = kept.ctypes.data
