@@ -14,6 +14,9 @@ from .schema_places import (
     NODE_FIX,
     NOWHERE,
     ODD,
+    RANGE_FIX,
+    UNION,
+    UNION_FIX,
     Fix,
     Keyword,
     Queued,
@@ -33,6 +36,9 @@ from .schema_places import (
 from .schema_scan import compare, keyword_of, sort_texts, value_below
 
 LONGEST_CHAIN = 32  # references to references
+MOST_UNITED, MOST_POINTS = 64, 256  # nodes of a union; whole numbers of a list
+INTEGERS, NUMBERS = 1 << 4, 3 << 3  # bits of types
+ALL_KINDS = 0b1101111  # all types but integers, which are numbers
 NEWEST, MOST_DRAFT_HIDES = 2020, 7  # up to this draft a reference hides what stands beside it
 
 
@@ -84,8 +90,16 @@ def put_word(arena, place, text):
 
 @part
 def remember(arena, schema, row):
-    """The row of a schema's node."""
-    ints(arena, Read.TAPE)[of(schema, Tape.ROW)] = row
+    """The row of a schema's node, and the types of its values."""
+    tape = ints(arena, Read.TAPE)
+    tape[of(schema, Tape.ROW)], tape[of(schema, Tape.KINDS)] = row, arena[Read.KINDS]
+
+
+@part
+def remember_chain(arena, first, count, row):
+    """The same of references that have been followed."""
+    for i in range(first, first + count):
+        remember(arena, int64(ints(arena, Read.STACK)[i]), row)
 
 
 @part
@@ -164,15 +178,19 @@ def left_node(arena, schema):
 
 
 @part
-def node(arena, value):
-    """The row of a schema's node: an old one, or room for a new one; NO_KEY where it is `false`, ODD where something is odd."""
-    found = ints(arena, Read.FOUND)
-    schema, chain = tell(arena, value, Tape.SAME), int64(0)
+def simple_node(arena, value):
+    """The row of a schema's node: an old one, or room for a new one; NO_KEY where it is `false`, ODD where something is odd.
+
+    UNION where it is alternatives of others: of which schema is in SCHEMA, and nothing is remembered of it.
+    """
+    found, stack = ints(arena, Read.FOUND), ints(arena, Read.STACK)
+    schema, first, chain = tell(arena, value, Tape.SAME), arena[Read.CHAINS], int64(0)
     row = int64(NOWHERE)
     while row == NOWHERE:
+        arena[Read.KINDS] = 0
         kind = tell(arena, schema, Tape.KIND)
         if kind == Value.TRUE:
-            row = template(arena, Template.ANYTHING)
+            row, arena[Read.KINDS] = template(arena, Template.ANYTHING), ALL_KINDS
             break
         if kind == Value.FALSE:
             return int64(NO_KEY)
@@ -180,7 +198,7 @@ def node(arena, value):
             return int64(ODD)
         known = tell(arena, schema, Tape.ROW)
         if known:
-            row = int64(ODD) if known == NOWHERE else known
+            row, arena[Read.KINDS] = int64(ODD) if known == NOWHERE else known, tell(arena, schema, Tape.KINDS)
             break
         said = read_keywords(arena, schema)
         if said < 0:
@@ -191,7 +209,7 @@ def node(arena, value):
                 row = left_node(arena, schema)
                 break
             remember(arena, schema, int64(NOWHERE))
-            ints(arena, Read.STACK)[chain] = schema
+            stack[first + chain] = schema
             chain += 1
             if chain > LONGEST_CHAIN:
                 return int64(ODD)
@@ -200,17 +218,114 @@ def node(arena, value):
         if schema == 0:
             said &= ~int64(Said.ADDRESS)
         row = new_node(arena, schema, said)
-    if row != ODD:
-        for i in range(chain):
-            remember(arena, int64(ints(arena, Read.STACK)[i]), row)
+    arena[Read.SCHEMA], arena[Read.CHAIN] = schema, chain
+    if row != ODD and row != UNION:
+        remember_chain(arena, first, chain, row)
     return row
+
+
+@part
+def node(arena, value):
+    """The row of a schema's node, as `simple_node`, and that of a union, too."""
+    row = simple_node(arena, value)
+    if row != UNION:
+        return row
+    schema, first, chain = arena[Read.SCHEMA], arena[Read.CHAINS], arena[Read.CHAIN]
+    arena[Read.CHAINS] = first + chain
+    row = united(arena, schema)
+    arena[Read.CHAINS] = first
+    if row != ODD:
+        remember(arena, schema, row)
+        remember_chain(arena, first, chain, row)
+    return row
+
+
+@part
+def united(arena, schema):
+    """The row of a node that is one of several others, none of which has values of another's types; ODD where something is odd.
+
+    Its alternatives are copied when theirs are known, by Python. What has no such form is left to Python whole.
+    """
+    found, rows = ints(arena, Read.FOUND), longs(arena, Read.ROWS)
+    any_of, one_of, all_of = int64(found[Word.ANY_OF]), int64(found[Word.ONE_OF]), int64(found[Word.ALL_OF])
+    listed_at = max(any_of, one_of, all_of)
+    alone = int64(any_of >= 0) + int64(one_of >= 0) + int64(all_of >= 0) == 1
+    if not alone or tell(arena, listed_at, Tape.KIND) != Value.LIST:
+        return left_node(arena, schema)
+    values, size = tell(arena, listed_at, Tape.SAME), tell(arena, listed_at, Tape.SIZE)
+    if size == 0 or size > MOST_UNITED or (size > 1 and all_of >= 0):
+        return left_node(arena, schema)
+    remember(arena, schema, int64(NOWHERE))
+    children = ints(arena, Read.STACK)
+    first = arena[Read.CHAINS] + LONGEST_CHAIN + 1
+    child, count, total, seen = values + 1, int64(0), int64(0), int64(0)
+    while child < tell(arena, values, Tape.END):
+        fixes = arena[Read.FIX_COUNT]
+        row = simple_node(arena, child)
+        child = tell(arena, child, Tape.END)
+        if row == ODD or (row == NO_KEY and size == 1):
+            return int64(ODD)
+        if row == NO_KEY:
+            continue
+        if row == UNION or (row <= LEFT and size > 1):
+            forget(arena, fixes)
+            return left_node(arena, schema)
+        kinds = arena[Read.KINDS]
+        kinds |= (kinds & INTEGERS) >> 1
+        if kinds & seen:
+            return left_node(arena, schema)
+        seen |= kinds
+        children[first + count] = row
+        count += 1
+        if row > LEFT:
+            total += rows[row]
+    arena[Read.KINDS] = seen
+    if count == 0:
+        return int64(ODD)
+    if count == 1:
+        return int64(children[first])
+    if not has_room(arena, 2 + 2 * total, 0):
+        return int64(ODD)
+    row = arena[Read.USED]
+    number = left_to_python(arena, UNION_FIX, row)
+    if number < 0:
+        return int64(ODD)
+    longs(arena, Read.FIXES)[number * Fix.LENGTH + Fix.NAME] = count
+    arena[Read.USED] = row + 2 + 2 * total
+    rows[row], rows[row + 1] = total, 0
+    for i in range(count):
+        rows[row + 2 + i] = children[first + i]
+        if not need(arena, row, i, int64(children[first + i])):
+            return int64(ODD)
+    return row
+
+
+@part
+def forget(arena, fixes):
+    """What was asked for last is not wanted; there were so many FIXES before."""
+    arena[Read.KINDS] = 0
+    if arena[Read.FIX_COUNT] > fixes:
+        remember(arena, arena[Read.SCHEMA], int64(0))
+    arena[Read.FIX_COUNT] = fixes
+    remember_chain(arena, arena[Read.CHAINS], arena[Read.CHAIN], int64(0))
+
+
+@part
+def need(arena, row, alternative, below):
+    """Every value of a node's alternative has a value of another inside; False where there is no room to note it."""
+    needs, count = ints(arena, Read.NEEDS), arena[Read.NEED_COUNT]
+    if count >= arena[Read.NEED_ROOM]:
+        return False
+    needs[3 * count], needs[3 * count + 1], needs[3 * count + 2] = row, alternative, below
+    arena[Read.NEED_COUNT] = count + 1
+    return True
 
 
 @part
 def new_node(arena, schema, said):
     """The row of a schema that has none; its keywords have been read."""
     found = ints(arena, Read.FOUND)
-    kinds = int64(0b1101111)  # all types but integers, which are numbers
+    kinds = int64(ALL_KINDS)
     if said & Said.TYPE:
         kinds = kinds_of(arena, int64(found[Word.TYPE]))
         if (
@@ -222,11 +337,15 @@ def new_node(arena, schema, said):
             at = int64(0)
             while kinds >> at != 1:
                 at += 1
+            arena[Read.KINDS] = kinds
             is_plain = at == Word.INTEGER - Word.NULL and arena[Read.PLAIN_INTEGERS]
             return template(arena, int64(Template.PLAIN_INTEGER_NODE) if is_plain else int64(Template.NULL_NODE) + at)
     if said == 0:
+        arena[Read.KINDS] = ALL_KINDS
         return template(arena, Template.ANYTHING)
-    if said & (Said.HARD | Said.REFERENCE | Said.ADDRESS) or kinds <= 0 or not is_easy(arena, said):
+    if said == Said.COMBINE:
+        return int64(UNION)
+    if said & (Said.HARD | Said.REFERENCE | Said.ADDRESS | Said.COMBINE) or kinds <= 0 or not is_easy(arena, said):
         return left_node(arena, schema)
     if said & Said.VALUES:
         row = listed(arena, kinds)
@@ -243,7 +362,7 @@ def new_node(arena, schema, said):
         return int64(ODD)
     row, rows = arena[Read.USED], longs(arena, Read.ROWS)
     rows[row], rows[row + 1] = count, 0
-    arena[Read.USED] = row + 2 + 2 * count
+    arena[Read.USED], arena[Read.KINDS] = row + 2 + 2 * count, kinds
     remember(arena, schema, row)
     entry = carray(pointer(arena[Read.QUEUE] + 4 * Queued.LENGTH * arena[Read.QUEUED]), int64(Queued.LENGTH), int32)
     entry[Queued.ROW], entry[Queued.SAID], entry[Queued.KINDS], entry[Queued.COUNT] = row, said, kinds, count
@@ -335,7 +454,7 @@ def listed(arena, kinds):
         values = tell(arena, values, Tape.SAME)
         first, end = values + 1, tell(arena, values, Tape.END)
     is_null = is_true = is_false = False
-    words, letters = int64(0), int64(0)
+    words = letters = points = int64(0)
     for value in range(first, end):
         kind = tell(arena, value, Tape.KIND)
         if kind == Value.TEXT:
@@ -348,13 +467,19 @@ def listed(arena, kinds):
             is_true = True
         elif kind == Value.FALSE:
             is_false = True
-        elif kind != Value.INTEGER or kinds & 0b11000:
+        elif kind == Value.INTEGER and not arena[Read.PLAIN_INTEGERS]:
+            if kinds & NUMBERS:
+                points = with_point(arena, points, tell(arena, value, Tape.AT))
+                if points > MOST_POINTS:
+                    return int64(0)
+        elif kind != Value.INTEGER or kinds & NUMBERS:
             return int64(0)  # a container, or a number that may be meant
     is_null = is_null and kinds & 1 != 0
     is_true, is_false = is_true and kinds & 2 != 0, is_false and kinds & 2 != 0
     if not kinds & 4:
         words = int64(0)
-    count = int64(is_null) + int64(is_true) + int64(is_false) + int64(words > 0)
+    ranges = ranges_of(arena, points)
+    count = int64(is_null) + int64(is_true) + int64(is_false) + int64(words > 0) + ranges
     if count == 0:
         return int64(0)
     if not has_room(arena, 4 * words + 3 + 2 + 2 * count, letters):
@@ -387,5 +512,52 @@ def listed(arena, kinds):
     if words:
         rows[at], rows[at + 1] = Shape.WORDS, table
         at += 2
-    arena[Read.USED] = at
+    arena[Read.USED] = at + 2 * ranges
+    if not put_ranges(arena, points, at):
+        return int64(ODD)
+    arena[Read.KINDS] = (
+        int64(is_null) | int64(is_true or is_false) << 1 | int64(words > 0) << 2 | int64(points > 0) << 3
+    )
     return row
+
+
+@part
+def with_point(arena, count, value):
+    """Adds a number to those of a list, in order, each once; how many there are then."""
+    points = longs(arena, Read.POINTS)
+    at = count
+    while at > 0 and points[at - 1] > value:
+        at -= 1
+    if at > 0 and points[at - 1] == value:
+        return count
+    for i in range(count, at, -1):
+        points[i] = points[i - 1]
+    points[at] = value
+    return count + 1
+
+
+@part
+def ranges_of(arena, count):
+    """How many runs of numbers one after the other there are."""
+    points, ranges = longs(arena, Read.POINTS), int64(0)
+    for i in range(count):
+        if i == 0 or points[i] != points[i - 1] + 1:
+            ranges += 1
+    return ranges
+
+
+@part
+def put_ranges(arena, count, place):
+    """Leaves each run of numbers to Python, as an alternative; False where there is no room."""
+    points, first = longs(arena, Read.POINTS), int64(0)
+    for i in range(count):
+        if i + 1 < count and points[i + 1] == points[i] + 1:
+            continue
+        number = left_to_python(arena, RANGE_FIX, place)
+        if number < 0:
+            return False
+        words = number * Fix.LENGTH + Fix.WORDS
+        longs(arena, Read.FIXES)[words], longs(arena, Read.FIXES)[words + 1] = points[first], points[i]
+        place += 2
+        first = i + 1
+    return True

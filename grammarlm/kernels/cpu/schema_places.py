@@ -8,7 +8,7 @@ look at each once, costs more than all else that a plain schema needs; a kernel 
     kind, at, size    what it is; a text's bytes, an integer's value
     end               the next value that is not inside this one
     same              the value itself, or the earlier one that it is a reference to (`marshal` writes a shared dict once)
-    row               of a schema that has a place in the program: its node's row
+    row, kinds        of a schema that has a place in the program: its node's row, and the types of its values
 """
 
 from enum import IntEnum
@@ -48,7 +48,7 @@ class Read(IntEnum):
     ORDER = 23  # int32: how they are sorted
     SPARE = 24  # int32: what sorting needs
     CHILDREN = 25  # int32: nodes of an object's keys
-    NEEDS = 26  # int32 [., 2]: node, node that all its values have inside
+    NEEDS = 26  # int32 [., 3]: node, which of its alternatives, node that all values of that have inside
     NEED_COUNT = 27
     NEED_ROOM = 28
     DRAFT = 29
@@ -57,7 +57,12 @@ class Read(IntEnum):
     TEMPLATE_END = 32
     FOUND = 33  # int32 [Word.LENGTH]: the values of a schema's keywords
     HAS_FORMATS = 34  # the automata of formats are where masks look for them
-    LENGTH = 35
+    KINDS = 35  # of the node that was asked for last: bits of types
+    SCHEMA = 36  # what the references led to that were followed last
+    CHAIN = 37  # how many of them stand in STACK
+    CHAINS = 38  # and where in it
+    POINTS = 39  # int64: whole numbers of a list
+    LENGTH = 40
 
 
 class Tape(IntEnum):
@@ -67,7 +72,8 @@ class Tape(IntEnum):
     END = 3
     SAME = 4
     ROW = 5
-    LENGTH = 6
+    KINDS = 6  # bits of the types that the node's values have
+    LENGTH = 7
 
 
 class Value(IntEnum):
@@ -128,11 +134,14 @@ class Word(IntEnum):
     OBJECT = 28
     ARRAY = 29
     MAP = 30  # of schemas, by name, that nothing here reads
-    LENGTH = 31
+    ANY_OF = 31
+    ONE_OF = 32
+    ALL_OF = 33
+    LENGTH = 34
 
 
 class Said(IntEnum):
-    """Bits of keywords. The first six are grammars/json_schema/keywords.py's."""
+    """Bits of keywords. Those below HARD are grammars/json_schema/keywords.py's."""
 
     TYPE = 1
     STRING = 2
@@ -140,6 +149,7 @@ class Said(IntEnum):
     OBJECT = 8
     ARRAY = 16
     VALUES = 32
+    COMBINE = 64
     REFERENCE = 128
     HARD = 1 << 20
     ADDRESS = 1 << 21
@@ -180,17 +190,19 @@ class Fix(IntEnum):
 
     WHAT = 0
     VALUE = 1  # of a node: the schema
-    PLACE = 1  # of a shape: where its kind and its row are to stand
-    NAME = 2  # a number: 0 any, 1 an integer, 2 one of plain digits
-    WORDS = 3  # the values of its keywords, -1: not there
+    PLACE = 1  # of a shape: where its kind and its row are to stand; of a union: its row
+    NAME = (
+        2  # a number: 0 any, 1 an integer, 2 one of plain digits; a union: how many nodes, whose rows stand in its own
+    )
+    WORDS = 3  # the values of its keywords, -1: not there; of a range: the numbers themselves
     LENGTH = 8
 
 
 LONGEST_KEYWORD = 48
 REFERRED_BIT = 0x80
 DEEPEST = 2000  # as deep as marshal goes
-NODE_FIX, STRING_FIX, NUMBER_FIX = 0, 1, 2
-NO_KEY, NOWHERE, ODD, LEFT = -1, -2, -3, -16  # rows; from LEFT on downwards: what is left to Python
+NODE_FIX, STRING_FIX, NUMBER_FIX, RANGE_FIX, UNION_FIX = range(5)
+NO_KEY, NOWHERE, ODD, UNION, LEFT = -1, -2, -3, -4, -16  # rows; from LEFT on downwards: what is left to Python
 
 
 @inlined

@@ -9,7 +9,7 @@ from numba import carray, int32, int64
 
 from .jit import kernel, part, pointer
 from .json_places import INLINE, Key, Object, Shape
-from .schema_nodes import NEWEST, has_room, left_to_python, node, put_node, put_word, read_keywords
+from .schema_nodes import NEWEST, has_room, left_to_python, need, node, put_node, put_word, read_keywords
 from .schema_places import (
     NO_KEY,
     NUMBER_FIX,
@@ -35,7 +35,7 @@ from .schema_scan import compare, find_text, keyword_at, keyword_of, scan, sort_
 
 MOST_REQUIRED = 2000  # program.py refuses more in a large object
 MOST_NAMELESS = 64  # required keys that no property declares
-SETTLING = 1000  # rounds
+SETTLING, NO_VALUE_YET = 1000, -1  # rounds; a mark
 
 
 @part
@@ -110,18 +110,7 @@ def put_number(arena, entry, place, is_integer):
 
 
 @part
-def need(arena, row, below):
-    """Every value of the node has a value of another inside; False where there is no room to note it."""
-    needs, count = ints(arena, Read.NEEDS), arena[Read.NEED_COUNT]
-    if count >= arena[Read.NEED_ROOM]:
-        return False
-    needs[2 * count], needs[2 * count + 1] = row, below
-    arena[Read.NEED_COUNT] = count + 1
-    return True
-
-
-@part
-def put_array(arena, entry, place, only):
+def put_array(arena, entry, place):
     rows = longs(arena, Read.ROWS)
     items = int64(entry[Queued.FOUND + Word.ITEMS])
     least, most = int64(entry[Queued.FOUND + Word.LEAST_ITEMS]), int64(entry[Queued.FOUND + Word.MOST_ITEMS])
@@ -132,7 +121,7 @@ def put_array(arena, entry, place, only):
         item = node(arena, items)
         if item == ODD or item == NO_KEY:
             return int64(ODD)
-    if low > 0 and only >= 0 and not need(arena, only, item):
+    if low > 0 and not need(arena, int64(entry[Queued.ROW]), place, item):
         return int64(ODD)
     rows[place] = Shape.ARRAY
     if item == template(arena, Template.ANYTHING) and low == 0 and high < 0:
@@ -177,23 +166,23 @@ def declared_keys(arena, properties):
 
 
 @part
-def required_keys(arena, required, count, rest, only):
-    """Adds required keys that are not declared, and notes what a node needs; how many keys there are then, or ODD."""
+def required_keys(arena, required, count, rest, row, place):
+    """Adds required keys that are not declared, and notes what such objects need; how many keys there are then, or ODD."""
     texts, children = ints(arena, Read.TEXTS), ints(arena, Read.CHILDREN)
     declared, end = count, tell(arena, required, Tape.END)
     for item in range(required + 1, end):
-        place = find_text(arena, item, declared)
-        if place < 0:
+        key = find_text(arena, item, declared)
+        if key < 0:
             for other in range(declared, count):
                 if compare(arena, int64(texts[other]), item) == 0:
-                    place = other
-        if place < 0:
+                    key = other
+        if key < 0:
             if rest == NO_KEY or count - declared >= MOST_NAMELESS:
                 return int64(ODD)
-            place = count
+            key = count
             texts[count], children[count] = item, rest
             count += 1
-        if only >= 0 and not need(arena, only, int64(children[place])):
+        if not need(arena, row, place, int64(children[key])):
             return int64(ODD)
     if count > declared:
         sort_texts(arena, count)
@@ -201,7 +190,7 @@ def required_keys(arena, required, count, rest, only):
 
 
 @part
-def put_object(arena, entry, place, only):
+def put_object(arena, entry, place):
     rows = longs(arena, Read.ROWS)
     anything = template(arena, Template.ANYTHING)
     others, required = int64(entry[Queued.FOUND + Word.OTHERS]), int64(entry[Queued.FOUND + Word.REQUIRED])
@@ -212,7 +201,7 @@ def put_object(arena, entry, place, only):
     if required >= 0:
         required = tell(arena, required, Tape.SAME) if tell(arena, required, Tape.KIND) == Value.LIST else int64(-1)
     if count >= 0 and required >= 0:
-        count = required_keys(arena, required, count, rest, only)
+        count = required_keys(arena, required, count, rest, int64(entry[Queued.ROW]), place)
     if count < 0:
         return count
     rows[place] = Shape.OBJECT
@@ -287,7 +276,6 @@ def write_node(arena, entry):
     """Writes a node's alternatives; ODD where something is odd."""
     rows = longs(arena, Read.ROWS)
     row, said, kinds = int64(entry[Queued.ROW]), int64(entry[Queued.SAID]), int64(entry[Queued.KINDS])
-    only = row if entry[Queued.COUNT] == 1 else int64(-1)
     at = row + 2
     for kind in range(Word.NULL, Word.ARRAY + 1):
         if not kinds >> (kind - Word.NULL) & 1:
@@ -304,11 +292,11 @@ def write_node(arena, entry):
             verdict = put_number(arena, entry, at, int64(kind == Word.INTEGER))
         elif kind == Word.OBJECT:
             if said & Said.OBJECT:
-                verdict = put_object(arena, entry, at, only)
+                verdict = put_object(arena, entry, at)
             else:
                 rows[at], rows[at + 1] = Shape.OBJECT, template(arena, Template.OBJECT)
         elif said & Said.ARRAY:
-            verdict = put_array(arena, entry, at, only)
+            verdict = put_array(arena, entry, at)
         else:
             rows[at], rows[at + 1] = Shape.ARRAY, template(arena, Template.ARRAY)
         if verdict < 0:
@@ -319,26 +307,32 @@ def write_node(arena, entry):
 
 @part
 def needs_itself(arena):
-    """Is there a node whose values would all have a value of the same node inside? The flags of nodes are marks meanwhile."""
-    needs, rows = ints(arena, Read.NEEDS), longs(arena, Read.ROWS)
-    count = arena[Read.NEED_COUNT]
+    """Is there a node each of whose values would have such a value inside, and so on without end?
+
+    Meanwhile the flags of nodes are marks: no value is known yet. A node of which some alternative needs nothing has values.
+    """
+    needs, rows, count = ints(arena, Read.NEEDS), longs(arena, Read.ROWS), arena[Read.NEED_COUNT]
     for i in range(count):
-        rows[int64(needs[2 * i]) + 1] = 1  # not known to have a value yet
+        if i == 0 or needs[3 * i] != needs[3 * i - 3] or needs[3 * i + 1] != needs[3 * i - 2]:
+            rows[int64(needs[3 * i]) + 1] += 1
+    for i in range(count):
+        row = int64(needs[3 * i])
+        if rows[row + 1] != NO_VALUE_YET:
+            rows[row + 1] = NO_VALUE_YET if rows[row + 1] == rows[row] else 0
     for _ in range(SETTLING):
         has_changed = is_open = False
         i = count - 1
         while i >= 0:  # inner nodes come last
-            node_row, is_met = int64(needs[2 * i]), True
-            while i >= 0 and needs[2 * i] == node_row:
-                below = int64(needs[2 * i + 1])
+            row, alternative, is_met = int64(needs[3 * i]), needs[3 * i + 1], True
+            while i >= 0 and needs[3 * i] == row and needs[3 * i + 1] == alternative:
+                below = int64(needs[3 * i + 2])
                 if below >= arena[Read.TEMPLATE_END] and rows[below + 1]:
                     is_met = False
                 i -= 1
-            if is_met and rows[node_row + 1]:
-                rows[node_row + 1] = 0
+            if rows[row + 1] and is_met:
+                rows[row + 1] = 0
                 has_changed = True
-            elif not is_met:
-                is_open = True
+            is_open = is_open or rows[row + 1] != 0
         if not is_open:
             return False
         if not has_changed:
@@ -369,7 +363,9 @@ def read_schema(address):
     ODD where Python has to read all of it."""
     arena = read_arena(address)
     arena[Read.USED], arena[Read.BLOB_USED], arena[Read.DRAFT] = arena[Read.TEMPLATE_END], 0, NEWEST
-    arena[Read.QUEUED] = arena[Read.FIX_COUNT] = arena[Read.PATCH_COUNT] = arena[Read.NEED_COUNT] = 0
+    arena[Read.QUEUED] = arena[Read.FIX_COUNT] = arena[Read.PATCH_COUNT] = arena[Read.NEED_COUNT] = arena[
+        Read.CHAINS
+    ] = 0
     if not scan(arena) or ints(arena, Read.TAPE)[Tape.KIND] != Value.DICT or read_keywords(arena, int64(0)) < 0:
         return int64(ODD)
     arena[Read.DRAFT] = draft_of(arena, int64(ints(arena, Read.FOUND)[Word.DRAFT]))

@@ -22,8 +22,8 @@ import numpy as np
 from ...errors import GrammarError, UnsupportedFeature
 from ...grammars.json_schema.document import DRAFTS, Document, escape
 from ...grammars.json_schema.formats import FORMATS
-from ...grammars.json_schema.keywords import IDENTITY, SCHEMA_MAPS, bits_of
-from ...grammars.json_schema.number_rows import placed
+from ...grammars.json_schema.keywords import COMBINE, IDENTITY, SCHEMA_MAPS, bits_of
+from ...grammars.json_schema.number_rows import Packed, placed
 from ...grammars.json_schema.places import NeedsScope
 from ...kernels.cpu.jit import load_all
 from ...kernels.cpu.json_places import SHARED_BIT, Shape
@@ -31,8 +31,11 @@ from ...kernels.cpu.schema_places import (
     DEEPEST,
     LEFT,
     NODE_FIX,
+    NUMBER_FIX,
     ODD,
+    RANGE_FIX,
     STRING_FIX,
+    UNION_FIX,
     Fix,
     Keyword,
     Queued,
@@ -45,8 +48,8 @@ from ...kernels.cpu.schema_places import (
 )
 from ...kernels.cpu.schema_rows import read_schema
 from .formats import format_automata
-from .plain import PLAIN, TYPES, NotPlain, PlainReader, packed_number, string_alternative
-from .program import JsonProgram, ProgramWriter
+from .plain import PLAIN, TYPES, NotPlain, PlainReader, packed_number, packed_range, string_alternative
+from .program import LITERALS, JsonProgram, ProgramWriter
 from .tables import TEMPLATE, TEMPLATE_AT
 
 LONGEST = 1 << 18  # bytes of a schema; a longer one is read in Python
@@ -59,7 +62,7 @@ WORDS = {
     "exclusiveMinimum": Word.ABOVE, "exclusiveMaximum": Word.BELOW, "multipleOf": Word.MULTIPLE,
     "properties": Word.PROPERTIES, "required": Word.REQUIRED, "additionalProperties": Word.OTHERS, "items": Word.ITEMS,
     "minItems": Word.LEAST_ITEMS, "maxItems": Word.MOST_ITEMS, "uniqueItems": Word.UNIQUE, "$ref": Word.REFERENCE,
-    "$schema": Word.DRAFT, "id": Word.OLD_ADDRESS,
+    "$schema": Word.DRAFT, "id": Word.OLD_ADDRESS, "anyOf": Word.ANY_OF, "oneOf": Word.ONE_OF, "allOf": Word.ALL_OF,
     **{name: Word(Word.NULL + i) for i, name in enumerate(TYPES)},
     **{name: Word.MAP for name in SCHEMA_MAPS if name != "properties"},
 }  # fmt: skip
@@ -102,6 +105,8 @@ def _keyword_table(formats: bool) -> tuple[np.ndarray, np.ndarray]:
         bits = known.get(word, 0)
         if bits == IDENTITY:
             bits = int(Said.ADDRESS)
+        elif bits == COMBINE:
+            bits = int(Said.COMBINE if word in WORDS else Said.HARD)
         elif bits and word not in PLAIN:
             bits = int(Said.HARD)
         entries[word] = bits, int(WORDS.get(word, Word.NONE)), DRAFTS.get(word, 0)
@@ -142,7 +147,7 @@ class FrozenReader:
             (Read.QUEUE, np.empty((LONGEST // 2, Queued.LENGTH), np.int32)), (Read.FIXES, self._fixes),
             (Read.PATCHES, self._patches), (Read.TEXTS, np.empty(texts, np.int32)), (Read.ORDER, np.empty(texts, np.int32)),
             (Read.SPARE, np.empty(texts, np.int32)), (Read.CHILDREN, np.empty(texts, np.int32)),
-            (Read.NEEDS, np.empty((NEEDS, 2), np.int32)), (Read.TEMPLATES, templates),
+            (Read.NEEDS, np.empty((NEEDS, 3), np.int32)), (Read.TEMPLATES, templates), (Read.POINTS, np.empty(512, np.int64)),
             (Read.FOUND, np.zeros(Word.LENGTH, np.int32)),
         ):  # fmt: skip
             self._kept.append(kept)
@@ -187,7 +192,7 @@ class FrozenReader:
                 rows = array("q", self._rows[:used].tobytes() + blob + bytes(8 - letters_used % 8))
                 return Reading(rows, blob, start)
             fixes = self._fixes[:left]
-            words = fixes[:, Fix.WORDS :]
+            words = np.where(fixes[:, Fix.WHAT, None] <= NUMBER_FIX, fixes[:, Fix.WORDS :], -1)
             values = self._tape[words, : Tape.SIZE + 1]
             values[words < 0] = 0
             said = values.tolist()
@@ -223,6 +228,17 @@ def frozen_program(
         return None
 
 
+TURNS: dict[int, int] = {
+    Shape.STRING: 2, Shape.WORDS: 2, Shape.NUMBER: 3, Shape.OBJECT: 4, Shape.ARRAY: 5,
+}  # fmt: skip
+
+
+def turn_of(alternative: list[int]) -> int:
+    """Where an alternative stands among those of other types."""
+    kind, row = alternative
+    return int(row != LITERALS["null"]) if kind == Shape.LITERAL else TURNS[kind]
+
+
 class _Rest:
     """Does what the kernel has left."""
 
@@ -244,16 +260,23 @@ class _Rest:
     def written(self) -> JsonProgram:
         found, rows = self._found, self._writer.rows
         nodes: dict[int, int] = {}
+        unions: dict[int, list[int]] = {}
         for number, (fix, said) in enumerate(zip(found.fixes, found.said, strict=True)):
             what, at = fix[Fix.WHAT], fix[Fix.VALUE]
             if what == STRING_FIX:
                 rows[at : at + 2] = self._string(said)
+            elif what == RANGE_FIX:
+                rows[at : at + 2] = Shape.NUMBER, self._range(*fix[Fix.WORDS : Fix.WORDS + 2])
+            elif what == UNION_FIX:
+                unions[at] = rows[at + 2 : at + 2 + fix[Fix.NAME]]
             elif what == NODE_FIX:
                 nodes[LEFT - number] = self._node(at)
             else:
                 rows[at : at + 2] = Shape.NUMBER, self._number(NUMBER_NAMES[fix[Fix.NAME]], said)
         for place in found.patches:
             rows[place] = nodes[rows[place]]
+        for at, below in unions.items():
+            self._unite(at, below)
         return self._writer.finish(nodes.get(found.start, found.start))
 
     def _value(self, kind: int, at: int, size: int) -> Any:
@@ -275,11 +298,31 @@ class _Rest:
         key = name, values, tuple(map(type, values))
         known = self._numbers.get(key)
         if known is None:
-            rows = self._writer.rows
-            row = placed(packed_number(*key), rows)
-            known = self._numbers[key] = len(rows)
-            rows += row
+            known = self._numbers[key] = self._placed(packed_number(*key))
         return known
+
+    def _range(self, low: int, high: int) -> int:
+        """The row of listed whole numbers, one after the other."""
+        key = low, high
+        known = self._numbers.get(key)
+        if known is None:
+            known = self._numbers[key] = self._placed(packed_range(low, high))
+        return known
+
+    def _placed(self, packed: Packed) -> int:
+        rows = self._writer.rows
+        row = placed(packed, rows)
+        at = len(rows)
+        rows += row
+        return at
+
+    def _unite(self, at: int, below: list[int]) -> None:
+        """Writes the alternatives of a union, in the order of types; none of the nodes is a union itself."""
+        rows, found = self._writer.rows, []
+        for row in below:
+            found += [rows[i : i + 2] for i in range(row + 2, row + 2 + 2 * rows[row], 2)]
+        found.sort(key=turn_of)
+        rows[at + 2 : at + 2 + 2 * len(found)] = [word for alternative in found for word in alternative]
 
     def _string(self, said: list[list[int]]) -> tuple[int, int]:
         key = tuple([self._value(*of) if of[0] else ... for of in said[: len(STRING_WORDS)]])

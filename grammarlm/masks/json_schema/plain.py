@@ -23,6 +23,7 @@ from ...grammars.json_schema.number_rows import Packed, packed
 from ...grammars.json_schema.places import NeedsScope
 from ...grammars.json_schema.shapes import Node, NumberShape
 from ...grammars.json_schema.values import number_shapes
+from ...grammars.json_schema.whole_bounds import packed_whole
 from ...grammars.json_schema.working import Normaliser
 from ...kernels.cpu.json_places import Shape
 from .program import LITERALS, ProgramWriter, bound, is_text
@@ -81,7 +82,9 @@ class PlainReader:
         self._normaliser: Normaliser | None = None
         self._rows: dict[int, int] = {}  # by id of the schema
         self._open: set[int] = set()  # rows of the nodes around the place where we are
-        self._needs: dict[int, list[int]] = {}  # nodes that every value of a node has inside
+        self._needs: dict[
+            int, list[list[int]]
+        ] = {}  # of each alternative of a node, the nodes that all its values have inside
         self._has_loops = False
 
     def root(self) -> int:
@@ -171,14 +174,16 @@ class PlainReader:
         found = at = self._rows[id(schema)] = len(rows)
         rows += [count, 0] + [0] * (2 * count)
         self._open.add(found)
-        only = found if count == 1 else -1
+        needs: list[list[int]] = []
         for kind in kinds:
             if kind == "boolean":
                 rows[at + 2 : at + 6] = TRUE + FALSE
                 at += 4
                 continue
-            rows[at + 2 : at + 4] = self._alternative(schema, place, mask, kind, only)
+            rows[at + 2 : at + 4] = self._alternative(schema, place, mask, kind, needs)
             at += 2
+        if len(needs) == count:
+            self._needs[found] = needs
         self._open.discard(found)
         return found
 
@@ -197,13 +202,15 @@ class PlainReader:
             named.discard("integer")
         return [kind for kind in TYPES if kind in named]
 
-    def _alternative(self, schema: dict[str, Any], place: Place, mask: int, kind: str, only: int) -> Alternative:
+    def _alternative(
+        self, schema: dict[str, Any], place: Place, mask: int, kind: str, needs: list[list[int]]
+    ) -> Alternative:
         if kind == "string":
             return self._string(schema, place) if mask & STRING else (Shape.STRING, ANY_STRING)
         if kind == "object":
-            return Shape.OBJECT, self._object(schema, place, only) if mask & OBJECT else ANY_OBJECT
+            return Shape.OBJECT, self._object(schema, place, needs) if mask & OBJECT else ANY_OBJECT
         if kind == "array":
-            return Shape.ARRAY, self._array(schema, place, only) if mask & ARRAY else ANY_ARRAY
+            return Shape.ARRAY, self._array(schema, place, needs) if mask & ARRAY else ANY_ARRAY
         if kind == "null":
             return NULL
         name = self._integer if kind == "integer" else kind
@@ -263,8 +270,8 @@ class PlainReader:
 
     # ------------------------------------------------------------------ objects and arrays
 
-    def _object(self, schema: dict[str, Any], place: Place, only: int) -> int:
-        """The row of an object; `only` is its node's, where all values of that are such objects."""
+    def _object(self, schema: dict[str, Any], place: Place, needs: list[list[int]]) -> int:
+        """The row of an object; what all such objects have inside is added to what alternatives need."""
         node, writer = self.node, self._writer
         declared = schema.get("properties") or {}
         rest = ANYTHING
@@ -281,8 +288,8 @@ class PlainReader:
                     if rest == NO_KEY:
                         raise NotPlain
                     children[name] = rest
-            if only >= 0:
-                self._needs[only] = [children[name] for name in required]
+            if required:
+                needs.append([children[name] for name in required])
         else:
             required = ()
         names = list(children)
@@ -293,11 +300,11 @@ class PlainReader:
         rows = [children[name] for name in names]
         return writer.object_row(names, rows, len(names), set(required), {}, (rest, 0, 0, 0, 0), (0, -1), -1, "")
 
-    def _array(self, schema: dict[str, Any], place: Place, only: int) -> int:
+    def _array(self, schema: dict[str, Any], place: Place, needs: list[list[int]]) -> int:
         least, most = schema.get("minItems", 0), schema.get("maxItems", -1)
         item = self.node(schema["items"], (place, "items", None)) if "items" in schema else ANYTHING
-        if least > 0 and only >= 0:
-            self._needs[only] = [item]
+        if least > 0:
+            needs.append([item])
         if item == ANYTHING and least == 0 and most < 0:
             return ANY_ARRAY
         rows = self._writer.rows
@@ -309,22 +316,18 @@ class PlainReader:
     # ------------------------------------------------------------------ can there be a value?
 
     def _needs_itself(self) -> bool:
-        """Is there a node whose values would all have a value of the same node inside?"""
-        needs, done, around = self._needs, set(), set()
-        for first in needs:
-            stack = [(first, False)]
-            while stack:
-                row, is_left = stack.pop()
-                if is_left:
-                    around.discard(row)
-                    done.add(row)
-                elif row in around:
-                    return True
-                elif row not in done:
-                    around.add(row)
-                    stack.append((row, True))
-                    stack += [(below, False) for below in needs.get(row, ()) if below not in done]
-        return False
+        """Is there a node each of whose values would have such a value inside, and so on without end?"""
+        unknown = dict(self._needs)  # nodes of which no value is known yet
+        while True:
+            met = [
+                row
+                for row, alternatives in unknown.items()
+                if any(not any(below in unknown for below in needs) for needs in alternatives)
+            ]
+            if not met:
+                return bool(unknown)
+            for row in met:
+                del unknown[row]
 
 
 def plain_start(writer: ProgramWriter, document: Document, tick: Callable[[], None]) -> int | None:
@@ -363,13 +366,47 @@ def number_row(writer: ProgramWriter, schema: dict[str, Any], name: str) -> int:
     return writer.number(shape, Node())
 
 
+def _whole(name: str, said: tuple[Any, ...]) -> tuple[int | None, int | None] | None:
+    """Bounds that are whole and included; None where there is anything else."""
+    bounds: list[int | None] = []
+    for value in said:
+        if value is ...:
+            bounds.append(None)
+        elif type(value) is int or (type(value) is float and value.is_integer() and abs(value) < 1e15):
+            bounds.append(int(value))
+        else:
+            return None
+    low, high, above, below, multiple = bounds
+    if multiple is not None:
+        return None
+    if above is not None or below is not None:
+        if name == "number" or None not in (low, above) or None not in (high, below):
+            return None
+        low, high = low if above is None else above + 1, high if below is None else below - 1
+    if low is not None and high is not None and low > high:
+        return None
+    return low, high
+
+
 @lru_cache(maxsize=4096)
 def packed_number(name: str, said: tuple[Any, ...], types: tuple[type, ...]) -> Packed:
     """The same, of the values of NUMBER_WORDS (...: not there), as a row that is in no program yet. `types` tells True from 1."""
+    bounds = _whole(name, said)
+    found = None if bounds is None else packed_whole(name, *bounds)
+    if found is not None:
+        return found
     shape = _number_shape(name, said, types)
     if shape is None:
         raise NotPlain
     return packed(shape)
+
+
+@lru_cache(maxsize=4096)
+def packed_range(low: int, high: int) -> Packed:
+    """Whole numbers of a list, one after the other; they may be written 1.0, too."""
+    return packed_whole("integer", low, high) or packed(
+        NumberShape(numbers.exact(low), False, numbers.exact(high), False, True)
+    )
 
 
 def pointer_of(place: Place) -> str:

@@ -1,0 +1,109 @@
+"""Rows of numbers between whole bounds, without the general way's fractions: most bounds of schemas are small whole numbers.
+
+A row of number_rows.py is one of few kinds as far as it does not name the bounds: of its type without bounds, or of one value. Such
+a row is taken as a model, and the bounds are written into it. The law that tests hold it to: `packed` makes the same row.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from .number_rows import (
+    CAPS,
+    EASY,
+    FLAGS,
+    HIGH,
+    LOW,
+    NEGATIVE,
+    NEVER_EASY,
+    OPEN,
+    PLAIN,
+    POSITIVE,
+    STEPS,
+    SYMMETRIC,
+    ZERO,
+    Packed,
+    packed,
+)
+from .numbers import exact
+from .shapes import NumberShape
+
+FARTHEST = 10**14  # bounds beyond it are left to the general way
+NO_POWER = [1, 0, 0, 0, 0, 0]  # of a sign: the least power of ten is above the greatest
+KINDS = {
+    "number": NumberShape(),
+    "integer": NumberShape(integer=True),
+    "plain integer": NumberShape(integer=True, plain=True),
+}
+
+
+@cache
+def _model(name: str, is_point: bool) -> tuple[int, ...]:
+    """The columns of a row without bounds, or of one value."""
+    kind = KINDS[name]
+    if is_point:
+        kind = NumberShape(exact(1), False, exact(1), False, kind.integer, kind.fractional, plain=kind.plain)
+    return packed(kind)[0]
+
+
+def packed_whole(name: str, low: int | None, high: int | None) -> Packed | None:
+    """The row of the numbers of a type from low to high, both included; None where it has to be made in the general way."""
+    if any(bound is not None and abs(bound) > FARTHEST for bound in (low, high)):
+        return None
+    least = None if name == "number" else 1
+    sides = _magnitudes(low, high, least), _magnitudes(_negated(high), _negated(low), least)
+    filled = [side for side in sides if side is not None]
+    is_point = low is not None and low == high
+    if all(side[0] == side[1] for side in filled) and not (is_point and filled):
+        return None  # nothing, 0 alone, or a value of each sign: these have forms of their own
+    row, tail = list(_model(name, is_point)), list[int]()
+    flags = row[FLAGS] & (PLAIN | STEPS)
+    if (low is None or low <= 0) and (high is None or high >= 0):
+        flags |= ZERO
+    if sides[0] == sides[1]:
+        flags |= SYMMETRIC
+    is_easy, is_open = True, not flags & (PLAIN | STEPS)
+    for start, side in zip((POSITIVE, NEGATIVE), sides, strict=True):
+        if side is None:
+            row[start : start + 6] = NO_POWER
+            continue
+        bottom, top = side
+        if bottom is None or (bottom == least and not is_point):  # the caps and the step say it
+            row[start + LOW : start + LOW + 3] = [CAPS.smallest, 0, 0]
+        else:
+            row[start + LOW : start + LOW + 3] = _spelled(bottom, tail)
+        row[start + HIGH : start + HIGH + 3] = _most(name, tail) if top is None else _spelled(top, tail)
+        powers = row[start + HIGH] - row[start + LOW]
+        is_easy = is_easy and powers >= 2 and not (flags & STEPS and CAPS.digits > row[start + HIGH] - 1)
+        is_open = is_open and powers >= 2
+    if not flags & PLAIN:
+        row[EASY] = 0 if is_easy else NEVER_EASY
+    row[FLAGS] = flags | (OPEN if is_open else 0)
+    return tuple(row), tuple(tail)
+
+
+def _negated(bound: int | None) -> int | None:
+    return None if bound is None else -bound
+
+
+def _magnitudes(low: int | None, high: int | None, least: int | None) -> tuple[int | None, int | None] | None:
+    """The bounds of what is above zero; None where nothing is."""
+    if high is not None and high <= 0:
+        return None
+    return (least if low is None or low <= 0 else low), high
+
+
+def _spelled(bound: int, tail: list[int]) -> list[int]:
+    """The power of ten of the first digit, how many digits there are and where they lie."""
+    text = str(bound)
+    digits = text.rstrip("0")
+    tail.append(int(digits[::-1], 16))
+    return [len(text) - 1, len(digits), len(tail) - 1]
+
+
+def _most(name: str, tail: list[int]) -> list[int]:
+    """The same of the largest magnitude of all, as the row without bounds has it."""
+    columns, words = packed(KINDS[name])
+    power, length, at = columns[POSITIVE + HIGH : POSITIVE + HIGH + 3]
+    tail += words[at : at + -(-length // 16)]
+    return [power, length, len(tail) - -(-length // 16)]
