@@ -26,8 +26,9 @@ from grammarlm.grammars.json_schema.number_rows import (
 )
 from grammarlm.grammars.json_schema.text_algebra import TextAlgebra
 from grammarlm.kernels.cpu.json_places import INLINE, Array, Key, Object, Shape
+from grammarlm.kernels.cpu.schema_places import ASSERTS_FORMATS
 from grammarlm.masks.json_schema.compile import tables_of
-from grammarlm.masks.json_schema.frozen import frozen_program
+from grammarlm.masks.json_schema.frozen import frozen_program, frozen_reader
 from grammarlm.masks.json_schema.plain import plain_start
 from grammarlm.masks.json_schema.program import ProgramWriter, Texts
 from tests.oracles.random_json_schemas import RandomSchemas
@@ -248,6 +249,17 @@ def test_deep_schemas_are_left_to_the_general_way(tables):
 
 # What the kernel has to tell apart in a frozen schema.
 STRING, SHARED_LIST = {"type": "string"}, ["b", "a", "b"]
+
+
+def called(name, argument="x"):
+    arguments = {"type": "object", "properties": {argument: STRING}}
+    return {"type": "object", "properties": {name: arguments}, "required": [name], "additionalProperties": False}
+
+
+def tagged(*names):
+    return {"type": "object", "properties": {"x": STRING, "kind": {"enum": list(names)}}, "required": ["kind"]}
+
+
 FROZEN = {
     "a dict in several places": {"properties": {"a": STRING, "b": STRING}, "required": ["b"], "additionalProperties": STRING},
     "a dict of two properties in several places": {"properties": {n: {"properties": {"x": STRING, "y": True}} for n in "ab"}},
@@ -301,6 +313,18 @@ FROZEN = {
                                          "$defs": {"a": {"anyOf": [STRING, {"type": "integer", "minimum": 3}]}}},
     "a union that holds itself": {"$defs": {"a": {"anyOf": [STRING, {"type": "array", "items": {"$ref": "#/$defs/a"},
                                                                      "minItems": 1}]}}, "$ref": "#/$defs/a"},
+    "calls of functions": {"anyOf": [called("f"), called("g"), called("h"), {"type": "null"}]},
+    "calls, one of them open": {"oneOf": [called("f"), called("g") | {"additionalProperties": True}]},
+    "calls of one name": {"anyOf": [called("f"), called("f", "y")]},
+    "tagged variants": {"items": {"oneOf": [tagged("a"), {"type": "integer"}, tagged("b", "c"), tagged("d")]}},
+    "tagged variants, tags in common": {"items": {"oneOf": [tagged("a"), tagged("b", "a")]}},
+    "tagged variants by reference": {"$defs": {"a": tagged("a"), "b": tagged("b"), "u": {"anyOf": [{"$ref": "#/$defs/a"},
+                                     {"$ref": "#/$defs/b"}]}}, "items": {"$ref": "#/$defs/u"},
+                                     "properties": {"x": {"$ref": "#/$defs/a"}}},
+    "tags that a reference hides": {"$schema": "http://json-schema.org/draft-07/schema#", "definitions": {"s": STRING}, "oneOf": [
+        {"type": "object", "properties": {"kind": {"$ref": "#/definitions/s", "enum": [n]}}, "required": ["kind"]} for n in "ab"]},
+    "tags not required": {"oneOf": [{"type": "object", "properties": {"kind": {"const": n}}} for n in "ab"]},
+    "a tag against none": {"anyOf": [tagged("a"), {"type": "object", "properties": {"x": STRING}, "additionalProperties": False}]},
     "a union of everything": {"properties": {"a": {"anyOf": [True, STRING]}, "b": {"anyOf": [{}]}, "c": {"oneOf": [STRING, {}]}}},
     "a union of one type": {"items": {"anyOf": [{"type": "integer"}, {"type": "number", "minimum": 3}]}},
     "a union with nothing": {"properties": {"a": {"anyOf": [STRING, False, {"type": "null"}]}, "b": {"oneOf": [False, STRING]}}},
@@ -320,6 +344,10 @@ FROZEN = {
 }  # fmt: skip
 
 
+TAKEN_WHOLE = ["a union", "a union in another order", "a union by references", "calls of functions", "tagged variants",
+               "tagged variants by reference", "a tag against none", "whole numbers"]  # fmt: skip
+
+
 @pytest.mark.parametrize("name", FROZEN)
 @pytest.mark.parametrize("has_formats", [False, True])
 def test_the_kernel_reads_what_marshal_writes(tables, name, has_formats):
@@ -327,6 +355,8 @@ def test_the_kernel_reads_what_marshal_writes(tables, name, has_formats):
         tables.format_state("date")
     texts = Texts(lambda: TextAlgebra(shared=SHARED), 65_536)
     schema = FROZEN[name]
+    if name in TAKEN_WHOLE:
+        assert frozen_reader().read(marshal.dumps(schema, 4), ASSERTS_FORMATS).tape is None
     kernel, reference = (written(tables, schema, way, texts) for way in ("frozen", "plain"))
     assert (kernel is None) == (reference is None)
     if kernel is not None:

@@ -28,7 +28,7 @@ class Read(IntEnum):
     COUNT = 3
     REFERRED = 4  # int32: the values that may be referred to, in order
     STACK = 5  # int32: containers around a place
-    KEYWORDS = 6  # int64 [., Keyword.LENGTH]: a hash table
+    KEYWORDS = 6  # int64 [., Keyword.LENGTH]: a hash table, the one of the two below that holds
     KEYWORD_MASK = 7
     KEYWORD_BYTES = 8  # uint8
     ROWS = 9  # int64: the program
@@ -62,7 +62,9 @@ class Read(IntEnum):
     CHAIN = 37  # how many of them stand in STACK
     CHAINS = 38  # and where in it
     POINTS = 39  # int64: whole numbers of a list
-    LENGTH = 40
+    TABLES = 40  # the hash tables and bytes of keywords: where `format` says nothing, where it asserts
+    TOTAL = 44  # words of the program with its blob, where nothing is left to Python
+    LENGTH = 45
 
 
 class Tape(IntEnum):
@@ -198,6 +200,7 @@ class Fix(IntEnum):
     LENGTH = 8
 
 
+ASSERTS_FORMATS, WITH_PLAIN_INTEGERS, WITH_FORMATS = 1, 2, 4  # how a schema is to be read
 LONGEST_KEYWORD = 48
 REFERRED_BIT = 0x80
 DEEPEST = 2000  # as deep as marshal goes

@@ -7,14 +7,18 @@ that holds something odd is not read at all; Python has the words for it.
 
 from numba import carray, int32, int64
 
-from .jit import kernel, part, pointer
+from .jit import copy_bytes, kernel, part, pointer
 from .json_places import INLINE, Key, Object, Shape
-from .schema_nodes import NEWEST, has_room, left_to_python, need, node, put_node, put_word, read_keywords
+from .schema_nodes import NEWEST
+from .schema_notes import has_room, left_to_python, need, put_node, put_word, read_keywords
 from .schema_places import (
+    ASSERTS_FORMATS,
     NO_KEY,
     NUMBER_FIX,
     ODD,
     STRING_FIX,
+    WITH_FORMATS,
+    WITH_PLAIN_INTEGERS,
     Fix,
     Keyword,
     Queued,
@@ -32,6 +36,7 @@ from .schema_places import (
     template,
 )
 from .schema_scan import compare, find_text, keyword_at, keyword_of, scan, sort_texts
+from .schema_unions import node
 
 MOST_REQUIRED = 2000  # program.py refuses more in a large object
 MOST_NAMELESS = 64  # required keys that no property declares
@@ -357,11 +362,30 @@ def draft_of(arena, address):
     return draft if draft else int64(NEWEST)
 
 
-@kernel("int64(int64)", large=True, holds_gil=True, seconds=8)
-def read_schema(address):
-    """Writes the rows of the frozen schema at DATA; the row of its node, or negative: LEFT and below for what is left to Python,
-    ODD where Python has to read all of it."""
+@part
+def finish(arena):
+    """Puts the blob behind the rows; False where there is no room."""
+    letters, used = arena[Read.BLOB_USED], arena[Read.USED]
+    words = letters // 8 + 1  # a zero behind it, at least
+    if not has_room(arena, words, 0):
+        return False
+    rows = longs(arena, Read.ROWS)
+    rows[used + words - 1] = 0
+    copy_bytes(arena[Read.ROWS] + 8 * used, arena[Read.BLOB], letters)
+    arena[Read.TOTAL] = used + words
+    return True
+
+
+@kernel("int64(int64, int64, int64)", large=True, holds_gil=True, seconds=14)
+def read_schema(address, size, options):
+    """Writes the rows of the frozen schema of so many bytes at DATA; the row of its node, or negative: LEFT and below for what is
+    left to Python, ODD where Python has to read all of it."""
     arena = read_arena(address)
+    arena[Read.SIZE] = size
+    for i in range(2):
+        arena[Read.KEYWORDS + 2 * i] = arena[Read.TABLES + 2 * (options & ASSERTS_FORMATS) + i]
+    arena[Read.PLAIN_INTEGERS] = int64(options & WITH_PLAIN_INTEGERS != 0)
+    arena[Read.HAS_FORMATS] = int64(options & WITH_FORMATS != 0)
     arena[Read.USED], arena[Read.BLOB_USED], arena[Read.DRAFT] = arena[Read.TEMPLATE_END], 0, NEWEST
     arena[Read.QUEUED] = arena[Read.FIX_COUNT] = arena[Read.PATCH_COUNT] = arena[Read.NEED_COUNT] = arena[
         Read.CHAINS
@@ -378,5 +402,7 @@ def read_schema(address):
             return int64(ODD)
         done += 1
     if start == NO_KEY or (arena[Read.NEED_COUNT] and needs_itself(arena)):
+        return int64(ODD)
+    if arena[Read.FIX_COUNT] == 0 and not finish(arena):
         return int64(ODD)
     return start

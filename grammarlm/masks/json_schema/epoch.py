@@ -8,6 +8,7 @@ holder.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Hashable
 from functools import cached_property, lru_cache
 from typing import Any
@@ -52,7 +53,7 @@ Config = tuple[Any, ...]  # what a record stands for, whatever the epoch
 
 
 @lru_cache(maxsize=8)
-def _first_block(tables: JsonTables, version: int) -> np.ndarray:
+def _first_block(tables: JsonTables, version: int) -> array[int]:
     """What an epoch begins with: the arena with what the vocabulary's tables say, a store without rows, frames, chains,
     records."""
     block = np.zeros(BLOCK, np.int64)
@@ -65,7 +66,7 @@ def _first_block(tables: JsonTables, version: int) -> np.ndarray:
     block[At.FRAME_COUNT], block[At.CHAIN_COUNT], block[At.RECORD_COUNT] = BARRIER + 1, SPARE_ENTRIES, FIRST_STATE + 1
     for place, address in zip(LANGUAGES, NO_STATES.placed[1], strict=True):
         block[place] = address
-    return block
+    return array("q", block.tobytes())  # copied, read and written with less around it than numpy's
 
 
 class _Rows:
@@ -105,9 +106,8 @@ class JsonEpoch:
         self.survey: Any = None
         self.rows, self.accepting, self.terms = _Rows(program.facts.stop_row), _Accepting(self), _Terms(self)
         self._room = max(program.limits.max_bytes // 4, 1 << 16)
-        block = self._block = _first_block(program.tables, program.tables.version).copy()
-        address = self.address = int(block.__array_interface__["data"][0])
-        self.arena = block[:STORE_AT]
+        block = self.arena = _first_block(program.tables, program.tables.version)[:]
+        address = self.address = block.buffer_info()[0]
         self._pool = np.empty(FIRST_POOL, np.int32)
         rows, at = program.json, program.json.address
         block[STORE_AT + Store.TABLE] = address + 8 * TABLE_AT
@@ -120,7 +120,11 @@ class JsonEpoch:
         self.start = FIRST_STATE
         block[RECORDS_AT + FIRST_STATE * WIDTH["records"]] = int(Kind.VALUE) | rows.start << 11
 
-    # The parts of the block as arrays, made where somebody asks: most masks need none of them.
+    # The parts of the block as numpy's arrays, made where somebody asks: most masks need none of them.
+
+    @cached_property
+    def _block(self) -> np.ndarray:
+        return np.frombuffer(self.arena, np.int64)
 
     @cached_property
     def store(self) -> np.ndarray:

@@ -28,6 +28,7 @@ from ...grammars.json_schema.places import NeedsScope
 from ...kernels.cpu.jit import load_all
 from ...kernels.cpu.json_places import SHARED_BIT, Shape
 from ...kernels.cpu.schema_places import (
+    ASSERTS_FORMATS,
     DEEPEST,
     LEFT,
     NODE_FIX,
@@ -36,6 +37,8 @@ from ...kernels.cpu.schema_places import (
     RANGE_FIX,
     STRING_FIX,
     UNION_FIX,
+    WITH_FORMATS,
+    WITH_PLAIN_INTEGERS,
     Fix,
     Keyword,
     Queued,
@@ -53,7 +56,7 @@ from .program import LITERALS, JsonProgram, ProgramWriter
 from .tables import TEMPLATE, TEMPLATE_AT
 
 LONGEST = 1 << 18  # bytes of a schema; a longer one is read in Python
-ROWS, LETTERS, MOST_LEFT, NEEDS = 1 << 19, 1 << 19, 1 << 14, 1 << 17
+ROWS, LETTERS, MOST_LEFT, NEEDS = 1 << 17, 1 << 19, 1 << 14, 1 << 17
 PLACES = 256  # of the table of keywords
 STRING_WORDS = ("pattern", "format", "minLength", "maxLength")
 WORDS = {
@@ -81,9 +84,10 @@ WHOLE = 1 << 64
 class Reading(NamedTuple):
     """What the kernel has written, and what it has left."""
 
-    rows: Any  # array of int64, the program; a list where something is left
-    blob: bytes
+    rows: Any  # array of int64, the program; a list without the blob where something is left
+    blob_at: int
     start: int
+    letters: bytes = b""
     fixes: list[list[int]] = []  # noqa: RUF012  # nobody writes into it
     said: list[list[list[int]]] = []  # noqa: RUF012  # of each of those the values of its keywords: kind, place, size
     patches: list[int] = []  # noqa: RUF012
@@ -123,38 +127,41 @@ def _keyword_table(formats: bool) -> tuple[np.ndarray, np.ndarray]:
 
 
 class FrozenReader:
-    """Reads one schema at a time."""
+    """Reads one schema at a time. What each reading touches are Python's own arrays: less to fetch than numpy's."""
 
     def __init__(self) -> None:
         load_all([read_schema], large=True)
         self._lock = threading.Lock()
         self._knows_formats = False
-        self._arena = arena = np.zeros(Read.LENGTH, np.int64)
-        self._address = int(arena.ctypes.data)
-        self._keywords = {formats: _keyword_table(formats) for formats in (True, False)}
-        self._rows, self._blob = np.empty(ROWS, np.int64), np.empty(LETTERS, np.uint8)
-        self._rows[: len(TEMPLATE)] = TEMPLATE
-        self._fixes = np.empty((MOST_LEFT, Fix.LENGTH), np.int64)
+        self._arena = arena = array("q", bytes(8 * Read.LENGTH))
+        self._address = arena.buffer_info()[0]
+        self._data = bytearray(LONGEST)
+        self._bytes = memoryview(self._data)
+        self._rows = array("q", bytes(8 * ROWS))
+        self._rows[: len(TEMPLATE)] = array("q", TEMPLATE)
+        self._kept: list[np.ndarray] = []  # whose addresses the arena holds
+        self._blob, self._fixes = np.empty(LETTERS, np.uint8), np.empty((MOST_LEFT, Fix.LENGTH), np.int64)
         self._tape, self._patches = np.empty((LONGEST, Tape.LENGTH), np.int32), np.empty(ROWS, np.int32)
-        templates = np.zeros(Template.LENGTH, np.int64)
+        self._tables = [_keyword_table(formats) for formats in (False, True)]
+        (words, spelled), (all_words, all_spelled) = self._tables
+        templates, texts = np.zeros(Template.LENGTH, np.int64), LONGEST + 256
         for template, name in TEMPLATES.items():
             templates[template] = TEMPLATE_AT[name]
-        texts = LONGEST + 256
-        self._kept: list[np.ndarray] = []  # whose addresses the arena holds
         for place, kept in (
-            (Read.TAPE, self._tape), (Read.REFERRED, np.empty(LONGEST, np.int32)),
-            (Read.STACK, np.empty(2 * DEEPEST + 8, np.int32)), (Read.ROWS, self._rows), (Read.BLOB, self._blob),
-            (Read.QUEUE, np.empty((LONGEST // 2, Queued.LENGTH), np.int32)), (Read.FIXES, self._fixes),
-            (Read.PATCHES, self._patches), (Read.TEXTS, np.empty(texts, np.int32)), (Read.ORDER, np.empty(texts, np.int32)),
+            (Read.DATA, np.frombuffer(self._data, np.uint8)), (Read.TAPE, self._tape), (Read.REFERRED, np.empty(LONGEST, np.int32)),
+            (Read.STACK, np.empty(2 * DEEPEST + 8, np.int32)), (Read.BLOB, self._blob), (Read.FIXES, self._fixes),
+            (Read.QUEUE, np.empty((LONGEST // 2, Queued.LENGTH), np.int32)), (Read.PATCHES, self._patches),
+            (Read.TEXTS, np.empty(texts, np.int32)), (Read.ORDER, np.empty(texts, np.int32)),
             (Read.SPARE, np.empty(texts, np.int32)), (Read.CHILDREN, np.empty(texts, np.int32)),
             (Read.NEEDS, np.empty((NEEDS, 3), np.int32)), (Read.TEMPLATES, templates), (Read.POINTS, np.empty(512, np.int64)),
             (Read.FOUND, np.zeros(Word.LENGTH, np.int32)),
+            (Read.TABLES, words), (Read.TABLES + 1, spelled), (Read.TABLES + 2, all_words), (Read.TABLES + 3, all_spelled),
         ):  # fmt: skip
             self._kept.append(kept)
-            arena[place] = kept.ctypes.data
+            arena[place] = int(kept.ctypes.data)
         for place, number in (
             (Read.KEYWORD_MASK, PLACES - 1), (Read.ROOM, ROWS), (Read.BLOB_ROOM, LETTERS), (Read.FIX_ROOM, MOST_LEFT),
-            (Read.NEED_ROOM, NEEDS), (Read.TEMPLATE_END, len(TEMPLATE)),
+            (Read.NEED_ROOM, NEEDS), (Read.TEMPLATE_END, len(TEMPLATE)), (Read.ROWS, self._rows.buffer_info()[0]),
         ):  # fmt: skip
             arena[place] = number
 
@@ -162,43 +169,39 @@ class FrozenReader:
         """Where the automata of formats begin; the tables of the vocabulary have them."""
         self._knows_formats = True
         automata = format_automata()
-        table, letters = self._keywords[True]
+        table, letters = self._tables[True]
         for entry in table:
             at, size = entry[Keyword.AT], entry[Keyword.SIZE]
             start = automata.start(letters[at : at + size].tobytes().decode()) if size else None
             if start is not None:
                 entry[Keyword.FORMAT] = start | SHARED_BIT
 
-    def read(self, frozen: bytes, formats: bool, plain_integers: bool, has_formats: bool) -> Reading | None:
-        """The rows of a schema; None where Python has to read it. `has_formats`: the vocabulary's tables have their automata."""
-        if len(frozen) > LONGEST:
+    def read(self, frozen: bytes, options: int) -> Reading | None:
+        """The rows of a schema; None where Python has to read it. WITH_FORMATS: the vocabulary's tables have their automata."""
+        size = len(frozen)
+        if size > LONGEST:
             return None
-        if has_formats and not self._knows_formats:
+        if options & WITH_FORMATS and not self._knows_formats:
             self.learn_formats()
         with self._lock:
-            arena = self._arena
-            data = np.frombuffer(frozen, np.uint8)
-            keywords, letters = self._keywords[formats]
-            arena[Read.DATA], arena[Read.SIZE] = data.__array_interface__["data"][0], len(frozen)
-            arena[Read.KEYWORDS] = keywords.__array_interface__["data"][0]
-            arena[Read.KEYWORD_BYTES] = letters.__array_interface__["data"][0]
-            arena[Read.PLAIN_INTEGERS], arena[Read.HAS_FORMATS] = plain_integers, has_formats
-            start = int(read_schema(self._address))
+            self._bytes[:size] = frozen
+            start = read_schema(self._address, size, options)
             if start == ODD:
                 return None
-            used, letters_used, left = int(arena[Read.USED]), int(arena[Read.BLOB_USED]), int(arena[Read.FIX_COUNT])
-            blob = self._blob[:letters_used].tobytes()
+            arena = self._arena
+            used, left = arena[Read.USED], arena[Read.FIX_COUNT]
             if not left:
-                rows = array("q", self._rows[:used].tobytes() + blob + bytes(8 - letters_used % 8))
-                return Reading(rows, blob, start)
+                return Reading(self._rows[: arena[Read.TOTAL]], 8 * used, start)
             fixes = self._fixes[:left]
             words = np.where(fixes[:, Fix.WHAT, None] <= NUMBER_FIX, fixes[:, Fix.WORDS :], -1)
             values = self._tape[words, : Tape.SIZE + 1]
             values[words < 0] = 0
-            said = values.tolist()
-            tape = self._tape[: int(arena[Read.COUNT])].copy() if arena[Read.PATCH_COUNT] or start <= LEFT else None
-            patches = self._patches[: int(arena[Read.PATCH_COUNT])].tolist()
-            return Reading(self._rows[:used].tolist(), blob, start, fixes.tolist(), said, patches, tape)
+            patches = self._patches[: arena[Read.PATCH_COUNT]].tolist()
+            tape = self._tape[: arena[Read.COUNT]].copy() if patches or start <= LEFT else None
+            letters = self._blob[: arena[Read.BLOB_USED]].tobytes()
+            return Reading(
+                self._rows[:used].tolist(), 8 * used, start, letters, fixes.tolist(), values.tolist(), patches, tape
+            )
 
 
 @functools.cache
@@ -216,12 +219,14 @@ def frozen_program(
     tick: Callable[[], None],
 ) -> JsonProgram | None:
     """The rows of a frozen schema; None where it has to be read in another way."""
-    found = frozen_reader().read(frozen, formats == "assert", plain_integers, has_formats)
+    options = (
+        ASSERTS_FORMATS * (formats == "assert") + WITH_PLAIN_INTEGERS * plain_integers + WITH_FORMATS * has_formats
+    )
+    found = frozen_reader().read(frozen, options)
     if found is None:
         return None
     if not found.fixes:
-        padded = len(found.blob) + 8 - len(found.blob) % 8
-        return JsonProgram(found.rows, 8 * len(found.rows) - padded, found.start)
+        return JsonProgram(found.rows, found.blob_at, found.start)
     try:
         return _Rest(frozen, found, make_writer(), formats, make_document, tick).written()
     except (NotPlain, NeedsScope, GrammarError, UnsupportedFeature, RecursionError):
@@ -255,7 +260,7 @@ class _Rest:
         self._make_document, self._tick = make_document, tick
         self._strings: dict[Any, tuple[int, int]] = {}
         self._numbers: dict[Any, int] = {}
-        writer.rows, writer.blob = found.rows, bytearray(found.blob)
+        writer.rows, writer.blob = found.rows, bytearray(found.letters)
 
     def written(self) -> JsonProgram:
         found, rows = self._found, self._writer.rows

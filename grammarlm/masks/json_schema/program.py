@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
+from typing import NamedTuple
 
 from ...errors import LimitExceeded, UnsupportedFeature
 from ...grammars.json_schema import numbers, strings
@@ -89,8 +90,7 @@ _NO_LANGUAGES = Languages()
 NO_STATES = LanguageStates(_NO_LANGUAGES.algebra, _NO_LANGUAGES.every, lambda term: True, 1, capacity=1)
 
 
-@dataclass(frozen=True)
-class JsonProgram:
+class JsonProgram(NamedTuple):
     rows: array[int]  # int64; behind them the bytes of keys and words
     blob_at: int  # where those begin, in bytes
     start: int  # the root's row

@@ -1,0 +1,207 @@
+"""Nodes that are one of several others (anyOf, oneOf) no two of which have a value in common.
+
+What two of them have in common is told by their types; objects by a key that all of one kind have while those of the other cannot
+have it, or never with the same text: how calls of functions and tagged variants are written.
+"""
+
+from numba import int64
+
+from .jit import part
+from .schema_nodes import LONGEST_CHAIN, simple_node
+from .schema_notes import has_room, left_node, left_to_python, need, read_keywords, remember, remember_chain
+from .schema_places import (
+    LEFT,
+    NO_KEY,
+    NOWHERE,
+    ODD,
+    UNION,
+    UNION_FIX,
+    Fix,
+    Read,
+    Said,
+    Tape,
+    Value,
+    Word,
+    ints,
+    longs,
+    tell,
+)
+from .schema_scan import compare, value_below
+
+MOST_UNITED, MOST_COMPARED = 64, 4096  # nodes of a union; pairs of texts
+INTEGERS, OBJECTS = 1 << 4, 1 << 5  # bits of types
+
+
+@part
+def node(arena, value):
+    """The row of a schema's node, as `simple_node`, and that of a union, too."""
+    row = simple_node(arena, value)
+    if row != UNION:
+        return row
+    schema, first, chain = arena[Read.SCHEMA], arena[Read.CHAINS], arena[Read.CHAIN]
+    arena[Read.CHAINS] = first + chain
+    row = united(arena, schema)
+    arena[Read.CHAINS] = first
+    if row != ODD:
+        remember(arena, schema, row)
+        remember_chain(arena, first, chain, row)
+    return row
+
+
+@part
+def united(arena, schema):
+    """The row of a node that is one of several others, no two of which have a value in common; ODD where something is odd.
+
+    Python copies the alternatives when theirs are known. What has no such form is left to Python whole.
+    """
+    found, rows = ints(arena, Read.FOUND), longs(arena, Read.ROWS)
+    any_of, one_of, all_of = int64(found[Word.ANY_OF]), int64(found[Word.ONE_OF]), int64(found[Word.ALL_OF])
+    listed_at = max(any_of, one_of, all_of)
+    alone = int64(any_of >= 0) + int64(one_of >= 0) + int64(all_of >= 0) == 1
+    if not alone or tell(arena, listed_at, Tape.KIND) != Value.LIST:
+        return left_node(arena, schema)
+    values, size = tell(arena, listed_at, Tape.SAME), tell(arena, listed_at, Tape.SIZE)
+    if size == 0 or size > MOST_UNITED or (size > 1 and all_of >= 0):
+        return left_node(arena, schema)
+    remember(arena, schema, int64(NOWHERE))
+    children = ints(arena, Read.STACK)
+    first = arena[Read.CHAINS] + LONGEST_CHAIN + 1
+    objects_at, objects = first + MOST_UNITED, int64(0)
+    child, count, total, seen = values + 1, int64(0), int64(0), int64(0)
+    while child < tell(arena, values, Tape.END):
+        fixes = arena[Read.FIX_COUNT]
+        row = simple_node(arena, child)
+        child = tell(arena, child, Tape.END)
+        if row == ODD or (row == NO_KEY and size == 1):
+            return int64(ODD)
+        if row == NO_KEY:
+            continue
+        if row == UNION or (row <= LEFT and size > 1):
+            forget(arena, fixes)
+            return left_node(arena, schema)
+        kinds = arena[Read.KINDS]
+        kinds |= (kinds & INTEGERS) >> 1
+        if kinds & seen & ~int64(OBJECTS):
+            return left_node(arena, schema)
+        if kinds & OBJECTS:
+            note_object(arena, arena[Read.SCHEMA], objects_at + 3 * objects)
+            for other in range(objects):
+                if not told_apart(arena, objects_at + 3 * objects, objects_at + 3 * other):
+                    return left_node(arena, schema)
+            objects += 1
+        seen |= kinds
+        children[first + count] = row
+        count += 1
+        if row > LEFT:
+            total += rows[row]
+    arena[Read.KINDS] = seen
+    if count == 0:
+        return int64(ODD)
+    if count == 1:
+        return int64(children[first])
+    if not has_room(arena, 2 + 2 * total, 0):
+        return int64(ODD)
+    row = arena[Read.USED]
+    number = left_to_python(arena, UNION_FIX, row)
+    if number < 0:
+        return int64(ODD)
+    longs(arena, Read.FIXES)[number * Fix.LENGTH + Fix.NAME] = count
+    arena[Read.USED] = row + 2 + 2 * total
+    rows[row], rows[row + 1] = total, 0
+    for i in range(count):
+        rows[row + 2 + i] = children[first + i]
+        if not need(arena, row, i, int64(children[first + i])):
+            return int64(ODD)
+    return row
+
+
+@part
+def forget(arena, fixes):
+    """What was asked for last is not wanted; there were so many FIXES before."""
+    arena[Read.KINDS] = 0
+    if arena[Read.FIX_COUNT] > fixes:
+        remember(arena, arena[Read.SCHEMA], int64(0))
+    arena[Read.FIX_COUNT] = fixes
+    remember_chain(arena, arena[Read.CHAINS], arena[Read.CHAIN], int64(0))
+
+
+@part
+def note_object(arena, schema, at):
+    """Notes where a schema's keys, the required ones and what it says of others stand, in STACK; -1: nowhere."""
+    found, stack = ints(arena, Read.FOUND), ints(arena, Read.STACK)
+    read_keywords(arena, schema)
+    stack[at], stack[at + 1], stack[at + 2] = found[Word.PROPERTIES], found[Word.REQUIRED], found[Word.OTHERS]
+
+
+@part
+def told_apart(arena, one, other):
+    """Has no object both of two schemas, by what `note_object` has noted of them?"""
+    return is_told(arena, one, other) or is_told(arena, other, one)
+
+
+@part
+def is_told(arena, one, other):
+    """Is there a key that all objects of one schema have, while those of the other cannot have it, or never with the same value?"""
+    stack = ints(arena, Read.STACK)
+    required, others = int64(stack[one + 1]), int64(stack[other + 2])
+    if required < 0 or tell(arena, required, Tape.KIND) != Value.LIST:
+        return False
+    required = tell(arena, required, Tape.SAME)
+    for item in range(required + 1, tell(arena, required, Tape.END)):
+        theirs = property_of(arena, int64(stack[other]), item)
+        if theirs < 0:
+            if others >= 0 and tell(arena, others, Tape.KIND) == Value.FALSE:
+                return True
+            continue
+        mine = property_of(arena, int64(stack[one]), item)
+        if mine >= 0 and without_common_text(arena, mine, theirs):
+            return True
+    return False
+
+
+@part
+def property_of(arena, properties, name):
+    """The schema of a key; -1: it is not declared."""
+    if properties < 0 or tell(arena, properties, Tape.KIND) != Value.DICT or tell(arena, name, Tape.KIND) != Value.TEXT:
+        return int64(-1)
+    return value_below(
+        arena, tell(arena, properties, Tape.SAME), tell(arena, name, Tape.AT), tell(arena, name, Tape.SIZE)
+    )
+
+
+@part
+def without_common_text(arena, one, other):
+    """Do two schemas list texts, and none that the other lists?"""
+    first, end = texts_of(arena, one)
+    other_first, other_end = texts_of(arena, other)
+    if first == end or other_first == other_end or (end - first) * (other_end - other_first) > MOST_COMPARED:
+        return False
+    for text in range(first, end):
+        for other_text in range(other_first, other_end):
+            if compare(arena, text, other_text) == 0:
+                return False
+    return True
+
+
+@part
+def texts_of(arena, schema):
+    """The texts that all values of a schema are among: from, to; nothing where it has others."""
+    found, nothing = ints(arena, Read.FOUND), (int64(0), int64(0))
+    if tell(arena, schema, Tape.KIND) != Value.DICT:
+        return nothing
+    said = read_keywords(arena, tell(arena, schema, Tape.SAME))
+    if said < 0 or said & Said.REFERENCE:  # which may hide what stands beside it
+        return nothing
+    values, first = int64(found[Word.ENUM]), int64(found[Word.CONST])
+    end = first + 1
+    if values >= 0:
+        if tell(arena, values, Tape.KIND) != Value.LIST:
+            return nothing
+        values = tell(arena, values, Tape.SAME)
+        first, end = values + 1, tell(arena, values, Tape.END)
+    if first < 0:
+        return nothing
+    for value in range(first, end):
+        if tell(arena, value, Tape.KIND) != Value.TEXT:
+            return nothing
+    return first, end
