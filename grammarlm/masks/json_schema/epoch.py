@@ -100,11 +100,10 @@ class JsonEpoch:
 
     def __init__(self, program: Any):
         self.program = program
-        self.tables = self  # a matcher holds on to what a kernel reads
         self.is_full = False
         self.endings: Any = None  # how texts can end, and where tokens lead to: for budgets (budget.py)
         self.survey: Any = None
-        self.rows, self.accepting, self.terms = _Rows(program.facts.stop_row), _Accepting(self), _Terms(self)
+        self.rows = _Rows(program.facts.stop_row)
         self._room = max(program.limits.max_bytes // 4, 1 << 16)
         block = self.arena = _first_block(program.tables, program.tables.version)[:]
         address = self.address = block.buffer_info()[0]
@@ -119,6 +118,22 @@ class JsonEpoch:
             self._place_languages()
         self.start = FIRST_STATE
         block[RECORDS_AT + FIRST_STATE * WIDTH["records"]] = int(Kind.VALUE) | rows.start << 11
+
+    # What a matcher asks an epoch for. Made for each call: kept, it would lead back to the epoch, whose memory would then wait for
+    # Python's collector, and each text of another schema begin in memory that was never touched.
+
+    @property
+    def tables(self) -> JsonEpoch:
+        """What a matcher holds on to while a kernel reads."""
+        return self
+
+    @property
+    def accepting(self) -> _Accepting:
+        return _Accepting(self)
+
+    @property
+    def terms(self) -> _Terms:
+        return _Terms(self)
 
     # The parts of the block as numpy's arrays, made where somebody asks: most masks need none of them.
 
