@@ -291,6 +291,12 @@ FROZEN = {
     "a reference into another address": {"$defs": {"a": {"$id": "http://y/", "$defs": {"b": STRING}}}, "$ref": "#/$defs/a/$defs/b"},
     "an address of draft 4": {"$schema": "http://json-schema.org/draft-04/schema",
                               "properties": {"a": {"id": "http://y/", "items": STRING}}},
+    "addresses that nothing leads to": {"$id": "http://x/", "properties": {"a": {"$id": "http://y/", "items": {"$id": "z",
+                                        "type": "string"}}, "$id": {"$id": "#a", "maxLength": 3}}},
+    "addresses, and a reference": {"properties": {"a": {"$id": "http://y/", "items": {"$ref": "#/$defs/b"},
+                                                        "$defs": {"b": STRING}}}, "$defs": {"b": {"type": "null"}}},
+    "addresses, and another draft": {"properties": {"a": {"$id": "http://y/", "$schema": "http://json-schema.org/draft-04/schema#",
+                                                          "items": {"type": "integer"}}}},
     "no address of draft 7": {"$schema": "http://json-schema.org/draft-07/schema",
                               "properties": {"a": {"id": "http://y/", "items": STRING}}},
     "beside a reference, draft 7": {"$schema": "https://json-schema.org/draft-07/schema##", "definitions": {"a": STRING},
@@ -345,7 +351,8 @@ FROZEN = {
 
 
 TAKEN_WHOLE = ["a union", "a union in another order", "a union by references", "calls of functions", "tagged variants",
-               "tagged variants by reference", "a tag against none", "whole numbers"]  # fmt: skip
+               "tagged variants by reference", "a tag against none", "whole numbers",
+               "addresses that nothing leads to"]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", FROZEN)

@@ -8,7 +8,7 @@ from numba import carray, int32, int64
 
 from .jit import part, pointer
 from .schema_lists import kinds_of, listed
-from .schema_notes import has_room, left_node, read_keywords, remember, remember_chain
+from .schema_notes import has_room, have_addresses_a_say, left_node, read_keywords, remember, remember_chain
 from .schema_places import (
     NO_KEY,
     NOWHERE,
@@ -115,7 +115,7 @@ def simple_node(arena, value):
                 return int64(ODD)
             schema = target
             continue
-        if schema == 0:
+        if said & Said.ADDRESS and (schema == 0 or not have_addresses_a_say(arena)):
             said &= ~int64(Said.ADDRESS)
         row = new_node(arena, schema, said)
     arena[Read.SCHEMA], arena[Read.CHAIN] = schema, chain

@@ -125,3 +125,23 @@ def read_keywords(arena, schema):
             return int64(ODD)
         key = tell(arena, key + 1, Tape.END)
     return said
+
+
+@part
+def have_addresses_a_say(arena):
+    """Does anything hang on the addresses that inner schemas give themselves? Not where the document has neither references nor
+    schemas of another draft."""
+    if arena[Read.ADDRESSES] == 0:
+        table, drafts = longs(arena, Read.KEYWORDS), int64(0)
+        arena[Read.ADDRESSES] = 1
+        for value in range(arena[Read.COUNT]):
+            entry = keyword_of(arena, value) if tell(arena, value, Tape.KIND) == Value.TEXT else int64(-1)
+            if entry < 0:
+                continue
+            name = table[entry + Keyword.NAME]
+            if name == Word.REFERENCE or name == Word.OTHER_REFERENCE:
+                arena[Read.ADDRESSES] = 2
+            drafts += int64(name == Word.DRAFT)
+        if drafts > int64(arena[Read.OWN_DRAFT] >= 0):
+            arena[Read.ADDRESSES] = 2
+    return arena[Read.ADDRESSES] == 2

@@ -64,7 +64,9 @@ class Read(IntEnum):
     POINTS = 39  # int64: whole numbers of a list
     TABLES = 40  # the hash tables and bytes of keywords: where `format` says nothing, where it asserts
     TOTAL = 44  # words of the program with its blob, where nothing is left to Python
-    LENGTH = 45
+    ADDRESSES = 45  # do addresses of inner schemas matter? 0: not asked yet, 1: no, 2: yes
+    OWN_DRAFT = 46  # the value of the document's `$schema`, -1: there is none
+    LENGTH = 47
 
 
 class Tape(IntEnum):
@@ -139,7 +141,8 @@ class Word(IntEnum):
     ANY_OF = 31
     ONE_OF = 32
     ALL_OF = 33
-    LENGTH = 34
+    OTHER_REFERENCE = 34
+    LENGTH = 35
 
 
 class Said(IntEnum):

@@ -381,7 +381,7 @@ def read_schema(address, size, options):
     """Writes the rows of the frozen schema of so many bytes at DATA; the row of its node, or negative: LEFT and below for what is
     left to Python, ODD where Python has to read all of it."""
     arena = read_arena(address)
-    arena[Read.SIZE] = size
+    arena[Read.SIZE], arena[Read.ADDRESSES] = size, 0
     for i in range(2):
         arena[Read.KEYWORDS + 2 * i] = arena[Read.TABLES + 2 * (options & ASSERTS_FORMATS) + i]
     arena[Read.PLAIN_INTEGERS] = int64(options & WITH_PLAIN_INTEGERS != 0)
@@ -392,7 +392,8 @@ def read_schema(address, size, options):
     ] = 0
     if not scan(arena) or ints(arena, Read.TAPE)[Tape.KIND] != Value.DICT or read_keywords(arena, int64(0)) < 0:
         return int64(ODD)
-    arena[Read.DRAFT] = draft_of(arena, int64(ints(arena, Read.FOUND)[Word.DRAFT]))
+    arena[Read.OWN_DRAFT] = ints(arena, Read.FOUND)[Word.DRAFT]
+    arena[Read.DRAFT] = draft_of(arena, arena[Read.OWN_DRAFT])
     arena[Read.PLAIN_INTEGERS] |= int64(arena[Read.DRAFT] == 4)
     start = node(arena, int64(0))
     done = int64(0)

@@ -66,6 +66,7 @@ WORDS = {
     "properties": Word.PROPERTIES, "required": Word.REQUIRED, "additionalProperties": Word.OTHERS, "items": Word.ITEMS,
     "minItems": Word.LEAST_ITEMS, "maxItems": Word.MOST_ITEMS, "uniqueItems": Word.UNIQUE, "$ref": Word.REFERENCE,
     "$schema": Word.DRAFT, "id": Word.OLD_ADDRESS, "anyOf": Word.ANY_OF, "oneOf": Word.ONE_OF, "allOf": Word.ALL_OF,
+    "$dynamicRef": Word.OTHER_REFERENCE, "$recursiveRef": Word.OTHER_REFERENCE,
     **{name: Word(Word.NULL + i) for i, name in enumerate(TYPES)},
     **{name: Word.MAP for name in SCHEMA_MAPS if name != "properties"},
 }  # fmt: skip
