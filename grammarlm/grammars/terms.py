@@ -76,6 +76,11 @@ class Terms:
         self._lists: dict[tuple[bytes, ...], ById] = {}
         self._singles: dict[bytes, Term] = {}
 
+    @property
+    def size(self) -> int:
+        """How many terms are interned, about."""
+        return len(self._terms) + len(self._pairs)
+
     def forget(self) -> None:
         """Drops what was interned; terms at hand stay valid."""
         self._terms.clear()

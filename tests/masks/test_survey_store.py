@@ -16,6 +16,7 @@ from grammarlm.grammars import lark_tables
 from grammarlm.kernels.cpu.jit import kernel_folder
 from grammarlm.kernels.cpu.places import ACCEPT, CALL, ENTER, EXIT, EXPANDED, FULL, Place
 from grammarlm.kernels.cpu.row_key import row_key
+from grammarlm.masks.stack import program as stack_program
 from grammarlm.masks.stack import states as stack_states
 from grammarlm.masks.stack import survey_store
 from grammarlm.models.tiny import FOLDER
@@ -117,6 +118,26 @@ def test_states_that_are_lacking_when_an_array_is_full(vocab):
     epoch._supply(-(1 << 3 | FULL))
     assert epoch.array(Place.Q_STATUS)[number] & EXPANDED
     assert epoch._is_resolved
+
+
+@pytest.mark.parametrize("most_terms", [stack_program.MOST_TERMS, 0])
+@pytest.mark.parametrize("name", ["sqlite", "c"])
+def test_an_epoch_begun_anew_finds_what_the_file_of_the_one_before_stands_for(name, most_terms, vocab, monkeypatch):
+    """Terms that the lexer holds and terms made anew would not be the same; where they are dropped, no file is read any more."""
+    grammar = gl.Lark.library(name)
+    monkeypatch.setattr(stack_program, "MOST_TERMS", most_terms)
+    constraint = gl.compile(grammar, vocab)
+    for seed in range(30):
+        walk(constraint, seed)
+    keep(constraint)
+    epoch_of(constraint).is_full = True
+    fresh = [walk(constraint, seed) for seed in range(100, 120)]
+    renewed = epoch_of(constraint)
+    assert (renewed._path is None) == (most_terms == 0)
+    assert len(renewed.objects) > 3  # which looks for them
+    shutil.rmtree(os.environ["GRAMMARLM_CACHE"])
+    alone = gl.compile(grammar, vocab)
+    assert [walk(alone, seed) for seed in range(100, 120)] == fresh
 
 
 def content(term) -> tuple:

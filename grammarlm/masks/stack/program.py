@@ -30,6 +30,7 @@ from .spelling import Spelling
 from .trust import Trust
 
 FIRST_STATES = "states"  # how many the first state of all needs, among what is known of a Lark grammar
+MOST_TERMS = 100_000  # that stay from one epoch to the next; a few hundred bytes each
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,7 @@ class StackProgram:
         self.tokens_spell_all = not used & ~self.facts.single_bytes
         # A reference back would keep a dropped program until Python looks for cycles.
         self.trust = Trust(weakref.proxy(self), parsers[0].lexer if is_lark else None)
+        self.has_forgotten = False  # terms that the lexer still holds
 
     @property
     def caps(self) -> tuple[str, ...]:
@@ -102,8 +104,14 @@ class StackProgram:
         return len(self.byte_sets.samples) + len(self.token_columns)
 
     def forget(self) -> None:
-        """Drops what was derived; it is derived again on demand."""
-        self.algebra.forget()
+        """Drops what was derived; it is derived again on demand.
+
+        The terms of a Lark grammar stay while they are few: states that are read from the disk are known by theirs, and a term
+        that was made anew would not be the one that the lexer holds. A lexer has few; once there are too many, nothing is read.
+        """
+        if not self.is_lark or self.algebra.size > MOST_TERMS:
+            self.algebra.forget()
+            self.has_forgotten = True
         self.liveness.forget()
         self.trust.forget()
         if "spelling" in self.__dict__:

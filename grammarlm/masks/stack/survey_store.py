@@ -78,6 +78,8 @@ def store_path(states: StackStates) -> Path | None:
     program = states.program
     if not (program.is_lark and program.lr is not None and states.uses_surveys and not program.token_columns):
         return None
+    if program.has_forgotten:  # terms are the means to find again what numbers from the disk stand for
+        return None
     digest = hashlib.sha256(_versions())
     digest.update(program.parsers[0].path.name.encode() + program.vocab.fingerprint.encode())
     digest.update(bytes([program.trust.level]))
