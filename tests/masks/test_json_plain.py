@@ -397,6 +397,17 @@ def test_the_kernel_stops_where_its_room_ends(tables):
     assert written(tables, {"properties": {"a": {"enum": words}}}, "frozen") is not None
 
 
+def test_telling_objects_apart_has_an_end(tables):
+    """64 objects, each pair of which shares only the last of the texts of all its keys: Python has to look."""
+    listed = [{"enum": [f"{side}{i}" for i in range(1000)] + ["same"]} for side in "ab"]
+    names = [f"k{i}" for i in range(60)]
+    objects = [
+        {"type": "object", "required": names, "properties": dict.fromkeys(names, listed[at % 2])} for at in range(64)
+    ]
+    schema = {"title": "x", "oneOf": objects}
+    assert frozen_reader().read(marshal.dumps(schema, 4), ASSERTS_FORMATS).tape is not None
+
+
 def test_places_that_are_the_same_dict_are_read_once(tables):
     schema = {"type": "string"}
     for _ in range(300):

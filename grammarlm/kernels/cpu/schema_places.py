@@ -66,7 +66,8 @@ class Read(IntEnum):
     TOTAL = 44  # words of the program with its blob, where nothing is left to Python
     ADDRESSES = 45  # do addresses of inner schemas matter? 0: not asked yet, 1: no, 2: yes
     OWN_DRAFT = 46  # the value of the document's `$schema`, -1: there is none
-    LENGTH = 47
+    COMPARED = 47  # texts with each other, to tell objects apart
+    LENGTH = 48
 
 
 class Tape(IntEnum):

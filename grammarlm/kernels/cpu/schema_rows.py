@@ -381,7 +381,7 @@ def read_schema(address, size, options):
     """Writes the rows of the frozen schema of so many bytes at DATA; the row of its node, or negative: LEFT and below for what is
     left to Python, ODD where Python has to read all of it."""
     arena = read_arena(address)
-    arena[Read.SIZE], arena[Read.ADDRESSES] = size, 0
+    arena[Read.SIZE], arena[Read.ADDRESSES], arena[Read.COMPARED] = size, 0, 0
     for i in range(2):
         arena[Read.KEYWORDS + 2 * i] = arena[Read.TABLES + 2 * (options & ASSERTS_FORMATS) + i]
     arena[Read.PLAIN_INTEGERS] = int64(options & WITH_PLAIN_INTEGERS != 0)

@@ -28,7 +28,8 @@ from .schema_places import (
 )
 from .schema_scan import compare, value_below
 
-MOST_UNITED, MOST_COMPARED = 64, 4096  # nodes of a union; pairs of texts
+MOST_UNITED = 64  # nodes of a union
+MOST_COMPARED = 1 << 20  # pairs of texts in a schema: beyond it, Python is not slower
 INTEGERS, OBJECTS = 1 << 4, 1 << 5  # bits of types
 
 
@@ -174,7 +175,8 @@ def without_common_text(arena, one, other):
     """Do two schemas list texts, and none that the other lists?"""
     first, end = texts_of(arena, one)
     other_first, other_end = texts_of(arena, other)
-    if first == end or other_first == other_end or (end - first) * (other_end - other_first) > MOST_COMPARED:
+    arena[Read.COMPARED] += (end - first) * (other_end - other_first) + 1
+    if first == end or other_first == other_end or arena[Read.COMPARED] > MOST_COMPARED:
         return False
     for text in range(first, end):
         for other_text in range(other_first, other_end):
