@@ -305,6 +305,10 @@ FROZEN = {
     "alternatives below": {"properties": {"a": {"oneOf": [STRING, {"type": "null"}]}, "b": {"items": {"not": {"type": "null"}}}},
                            "required": ["b"], "additionalProperties": {"anyOf": [STRING, {"const": 3}]}},
     "alternatives above": {"anyOf": [{"properties": {"a": STRING}}, {"type": "null"}]},
+    "other items": {"additionalItems": False, "properties": {"a": {"type": "array", "items": STRING,
+                                                                              "additionalItems": {"type": "null"}},
+                    "b": {"type": "array", "additionalItems": False}}},
+    "other items beside a list": {"items": {"items": [STRING], "additionalItems": False}},
     "formats": {"items": {"format": "date"}, "properties": {"a": {"type": "string", "format": "uuid", "maxLength": 99},
                 "b": {"format": "hostname"}, "c": {"format": "unheard of"}, "d": {"format": "unheard of", "pattern": "^a"}}},
     "a union": {"anyOf": [{"type": "null"}, {"type": "object", "properties": {"b": STRING, "a": {"minimum": 3, "type": "number"}}},
@@ -352,7 +356,7 @@ FROZEN = {
 
 TAKEN_WHOLE = ["a union", "a union in another order", "a union by references", "calls of functions", "tagged variants",
                "tagged variants by reference", "a tag against none", "whole numbers",
-               "addresses that nothing leads to"]  # fmt: skip
+               "addresses that nothing leads to", "other items"]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", FROZEN)

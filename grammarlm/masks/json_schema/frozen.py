@@ -112,6 +112,8 @@ def _keyword_table(formats: bool) -> tuple[np.ndarray, np.ndarray]:
             bits = int(Said.ADDRESS)
         elif bits == COMBINE:
             bits = int(Said.COMBINE if word in WORDS else Said.HARD)
+        elif word == "additionalItems":
+            bits = 0  # it says nothing, but beside a list of items, which is left to Python
         elif bits and word not in PLAIN:
             bits = int(Said.HARD)
         entries[word] = bits, int(WORDS.get(word, Word.NONE)), DRAFTS.get(word, 0)
