@@ -30,7 +30,7 @@ from .epoch import JsonEpoch
 from .frozen import frozen_program
 from .languages import LanguageStates
 from .matcher import JsonMatcher
-from .plain import plain_start
+from .plain import NotPlain, plain_start
 from .program import JsonProgram, ProgramWriter, Texts
 from .tables import JsonTables
 
@@ -78,19 +78,13 @@ class JsonSchemaProgram:
     def _written(self, grammar: JsonSchema) -> JsonProgram:
         """The schema's rows: the quickest way that will do."""
         tick = self.clock.tick
-        written = self._of_bytes(grammar)
+        try:
+            written = self._of_bytes(grammar) or self._of_dicts(grammar)
+        except NotPlain:
+            written = None
         if written is not None:
             return written
         schema, options = grammar.document(), self._options
-        self.document = Document(schema, tick=tick, **options)
-        writer = self._writer(grammar)
-        try:
-            start = plain_start(writer, self.document, tick)
-            if start is not None:
-                return writer.finish(start)
-        except UnsupportedFeature:
-            if grammar.strict:
-                raise
         while True:
             writer = self._writer(grammar)  # the one before may have been left half-way
             languages, strict = self.texts.languages, grammar.strict
@@ -103,6 +97,17 @@ class JsonSchemaProgram:
                 if pointer is None:
                     raise
                 self.relaxed = (*found.relaxed, pointer)
+
+    def _of_dicts(self, grammar: JsonSchema) -> JsonProgram | None:
+        """The rows of a plain schema; None where it is not."""
+        writer = self._writer(grammar)
+        try:
+            start = plain_start(writer, self.document, self.clock.tick)
+            return None if start is None else writer.finish(start)
+        except UnsupportedFeature:
+            if grammar.strict:
+                raise
+            return None
 
     def _of_bytes(self, grammar: JsonSchema) -> JsonProgram | None:
         """The rows out of the schema's frozen form; None where Python has to read it."""

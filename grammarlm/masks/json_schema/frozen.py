@@ -221,7 +221,7 @@ def frozen_program(
     make_document: Callable[[], Document],
     tick: Callable[[], None],
 ) -> JsonProgram | None:
-    """The rows of a frozen schema; None where it has to be read in another way."""
+    """The rows of a frozen schema; None where it has to be read in another way, NotPlain where the plain way has no rows either."""
     options = (
         ASSERTS_FORMATS * (formats == "assert") + WITH_PLAIN_INTEGERS * plain_integers + WITH_FORMATS * has_formats
     )
@@ -232,8 +232,8 @@ def frozen_program(
         return JsonProgram(found.rows, found.blob_at, found.start)
     try:
         return _Rest(frozen, found, make_writer(), formats, make_document, tick).written()
-    except (NotPlain, NeedsScope, GrammarError, UnsupportedFeature, RecursionError):
-        return None
+    except (NeedsScope, GrammarError, UnsupportedFeature, RecursionError) as error:
+        raise NotPlain from error
 
 
 TURNS: dict[int, int] = {
