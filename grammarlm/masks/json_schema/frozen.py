@@ -1,8 +1,8 @@
 """Plain schemas out of their frozen form: a kernel reads the bytes (kernels/cpu/schema_rows.py), Python does what is left.
 
 What is left are strings with patterns and formats, numbers with bounds and schemas that are not plain; for each of them the reader
-of plain.py is asked, and its answer put where the kernel has kept a place. Where the kernel does not read a document, or anything
-is refused, the caller reads it in Python from the start, and has the right words.
+of plain.py is asked, and its answer put where the kernel has kept a place. Where the kernel does not read a document, plain.py
+does; where anything is refused, the general way reads all of it, and has the right words.
 
 There is one reader in a process: its memory is made once, and touched only as far as a schema needs it.
 """
@@ -325,7 +325,7 @@ class _Rest:
         return at
 
     def _unite(self, at: int, below: list[int]) -> None:
-        """Writes the alternatives of a union, in the order of types; none of the nodes is a union itself."""
+        """Writes the alternatives of a union, in the order of types; a union among the nodes has been written before."""
         rows, found = self._writer.rows, []
         for row in below:
             found += [rows[i : i + 2] for i in range(row + 2, row + 2 + 2 * rows[row], 2)]

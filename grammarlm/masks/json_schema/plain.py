@@ -82,9 +82,8 @@ class PlainReader:
         self._normaliser: Normaliser | None = None
         self._rows: dict[int, int] = {}  # by id of the schema
         self._open: set[int] = set()  # rows of the nodes around the place where we are
-        self._needs: dict[
-            int, list[list[int]]
-        ] = {}  # of each alternative of a node, the nodes that all its values have inside
+        # Of each alternative of a node, the nodes that all its values have inside; nodes with an alternative that needs none lack.
+        self._needs: dict[int, list[list[int]]] = {}
         self._has_loops = False
 
     def root(self) -> int:
@@ -222,7 +221,14 @@ class PlainReader:
         return string_alternative(self._writer, schema, self._formats, lambda: pointer_of(place))
 
     def _number(self, schema: dict[str, Any], name: str) -> int:
-        return number_row(self._writer, schema, name)
+        said = tuple([schema.get(word, ...) for word in NUMBER_WORDS])
+        try:
+            shape = _number_shape(name, said, tuple(map(type, said)))
+        except TypeError:  # a list, or an object
+            shape = None
+        if shape is None:
+            raise NotPlain
+        return self._writer.number(shape, Node())
 
     def _values(self, schema: dict[str, Any], kinds: Sequence[str]) -> int | None:
         """The row of the node of a list of scalars; None where it has others, or none of a type that is named."""
@@ -354,18 +360,6 @@ def string_alternative(
     return writer.string(shape, Node(pointer=pointer()))
 
 
-def number_row(writer: ProgramWriter, schema: dict[str, Any], name: str) -> int:
-    """The row of the numbers of a type that a schema's keywords allow."""
-    said = tuple([schema.get(word, ...) for word in NUMBER_WORDS])
-    try:
-        shape = _number_shape(name, said, tuple(map(type, said)))
-    except TypeError:  # a list, or an object
-        shape = None
-    if shape is None:
-        raise NotPlain
-    return writer.number(shape, Node())
-
-
 def _whole(name: str, said: tuple[Any, ...]) -> tuple[int | None, int | None] | None:
     """Bounds that are whole and included; None where there is anything else."""
     bounds: list[int | None] = []
@@ -390,7 +384,7 @@ def _whole(name: str, said: tuple[Any, ...]) -> tuple[int | None, int | None] | 
 
 @lru_cache(maxsize=4096)
 def packed_number(name: str, said: tuple[Any, ...], types: tuple[type, ...]) -> Packed:
-    """The same, of the values of NUMBER_WORDS (...: not there), as a row that is in no program yet. `types` tells True from 1."""
+    """A row for no program yet: of the numbers that values of NUMBER_WORDS allow (...: not there). `types` tells True from 1."""
     bounds = _whole(name, said)
     found = None if bounds is None else packed_whole(name, *bounds)
     if found is not None:
