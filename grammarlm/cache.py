@@ -8,8 +8,19 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
+
+
+@dataclass
+class Filling:
+    """Seconds that this process has spent on compiling kernels, which is done once a machine: no grammar's own time."""
+
+    seconds: float = 0.0
+
+
+FILLING = Filling()
 
 
 def cache_folder(*parts: str) -> Path:

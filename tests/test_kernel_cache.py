@@ -8,14 +8,18 @@ import shutil
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 
 import numba
 import pytest
 
 import grammarlm
+import grammarlm as gl
 from grammarlm.cache import cache_folder
+from grammarlm.kernels.cpu import jit
 from grammarlm.kernels.cpu.jit import part
+from grammarlm.masks.limits import Clock
 
 PACKAGE = Path(grammarlm.__file__).parent
 
@@ -175,6 +179,31 @@ def test_only_compiled_functions_call_a_part():
     assert four_times(3) == 12
     with pytest.raises(TypeError):
         twice(3)
+
+
+def test_what_is_compiled_does_not_count_against_limits(monkeypatch, tmp_path):
+    """A first `compile` on a machine took 14 seconds for a kernel, and was refused for it: max_ms is for the grammar."""
+    monkeypatch.setattr(jit, "KERNELS", [])
+    monkeypatch.setattr(jit, "SECONDS", {})
+    monkeypatch.setattr(jit, "kernel_folder", lambda: tmp_path)
+
+    @jit.kernel()
+    def one_less(x):
+        return x - 1
+
+    @jit.kernel()
+    def one_more(x):
+        return x + 1
+
+    assert one_less(1) == 0  # numba prepares itself at the first compilation of a process: not a kernel's time
+    clock = Clock(gl.Limits(max_ms=20))
+    start = time.perf_counter()
+    assert one_more(1) == 2
+    assert time.perf_counter() - start > 0.02, "nothing was compiled: the test shows nothing"
+    clock.check()
+    time.sleep(0.1)
+    with pytest.raises(gl.LimitExceeded, match="max_ms = 20"):
+        clock.check()
 
 
 def test_a_folder_that_cannot_be_written(probe, tmp_path):

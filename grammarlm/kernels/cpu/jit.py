@@ -31,6 +31,7 @@ import functools
 import hashlib
 import os
 import sys
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,7 @@ import numba
 from numba.core import caching, cgutils, sigutils, types
 from numba.extending import intrinsic
 
-from grammarlm.cache import cache_folder
+from grammarlm.cache import FILLING, cache_folder
 
 from .parts import compile_part
 
@@ -172,6 +173,7 @@ class _KernelCache(caching.FunctionCache):
         super().__init__(function)
         self._kernel_name = function.__name__
         self.seconds = seconds
+        self._missed_at = 0.0
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         found = None
@@ -181,11 +183,13 @@ class _KernelCache(caching.FunctionCache):
             with contextlib.suppress(OSError):
                 self.flush()
         if found is None:
+            self._missed_at = time.perf_counter()
             is_long = self.seconds >= LONG
             _announce_compilation(self._kernel_name if is_long else "", self.seconds if is_long else 0)
         return found
 
     def save_overload(self, sig: Any, data: Any) -> None:
+        FILLING.seconds += time.perf_counter() - self._missed_at
         with contextlib.suppress(OSError):
             super().save_overload(sig, data)
 

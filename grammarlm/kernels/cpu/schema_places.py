@@ -17,6 +17,7 @@ import numpy as np
 from numba import carray, int64
 
 from .jit import inlined, part, pointer
+from .json_places import longs
 
 
 class Read(IntEnum):
@@ -225,11 +226,6 @@ def ints(arena, place):
 @inlined
 def bytes_at(arena, place):
     return carray(pointer(arena[place]), 1 << 40, np.uint8)
-
-
-@inlined
-def longs(arena, place):
-    return carray(pointer(arena[place]), 1 << 40, np.int64)
 
 
 @inlined
