@@ -153,5 +153,5 @@ def sortable(x):
 def unsortable(upper, LOWER_BITS: tl.constexpr):
     """The float of a `sortable` whose upper bits are `upper`, and whose LOWER_BITS are those of a narrower type: zeros."""
     positive = (upper << LOWER_BITS) ^ (1 << 31)
-    negative = (~upper) << LOWER_BITS
+    negative = (upper ^ 0xFFFFFFFF) << LOWER_BITS  # triton 3.7 interprets no ~ of an unsigned number
     return tl.where((positive >> 31) == 0, positive, negative).to(tl.float32, bitcast=True)
