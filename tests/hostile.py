@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 import grammarlm as gl
+from grammarlm.masks.trail import before
 from tests.corpus import hostile_schemas
 from tests.laws.laws import allowed_ids
 from tests.laws.vocabularies import every_byte
@@ -165,9 +166,9 @@ class Attack:
 def steps_of(matcher: gl.Matcher) -> list[int | bytes]:
     """The steps that lead to where a matcher stands, the last one first."""
     steps, head = [], matcher._head
-    while head[0] is not None:
+    while (earlier := before(head)) is not None:
         steps.append(head[3])
-        head = head[0]
+        head = earlier
     return steps
 
 

@@ -147,14 +147,14 @@ def fill_tree(matcher: Matcher, tokens: Any, parents: Any, mask: np.ndarray) -> 
     array = as_mask(mask, matcher._words)
     if len(array) < len(read) + 1:
         raise MaskError(f"the mask has {len(array)} rows, too few for the state now and {len(read)} nodes")
-    walker = matcher.fork()
+    walker = matcher._probe()
     heads: list[Any] = [walker._head]
     needed = []
     try:
         needed.append(walker.fill_mask(array, 0))
         for row, (token, parent) in enumerate(zip(read, above, strict=True), 1):
-            walker._head = heads[parent + 1]
-            if walker._head is None or not walker.advance(token):
+            head = heads[parent + 1]
+            if head is None or not walker._at(head).advance(token):
                 heads.append(None)
                 array[row] = 0
                 needed.append(True)

@@ -42,7 +42,14 @@ class BudgetedMatcher(Matcher):
                 f"max_tokens={max_tokens} may not be enough for a text of this grammar; {enough} known to be"
             )
         budget: Budget = max_tokens, None
-        self._start = self._head = (*self._start[:4], budget)
+        self._pay(budget)
+        self._start = self._head
+
+    def _pay(self, budget: Any) -> None:
+        """Writes down what is left behind the last step, which no fork knows yet."""
+        trail, epoch, state, step, _, at = self._head
+        trail[at + 2] = budget
+        self._head = (trail, epoch, state, step, budget, at)
 
     # ------------------------------------------------------------------ masks
 
@@ -60,7 +67,7 @@ class BudgetedMatcher(Matcher):
         return self._everything is None or not np.array_equal(bits, self._everything)
 
     def _known_row(self) -> np.ndarray | None:
-        _, epoch, state, _, (left, _) = self._head
+        _, epoch, state, _, (left, _), _ = self._head
         return epoch.rows[state] if left > _most_behind(epoch, state) else None
 
     def _row(self) -> np.ndarray:
@@ -103,12 +110,14 @@ class BudgetedMatcher(Matcher):
                 if self._made(_fewest) > left:
                     plan = self._rest_of_plan(head, after[3], left)
             except LimitExceeded:
-                self._head = head
+                self._return_to(head)
                 raise
             if plan is None and self._head is head:
+                self._return_to(head)
                 return False
-        before, epoch, state, step, _ = self._head if plan is None else after
-        self._head = (before, epoch, state, step, (left, plan))
+        if plan is not None:
+            self._head = after
+        self._pay((left, plan))
         return True
 
     def _rest_of_plan(self, head: Any, token: Any, left: int) -> tuple[int, ...] | None:
@@ -130,13 +139,13 @@ class BudgetedMatcher(Matcher):
             try:
                 fits = left >= 0 and self._made(_fewest) <= left
             except LimitExceeded:
-                self._head = head
+                self._return_to(head)
                 raise
             if not fits:
-                self._head = head
+                self._return_to(head)
                 return False
             budget = left, None
-        self._head = (*self._head[:4], budget)
+        self._pay(budget)
         return True
 
     @property

@@ -15,6 +15,7 @@ from .budgeted import BudgetedMatcher
 from .epoch import FINISHED
 from .mask_array import as_integer
 from .matcher import Matcher
+from .trail import before
 
 
 def has(row: np.ndarray, token: int) -> bool:
@@ -59,7 +60,7 @@ class _CanonicalRows:
         """All ids that may follow the last token, whatever the grammar says; None where that token is not known."""
         head = self._head
         while head[3] == b"":
-            head = head[0]
+            head = before(head)
         step = head[3]
         if head[2] == FINISHED or isinstance(step, bytes):
             return None

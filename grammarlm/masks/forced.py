@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def tokens(matcher: Matcher, limit: int) -> list[int]:
     """The chain of masks with exactly one bit, up to a stop id."""
-    ahead = matcher.fork()
+    ahead = matcher._probe()
     chain: list[int] = []
     while len(chain) < limit:
         token = _only_bit(ahead._row())
@@ -33,7 +33,7 @@ def text(matcher: Matcher, limit: int) -> bytes:
     others do.
     """
     vocab, spelled = matcher._constraint.vocab, bytearray()
-    beginning = _Beginning.at(matcher.fork(), 0, 0)
+    beginning = _Beginning.at(matcher._probe(), 0, 0)
     half_read = [beginning] if beginning else []
     while half_read and len(spelled) < limit:
         byte = half_read[0].next_byte(vocab.data, vocab.offsets, len(spelled))
@@ -44,7 +44,7 @@ def text(matcher: Matcher, limit: int) -> bytes:
         half_read = [g for g in half_read if len(g.ids)]
         if ended:
             steps, group, token = min(ended, key=lambda e: e[0])
-            after = group.matcher.fork()
+            after = group.matcher._probe()
             after.advance(token)
             beginning = _Beginning.at(after, len(spelled), steps + 1)
             if beginning is None:

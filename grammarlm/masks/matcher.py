@@ -1,7 +1,7 @@
 """Where one text stands in its grammar.
 
-A matcher is two references, to the constraint and to the head of a chain of steps, so `fork` copies a reference and `rollback`
-follows links. It belongs to one thread at a time; the constraint behind it is shared by all.
+A matcher is two references, to the constraint and to its head, a place on a trail of steps (trail.py), so `fork` copies a
+reference and `rollback` goes back along the trail. It belongs to one thread at a time; the constraint behind it is shared by all.
 
 The ordinary call finds everything made already: `fill_mask` is one list look-up and one row copy, `advance` one call of a kernel.
 What is missing is made under the automaton's lock (`_made`). Of the machine behind it a matcher knows an epoch and the number of
@@ -27,14 +27,12 @@ from . import explain, forced, snapshot
 from .budget import INFINITE, costs_of
 from .epoch import FINISHED
 from .mask_array import as_integer, as_mask
+from .trail import FIRST_STEP, STRIDE, Head, Trail, back, before, first_head
 
 if TYPE_CHECKING:
     from .constraint import Constraint
 
 _NO_MASK = object()
-# The head before it; an epoch; a state in it; the token or the bytes that led there; the budget (budgeted.py). A plain tuple: one
-# is made with every token.
-Head = tuple[Any, Any, int, "int | bytes | None", Any]
 Made = TypeVar("Made")
 
 
@@ -49,6 +47,7 @@ class Matcher:
         "_ids",
         "_known_mask",
         "_mask",
+        "_own",
         "_start",
         "_stops",
         "_words",
@@ -65,9 +64,13 @@ class Matcher:
         self._known_mask: Any = _NO_MASK  # the caller's mask object, checked once
         self._mask = np.empty((0, 0), np.int32)  # the same as an array
         self._ids = len(facts.is_text)
-        epoch, state = automaton.renew(automaton.program.start)
-        self._start: Head = (None, epoch, state, None, None)
-        self._head: Head = self._start
+        self._stand(*automaton.renew(automaton.program.start))
+
+    def _stand(self, epoch: Any, state: int, budget: Any = None) -> None:
+        """Begins the text here."""
+        self._head: Head = first_head(epoch, state, budget)
+        self._start: Head = self._head
+        self._own: Trail | None = self._head[0]  # no other matcher knows it, and it ends at the head
 
     # ------------------------------------------------------------------ masks
 
@@ -102,13 +105,13 @@ class Matcher:
 
     def _try_row(self) -> np.ndarray | None:
         """The row, made in no time; None where something else must be made first."""
-        _, epoch, state, _, _ = self._head
+        epoch, state = self._head[1:3]
         found: np.ndarray | None = epoch.try_row(state)
         return found
 
     def _row_beside(self) -> np.ndarray | None:
         """The row, made beside other threads; None where it takes the lock."""
-        _, epoch, state, _, _ = self._head
+        epoch, state = self._head[1:3]
         found: np.ndarray | None = epoch.row_beside(state)
         return found
 
@@ -124,29 +127,47 @@ class Matcher:
 
     def advance(self, token: int) -> bool:
         """Reads one token; False where it is not allowed, and then nothing has changed."""
-        head = self._head
-        epoch, state = head[1], head[2]
+        trail, epoch, state, _, budget, at = self._head
         if type(token) is not int:
             token = as_integer(token, "advance(token) takes a token id")
         if token in self._stops:
             if state == FINISHED or not epoch.accepting[state]:
                 return False
-            self._head = (head, epoch, FINISHED, token, head[4])
+            self._step(FINISHED, token, budget)
             return True
         if not 0 <= token < self._ids:
             return False
         tables = epoch.tables  # its arrays must outlive the call
         after = epoch.peek_token(tables.address, state, token)
+        if (
+            after > 0 and trail is self._own and len(trail) == (at := at + STRIDE)
+        ):  # _step, for most tokens: without its call
+            trail.append(after)
+            trail.append(token)
+            trail.append(None)
+            self._head = (trail, epoch, after, token, None, at)
+            return True
         if after < 0:
-            epoch, after = self._after(token)
+            after = self._after(token)
         if not after:
             return False
-        self._head = (head, epoch, after, token, None)
+        self._step(after, token)
         return True
 
-    def _after(self, token: int) -> tuple[Any, int]:
+    def _step(self, state: int, step: int | bytes, budget: Any = None) -> None:
+        """One step on, to a state of the head's epoch."""
+        trail, epoch, _, _, _, at = self._head
+        at += STRIDE
+        if trail is self._own and len(trail) == at:  # longer where somebody pressed Ctrl-C in here
+            trail += (state, step, budget)
+        else:  # who else knows this trail may have read another token here
+            self._own = trail = [self._head, epoch, state, step, budget]
+            at = FIRST_STEP
+        self._head = (trail, epoch, state, step, budget, at)
+
+    def _after(self, token: int) -> int:
         """Apart from advance, where the function made here would make every call of it slower."""
-        return self._made(lambda epoch, state: (epoch, epoch.after_token(state, token)))
+        return self._made(lambda epoch, state: epoch.after_token(state, token))
 
     def advance_bytes(self, data: bytes) -> bool:
         """Reads any bytes as one step; False where they are not allowed as a whole, and then nothing has changed."""
@@ -155,11 +176,10 @@ class Matcher:
         data = bytes(data)
         if self.is_finished:
             return not data
-        head = self._head
-        epoch, after = self._made(lambda epoch, state: (epoch, epoch.after_bytes(state, data)))
+        after = self._made(lambda epoch, state: epoch.after_bytes(state, data))
         if not after:
             return False
-        self._head = (head, epoch, after, data, None)
+        self._step(after, data)
         return True
 
     def validate(self, tokens: Iterable[int]) -> int:
@@ -175,18 +195,19 @@ class Matcher:
                 count += 1
             return count
         finally:
-            self._head = head
+            self._return_to(head)
 
     def _made(self, make: Callable[[Any, int], Made]) -> Made:
         """The result of something slow at this state, in a new epoch where the old one is full."""
         automaton = self._automaton
         with automaton.lock:
             automaton.program.clock.restart()
-            before, epoch, state, step, budget = self._head
+            epoch, state = self._head[1:3]
             for last in (False, True):
                 if epoch is not automaton.epoch or epoch.is_full:
-                    epoch, state = automaton.renew(epoch.terms[state]) if state != FINISHED else (epoch, state)
-                    self._head = (before, epoch, state, step, budget)
+                    if state != FINISHED:
+                        epoch, state = automaton.renew(epoch.terms[state])
+                    self._renew(epoch, state)
                 try:
                     return make(epoch, state)
                 except LimitExceeded:
@@ -196,6 +217,12 @@ class Matcher:
                     raise LimitExceeded("the grammar is nested too deeply for this process's recursion limit") from None
         raise AssertionError("unreachable")
 
+    def _renew(self, epoch: Any, state: int) -> None:
+        """The same place of the text, by a new epoch's numbers."""
+        _, _, _, step, budget, _ = self._head
+        trail = [before(self._head), epoch, state, step, budget]
+        self._own, self._head = trail, (trail, epoch, state, step, budget, FIRST_STEP)
+
     # ------------------------------------------------------------------ going back, copying
 
     def rollback(self, n: int) -> None:
@@ -203,27 +230,42 @@ class Matcher:
         n = as_integer(n, "rollback(n) takes the number of steps to take back")
         if n < 0:
             raise ValueError(f"rollback({n}): it takes the number of steps to take back, 0 or more")
-        head = self._head
-        for done in range(n):
-            if head[0] is None:
-                raise ValueError(f"rollback({n}): only {done} steps have been read")
-            head = head[0]
+        self._return_to(back(self._head, n))
+
+    def _return_to(self, head: Head) -> None:
         self._head = head
+        if head[0] is self._own:
+            del self._own[head[5] + STRIDE :]
 
     def fork(self) -> Matcher:
         """An independent matcher at the same place."""
+        self._own = None  # both begin trails of their own
+        return self._probe()
+
+    def _probe(self) -> Matcher:
+        """A fork for the time of a call, while this one stays where it is."""
         other = object.__new__(type(self))
         for name in Matcher.__slots__:
             setattr(other, name, getattr(self, name))
+        other._own = None
         return other
+
+    __copy__ = fork
+
+    def _at(self, head: Head) -> Matcher:
+        """This one, at a head where it has been or will be again."""
+        self._head, self._own = head, None
+        return self
 
     def reset(self) -> None:
         """Back to the start of the text."""
-        self._head = self._start
+        _, epoch, state, _, budget, _ = self._start
+        self._stand(epoch, state, budget)
 
     def snapshot(self) -> bytes:
         """The steps read so far, to go on from elsewhere: `constraint.restore(snapshot)`, in this process or another."""
-        return snapshot.take(self._constraint, self._start, self._head)
+        budget = self._start[4]
+        return snapshot.take(self._constraint, self._head, None if budget is None else budget[0])
 
     # ------------------------------------------------------------------ state
 

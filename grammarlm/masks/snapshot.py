@@ -6,10 +6,11 @@ forged one harmless.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..errors import GrammarError
 from .sealed import number, seal, unseal
+from .trail import Head, steps_of
 
 if TYPE_CHECKING:
     from .constraint import Constraint
@@ -18,14 +19,11 @@ if TYPE_CHECKING:
 _MAGIC, _VERSION, _WHAT = b"grammarlm matcher\n", 1, "snapshot"
 
 
-def take(constraint: Constraint, start: Any, head: Any) -> bytes:
+def take(constraint: Constraint, head: Head, budget: int | None) -> bytes:
     """The budget (0: none, else one more), how many steps, and each: a token as twice its id, bytes as twice their length + 1."""
-    steps = []
-    while head is not None and head[3] is not None:
-        steps.append(head[3])
-        head = head[0]
-    out = [constraint.fingerprint, number(0 if start[4] is None else start[4][0] + 1), number(len(steps))]
-    for step in reversed(steps):
+    steps = steps_of(head)
+    out = [constraint.fingerprint, number(0 if budget is None else budget + 1), number(len(steps))]
+    for step in steps:
         out += [number(2 * step)] if isinstance(step, int) else [number(2 * len(step) + 1), step]
     return seal(_MAGIC, _VERSION, b"".join(out))
 

@@ -23,7 +23,7 @@ COMPILED = {name: token_list.vocabulary() for name, token_list in VOCABULARIES.i
 
 def completion_of(matcher: gl.Matcher) -> bytes | None:
     """What the machine says of the place where a matcher stands."""
-    _, epoch, state, _, _ = matcher._head
+    epoch, state = matcher._head[1:3]
     found: bytes | None = epoch.completion(state)
     return found
 
@@ -163,7 +163,7 @@ def test_targets_are_the_states_behind_all_tokens(name: str) -> None:
             continue
         random_bytes(matcher, vocab, random.Random(place), place % 4)
         allowed = allowed_ids(matcher, vocab) - set(vocab.stop_ids)
-        _, epoch, state, _, _ = matcher._head
+        epoch, state = matcher._head[1:3]
         targets = epoch.targets(state)
         assert isinstance(targets, np.ndarray)
         assert {token: int(targets[token]) for token in allowed} == {t: epoch.after_token(state, t) for t in allowed}

@@ -67,11 +67,11 @@ class CsrAutomaton:
 
     def matcher(self, state: int) -> Matcher:
         """A matcher that stands where a text in this state does."""
-        matcher = self._matcher.fork()
+        matcher = self._matcher._probe()
         place = self._places[state]
         if place is None:
             raise ValueError(f"no text stands in the state {state}: it is DEAD, FINISHED or MISS")
-        matcher._head = matcher._start = (None, *place, None, None)
+        matcher._stand(*place)
         return matcher
 
     # ------------------------------------------------------------------ edges
@@ -146,8 +146,8 @@ class CsrAutomaton:
         return state
 
     def _make(self, place: Place) -> int:
-        matcher = self._matcher.fork()
-        matcher._head = (None, *place, None, None)
+        matcher = self._matcher._probe()
+        matcher._stand(*place)
         row = np.array(matcher._row())
         place = matcher._head[1:3]  # in a new epoch where the old one was full
         stops = np.array(sorted(self._facts.stops) if matcher.is_accepting else [], np.int32)

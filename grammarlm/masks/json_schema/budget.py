@@ -330,8 +330,9 @@ class JsonBudgetedMatcher(BudgetedMatcher, JsonMatcher):
         self._near: tuple[Any, np.ndarray] | None = None  # a head, its mask
         super().__init__(constraint, max_tokens)
         left = self._start[4][0]
-        self._start = self._head = (*self._start[:4], (left, None, 0))
-        self._start = self._head = (*self._start[:4], self._settled(left))
+        self._pay((left, None, 0))
+        self._pay(self._settled(left))
+        self._start = self._head
 
     def _settled(self, left: int) -> Budget:
         """The budget of this state, with the steps that are safe from here."""
@@ -348,14 +349,13 @@ class JsonBudgetedMatcher(BudgetedMatcher, JsonMatcher):
             return JsonMatcher.fill_mask(self, mask, row)
         return Matcher.fill_mask(self, mask, row)
 
-    def fork(self) -> JsonBudgetedMatcher:
-        """As Matcher's."""
-        other: Any = super().fork()
+    def _probe(self) -> JsonBudgetedMatcher:
+        other: Any = super()._probe()
         other._near = self._near
         return other  # type: ignore[no-any-return]
 
     def _known_row(self) -> np.ndarray | None:
-        _, epoch, state, _, _ = self._head
+        epoch, state = self._head[1:3]
         found: np.ndarray | None = epoch.rows[state]
         return found
 
@@ -408,20 +408,20 @@ class JsonBudgetedMatcher(BudgetedMatcher, JsonMatcher):
         if self._head[2] == FINISHED:
             return True
         if safe > 1:
-            self._head = (*self._head[:4], (left - 1, None, safe - 1))
+            self._pay((left - 1, None, safe - 1))
             return True
         try:
-            here = self._head = (*self._head[:4], (left - 1, None, 0))
+            self._pay((left - 1, None, 0))
             if self._made(_fewest) > left - 1:  # only the next token of a plan may lead to that
                 plan = self._plan_of(head) if plan is None else plan
                 if not plan or plan[0] != token:
-                    self._head = head
+                    self._return_to(head)
                     return False
-                self._head = (*here[:4], (left - 1, plan[1:], 0))
+                self._pay((left - 1, plan[1:], 0))
             else:
-                self._head = (*here[:4], self._settled(left - 1))
+                self._pay(self._settled(left - 1))
         except LimitExceeded:
-            self._head = head
+            self._return_to(head)
             raise
         return True
 
@@ -439,17 +439,17 @@ class JsonBudgetedMatcher(BudgetedMatcher, JsonMatcher):
             return self._head is head and self.is_finished and not data
         left = head[4][0]
         if not data:
-            self._head = (*self._head[:4], head[4])
+            self._pay(head[4])
             return True
         left -= greedy.cost(self._automaton.program.vocab, bytes(data))
         try:
-            self._head = (*self._head[:4], (left, None, 0))
+            self._pay((left, None, 0))
             if left < 0 or self._made(_fewest) > left:
-                self._head = head
+                self._return_to(head)
                 return False
-            self._head = (*self._head[:4], self._settled(left))
+            self._pay(self._settled(left))
         except LimitExceeded:
-            self._head = head
+            self._return_to(head)
             raise
         return True
 

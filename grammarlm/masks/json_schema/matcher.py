@@ -15,6 +15,7 @@ from ...kernels.cpu.json_call import ADVANCE, FILL, json_call
 from ..epoch import FINISHED
 from ..mask_array import as_integer, as_mask
 from ..matcher import _NO_MASK, Matcher
+from ..trail import STRIDE
 
 _FILL, _ADVANCE = int(FILL), int(ADVANCE)
 
@@ -36,7 +37,7 @@ class JsonMatcher(Matcher):
             row = as_integer(row, "fill_mask(mask, row) takes a row number")
         if not 0 <= row < len(self._mask):
             raise MaskError(f"row {row} is beyond the mask: its {len(self._mask)} rows are 0 to {len(self._mask) - 1}")
-        _, epoch, state, _, _ = self._head
+        _, epoch, state, _, _, _ = self._head
         if state == FINISHED or not self._row_bytes:
             self._mask[row] = self._row()
             return True
@@ -44,9 +45,8 @@ class JsonMatcher(Matcher):
             self._fill_slowly(row)
         return self._everything is None or not np.array_equal(self._mask[row], self._everything)
 
-    def fork(self) -> JsonMatcher:
-        """As Matcher's."""
-        other = super().fork()
+    def _probe(self) -> JsonMatcher:
+        other = super()._probe()
         other._known_mask = _NO_MASK  # its address is not copied
         return other  # type: ignore[return-value]
 
@@ -59,25 +59,30 @@ class JsonMatcher(Matcher):
 
     def advance(self, token: int) -> bool:
         """As Matcher's."""
-        head = self._head
-        epoch, state = head[1], head[2]
+        trail, epoch, state, _, budget, at = self._head
         if type(token) is not int:
             token = as_integer(token, "advance(token) takes a token id")
         if token in self._stops:
             if state == FINISHED or not epoch.accepting[state]:
                 return False
-            self._head = (head, epoch, FINISHED, token, head[4])
+            self._step(FINISHED, token, budget)
             return True
         if state == FINISHED:
             return False
         after = json_call(epoch.address, _ADVANCE, state, token, 0)
+        if after and trail is self._own and len(trail) == (at := at + STRIDE):  # as in Matcher.advance
+            trail.append(after)
+            trail.append(token)
+            trail.append(None)
+            self._head = (trail, epoch, after, token, None, at)
+            return True
         if not after:
             if not epoch.lacks:
                 return False
-            epoch, after = self._after(token)
+            after = self._after(token)
             if not after:
                 return False
-        self._head = (self._head, epoch, after, token, None)
+        self._step(after, token)
         return True
 
 

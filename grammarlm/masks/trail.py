@@ -1,0 +1,63 @@
+"""What a matcher has read: a trail of steps, and heads, which are places on it.
+
+A trail is a list that one matcher adds to, three entries with each step: a token makes no object that Python's collector counts, or
+else long texts would make it look through the whole process, in the middle of one. What a head sees of a trail never changes; a
+matcher that reads on where another one may know the trail, too, begins one of its own that starts from that head.
+
+    trail    the head that it starts from, or None; an epoch; then of each step: a state of the epoch, the token or bytes, a budget
+    head     trail, epoch, state, step, budget, where these three begin in the trail
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+Trail = list[Any]
+Head = tuple[Trail, Any, int, "int | bytes | None", Any, int]
+FIRST_STEP, STRIDE = 2, 3
+
+
+def first_head(epoch: Any, state: int, budget: Any = None) -> Head:
+    """The start of a text, where nothing has been read."""
+    return [None, epoch, state, None, budget], epoch, state, None, budget, FIRST_STEP
+
+
+def before(head: Head) -> Head | None:
+    """The head one step back; None at the start of the text."""
+    trail, epoch, _, _, _, at = head
+    if at == FIRST_STEP:
+        earlier: Head | None = trail[0]
+        return earlier
+    at -= STRIDE
+    return trail, epoch, trail[at], trail[at + 1], trail[at + 2], at
+
+
+def back(head: Head, steps: int) -> Head:
+    """The head so many steps back."""
+    left = steps
+    while left:
+        trail, epoch, _, _, _, at = head
+        here = min((at - FIRST_STEP) // STRIDE, left)
+        if here:
+            at -= STRIDE * here
+            head = trail, epoch, trail[at], trail[at + 1], trail[at + 2], at
+            left -= here
+        elif trail[0] is None:
+            raise ValueError(f"rollback({steps}): only {steps - left} steps have been read")
+        else:
+            head = trail[0]
+            left -= 1
+    return head
+
+
+def steps_of(head: Head) -> list[int | bytes]:
+    """All that has been read, in order."""
+    found: list[int | bytes] = []
+    here: Head | None = head
+    while here is not None:
+        trail, at = here[0], here[5]
+        found += trail[at + 1 : FIRST_STEP : -STRIDE]
+        here = trail[0]
+    if found[-1] is None:  # nothing led to the start
+        found.pop()
+    return found[::-1]
