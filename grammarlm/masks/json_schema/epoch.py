@@ -11,6 +11,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Hashable
 from functools import cached_property, lru_cache
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -193,8 +194,8 @@ class JsonEpoch:
             own += self.endings.nbytes + sum(a.nbytes for a in self.endings.machine.arrays.values())
         return own + self._table.nbytes + 4 * int(self.store[Store.USED]) + sum(a.nbytes for a in self.arrays.values())
 
-    def _supply(self) -> None:
-        """Makes what a kernel lacks."""
+    def _supply(self, times: int) -> None:
+        """Makes what a kernel lacks, and more each time that it lacks something again."""
         arena, program = self.arena, self.program
         program.clock.check()
         wanted = int(arena[At.WANTED])
@@ -203,7 +204,7 @@ class JsonEpoch:
             states = missing[1 : 1 + missing[0]].tolist()
             with PATIENT:  # they stay, and would make Python look through all that it has, in the middle of a text
                 program.states.count([state & ~COUNT_BIT for state in states if state & COUNT_BIT])
-                program.states.make([state for state in states if not state & COUNT_BIT])
+                program.states.make([state for state in states if not state & COUNT_BIT], times)
             self._place_languages()
         if wanted & WANT_SPOT:
             program.tables.make_spot(wanted >> 8 & 0xFFFFFF)
@@ -239,13 +240,14 @@ class JsonEpoch:
     def call(self, what: int, first: int, second: int = 0, third: int = 0) -> int:
         """json_call, with what it lacks made for it."""
         arena = self.arena
-        while True:
+        for times in count():
             found = json_call(self.address, what, first, second, third)
             if arena[At.WANTED] == 0 and self.program.tables.missing[0] == 0:
                 if arena[At.FULL]:
                     self._make_room_for_rows()
                 return int(found)
-            self._supply()
+            self._supply(times)
+        raise AssertionError("unreachable")
 
     def _make_room_for_rows(self) -> None:
         self.arena[At.FULL] = 0

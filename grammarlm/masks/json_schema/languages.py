@@ -17,7 +17,8 @@ from ...kernels.cpu.json_languages import UNKNOWN_LOOPS
 
 FIRST_CAPACITY = 32
 ENDLESS, FIRST_COUNT = 1 << 40, 256
-MADE_AHEAD = 24  # states made at once: a walk that lacks one most likely lacks those behind it, too
+MADE_AHEAD = 64
+ALL_BYTES = (1 << 256) - 1
 
 Vector = tuple[Term, ...]
 
@@ -40,7 +41,7 @@ class LanguageStates:
         self._algebra, self._every, self._is_alive, self._max_states = algebra, every, is_alive, max_states
         self._vectors: list[Vector] = [()]
         self._numbers: dict[Vector, int] = {(): 0}
-        self._made = [True]
+        self._made = bytearray([1])
         self.table = np.zeros((capacity, 256), np.int32)  # 0: not made yet, -1: refused
         self.accepts = np.zeros(capacity, np.int32)  # which case accepts, counted from 1
         self.universal = np.zeros(capacity, np.uint8)  # every string goes on from here, in one case
@@ -103,7 +104,7 @@ class LanguageStates:
                     "raise limits.max_states"
                 )
             self._vectors.append(alive)
-            self._made.append(False)
+            self._made.append(0)
             self._numbers[alive] = known = number
             if number >= len(self.table):
                 self._grow()
@@ -152,19 +153,31 @@ class LanguageStates:
             new[: len(old)] = old
             setattr(self, name, new)
 
-    def make(self, states: Any) -> None:
-        """The rows of these states, and of some behind them."""
-        queue = list(states)
+    def make(self, states: Any, times: int = 0) -> None:
+        """The rows of these states, and of some behind them: a walk that lacks one most likely lacks those, too.
+
+        A walk that has lacked something so many times already gets twice as many each time, and others that wait, where there are
+        not enough behind these: it tells what it lacks one by one, and begins anew each time.
+        """
         self.loops[self.loops == UNKNOWN_LOOPS] = 0
-        for done, state in enumerate(queue):
+        ahead = MADE_AHEAD << min(times, 12)
+        left = self._make_from(list(states), ahead)
+        if times and left:
+            self._make_from(np.flatnonzero(np.frombuffer(bytes(self._made), np.uint8) == 0)[:left].tolist(), 0)
+
+    def _make_from(self, queue: list[int], ahead: int) -> int:
+        """These, and as many behind them; how many fewer there are."""
+        most = len(queue) + ahead
+        for state in queue:
             if self._made[state]:
                 continue
             try:
                 targets = self._make(state)
             except UnsupportedFeature as error:  # what refuses a schema at compile is a limit within a text
                 raise LimitExceeded(str(error)) from None
-            if len(queue) < done + MADE_AHEAD:
-                queue += [t for t in targets if not self._made[t]][: MADE_AHEAD - len(queue) + done]
+            if len(queue) < most:
+                queue += [t for t in targets if not self._made[t]][: most - len(queue)]
+        return most - len(queue)
 
     def _make(self, state: int) -> list[int]:
         vector = self._vectors[state]
@@ -179,23 +192,37 @@ class LanguageStates:
                     row[bytes_of(bits)] = number
                     targets.append(number)
         else:
-            behind = [[NOTHING] * len(vector) for _ in range(256)]
-            for case, term in enumerate(vector):
-                if term is not NOTHING:
-                    for bits, after in edges(term):
-                        for byte in bytes_of(bits):
-                            behind[byte][case] = after
-            numbers: dict[Vector, int] = {}
-            for byte, terms in enumerate(behind):
-                key = tuple(terms)
-                number = numbers.get(key, -1)
-                if number < 0:
-                    number = numbers[key] = self.number(key, True) if any(t is not NOTHING for t in key) else 0
-                row[byte] = number or -1
-            targets = [n for n in numbers.values() if n]
+            targets = []
+            for bits, behind in self._edges_of_cases(vector):
+                terms = [NOTHING] * len(vector)
+                for case, term in behind:
+                    terms[case] = term
+                number = self.number(tuple(terms), True)
+                if number:
+                    row[bytes_of(bits)] = number
+                    targets.append(number)
         self.table[state] = row
-        self._made[state] = True
+        self._made[state] = 1
         return targets
+
+    def _edges_of_cases(self, vector: Vector) -> list[tuple[int, tuple[tuple[int, Term], ...]]]:
+        """Sets of bytes that lead on, and the cases that live behind them with their terms."""
+        parts: list[tuple[int, tuple[tuple[int, Term], ...]]] = [(ALL_BYTES, ())]
+        for case, term in enumerate(vector):
+            if term is NOTHING:
+                continue
+            edges, split = self._algebra.edges(term), []
+            for part, behind in parts:
+                left = part
+                for bits, after in edges:
+                    both = left & bits
+                    if both:
+                        split.append((both, (*behind, (case, after))))
+                        left ^= both
+                if left:
+                    split.append((left, behind))
+            parts = split
+        return [(bits, behind) for bits, behind in parts if behind]
 
     def count(self, states: Iterable[int]) -> None:
         """Counts what can come behind these states: exactly, where it is not more than before by far."""
