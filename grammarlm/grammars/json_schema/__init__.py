@@ -3,6 +3,7 @@
     JsonSchema({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]})
     JsonSchema('{"type": "integer", "minimum": 1}')        JSON text
     JsonSchema(True)                                        any JSON value
+    JsonSchema({"properties": {"item": {"enum": items}}})   with `items` a Choices, or Tokens of strings: in any tokens here
 
 The description is only copied here; `compile` reads it: document.py finds drafts and references, normalise.py works out what each
 place of the schema comes down to (shapes.py), masks/json_schema/program.py makes tables of that.
@@ -17,9 +18,11 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from ...errors import GrammarError, LimitExceeded, UnsupportedFeature, caret
+from ..choices import Choices
 from ..compose import Grammar
 from ..regular import Algebra
 from ..terms import Term
+from ..tokens import Tokens
 from .python_types import is_python_type, schema_of
 
 ORDERS = ("schema", "any")
@@ -179,7 +182,11 @@ def frozen(value: Any) -> Any:
         try:
             return marshal.dumps(value, 4)
         except ValueError:  # nested deeper than marshal goes, or with values that are not plain, such as Decimal
-            return copied(value)
+            plain = copied(value)
+        try:
+            return marshal.dumps(plain, 4)  # sets of items are lists now
+        except ValueError:
+            return plain
     return value
 
 
@@ -201,11 +208,14 @@ def parsed(text: str) -> Any:
 
 
 def copied(value: Any) -> Any:
-    """A copy of dicts and lists, however deep; what stands in several places is copied once."""
+    """A copy of dicts and lists, however deep; what stands in several places is copied once. An enum that is a set of items
+    becomes a list."""
     todo: list[tuple[Any, Any]] = []
     made: dict[int, Any] = {}
 
     def copy(item: Any) -> Any:
+        if isinstance(item, (Choices, Tokens)):
+            raise GrammarError(f'a set of items inside a schema is the whole of an enum: "enum": items; found {item!r}')
         if not isinstance(item, (dict, list, tuple)):
             return item
         known = made.get(id(item))
@@ -218,10 +228,21 @@ def copied(value: Any) -> Any:
     for source, target in todo:  # it grows
         if type(target) is dict:
             for key, item in source.items():
-                target[key] = copy(item)
+                is_set = key == "enum" and isinstance(item, (Choices, Tokens))
+                target[key] = copy(strings_of(item) if is_set else item)
         else:
             target.extend(map(copy, source))
     return root
+
+
+def strings_of(items: Choices | Tokens) -> tuple[str, ...]:
+    """What a set of items is in a schema: its strings, kept with the set."""
+    if items.strings is None:
+        raise GrammarError(
+            "items of token ids inside a schema: only strings can be JSON's values; write Tokens(strings) or Choices(strings), "
+            "or put the JSON around the items: gl.Regex(r'\\{\"item\": \"') + items + gl.Regex(r'\"\\}')"
+        )
+    return items.strings
 
 
 def flat(value: Any) -> str:

@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
+import grammarlm as gl
 from grammarlm.errors import GrammarError
 from grammarlm.grammars.json_schema.document import Document
 from grammarlm.grammars.json_schema.languages import Languages
 from grammarlm.grammars.json_schema.normalise import normalise
+from tests.laws.vocabularies import every_byte
 from tests.oracles.json_shapes import admits
 
 FOUR = "http://json-schema.org/draft-04/schema#"
@@ -192,3 +194,26 @@ def test_vocabularies_of_an_own_metaschema() -> None:
         "properties": {"a": False, "b": {"type": "string", "minLength": 3}},
     }
     check(schema, [{"b": "a"}, {"b": 1}], [{"a": 1}], registry=registry)
+
+
+ITEMS = ["red lamp", "red", 'a "quoted" one', "naïve", ""]
+
+
+@pytest.mark.parametrize("items", [gl.Choices(ITEMS), gl.Tokens(ITEMS), gl.Tokens(ITEMS, ids=range(5))])
+def test_an_enum_may_be_a_set_of_items(items: gl.Choices | gl.Tokens) -> None:
+    for around in (lambda enum: {"enum": enum}, lambda enum: {"anyOf": [{"items": {"enum": enum}}, {"enum": enum}]}):
+        given, listed = gl.JsonSchema(around(items)), gl.JsonSchema(around(ITEMS))
+        assert given == listed
+        assert given.document() == listed.document()
+        assert given.as_bytes() is not None  # the quick way stays open
+    matcher = gl.compile(gl.JsonSchema({"enum": items}), every_byte().vocabulary()).matcher()
+    assert matcher.advance_bytes(b'"red lamp"')
+    assert matcher.is_accepting
+
+
+def test_a_set_of_items_elsewhere_is_refused_by_name() -> None:
+    for schema in ({"const": gl.Choices(["a"])}, {"enum": [gl.Choices(["a"])]}, {"enum": {"x": gl.Tokens(["a"])}}):
+        with pytest.raises(gl.GrammarError, match="whole of an enum"):
+            gl.JsonSchema(schema)
+    with pytest.raises(gl.GrammarError, match=r"items of token ids inside a schema: .* Tokens\(strings\)"):
+        gl.JsonSchema({"properties": {"item": {"enum": gl.Tokens([[1, 2], [3]])}}})
