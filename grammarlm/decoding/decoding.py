@@ -24,6 +24,7 @@ import torch
 from ..masks.batch import fill_masks
 from ..masks.mask_array import allocate_mask
 from .apply_mask import apply_mask_
+from .masses import Masses
 from .readers import Reader
 from .result import Result, Stats
 from .row import Row, nothing_left
@@ -57,6 +58,7 @@ class Decoding:
         )  # all texts: n of the first prompt, n of the second, ...
         self._reader, self._n = reader, n
         self._steps: deque[Step] = deque()
+        self._masses = Masses()
         # What is read and written now. Up to the first read one text stands for all n of a prompt, which share what is read there.
         self._live = [
             Row(task, number, beginning)
@@ -173,7 +175,7 @@ class Decoding:
     def _use(self, logits: torch.Tensor, owners: list[Row]) -> None:
         """Scores forced tokens and makes the choices; `owners[i]` has waited for logits i."""
         with timed(self._live, "sampling_seconds"):
-            before = log_mass(logits)
+            before = self._masses.of(logits)
         raw = logits.clone().numpy() if self.keeps_model_logits else None
         choices = []
         for at, (row, mass) in enumerate(zip(owners, before, strict=True)):
@@ -187,18 +189,19 @@ class Decoding:
         if choices:
             rows = [owners[at] for at in choices]
             kept = logits if len(choices) == len(logits) else logits[torch.tensor(choices)]
-            self._choose(rows, kept, [before[at] for at in choices], None if raw is None else raw[choices])
+            self._choose(rows, kept, choices, [before[at] for at in choices], None if raw is None else raw[choices])
 
-    def _choose(self, rows: list[Row], logits: torch.Tensor, before: list[float], raw: np.ndarray | None) -> None:
-        """One token more for each of these texts."""
+    def _choose(
+        self, rows: list[Row], logits: torch.Tensor, places: list[int], before: list[float], raw: np.ndarray | None
+    ) -> None:
+        """One token more for each of these texts, whose logits stood at `places` among all that were read."""
         with timed(self._live, "mask_seconds"):
             self._apply(rows, logits)
         with timed(self._live, "sampling_seconds"):
-            after = (
-                log_mass(logits) if any(row.is_masked for row in rows) or logits.shape[1] > self.vocab.size else before
-            )
-            choices = []
-            for row, own, left in zip(rows, logits.numpy(), after, strict=True):
+            choices, after = [], []
+            for row, own, place in zip(rows, logits.numpy(), places, strict=True):
+                left = self._masses.left(place, row.mask[0] if row.is_masked else None, own[: self.vocab.size])
+                after.append(left)
                 if left == -math.inf:
                     raise nothing_left(row, len(own))
                 choices.append(row.choose(own, left))
@@ -243,12 +246,6 @@ def last_step(row: Row, logits: np.ndarray, is_forced: bool) -> Step:
         is_forced=is_forced,
         logits=logits,
     )
-
-
-def log_mass(logits: torch.Tensor) -> list[float]:
-    """Of each row the logarithm of the sum of exp(logits); nan and inf as they come."""
-    found: list[float] = torch.logsumexp(logits, dim=1).tolist()
-    return found
 
 
 def no_distribution(row: Row, logits: np.ndarray) -> ValueError:

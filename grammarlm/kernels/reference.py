@@ -20,3 +20,9 @@ def apply_mask(logits: np.ndarray, mask: np.ndarray, rows: np.ndarray | None = N
         if row >= 0:
             out[i, ~bits[row]] = -np.inf
     return out
+
+
+def allowed_sum(values: np.ndarray, mask: np.ndarray | None) -> float:
+    """Of float32 values [V] the sum of those whose bit is set in the mask, int32 [words]; of all without one."""
+    chosen = values if mask is None else values[mask_bits(mask[None], len(values))[0]]
+    return float(chosen.astype(np.float64).sum())
