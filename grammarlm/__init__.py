@@ -12,6 +12,7 @@ _HOME = {
     "Choices": "grammars.choices",
     "Constraint": "masks.constraint",
     "DeviceAutomaton": "decoding.device_automaton",
+    "DeviceItems": "decoding.device_items",
     "DeviceLoop": "decoding.device_loop",
     "Ebnf": "grammars.ebnf",
     "JsonSchema": "grammars.json_schema",

@@ -1,0 +1,167 @@
+"""The step of an item search on a GPU: each prefix's best children, and the mass of its logits, in one launch.
+
+Rows are sorted, and their cells lie column by column: a cell is a token plus one, END (0) stands behind an item's last token, and
+the last column holds nothing else. A prefix is a range of rows, a child a run of equal cells in the column of its depth. Where a
+range has fewer rows than there are tokens its rows are read, block by block; where it has more, each token's first row is looked
+for. Both cost no more than a look at the logits, which the log-sum-exp takes anyway, so one hub with a million rows costs its own
+program as much as any other.
+
+The best so far are numbers that sort: the logit's bits above, the row's below, counted down, so that of equal logits the first row
+comes first, which is the one with the least tokens. Nothing here waits for the device. The meaning is in `reference_item_step`.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+from grammarlm.kernels.item_arrays import END as END_CELL
+
+END = tl.constexpr(END_CELL)
+NOTHING = tl.constexpr(-(2**63))  # less than any child's number
+ROW_BITS = tl.constexpr(2**31 - 1)
+HALVINGS = 31  # enough for any range of rows
+LOGITS = 1024  # a block of the log-sum-exp
+CHILDREN = 64  # least width of a block of children
+
+
+def best_children(
+    cells: torch.Tensor, ranges: torch.Tensor, logits: torch.Tensor, depth: int, stop: int, keep: int, is_allowed: bool
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """numbers [E, K] int64, best first, K >= keep, and norms [E] float32; prefix e is the rows ranges[e], its logits logits[e].
+
+    cells [L + 1, N] int32, ranges [E, 2] int32, logits [E, V]. The norm is the log-sum-exp of all logits, or of the children's
+    where `is_allowed`. `stop` is the token that END stands for; -1: no range has such rows.
+    """
+    entries, width = ranges.shape[0], max(triton.next_power_of_2(keep), CHILDREN)
+    numbers = torch.empty((entries, width), dtype=torch.int64, device=cells.device)
+    norms = torch.empty(entries, dtype=torch.float32, device=cells.device)
+    if entries:
+        _best_children[(entries,)](
+            cells[depth], ranges, logits, logits.stride(0), logits.shape[1], stop, numbers, norms,
+            is_allowed, width, LOGITS, HALVINGS,
+        )  # fmt: skip
+    return numbers, norms
+
+
+def spans(
+    cells: torch.Tensor, starts: torch.Tensor, highs: torch.Tensor, depth: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Of children that begin at some rows, in ranges that end at others: where each ends, and where its rows that go on begin."""
+    ends, opens = torch.empty_like(starts), torch.empty_like(starts)
+    count = starts.numel()
+    if count:
+        _spans[(triton.cdiv(count, LOGITS),)](
+            cells[depth], cells[min(depth + 1, len(cells) - 1)], starts, highs, ends, opens, count, LOGITS, HALVINGS
+        )
+    return ends, opens
+
+
+def rows_and_logits(numbers: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """What the numbers of children say: rows (int32; 0 where there is none) and logits (float32; -inf)."""
+    bits = (numbers >> 32).to(torch.int32)
+    logits = (bits ^ ((bits >> 31) & 0x7FFFFFFF)).view(torch.float32)
+    is_child = numbers != NOTHING.value
+    rows = torch.where(is_child, ROW_BITS.value - (numbers & ROW_BITS.value), 0).to(torch.int32)
+    return rows, torch.where(is_child, logits, -torch.inf)
+
+
+@triton.jit
+def _first_not_less(column, low, high, cell, HALVINGS: tl.constexpr):
+    """The first row of each range whose cell is not less."""
+    for _ in range(HALVINGS):
+        middle = (low + high) >> 1
+        is_open = low < high
+        less = tl.load(column + middle, mask=is_open, other=0) < cell
+        low = tl.where(is_open & less, middle + 1, low)
+        high = tl.where(is_open & (less == 0), middle, high)
+    return low
+
+
+@triton.jit
+def _added(top, total, values):
+    """A running log-sum-exp with some values more; -inf adds nothing."""
+    peak = tl.maximum(top, tl.max(values, 0))
+    safe = tl.where(peak == -float("inf"), 0.0, peak)
+    total = total * tl.exp(top - safe) + tl.sum(tl.exp(values - safe), 0)
+    return peak, total
+
+
+@triton.jit
+def _numbered(values, rows, is_child):
+    """Numbers that sort as logits do, and of equal ones by rows, the first highest."""
+    bits = tl.where(values == 0, 0.0, values).to(tl.int32, bitcast=True)
+    ordered = (bits ^ ((bits >> 31) & 0x7FFFFFFF)).to(tl.int64)
+    return tl.where(is_child, (ordered << 32) | (rows ^ ROW_BITS).to(tl.int64), NOTHING)  # ^: counted down
+
+
+@triton.jit
+def _better(best, others, WIDTH: tl.constexpr):
+    """The better half of both, best first."""
+    ordered = tl.sort(tl.reshape(tl.join(best, others), [2 * WIDTH]), descending=True)
+    halves = tl.reshape(ordered, [2, WIDTH])
+    return tl.sum(tl.where(tl.arange(0, 2)[:, None] == 0, halves, 0), 0)
+
+
+@triton.jit
+def _best_children(
+    column, ranges, logits, row_stride, vocabulary, stop, numbers, norms,
+    IS_ALLOWED: tl.constexpr, WIDTH: tl.constexpr, LOGITS: tl.constexpr, HALVINGS: tl.constexpr,
+):  # fmt: skip
+    """One program: one prefix."""
+    entry = tl.program_id(0)
+    low, high = tl.load(ranges + 2 * entry), tl.load(ranges + 2 * entry + 1)
+    own = logits + entry.to(tl.int64) * row_stride
+    top = tl.full((), -float("inf"), tl.float32)
+    total = tl.full((), 0.0, tl.float32)
+    best = tl.full([WIDTH], NOTHING, tl.int64)
+
+    by_rows = high - low <= vocabulary
+    place = tl.where(by_rows, low, 0)
+    last = tl.where(by_rows, high, vocabulary + 1)  # cells are 0 .. vocabulary
+    while place < last:
+        at = place + tl.arange(0, WIDTH)
+        inside = at < last
+        if by_rows:
+            row = at
+            cell = tl.load(column + row, mask=inside, other=-1)
+            earlier = tl.load(column + row - 1, mask=inside & (row > low), other=-1)
+            is_child = inside & (cell != earlier)
+        else:
+            cell = at
+            row = _first_not_less(column, low + tl.zeros_like(at), high + tl.zeros_like(at), cell, HALVINGS)
+            found = tl.load(column + row, mask=inside & (row < high), other=-1)
+            is_child = inside & (found == cell)
+        token = tl.where(cell == END, stop, cell - 1)
+        is_child &= (token >= 0) & (token < vocabulary)
+        values = tl.load(own + token, mask=is_child, other=-float("inf")).to(tl.float32)
+        is_child &= values > -float("inf")  # a NaN is not
+        values = tl.where(is_child, values, -float("inf"))
+        if IS_ALLOWED:
+            top, total = _added(top, total, values)
+        fresh = _numbered(values, row, is_child)
+        if tl.max(fresh, 0) > tl.min(best, 0):
+            best = _better(best, fresh, WIDTH)
+        place += WIDTH
+
+    if not IS_ALLOWED:
+        place = tl.where(low < high, 0, vocabulary)
+        while place < vocabulary:
+            at = place + tl.arange(0, LOGITS)
+            values = tl.load(own + at, mask=at < vocabulary, other=-float("inf")).to(tl.float32)
+            top, total = _added(top, total, values)
+            place += LOGITS
+    tl.store(numbers + entry * WIDTH + tl.arange(0, WIDTH), best)
+    tl.store(norms + entry, top + tl.log(tl.where(total > 0, total, 1.0)))  # -inf where nothing was added
+
+
+@triton.jit
+def _spans(column, next_column, starts, highs, ends, opens, count, BLOCK: tl.constexpr, HALVINGS: tl.constexpr):
+    """One program: BLOCK children."""
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = at < count
+    start = tl.load(starts + at, mask=inside, other=0)
+    high = tl.load(highs + at, mask=inside, other=0)
+    cell = tl.load(column + start, mask=inside & (start < high), other=0)
+    end = _first_not_less(column, start, high, cell + 1, HALVINGS)
+    tl.store(ends + at, end, mask=inside)
+    tl.store(opens + at, _first_not_less(next_column, start, end, END + 1, HALVINGS), mask=inside)
