@@ -38,8 +38,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-@pytest.mark.parametrize("is_allowed", [False, True])
-@pytest.mark.parametrize("kind", ["normal", "few values", "odd ones"])
+@pytest.mark.parametrize(("kind", "is_allowed"), [("few values", False), ("odd ones", True)])
 def test_best_children(case: tuple, is_allowed: bool, kind: str, device: torch.device) -> None:
     count, longest, vocabulary, ragged, depth, stop, keep = case
     rng = np.random.default_rng(sum(map(int, case)))
