@@ -190,6 +190,7 @@ class DeviceItems:
             empty = torch.full((*lows.shape, len(self._cells) - 1), -1, dtype=torch.int32, device=self.device)
             return DeviceFound(torch.full_like(lows, -1), scores, empty, self._ids)
         is_there = scores > -torch.inf
+        lows = torch.where(is_there, lows, 0)
         items = torch.where(is_there, self._numbers[lows], -1)
         tokens = (self._cells[:-1, lows] - 1).movedim(0, -1)
         return DeviceFound(items, scores, torch.where(is_there[..., None], tokens, -1), self._ids)
