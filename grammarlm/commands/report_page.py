@@ -29,7 +29,8 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere; background: #f6f6f4; paddi
 .answer a.forced { border-bottom-style: dotted } .answer a:hover { outline: 1px solid #555 }
 .h0 { background: #fff } .h1 { background: #fdf3d8 } .h2 { background: #fbdcae }
 .h3 { background: #f6b092 } .h4 { background: #ea8276 }
-table { border-collapse: collapse; width: 100%; min-width: 56rem } th, td { text-align: left; vertical-align: top; padding: .25rem .6rem }
+table { border-collapse: collapse; width: 100%; min-width: 56rem }
+th, td { text-align: left; vertical-align: top; padding: .25rem .6rem }
 th { position: sticky; top: 0; background: #fff; border-bottom: 1px solid #999 } td { border-bottom: 1px solid #eee }
 td.number { text-align: right; font-variant-numeric: tabular-nums } tr:target { outline: 2px solid #36c }
 .forbidden code { text-decoration: line-through; color: #a22 } .places { color: #666; overflow-wrap: anywhere }

@@ -14,7 +14,7 @@ PROGRAM = """
 import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
-from grammarlm.kernels.gpu import csr
+from grammarlm.kernels.gpu import csr, item_step
 from grammarlm.kernels.gpu.apply_mask import apply_mask_kernel
 from grammarlm.kernels.gpu.sample import choose, survey
 
@@ -42,6 +42,16 @@ for kernel in (csr._advance, csr._fill_mask, csr._gather):
     kinds = {n: named.get(n, "i32") for n in kernel.arg_names}
     constants = {n: SIZES[n] for n in kernel.arg_names if n in SIZES}
     triton.compile(ASTSource(kernel, signature=kinds, constexprs=constants), target=GPUTarget("cuda", 90, 32))
+ITEMS = {"column": "*i32", "next_column": "*i32", "ranges": "*i32", "starts": "*i32", "highs": "*i32", "ends": "*i32",
+         "opens": "*i32", "numbers": "*i64", "norms": "*fp32"}
+for kernel, choices in (
+    (item_step._best_children, [dict(WIDTH=64, LOGITS=1024, HALVINGS=31, IS_ALLOWED=a) for a in (False, True)]),
+    (item_step._spans, [dict(BLOCK=1024, HALVINGS=31)]),
+):
+    for constants, logits in zip(choices, ("*fp32", "*bf16")):
+        named = ITEMS | {"logits": logits} | dict.fromkeys(constants, "constexpr")
+        kinds = {n: named.get(n, "i32") for n in kernel.arg_names}
+        triton.compile(ASTSource(kernel, signature=kinds, constexprs=constants), target=GPUTarget("cuda", 90, 32))
 compiled(survey, "*fp32")
 compiled(choose, "*fp32", CHUNKS=64)
 """

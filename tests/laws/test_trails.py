@@ -194,7 +194,7 @@ def run(examples: int, steps: int) -> None:
 
 
 def test_a_family_of_matchers() -> None:
-    run(200, 30)
+    run(100, 30)
 
 
 @pytest.mark.proof
