@@ -63,7 +63,7 @@ def beam_search(
     exclude: items that must not be returned, as sequences of tokens. vocab: what makes tokens of items that are strings.
     """
     _check(beams, stop, groups, diversity, value, proposals, value_budget, seed)
-    normalise = _normalised(normalise, seed)
+    normalise = normalised(normalise, seed)
     known = item_set(items, None if vocab is None else vocab.encode)
     read, searches = model_step(step, prompt, batch, known.longest + 1)
     searched = Searched.of(known, _subsets(known, subset, exclude, searches or 1))
@@ -103,7 +103,7 @@ def _check(
         )
 
 
-def _normalised(normalise: str | None, seed: int | None) -> str:
+def normalised(normalise: str | None, seed: int | None) -> str:
     if normalise is None:
         return "full" if seed is None else "allowed"
     if normalise not in NORMALISE:

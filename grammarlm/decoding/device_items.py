@@ -30,9 +30,9 @@ from ..masks.item_sets.item_set import Subset, item_set
 from ..masks.item_sets.search import Searched
 from ..vocab.vocabulary import Vocabulary
 from .arguments import check_integer
+from .beam import normalised
 from .beam_result import BeamResult
 
-NORMALISE = ("full", "allowed")
 Step = Callable[[Any, Any], torch.Tensor]
 
 
@@ -96,8 +96,7 @@ class DeviceItems:
         check_integer("beams", beams, 1)
         check_integer("batch", batch, 1)
         check_integer("stop", stop, 0, optional=True)
-        if normalise not in NORMALISE:
-            raise ValueError(f"normalise={normalise!r:.60}; it takes {' or '.join(map(repr, NORMALISE))}")
+        normalised(normalise, seed=None)
         end = -1 if stop is None else stop
         entries = self._roots(batch, end)
         tokens: Any = None

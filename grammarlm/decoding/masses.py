@@ -22,6 +22,7 @@ class Masses:
     def __init__(self) -> None:
         self._exps = torch.empty(0, 0)
         self._tops: list[float] = []
+        self._all: list[float] = []
 
     def of(self, logits: torch.Tensor) -> list[float]:
         """Of each row; no finite number where its logits are no distribution. What `left` is asked about later."""
@@ -31,13 +32,16 @@ class Masses:
         torch.sub(logits, tops, out=self._exps)
         self._exps.exp_()
         self._tops = tops[:, 0].tolist()
-        return [
+        self._all = [
             top + math.log(self._sum(row, None, logits.shape[1])) if math.isfinite(top) else top
             for row, top in enumerate(self._tops)
         ]
+        return self._all
 
     def left(self, row: int, mask: np.ndarray | None, masked: np.ndarray) -> float:
         """Of the tokens that the mask allows (None: all) up to the length of `masked`, which is the row with -inf elsewhere."""
+        if mask is None and len(masked) == self._exps.shape[1]:
+            return self._all[row]
         found = self._sum(row, mask, len(masked))
         if found > LEAST:
             return self._tops[row] + math.log(found)

@@ -44,7 +44,7 @@ def gather_rows_(rows: torch.Tensor, numbers: torch.Tensor, mask: torch.Tensor) 
 
 
 @triton.jit
-def _below(tokens, low, high, token, HALVINGS: tl.constexpr):
+def first_not_less(tokens, low, high, token, HALVINGS: tl.constexpr):
     """The first place from `low` on, before `high`, that holds no less than the token."""
     for _ in range(HALVINGS):
         middle = (low + high) >> 1
@@ -68,7 +68,7 @@ def _advance(
     token = tl.load(tokens + text, mask=goes_on, other=-1)
     low = tl.load(first + state, mask=goes_on, other=0)
     high = low + tl.load(count + state, mask=goes_on, other=0)
-    place = _below(edge_tokens, low, high, token, HALVINGS)
+    place = first_not_less(edge_tokens, low, high, token, HALVINGS)
     found = (place < high) & (tl.load(edge_tokens + place, mask=place < high, other=-1) == token)
     target = tl.load(edge_targets + place, mask=found, other=DEAD)
 
@@ -100,8 +100,8 @@ def _fill_mask(
 
     edges = tl.load(first + state)
     end = edges + tl.load(count + state)
-    low = _below(edge_tokens, edges, end, begin * 32, HALVINGS)
-    high = _below(edge_tokens, low, end, (begin + WORDS) * 32, HALVINGS)
+    low = first_not_less(edge_tokens, edges, end, begin * 32, HALVINGS)
+    high = first_not_less(edge_tokens, low, end, (begin + WORDS) * 32, HALVINGS)
     while low < high:
         place = low + tl.arange(0, EXCEPTIONS)
         is_edge = place < high

@@ -14,6 +14,7 @@ import torch
 import triton
 import triton.language as tl
 
+from grammarlm.kernels.gpu.csr import first_not_less
 from grammarlm.kernels.item_arrays import END as END_CELL
 
 END = tl.constexpr(END_CELL)
@@ -63,18 +64,6 @@ def rows_and_logits(numbers: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     is_child = numbers != NOTHING.value
     rows = torch.where(is_child, ROW_BITS.value - (numbers & ROW_BITS.value), 0).to(torch.int32)
     return rows, torch.where(is_child, logits, -torch.inf)
-
-
-@triton.jit
-def _first_not_less(column, low, high, cell, HALVINGS: tl.constexpr):
-    """The first row of each range whose cell is not less."""
-    for _ in range(HALVINGS):
-        middle = (low + high) >> 1
-        is_open = low < high
-        less = tl.load(column + middle, mask=is_open, other=0) < cell
-        low = tl.where(is_open & less, middle + 1, low)
-        high = tl.where(is_open & (less == 0), middle, high)
-    return low
 
 
 @triton.jit
@@ -128,7 +117,7 @@ def _best_children(
             is_child = inside & (cell != earlier)
         else:
             cell = at
-            row = _first_not_less(column, low + tl.zeros_like(at), high + tl.zeros_like(at), cell, HALVINGS)
+            row = first_not_less(column, low + tl.zeros_like(at), high + tl.zeros_like(at), cell, HALVINGS)
             found = tl.load(column + row, mask=inside & (row < high), other=-1)
             is_child = inside & (found == cell)
         token = tl.where(cell == END, stop, cell - 1)
@@ -162,6 +151,6 @@ def _spans(column, next_column, starts, highs, ends, opens, count, BLOCK: tl.con
     start = tl.load(starts + at, mask=inside, other=0)
     high = tl.load(highs + at, mask=inside, other=0)
     cell = tl.load(column + start, mask=inside & (start < high), other=0)
-    end = _first_not_less(column, start, high, cell + 1, HALVINGS)
+    end = first_not_less(column, start, high, cell + 1, HALVINGS)
     tl.store(ends + at, end, mask=inside)
-    tl.store(opens + at, _first_not_less(next_column, start, end, END + 1, HALVINGS), mask=inside)
+    tl.store(opens + at, first_not_less(next_column, start, end, END + 1, HALVINGS), mask=inside)

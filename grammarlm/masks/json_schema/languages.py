@@ -17,7 +17,7 @@ from ...kernels.cpu.json_languages import UNKNOWN_LOOPS
 
 FIRST_CAPACITY = 32
 ENDLESS, FIRST_COUNT = 1 << 40, 256
-MADE_AHEAD = 64
+MADE_AHEAD = 64  # states beyond those that a walk lacks, the first time
 ALL_BYTES = (1 << 256) - 1
 
 Vector = tuple[Term, ...]
