@@ -20,7 +20,7 @@ from .ecma import parse_ecma
 from .formats import SHARED, SOUND, format_term
 from .lengths import CONTINUATION, LengthSets, count_words
 from .shapes import EVERY_STRING, Language
-from .text_algebra import TextAlgebra, every_string
+from .text_algebra import TextAlgebra, every_string, within
 
 MOST_STATES = 10_000
 FEW_STATES = 500  # enough to find a string, where there are some
@@ -139,7 +139,8 @@ class Languages:
             return False
         known = self._empty.get(term)
         if known is None:
-            known = self._search(term, MOST_STATES)
+            split = within(term)  # all that can be left of a character have one behind them: that is asked once
+            known = self._search(term, MOST_STATES) if split is None else self.is_dead(split[1])
             if known is None:
                 raise over_the_limit(MOST_STATES)
             self._empty[term] = known

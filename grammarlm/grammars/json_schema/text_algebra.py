@@ -56,7 +56,7 @@ class TextAlgebra(Algebra):
         terms = list(terms)
         if self.every in terms:
             return self.every
-        if len(terms) > 1 and _within(terms[0]) is not None:
+        if len(terms) > 1 and within(terms[0]) is not None:
             terms = self._factored(terms)
         return super().alt(terms)
 
@@ -64,7 +64,7 @@ class TextAlgebra(Algebra):
         behind: dict[Term, list[Term]] = {}
         others = []
         for term in terms:
-            split = _within(term)
+            split = within(term)
             if split is None:
                 others.append(term)
             else:
@@ -93,20 +93,20 @@ class TextAlgebra(Algebra):
         head = None
         rests = []
         for term in wanted:
-            split = _within(term)
+            split = within(term)
             if split is None or (head is not None and split[0] is not head):
                 return super().both(members)
             head = split[0]
             rests.append(split[1])
         for term in unwanted:
-            split = _within(term.parts[0])
+            split = within(term.parts[0])
             if split is None or split[0] is not head:
                 return super().both(members)
             rests.append(self.without(split[1]))
         return self.cat(head, self.both(rests)) if head is not None else super().both(members)
 
 
-def _within(term: Term) -> tuple[Term, Term] | None:
+def within(term: Term) -> tuple[Term, Term] | None:
     """What is left of a character that has begun, and what stands behind it."""
     head, rest = term.parts if term.kind == CAT else (term, NIL)
     return (head, rest) if head.kind == CHARS and head.data[0][0] & CONTINUATION else None

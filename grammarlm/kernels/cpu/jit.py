@@ -84,6 +84,14 @@ def part(function: Callable[..., Any]) -> Any:
     return compile_part(function)
 
 
+def direct(dispatcher: Any) -> Any:
+    """The compiled function of a loaded kernel with one signature, without numba's look at the arguments: 60 ns less a call.
+
+    It takes plain integers and nothing else.
+    """
+    return next(iter(dispatcher.overloads.values())).entry_point
+
+
 def _pointer(typingctx, address):  # type: ignore[no-untyped-def]
     """The integer `address` as a pointer that `numba.carray` takes."""
     if not isinstance(address, types.Integer):

@@ -225,7 +225,10 @@ def length_fits(arena, state, least, most, count):
 @part
 def first_point(arena, state, point, last):
     """The first character of point..last that a language takes in the state; beyond `last` where there is none."""
+    missing = carray(pointer(arena[At.MISSING]), 1, np.int64)
     while point <= last:
+        if missing[0] != 0:
+            return last + 1  # it will be asked again
         if 0xD800 <= point <= 0xDFFF:
             point = int64(0xE000)
             continue
@@ -253,7 +256,10 @@ def takes_some(arena, state, low, high, lengths, least, most, count):
         int64(-1),
     )  # states before the last byte, before the last two, from which nothing fits
     since = int64(-1)  # where a block of 4,096 began that has not been left since
+    missing = carray(pointer(arena[At.MISSING]), 1, np.int64)
     while point <= high:
+        if missing[0] != 0:
+            return False  # it will be asked again
         if 0xD800 <= point <= 0xDFFF:
             point = int64(0xE000)
             continue

@@ -266,6 +266,8 @@ def make_string(arena, c, x, y, f, own, row):
     else:
         copy_base(arena, base, row)
     closings, escapes = run_language(arena, int64(-1), x, counted, y >> 24, int64(0), is_body, row)
+    if carray(pointer(arena[At.MISSING]), 1, np.int64)[0] != 0:
+        return base
     if max(closings, escapes) > arena[At.NOTED_CAPACITY]:
         arena[At.WANTED] |= GROW_NOTED
         return base
@@ -351,6 +353,8 @@ def make_key(arena, c, x, y, f, own, usual, is_body, row):
     if missing[0] != 0:
         return  # the walk would have to begin again
     closings, escapes = run_language(arena, int64(-1), c >> 35, int64(0), int64(0), usual, is_body, row)
+    if usual == 0 and missing[0] != 0:
+        return
     if max(closings, escapes) > arena[At.NOTED_CAPACITY]:
         arena[At.WANTED] |= GROW_NOTED
         return

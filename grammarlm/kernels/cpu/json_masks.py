@@ -7,6 +7,7 @@ and what hangs below the frames around it, walked at each call:
     exceptions      pairs (word, bits that differ)
     remainders      tokens that close a string: what remains behind the quote is a small trie
     crossings       places in tries where a token left the frame
+    whole masks     of texts that are in a string: the next token most likely finds them there again
 
 json_rows.py says what rows hang on and keeps them; here they are made and used.
 """
@@ -14,7 +15,7 @@ json_rows.py says what rows hang on and keeps them; here they are made and used.
 import numpy as np
 from numba import carray, int32, int64
 
-from .jit import copy_bytes, part, pointer
+from .jit import copy_bytes, inlined, part, pointer
 from .json_arrays import with_item
 from .json_closers import (
     cross,
@@ -65,6 +66,7 @@ from .json_unique import is_unique, number_ended
 from .json_walk import GROW_CROSSED, clear_below, strike
 
 WANT_SPOT = 2  # in WANTED; with a number above bit 8
+WHOLE_MASKS = 64  # kept whole, of all texts: as many as there may be texts in a batch
 
 
 @part
@@ -289,6 +291,34 @@ def thread_mask(arena, c, x, y, f, out, first):
             kept_mask(arena, thread(Kind.AFTER, 0, 0, 0), int64(0), blank, f, out, first)
 
 
+@inlined
+def stays_whole(arena, records, record):
+    """Is it one thread, in a string? A text stays there for a while, and asks for the same mask again and again."""
+    c = records[record * 5]
+    return arena[At.SERIAL] != 0 and c & 31 == Kind.STRING and c >> 5 & 63 == 0 and records[record * 5 + 4] == 0
+
+
+@part
+def whole_row(arena, record):
+    """The address of the record's whole mask; 0 where it is not kept."""
+    serial = arena[At.SERIAL]
+    place = (serial + record) & (WHOLE_MASKS - 1)
+    tags = longs(arena, At.WHOLE_TAGS)
+    if tags[2 * place] != serial or tags[2 * place + 1] != record:
+        return int64(0)
+    return arena[At.WHOLE_ROWS] + place * 4 * arena[At.BASE_WORDS]
+
+
+@part
+def keep_whole(arena, record, out_address):
+    serial = arena[At.SERIAL]
+    place = (serial + record) & (WHOLE_MASKS - 1)
+    tags = longs(arena, At.WHOLE_TAGS)
+    tags[2 * place], tags[2 * place + 1] = serial, record
+    size = 4 * arena[At.BASE_WORDS]
+    copy_bytes(arena[At.WHOLE_ROWS] + place * size, out_address, size)
+
+
 @part
 def fill_mask(address, record, out_address):
     """Writes the mask of a config. 0: done; otherwise WANTED or MISSING say what is lacking, and the mask is not right."""
@@ -299,7 +329,12 @@ def fill_mask(address, record, out_address):
     arena[At.WANTED] = 0
     missing[0] = 0
     frames_before, chains_before = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT]
-    first = True
+    first, whole = True, record
+    if stays_whole(arena, records, record):
+        kept = whole_row(arena, record)
+        if kept != 0:
+            copy_bytes(out_address, kept, 4 * arena[At.BASE_WORDS])
+            return int64(0)
     while record != 0:
         at = record * 5
         thread_mask(arena, records[at], records[at + 1], records[at + 2], records[at + 3], out, first)
@@ -311,4 +346,6 @@ def fill_mask(address, record, out_address):
         same, token = twins[2 * i + 1], twins[2 * i]
         if out[same >> 5] >> (same & 31) & 1:
             out[token >> 5] |= int32(1) << int32(token & 31)
+    if stays_whole(arena, records, whole) and arena[At.WANTED] | missing[0] == 0:
+        keep_whole(arena, whole, out_address)
     return arena[At.WANTED] | missing[0] | arena[At.FULL]

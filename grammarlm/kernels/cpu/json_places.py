@@ -119,7 +119,26 @@ class At(IntEnum):
     SHARED_LOOPS = 80
     ALPHABETS = 81  # int64 [N]: classes of the bytes below a node of the vocabulary's trie
     CLASSES = 82  # uint8 [256]
-    LENGTH = 83
+    SERIAL = 83  # of the epoch: a number that no other has in this process
+    WHOLE_TAGS = 84  # int64 [WHOLE_MASKS, 2]: serial and record of masks that are kept whole, see json_masks.py
+    WHOLE_ROWS = 85
+    SUSPENDED = 86  # int64 [Suspended.STACK + 6 * depth]: a walk that lacked a state, see json_languages.py
+    SUSPENDED_ROW = 87
+    LENGTH = 88
+
+
+class Suspended(IntEnum):
+    """A walk of a language along the vocabulary's trie that lacked a state: of whom, and where it goes on."""
+
+    SERIAL = 0  # of the epoch; 0: there is none
+    STATE = 1
+    ROW_OF = 2
+    COUNT = 3
+    IS_BODY = 4
+    NODE = 5
+    CLOSINGS = 6  # noted before the node
+    ESCAPES = 7
+    STACK = 8  # of the nodes above it
 
 
 class Store(IntEnum):

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import carray, int64
 
-from .jit import part, pointer
+from .jit import inlined, part, pointer
 from .json_numbers import number_ends
 from .json_places import DEAD, NO_FRAME, OUT_OF_ROOM, WIDEST, At, Kind, arena_of, longs
 from .json_step import ROW, blanks, step
@@ -89,6 +89,19 @@ def run_threads(arena, count, data_address, length):
     return place, count
 
 
+@inlined
+def is_thread(records, record, threads):
+    """Is the record this very thread alone? So it is within most strings."""
+    at = record * 5
+    return (
+        records[at] == threads[0]
+        and records[at + 1] == threads[1]
+        and records[at + 2] == threads[2]
+        and records[at + 3] == threads[3]
+        and records[at + 4] == 0
+    )
+
+
 @part
 def read_bytes(address, record, data_address, length):
     """The config behind some bytes; 0: they are refused, or WANTED or MISSING say what is lacking."""
@@ -98,7 +111,7 @@ def read_bytes(address, record, data_address, length):
     arena[At.WANTED] = 0
     missing[0] = 0
     frames_before, chains_before = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT]
-    count = int64(0)
+    count, before = int64(0), record
     while record != 0:
         at = record * 5
         count = add_thread(
@@ -107,6 +120,9 @@ def read_bytes(address, record, data_address, length):
         record = records[at + 4]
     place, count = run_threads(arena, count, data_address, length)
     now = longs(arena, place)
+    if count == 1 and arena[At.WANTED] | missing[0] == 0 and is_thread(records, before, now):
+        arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = frames_before, chains_before
+        return before
     result = int64(0)
     for i in range(count - 1, -1, -1):
         at = 4 * i

@@ -11,7 +11,7 @@ one.
 import numpy as np
 from numba import carray, int32, int64, uint64
 
-from .jit import inlined, part, pointer
+from .jit import copy_bytes, inlined, part, pointer
 from .json_keys import same_chain
 from .json_languages import (
     CHARACTERS_AT,
@@ -36,6 +36,7 @@ from .json_places import (
     Key,
     Kind,
     Object,
+    Suspended,
     Trie,
     longs,
 )
@@ -528,6 +529,39 @@ def filter_closers(arena, c, x, y, f, filtered):
 
 
 @part
+def suspend(arena, state, row_of, count, is_body, row, node, closings, escapes):
+    """Remembers where a walk from the root stands: there it goes on when the state that it lacks is made."""
+    kept, stack = longs(arena, At.SUSPENDED), longs(arena, At.STACK)
+    depth = int64(carray(pointer(longs(arena, At.TRIES)[Trie.DEPTH]), 1 << 40, np.uint16)[node])
+    kept[Suspended.SERIAL], kept[Suspended.STATE] = arena[At.SERIAL], state
+    kept[Suspended.ROW_OF], kept[Suspended.COUNT], kept[Suspended.IS_BODY] = row_of, count, int64(is_body)
+    kept[Suspended.NODE], kept[Suspended.CLOSINGS], kept[Suspended.ESCAPES] = node, closings, escapes
+    for i in range(6 * depth):
+        kept[Suspended.STACK + i] = stack[i]
+    copy_bytes(arena[At.SUSPENDED_ROW], row.ctypes.data, 4 * arena[At.BASE_WORDS])
+
+
+@part
+def resume(arena, state, row_of, count, is_body, row):
+    """(node, closings, escapes): where the same walk stopped, with the stack and the row as they were; else its beginning."""
+    kept, stack = longs(arena, At.SUSPENDED), longs(arena, At.STACK)
+    if (
+        kept[Suspended.SERIAL] == 0
+        or kept[Suspended.SERIAL] != arena[At.SERIAL]
+        or kept[Suspended.STATE] != state
+        or kept[Suspended.ROW_OF] != row_of
+        or kept[Suspended.COUNT] != count
+        or kept[Suspended.IS_BODY] != int64(is_body)
+    ):
+        return int64(0), int64(0), int64(0)
+    node = kept[Suspended.NODE]
+    for i in range(6 * int64(carray(pointer(longs(arena, At.TRIES)[Trie.DEPTH]), 1 << 40, np.uint16)[node])):
+        stack[i] = kept[Suspended.STACK + i]
+    copy_bytes(row.ctypes.data, arena[At.SUSPENDED_ROW], 4 * arena[At.BASE_WORDS])
+    return node, kept[Suspended.CLOSINGS], kept[Suspended.ESCAPES]
+
+
+@part
 def run_language(arena, at, state, row_of, count, usual, is_body, row):
     """What a string in a language goes on with, below node `at` of the vocabulary's trie, byte by byte through the automaton alone.
 
@@ -547,16 +581,19 @@ def run_language(arena, at, state, row_of, count, usual, is_body, row):
     if row_of != 0:
         least, most, lengths = program[row_of], program[row_of + 1], program[row_of + 3]
     nothing, capacity = arena[At.NOTHING], arena[At.NOTED_CAPACITY]
-    closings, escapes = int64(0), int64(0)
     start = int64(depth[at]) if at >= 0 else int64(0)
     stack[6 * start], stack[6 * start + 1], stack[6 * start + 2] = state, count, loops_of(arena, state)
+    can_wait, waits = at < 0 and usual == 0, False
+    node, closings, escapes = int64(at + 1), int64(0), int64(0)
+    if can_wait:
+        node, closings, escapes = resume(arena, state, row_of, count, is_body, row)
+    longs(arena, At.SUSPENDED)[Suspended.SERIAL] = 0
     alphabets = carray(pointer(arena[At.ALPHABETS]), 1 << 40, np.int64)
     reach = arena[At.MOST_CHARACTERS]
     missing, patience = carray(pointer(arena[At.MISSING]), 1, np.int64), int64(PATIENCE)
-    node = int64(at + 1)
     stop = int64(end[at]) if at >= 0 else trie[Trie.NODES]
     while node < stop and arena[At.WANTED] & ENOUGH == 0:
-        if missing[0] != 0:  # all of this is done again when that is made
+        if missing[0] != 0:  # from where that is lacking all is done again when it is made
             patience -= 1
             if patience < 0:
                 break
@@ -578,6 +615,9 @@ def run_language(arena, at, state, row_of, count, usual, is_body, row):
         if behind <= 0:
             if behind == 0:
                 note_missing(arena, here)
+                if can_wait and not waits:
+                    waits = True
+                    suspend(arena, state, row_of, count, is_body, row, node, closings, escapes)
             behind = int64(0)
         if behind != 0 and (least > 0 or most >= 0):
             if byte & 0xC0 != 0x80:

@@ -10,18 +10,19 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Hashable
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import count
 from typing import Any
 
 import numpy as np
 
 from ...errors import LimitExceeded
+from ...kernels.cpu.jit import direct
 from ...kernels.cpu.json_call import ADVANCE, ENDS, FILL, READ, REHASH, json_call
 from ...kernels.cpu.json_closers import WANT_LIMITED
 from ...kernels.cpu.json_keys import GROW_CHAINS, GROW_FRAMES
 from ...kernels.cpu.json_masks import WANT_SPOT
-from ...kernels.cpu.json_places import BARRIER, COUNT_BIT, INLINE, WIDEST, At, Frame, Kind, Object, Store
+from ...kernels.cpu.json_places import BARRIER, COUNT_BIT, INLINE, WIDEST, At, Frame, Kind, Object, Store, Suspended
 from ...kernels.cpu.json_reads import GROW_RECORDS, TOO_WIDE
 from ...kernels.cpu.json_rows import KEY_WORDS
 from ...kernels.cpu.json_walk import GROW_CROSSED, GROW_NOTED, GROW_PENDING
@@ -49,6 +50,8 @@ CHAINS_AT = FRAMES_AT + FIRST["frames"] * WIDTH["frames"]
 RECORDS_AT = CHAINS_AT + FIRST["chains"] * WIDTH["chains"]
 BLOCK = RECORDS_AT + FIRST["records"] * WIDTH["records"]
 PARTS_AT = {"frames": FRAMES_AT, "chains": CHAINS_AT, "records": RECORDS_AT}
+
+SERIALS = count(1)
 
 Config = tuple[Any, ...]  # what a record stands for, whatever the epoch
 
@@ -112,7 +115,8 @@ class JsonEpoch:
         rows, at = program.json, program.json.address
         block[STORE_AT + Store.TABLE] = address + 8 * TABLE_AT
         block[STORE_AT + Store.POOL] = self._pool.__array_interface__["data"][0]
-        block[At.STORE], block[At.MODE] = address + 8 * STORE_AT, program.mode
+        block[At.STORE], block[At.MODE], block[At.SERIAL] = address + 8 * STORE_AT, program.mode, next(SERIALS)
+        self.kernel = partial(direct(json_call), address)  # what matchers call twice a token
         block[At.FRAMES], block[At.CHAINS] = address + 8 * FRAMES_AT, address + 8 * CHAINS_AT
         block[At.RECORDS], block[At.PROGRAM], block[At.BLOB] = address + 8 * RECORDS_AT, at, at + rows.blob_at
         if program.states is not NO_STATES:
@@ -204,7 +208,8 @@ class JsonEpoch:
             states = missing[1 : 1 + missing[0]].tolist()
             with PATIENT:  # they stay, and would make Python look through all that it has, in the middle of a text
                 program.states.count([state & ~COUNT_BIT for state in states if state & COUNT_BIT])
-                program.states.make([state for state in states if not state & COUNT_BIT], times)
+                waits = bool(program.tables.suspended[Suspended.SERIAL])
+                program.states.make([state for state in states if not state & COUNT_BIT], times, waits)
             self._place_languages()
         if wanted & WANT_SPOT:
             program.tables.make_spot(wanted >> 8 & 0xFFFFFF)
@@ -244,12 +249,12 @@ class JsonEpoch:
             found = json_call(self.address, what, first, second, third)
             if arena[At.WANTED] == 0 and self.program.tables.missing[0] == 0:
                 if arena[At.FULL]:
-                    self._make_room_for_rows()
+                    self.make_room_for_rows()
                 return int(found)
             self._supply(times)
         raise AssertionError("unreachable")
 
-    def _make_room_for_rows(self) -> None:
+    def make_room_for_rows(self) -> None:
         self.arena[At.FULL] = 0
         shared = self.program.tables.store
         if 2 * shared[Store.COUNT] >= shared[Store.SIZE] or shared[Store.USED] + (1 << 16) > shared[Store.CAPACITY]:

@@ -17,7 +17,8 @@ from ...kernels.cpu.json_languages import UNKNOWN_LOOPS
 
 FIRST_CAPACITY = 32
 ENDLESS, FIRST_COUNT = 1 << 40, 256
-MADE_AHEAD = 64  # states beyond those that a walk lacks, the first time
+MADE_AHEAD = 32  # states beyond those that a walk lacks, the first time
+AHEAD_OF_ONE_THAT_WAITS = 16
 ALL_BYTES = (1 << 256) - 1
 
 Vector = tuple[Term, ...]
@@ -153,14 +154,17 @@ class LanguageStates:
             new[: len(old)] = old
             setattr(self, name, new)
 
-    def make(self, states: Any, times: int = 0) -> None:
+    def make(self, states: Any, times: int = 0, waits: bool = False) -> None:
         """The rows of these states, and of some behind them: a walk that lacks one most likely lacks those, too.
 
         A walk that has lacked something so many times already gets twice as many each time, and others that wait, where there are
-        not enough behind these: it tells what it lacks one by one, and begins anew each time.
+        not enough behind these: it tells what it lacks one by one, and begins anew each time. One that waits does not.
         """
         self.loops[self.loops == UNKNOWN_LOOPS] = 0
         ahead = MADE_AHEAD << min(times, 12)
+        if waits and times:
+            self._make_from(list(states), AHEAD_OF_ONE_THAT_WAITS)
+            return
         left = self._make_from(list(states), ahead)
         if times and left:
             self._make_from(np.flatnonzero(np.frombuffer(bytes(self._made), np.uint8) == 0)[:left].tolist(), 0)

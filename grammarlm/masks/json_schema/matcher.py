@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import MaskError
-from ...kernels.cpu.json_call import ADVANCE, FILL, json_call
+from ...kernels.cpu.json_call import ADVANCE, FILL
 from ..epoch import FINISHED
 from ..mask_array import as_integer, as_mask
 from ..matcher import _NO_MASK, Matcher
@@ -41,7 +41,7 @@ class JsonMatcher(Matcher):
         if state == FINISHED or not self._row_bytes:
             self._mask[row] = self._row()
             return True
-        if json_call(epoch.address, _FILL, state, self._row_address + row * self._row_bytes, 0):
+        if epoch.kernel(_FILL, state, self._row_address + row * self._row_bytes, 0):
             self._fill_slowly(row)
         return self._everything is None or not np.array_equal(self._mask[row], self._everything)
 
@@ -51,6 +51,10 @@ class JsonMatcher(Matcher):
         return other  # type: ignore[return-value]
 
     def _fill_slowly(self, row: int) -> None:
+        epoch = self._head[1]
+        if not epoch.lacks:  # the mask is right, only its row found no room to be kept
+            epoch.make_room_for_rows()
+            return
         try:
             self._mask[row] = self._made(_row_of)
         except BaseException:  # a failure closes, whatever it is: nothing but the end is allowed
@@ -69,7 +73,7 @@ class JsonMatcher(Matcher):
             return True
         if state == FINISHED:
             return False
-        after = json_call(epoch.address, _ADVANCE, state, token, 0)
+        after = epoch.kernel(_ADVANCE, state, token, 0)
         if after and trail is self._own and len(trail) == (at := at + STRIDE):  # as in Matcher.advance
             trail.append(after)
             trail.append(token)

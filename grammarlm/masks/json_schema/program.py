@@ -171,6 +171,8 @@ class ProgramWriter:
             return Shape.LITERAL, LITERALS[shape.text]
         if isinstance(shape, StringShape):
             return self.string(shape, node)
+        if isinstance(shape, UnitedStrings):
+            return Shape.STRING, self.united(shape)
         if isinstance(shape, NumberShape):
             return Shape.NUMBER, self.number(shape, node)
         if isinstance(shape, ObjectShape):
@@ -233,6 +235,12 @@ class ProgramWriter:
                 lengths = 1
                 self.tell_lengths(max(least, most), least > 0, node)
         self.rows += [least, most, start, lengths]
+        return len(self.rows) - 4
+
+    def united(self, strings: UnitedStrings) -> int:
+        languages = self.languages
+        term = languages.algebra.alt([languages.term(shape.language) for shape in strings.shapes])
+        self.rows += [0, -1, self.states.number((term,)), 0]
         return len(self.rows) - 4
 
     def tell_lengths(self, longest: int, is_least: bool, node: Node) -> None:
@@ -617,11 +625,32 @@ def _least(one: int, other: int) -> int:
 
 def _spellable(node: Node) -> list[Shape_]:
     """The alternatives of a node that some text is: a string with half a surrogate pair in it is none."""
-    return [
+    found = [
         shape
         for shape in node.alternatives
         if not isinstance(shape, StringShape) or shape.values is None or any(map(is_text, shape.values))
     ]
+    excluding = [shape for shape in found if _excludes(shape)]
+    if len(excluding) < 2:
+        return found
+    return [*(shape for shape in found if not _excludes(shape)), UnitedStrings(tuple(excluding))]
+
+
+def _excludes(shape: Shape_) -> bool:
+    """Is it a string that is in some languages and not in others, and nothing else is said of it?"""
+    return (
+        isinstance(shape, StringShape)
+        and not shape.minimum
+        and shape.maximum is None
+        and any(not holds for _, _, holds in shape.language)
+    )
+
+
+class UnitedStrings(NamedTuple):
+    """Strings of several alternatives that exclude each other, as oneOf has them: the states of each one's language tell all of
+    these languages apart, so one automaton of as many states does for all."""
+
+    shapes: tuple[StringShape, ...]
 
 
 def bound(count: int | None) -> int:

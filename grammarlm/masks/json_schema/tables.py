@@ -22,6 +22,7 @@ from ...grammars.json_schema.number_rows import digits_ahead, pack
 from ...grammars.json_schema.shapes import NumberShape
 from ...kernels.cpu.jit import load_all
 from ...kernels.cpu.json_call import BASE, BELOW, json_call
+from ...kernels.cpu.json_masks import WHOLE_MASKS
 from ...kernels.cpu.json_places import (
     ANY_STRING,
     BARRIER,
@@ -33,6 +34,7 @@ from ...kernels.cpu.json_places import (
     Shape,
     Spot,
     Store,
+    Suspended,
     Trie,
 )
 from ...kernels.cpu.json_rows import KEY_WORDS
@@ -198,6 +200,7 @@ class JsonTables:
         vocab, facts, arena, keep = self.vocab, self.facts, self.arena, self._keep
         program = np.array(TEMPLATE, np.int64)
         self.missing = np.zeros(256, np.int64)  # what the last call of a kernel lacked
+        self.suspended = np.zeros(Suspended.STACK + 6 * (facts.deepest + 2), np.int64)  # where its walk stands
         table = np.full((SHARED_ROWS, KEY_WORDS + 1), -1, np.int64)
         self.pool = np.zeros(SHARED_POOL, np.int32)
         self.store = np.zeros(Store.LENGTH, np.int64)
@@ -214,6 +217,8 @@ class JsonTables:
             (At.CLOSED, np.zeros((FIRST_NOTED, 3), np.int64)), (At.ESCAPED, np.zeros((FIRST_NOTED, 3), np.int64)),
             (At.CLOSER_ROW, np.zeros(self.width + 1, np.int32)),
             (At.SCRATCH_ROW, np.zeros(self.width + 1, np.int32)), (At.SECOND_ROW, np.zeros(self.width + 1, np.int32)),
+            (At.SUSPENDED, self.suspended), (At.SUSPENDED_ROW, np.zeros(self.width + 1, np.int32)),
+            (At.WHOLE_TAGS, np.zeros((WHOLE_MASKS, 2), np.int64)), (At.WHOLE_ROWS, np.empty((WHOLE_MASKS, self.width), np.int32)),
             (At.CLASSES, CLASSES), (At.ALPHABETS, alphabets(vocab.trie)),
             (At.FRAMES, np.zeros((64, Frame.LENGTH), np.int64)), (At.CHAINS, np.zeros((64, 2), np.int64)),
         ):  # fmt: skip
@@ -418,6 +423,7 @@ class JsonTables:
                 self.arena[place] = self._keep(np.zeros((wanted[capacity], width), np.int64))
             arena[place] = self.arena[place]
         self.version += 1
+        self.suspended[Suspended.SERIAL] = 0  # what it had noted stays behind
         for _, capacity, _ in places:
             arena[capacity] = self.arena[capacity] = max(wanted[capacity], int(self.arena[capacity]))
 
