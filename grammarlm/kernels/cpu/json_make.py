@@ -11,7 +11,8 @@ from .jit import copy_bytes, inlined, part, pointer
 from .json_arrays import array_row
 from .json_closers import BASE_BODY, BASE_ZERO, BODY_REMAINDERS, WANT_LIMITED, closers_behind, keep_filtered, store_of
 from .json_keys import with_other
-from .json_languages import after, case_of, goes_on_as_text, is_total, is_universal
+from .json_language_walk import note_ends, run_language
+from .json_languages import after, case_of, goes_on_as_text, is_total, is_universal, table_of
 from .json_places import (
     BARRIER,
     BEHIND,
@@ -20,6 +21,7 @@ from .json_places import (
     FURTHER,
     INLINE,
     OUT_OF_ROOM,
+    SHARED_BIT,
     Array,
     At,
     Frame,
@@ -45,9 +47,10 @@ from .json_rows import (
     take_row,
     words,
 )
+from .json_runs import ENDLESS_RUN, LETTERS_LOW, base_of_run, run_of
 from .json_step import NO_LANGUAGE, ROW, step
 from .json_unique import with_text
-from .json_walk import ANY_CASE, GROW_NOTED, clear_below, differ, filter_closers, is_of_case, run_language, visit, walk
+from .json_walk import ANY_CASE, GROW_NOTED, clear_below, differ, filter_closers, is_of_case, visit, walk
 
 OTHER_KEYS = -5  # in place of a thread, in the key of a row: any other key
 CAN_START = 1  # a state of white space that is at its end: what follows it may come
@@ -180,15 +183,21 @@ def make_row(arena, c, x, y, f, row):
             else:
                 is_body = goes_on_as_text(arena, state)
                 base = int64(BASE_BODY if is_body else BASE_ZERO)
+                run, most, ends = int64(0), int64(0), False
+                if not is_body:
+                    run, most, ends = run_of(arena, state, int64(ENDLESS_RUN))
+                    if run != 0:
+                        base = base_of_run(arena, run, most)
+                        run = run if base != BASE_ZERO else int64(0)
                 copy_base(arena, base, row)
-                make_key(arena, c, x, y, f, own, int64(0), is_body, row)
+                make_key(arena, c, x, y, f, own, int64(0), is_body, run, most, ends, row)
                 return base, remainders
     if kind == Kind.KEY and c >> 5 & 63 == 0 and state != NO_LANGUAGE:
         base = int64(BASE_BODY)
         node = program[own + Object.OTHERS] if state == 0 else program[program[own + Object.CASES] + case - 1]
         other_keys(arena, node, with_other(arena, f, y >> 24), own, f, row)
         if state != 0 and not is_of_case(arena, state, case):
-            make_key(arena, c, x, y, f, own, case, False, row)
+            make_key(arena, c, x, y, f, own, case, False, int64(0), int64(0), False, row)
         elif x & FIELD < x >> 21 & FIELD:
             differ(arena, int64(-1), c, x, y, f, case, row)
         return base, remainders
@@ -255,6 +264,12 @@ def make_string(arena, c, x, y, f, own, row):
         left = min(left, program[own + 1] - (y >> 24))
     is_body = left >= FEW_LEFT and goes_on_as_text(arena, x)
     base = int64(BASE_BODY if is_body else BASE_ZERO)
+    run, run_most, run_ends = int64(0), int64(0), False
+    if not is_body:
+        run, run_most, run_ends = run_in_string(arena, x, counted, left)
+        if run != 0:
+            base = base_of_run(arena, run, run_most)
+            run = run if base != BASE_ZERO else int64(0)
     if carray(pointer(arena[At.MISSING]), 1, np.int64)[0] != 0:
         return base
     if is_body and left < arena[At.MOST_CHARACTERS]:
@@ -265,7 +280,9 @@ def make_string(arena, c, x, y, f, own, row):
         copy_bytes(row.ctypes.data, body, 4 * arena[At.BASE_WORDS])
     else:
         copy_base(arena, base, row)
-    closings, escapes = run_language(arena, int64(-1), x, counted, y >> 24, int64(0), is_body, row)
+    closings, escapes = run_language(
+        arena, int64(-1), x, counted, y >> 24, int64(0), is_body, run, run_most, run_ends, row
+    )
     if carray(pointer(arena[At.MISSING]), 1, np.int64)[0] != 0:
         return base
     if max(closings, escapes) > arena[At.NOTED_CAPACITY]:
@@ -296,6 +313,18 @@ def make_string(arena, c, x, y, f, own, row):
         if c2 != DEAD:
             visit(arena, escaped[3 * i], c2, x2, y2, f2, row)
     return base
+
+
+@part
+def run_in_string(arena, state, counted, left):
+    """`run_of`, where lengths do not come in between: either none are asked for, or the string may end within the run at will."""
+    run, most, ends = run_of(arena, state, left)
+    if run != 0 and counted != 0 and longs(arena, At.PROGRAM)[counted + 3] != 0:
+        letter = int64(0x61 if run & LETTERS_LOW == LETTERS_LOW else 0x41)
+        behind = after(arena, state, letter)
+        if case_of(arena, behind) == 0 or after(arena, behind, letter) != behind:
+            run = int64(0)
+    return run, most, ends
 
 
 @part
@@ -343,7 +372,7 @@ def make_total_key(arena, c, x, y, f, own, row):
 
 
 @part
-def make_key(arena, c, x, y, f, own, usual, is_body, row):
+def make_key(arena, c, x, y, f, own, usual, is_body, run, run_most, run_ends, row):
     """In a key, where other keys are of a language. `usual` is the case that the row has been made for, 0: there is none such."""
     program = longs(arena, At.PROGRAM)
     missing = carray(pointer(arena[At.MISSING]), 1, np.int64)
@@ -352,7 +381,13 @@ def make_key(arena, c, x, y, f, own, usual, is_body, row):
         probe_strings(arena, program[cases + i])
     if missing[0] != 0:
         return  # the walk would have to begin again
-    closings, escapes = run_language(arena, int64(-1), c >> 35, int64(0), int64(0), usual, is_body, row)
+    state = c >> 35
+    if usual != 0 and program[cases - 1] != 0 and table_of(arena, state)[(state & (SHARED_BIT - 1)) * 256 + 0x61] > 0:
+        closings, escapes = note_ends(arena, state, usual)
+    else:
+        closings, escapes = run_language(
+            arena, int64(-1), state, int64(0), int64(0), usual, is_body, run, run_most, run_ends, row
+        )
     if usual == 0 and missing[0] != 0:
         return
     if max(closings, escapes) > arena[At.NOTED_CAPACITY]:

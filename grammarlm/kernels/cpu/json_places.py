@@ -124,7 +124,13 @@ class At(IntEnum):
     WHOLE_ROWS = 85
     SUSPENDED = 86  # int64 [Suspended.STACK + 6 * depth]: a walk that lacked a state, see json_languages.py
     SUSPENDED_ROW = 87
-    LENGTH = 88
+    TOKEN_ALPHABETS = 88  # int64 [V]: classes of all bytes of a token, and how many characters it has
+    RUN_KEYS = 89  # int64 [1 + 2 * RUN_ROWS]: how many rows of runs there are; classes and most characters of each
+    RUN_ROWS = 90
+    RUN_BASE = 91  # the number of the first of them among the base rows
+    ESCAPING = 92  # int32: nodes of the first backslash of tokens, in a string
+    ESCAPING_COUNT = 93
+    LENGTH = 94
 
 
 class Suspended(IntEnum):
@@ -135,10 +141,12 @@ class Suspended(IntEnum):
     ROW_OF = 2
     COUNT = 3
     IS_BODY = 4
-    NODE = 5
-    CLOSINGS = 6  # noted before the node
-    ESCAPES = 7
-    STACK = 8  # of the nodes above it
+    RUN = 5
+    RUN_MOST = 6
+    NODE = 7
+    CLOSINGS = 8  # noted before the node
+    ESCAPES = 9
+    STACK = 10  # of the nodes above it
 
 
 class Store(IntEnum):
@@ -207,7 +215,7 @@ class Object(IntEnum):
     KEYS = 1  # where they lie: Key.LENGTH words each
     OTHERS = 2  # node of other keys' values, -1: no other keys, -2: by case
     LANGUAGE = 3  # start state of the language of other keys, 0: any
-    CASES = 4  # offset: the node of each case of it
+    CASES = 4  # offset: the node of each case of it; before them: is every key of some case?
     LEAST = 5
     MOST = 6  # -1: any number
     NEEDED = 7  # bits of keys (in sorted order) that must be there, where there are at most INLINE keys

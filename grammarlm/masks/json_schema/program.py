@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import product
 from typing import NamedTuple
 
 from ...errors import LimitExceeded, UnsupportedFeature
@@ -52,6 +53,7 @@ MOST_LENGTHS = 1 << 16  # of strings that have both a language and lengths
 UNIT = r"(?:\[(?:[^\[\]\\]|\\.)+\]|\\[dDwWsS./-]|[^\\^$*+?()\[\]{}|])"
 UNITS, REPEATED = re.compile(UNIT), re.compile(rf"\^({UNIT}*)({UNIT})\{{(\d{{1,5}}),(\d{{1,5}})\}}({UNIT}*)\$")
 COUNTED_FROM, LITTLE = 12, 8  # characters that are counted at least, at least so many of them if they like
+MOST_TOLD_APART = 3  # patterns of keys, of which all cases are counted
 EVERYTHING = Node(is_anything=True)
 ANY_TEXT: Language = frozenset(
     [("pattern", "", True)]
@@ -406,13 +408,22 @@ class ProgramWriter:
         start = self.states.number(tuple([self.languages.term(language) for language, _ in cases]), counted=True)
         if start == 0:
             return -1, 0, 0, 0, 0
-        at = len(self.rows)
-        self.rows += [child for _, child in cases]
+        at = len(self.rows) + 1
+        self.rows += [int(self.are_all([language for language, _ in cases])), *(child for _, child in cases)]
         default = 0
         for i, (language, _) in enumerate(cases):
             if not any(holds for _, _, holds in language):
                 default = i + 1
         return -2, start, at, default, len(cases)
+
+    def are_all(self, cases: list[Language]) -> bool:
+        """Does every key belong to one of these languages, or is it a word that each of them leaves out? Told for few patterns."""
+        told = {frozenset([p for p in language if p[0] != "words" or p[2]]) for language in cases}
+        said = sorted({(kind, text) for language in told for kind, text, _ in language}, key=str)
+        if len(said) > MOST_TOLD_APART or any(len(language) != len(said) for language in told):
+            return False
+        ways = [frozenset([(*one, sign) for one, sign in zip(said, signs, strict=True)]) for signs in product((True, False), repeat=len(said))]
+        return all(way in told or self.languages.is_empty(way) for way in ways)
 
     def implied(self, implied: dict[int, set[int]]) -> int:
         """Which keys each key makes necessary, all that follows from those included; 0: none does."""

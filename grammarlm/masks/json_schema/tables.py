@@ -38,10 +38,11 @@ from ...kernels.cpu.json_places import (
     Trie,
 )
 from ...kernels.cpu.json_rows import KEY_WORDS
+from ...kernels.cpu.json_runs import RUN_ROWS
 from ...vocab.byte_trie import ByteTrie
 from ...vocab.vocabulary import Vocabulary
 from ..token_facts import token_facts
-from .alphabets import CLASSES, alphabets, parents
+from .alphabets import CLASSES, alphabets, first_backslashes, parents, token_alphabets
 from .blanks import BLANK_BYTES, Blanks
 from .formats import format_automata
 
@@ -177,7 +178,7 @@ class JsonTables:
         trie, self.width = vocab.trie, vocab.words
         spots = len(blanks.table)
         self.tries = np.zeros((3 + spots, Trie.LENGTH), np.int64)
-        self.bases = np.zeros(2 + 2 * spots, np.int64)
+        self.bases = np.zeros(2 + 2 * spots + RUN_ROWS, np.int64)
         self.spots = np.zeros((spots, Spot.LENGTH), np.int64)
         self.version = 0  # of the arena that epochs begin with
         self.has_formats = False  # they are read when a schema asks for one
@@ -187,6 +188,7 @@ class JsonTables:
         self.arena = np.zeros(At.LENGTH, np.int64)
         self._fill_arena()
         self._find_blank_runs()
+        self._place_runs(2 + 2 * spots)
         self.bases[0] = self._keep(np.zeros(self.width, np.int32))
         self._make_body()
         self.make_spot(0)
@@ -194,6 +196,13 @@ class JsonTables:
     def _keep(self, array: np.ndarray) -> int:
         self.kept.append(array)
         return int(array.ctypes.data)
+
+    def _place_runs(self, first: int) -> None:
+        """Room for the base rows of runs, which kernels make; memory is touched only as it is used."""
+        rows = np.empty((RUN_ROWS, self.width), np.int32)
+        address = self._keep(rows)
+        self.arena[At.RUN_ROWS], self.arena[At.RUN_BASE] = address, first
+        self.bases[first:] = address + 4 * self.width * np.arange(RUN_ROWS)
 
     def _fill_arena(self) -> None:
         """What all arenas over this vocabulary have in common; the rest is each constraint's (epoch.py)."""
@@ -219,6 +228,7 @@ class JsonTables:
             (At.SCRATCH_ROW, np.zeros(self.width + 1, np.int32)), (At.SECOND_ROW, np.zeros(self.width + 1, np.int32)),
             (At.SUSPENDED, self.suspended), (At.SUSPENDED_ROW, np.zeros(self.width + 1, np.int32)),
             (At.WHOLE_TAGS, np.zeros((WHOLE_MASKS, 2), np.int64)), (At.WHOLE_ROWS, np.empty((WHOLE_MASKS, self.width), np.int32)),
+            (At.TOKEN_ALPHABETS, token_alphabets(vocab, facts.is_text)), (At.RUN_KEYS, np.zeros(1 + 2 * RUN_ROWS, np.int64)),
             (At.CLASSES, CLASSES), (At.ALPHABETS, alphabets(vocab.trie)),
             (At.FRAMES, np.zeros((64, Frame.LENGTH), np.int64)), (At.CHAINS, np.zeros((64, 2), np.int64)),
         ):  # fmt: skip
@@ -314,6 +324,8 @@ class JsonTables:
             self._keep(np.array(closing, np.int32).reshape(-1, 3)),
             len(closing),
         )
+        escaping = first_backslashes(trie)
+        self.arena[At.ESCAPING], self.arena[At.ESCAPING_COUNT] = self._keep(escaping), len(escaping)
         self.arena[At.FILTER] = self._keep(np.zeros(len(closers) // 32 + 1, np.int32))
         counted = np.array([(t, len(json.loads(b'"' + text + b'"', strict=False))) for _, t, text in closers], np.int32)
         counted = counted.reshape(-1, 2)
