@@ -231,7 +231,7 @@ def _dependent(n: Normaliser, atom: SchemaAtom, keyword: str, parts: Parts, trac
     for name, node in dependents(n, atom, keyword):
         if node is ANYTHING or not parts[OBJECTS]:
             continue
-        needed = _only_required(n, node)
+        needed = _only_required(n, atom, node)
         if needed is not None:  # keys that imply keys are no alternatives
             rule = LooseObject(implied={name: needed})
             objects.mention(n, rule, [name, *sorted(needed)])
@@ -244,10 +244,12 @@ def _dependent(n: Normaliser, atom: SchemaAtom, keyword: str, parts: Parts, trac
     return parts
 
 
-def _only_required(n: Normaliser, node: Work) -> frozenset[str] | None:
-    """The names that a schema requires of an object, where it says nothing else."""
+def _only_required(n: Normaliser, atom: SchemaAtom, node: Work) -> frozenset[str] | None:
+    """The names that a schema requires of an object, where it says nothing else that counts: a description is no matter."""
     schema = n.schema_of(node)
-    if schema is None or not schema.keys() <= {"required", "type"} or schema.get("type", "object") != "object":
+    if schema is None or not (schema.keys() & atom.resource.bits.keys()) <= {"required", "type"} or "$id" in schema:
+        return None
+    if schema.get("type", "object") != "object":
         return None
     return frozenset(objects.required_of(schema, node.pointer)) or None
 
