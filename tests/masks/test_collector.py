@@ -130,7 +130,7 @@ def test_the_collector_waits_while_states_of_a_language_are_made(monkeypatch: py
     seen = []
     make = LanguageStates.make
     monkeypatch.setattr(
-        LanguageStates, "make", lambda self, states, times: [seen.append(gc.get_threshold()), make(self, states)]
+        LanguageStates, "make", lambda self, states, *more: [seen.append(gc.get_threshold()), make(self, states)]
     )
     vocab = gl.Vocabulary([*(bytes([byte]) for byte in range(256)), b""], stop_ids=[256])
     matcher = gl.compile(gl.JsonSchema({"type": "string", "pattern": "^([ab]{3}c|[b-d]{7})*$"}), vocab).matcher()

@@ -31,6 +31,7 @@ class TextAlgebra(Algebra):
 
     def _begin(self) -> None:
         self._meets: dict[frozenset[Term], Term] = {}
+        self._joins: dict[tuple[Term, ...], Term] = {}
         self.every = every_string(self)
         self._no_string = self.without(self.every)
 
@@ -53,12 +54,16 @@ class TextAlgebra(Algebra):
 
     def alt(self, terms: Iterable[Term]) -> Term:
         """... a | every = every; what is left of one character, c, is taken out: c a | c b = c (a | b)."""
-        terms = list(terms)
-        if self.every in terms:
-            return self.every
-        if len(terms) > 1 and within(terms[0]) is not None:
-            terms = self._factored(terms)
-        return super().alt(terms)
+        terms = tuple(terms)
+        known = self._joins.get(terms)  # behind each first byte of a character the same terms are united
+        if known is None:
+            if self.every in terms:
+                return self.every
+            listed = list(terms)
+            if len(listed) > 1 and within(listed[0]) is not None:
+                listed = self._factored(listed)
+            known = self._joins[terms] = super().alt(listed)
+        return known
 
     def _factored(self, terms: list[Term]) -> list[Term]:
         behind: dict[Term, list[Term]] = {}

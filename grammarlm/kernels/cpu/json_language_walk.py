@@ -121,9 +121,7 @@ def run_language(arena, at, state, row_of, count, usual, is_body, run, run_most,
                 note_missing(arena, here)
                 if can_wait and not waits:
                     waits = True
-                    suspend(
-                        arena, state, row_of, count, is_body, run, run_most, row, node, closings, escapes
-                    )
+                    suspend(arena, state, row_of, count, is_body, run, run_most, row, node, closings, escapes)
             behind = int64(0)
         if behind != 0 and (least > 0 or most >= 0):
             if byte & 0xC0 != 0x80:
@@ -206,7 +204,7 @@ def note_ends(arena, state, usual):
 
 @part
 def state_before(arena, state, node):
-    """The state behind the bytes that lead to the node, without its own; -1: there is a backslash among them, 0: they are refused."""
+    """The state behind the bytes that lead to the node, without its own; 0: refused; -1: with a backslash among them."""
     trie = longs(arena, At.TRIES)
     token = carray(pointer(trie[Trie.TOKEN]), 1 << 40, np.uint32)
     above = int64(carray(pointer(trie[Trie.DEPTH]), 1 << 40, np.uint16)[node]) - 1

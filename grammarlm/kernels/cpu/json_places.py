@@ -136,7 +136,7 @@ class At(IntEnum):
 class Suspended(IntEnum):
     """A walk of a language along the vocabulary's trie that lacked a state: of whom, and where it goes on."""
 
-    SERIAL = 0  # of the epoch; 0: there is none
+    SERIAL = 0  # of the epoch; 0: there is none, ONE_BY_ONE: none, but what is lacking is all that is lacking
     STATE = 1
     ROW_OF = 2
     COUNT = 3
@@ -147,6 +147,9 @@ class Suspended(IntEnum):
     CLOSINGS = 8  # noted before the node
     ESCAPES = 9
     STACK = 10  # of the nodes above it
+
+
+ONE_BY_ONE = -1
 
 
 class Store(IntEnum):

@@ -7,13 +7,20 @@ takes is in it, and what holds nothing else need not be walked: 256 nodes of Lla
 import numpy as np
 from numba import carray, int32, int64
 
-from .jit import part, pointer
+from .jit import inlined, part, pointer
 from .json_languages import CHARACTERS_AT, MANY_CHARACTERS, note_missing, table_of
-from .json_places import SHARED_BIT, At
+from .json_places import ONE_BY_ONE, SHARED_BIT, At, Suspended, longs
 
 RUN_ROWS = 256  # base rows of runs that are kept
 LONGEST_RUN, ENDLESS_RUN = 24, 1 << 20  # characters that are counted; and as many as anyone likes
 LETTERS_LOW, LETTERS_HIGH = int64(0b110000), int64(0b001100)  # the classes of letters
+
+
+@inlined
+def ask_for(arena, state):
+    """The state is lacking, and no others that are not named: no walk is begun that would have to begin anew."""
+    note_missing(arena, state)
+    longs(arena, At.SUSPENDED)[Suspended.SERIAL] = ONE_BY_ONE
 
 
 @part
@@ -27,7 +34,7 @@ def run_of(arena, state, left):
     none = int64(0)
     at = (state & (SHARED_BIT - 1)) * 256
     if table[at] == 0:
-        note_missing(arena, state)
+        ask_for(arena, state)
         return none, none, False
     first = int64(table[at + 0x61])
     if first <= 0:
@@ -44,7 +51,7 @@ def run_of(arena, state, left):
     while now != state and count < min(left, int64(LONGEST_RUN)):
         at = (now & (SHARED_BIT - 1)) * 256
         if table[at] == 0:
-            note_missing(arena, now)
+            ask_for(arena, now)
             return none, none, False
         behind = int64(table[at + (0x61 if run & LETTERS_LOW == LETTERS_LOW else 0x41)])
         for byte in range(0x20, 0x80):

@@ -11,32 +11,23 @@ one.
 import numpy as np
 from numba import carray, int32, int64, uint64
 
-from .jit import copy_bytes, inlined, part, pointer
+from .jit import inlined, part, pointer
 from .json_keys import same_chain
 from .json_languages import (
-    CHARACTERS_AT,
-    MANY_CHARACTERS,
     case_of,
     is_universal,
-    length_fits,
-    loops_of,
-    note_missing,
-    table_of,
 )
 from .json_places import (
     BARRIER,
     CROSS,
     DEAD,
-    ENOUGH,
     FIELD,
     OUT_OF_ROOM,
-    SHARED_BIT,
     At,
     Frame,
     Key,
     Kind,
     Object,
-    Suspended,
     Trie,
     longs,
 )

@@ -198,9 +198,13 @@ class JsonEpoch:
             own += self.endings.nbytes + sum(a.nbytes for a in self.endings.machine.arrays.values())
         return own + self._table.nbytes + 4 * int(self.store[Store.USED]) + sum(a.nbytes for a in self.arrays.values())
 
-    def _supply(self, times: int) -> None:
-        """Makes what a kernel lacks, and more each time that it lacks something again."""
+    def _supply(self, times: int, anew: int) -> int:
+        """Makes what a kernel lacks. It has lacked something so many times already, and begun anew often: then it gets more.
+
+        Will it begin anew? 1 or 0.
+        """
         arena, program = self.arena, self.program
+        waits = bool(program.tables.suspended[Suspended.SERIAL])
         program.clock.check()
         wanted = int(arena[At.WANTED])
         missing = program.tables.missing
@@ -208,8 +212,7 @@ class JsonEpoch:
             states = missing[1 : 1 + missing[0]].tolist()
             with PATIENT:  # they stay, and would make Python look through all that it has, in the middle of a text
                 program.states.count([state & ~COUNT_BIT for state in states if state & COUNT_BIT])
-                waits = bool(program.tables.suspended[Suspended.SERIAL])
-                program.states.make([state for state in states if not state & COUNT_BIT], times, waits)
+                program.states.make([state for state in states if not state & COUNT_BIT], anew, waits and times > 0)
             self._place_languages()
         if wanted & WANT_SPOT:
             program.tables.make_spot(wanted >> 8 & 0xFFFFFF)
@@ -225,6 +228,7 @@ class JsonEpoch:
         for bit, places in ((GROW_CROSSED, [CROSSED]), (GROW_PENDING, [PENDING]), (GROW_NOTED, NOTED)):
             if wanted & bit:
                 program.tables.grow_walks(arena, places)
+        return 0 if waits else 1
 
     def _grow(self, name: str) -> None:
         old = self.arrays[name]
@@ -244,14 +248,14 @@ class JsonEpoch:
 
     def call(self, what: int, first: int, second: int = 0, third: int = 0) -> int:
         """json_call, with what it lacks made for it."""
-        arena = self.arena
+        arena, anew = self.arena, 0
         for times in count():
             found = json_call(self.address, what, first, second, third)
             if arena[At.WANTED] == 0 and self.program.tables.missing[0] == 0:
                 if arena[At.FULL]:
                     self.make_room_for_rows()
                 return int(found)
-            self._supply(times)
+            anew += self._supply(times, anew)
         raise AssertionError("unreachable")
 
     def make_room_for_rows(self) -> None:

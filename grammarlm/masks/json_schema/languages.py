@@ -6,11 +6,13 @@ A state is a tuple of terms, one a case (of the keys of an object, say); its row
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from ...errors import LimitExceeded, UnsupportedFeature
+from ...grammars.json_schema.text_algebra import within
 from ...grammars.regular import Algebra
 from ...grammars.terms import ALT, CAT, NOTHING, Term, accepts_empty
 from ...kernels.cpu.json_languages import UNKNOWN_LOOPS
@@ -18,7 +20,8 @@ from ...kernels.cpu.json_languages import UNKNOWN_LOOPS
 FIRST_CAPACITY = 32
 ENDLESS, FIRST_COUNT = 1 << 40, 256
 MADE_AHEAD = 32  # states beyond those that a walk lacks, the first time
-AHEAD_OF_ONE_THAT_WAITS = 16
+LONG_AHEAD = 1.5e-3  # seconds that are spent on those
+LETTER = 0x65  # where it leads back to the state, most letters do
 ALL_BYTES = (1 << 256) - 1
 
 Vector = tuple[Term, ...]
@@ -42,6 +45,7 @@ class LanguageStates:
         self._algebra, self._every, self._is_alive, self._max_states = algebra, every, is_alive, max_states
         self._vectors: list[Vector] = [()]
         self._numbers: dict[Vector, int] = {(): 0}
+        self._numbers_alone: dict[Term, int] = {}  # of one case
         self._made = bytearray([1])
         self.table = np.zeros((capacity, 256), np.int32)  # 0: not made yet, -1: refused
         self.accepts = np.zeros(capacity, np.int32)  # which case accepts, counted from 1
@@ -158,12 +162,13 @@ class LanguageStates:
         """The rows of these states, and of some behind them: a walk that lacks one most likely lacks those, too.
 
         A walk that has lacked something so many times already gets twice as many each time, and others that wait, where there are
-        not enough behind these: it tells what it lacks one by one, and begins anew each time. One that waits does not.
+        not enough behind these: it tells what it lacks one by one, and begins anew each time. One that `waits` does not: it gets
+        what it lacks, and what tells whether letters keep a state.
         """
         self.loops[self.loops == UNKNOWN_LOOPS] = 0
         ahead = MADE_AHEAD << min(times, 12)
-        if waits and times:
-            self._make_from(list(states), AHEAD_OF_ONE_THAT_WAITS)
+        if waits:
+            self._make_from(list(states), 0)
             return
         left = self._make_from(list(states), ahead)
         if times and left:
@@ -171,7 +176,7 @@ class LanguageStates:
 
     def _make_from(self, queue: list[int], ahead: int) -> int:
         """These, and as many behind them; how many fewer there are."""
-        most = len(queue) + ahead
+        most, end = len(queue) + ahead, perf_counter() + LONG_AHEAD
         for state in queue:
             if self._made[state]:
                 continue
@@ -179,9 +184,16 @@ class LanguageStates:
                 targets = self._make(state)
             except UnsupportedFeature as error:  # what refuses a schema at compile is a limit within a text
                 raise LimitExceeded(str(error)) from None
-            if len(queue) < most:
+            if len(queue) < most and perf_counter() < end:
                 queue += [t for t in targets if not self._made[t]][: most - len(queue)]
+            elif self.table[state, LETTER] == state or any(map(within, self._vectors[state])):
+                queue += self._within(state)
         return most - len(queue)
+
+    def _within(self, state: int) -> list[int]:
+        """States within a character behind this one that are not made: whether all characters keep a state hangs on them."""
+        behind = set(self.table[state, 0x80:].tolist()) - {0, -1}
+        return [t for t in behind if not self._made[t] and any(map(within, self._vectors[t]))]
 
     def _make(self, state: int) -> list[int]:
         vector = self._vectors[state]
@@ -189,11 +201,16 @@ class LanguageStates:
         row = np.full(256, -1, np.int32)
         counted = self.counts[state] != 0
         if len(vector) == 1:
-            targets = []
+            targets, cells, known = [], row.data, self._numbers_alone
             for bits, after in edges(vector[0]):
-                number = self.number((after,), bool(counted))
+                number = -1 if counted else known.get(after, -1)
+                if number < 0:
+                    number = known[after] = self.number((after,), bool(counted))
                 if number:
-                    row[bytes_of(bits)] = number
+                    if bits & (bits - 1):
+                        row[bytes_of(bits)] = number
+                    else:
+                        cells[bits.bit_length() - 1] = number
                     targets.append(number)
         else:
             targets = []

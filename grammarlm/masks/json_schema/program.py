@@ -422,7 +422,10 @@ class ProgramWriter:
         said = sorted({(kind, text) for language in told for kind, text, _ in language}, key=str)
         if len(said) > MOST_TOLD_APART or any(len(language) != len(said) for language in told):
             return False
-        ways = [frozenset([(*one, sign) for one, sign in zip(said, signs, strict=True)]) for signs in product((True, False), repeat=len(said))]
+        ways = [
+            frozenset([(*one, sign) for one, sign in zip(said, signs, strict=True)])
+            for signs in product((True, False), repeat=len(said))
+        ]
         return all(way in told or self.languages.is_empty(way) for way in ways)
 
     def implied(self, implied: dict[int, set[int]]) -> int:
@@ -634,27 +637,25 @@ def _least(one: int, other: int) -> int:
     return max(one, other) if min(one, other) < 0 else min(one, other)
 
 
-def _spellable(node: Node) -> list[Shape_]:
+def _spellable(node: Node) -> list[Shape_ | UnitedStrings]:
     """The alternatives of a node that some text is: a string with half a surrogate pair in it is none."""
-    found = [
-        shape
-        for shape in node.alternatives
-        if not isinstance(shape, StringShape) or shape.values is None or any(map(is_text, shape.values))
-    ]
-    excluding = [shape for shape in found if _excludes(shape)]
-    if len(excluding) < 2:
-        return found
-    return [*(shape for shape in found if not _excludes(shape)), UnitedStrings(tuple(excluding))]
+    found: list[Shape_ | UnitedStrings] = []
+    excluding: list[StringShape] = []
+    for shape in node.alternatives:
+        if isinstance(shape, StringShape):
+            if _excludes(shape):
+                excluding.append(shape)
+                continue
+            if shape.values is not None and not any(map(is_text, shape.values)):
+                continue
+        found.append(shape)
+    return [*found, UnitedStrings(tuple(excluding)) if len(excluding) > 1 else excluding[0]] if excluding else found
 
 
-def _excludes(shape: Shape_) -> bool:
-    """Is it a string that is in some languages and not in others, and nothing else is said of it?"""
-    return (
-        isinstance(shape, StringShape)
-        and not shape.minimum
-        and shape.maximum is None
-        and any(not holds for _, _, holds in shape.language)
-    )
+def _excludes(shape: StringShape) -> bool:
+    """Is it in some languages and not in others, and nothing else is said of it?"""
+    free = shape.values is None and not shape.minimum and shape.maximum is None
+    return free and any(not holds for _, _, holds in shape.language)
 
 
 class UnitedStrings(NamedTuple):

@@ -15,7 +15,9 @@ import numpy as np
 from ...grammars.terms import Term
 from ...kernels.cpu import places
 from ...kernels.cpu import stack_calls as walk
+from ...kernels.cpu.jit import direct
 from ...kernels.cpu.places import LR_BASE, UNION, Place
+from ...kernels.cpu.stack_calls import ADVANCE, SIGN
 from ..mask_array import ids_of
 from ..shared_rows import SharedRows
 from .completion import StackEnds, parts
@@ -48,6 +50,7 @@ class StackEpoch(StackStates):
         self.rows: dict[int, np.ndarray] = KnownRows()
         self.rows[FINISHED] = program.facts.stop_row
         self._signed_rows: dict[int, np.ndarray] = {}  # by the number of a signature
+        self._ask = direct(walk.ask)
         self._scratch: SurveyScratch | None = None  # whose addresses are in the arena
         self._scratch_moved = 0
         self._idle = idle_scratch(program.vocab)
@@ -180,7 +183,7 @@ class StackEpoch(StackStates):
             return known
         with self._lock:
             scratch = self._lent_scratch()
-            signature: int = walk.ask(walk.SIGN, self.address, state, 0, 0)
+            signature: int = self._ask(SIGN, self.address, state, 0, 0)
             if signature < 0:
                 walk.forget(self.address)
             self._idle.append(scratch)
@@ -344,7 +347,7 @@ class StackEpoch(StackStates):
         if not self._is_plain:
             return -1
         with self._lock:  # configs are made on the way
-            after: int = walk.ask(walk.ADVANCE, self.address, state, token, 0)
+            after: int = self._ask(ADVANCE, self.address, state, token, 0)
         return after
 
     def after_bytes(self, state: int, data: bytes) -> int:
