@@ -13,6 +13,7 @@ from grammarlm.kernels.cpu.json_languages import (
     NEVER,
     UNKNOWN_LOOPS,
 )
+from grammarlm.masks.json_schema import languages
 from grammarlm.masks.json_schema.alphabets import CLASSES, alphabets, parents
 
 SIGNS = [chr(c) for c in range(0x20, 0x7F)]
@@ -110,8 +111,20 @@ PATTERNS = [  # ECMA-262's, and what `regex` calls the same
     (r"^[^\u00a0-\uffff]*$", r"[^\u00a0-\uffff]*"),
     (r"^[a-z0-9/]{1,300}$", r"[a-z0-9/]{1,300}"),
     (r"^[a-f0-9][^#]{2,250}[a-z]$", r"[a-f0-9][^#]{2,250}[a-z]"),
+    (r"^[A-Za-z0-9]{8}-[a-z]{2}$", r"[A-Za-z0-9]{8}-[a-z]{2}"),
+    (r"^[a-z]{2,5}[0-9]+$", r"[a-z]{2,5}[0-9]+"),
+    (r"^[A-Z][a-z]+(-[A-Z][a-z]+)*$", r"[A-Z][a-z]+(-[A-Z][a-z]+)*"),
+    (r"^([a-z]{3}[A-Z]{3}){2}$", r"([a-z]{3}[A-Z]{3}){2}"),
+    (r"^[a-z0-9]{2}[a-z]{2}$", r"[a-z0-9]{2}[a-z]{2}"),
+    (r"^[a-z]{2}[a-z0-9]{3}_*$", r"[a-z]{2}[a-z0-9]{3}_*"),
+    (r"^[a-zé/]{1,30}$", r"[a-zé/]{1,30}"),
+    (r"^[a-z]{28}$", r"[a-z]{28}"),
+    (r"^(a[a-z]|[a-z]9)+$", r"(a[a-z]|[a-z]9)+"),
     (r"^\u20ac*\w*[\u0000-\ud7ff]*#$", r"\u20ac*[a-zA-Z0-9_]*[\u0000-\ud7ff]*#"),
 ]
+
+
+LONGER_THAN_NINE = {"^[A-Za-z0-9]{8}-[a-z]{2}$": 11, "^([a-z]{3}[A-Z]{3}){2}$": 12, "^[a-z]{28}$": 28}
 
 
 @pytest.mark.parametrize(("pattern", "same"), PATTERNS, ids=[p for p, _ in PATTERNS])
@@ -120,8 +133,14 @@ PATTERNS = [  # ECMA-262's, and what `regex` calls the same
     [{}, {"maxLength": 400}, {"maxLength": 9}, {"minLength": 4, "maxLength": 20}, {"minLength": 3}],
     ids=["any length", "far", "near", "between", "long"],
 )
-def test_masks_of_patterns(vocab, pattern, same, more):
-    """As strings and as keys, behind the prefixes of a few texts."""
+@pytest.mark.parametrize("ahead", [0, languages.MADE_AHEAD], ids=["lacking", "made ahead"])
+def test_masks_of_patterns(vocab, pattern, same, more, ahead, monkeypatch):
+    """As strings and as keys, behind the prefixes of a few texts; walks wait for each state, or have most of them."""
+    monkeypatch.setattr(languages, "MADE_AHEAD", ahead)
+    if pattern in LONGER_THAN_NINE and more.get("maxLength", 1000) < LONGER_THAN_NINE[pattern]:
+        with pytest.raises(gl.UnsatisfiableGrammar):
+            gl.compile(gl.JsonSchema({"type": "string", "pattern": pattern, **more}), vocab)
+        return
     tries = 0
     for text in ("", "a", "abc", "a/b", "0", "é", "a@", "9x", "f9", "\u2028", "\u3000x", "€"):
         if not partial(same, text, more):
@@ -160,6 +179,55 @@ def check(vocab, schema, begin, text, same, more) -> int:
         is_over = same.endswith("x?") and added.endswith("x") and "minLength" in more  # nothing comes behind it
         assert taken <= could_be if is_near or is_over else taken == could_be, (text, added)
     return vocab.size
+
+
+ENDS = [
+    b'":1',
+    b'":n',
+    b'": null',
+    b'":"',
+    b'a":1',
+    b'a":n',
+    'é":1'.encode(),
+    'é":n'.encode(),
+    b'\\u0061":1',
+    b'\\n":n',
+    b'9":',
+    b'"',
+]
+KEYS = [
+    {"patternProperties": {"[0-9a-f]{3}": {"type": "null"}}, "additionalProperties": {"type": "number"}},
+    {
+        "patternProperties": {"^[a-f]+$": {"type": "null"}, "é": {"type": "string"}},
+        "additionalProperties": {"type": "number"},
+    },
+    {"patternProperties": {"^a": {"type": "null"}, "^b": {"type": "string"}, "9$": {}}},
+    {"patternProperties": {"^a": {"type": "null"}, "^b": False}},
+    {"properties": {"abc": {"type": "number"}, "é": {"type": "null"}}, "patternProperties": {"b": {"type": "null"}}},
+    {"patternProperties": {"a": {"type": "null"}}, "propertyNames": {"pattern": "^[^x]*$"}},
+]
+
+
+@pytest.mark.parametrize("schema", KEYS, ids=[", ".join(schema["patternProperties"]) for schema in KEYS])
+@pytest.mark.parametrize("ahead", [0, languages.MADE_AHEAD], ids=["lacking", "made ahead"])
+def test_keys_are_told_apart_where_they_end(schema, ahead, monkeypatch):
+    """Where any key may come, only what closes it is looked at: what can be read is allowed, within characters, too."""
+    monkeypatch.setattr(languages, "MADE_AHEAD", ahead)
+    texts = {*SIGNS, *FOREIGN, "abc", "def", "12a", "a9", "bé", "xyz"}
+    tokens = sorted({text.encode() for text in texts} | {bytes([b]) for b in range(256)} | {*BROKEN, *ENDS})
+    vocab = gl.Vocabulary([*tokens, b"</s>"], stop_ids=[len(tokens)], special_ids=[len(tokens)])
+    constraint = gl.compile(gl.JsonSchema({"type": "object", **schema}), vocab)
+    mask = gl.allocate_mask(1, vocab.size)
+    for begin in ("", "a", "ab", "12", "b", "é", "\\", "\\u00", "\\u00e9", "0af", "ab9"):
+        for cut in (b"", b"\xc3", b"\xe2\x80"):
+            matcher = constraint.matcher()
+            if not matcher.advance_bytes(b'{"' + begin.encode() + cut):
+                continue
+            matcher.fill_mask(mask)
+            allowed = np.unpackbits(mask[0].view(np.uint8), bitorder="little")
+            taken = [matcher.fork().advance(token) for token in range(vocab.size - 1)]
+            assert allowed[: vocab.size - 1].astype(bool).tolist() == taken
+            assert sum(taken) > 1
 
 
 def test_an_unknown_state_is_asked_again(vocab):
