@@ -196,12 +196,11 @@ class Decoding:
     ) -> None:
         """One token more for each of these texts, whose logits stood at `places` among all that were read."""
         with timed(self._live, "mask_seconds"):
-            self._apply(rows, logits)
+            masks, which = self._apply(rows, logits)
         with timed(self._live, "sampling_seconds"):
-            choices, after = [], []
-            for row, own, place in zip(rows, logits.numpy(), places, strict=True):
-                left = self._masses.left(place, row.mask[0] if row.is_masked else None, own[: self.vocab.size])
-                after.append(left)
+            choices, all_logits = [], logits.numpy()
+            after = self._masses.left(places, masks, which, all_logits[:, : self.vocab.size])
+            for row, own, left in zip(rows, all_logits, after, strict=True):
                 if left == -math.inf:
                     raise nothing_left(row, len(own))
                 choices.append(row.choose(own, left))
@@ -214,15 +213,20 @@ class Decoding:
                     step = last_step(row, logits[at].numpy(), is_forced=False)
                     self._steps.append(step if raw is None else replace(step, model_logits=raw[at]))
 
-    def _apply(self, rows: list[Row], logits: torch.Tensor) -> None:
-        """The constraints; where there is none only ids that do not exist are taken away, as they cannot be decoded."""
+    def _apply(self, rows: list[Row], logits: torch.Tensor) -> tuple[np.ndarray | None, np.ndarray]:
+        """The constraints; where there is none only ids that do not exist are taken away, as they cannot be decoded.
+
+        Returns the masks, and which of them is whose (-1: none).
+        """
         logits[:, self.vocab.size :] = -math.inf
         masked = [i for i, row in enumerate(rows) if row.is_masked]
-        if masked:
-            masks = np.concatenate([rows[i].mask for i in masked])
-            places = np.full(len(rows), -1, np.int64)
-            places[masked] = np.arange(len(masked))
-            apply_mask_(logits, masks, rows=places)
+        places = np.full(len(rows), -1, np.int64)
+        if not masked:
+            return None, places
+        masks = np.concatenate([rows[i].mask for i in masked])
+        places[masked] = np.arange(len(masked))
+        apply_mask_(logits, masks, rows=places)
+        return masks, places
 
 
 def forced_step(row: Row, mass: float, logits: np.ndarray) -> Step:

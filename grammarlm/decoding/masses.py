@@ -7,11 +7,12 @@ the model's own. The exponentials of a turn lie in memory that the next turn use
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import torch
 
-from ..kernels.cpu.allowed_sum import allowed_sum
+from ..kernels.cpu.allowed_sum import allowed_sums
 
 LEAST = 1e-20  # a sum below this is made of numbers near the end of float32, or of none
 
@@ -32,23 +33,40 @@ class Masses:
         torch.sub(logits, tops, out=self._exps)
         self._exps.exp_()
         self._tops = tops[:, 0].tolist()
+        every = np.arange(len(self._tops))
+        sums = self._sums(every, None, np.full(len(every), -1), logits.shape[1])
         self._all = [
-            top + math.log(self._sum(row, None, logits.shape[1])) if math.isfinite(top) else top
-            for row, top in enumerate(self._tops)
+            top + math.log(found) if math.isfinite(top) else top for top, found in zip(self._tops, sums, strict=True)
         ]
         return self._all
 
-    def left(self, row: int, mask: np.ndarray | None, masked: np.ndarray) -> float:
-        """Of the tokens that the mask allows (None: all) up to the length of `masked`, which is the row with -inf elsewhere."""
-        if mask is None and len(masked) == self._exps.shape[1]:
-            return self._all[row]
-        found = self._sum(row, mask, len(masked))
+    def left(
+        self, rows: Sequence[int], masks: np.ndarray | None, places: np.ndarray, masked: np.ndarray
+    ) -> list[float]:
+        """Of the tokens of each of these rows that the mask at its place allows (-1: all).
+
+        `masked` are the rows with -inf elsewhere, cut off where the vocabulary ends.
+        """
+        chosen, width = np.asarray(rows, np.int64), masked.shape[1]
+        sums = self._sums(chosen, masks, places, width)
+        is_whole = width == self._exps.shape[1]
+        return [
+            self._all[row] if place < 0 and is_whole else self._log(row, found, masked[i])
+            for i, (row, place, found) in enumerate(zip(rows, places.tolist(), sums, strict=True))
+        ]
+
+    def _log(self, row: int, found: float, masked: np.ndarray) -> float:
         if found > LEAST:
             return self._tops[row] + math.log(found)
         rest = masked[masked > -np.inf].astype(np.float64)
         return float(rest.max() + np.log(np.exp(rest - rest.max()).sum())) if len(rest) else -math.inf
 
-    def _sum(self, row: int, mask: np.ndarray | None, width: int) -> float:
-        values = self._exps.data_ptr() + 4 * row * self._exps.shape[1]
-        found: float = allowed_sum(values, 0 if mask is None else mask.ctypes.data, width)
-        return found
+    def _sums(self, rows: np.ndarray, masks: np.ndarray | None, places: np.ndarray, width: int) -> list[float]:
+        found = np.empty(len(rows))
+        address, words = (0, 0) if masks is None else (masks.ctypes.data, masks.shape[1])
+        stride = self._exps.shape[1]
+        allowed_sums(
+            self._exps.data_ptr(), stride, width, address, words,
+            rows.ctypes.data, places.ctypes.data, len(rows), found.ctypes.data,
+        )  # fmt: skip
+        return found.tolist()

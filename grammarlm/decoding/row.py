@@ -110,7 +110,7 @@ class Row:
             self._end = self._reason_to_end(token)
             if self._end or token is None or not self._may_be_forced(token):
                 break
-            self._advance(token)
+            self._advance(token, self.bytes_of(token))
             self.unscored.append(token)
             self.pending.append(token)
         if self._end and self.unscored:
@@ -178,6 +178,8 @@ class Row:
         """Does the predicate, which sees whole characters only, accept the text with this token?"""
         if token in self.task.vocab.stop_ids:
             return True
+        if not self.rest and self._where is None:
+            return True
         piece = self._piece(token)
         if self.rest and piece and self.task.constraint is not None and self._matcher_behind(piece) is None:
             return False
@@ -219,14 +221,14 @@ class Row:
             self.data += piece
         else:
             piece = self.bytes_of(token)
-            self._advance(token)
+            self._advance(token, piece)
         self._note(token, piece, choice.logprob, choice.logit - before, removed)
         return True
 
-    def _advance(self, token: int) -> None:
+    def _advance(self, token: int, piece: bytes) -> None:
         if self.matcher is not None and not self.matcher.advance(token):
             raise RuntimeError(f"{self.place()} the mask allowed the token {token}, which the matcher refused")
-        self.data += self.bytes_of(token)
+        self.data += piece
 
     def _note(self, token: int, piece: bytes, logprob: float, own: float, removed: float) -> None:
         self.tokens.append(token)

@@ -8,7 +8,7 @@ import torch
 
 from grammarlm.decoding.masses import Masses
 from grammarlm.kernels import reference
-from grammarlm.kernels.cpu.allowed_sum import allowed_sum
+from grammarlm.kernels.cpu.allowed_sum import allowed_sums
 
 
 def exact(logits: np.ndarray) -> float:
@@ -24,9 +24,16 @@ def test_the_kernel_equals_its_reference(width: int) -> None:
         values = rng.random(width, np.float32) ** 8
         bits = rng.random(32 * -(-width // 32)) < share
         mask = np.packbits(bits, bitorder="little").view(np.int32)
-        for row in (mask, None):
-            found = allowed_sum(values.ctypes.data, 0 if row is None else row.ctypes.data, width)
-            assert found == pytest.approx(reference.allowed_sum(values, row), rel=1e-12)
+        rows, places, found = np.array([1, 0, 1]), np.array([0, -1, 1]), np.empty(3)
+        table, masks = np.stack([values, values[::-1]]), np.stack([mask, ~mask])
+        allowed_sums(
+            table.ctypes.data, width, width, masks.ctypes.data, masks.shape[1],
+            rows.ctypes.data, places.ctypes.data, 3, found.ctypes.data,
+        )  # fmt: skip
+        wanted = [
+            reference.allowed_sum(table[r], masks[p] if p >= 0 else None) for r, p in zip(rows, places, strict=True)
+        ]
+        assert found.tolist() == pytest.approx(wanted, rel=1e-12)
 
 
 @pytest.mark.parametrize("width", [40, 1000])
@@ -46,9 +53,11 @@ def test_masses_are_those_of_float64(width: int, size: int, spread: float) -> No
                 bits[0] &= row != 1
                 mask = np.packbits(bits, bitorder="little").view(np.int32)
                 masked = np.where(reference.mask_bits(mask[None], size)[0], logits.numpy()[row, :size], -np.inf)
-                assert masses.left(row, mask, masked) == pytest.approx(exact(masked), rel=1e-6, abs=1e-5)
+                found = masses.left([row], mask[None], np.array([0]), masked[None])
+                assert found == pytest.approx([exact(masked)], rel=1e-6, abs=1e-5)
             whole = logits.numpy()[row, :size]
-            assert masses.left(row, None, whole) == pytest.approx(exact(whole), rel=1e-6, abs=1e-5)
+            found = masses.left([row], None, np.array([-1]), whole[None])
+            assert found == pytest.approx([exact(whole)], rel=1e-6, abs=1e-5)
 
 
 def test_logits_that_are_no_distribution_have_no_finite_mass() -> None:

@@ -1,4 +1,4 @@
-"""The sum of the values that a mask allows: what is left of the probability.
+"""The sums of the values that masks allow: what is left of the probability, of all rows of a batch in one call.
 
 One mask word decides over 32 neighbouring values, and 32 sums are kept side by side, so that the loop over them becomes vector
 instructions; they are float64, so that the least probable of 100,000 tokens still counts. What it means is
@@ -8,15 +8,15 @@ instructions; they are float64, so that the least probable of 100,000 tokens sti
 import numpy as np
 from numba import carray, float64, int64
 
-from .jit import kernel, pointer
+from .jit import inlined, kernel, pointer
 
 
-@kernel("float64(int64, int64, int64)")
-def allowed_sum(values, mask, width):
+@inlined
+def allowed_sum(values, mask, width, sums):
     """Of float32 [width] those whose bit is set in the mask, int32 words; all of them where its address is 0."""
     numbers = carray(pointer(values), width, np.float32)
     words = carray(pointer(mask if mask else values), (width + 31) // 32, np.int32)
-    sums = np.zeros(32, np.float64)
+    sums[:] = 0.0
     for w in range(width // 32):
         word = words[w] if mask else np.int32(-1)
         if word == -1:
@@ -30,3 +30,14 @@ def allowed_sum(values, mask, width):
         if not mask or words[i // 32] >> int64(i & 31) & 1:
             total += float64(numbers[i])
     return total
+
+
+@kernel("void(int64, int64, int64, int64, int64, int64, int64, int64, int64)")
+def allowed_sums(values, stride, width, masks, words, rows, places, count, out):
+    """Of `count` rows of values (int64 `rows`, `stride` values each) the sums under the masks at `places`; -1: under none."""
+    row, place = carray(pointer(rows), count, np.int64), carray(pointer(places), count, np.int64)
+    found = carray(pointer(out), count, np.float64)
+    sums = np.zeros(32, np.float64)
+    for i in range(count):
+        mask = masks + 4 * words * place[i] if place[i] >= 0 else int64(0)
+        found[i] = allowed_sum(values + 4 * stride * row[i], mask, width, sums)
