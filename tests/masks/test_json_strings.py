@@ -8,6 +8,7 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.kernels.cpu.json_masks import WHOLE_MASKS
+from grammarlm.masks.json_schema.budget import endings_of
 
 VOCAB = gl.Vocabulary(
     [*(bytes([b]) for b in range(256)), b"ab", b'a"', b'",', b'"}', b'b"}', "é".encode(), b"\\u00", b"</s>"],
@@ -116,3 +117,24 @@ def test_a_described_dependency_on_keys_makes_no_alternatives() -> None:
     assert not matcher.fork().advance_bytes(b',"b":{}}')
     assert matcher.advance_bytes(b"}" * 9)
     assert matcher.is_accepting
+
+
+def test_masks_that_a_budget_tries_are_of_the_texts_at_hand() -> None:
+    """What it has tried and forgotten had the same numbers: the masks kept under them are not taken for the next text's."""
+    patterns = {"a": "^/[ab]*$", "b": "^(é|ab){2}$"}
+    names = {key: {"type": "string", "pattern": pattern} for key, pattern in patterns.items()}
+    constraint = gl.compile(gl.JsonSchema({"type": "object", "properties": names, "required": ["a", "b"]}), VOCAB)
+    tried = []
+    for begin in (b'{"a":"', b'{"a":"/","b":"'):
+        matcher = constraint.matcher()
+        assert matcher.advance_bytes(begin)
+        epoch, state = matcher._head[1:3]
+        endings, mask, row = endings_of(epoch), gl.allocate_mask(1, VOCAB.size), np.zeros(VOCAB.words, np.int32)
+        with endings.scratch():
+            (thread,) = endings.threads_of(state)
+            record = endings.record(*thread)
+            endings.machine.fill(record, row)
+            tried.append(record)
+        matcher.fill_mask(mask)
+        assert np.array_equal(row, mask[0])
+    assert tried[0] == tried[1]

@@ -29,7 +29,7 @@ from ...kernels.cpu.json_walk import GROW_CROSSED, GROW_NOTED, GROW_PENDING
 from ..collector import PATIENT
 from ..epoch import FINISHED
 from .program import NO_STATES
-from .tables import CROSSED, NOTED, PENDING, JsonTables
+from .tables import CROSSED, NOTED, PENDING, SERIALS, JsonTables
 
 LANGUAGES = (At.STATES, At.ACCEPTS, At.UNIVERSAL, At.LENGTHS, At.LENGTH_OF, At.COUNTS, At.TOTAL, At.LOOPS)
 FIRST_STATE = 2  # of records; 0 is dead, 1 finished
@@ -50,8 +50,6 @@ CHAINS_AT = FRAMES_AT + FIRST["frames"] * WIDTH["frames"]
 RECORDS_AT = CHAINS_AT + FIRST["chains"] * WIDTH["chains"]
 BLOCK = RECORDS_AT + FIRST["records"] * WIDTH["records"]
 PARTS_AT = {"frames": FRAMES_AT, "chains": CHAINS_AT, "records": RECORDS_AT}
-
-SERIALS = count(1)
 
 Config = tuple[Any, ...]  # what a record stands for, whatever the epoch
 

@@ -15,6 +15,7 @@ import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import count
 
 import numpy as np
 
@@ -46,6 +47,7 @@ from .alphabets import CLASSES, alphabets, first_backslashes, parents, token_alp
 from .blanks import BLANK_BYTES, Blanks
 from .formats import format_automata
 
+SERIALS = count(1)  # At.SERIAL of each epoch, and again where it gives numbers of records anew
 SHARED_ROWS = 8192  # places in the table of rows that no schema has a say in
 SHARED_POOL = 8 << 20  # words of them; memory is touched only as it is used
 FIRST_CROSSINGS, FIRST_PENDING, FIRST_NOTED = 4096, 4096, 8192

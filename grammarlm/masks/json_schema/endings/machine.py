@@ -9,6 +9,7 @@ import numpy as np
 from ....kernels.cpu.json_call import ENDS, READ, json_call
 from ....kernels.cpu.json_places import BARRIER, ESCAPE, NO_FRAME, At, Frame, Key, Kind
 from ... import greedy
+from ..tables import SERIALS
 from .texts import Replayed, Thread
 
 if TYPE_CHECKING:
@@ -209,4 +210,5 @@ class Scratch:
     def __exit__(self, *_: object) -> None:
         arena = self._endings.machine.arena
         arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT], arena[At.RECORD_COUNT] = self._counts
+        arena[At.SERIAL] = next(SERIALS)  # numbers are given again: masks that are kept are no longer theirs
         self._endings._stable = self._stable
