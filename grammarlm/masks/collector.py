@@ -11,6 +11,7 @@ from __future__ import annotations
 import gc
 import threading
 
+FEW = 64  # new objects that are not worth a look
 PATIENCE = 200_000  # objects made and not yet dropped before the collector looks
 
 
@@ -34,8 +35,10 @@ class PatientCollector:
         with self._lock:
             self._inside -= 1
             if not self._inside and gc.get_threshold()[0] == PATIENCE:  # else somebody has set it meanwhile
-                if gc.get_count()[0] > self._usual[0] > 0:
-                    gc.collect(0)  # the new objects alone; else Python would now look at all that it has put off before
+                if self._usual[0] > 0 and gc.get_count()[0] > FEW:
+                    gc.collect(
+                        0
+                    )  # the new objects alone; else Python would soon look at all that it has put off before
                 gc.set_threshold(*self._usual)
 
 

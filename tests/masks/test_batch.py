@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
+from grammarlm.kernels.cpu.json_places import LACKING
 from grammarlm.masks import batch
-from grammarlm.masks.json_schema.epoch import JsonEpoch
 from tests.laws import vocabularies
 
 VOCAB = vocabularies.every_byte().vocabulary()
@@ -151,8 +151,7 @@ def test_a_failure_that_nobody_foresaw_closes_its_row(kind: str, monkeypatch) ->
     matchers = [constraint.matcher() for _ in range(3)]
     if kind == "schema":
         for matcher in matchers:
-            monkeypatch.setattr(matcher._head[1], "kernel", lambda *arguments: 1)  # something is lacking
-            monkeypatch.setattr(JsonEpoch, "lacks", True)
+            monkeypatch.setattr(matcher._head[1], "kernel", lambda *arguments: LACKING)
     monkeypatch.setattr(gl.Matcher, "_made", fail)
     monkeypatch.setattr(gl.Matcher, "_try_row", lambda matcher: None)
     monkeypatch.setattr(gl.Matcher, "_row_beside", lambda matcher: None)

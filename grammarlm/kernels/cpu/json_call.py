@@ -3,7 +3,7 @@
 import numpy as np
 from numba import carray, int64
 
-from .jit import kernel, part, pointer
+from .jit import copy_bytes, kernel, part, pointer
 from .json_ends import survey_tokens
 from .json_masks import fill_mask
 from .json_places import BARRIER, At, Store, arena_of
@@ -11,7 +11,7 @@ from .json_reads import may_end, read_bytes, read_token
 from .json_rows import KEY_WORDS, find_row, words
 from .json_walk import visit, walk
 
-FILL, ADVANCE, READ, ENDS, BASE, BELOW, SURVEY, REHASH = range(8)
+FILL, ADVANCE, READ, ENDS, BASE, BELOW, SURVEY, REHASH, MOVE, PLACE, FORGET = range(11)
 
 
 @part
@@ -41,6 +41,37 @@ def rehash(address, table_address, size):
     return store[Store.COUNT]
 
 
+# What follows changes what other threads' calls read: in one call, since they may come between any two steps of Python.
+
+
+@part
+def move(address, order_address):
+    """int64 [5]: place, place of its capacity, new address, new capacity, bytes an entry."""
+    arena, order = arena_of(address), carray(pointer(order_address), 5, np.int64)
+    copy_bytes(order[2], arena[order[0]], arena[order[1]] * order[4])
+    arena[order[0]], arena[order[1]] = order[2], order[3]
+    return int64(0)
+
+
+@part
+def put_in_place(address, pairs_address, count):
+    arena, pairs = arena_of(address), carray(pointer(pairs_address), 2 * count, np.int64)
+    for i in range(count):
+        arena[pairs[2 * i]] = pairs[2 * i + 1]
+    return int64(0)
+
+
+@part
+def forget(address):
+    store = carray(pointer(address), int64(Store.LENGTH), np.int64)
+    size = store[Store.SIZE] * (KEY_WORDS + 1)
+    table = carray(pointer(store[Store.TABLE]), size, np.int64)
+    for i in range(size):
+        table[i] = -1
+    store[Store.COUNT], store[Store.USED] = 0, 0
+    return int64(0)
+
+
 @kernel("int64(int64, int64, int64, int64, int64)", large=True, holds_gil=True, seconds=40)
 def json_call(address, what, first, second, third):
     """One kernel for all, since all hold the step, which takes long to compile:
@@ -51,6 +82,9 @@ def json_call(address, what, first, second, third):
     BELOW    node, thread word, row      the same, below a node of the trie
     SURVEY   survey                      where tokens lead to (json_ends.py)
     REHASH   table, its size             puts a table's rows into the store named first
+    MOVE     order                       a part of the arena to where there is more room
+    PLACE    pairs, their count          writes into the arena
+    FORGET                               empties the store named first
     """
     if what == FILL:
         return fill_mask(address, first, second)
@@ -64,6 +98,12 @@ def json_call(address, what, first, second, third):
         return survey_tokens(address, first)
     if what == REHASH:
         return rehash(address, first, second)
+    if what == MOVE:
+        return move(address, first)
+    if what == PLACE:
+        return put_in_place(address, first, second)
+    if what == FORGET:
+        return forget(address)
     arena = arena_of(address)
     if what == BASE:
         return base_row(address, first, second, int64(0), third)

@@ -28,6 +28,7 @@ from .json_places import (
     longs,
     thread,
 )
+from .json_reads import verdict
 from .json_step import NO_LANGUAGE, ROW, blanks, step
 from .json_text import BODY, LAST_1
 from .json_unique import is_unique, number_ended
@@ -330,4 +331,5 @@ def survey_tokens(address, survey_address):
     survey_thread(arena, survey, survey[Survey.C], survey[Survey.X], survey[Survey.Y], survey[Survey.F])
     if missing[0] != 0 or arena[At.WANTED] != 0:
         arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = frames_before, chains_before
+        return verdict(arena)
     return survey[Survey.PAIR_COUNT]

@@ -47,7 +47,7 @@ from .json_rows import (
     take_row,
     words,
 )
-from .json_runs import ENDLESS_RUN, LETTERS_LOW, base_of_run, run_of
+from .json_runs import ENDLESS_RUN, LETTERS_LOW, ask_for, base_of_run, run_of
 from .json_step import NO_LANGUAGE, ROW, step
 from .json_unique import with_text
 from .json_walk import ANY_CASE, GROW_NOTED, clear_below, differ, filter_closers, is_of_case, visit, walk
@@ -173,6 +173,10 @@ def make_row(arena, c, x, y, f, row):
     if kind == Kind.STRING and c >> 5 & 63 == 0:
         return make_string(arena, c, x, y, f, own, row), remainders
     case = program[own + Object.DEFAULT] if kind == Kind.KEY else int64(0)
+    if kind == Kind.KEY and state != NO_LANGUAGE and state != 0:
+        if table_of(arena, state)[(state & (SHARED_BIT - 1)) * 256] == 0:
+            ask_for(arena, state)  # before anything is made that would be made again
+            return base, remainders
     if kind == Kind.KEY and c >> 5 & 63 == 0 and state != NO_LANGUAGE and state != 0:
         if case == 0 or (is_universal(arena, state) and not is_of_case(arena, state, case)):
             if is_universal(arena, state):

@@ -47,7 +47,7 @@ from .json_places import (
     longs,
     thread,
 )
-from .json_reads import run_threads
+from .json_reads import run_threads, verdict
 from .json_rows import (
     BEHIND_VIEW,
     KEY_VIEW,
@@ -66,6 +66,7 @@ from .json_unique import is_unique, number_ended
 from .json_walk import GROW_CROSSED, clear_below, strike
 
 WANT_SPOT = 2  # in WANTED; with a number above bit 8
+FULL_STORE = 1
 WHOLE_MASKS = 64  # kept whole, of all texts: as many as there may be texts in a batch
 
 
@@ -321,7 +322,7 @@ def keep_whole(arena, record, out_address):
 
 @part
 def fill_mask(address, record, out_address):
-    """Writes the mask of a config. 0: done; otherwise WANTED or MISSING say what is lacking, and the mask is not right."""
+    """Writes the mask of a config. 0: done; FULL_STORE: and a row found no room; LACKING or TOO_MANY: the mask is not right."""
     arena = arena_of(address)
     out = words(out_address, arena[At.BASE_WORDS])
     records = longs(arena, At.RECORDS)
@@ -346,6 +347,9 @@ def fill_mask(address, record, out_address):
         same, token = twins[2 * i + 1], twins[2 * i]
         if out[same >> 5] >> (same & 31) & 1:
             out[token >> 5] |= int32(1) << int32(token & 31)
-    if stays_whole(arena, records, whole) and arena[At.WANTED] | missing[0] == 0:
-        keep_whole(arena, whole, out_address)
-    return arena[At.WANTED] | missing[0] | arena[At.FULL]
+    found = verdict(arena)
+    if found == 0:
+        if stays_whole(arena, records, whole):
+            keep_whole(arena, whole, out_address)
+        found = int64(FULL_STORE) if arena[At.FULL] != 0 else int64(0)
+    return found

@@ -263,6 +263,7 @@ class Frame(IntEnum):
     LENGTH = 8
 
 
+LACKING, TOO_MANY = -1, -2  # in place of a result: something must be made first; the text can be read in too many ways
 ENOUGH = 1 << 41  # bit of WANTED: so much is missing that going on would be in vain
 OUT_OF_ROOM = 1 | 64 | ENOUGH  # bits of WANTED: frames or chains have run out, what was made last is not to be read
 INLINE = 62

@@ -5,7 +5,7 @@ from numba import carray, int64
 
 from .jit import inlined, part, pointer
 from .json_numbers import number_ends
-from .json_places import DEAD, NO_FRAME, OUT_OF_ROOM, WIDEST, At, Kind, arena_of, longs
+from .json_places import DEAD, LACKING, NO_FRAME, OUT_OF_ROOM, TOO_MANY, WIDEST, At, Kind, arena_of, longs
 from .json_step import ROW, blanks, step
 from .json_unique import same_frame
 
@@ -90,6 +90,17 @@ def run_threads(arena, count, data_address, length):
 
 
 @inlined
+def verdict(arena):
+    """Of a call: 0 if it had what it needs, LACKING, TOO_MANY. What it returns counts: other threads may call before one looks."""
+    found = int64(0)
+    if carray(pointer(arena[At.MISSING]), 1, np.int64)[0] != 0 or arena[At.WANTED] & ~int64(TOO_WIDE) != 0:
+        found = int64(LACKING)
+    elif arena[At.WANTED] != 0:
+        found = int64(TOO_MANY)
+    return found
+
+
+@inlined
 def is_thread(records, record, threads):
     """Is the record this very thread alone? So it is within most strings."""
     at = record * 5
@@ -104,7 +115,7 @@ def is_thread(records, record, threads):
 
 @part
 def read_bytes(address, record, data_address, length):
-    """The config behind some bytes; 0: they are refused, or WANTED or MISSING say what is lacking."""
+    """The config behind some bytes; 0: they are refused; LACKING: WANTED and MISSING say what; TOO_MANY: ways to read them."""
     arena = arena_of(address)
     records = longs(arena, At.RECORDS)
     missing = carray(pointer(arena[At.MISSING]), 1, np.int64)
@@ -129,7 +140,7 @@ def read_bytes(address, record, data_address, length):
         result = new_record(arena, now[at], now[at + 1], now[at + 2], now[at + 3], result)
     if result == 0 or missing[0] != 0 or arena[At.WANTED] != 0:
         arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = frames_before, chains_before
-        return int64(0)
+        result = verdict(arena)
     return result
 
 

@@ -18,12 +18,25 @@ import numpy as np
 
 from ...errors import LimitExceeded
 from ...kernels.cpu.jit import direct
-from ...kernels.cpu.json_call import ADVANCE, ENDS, FILL, READ, REHASH, json_call
+from ...kernels.cpu.json_call import ADVANCE, ENDS, FILL, MOVE, PLACE, READ, REHASH, json_call
 from ...kernels.cpu.json_closers import WANT_LIMITED
 from ...kernels.cpu.json_keys import GROW_CHAINS, GROW_FRAMES
+from ...kernels.cpu.json_languages import MISSING_MOST
 from ...kernels.cpu.json_masks import WANT_SPOT
-from ...kernels.cpu.json_places import BARRIER, COUNT_BIT, INLINE, WIDEST, At, Frame, Kind, Object, Store, Suspended
-from ...kernels.cpu.json_reads import GROW_RECORDS, TOO_WIDE
+from ...kernels.cpu.json_places import (
+    BARRIER,
+    COUNT_BIT,
+    INLINE,
+    TOO_MANY,
+    WIDEST,
+    At,
+    Frame,
+    Kind,
+    Object,
+    Store,
+    Suspended,
+)
+from ...kernels.cpu.json_reads import GROW_RECORDS
 from ...kernels.cpu.json_rows import KEY_WORDS
 from ...kernels.cpu.json_walk import GROW_CROSSED, GROW_NOTED, GROW_PENDING
 from ..collector import PATIENT
@@ -48,7 +61,8 @@ STORE_AT, TABLE_AT = int(At.LENGTH), int(At.LENGTH + Store.LENGTH)
 FRAMES_AT = TABLE_AT + FIRST_ROWS * TABLE_WIDTH
 CHAINS_AT = FRAMES_AT + FIRST["frames"] * WIDTH["frames"]
 RECORDS_AT = CHAINS_AT + FIRST["chains"] * WIDTH["chains"]
-BLOCK = RECORDS_AT + FIRST["records"] * WIDTH["records"]
+MISSING_AT = RECORDS_AT + FIRST["records"] * WIDTH["records"]
+BLOCK = MISSING_AT + 1 + MISSING_MOST
 PARTS_AT = {"frames": FRAMES_AT, "chains": CHAINS_AT, "records": RECORDS_AT}
 
 Config = tuple[Any, ...]  # what a record stands for, whatever the epoch
@@ -116,6 +130,7 @@ class JsonEpoch:
         block[At.STORE], block[At.MODE], block[At.SERIAL] = address + 8 * STORE_AT, program.mode, next(SERIALS)
         self.kernel = partial(direct(json_call), address)  # what matchers call twice a token
         block[At.FRAMES], block[At.CHAINS] = address + 8 * FRAMES_AT, address + 8 * CHAINS_AT
+        block[At.MISSING] = address + 8 * MISSING_AT
         block[At.RECORDS], block[At.PROGRAM], block[At.BLOB] = address + 8 * RECORDS_AT, at, at + rows.blob_at
         if program.states is not NO_STATES:
             self._place_languages()
@@ -145,6 +160,10 @@ class JsonEpoch:
         return np.frombuffer(self.arena, np.int64)
 
     @cached_property
+    def _missing(self) -> np.ndarray:
+        return self._block[MISSING_AT:]
+
+    @cached_property
     def store(self) -> np.ndarray:
         return self._block[STORE_AT:TABLE_AT]
 
@@ -161,31 +180,30 @@ class JsonEpoch:
 
     # ------------------------------------------------------------------ arenas
 
-    def _place(self, name: str, array: np.ndarray) -> None:
-        at, _, capacity = PLACES[name]
-        self.arena[at], self.arena[capacity] = array.ctypes.data, len(array)
-
     def _place_languages(self) -> None:
-        self._languages, addresses = self.program.states.placed  # as long as kernels read them
-        for place, address in zip(LANGUAGES, addresses, strict=True):
-            self.arena[place] = address
-
-    def _new_store(self, places: int, pool: int) -> None:
-        self._table, self._pool = np.full((places, KEY_WORDS + 1), -1, np.int64), np.zeros(pool, np.int32)
-        self.store[:] = [self._table.ctypes.data, places, 0, self._pool.ctypes.data, 0, pool]
+        arrays, addresses = self.program.states.placed
+        pairs = np.array([*zip(LANGUAGES, addresses, strict=True)], np.int64)
+        json_call(self.address, PLACE, pairs.ctypes.data, len(pairs), 0)
+        self._languages = arrays  # as long as kernels read them
 
     def _grow_store(self) -> None:
-        """Twice the room for rows, until they have their share of memory: then they are made anew."""
+        """Twice the room for rows, until they have their share of memory: then they are made anew.
+
+        What other threads' calls add meanwhile is lost, and made again.
+        """
         places, pool = len(self._table), len(self._pool)
-        used, kept = int(self.store[Store.USED]), self._table[self._table[:, KEY_WORDS] != NO_ROW]
+        kept = self._table[self._table[:, KEY_WORDS] != NO_ROW]
+        used = int(self.store[Store.USED])  # behind all that is kept
         if 4 * pool + self._table.nbytes > self._room:
-            self._new_store(places, pool)
-            return
-        old = self._pool
-        self._new_store(2 * places, max(2 * pool, used + 4 * self.program.vocab.words))
-        self._pool[:used] = old[:used]
-        json_call(int(self.store.ctypes.data), REHASH, int(kept.ctypes.data), len(kept), 0)
-        self.store[Store.USED] = used
+            kept, used = kept[:0], 0
+        else:
+            places, pool = 2 * places, max(2 * pool, used + 4 * self.program.vocab.words)
+        table, rows = np.full((places, KEY_WORDS + 1), NO_ROW, np.int64), np.zeros(pool, np.int32)
+        rows[:used] = self._pool[:used]
+        store = np.array([table.ctypes.data, places, 0, rows.ctypes.data, used, pool], np.int64)
+        json_call(store.ctypes.data, REHASH, kept.ctypes.data, len(kept), 0)
+        self.store[:] = store
+        self._table, self._pool = table, rows
 
     @property
     def nbytes(self) -> int:
@@ -205,27 +223,23 @@ class JsonEpoch:
         waits = bool(program.tables.suspended[Suspended.SERIAL])
         program.clock.check()
         wanted = int(arena[At.WANTED])
-        missing = program.tables.missing
-        if missing[0]:
-            states = missing[1 : 1 + missing[0]].tolist()
+        states = self._missing[1 : 1 + self._missing[0]].tolist()
+        if states:
             with PATIENT:  # they stay, and would make Python look through all that it has, in the middle of a text
                 program.states.count([state & ~COUNT_BIT for state in states if state & COUNT_BIT])
                 program.states.make([state for state in states if not state & COUNT_BIT], anew, waits and times > 0)
             self._place_languages()
-        if wanted & WANT_SPOT:
-            program.tables.make_spot(wanted >> 8 & 0xFFFFFF)
-        elif wanted & WANT_LIMITED:
-            program.tables.make_limited(wanted >> 8 & 0xFFFFFF)
-        if wanted & TOO_WIDE:
-            raise LimitExceeded(
-                f"the text can be read in more than {WIDEST} ways at once; make the alternatives of the schema differ earlier"
-            )
+        with program.tables.lock:
+            if wanted & WANT_SPOT:
+                program.tables.make_spot(wanted >> 8 & 0xFFFFFF)
+            elif wanted & WANT_LIMITED:
+                program.tables.make_limited(wanted >> 8 & 0xFFFFFF)
+            for bit, places in ((GROW_CROSSED, [CROSSED]), (GROW_PENDING, [PENDING]), (GROW_NOTED, NOTED)):
+                if wanted & bit:
+                    program.tables.grow_walks(arena, places)
         for bit, name in ((GROW_FRAMES, "frames"), (GROW_CHAINS, "chains"), (GROW_RECORDS, "records")):
             if wanted & bit:
                 self._grow(name)
-        for bit, places in ((GROW_CROSSED, [CROSSED]), (GROW_PENDING, [PENDING]), (GROW_NOTED, NOTED)):
-            if wanted & bit:
-                program.tables.grow_walks(arena, places)
         return 0 if waits else 1
 
     def _grow(self, name: str) -> None:
@@ -235,24 +249,32 @@ class JsonEpoch:
             raise LimitExceeded(
                 "the text has more keys and values open or remembered than limits.max_bytes has room for"
             )
-        self.arrays[name] = np.zeros((2 * len(old), WIDTH[name]), np.int64)
-        self.arrays[name][: len(old)] = old
-        self._place(name, self.arrays[name])
+        at, _, capacity = PLACES[name]
+        new = np.zeros((2 * len(old), WIDTH[name]), np.int64)
+        order = np.array([at, capacity, new.ctypes.data, len(new), 8 * WIDTH[name]], np.int64)
+        json_call(self.address, MOVE, order.ctypes.data, 0, 0)
+        self.arrays[name] = new
 
     @property
     def lacks(self) -> bool:
         """The last call did not have what it needs."""
-        return bool(self.arena[At.WANTED] or self.program.tables.missing[0])
+        return bool(self.arena[At.WANTED] or self._missing[0])
 
     def call(self, what: int, first: int, second: int = 0, third: int = 0) -> int:
-        """json_call, with what it lacks made for it."""
+        """json_call, with what it lacks made for it; and what the call before this one lacked, which most likely was the same."""
         arena, anew = self.arena, 0
-        for times in count():
-            found = json_call(self.address, what, first, second, third)
-            if arena[At.WANTED] == 0 and self.program.tables.missing[0] == 0:
+        if self.lacks:
+            anew = self._supply(0, 0)
+        for times in count(anew):
+            found: int = self.kernel(what, first, second, third)
+            if found >= 0:
                 if arena[At.FULL]:
                     self.make_room_for_rows()
-                return int(found)
+                return found
+            if found == TOO_MANY:
+                raise LimitExceeded(
+                    f"the text can be read in more than {WIDEST} ways at once; make the alternatives of the schema differ earlier"
+                )
             anew += self._supply(times, anew)
         raise AssertionError("unreachable")
 
@@ -285,10 +307,7 @@ class JsonEpoch:
         return None
 
     def peek_token(self, address: int, state: int, token: int) -> int:
-        found = int(json_call(address, ADVANCE, state, token, 0))
-        if found == 0 and (self.arena[At.WANTED] or self.program.tables.missing[0]):
-            return -1
-        return found
+        return int(json_call(address, ADVANCE, state, token, 0))
 
     def after_token(self, state: int, token: int) -> int:
         return self.call(ADVANCE, state, token)

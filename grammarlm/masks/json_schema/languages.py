@@ -19,7 +19,7 @@ from ...kernels.cpu.json_languages import UNKNOWN_LOOPS
 
 FIRST_CAPACITY = 32
 ENDLESS, FIRST_COUNT = 1 << 40, 256
-MADE_AHEAD = 32  # states beyond those that a walk lacks, the first time
+MADE_AHEAD = 16  # states beyond those that a walk lacks, the first time
 LONG_AHEAD = 1.5e-3  # seconds that are spent on those
 LETTER = 0x65  # where it leads back to the state, most letters do
 ALL_BYTES = (1 << 256) - 1

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...errors import MaskError
 from ...kernels.cpu.json_call import ADVANCE, FILL
+from ...kernels.cpu.json_masks import FULL_STORE
 from ..epoch import FINISHED
 from ..mask_array import as_integer, as_mask
 from ..matcher import _NO_MASK, Matcher
@@ -23,26 +24,27 @@ _FILL, _ADVANCE = int(FILL), int(ADVANCE)
 class JsonMatcher(Matcher):
     """Reads tokens, tells which may come next."""
 
-    __slots__ = ("_row_address", "_row_bytes")
+    __slots__ = ("_row_address", "_row_bytes", "_row_count")
 
     def fill_mask(self, mask: np.ndarray, row: int = 0) -> bool:
         """As Matcher's."""
         if mask is not self._known_mask:
             self._mask = as_mask(mask, self._words)
-            self._known_mask = mask
+            self._known_mask, self._row_count = mask, len(self._mask)
             self._row_address, self._row_bytes = self._mask.ctypes.data, self._mask.strides[0]
             if self._mask.strides[1] != 4:
                 self._row_bytes = 0  # no row is one piece
         if type(row) is not int:
             row = as_integer(row, "fill_mask(mask, row) takes a row number")
-        if not 0 <= row < len(self._mask):
-            raise MaskError(f"row {row} is beyond the mask: its {len(self._mask)} rows are 0 to {len(self._mask) - 1}")
+        if not 0 <= row < self._row_count:
+            raise MaskError(f"row {row} is beyond the mask: its {self._row_count} rows are 0 to {self._row_count - 1}")
         _, epoch, state, _, _, _ = self._head
         if state == FINISHED or not self._row_bytes:
             self._mask[row] = self._row()
             return True
-        if epoch.kernel(_FILL, state, self._row_address + row * self._row_bytes, 0):
-            self._fill_slowly(row)
+        found = epoch.kernel(_FILL, state, self._row_address + row * self._row_bytes, 0)
+        if found:
+            self._fill_slowly(row, found)
         return self._everything is None or not np.array_equal(self._mask[row], self._everything)
 
     def _probe(self) -> JsonMatcher:
@@ -50,12 +52,12 @@ class JsonMatcher(Matcher):
         other._known_mask = _NO_MASK  # its address is not copied
         return other  # type: ignore[return-value]
 
-    def _fill_slowly(self, row: int) -> None:
-        epoch = self._head[1]
-        if not epoch.lacks:  # the mask is right, only its row found no room to be kept
-            epoch.make_room_for_rows()
-            return
+    def _fill_slowly(self, row: int, found: int) -> None:
         try:
+            if found == FULL_STORE:  # the mask is right, only its row found no room to be kept
+                with self._automaton.lock:
+                    self._head[1].make_room_for_rows()
+                return
             self._mask[row] = self._made(_row_of)
         except BaseException:  # a failure closes, whatever it is: nothing but the end is allowed
             self._mask[row] = self._automaton.program.facts.stop_row
@@ -74,18 +76,16 @@ class JsonMatcher(Matcher):
         if state == FINISHED:
             return False
         after = epoch.kernel(_ADVANCE, state, token, 0)
-        if after and trail is self._own and len(trail) == (at := at + STRIDE):  # as in Matcher.advance
+        if after > 0 and trail is self._own and len(trail) == (at := at + STRIDE):  # as in Matcher.advance
             trail.append(after)
             trail.append(token)
             trail.append(None)
             self._head = (trail, epoch, after, token, None, at)
             return True
-        if not after:
-            if not epoch.lacks:
-                return False
+        if after < 0:  # something must be made first
             after = self._after(token)
-            if not after:
-                return False
+        if not after:
+            return False
         self._step(after, token)
         return True
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import count
@@ -22,7 +23,7 @@ import numpy as np
 from ...grammars.json_schema.number_rows import digits_ahead, pack
 from ...grammars.json_schema.shapes import NumberShape
 from ...kernels.cpu.jit import load_all
-from ...kernels.cpu.json_call import BASE, BELOW, json_call
+from ...kernels.cpu.json_call import BASE, BELOW, FORGET, json_call
 from ...kernels.cpu.json_masks import WHOLE_MASKS
 from ...kernels.cpu.json_places import (
     ANY_STRING,
@@ -176,6 +177,7 @@ class JsonTables:
     def __init__(self, vocab: Vocabulary, blanks: Blanks):
         load_all([json_call], large=True)
         self.vocab, self.blanks = vocab, blanks
+        self.lock = threading.RLock()  # of what is made for all schemas
         self.facts = token_facts(vocab)
         trie, self.width = vocab.trie, vocab.words
         spots = len(blanks.table)
@@ -210,7 +212,6 @@ class JsonTables:
         """What all arenas over this vocabulary have in common; the rest is each constraint's (epoch.py)."""
         vocab, facts, arena, keep = self.vocab, self.facts, self.arena, self._keep
         program = np.array(TEMPLATE, np.int64)
-        self.missing = np.zeros(256, np.int64)  # what the last call of a kernel lacked
         self.suspended = np.zeros(Suspended.STACK + 6 * (facts.deepest + 2), np.int64)  # where its walk stands
         table = np.full((SHARED_ROWS, KEY_WORDS + 1), -1, np.int64)
         self.pool = np.zeros(SHARED_POOL, np.int32)
@@ -221,7 +222,7 @@ class JsonTables:
             (At.PROGRAM, program), (At.BLANKS, self.blanks.table), (At.SHARED_STORE, self.store), (At.STORE, self.store),
             (At.BASES, self.bases), (At.TRIES, self.tries), (At.SPOTS, self.spots), (At.TWINS, vocab.trie.twins),
             (At.STOP_ROW, facts.stop_row), (At.OFFSETS, vocab.offsets), (At.DATA, vocab.data), (At.IS_TEXT, facts.is_text),
-            (At.MISSING, self.missing), (At.CROSSED, np.zeros((FIRST_CROSSINGS, 3), np.int64)),
+            (At.MISSING, np.zeros(256, np.int64)), (At.CROSSED, np.zeros((FIRST_CROSSINGS, 3), np.int64)),
             (At.STACK, np.zeros((facts.deepest + 2, 6), np.int64)), (At.PENDING, np.zeros((FIRST_PENDING, 5), np.int64)),
             (At.SET_A, np.zeros((WIDEST, 4), np.int64)), (At.SET_B, np.zeros((WIDEST, 4), np.int64)),
             (At.ALLOWED, np.zeros((facts.deepest + 2, 4), np.uint64)), (At.JUMPS, np.full((facts.deepest + 2, 2), -1, np.int64)),
@@ -267,17 +268,17 @@ class JsonTables:
 
     def _call(self, what: int, first: int, second: int, row: np.ndarray) -> np.ndarray:
         """json_call for a row of the vocabulary's; the nodes where the walk met the barrier."""
-        address = self.arena.ctypes.data
+        arena = self.arena.copy()  # and crossings of its own: other threads' calls would write over them
+        crossed = np.zeros((FIRST_CROSSINGS, 3), np.int64)
         while True:
             before = row.copy()
-            self.arena[At.WANTED] = 0
-            count = json_call(address, what, first, second, row.ctypes.data)
-            if self.arena[At.WANTED] == 0:
-                break
+            arena[At.WANTED], arena[At.CROSSED], arena[At.CROSS_CAPACITY] = 0, crossed.ctypes.data, len(crossed)
+            count = json_call(arena.ctypes.data, what, first, second, row.ctypes.data)
+            if arena[At.WANTED] == 0:
+                return crossed[:count]
             row[:] = before
-            self.grow_walks(self.arena, [CROSSED, PENDING])
-        crossed = next(a for a in self.kept if a.ctypes.data == self.arena[At.CROSSED])
-        return crossed[:count].copy()
+            crossed = np.zeros((2 * len(crossed), 3), np.int64)
+            self.grow_walks(arena, [PENDING])
 
     def _take_closers(self, row: np.ndarray, crossed: np.ndarray) -> list[tuple[bytes, int, bytes]]:
         """(what remains behind the quote, token, what stands before it) of all tokens below the crossings; their bits go."""
@@ -370,6 +371,8 @@ class JsonTables:
 
     def make_limited(self, most: int) -> None:
         """The row of tokens that stay in a string and begin at most so many characters."""
+        if self.limited[most]:
+            return
         bits = np.zeros(self.width * 32, np.uint8)
         bits[: len(self.characters)] = (self.characters >= 0) & (self.characters <= most)
         self.limited[most] = self._keep(np.packbits(bits, bitorder="little").view(np.int32).copy())
@@ -399,6 +402,8 @@ class JsonTables:
 
     def make_spot(self, spot: int) -> None:
         """Rows and entries of one state of white space."""
+        if self.spots[spot][Spot.MADE]:
+            return
         table, nothing = self.blanks.table, self.vocab.words * 32
         states = [spot]
         blank_row = np.zeros(self.width + 1, np.int32)
@@ -443,8 +448,7 @@ class JsonTables:
 
     def clear_rows(self) -> None:
         """Forgets the rows that no schema has a say in, where there is no room for more."""
-        self.shared_table[:] = -1
-        self.store[Store.COUNT] = self.store[Store.USED] = 0
+        json_call(int(self.store.ctypes.data), FORGET, 0, 0, 0)
 
 
 def _holds_several(text: bytes) -> bool:
