@@ -16,6 +16,7 @@ import pytest
 import grammarlm as gl
 from grammarlm.kernels.cpu.json_places import At, Store
 from grammarlm.kernels.cpu.json_rows import KEY_WORDS
+from grammarlm.masks.json_schema.tables import SERIALS
 from tests.laws.laws import allowed_ids
 from tests.laws.test_rows_by_shape import FIRST, VOCABULARIES
 from tests.masks.json_cases import ANY, CASES, Case, case
@@ -125,7 +126,8 @@ class Rows:
 
     def forget(self) -> None:
         self._tables.clear_rows()
-        self.epoch._new_store(len(self.epoch._table), len(self.epoch._pool))
+        self.epoch.forget_rows()
+        self.epoch.arena[At.SERIAL] = next(SERIALS)  # and masks that are kept whole
 
     def fresh(self) -> int:
         """How many rows have been made, kept or not."""

@@ -18,7 +18,7 @@ import numpy as np
 
 from ...errors import LimitExceeded
 from ...kernels.cpu.jit import direct
-from ...kernels.cpu.json_call import ADVANCE, ENDS, FILL, MOVE, PLACE, READ, REHASH, json_call
+from ...kernels.cpu.json_call import ADVANCE, ENDS, FILL, FORGET, MOVE, PLACE, READ, REHASH, json_call
 from ...kernels.cpu.json_closers import WANT_LIMITED
 from ...kernels.cpu.json_keys import GROW_CHAINS, GROW_FRAMES
 from ...kernels.cpu.json_languages import MISSING_MOST
@@ -195,15 +195,18 @@ class JsonEpoch:
         kept = self._table[self._table[:, KEY_WORDS] != NO_ROW]
         used = int(self.store[Store.USED])  # behind all that is kept
         if 4 * pool + self._table.nbytes > self._room:
-            kept, used = kept[:0], 0
-        else:
-            places, pool = 2 * places, max(2 * pool, used + 4 * self.program.vocab.words)
+            self.forget_rows()
+            return
+        places, pool = 2 * places, max(2 * pool, used + 4 * self.program.vocab.words)
         table, rows = np.full((places, KEY_WORDS + 1), NO_ROW, np.int64), np.zeros(pool, np.int32)
         rows[:used] = self._pool[:used]
         store = np.array([table.ctypes.data, places, 0, rows.ctypes.data, used, pool], np.int64)
         json_call(store.ctypes.data, REHASH, kept.ctypes.data, len(kept), 0)
         self.store[:] = store
         self._table, self._pool = table, rows
+
+    def forget_rows(self) -> None:
+        json_call(int(self.store.ctypes.data), FORGET, 0, 0, 0)
 
     @property
     def nbytes(self) -> int:
