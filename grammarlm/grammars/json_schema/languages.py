@@ -149,19 +149,25 @@ class Languages:
     def _search(self, root: Term, most: int) -> bool | None:
         """Is it empty? The state first that seems to have the shortest completion: most languages that look empty are not.
         None where that takes more than `most` states."""
-        seen, order = {root}, count()
+        before: dict[Term, Term | None] = {root: None}
+        order = count()
         waiting = [(0, next(order), root)]
         while waiting:
-            for _, target in self.algebra.edges(heappop(waiting)[2]):
-                if target in seen:
+            term = heappop(waiting)[2]
+            for _, target in self.algebra.edges(term):
+                if target in before:
                     continue
                 if target.sure or target.nullable or self._empty.get(target) is False:
+                    leads: Term | None = term
+                    while leads is not None:  # nor is any on the way there empty
+                        self._empty[leads] = False
+                        leads = before[leads]
                     return False
-                seen.add(target)
+                before[target] = term
                 parts = target.parts if target.kind == AND else (target,)
                 left = sum([self._lengths.at_least(part) for part in parts])
                 heappush(waiting, (left, -next(order), target))
-            if len(seen) > most:
+            if len(before) > most:
                 return None
         return True
 
