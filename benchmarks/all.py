@@ -33,6 +33,7 @@ def splice() -> None:
         result = ROOT / "benchmarks" / "results" / f"{name}.md"
         if result.exists():
             body = re.sub(r"^# (.*)", r"### \1", result.read_text(encoding="utf-8").strip())
+            body = re.sub(r"\]\(([\w-]+\.png)\)", r"](benchmarks/results/\1)", body)
             marker = f"<!-- figures: {name} -->"
             pattern = re.escape(marker) + r".*?<!-- end -->"
             text = re.sub(pattern, lambda _, b=body, m=marker: f"{m}\n{b}\n<!-- end -->", text, flags=re.DOTALL)
