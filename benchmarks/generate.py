@@ -90,7 +90,7 @@ def ours(model, tokenizer, batch: int, tokens: int):
 
 
 def theirs(model, tokenizer, batch: int, tokens: int):
-    """transformers' own loop: free, and with the processors of other engines."""
+    """transformers' own loop: free, and with the processors of all engines."""
     inputs = tokenizer([PROMPT] * batch, return_tensors="pt")
     inputs = {name: inputs[name] for name in ("input_ids", "attention_mask")}
 
@@ -106,8 +106,11 @@ def theirs(model, tokenizer, batch: int, tokens: int):
 
     size = model.config.vocab_size
     xgrammar, llguidance = xgrammar_processor(tokenizer, size), llguidance_processor(tokenizer, size, batch)
+    vocab = gl.Vocabulary.from_tokenizer(tokenizer)
+    constraint = gl.compile(gl.JsonSchema(SCHEMA), vocab)
     return {
         "transformers, free": generated,
+        "transformers + grammarlm": lambda: generated(gl.LogitsProcessor(constraint)),
         "transformers + xgrammar": lambda: generated(xgrammar()),
         "transformers + llguidance": lambda: generated(llguidance()),
     }
