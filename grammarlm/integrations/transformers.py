@@ -105,9 +105,12 @@ class LogitsProcessor(transformers.LogitsProcessor):
             raise
         rows = np.array([UNTOUCHED if row is None else at for at, row in enumerate(self._rows)])
         masked = apply_mask_(scores.clone(), self._mask, rows=rows)
-        silenced = torch.from_numpy(rows != UNTOUCHED).to(masked.device) & is_empty(masked)
-        if bool(silenced.any()):
-            self._revive_(masked, silenced)
+        doubtful = self._doubtful(masked, rows)
+        if len(doubtful):
+            silenced = torch.zeros(len(masked), dtype=torch.bool, device=masked.device)
+            silenced[doubtful] = is_empty(masked[doubtful])
+            if bool(silenced.any()):
+                self._revive_(masked, silenced)
         return masked
 
     # ------------------------------------------------------------------ which row continues which
@@ -171,6 +174,16 @@ class LogitsProcessor(transformers.LogitsProcessor):
         if any(closed):
             assert self._vocab is not None
             self._mask[closed] = pack_ids(self._vocab.stop_ids, self._vocab.words)
+
+    def _doubtful(self, masked: torch.Tensor, rows: np.ndarray) -> torch.Tensor:
+        """Rows in which nothing may be left: those whose first allowed token has no score. One look a row, where all have one."""
+        held = np.flatnonzero(rows != UNTOUCHED)
+        words = (self._mask[held] != 0).argmax(axis=1)
+        bits = self._mask[held, words]
+        first = 32 * words + np.log2(np.maximum((bits & -bits).view(np.uint32), 1)).astype(np.int64)
+        places = torch.from_numpy(held).to(masked.device)
+        chosen = torch.from_numpy(np.minimum(first, masked.shape[1] - 1)).to(masked.device)
+        return places[masked[places, chosen] == -torch.inf]
 
     def _revive_(self, masked: torch.Tensor, silenced: torch.Tensor) -> None:
         """Rows in which nothing is left get what their mask allows, each token with the same score."""
