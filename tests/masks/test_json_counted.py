@@ -9,7 +9,7 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.grammars.json_schema.shapes import StringShape
-from grammarlm.masks.json_schema import program
+from grammarlm.masks.json_schema import string_shapes
 from tests.laws.laws import allowed_ids
 
 SIGNS, LONGEST = "ab-é😀", 6
@@ -33,7 +33,7 @@ def languages(kind: str, text: str) -> StringShape:
 @pytest.fixture
 def from_two(monkeypatch) -> None:
     """Two repeats are counted already."""
-    monkeypatch.setattr(program, "COUNTED_FROM", 2)
+    monkeypatch.setattr(string_shapes, "COUNTED_FROM", 2)
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def vocab() -> gl.Vocabulary:
 @pytest.mark.parametrize("pattern", PATTERNS)
 @pytest.mark.parametrize("lengths", [{}, {"minLength": 2, "maxLength": 3}])
 def test_masks_are_those_of_all_strings(pattern: str, lengths: dict, vocab: gl.Vocabulary, from_two: None) -> None:
-    assert program.counted(languages("pattern", pattern)).maximum is not None
+    assert string_shapes.counted(languages("pattern", pattern)).maximum is not None
     meaning = re.compile(pattern.replace(r"\d", "0-9").replace(r"\w", "[A-Za-z0-9_]"))
     least, most = lengths.get("minLength", 0), lengths.get("maxLength", LONGEST)
     strings = ["".join(s) for size in range(least, most + 1) for s in itertools.product(SIGNS, repeat=size)]
@@ -86,7 +86,7 @@ def spelled(token: bytes) -> str:
     ],
 )
 def test_what_is_counted(pattern: str, least: int, most: int, language: str) -> None:
-    assert program.counted(languages("pattern", pattern)) == StringShape(
+    assert string_shapes.counted(languages("pattern", pattern)) == StringShape(
         least, most, frozenset({("pattern", language, True)})
     )
 
@@ -100,7 +100,7 @@ def test_what_is_counted(pattern: str, least: int, most: int, language: str) -> 
 )  # fmt: skip
 def test_what_is_not(pattern: str) -> None:
     shape = languages("pattern", pattern)
-    assert program.counted(shape) is shape
+    assert string_shapes.counted(shape) is shape
 
 
 def test_a_format_and_what_must_not_match_are_left() -> None:
@@ -108,7 +108,7 @@ def test_a_format_and_what_must_not_match_are_left() -> None:
         languages("format", "^[a-z]{1,255}$"),
         StringShape(language=frozenset({("pattern", "^a{1,255}$", False)})),
     ):
-        assert program.counted(shape) is shape
+        assert string_shapes.counted(shape) is shape
 
 
 def test_values_of_more_than_one_repeat() -> None:

@@ -19,8 +19,8 @@ from .json_languages import (
     note_missing,
     table_of,
 )
-from .json_places import ENOUGH, SHARED_BIT, At, Suspended, Trie, longs
-from .json_walk import clear_below, is_of_case, set_token
+from .json_places import ENOUGH, SHARED_BIT, WAITS, At, Suspended, Trie, longs
+from .json_walk import bytes_before, clear_below, is_of_case, set_token
 
 PATIENCE = 2000  # nodes that a walk goes on for when a state is lacking: what else may be?
 
@@ -36,6 +36,7 @@ def suspend(arena, state, row_of, count, is_body, run, run_most, row, node, clos
     kept[Suspended.NODE], kept[Suspended.CLOSINGS], kept[Suspended.ESCAPES] = node, closings, escapes
     for i in range(6 * depth):
         kept[Suspended.STACK + i] = stack[i]
+    arena[At.WANTED] |= WAITS
     copy_bytes(arena[At.SUSPENDED_ROW], row.ctypes.data, 4 * arena[At.BASE_WORDS])
 
 
@@ -205,12 +206,7 @@ def note_ends(arena, state, usual):
 @part
 def state_before(arena, state, node):
     """The state behind the bytes that lead to the node, without its own; 0: refused; -1: with a backslash among them."""
-    trie = longs(arena, At.TRIES)
-    token = carray(pointer(trie[Trie.TOKEN]), 1 << 40, np.uint32)
-    above = int64(carray(pointer(trie[Trie.DEPTH]), 1 << 40, np.uint16)[node]) - 1
-    while int64(token[node]) == arena[At.NOTHING]:  # a token begins so, at the node or below it
-        node += 1
-    offset = longs(arena, At.OFFSETS)[int64(token[node])]
+    offset, above = bytes_before(arena, node)
     data = carray(pointer(arena[At.DATA]), 1 << 40, np.uint8)
     for i in range(above):
         byte = int64(data[offset + i])

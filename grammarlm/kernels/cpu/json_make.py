@@ -50,7 +50,7 @@ from .json_rows import (
 from .json_runs import ENDLESS_RUN, LETTERS_LOW, ask_for, base_of_run, run_of
 from .json_step import NO_LANGUAGE, ROW, step
 from .json_unique import with_text
-from .json_walk import ANY_CASE, GROW_NOTED, clear_below, differ, filter_closers, is_of_case, visit, walk
+from .json_walk import ANY_CASE, GROW_NOTED, bytes_before, clear_below, differ, filter_closers, is_of_case, visit, walk
 
 OTHER_KEYS = -5  # in place of a thread, in the key of a row: any other key
 CAN_START = 1  # a state of white space that is at its end: what follows it may come
@@ -347,12 +347,7 @@ def probe_strings(arena, node):
 @part
 def with_path(arena, node, f):
     """The frame of a unique item, with the bytes that lead from the root of the vocabulary's trie to the node before this one."""
-    trie = longs(arena, At.TRIES)
-    token = carray(pointer(trie[Trie.TOKEN]), 1 << 40, np.uint32)
-    above = int64(carray(pointer(trie[Trie.DEPTH]), 1 << 40, np.uint16)[node]) - 1
-    while int64(token[node]) == arena[At.NOTHING]:  # a token begins so, at the node or below it
-        node += 1
-    offset = longs(arena, At.OFFSETS)[int64(token[node])]
+    offset, above = bytes_before(arena, node)
     data = carray(pointer(arena[At.DATA]), 1 << 40, np.uint8)
     for i in range(above):
         f = with_text(arena, f, int64(data[offset + i]))

@@ -136,7 +136,7 @@ class At(IntEnum):
 class Suspended(IntEnum):
     """A walk of a language along the vocabulary's trie that lacked a state: of whom, and where it goes on."""
 
-    SERIAL = 0  # of the epoch; 0: there is none, ONE_BY_ONE: none, but what is lacking is all that is lacking
+    SERIAL = 0  # of the epoch; 0: there is none
     STATE = 1
     ROW_OF = 2
     COUNT = 3
@@ -147,9 +147,6 @@ class Suspended(IntEnum):
     CLOSINGS = 8  # noted before the node
     ESCAPES = 9
     STACK = 10  # of the nodes above it
-
-
-ONE_BY_ONE = -1
 
 
 class Store(IntEnum):
@@ -265,6 +262,7 @@ class Frame(IntEnum):
 
 LACKING, TOO_MANY = -1, -2  # in place of a result: something must be made first; the text can be read in too many ways
 ENOUGH = 1 << 41  # bit of WANTED: so much is missing that going on would be in vain
+WAITS = 1 << 42  # bit of WANTED: what is lacking is all that is, nothing has to begin anew when it is made
 OUT_OF_ROOM = 1 | 64 | ENOUGH  # bits of WANTED: frames or chains have run out, what was made last is not to be read
 INLINE = 62
 ANY_STRING = 8  # the row of strings of which nothing is counted

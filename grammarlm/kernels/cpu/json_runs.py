@@ -9,7 +9,7 @@ from numba import carray, int32, int64
 
 from .jit import inlined, part, pointer
 from .json_languages import CHARACTERS_AT, MANY_CHARACTERS, note_missing, table_of
-from .json_places import ONE_BY_ONE, SHARED_BIT, At, Suspended, longs
+from .json_places import SHARED_BIT, WAITS, At
 
 RUN_ROWS = 256  # base rows of runs that are kept
 LONGEST_RUN, ENDLESS_RUN = 24, 1 << 20  # characters that are counted; and as many as anyone likes
@@ -20,7 +20,7 @@ LETTERS_LOW, LETTERS_HIGH = int64(0b110000), int64(0b001100)  # the classes of l
 def ask_for(arena, state):
     """The state is lacking, and no others that are not named: no walk is begun that would have to begin anew."""
     note_missing(arena, state)
-    longs(arena, At.SUSPENDED)[Suspended.SERIAL] = ONE_BY_ONE
+    arena[At.WANTED] |= WAITS
 
 
 @part

@@ -13,10 +13,7 @@ from numba import carray, int32, int64, uint64
 
 from .jit import inlined, part, pointer
 from .json_keys import same_chain
-from .json_languages import (
-    case_of,
-    is_universal,
-)
+from .json_languages import case_of, is_universal
 from .json_places import (
     BARRIER,
     CROSS,
@@ -44,13 +41,23 @@ NO_JUMP, FEW_CHILDREN = (
     -2,
 )  # in JUMPS, in place of a table of children: any child may matter; those of a set, one by one
 ANY_CASE = -2  # in place of the case of most other keys: the row is right for the keys of all cases
-PATIENCE = 2000  # nodes that a walk goes on for when a state is lacking: what else may be?
 ALONG, BEHIND = 0, 1  # a crossing: the thread stands at the node; or behind a value, with the node's byte still to read
 
 
 @inlined
 def set_token(row, token):
     row[token >> 5] |= int32(1) << int32(token & 31)
+
+
+@inlined
+def bytes_before(arena, node):
+    """The bytes that lead from the root of the vocabulary's trie to the node, without its own: where in DATA, and how many."""
+    trie = longs(arena, At.TRIES)
+    token = carray(pointer(trie[Trie.TOKEN]), 1 << 40, np.uint32)
+    above = int64(carray(pointer(trie[Trie.DEPTH]), 1 << 40, np.uint16)[node]) - 1
+    while int64(token[node]) == arena[At.NOTHING]:  # a token begins so, at the node or below it
+        node += 1
+    return longs(arena, At.OFFSETS)[int64(token[node])], above
 
 
 @part

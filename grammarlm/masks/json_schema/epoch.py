@@ -1,9 +1,9 @@
 """One generation of texts under a schema: their configs, frames and keys in arenas, and the rows made so far.
 
 A kernel that lacks something says what (At.WANTED, At.MISSING); `_supply` makes it and the kernel is called again. Arenas grow by
-doubling; addresses are renewed then, which is safe because the kernel holds the GIL: none runs meanwhile. When they have reached
-their share of limits.max_bytes the epoch is full: matchers move to a new one by their configs, and the old one goes with its last
-holder.
+doubling; what moves does so within one call: the kernel holds the GIL, and other threads' calls may come between any two. When they
+have reached their share of limits.max_bytes the epoch is full: matchers move to a new one by their configs, and the old one goes
+with its last holder.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from ...kernels.cpu.json_places import (
     COUNT_BIT,
     INLINE,
     TOO_MANY,
+    WAITS,
     WIDEST,
     At,
     Frame,
     Kind,
     Object,
     Store,
-    Suspended,
 )
 from ...kernels.cpu.json_reads import GROW_RECORDS
 from ...kernels.cpu.json_rows import KEY_WORDS
@@ -223,9 +223,9 @@ class JsonEpoch:
         Will it begin anew? 1 or 0.
         """
         arena, program = self.arena, self.program
-        waits = bool(program.tables.suspended[Suspended.SERIAL])
         program.clock.check()
         wanted = int(arena[At.WANTED])
+        waits = bool(wanted & WAITS)
         states = self._missing[1 : 1 + self._missing[0]].tolist()
         if states:
             with PATIENT:  # they stay, and would make Python look through all that it has, in the middle of a text

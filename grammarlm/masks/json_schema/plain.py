@@ -26,7 +26,8 @@ from ...grammars.json_schema.values import number_shapes
 from ...grammars.json_schema.whole_bounds import packed_whole
 from ...grammars.json_schema.working import Normaliser
 from ...kernels.cpu.json_places import Shape
-from .program import LITERALS, ProgramWriter, bound, is_text
+from .program import LITERALS, ProgramWriter, bound
+from .string_shapes import is_text
 from .tables import NUMBERS, TEMPLATE_AT
 
 ANYTHING, ANY_STRING, ANY_OBJECT, ANY_ARRAY = (TEMPLATE_AT[name] for name in ("anything", "string", "object", "array"))

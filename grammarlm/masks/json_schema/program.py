@@ -6,7 +6,6 @@ to it and filled when its turn comes, so nodes may contain themselves.
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -38,6 +37,7 @@ from ...grammars.terms import accepts_empty
 from ...kernels.cpu.json_numbers import FLAGS, TOLD
 from ...kernels.cpu.json_places import INLINE, Object, Shape
 from .languages import LanguageStates, bytes_of
+from .string_shapes import UnitedStrings, counted, is_text, spellable
 from .tables import NUMBERS, TEMPLATE, TEMPLATE_AT, JsonTables
 
 LITERALS = {"true": 1, "false": 2, "null": 3}
@@ -49,10 +49,6 @@ MOST_ITEMS = 4096
 FEW_NUMBERS = 64  # read side by side, where they must differ
 MOST_REQUIRED = 2000
 MOST_LENGTHS = 1 << 16  # of strings that have both a language and lengths
-# One character, whichever; then a pattern in which one of them is repeated.
-UNIT = r"(?:\[(?:[^\[\]\\]|\\.)+\]|\\[dDwWsS./-]|[^\\^$*+?()\[\]{}|])"
-UNITS, REPEATED = re.compile(UNIT), re.compile(rf"\^({UNIT}*)({UNIT})\{{(\d{{1,5}}),(\d{{1,5}})\}}({UNIT}*)\$")
-COUNTED_FROM, LITTLE = 12, 8  # characters that are counted at least, at least so many of them if they like
 MOST_TOLD_APART = 3  # patterns of keys, of which all cases are counted
 EVERYTHING = Node(is_anything=True)
 ANY_TEXT: Language = frozenset(
@@ -141,7 +137,7 @@ class ProgramWriter:
         while self._queue:
             node = self._queue.pop()
             at = self._nodes[id(node)]
-            for i, shape in enumerate(_spellable(node)):
+            for i, shape in enumerate(spellable(node)):
                 kind, row = self.shape(shape, node)
                 self.rows[at + 2 + 2 * i], self.rows[at + 3 + 2 * i] = kind, row
         if len(self.rows) > LARGEST:
@@ -159,7 +155,7 @@ class ProgramWriter:
             return TEMPLATE_AT["anything"]
         known = self._nodes.get(id(node))
         if known is None:
-            count = len(_spellable(node))
+            count = len(spellable(node))
             if not count:
                 return -1
             known = self._nodes[id(node)] = len(self.rows)
@@ -408,12 +404,13 @@ class ProgramWriter:
         start = self.states.number(tuple([self.languages.term(language) for language, _ in cases]), counted=True)
         if start == 0:
             return -1, 0, 0, 0, 0
-        at = len(self.rows) + 1
-        self.rows += [int(self.are_all([language for language, _ in cases])), *(child for _, child in cases)]
         default = 0
         for i, (language, _) in enumerate(cases):
             if not any(holds for _, _, holds in language):
                 default = i + 1
+        are_all = default != 0 and self.are_all([language for language, _ in cases])
+        self.rows += [int(are_all), *(child for _, child in cases)]
+        at = len(self.rows) - len(cases)
         return -2, start, at, default, len(cases)
 
     def are_all(self, cases: list[Language]) -> bool:
@@ -594,24 +591,6 @@ def _kinds_of(ways: tuple[Item, ...]) -> Iterator[object]:
         yield from way.node.alternatives
 
 
-def counted(shape: StringShape) -> StringShape:
-    """The same strings; what `^[a-z][a-z0-9]{1,254}$` repeats is counted as a length: as states of a language, each count has a
-    row of its own."""
-    if len(shape.language) != 1:
-        return shape
-    [(kind, text, holds)] = shape.language
-    found = REPEATED.fullmatch(str(text)) if kind == "pattern" and holds else None
-    if found is None:
-        return shape
-    before, repeated, least, most, behind = found.groups()
-    others = len(UNITS.findall(before + behind))
-    low, high = int(least) + others, int(most) + others
-    if low > high or high < COUNTED_FROM or low > LITTLE:
-        return shape
-    low, high = max(low, shape.minimum), high if shape.maximum is None else min(high, shape.maximum)
-    return StringShape(low, high, frozenset({("pattern", f"^{before}{repeated}*{behind}$", True)}))
-
-
 def _canonical(value: Fraction) -> bytes:
     """The text that json_unique.number_ended makes of a number."""
     if not value:
@@ -637,46 +616,9 @@ def _least(one: int, other: int) -> int:
     return max(one, other) if min(one, other) < 0 else min(one, other)
 
 
-def _spellable(node: Node) -> list[Shape_ | UnitedStrings]:
-    """The alternatives of a node that some text is: a string with half a surrogate pair in it is none."""
-    found: list[Shape_ | UnitedStrings] = []
-    excluding: list[StringShape] = []
-    for shape in node.alternatives:
-        if isinstance(shape, StringShape):
-            if _excludes(shape):
-                excluding.append(shape)
-                continue
-            if shape.values is not None and not any(map(is_text, shape.values)):
-                continue
-        found.append(shape)
-    return [*found, UnitedStrings(tuple(excluding)) if len(excluding) > 1 else excluding[0]] if excluding else found
-
-
-def _excludes(shape: StringShape) -> bool:
-    """Is it in some languages and not in others, and nothing else is said of it?"""
-    free = shape.values is None and not shape.minimum and shape.maximum is None
-    return free and any(not holds for _, _, holds in shape.language)
-
-
-class UnitedStrings(NamedTuple):
-    """Strings of several alternatives that exclude each other, as oneOf has them: the states of each one's language tell all of
-    these languages apart, so one automaton of as many states does for all."""
-
-    shapes: tuple[StringShape, ...]
-
-
 def bound(count: int | None) -> int:
     """A count of keys or items; -1 where there is none. More than can ever be written is as good as any such number."""
     return -1 if count is None else min(count, MOST_CHARACTERS)
-
-
-def is_text(text: str) -> bool:
-    """Half a surrogate pair is no text: no string of ours equals it."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _close(needed: set[int], implied: dict[int, set[int]]) -> None:

@@ -1,0 +1,69 @@
+"""Shapes of strings as programs write them: which of a node's alternatives are texts, what is one automaton, what is a length."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from ...grammars.json_schema.shapes import Node, StringShape
+from ...grammars.json_schema.shapes import Shape as Shape_
+
+# One character, whichever; then a pattern in which one of them is repeated.
+UNIT = r"(?:\[(?:[^\[\]\\]|\\.)+\]|\\[dDwWsS./-]|[^\\^$*+?()\[\]{}|])"
+UNITS, REPEATED = re.compile(UNIT), re.compile(rf"\^({UNIT}*)({UNIT})\{{(\d{{1,5}}),(\d{{1,5}})\}}({UNIT}*)\$")
+COUNTED_FROM, LITTLE = 12, 8  # characters that are counted at least, at least so many of them if they like
+
+
+def spellable(node: Node) -> list[Shape_ | UnitedStrings]:
+    """The alternatives of a node that some text is: a string with half a surrogate pair in it is none."""
+    found: list[Shape_ | UnitedStrings] = []
+    excluding: list[StringShape] = []
+    for shape in node.alternatives:
+        if isinstance(shape, StringShape):
+            if _excludes(shape):
+                excluding.append(shape)
+                continue
+            if shape.values is not None and not any(map(is_text, shape.values)):
+                continue
+        found.append(shape)
+    return [*found, UnitedStrings(tuple(excluding)) if len(excluding) > 1 else excluding[0]] if excluding else found
+
+
+def _excludes(shape: StringShape) -> bool:
+    """Is it in some languages and not in others, and nothing else is said of it?"""
+    free = shape.values is None and not shape.minimum and shape.maximum is None
+    return free and any(not holds for _, _, holds in shape.language)
+
+
+class UnitedStrings(NamedTuple):
+    """Strings of several alternatives that exclude each other, as oneOf has them: the states of each one's language tell all of
+    these languages apart, so one automaton of as many states does for all."""
+
+    shapes: tuple[StringShape, ...]
+
+
+def counted(shape: StringShape) -> StringShape:
+    """The same strings; what `^[a-z][a-z0-9]{1,254}$` repeats is counted as a length: as states of a language, each count has a
+    row of its own."""
+    if len(shape.language) != 1:
+        return shape
+    [(kind, text, holds)] = shape.language
+    found = REPEATED.fullmatch(str(text)) if kind == "pattern" and holds else None
+    if found is None:
+        return shape
+    before, repeated, least, most, behind = found.groups()
+    others = len(UNITS.findall(before + behind))
+    low, high = int(least) + others, int(most) + others
+    if low > high or high < COUNTED_FROM or low > LITTLE:
+        return shape
+    low, high = max(low, shape.minimum), high if shape.maximum is None else min(high, shape.maximum)
+    return StringShape(low, high, frozenset({("pattern", f"^{before}{repeated}*{behind}$", True)}))
+
+
+def is_text(text: str) -> bool:
+    """Half a surrogate pair is no text: no string of ours equals it."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
