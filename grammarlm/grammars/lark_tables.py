@@ -6,8 +6,11 @@ there. What is not used is lark's lexer: grammars/lexer.py does what it does, as
 
 from __future__ import annotations
 
+import contextlib
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -83,6 +86,7 @@ def load(text: str, start: str, indent: Indent | None) -> Loaded:
     """Reads the text with lark; everything that lark raises becomes a GrammarError."""
     from lark.load_grammar import load_grammar
 
+    _ready_loader()
     try:
         grammar, _ = load_grammar(text, "<grammar>", [], False)
         terminals, rules, ignored = grammar.compile([start], {indent.newline} if indent else set())
@@ -110,6 +114,21 @@ def load(text: str, start: str, indent: Indent | None) -> Loaded:
     if indent is not None and indent.newline not in index:
         raise GrammarError(f"Indent(newline={indent.newline!r}): the grammar has no such terminal")
     return Loaded(ordered, rules, list(ignored), start, index, indent)
+
+
+def _ready_loader() -> None:
+    """Makes lark's parser of grammars as lark does at its first grammar, without asking which of its own terminals collide.
+
+    That takes 70 ms in each process, and the answer is always none. Where lark is put together in another way it is left alone.
+    """
+    from lark import load_grammar
+
+    make = getattr(load_grammar, "_get_parser", None)
+    if hasattr(make, "cache") or not hasattr(load_grammar, "LexerConf"):
+        return
+    unchecked = functools.partial(load_grammar.LexerConf, skip_validation=True)
+    with contextlib.suppress(Exception):
+        FunctionType(make.__code__, vars(load_grammar) | {"LexerConf": unchecked})()
 
 
 def make_lexer(loaded: Loaded, algebra: Algebra, tick: Callable[[], None], shifts: bool) -> Lexer:

@@ -137,7 +137,7 @@ class Place(IntEnum):
     LEAVES_CAPACITY = 119
     BY_GROUP = 120  # int32 [LEAVES_CAPACITY]: the same, by group
     DRAFT_ROW = 121  # int32 [words + 1]: scratch: the row of a survey; empty in between
-    DRAFT_TOKENS = 122  # int32 [FEW]: scratch: its first tokens
+    DRAFT_TOKENS = 122  # int32 [FEW + 1]: scratch: its first tokens
     POOL = 123  # int32 [POOL_CAPACITY, 2]: scratch: bytes and nodes that become one trie, see remainders.py
     POOL_CAPACITY = 124
     DRAFT_BYTE = 125  # scratch: the tries of a survey before they are compared with known ones; as X_BYTE and so on
@@ -178,7 +178,13 @@ class Place(IntEnum):
     UNIONS = 160  # int32 [UNIONS, 4]: two stacks, their union, and the round in which that was found
     UNION_ROUND = 161  # rounds end when stacks are forgotten
     UNION_TURNS = 162  # how much more may be united in this call
-    LENGTH = 163
+    SUSPENDED = 163  # int64 [7]: scratch: a survey's walk that goes on later, see survey_walk.py
+    SUSPENDED_PATH = 164  # int32 [PATH_LENGTH]: scratch: what PATH was there
+    TAKEN = 165  # int64 [3 + 2 * GROUPS]: scratch of such a walk: tokens of the row, leaves, groups; label and border of each group
+    SLOTS = 166  # int16 [SLOTS]: scratch: hash of groups
+    LETS_ON = 167  # uint8 [GROUPS, 256]: scratch: on which bytes the border of a group goes on
+    ENDS = 168  # int64 [2, 3 + GROUPS]: scratch: the ends of two configs
+    LENGTH = 169
 
 
 EXPANDED, READS, LIVE_KNOWN, LOOPS = 1, 2, 4, 8  # q status

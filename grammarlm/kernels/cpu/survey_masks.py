@@ -34,6 +34,7 @@ from .places import (
 )
 from .pushdown import close_threads, key_of, leave, must_ask
 from .stacks import at_end, narrowed_class, next_line, shift, stack_class
+from .survey_walk import stop_waiting
 from .surveys import DENSE, survey_of, takes_one_byte
 from .unions import forget_unions
 from .walk import set_bit
@@ -149,6 +150,7 @@ def forget_to_marks(address):
 
     Taken back in reverse order, so that linear probing finds each table as it was.
     """
+    stop_waiting(address)
     arena = arena_of(address)
     capacity = arena[Place.S_CAPACITY]
     parents, symbols = ints(arena, Place.S_PARENT, capacity), ints(arena, Place.S_SYMBOL, capacity)
@@ -227,6 +229,7 @@ def sign(address, config, goes_on):
     """The number of the config's signature, or what is lacking: then call again with `goes_on`."""
     arena = arena_of(address)
     if not goes_on:
+        stop_waiting(address)
         arena[Place.MARK_S], arena[Place.MARK_C] = arena[Place.S_COUNT], arena[Place.C_COUNT]
         arena[Place.MARK_T], arena[Place.MARK_R] = arena[Place.T_COUNT], arena[Place.R_COUNT]
     signature = ints(arena, Place.SIGNATURE, SIGNATURE_LENGTH)

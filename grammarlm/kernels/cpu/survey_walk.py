@@ -3,6 +3,9 @@
 It writes down a row, DRAFT_ROW, and by the way in which frames end (groups of label and border, see surveys.py) what remains of
 tokens: the children of the nodes at which a frame ends, and those nodes themselves where a token ends there, too. Beside a bit for
 each token of the row, the first FEW are listed.
+
+A walk that lacks something is **suspended**: what it has found stays in the scratch, with the node and the path to it, and the next
+call goes on from there. Where it lacks a state it looks on a little, to note what else it will lack, and takes nothing down.
 """
 
 import numpy as np
@@ -38,6 +41,10 @@ SLOTS = 2048  # of the hash table that finds a group
 WORTH_A_ROW = 1000  # nodes of a trie for whose walk configs get rows of transitions
 TAKEN = 3 + 2 * GROUPS  # what the walk counts: tokens of the row, leaves, groups; then label and border of each group
 FULL_LEAVES = 16
+MOST_CLASSES = 256  # of bytes; the columns behind them are special tokens
+LOOK_ON = 3000  # nodes behind one that lacks a state
+CLEAN, WAITS, STALE = 0, 1, 2  # the scratch: empty; holds a walk that goes on; or one that does not, whose row is still to be emptied
+HOW, KEY, NODE, CONFIG = 0, 1, 5, 6  # what is where in SUSPENDED; KEY: trie, q, b, k
 
 
 @inlined
@@ -83,7 +90,7 @@ def group_of(address, taken, slots, lets_on, label, border):
     if border != ANY and octets(arena, Place.B_STATUS, border + 1)[border] & EXPANDED == 0:
         return lacks(NEED_BORDER, border)
     after = ints(arena, Place.B_NEXT, (border + 1) * classes)[border * classes :]
-    for column in range(classes):
+    for column in range(min(classes, MOST_CLASSES)):
         lets_on[group, column] = border == ANY or after[column] != 0
     slots[at] = group
     taken[3 + 2 * group], taken[4 + 2 * group] = label, border
@@ -120,8 +127,30 @@ def ends_of(address, config, taken, slots, lets_on, ends):
 
 
 @part
-def walk_vocabulary(address, config, taken, slots, lets_on, above, ends):
-    """Walks the vocabulary's trie from a config. 0, or what is lacking: then the row must be emptied."""
+def suspend(address, node, path_length, taken, count, leaf):
+    """Notes where the walk goes on: at this node, whose path is so long, with so many tokens and leaves."""
+    arena = arena_of(address)
+    suspended = carray(pointer(arena[Place.SUSPENDED]), CONFIG + 1, np.int64)
+    path, kept = ints(arena, Place.PATH, path_length), ints(arena, Place.SUSPENDED_PATH, path_length)
+    for i in range(path_length):
+        kept[i] = path[i]
+    suspended[HOW], suspended[NODE] = WAITS, node
+    taken[0], taken[1] = count, leaf
+
+
+@part
+def stop_waiting(address):
+    """What a suspended walk has found holds no longer."""
+    arena = arena_of(address)
+    if arena[Place.SUSPENDED]:
+        suspended = carray(pointer(arena[Place.SUSPENDED]), CONFIG + 1, np.int64)
+        if suspended[HOW] == WAITS:
+            suspended[HOW] = STALE
+
+
+@part
+def walk_vocabulary(address, start, taken, slots, lets_on, above, ends):
+    """Walks the vocabulary's trie from path[0] on, or goes on from node `start`. 0, or what is lacking: then it is suspended."""
     arena = arena_of(address)
     nodes = uint64(arena[Place.NODES])
     byte, end = octets(arena, Place.BYTE, nodes), ints(arena, Place.END, nodes)
@@ -129,7 +158,7 @@ def walk_vocabulary(address, config, taken, slots, lets_on, above, ends):
     token = carray(pointer(arena[Place.TOKEN]), nodes, np.uint32)
     nothing = uint32(arena[Place.NOTHING])
     row = ints(arena, Place.DRAFT_ROW, arena[Place.NOTHING] // 32 + 1)
-    listed = ints(arena, Place.DRAFT_TOKENS, FEW)
+    listed = ints(arena, Place.DRAFT_TOKENS, FEW + 1)
     path = ints(arena, Place.PATH, arena[Place.PATH_LENGTH])
     capacity = arena[Place.C_CAPACITY]
     kinds, rows = octets(arena, Place.C_KIND, capacity), ints(arena, Place.C_ROW, capacity)
@@ -137,34 +166,49 @@ def walk_vocabulary(address, config, taken, slots, lets_on, above, ends):
     table = ints(arena, Place.C_NEXT, arena[Place.R_CAPACITY] * int64(classes))
     room = arena[Place.LEAVES_CAPACITY]
     leaves = carray(pointer(arena[Place.LEAVES]), (room, 2), np.int32)
-    path[0] = config
-    count, leaf = int64(0), int64(0)
-    node = uint64(0)
-    while node < nodes:
+    count, leaf, lacked = int64(taken[0]), int64(taken[1]), int64(0)
+    node, stop = uint64(start), nodes
+    while node < stop:
         here = uint64(depth[node])
         before = uint64(path[here - uint64(1)])
         if rows[before] < 0:
             made = row_of(address, int64(before))
             if made < 0:
-                return made
+                if lacked == 0:
+                    suspend(address, int64(node), int64(here), taken, count, leaf)
+                return made if lacked == 0 else lacked
         column = uint64(class_of[byte[node]])
         place = uint64(rows[before]) * classes + column
         after = table[place]
         if after < 0:
             found = step(address, int64(before), int64(column))
             if found < 0:
+                if lacked == 0:
+                    suspend(address, int64(node), int64(here), taken, count, leaf)
+                    lacked = found
+                    stop = min(nodes, node + uint64(LOOK_ON))
                 if not noted(arena, found):
-                    return found
+                    return lacked
                 node = uint64(end[node])
                 continue
             table[place] = found
             continue
+        if lacked:
+            if after:
+                path[here] = after
+                node += uint64(1)
+            else:
+                node = uint64(end[node])
+            continue
+        leaf_before = leaf
         if kinds[before] & HAS_EXITS:
             if above[0] != before:
                 code = ends_of(address, int64(before), taken, slots, lets_on, above)
                 if code < 0:
+                    suspend(address, int64(node), int64(here), taken, count, leaf)
                     return code
             if leaf + above[2] > room:
+                suspend(address, int64(node), int64(here), taken, count, leaf)
                 return lacks(FULL, FULL_LEAVES)
             for i in range(above[2]):
                 if lets_on[above[3 + i], column]:
@@ -174,30 +218,34 @@ def walk_vocabulary(address, config, taken, slots, lets_on, above, ends):
             node = uint64(end[node])
             continue
         path[here] = after
-        if token[node] != nothing:
-            sure = True
-            if kinds[uint64(after)] & HAS_EXITS:
-                if ends[0] != after:
-                    code = ends_of(address, int64(after), taken, slots, lets_on, ends)
-                    if code < 0:
-                        return code
-                sure = ends[1] == 1
-                if not sure:
-                    if leaf + ends[2] > room:
-                        return lacks(FULL, FULL_LEAVES)
-                    for i in range(ends[2]):
-                        leaves[leaf, 0], leaves[leaf, 1] = ends[3 + i], 2 * node + 1
-                        leaf += 1
-            if sure:
-                count = note_token(row, listed, count, int32(token[node]))
+        sure = True
+        if kinds[uint64(after)] & HAS_EXITS:
+            if ends[0] != after:
+                code = ends_of(address, int64(after), taken, slots, lets_on, ends)
+                if code < 0:
+                    suspend(address, int64(node), int64(here), taken, count, leaf_before)
+                    return code
+            sure = ends[1] == 1
+            if not sure and token[node] != nothing:
+                if leaf + ends[2] > room:
+                    suspend(address, int64(node), int64(here), taken, count, leaf_before)
+                    return lacks(FULL, FULL_LEAVES)
+                for i in range(ends[2]):
+                    leaves[leaf, 0], leaves[leaf, 1] = ends[3 + i], 2 * node + 1
+                    leaf += 1
+        if sure:  # whether a token ends here is as good as random: nobody branches on it
+            set_bit(row, token[node])
+            listed[min(count, FEW)] = int32(token[node])
+            count += int64(token[node] != nothing)
         node += uint64(1)
-    taken[0], taken[1] = count, leaf
-    return int64(0)
+    if lacked == 0:
+        taken[0], taken[1] = count, leaf
+    return lacked
 
 
 @part
-def walk_remainders(address, trie, config, taken, slots, lets_on, above, ends):
-    """Walks the trie of what remains of some tokens from a config. 0, or what is lacking: then the row must be emptied."""
+def walk_remainders(address, trie, start, taken, slots, lets_on, above, ends):
+    """The same with the trie of what remains of some tokens."""
     arena = arena_of(address)
     tries = carray(pointer(arena[Place.TRIES]), (trie + 1, 5), np.int32)
     first, nodes, entry = int64(tries[trie, 0]), int64(tries[trie, 1]), int64(tries[trie, 2])
@@ -215,34 +263,49 @@ def walk_remainders(address, trie, config, taken, slots, lets_on, above, ends):
     table = ints(arena, Place.C_NEXT, arena[Place.R_CAPACITY] * classes)
     room = arena[Place.LEAVES_CAPACITY]
     leaves = carray(pointer(arena[Place.LEAVES]), (room, 2), np.int32)
-    path[0] = config
-    count, leaf = int64(0), int64(0)
-    node = int64(0)
-    while node < nodes:
+    count, leaf, lacked = int64(taken[0]), int64(taken[1]), int64(0)
+    node, stop = int64(start), nodes
+    while node < stop:
         here = int64(depth[first + node])
         before = int64(path[here - 1])
         column = int64(class_of[byte[first + node]])
         if rows[before] < 0 and nodes > WORTH_A_ROW:
             made = row_of(address, before)
             if made < 0:
-                return made
+                if lacked == 0:
+                    suspend(address, node, here, taken, count, leaf)
+                return made if lacked == 0 else lacked
         place = int64(rows[before]) * classes + column
         after = int64(table[place]) if rows[before] >= 0 else int64(-1)
         if after < 0:
             after = step(address, before, column)
             if after < 0:
+                if lacked == 0:
+                    suspend(address, node, here, taken, count, leaf)
+                    lacked = after
+                    stop = min(nodes, node + LOOK_ON)
                 if not noted(arena, after):
-                    return after
+                    return lacked
                 node = int64(end[first + node])
                 continue
             if rows[before] >= 0:
                 table[place] = after
+        if lacked:
+            if after:
+                path[here] = after
+                node += 1
+            else:
+                node = int64(end[first + node])
+            continue
+        leaf_before = leaf
         if kinds[before] & HAS_EXITS:
             if above[0] != before:
                 code = ends_of(address, before, taken, slots, lets_on, above)
                 if code < 0:
+                    suspend(address, node, here, taken, count, leaf)
                     return code
             if leaf + above[2] > room:
+                suspend(address, node, here, taken, count, leaf)
                 return lacks(FULL, FULL_LEAVES)
             for i in range(above[2]):
                 if lets_on[above[3 + i], column]:
@@ -259,10 +322,12 @@ def walk_remainders(address, trie, config, taken, slots, lets_on, above, ends):
                 if ends[0] != after:
                     code = ends_of(address, after, taken, slots, lets_on, ends)
                     if code < 0:
+                        suspend(address, node, here, taken, count, leaf_before)
                         return code
                 sure = ends[1] == 1
                 if not sure:
                     if leaf + ends[2] > room:
+                        suspend(address, node, here, taken, count, leaf_before)
                         return lacks(FULL, FULL_LEAVES)
                     for i in range(ends[2]):
                         leaves[leaf, 0], leaves[leaf, 1] = ends[3 + i], 2 * node + 1
@@ -273,8 +338,9 @@ def walk_remainders(address, trie, config, taken, slots, lets_on, above, ends):
                     if row[entries[j, 0] >> 5] >> (entries[j, 0] & 31) & 1 == 0:
                         count = note_token(row, listed, count, entries[j, 0])
         node += 1
-    taken[0], taken[1] = count, leaf
-    return int64(0)
+    if lacked == 0:
+        taken[0], taken[1] = count, leaf
+    return lacked
 
 
 @part
@@ -288,22 +354,45 @@ def empty_row(address, count):
             row[listed[i] >> 5] = 0
     else:
         row[:] = 0
+    carray(pointer(arena[Place.SUSPENDED]), CONFIG + 1, np.int64)[HOW] = CLEAN
 
 
 @part
-def find_leaves(address, trie, config, taken):
-    """Both walks: what they count lies in `taken`. 0, or what is lacking."""
-    slots = np.full(SLOTS, -1, np.int16)
-    lets_on = np.empty((GROUPS, arena_of(address)[Place.CLASSES]), np.uint8)
-    above, ends = np.empty(3 + GROUPS, np.int64), np.empty(3 + GROUPS, np.int64)
-    above[0], ends[0] = -1, -1
-    taken[:3] = 0
-    if trie:
-        code = walk_remainders(address, trie, config, taken, slots, lets_on, above, ends)
+def find_leaves(address, trie, q, b, k, config):
+    """Both walks: what they count lies in TAKEN. 0, or what is lacking: then it is suspended, and goes on at the next call."""
+    arena = arena_of(address)
+    suspended = carray(pointer(arena[Place.SUSPENDED]), CONFIG + 1, np.int64)
+    taken = carray(pointer(arena[Place.TAKEN]), TAKEN, np.int64)
+    slots = carray(pointer(arena[Place.SLOTS]), SLOTS, np.int16)
+    lets_on = carray(pointer(arena[Place.LETS_ON]), (GROUPS, MOST_CLASSES), np.uint8)
+    ends_above = carray(pointer(arena[Place.ENDS]), (2, 3 + GROUPS), np.int64)
+    path = ints(arena, Place.PATH, arena[Place.PATH_LENGTH])
+    goes_on = suspended[HOW] == WAITS and suspended[CONFIG] == config
+    goes_on = goes_on and suspended[KEY] == trie and suspended[KEY + 1] == q
+    goes_on = goes_on and suspended[KEY + 2] == b and suspended[KEY + 3] == k
+    node = int64(0)
+    if goes_on:
+        node = suspended[NODE]
+        kept = ints(arena, Place.SUSPENDED_PATH, arena[Place.PATH_LENGTH])
+        path[:] = kept
     else:
-        code = walk_vocabulary(address, config, taken, slots, lets_on, above, ends)
-    if code == 0 and arena_of(address)[Place.NEEDED_COUNT]:
-        code = lacks(NEED_STATE, ints(arena_of(address), Place.NEEDED, NEEDED)[0])
-    if code < 0:
-        empty_row(address, -1)
-    return code
+        if suspended[HOW] != CLEAN:
+            empty_row(address, -1)
+        suspended[KEY], suspended[KEY + 1], suspended[KEY + 2], suspended[KEY + 3] = trie, q, b, k
+        suspended[CONFIG] = config
+        slots[:] = -1
+        path[0] = config
+        taken[:3] = 0
+    suspended[HOW] = STALE
+    ends_above[0, 0], ends_above[1, 0] = -1, -1
+    if trie:
+        return walk_remainders(address, trie, node, taken, slots, lets_on, ends_above[0], ends_above[1])
+    return walk_vocabulary(address, node, taken, slots, lets_on, ends_above[0], ends_above[1])
+
+
+@part
+def wait_at_end(address):
+    """The walk is at its end, what is made of it lacks something: it need not be done again."""
+    arena = arena_of(address)
+    suspended = carray(pointer(arena[Place.SUSPENDED]), CONFIG + 1, np.int64)
+    suspended[HOW], suspended[NODE] = WAITS, int64(1) << 40

@@ -48,7 +48,7 @@ from .remainders import (
     known_trie,
 )
 from .stacks import push
-from .survey_walk import FEW, GROUPS, TAKEN, empty_row, find_leaves
+from .survey_walk import FEW, GROUPS, TAKEN, empty_row, find_leaves, wait_at_end
 from .walk import set_bit
 
 DENSE, SPARSE = 1, 0  # rows: bits, or a list of tokens
@@ -146,7 +146,7 @@ def note_row(address, survey, many):
 
 @part
 def draft_survey(address, trie, q, b, k):
-    """Walks for a survey; it lies in the scratch then. 0, or what is lacking: then the scratch is empty."""
+    """Walks for a survey; it lies in the scratch then. 0, or what is lacking: then the walk is suspended."""
     arena = arena_of(address)
     bottom = push(address, 0, -1 - k)
     if bottom < 0:
@@ -156,13 +156,13 @@ def draft_survey(address, trie, q, b, k):
     config = config_of(address, 1)
     if config < 0:
         return config
-    taken = np.empty(TAKEN, np.int64)
-    code = find_leaves(address, trie, config, taken)
+    code = find_leaves(address, trie, q, b, k, config)
     if code < 0:
         return code
+    taken = carray(pointer(arena[Place.TAKEN]), TAKEN, np.int64)
     code = draft_exits(address, trie, taken)
     if code < 0:
-        empty_row(address, taken[0])
+        wait_at_end(address)
         return code
     draft = carray(pointer(arena[Place.DRAFT]), 5, np.int64)
     draft[0], draft[1], draft[2], draft[3], draft[4] = trie, q, b, k, taken[0]
@@ -223,9 +223,13 @@ def make_first_bytes(address, border):
         if after < 0:
             return after
         if after > 0:
-            for node in range(top, int64(end[top])):
-                if token[node] != nothing:
-                    set_bit(dense, token[node])
+            node = top
+            while token[node] == nothing:  # some token is there
+                node += 1
+            last = token[node]
+            for other in range(node, int64(end[top])):  # as many nodes have tokens as not: nobody branches on it
+                last = token[other] if token[other] != nothing else last
+                set_bit(dense, last)
         top = int64(end[top])
     survey = carray(pointer(arena[Place.SURVEY]), (room, 5), np.int32)
     survey[number, 0], survey[number, 1], survey[number, 2] = DENSE, offset, 0
@@ -266,7 +270,7 @@ def survey_of(address, trie, q, b, k):
             return lacks(NEED_LOCK, FOR_SURVEY)
         made = publish_survey(address)
         if made < 0:
-            empty_row(address, carray(pointer(arena[Place.DRAFT]), 5, np.int64)[4])
+            wait_at_end(address)
         return made
     if arena[Place.READ_ONLY]:
         return lacks(NEED_LOCK, FOR_LOCK)

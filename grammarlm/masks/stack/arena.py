@@ -200,14 +200,17 @@ class StackArena:
     """The arrays of one generation of a pushdown machine."""
 
     uses_surveys: bool | None = None  # None: where they are worth it
+    only_inside = False  # surveys of those configs alone that stay where they are with most bytes
 
     def __init__(self, program: StackProgram):
         self.program = program
         self.is_full = False
         self.replaced = 0  # how many arrays have taken another's place
         # Without a lexer rules end where blanks may follow, nearly everywhere: what remains of tokens is then nearly all of them.
+        # Inside a string they do not.
         if self.uses_surveys is None:
-            self.uses_surveys = program.lr is not None
+            self.uses_surveys = True
+            self.only_inside = program.lr is None
         self._arrays: dict[Place, np.ndarray] = {}
         self.arena = np.zeros(Place.LENGTH, np.int64)
         self.address = self.arena.ctypes.data

@@ -18,6 +18,7 @@ from ...kernels.cpu import stack_calls as walk
 from ...kernels.cpu.jit import direct
 from ...kernels.cpu.places import LR_BASE, UNION, Place
 from ...kernels.cpu.stack_calls import ADVANCE, SIGN
+from ..collector import PATIENT
 from ..mask_array import ids_of
 from ..shared_rows import SharedRows
 from .completion import StackEnds, parts
@@ -29,6 +30,7 @@ from .survey_scratch import GROWING as SCRATCH
 from .survey_scratch import SurveyScratch, idle_scratch
 
 FINISHED = 1  # the state behind a stop token
+INSIDE = 80  # bytes that lead back: more than there are in a name, fewer than in a string
 
 
 class KnownRows(dict):
@@ -53,6 +55,7 @@ class StackEpoch(StackStates):
         self._ask = direct(walk.ask)
         self._scratch: SurveyScratch | None = None  # whose addresses are in the arena
         self._scratch_moved = 0
+        self._insides: dict[int, bool] = {}  # by state
         self._idle = idle_scratch(program.vocab)
         self._seats: list[StackSeat] = []
         self._start_state: int | None = None
@@ -173,13 +176,14 @@ class StackEpoch(StackStates):
         """The mask row of a state (read only): tokens that can be read and completed, stop ids iff the text may end."""
         known = self.rows[state]
         if known is None:
-            known = self.rows[state] = self._make_row(state)
+            with PATIENT:  # all that one mask makes is looked through once
+                known = self.rows[state] = self._make_row(state)
         return known
 
     def try_row(self, state: int) -> np.ndarray | None:
         """row() where another stack has had the same; None where something must be made first."""
         known = self.rows[state]
-        if known is not None or not self._signed_rows or not self._can_sign:
+        if known is not None or not self._signed_rows or not self._is_plain or not self._can_sign(state):
             return known
         with self._lock:
             scratch = self._lent_scratch()
@@ -195,7 +199,7 @@ class StackEpoch(StackStates):
     def row_beside(self, state: int) -> np.ndarray | None:
         """row(), made beside other threads that make rows; None where it takes the lock."""
         known = self.rows[state]
-        if known is not None or not self._can_sign:
+        if known is not None or not self._is_plain or not self._can_sign(state):
             return known
         seats, idle = self._seats, self._idle
         seat = seats.pop() if seats else StackSeat(self)
@@ -237,9 +241,19 @@ class StackEpoch(StackStates):
         known = self._signed_rows[signature] = self._share(row)
         return known
 
-    @property
-    def _can_sign(self) -> bool:
-        return bool(self.uses_surveys) and self._is_plain and not self.program.trust.needs_walks
+    def _can_sign(self, state: int) -> bool:
+        """Is the row of a config made from surveys?"""
+        if not self.uses_surveys or self.program.trust.needs_walks:
+            return False
+        return not self.only_inside or all(self._stays_inside(q) for q, _, _ in self.threads_of(state) if q > places.EXIT)
+
+    def _stays_inside(self, q: int) -> bool:
+        """Do most bytes lead from a state to itself, as inside a string?"""
+        known = self._insides.get(q)
+        if known is None:
+            columns = np.flatnonzero(self._arrays[Place.Q_NEXT][q] == q)
+            known = self._insides[q] = bool(np.isin(self.program.byte_sets.class_of, columns).sum() >= INSIDE)
+        return known
 
     def _lent_scratch(self) -> SurveyScratch:
         """Scratch for a mask, its addresses in the arena."""
@@ -290,7 +304,7 @@ class StackEpoch(StackStates):
 
     def _signature_of(self, state: int) -> int | None:
         """The number of what the row is made of; None where it takes a walk from the state itself."""
-        if not self.uses_surveys or self.program.trust.needs_walks:
+        if not self._can_sign(state):
             return None
         scratch = self._lent_scratch()
         self._is_signing = True

@@ -36,7 +36,6 @@ AHEAD, AHEAD_TERMS = 100, 12  # lexer states, or states of a rule, that are made
 BY_BYTE, OPERAND, RETURN, ROOT = range(4)  # origins of states
 BOTH = 2  # and of borders
 WORTH_KEEPING, LARGE_TRIE = 8, 20_000  # new surveys, nodes of a vocabulary's trie: below them a file is not worth while
-AT_EASE = contextlib.nullcontext()
 ONE_WORD = (1 << 64) - 1
 ACCEPTED = object()  # the pseudo-state ACCEPT, without its number
 
@@ -278,8 +277,11 @@ class StackStates(StackArena):
 
     def _supply(self, code: int) -> None:
         """Makes what a kernel's negative answer asks for."""
+        with PATIENT:  # states and borders are as many objects as a compile makes, and they stay, too
+            self._supply_reason(-code & 7, -code >> 3)
+
+    def _supply_reason(self, reason: int, index: int) -> None:
         self.program.clock.check()
-        reason, index = -code & 7, -code >> 3
         needed = self._arrays[Place.NEEDED][: self.arena[Place.NEEDED_COUNT]].tolist()
         self.arena[Place.NEEDED_COUNT] = 0
         if needed or reason not in (places.FULL, places.TOO_WIDE):
@@ -289,7 +291,7 @@ class StackStates(StackArena):
         if reason == places.NEED_STATE:
             self._expand_ahead(index)
         elif reason == places.NEED_BORDER:
-            self._expand_border(index)
+            self._expand_borders(index)
         elif reason == places.NEED_AND:
             b, c, _ = self._arrays[Place.PAIR].tolist()
             self._conjoin(b, c)
@@ -306,21 +308,19 @@ class StackStates(StackArena):
 
     def _expand_ahead(self, number: int) -> None:
         """Makes a state, and those that bytes lead to from it: a walk over tokens that needs one needs the others next."""
-        many = isinstance(self._objects[number], LexerState)
-        with PATIENT if many else AT_EASE:  # many make as many objects as a compile does, and they stay, too
-            done = places.EXPANDED | places.LIVE_KNOWN
-            waiting, seen = [number], {number}
-            for here in waiting:
-                state, status = self._objects[here], int(self._arrays[Place.Q_STATUS][here])
-                targets = self._arrays[Place.Q_NEXT][here].tolist() if status & places.EXPANDED else self._expand(here)
-                if not status & places.LIVE_KNOWN:
-                    self._find_live(here)
-                if len(waiting) < (AHEAD if isinstance(state, LexerState) else AHEAD_TERMS if self.uses_surveys else 1):
-                    statuses = self._arrays[Place.Q_STATUS]
-                    for after in sorted(set(targets) - seen):
-                        if after >= FIRST_REAL and statuses[after] & done != done:
-                            seen.add(after)
-                            waiting.append(after)
+        done = places.EXPANDED | places.LIVE_KNOWN
+        waiting, seen = [number], {number}
+        for here in waiting:
+            state, status = self._objects[here], int(self._arrays[Place.Q_STATUS][here])
+            targets = self._arrays[Place.Q_NEXT][here].tolist() if status & places.EXPANDED else self._expand(here)
+            if not status & places.LIVE_KNOWN:
+                self._find_live(here)
+            if len(waiting) < (AHEAD if isinstance(state, LexerState) else AHEAD_TERMS if self.uses_surveys and not self.only_inside else 1):
+                statuses = self._arrays[Place.Q_STATUS]
+                for after in sorted(set(targets) - seen):
+                    if after >= FIRST_REAL and statuses[after] & done != done:
+                        seen.add(after)
+                        waiting.append(after)
 
     def _expand(self, number: int) -> list[int]:
         """Makes a state's row; the states in it."""
@@ -373,6 +373,14 @@ class StackStates(StackArena):
     def _mark_loop(self, number: int) -> None:
         if self.program.loops(self._objects[number]):
             self._arrays[Place.Q_STATUS][number] |= places.LOOPS
+
+    def _expand_borders(self, number: int) -> None:
+        """Makes a border's row, and those of others that are known: a walk that ends for want of one is begun again."""
+        waiting = np.flatnonzero(self._arrays[Place.B_STATUS][: len(self._border_terms)] & places.EXPANDED == 0)
+        self._expand_border(number)
+        for other in waiting[:AHEAD].tolist():
+            if other != number:
+                self._expand_border(other)
 
     def _expand_border(self, number: int) -> None:
         program, term = self.program, self._border_terms[number]

@@ -10,11 +10,13 @@ from ...errors import LimitExceeded
 from ...kernels.cpu import remainders, survey_masks, survey_walk
 from ...kernels.cpu.places import Place
 from ...vocab.vocabulary import Vocabulary
+from ..token_facts import token_facts
 
 DRAFT_NODES = (Place.DRAFT_BYTE, Place.DRAFT_DEPTH, Place.DRAFT_END, Place.DRAFT_FIRST, Place.DRAFT_COUNT)
 PLACES = (
     *(Place.LEAVES, Place.BY_GROUP, Place.DRAFT_ROW, Place.DRAFT_TOKENS, Place.POOL, *DRAFT_NODES, Place.DRAFT_TOKEN),
     *(Place.DRAFT, Place.DRAFTS, Place.AGENDA, Place.SIGNATURE),
+    *(Place.SUSPENDED, Place.SUSPENDED_PATH, Place.TAKEN, Place.SLOTS, Place.LETS_ON, Place.ENDS),
 )
 GROWING = {
     remainders.FULL_DRAFT_NODES: DRAFT_NODES,
@@ -41,7 +43,7 @@ class SurveyScratch:
             Place.LEAVES: np.zeros((nodes, 2), np.int32),
             Place.BY_GROUP: np.zeros(nodes, np.int32),
             Place.DRAFT_ROW: np.zeros(vocab.words + 1, np.int32),
-            Place.DRAFT_TOKENS: np.zeros(survey_walk.FEW, np.int32),
+            Place.DRAFT_TOKENS: np.zeros(survey_walk.FEW + 1, np.int32),
             Place.POOL: np.zeros((2 * nodes, 2), np.int32),
             Place.DRAFT_BYTE: np.zeros(nodes, np.uint8),
             Place.DRAFT_DEPTH: np.zeros(nodes, np.uint16),
@@ -53,6 +55,12 @@ class SurveyScratch:
             Place.DRAFTS: np.zeros((survey_walk.GROUPS, 7), np.int64),
             Place.AGENDA: np.zeros((survey_masks.AGENDA_LENGTH, 4), np.int32),
             Place.SIGNATURE: np.zeros(survey_masks.SIGNATURE_LENGTH, np.int32),
+            Place.SUSPENDED: np.zeros(survey_walk.CONFIG + 1, np.int64),
+            Place.SUSPENDED_PATH: np.zeros(token_facts(vocab).deepest + 2, np.int32),
+            Place.TAKEN: np.zeros(survey_walk.TAKEN, np.int64),
+            Place.SLOTS: np.zeros(survey_walk.SLOTS, np.int16),
+            Place.LETS_ON: np.zeros(survey_walk.GROUPS * survey_walk.MOST_CLASSES, np.uint8),
+            Place.ENDS: np.zeros((2, 3 + survey_walk.GROUPS), np.int64),
         }
         assert set(self.arrays) == set(PLACES)
         self._note_addresses()
