@@ -21,6 +21,7 @@ from ..token_facts import token_facts
 from .program import StackProgram
 
 SMALL, LARGE = 1 << 16, 1 << 20  # bytes of an array that grows fourfold, that no longer doubles
+MANY, FEW, NONE = "many", "few", "none"  # surveys: what an arena has room for at first
 FIRST_REAL = 3  # automaton states 0, 1, 2 are dead, ACCEPT and EXIT
 
 WIDE = (Place.Q_LIVE, Place.K_LIVE, Place.VERDICTS)  # of 64-bit sets of terminals
@@ -124,7 +125,8 @@ class Plan:
 
 
 @functools.lru_cache(maxsize=64)
-def plan_of(columns: int, words: int, row_words: int, deepest: int, has_surveys: bool, has_blocks: bool) -> Plan:
+def plan_of(columns: int, words: int, row_words: int, deepest: int, surveys: str, has_blocks: bool) -> Plan:
+    """`surveys`: MANY, FEW or NONE."""
     widths = {place: 1 for place, _ in FIRST_ROWS}
     widths |= dict.fromkeys((Place.Q_NEXT, Place.B_NEXT, Place.C_NEXT), columns)
     widths |= dict.fromkeys((Place.Q_MOVES, Place.B_AND, Place.X_TOKEN, Place.SURVEY_KEY, Place.SIGNATURES), 2)
@@ -149,10 +151,12 @@ def plan_of(columns: int, words: int, row_words: int, deepest: int, has_surveys:
     }
     shapes: list[tuple[Place, Any, tuple[int, ...]]] = []
     for place, wanted in first.items():
-        rows = wanted if has_surveys or place not in SURVEYS_ONLY else 1
+        rows = wanted
+        if place in SURVEYS_ONLY and surveys != MANY:
+            rows = 1 if surveys == NONE or place == Place.DENSE else 32 if place in HASHES else 16
         is_matrix = widths[place] > 1 or place in WIDE or place in (Place.Q_NEXT, Place.B_NEXT, Place.C_NEXT)
         shapes.append((place, KINDS.get(place, np.int32), (rows, widths[place]) if is_matrix else (rows,)))
-    shapes += [(place, *what) for place, what in scratch.items() if has_surveys or place not in SURVEYS_ONLY]
+    shapes += [(place, *what) for place, what in scratch.items() if surveys == MANY or place not in SURVEYS_ONLY]
     shapes.sort(key=lambda one: one[0] in HASHES)
     arrays, at, tables = [], 0, 0
     for place, kind, shape in shapes:
@@ -225,7 +229,8 @@ class StackArena:
         self.arena[where] = contents
         blocks = bool(lr and lr.blocks)
         deepest = int(self.arena[Place.PATH_LENGTH])
-        plan = plan_of(columns, words, program.vocab.words, deepest, bool(lr or self.uses_surveys), blocks)
+        surveys = FEW if self.only_inside else MANY if lr or self.uses_surveys else NONE
+        plan = plan_of(columns, words, program.vocab.words, deepest, surveys, blocks)
         buffer = np.zeros(plan.length, np.uint8)
         buffer[plan.tables :] = 0xFF
         self.arena[plan.where] = plan.begins + buffer.ctypes.data
