@@ -18,6 +18,7 @@ until another is read.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from ...errors import UnsupportedFeature
@@ -89,11 +90,25 @@ class StackLiveness:
     def __init__(self, program: Any, lexing: Lexing, trusts: bool = True):
         """`trusts`: what is under a border that the program trusts is not looked into."""
         self.program, self.lexing, self.trusts = program, lexing, trusts
-        lr = program.lr
-        if lr is not None:
-            self._action, self._goto, self._rules = lr.action.tolist(), lr.goto.tolist(), lr.rule.tolist()
-            self._reductions = [sorted({-a - 1 for a in row if a < 0}) for row in self._action]
         self.forget()
+
+    # The LR tables as lists, when a thread is first asked about: of most grammars none ever is.
+
+    @cached_property
+    def _action(self) -> list[list[int]]:
+        return self.program.lr.action.tolist()
+
+    @cached_property
+    def _goto(self) -> list[list[int]]:
+        return self.program.lr.goto.tolist()
+
+    @cached_property
+    def _rules(self) -> list[list[int]]:
+        return self.program.lr.rule.tolist()
+
+    @cached_property
+    def _reductions(self) -> list[list[int]]:
+        return [sorted({-a - 1 for a in row if a < 0}) for row in self._action]
 
     def forget(self) -> None:
         self._outcomes: dict[Goal, set[Outcome]] = {}
