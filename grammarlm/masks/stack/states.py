@@ -277,11 +277,8 @@ class StackStates(StackArena):
 
     def _supply(self, code: int) -> None:
         """Makes what a kernel's negative answer asks for."""
-        with PATIENT:  # states and borders are as many objects as a compile makes, and they stay, too
-            self._supply_reason(-code & 7, -code >> 3)
-
-    def _supply_reason(self, reason: int, index: int) -> None:
         self.program.clock.check()
+        reason, index = -code & 7, -code >> 3
         needed = self._arrays[Place.NEEDED][: self.arena[Place.NEEDED_COUNT]].tolist()
         self.arena[Place.NEEDED_COUNT] = 0
         if needed or reason not in (places.FULL, places.TOO_WIDE):
@@ -473,11 +470,14 @@ class StackStates(StackArena):
 
     def _made(self, kernel: Callable[..., int], *arguments: int) -> int:
         """What the kernel answers once it lacks nothing."""
-        while True:
-            found = kernel(self.address, *arguments)
-            if found >= 0:
-                return found
-            self._supply(found)
+        found = kernel(self.address, *arguments)
+        if found >= 0:
+            return found
+        with PATIENT:  # states and borders are as many objects as a compile makes, and they stay, too
+            while found < 0:
+                self._supply(found)
+                found = kernel(self.address, *arguments)
+        return found
 
 
 _KEEPERS: weakref.WeakSet[StackStates] = weakref.WeakSet()
