@@ -123,7 +123,7 @@ def _ready_loader() -> None:
     """
     from lark import load_grammar
 
-    make = getattr(load_grammar, "_get_parser", None)
+    make: Any = getattr(load_grammar, "_get_parser", None)
     if hasattr(make, "cache") or not hasattr(load_grammar, "LexerConf"):
         return
     unchecked = functools.partial(load_grammar.LexerConf, skip_validation=True)

@@ -43,7 +43,11 @@ TAKEN = 3 + 2 * GROUPS  # what the walk counts: tokens of the row, leaves, group
 FULL_LEAVES = 16
 MOST_CLASSES = 256  # of bytes; the columns behind them are special tokens
 LOOK_ON = 3000  # nodes behind one that lacks a state
-CLEAN, WAITS, STALE = 0, 1, 2  # the scratch: empty; holds a walk that goes on; or one that does not, whose row is still to be emptied
+CLEAN, WAITS, STALE = (
+    0,
+    1,
+    2,
+)  # the scratch: empty; holds a walk that goes on; or one that does not, whose row is still to be emptied
 HOW, KEY, NODE, CONFIG = 0, 1, 5, 6  # what is where in SUSPENDED; KEY: trie, q, b, k
 
 

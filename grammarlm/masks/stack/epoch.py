@@ -17,7 +17,7 @@ from ...kernels.cpu import places
 from ...kernels.cpu import stack_calls as walk
 from ...kernels.cpu.jit import direct
 from ...kernels.cpu.places import LR_BASE, UNION, Place
-from ...kernels.cpu.stack_calls import ADVANCE, SIGN
+from ...kernels.cpu.stack_calls import ADVANCE, FILL_SIGNED, SIGN
 from ..collector import PATIENT
 from ..mask_array import ids_of
 from ..shared_rows import SharedRows
@@ -56,6 +56,7 @@ class StackEpoch(StackStates):
         self._scratch: SurveyScratch | None = None  # whose addresses are in the arena
         self._scratch_moved = 0
         self._insides: dict[int, bool] = {}  # by state
+        self._asked, self._is_inside = 0, False
         self._idle = idle_scratch(program.vocab)
         self._seats: list[StackSeat] = []
         self._start_state: int | None = None
@@ -245,7 +246,12 @@ class StackEpoch(StackStates):
         """Is the row of a config made from surveys?"""
         if not self.uses_surveys or self.program.trust.needs_walks:
             return False
-        return not self.only_inside or all(self._stays_inside(q) for q, _, _ in self.threads_of(state) if q > places.EXIT)
+        if not self.only_inside:
+            return True
+        if self._asked != state:  # try_row and row ask one after the other
+            self._asked = state
+            self._is_inside = all(self._stays_inside(q) for q, _, _ in self.threads_of(state) if q > places.EXIT)
+        return self._is_inside
 
     def _stays_inside(self, q: int) -> bool:
         """Do most bytes lead from a state to itself, as inside a string?"""
@@ -286,21 +292,27 @@ class StackEpoch(StackStates):
 
     def _filled(self, state: int, signature: int | None) -> tuple[np.ndarray, np.ndarray]:
         """A new row of the tokens that bytes allow, and the same as bytes: from a signature, or by a walk."""
-        facts = self.program.facts
-        words = len(facts.stop_row)
-        rows = np.zeros(
-            (2 if signature is not None else 1, words + 1), np.int32
-        )  # a word to spare behind each; one is scratch
+        rows, rows_address, path, path_address = self._fill_scratch
+        stops = self.program.facts.stop_row
+        words = len(stops)
         if self.accepting[state]:
-            rows[0, :words] = facts.stop_row
-        if signature is not None:
-            walk.fill_signed(self.address, signature, rows.ctypes.data)
+            rows[:words] = stops
         else:
-            path = np.zeros(facts.deepest + 2, np.int32)
-            path[0] = state
-            self._made(walk.fill_row, path.ctypes.data, len(path), rows.ctypes.data)
-        row = rows[0, :words].copy()
+            rows[:words] = 0
+        if signature is not None:
+            self._ask(FILL_SIGNED, self.address, signature, rows_address, 0)
+        else:
+            path[0], path[-1] = state, 0  # the walk begins at node 0
+            self._made(walk.fill_row, path_address, len(path), rows_address)
+        row = rows[:words].copy()
         return row, row.view(np.uint8)
+
+    @functools.cached_property
+    def _fill_scratch(self) -> tuple[np.ndarray, int, np.ndarray, int]:
+        """Two rows, each with a word to spare, and a path through the vocabulary's trie; with their addresses."""
+        facts = self.program.facts
+        rows, path = np.zeros(2 * (len(facts.stop_row) + 1), np.int32), np.zeros(facts.deepest + 2, np.int32)
+        return rows, rows.ctypes.data, path, path.ctypes.data
 
     def _signature_of(self, state: int) -> int | None:
         """The number of what the row is made of; None where it takes a walk from the state itself."""

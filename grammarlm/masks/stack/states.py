@@ -306,13 +306,14 @@ class StackStates(StackArena):
     def _expand_ahead(self, number: int) -> None:
         """Makes a state, and those that bytes lead to from it: a walk over tokens that needs one needs the others next."""
         done = places.EXPANDED | places.LIVE_KNOWN
+        terms = AHEAD_TERMS if self.uses_surveys and not self.only_inside else 1
         waiting, seen = [number], {number}
         for here in waiting:
             state, status = self._objects[here], int(self._arrays[Place.Q_STATUS][here])
             targets = self._arrays[Place.Q_NEXT][here].tolist() if status & places.EXPANDED else self._expand(here)
             if not status & places.LIVE_KNOWN:
                 self._find_live(here)
-            if len(waiting) < (AHEAD if isinstance(state, LexerState) else AHEAD_TERMS if self.uses_surveys and not self.only_inside else 1):
+            if len(waiting) < (AHEAD if isinstance(state, LexerState) else terms):
                 statuses = self._arrays[Place.Q_STATUS]
                 for after in sorted(set(targets) - seen):
                     if after >= FIRST_REAL and statuses[after] & done != done:
