@@ -1,0 +1,143 @@
+"""Surveys: those of the insides of strings in grammars without a lexer, and walks that wait for what they lack."""
+
+import random
+
+import numpy as np
+import pytest
+
+import grammarlm as gl
+from grammarlm.kernels.cpu.places import Place
+from grammarlm.kernels.cpu.survey_walk import HOW, KEY, NODE, WAITS
+from grammarlm.masks.stack import epoch as stack_epoch
+from grammarlm.masks.stack.epoch import StackEpoch
+from grammarlm.masks.stack.survey_scratch import idle_scratch
+from grammarlm.models.tiny import FOLDER
+from tests.laws.test_cfg_laws import check_many
+
+JSON = r"""
+root ::= value
+value ::= object | array | string | "1"
+object ::= "{" ws (string ":" ws value ("," ws string ":" ws value)*)? "}" ws
+array ::= "[" ws (value ("," ws value)*)? "]" ws
+string ::= "\"" ([^"\\\x00-\x1f] | "\\" ["\\n])* "\"" ws
+ws ::= [ \n]*
+"""
+
+
+@pytest.fixture(scope="module")
+def vocab() -> gl.Vocabulary:
+    return gl.Vocabulary.from_tokenizer(FOLDER)
+
+
+def mask_of(matcher) -> np.ndarray:
+    mask = gl.allocate_mask(1, 32 * matcher._words)
+    matcher.fill_mask(mask)
+    return mask[0]
+
+
+@pytest.mark.parametrize("least", [0, 1])
+@pytest.mark.parametrize("machine", ["gbnf", "ebnf"])
+def test_random_grammars_with_every_loop_surveyed(machine: str, least: int, monkeypatch) -> None:
+    monkeypatch.setattr(stack_epoch, "INSIDE", least)
+    check_many(machine, "pieces", f"insides {least}", 15, 8)
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("least", [0, 1])
+@pytest.mark.parametrize("name", ["bytes", "pieces", "hostile"])
+def test_many_random_grammars_with_every_loop_surveyed(name: str, least: int, monkeypatch, record_property) -> None:
+    monkeypatch.setattr(stack_epoch, "INSIDE", least)
+    for machine in ("gbnf", "ebnf"):
+        for outcome, count in sorted(check_many(machine, name, f"many insides {least}", 300, 12).items()):
+            record_property(f"{machine}: {outcome}", count)
+
+
+def test_a_string_in_a_new_nesting_needs_no_new_walk(vocab, monkeypatch) -> None:
+    constraint = gl.compile(gl.Gbnf(JSON), vocab)
+    epoch = constraint._automaton.epoch
+    for text in (b'["', b'{"', b'{"a":"'):
+        matcher = constraint.matcher()
+        assert matcher.advance_bytes(text)
+        mask_of(matcher)
+    made = int(epoch.arena[Place.SURVEY_COUNT])
+    assert made
+    rng, texts = random.Random(1), []
+    plain = gl.compile(gl.Gbnf(JSON), vocab)
+    plain._automaton.epoch.uses_surveys = False
+    for _ in range(30):
+        text = b"".join(rng.choice([b"[", b'{"a":']) for _ in range(rng.randint(2, 12))) + b'"'
+        matcher = plain.matcher()
+        assert matcher.advance_bytes(text)
+        texts.append((text, mask_of(matcher)))
+    monkeypatch.setattr(stack_epoch.walk, "fill_row", lambda *_: pytest.fail("the vocabulary was walked"))
+    for text, expected in texts:
+        matcher = constraint.matcher()
+        assert matcher.advance_bytes(text)
+        assert np.array_equal(mask_of(matcher), expected), text
+    whole = epoch.array(Place.SURVEY_KEY)[: epoch.arena[Place.SURVEY_COUNT], 0] >> 32 == 0
+    assert whole.sum() == 2  # in a string, and in a string that is a key
+
+
+def test_a_walk_goes_on_where_it_lacked_a_state(vocab, monkeypatch) -> None:
+    """Told that it stood at the end of the trie, it finds nothing more: so it has not begun again."""
+
+    def row(skips: bool) -> tuple[int, bool]:
+        supply, skipped = StackEpoch._supply, False
+
+        def supplied(self: StackEpoch, code: int) -> None:
+            nonlocal skipped
+            supply(self, code)
+            suspended = self._scratch.arrays[Place.SUSPENDED] if self._scratch else np.zeros(7, np.int64)
+            if skips and not skipped and suspended[HOW] == WAITS and suspended[KEY] == 0:
+                suspended[NODE], skipped = 1 << 40, True
+
+        with monkeypatch.context() as context:
+            context.setattr(StackEpoch, "_supply", supplied)
+            matcher = gl.compile(gl.Lark.library("json"), vocab).matcher()
+            return int(np.unpackbits(mask_of(matcher).view(np.uint8)).sum()), skipped
+
+    monkeypatch.setattr(stack_epoch.StackEpoch, "keep_surveys", lambda self: None)
+    monkeypatch.setattr("grammarlm.masks.stack.survey_store.load", lambda *_: None)
+    honest, _ = row(False)
+    short, skipped = row(True)
+    assert skipped
+    assert 0 < short < honest
+
+
+def test_a_walk_that_was_given_up_leaves_nothing_behind(vocab, monkeypatch) -> None:
+    """A failure in the midst of any walk, and then the masks are those of a constraint that has never failed."""
+    monkeypatch.setattr(stack_epoch.StackEpoch, "keep_surveys", lambda self: None)
+    monkeypatch.setattr("grammarlm.masks.stack.survey_store.load", lambda *_: None)
+    text = b'{"a": [1, "b'
+    grammar, supply = gl.Lark.library("json"), StackEpoch._supply
+    fresh = gl.compile(grammar, vocab).matcher()
+    expected = []
+    for byte in text:
+        expected.append(mask_of(fresh))
+        assert fresh.advance_bytes(bytes([byte]))
+    failures = 0
+    for at in range(1, 12):
+        constraint, calls = gl.compile(grammar, vocab), 0
+
+        def fails(self: StackEpoch, code: int, at: int = at) -> None:
+            nonlocal calls
+            calls += 1
+            if calls == at:
+                raise gl.LimitExceeded("a test")
+            supply(self, code)
+
+        with monkeypatch.context() as context:
+            context.setattr(StackEpoch, "_supply", fails)
+            try:
+                matcher = constraint.matcher()
+                for byte in text:
+                    mask_of(matcher)
+                    assert matcher.advance_bytes(bytes([byte]))
+            except gl.LimitExceeded:
+                failures += 1
+        matcher = constraint.matcher()
+        for byte, wanted in zip(text, expected, strict=True):
+            assert np.array_equal(mask_of(matcher), wanted), (at, byte)
+            assert matcher.advance_bytes(bytes([byte]))
+    assert failures > 3
+    assert all(scratch.arrays[Place.SUSPENDED][HOW] != WAITS for scratch in idle_scratch(vocab))
