@@ -10,7 +10,7 @@ How entries are chosen is a policy (beam_policies.py): the best by their scores,
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -58,7 +58,7 @@ class Group:
 
     def advance(self, sets: Sets, level: Level, rows: int) -> tuple[np.ndarray, np.ndarray]:
         """To the next level, whose logits have `rows` rows of other groups before these."""
-        opened = self.policy.choose(sets, self.beams, replace(level, width=self.width), self.spare)
+        opened = self.policy.choose(sets, self.beams, level._replace(width=self.width), self.spare)
         if rows:
             self.spare.rows[self.spare.rows != FINISHED] += rows
         self.beams, self.spare = self.spare, self.beams

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -65,6 +66,12 @@ class Sets:
         chosen = np.array([[s.description for s in search] for search in self.selections], np.int64)
         return segments, chosen.reshape(len(self.selections), len(self.segments), -1)
 
+    @cached_property
+    def addresses(self) -> tuple[int, int, int, int]:
+        """Where the descriptions of segments lie and how many, and of which searches those of selections."""
+        segments, selections = self.descriptions
+        return segments.ctypes.data, len(segments), selections.ctypes.data, len(selections)
+
 
 @dataclass(frozen=True, eq=False)
 class Beams:
@@ -90,9 +97,24 @@ class Beams:
         arrays = (self.counts, self.scores, self.rows, self.depths, self.ranges, self.parents, self.tokens)
         return np.array([*(a.ctypes.data for a in arrays), self.scores.shape[1]], np.int64)
 
+    @cached_property
+    def address(self) -> int:
+        """That of `addresses`."""
+        return self.addresses.ctypes.data
 
-@dataclass(frozen=True, eq=False)
-class Level:
+    def room(self, words: int) -> int:
+        """The address of memory for what writes here, kept for the next time."""
+        if words not in self._rooms:
+            memory = np.empty(words, np.int64)
+            self._rooms[words] = memory, memory.ctypes.data
+        return self._rooms[words][1]
+
+    @cached_property
+    def _rooms(self) -> dict[int, tuple[np.ndarray, int]]:
+        return {}
+
+
+class Level(NamedTuple):
     """One step of all searches: from prefixes of `depth` tokens to those of one more."""
 
     depth: int
@@ -100,6 +122,5 @@ class Level:
     stop: int  # the token that ends an item; -1: items end without one
     logits: np.ndarray  # float32 [R, V]; NaN and -inf: never taken
     norms: np.ndarray  # float64 [R]: what is taken from a row's logits to make log-probabilities; [0]: nothing
-    penalties: (
-        np.ndarray
-    )  # float32 [B, V], none negative: taken from a child's score while entries are chosen, not kept; [0, 0]: none
+    penalties: np.ndarray
+    """float32 [B, V], none negative: taken from a child's score while entries are chosen, not kept; [0, 0]: none."""

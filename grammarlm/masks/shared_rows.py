@@ -22,16 +22,24 @@ class SharedRows:
 
     def shared(self, row: np.ndarray) -> np.ndarray:
         """The array that stands for the row, read only: this one, if it is the first of its content."""
-        key = row_key(row.ctypes.data, len(row))
+        return self._find(row, row.ctypes.data, copies=False)
+
+    def shared_copy(self, row: np.ndarray, address: int) -> np.ndarray:
+        """The same for a row that lies where the next one will lie, at this address: a copy, if it is the first of its content."""
+        return self._find(row, address, copies=True)
+
+    def _find(self, row: np.ndarray, address: int, copies: bool) -> np.ndarray:
+        key = row_key(address, len(row))
         with self._lock:
             known = self._by_key.setdefault(key, [])
             for other in known:
                 if other.tobytes() == row.tobytes():  # a third of np.array_equal's time
                     return other
-            row.setflags(write=False)
-            known.append(row)
-            self.nbytes += row.nbytes
-            return row
+            kept = row.copy() if copies else row
+            kept.setflags(write=False)
+            known.append(kept)
+            self.nbytes += kept.nbytes
+            return kept
 
     def clear(self) -> None:
         with self._lock:

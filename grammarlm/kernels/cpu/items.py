@@ -5,17 +5,22 @@ what the others are compared with. A prefix whose score is less has no child tha
 item_expand.py.
 """
 
+from functools import cache
+from typing import Any
+
 import numpy as np
 from numba import carray, int64
 
 from ..item_arrays import Beams, Level, Sets
 from .item_best import Parents, room_for, sort_best_first, words_of_room
 from .item_expand import NEVER, SLACK, expand, expand_rows, keep_better_half, offer, write_down
-from .item_rows import NO_TOKEN, NOTHING, SHIFT, cell_at, next_child, take_ends
-from .jit import inlined, kernel, part, pointer
+from .item_rows import END, LENGTH, NO_TOKEN, NOTHING, SHIFT, cell_at, next_child, take_ends
+from .jit import direct, inlined, kernel, part, pointer
 
 COUNTS, SCORES, ROWS, DEPTHS, RANGES, PARENTS, TOKENS, WIDTH = range(8)  # of the addresses of Beams
+SEGMENT, SELECTION = 9, 3  # numbers in the description of each
 FINISHED = -1  # in place of a row of logits
+TIED = -1  # in place of a count
 
 
 @part
@@ -61,36 +66,114 @@ def fetch_first(segment, depth, counts, rows, ranges, logits, tokens, values):
                 values[search, entry] = logits[rows[search, entry], tokens[search, entry]]
 
 
+@part
+def order_single_rows(segment, depth, own, count, firsts, room):
+    """Finds the order of one search's next entries where each has one row, into room.order: how many they are, or TIED.
+
+    Each entry has one child at most, so all of them stay, and a place is the number of greater keys: as many comparisons as pairs,
+    but eight at once and none guessed. Where two keys are equal their tokens decide, which is not done here.
+    """
+    rows, scores, _, _ = own
+    logits, norms = firsts
+    keys, entries, order = room
+    kept = 0
+    for entry in range(count):
+        key = scores[entry]
+        if rows[entry] != FINISHED:
+            gain = logits[entry] - (norms[rows[entry]] if len(norms) else 0.0)
+            if not gain > NEVER:
+                continue
+            key += gain
+        keys[kept], entries[kept] = key, entry
+        kept += 1
+    for i in range(kept):
+        key, place, equal = keys[i], int64(0), int64(0)
+        for j in range(kept):
+            place += keys[j] > key
+            equal += keys[j] == key
+        if equal != 1:
+            return int64(TIED)
+        order[place] = i
+    return int64(kept)
+
+
+@part
+def write_single_rows(segment, depth, own, tokens, kept, room, out, search, opened, open_rows):
+    """Writes the entries that `order_single_rows` has ordered; how many are open in all searches so far."""
+    rows, _, depths, ranges = own
+    keys, entries, order = room
+    start = search * out[WIDTH]
+    carray(pointer(out[COUNTS]), search + 1, np.int32)[search] = kept
+    out_scores = carray(pointer(out[SCORES]), start + kept, np.float64)
+    out_rows = carray(pointer(out[ROWS]), start + kept, np.int32)
+    out_depths = carray(pointer(out[DEPTHS]), start + kept, np.int32)
+    out_ranges = carray(pointer(out[RANGES]), (start + kept, 2), np.int64)
+    parents = carray(pointer(out[PARENTS]), start + kept, np.int32)
+    out_tokens = carray(pointer(out[TOKENS]), start + kept, np.int32)
+    is_last, may_end = depth + 1 >= segment[LENGTH], segment[SHIFT] != 0
+    for place in range(kept):
+        entry, at = entries[order[place]], start + place
+        out_scores[at], parents[at], out_rows[at] = keys[order[place]], entry, FINISHED
+        out_ranges[at, 0], out_ranges[at, 1] = ranges[entry, 0, 0], ranges[entry, 0, 1]
+        if rows[entry] == FINISHED:
+            out_depths[at], out_tokens[at] = depths[entry], NO_TOKEN
+            continue
+        out_depths[at], out_tokens[at] = depth + 1, tokens[entry]
+        if not (is_last or (may_end and cell_at(segment, depth + 1, ranges[entry, 0, 0]) == END)):
+            out_rows[at] = open_rows
+            opened[0, open_rows], opened[1, open_rows] = tokens[entry], rows[entry]
+            open_rows += 1
+    return open_rows
+
+
 @inlined
-def lent(array):
-    """The same array, not counted: see `room_for`."""
-    return carray(pointer(array.ctypes.data), array.shape, array.dtype)
+def are_single(rows, ranges, count):
+    """Has each open entry one row?"""
+    single = True
+    for entry in range(count):
+        single = single and (rows[entry] == FINISHED or ranges[entry, 0, 1] - ranges[entry, 0, 0] == 1)
+    return single
 
 
 @kernel(
-    "int64(int64[:, ::1], int64[:, :, ::1], int64[::1], int64[::1], float32[:, ::1], float64[::1], float32[:, ::1],"
-    "int64[:, ::1], int64[::1], int64, int64, int64)",
+    "int64(int64, int64, int64, int64, int64, int64, float32[:, ::1], int64, int64, int64[:, ::1], int64, int64, int64, int64)",
     large=True,
     seconds=12,
 )
 def best_entries(
-    segment_table, selection_table, beams, out, logit_table, norms, penalties, opened, memory, depth, width, stop
+    segments_address,
+    parts,
+    selections_address,
+    searches,
+    beams_address,
+    out_address,
+    logit_table,
+    norms_address,
+    penalties_address,
+    opened,
+    address,
+    depth,
+    width,
+    stop,
 ):
     """`item_step` of kernels/reference_items.py on the arrays of its arguments; how many entries are open.
 
-    opened, [2, searches * width], gets the tokens that were added to open entries, and their parents' rows.
+    opened, [2, searches * width], gets the tokens that were added to open entries, and their parents' rows. `address` is that of
+    memory, norms and penalties have none where there are none.
     """
-    segments, selections, logits = lent(segment_table), lent(selection_table), lent(logit_table)
-    searches, parts, entries = len(selections), len(segments), beams[WIDTH]
+    logits = carray(pointer(logit_table.ctypes.data), logit_table.shape, np.float32)  # not counted: see `room_for`
+    segments = carray(pointer(segments_address), (parts, SEGMENT), np.int64)
+    selections = carray(pointer(selections_address), (searches, parts, SELECTION), np.int64)
+    beams, out = carray(pointer(beams_address), WIDTH + 1, np.int64), carray(pointer(out_address), WIDTH + 1, np.int64)
+    entries = beams[WIDTH]
+    norms = carray(pointer(norms_address), logits.shape[0] if norms_address else 0, np.float64)
+    penalties = logits.shape[1] if penalties_address else 0
     counts = carray(pointer(beams[COUNTS]), searches, np.int32)
     scores = carray(pointer(beams[SCORES]), (searches, entries), np.float64)
     rows = carray(pointer(beams[ROWS]), (searches, entries), np.int32)
     depths = carray(pointer(beams[DEPTHS]), (searches, entries), np.int32)
     ranges = carray(pointer(beams[RANGES]), (searches, entries, parts, 2), np.int64)
-    address = memory.ctypes.data
     candidates = room_for(address, width, parts)
-    for slot in range(2 * width + 2):
-        candidates.order[slot] = slot
     address += 8 * (2 * width + 2) * (8 + 2 * parts)
     scratch = (
         carray(pointer(address), parts, np.int64),
@@ -101,14 +184,36 @@ def best_entries(
     address += 48 * parts
     first_tokens = carray(pointer(address), (searches, entries), np.int64)
     first_logits = carray(pointer(address + 8 * searches * entries), (searches, entries), np.float64)
+    address += 16 * searches * entries
+    room = (
+        carray(pointer(address), entries, np.float64),
+        carray(pointer(address + 8 * entries), entries, np.int64),
+        carray(pointer(address + 16 * entries), entries, np.int64),
+    )
     is_plain = parts == 1 and stop < 0
     if is_plain:
         fetch_first(segments[0], depth, counts, rows, ranges, logits, first_tokens, first_logits)
     open_rows = int64(0)
     for search in range(searches):
+        if (
+            is_plain
+            and penalties == 0
+            and counts[search] <= width
+            and are_single(rows[search], ranges[search], counts[search])
+        ):
+            own = (rows[search], scores[search], depths[search], ranges[search])
+            firsts = (first_logits[search], norms)
+            kept = order_single_rows(segments[0], depth, own, counts[search], firsts, room)
+            if kept != TIED:
+                open_rows = write_single_rows(
+                    segments[0], depth, own, first_tokens[search], kept, room, out, search, opened, open_rows
+                )
+                continue
+        for slot in range(2 * width + 2):
+            candidates.order[slot] = slot
         parents = Parents(depths[search], ranges[search])
         level = (segments, selections, depth, stop, parents)
-        costs = carray(pointer(penalties.ctypes.data + 4 * search * penalties.shape[1]), penalties.shape[1], np.float32)
+        costs = carray(pointer(penalties_address + 4 * search * penalties), penalties, np.float32)
         count, worst = int64(0), NEVER  # no candidate with a lesser key is kept
         for entry in range(counts[search]):
             score, row, own = scores[search, entry], rows[search, entry], ranges[search, entry]
@@ -171,14 +276,32 @@ def norms_of_allowed(segments, selections, beams, logits, norms, depth, stop):
             norms[row] = peak + np.log(total) if total > 0 else NEVER
 
 
+@cache
+def _best_entries() -> Any:
+    return direct(best_entries)
+
+
 def item_step(sets: Sets, beams: Beams, level: Level, out: Beams) -> tuple[np.ndarray, np.ndarray]:
-    segments, selections = sets.descriptions
-    opened = np.empty((2, len(selections) * level.width), np.int64)
-    tables = (level.logits, level.norms, level.penalties)
-    sizes = (level.depth, level.width, level.stop)
-    parts = len(segments)
-    memory = np.empty(words_of_room(level.width, parts) + 6 * parts + 2 * beams.scores.size, np.int64)
-    count = best_entries(segments, selections, beams.addresses, out.addresses, *tables, opened, memory, *sizes)
+    segments, parts, selections, searches = sets.addresses
+    depth, width, stop, logits, norms, penalties = level
+    searched, entries = beams.scores.shape
+    opened = np.empty((2, searches * width), np.int64)
+    count = _best_entries()(
+        segments,
+        parts,
+        selections,
+        searches,
+        beams.address,
+        out.address,
+        logits,
+        norms.ctypes.data if len(norms) else 0,
+        penalties.ctypes.data if len(penalties) else 0,
+        opened,
+        out.room(words_of_room(width, parts) + 6 * parts + (2 * searched + 3) * entries),
+        depth,
+        width,
+        stop,
+    )
     return opened[0, :count], opened[1, :count]
 
 

@@ -237,9 +237,9 @@ class StackEpoch(StackStates):
     def signed_row(self, signature: int) -> np.ndarray | None:
         return self._signed_rows.get(signature)
 
-    def keep_signed_row(self, signature: int, row: np.ndarray) -> np.ndarray:
-        """The row of a signature, from now on. Under the lock."""
-        known = self._signed_rows[signature] = self._share(row)
+    def keep_signed_row(self, signature: int, row: np.ndarray, address: int) -> np.ndarray:
+        """The row of a signature, from now on; it is copied from its address. Under the lock."""
+        known = self._signed_rows[signature] = self._share(row, address)
         return known
 
     def _can_sign(self, state: int) -> bool:
@@ -274,13 +274,17 @@ class StackEpoch(StackStates):
 
     def _make_row(self, state: int) -> np.ndarray:
         signature = self._signature_of(state)
-        if signature is not None and self._is_plain:
-            known = self._signed_rows.get(signature)
+        if self._is_plain:
+            known = None if signature is None else self._signed_rows.get(signature)
             if known is None:
-                known = self.keep_signed_row(signature, self._filled(state, signature)[0])
+                row, address = self._filled(state, signature), self._fill_scratch[1]
+                known = (
+                    self._share(row, address) if signature is None else self.keep_signed_row(signature, row, address)
+                )
             return known
         facts = self.program.facts
-        row, bits = self._filled(state, signature)
+        row = self._filled(state, signature).copy()
+        bits = row.view(np.uint8)
         for token in self.special_tokens(state):
             bits[token >> 3] |= 1 << (token & 7)
         if not self.program.tokens_spell_all:
@@ -288,10 +292,10 @@ class StackEpoch(StackStates):
             for token in ids_of(row & ~facts.stop_row).tolist():
                 if not self.ends.is_usable(int(targets[token])):
                     bits[token >> 3] &= ~(1 << (token & 7)) & 0xFF
-        return self._share(row)
+        return self._share(row, row.ctypes.data)
 
-    def _filled(self, state: int, signature: int | None) -> tuple[np.ndarray, np.ndarray]:
-        """A new row of the tokens that bytes allow, and the same as bytes: from a signature, or by a walk."""
+    def _filled(self, state: int, signature: int | None) -> np.ndarray:
+        """The row of the tokens that bytes allow, from a signature or by a walk, where the next one will lie, too."""
         rows, rows_address, path, path_address = self._fill_scratch
         stops = self.program.facts.stop_row
         words = len(stops)
@@ -304,8 +308,7 @@ class StackEpoch(StackStates):
         else:
             path[0], path[-1] = state, 0  # the walk begins at node 0
             self._made(walk.fill_row, path_address, len(path), rows_address)
-        row = rows[:words].copy()
-        return row, row.view(np.uint8)
+        return rows[:words]
 
     @functools.cached_property
     def _fill_scratch(self) -> tuple[np.ndarray, int, np.ndarray, int]:
@@ -351,15 +354,15 @@ class StackEpoch(StackStates):
         asked = self._arrays[Place.Q_NEXT][automaton_states].any(axis=0)
         return [t for t, column in columns.items() if asked[column] and self._made(walk.advance_column, state, column)]
 
-    def _share(self, row: np.ndarray) -> np.ndarray:
-        """States with equal rows share one array; all rows are dropped when they take too much."""
+    def _share(self, row: np.ndarray, address: int) -> np.ndarray:
+        """States with equal rows share one array, a copy of the first; all rows are dropped when they take too much."""
         if self._shared_rows.nbytes + row.nbytes > self.program.limits.max_bytes // 2:
             finished = self.rows[FINISHED]
             self.rows.clear()
             self.rows[FINISHED] = finished
             self._signed_rows.clear()
             self._shared_rows.clear()
-        return self._shared_rows.shared(row)
+        return self._shared_rows.shared_copy(row, address)
 
     def after_token(self, state: int, token: int) -> int:
         """The state behind a token, 0 where it is refused."""

@@ -102,7 +102,7 @@ class StackSeat(StackArena):
                 rows[0, :-1] = facts.stop_row
             walk.fill_signed(self.address, signature, rows.ctypes.data)
             with self.program.lock:
-                known = self._epoch.keep_signed_row(signature, rows[0, :-1].copy())
+                known = self._epoch.keep_signed_row(signature, rows[0, :-1], rows.ctypes.data)
         return known
 
     def _is_current(self) -> bool:
