@@ -85,17 +85,28 @@ class Beams:
     parents: np.ndarray  # int32 [B, M]: the entry of the level before that it comes from
     tokens: np.ndarray  # int32 [B, M]: what it adds to it; NO_TOKEN
 
+    addresses: np.ndarray  # int64 [8]: where these seven lie, and M
+
     @classmethod
     def empty(cls, searches: int, width: int, segments: int) -> Beams:
-        integers = [np.zeros((searches, width), np.int32) for _ in range(4)]
-        rows, depths, parents, tokens = integers
-        ranges = np.zeros((searches, width, segments, 2), np.int64)
-        return cls(np.zeros(searches, np.int32), np.zeros((searches, width)), rows, depths, ranges, parents, tokens)
-
-    @cached_property
-    def addresses(self) -> np.ndarray:
-        arrays = (self.counts, self.scores, self.rows, self.depths, self.ranges, self.parents, self.tokens)
-        return np.array([*(a.ctypes.data for a in arrays), self.scores.shape[1]], np.int64)
+        """All arrays in one piece of memory: what lies where is known then, and need not be asked of each."""
+        entries, half = searches * width, (searches * width + 1) // 2  # int32 of all entries take so many words
+        integers = entries + 2 * entries * segments  # the word with which they begin
+        memory = np.zeros(integers + 4 * half + (searches + 1) // 2, np.int64)
+        places = [integers + half * i for i in range(5)]  # rows, depths, parents, tokens, counts
+        words, start = memory.view(np.int32), memory.ctypes.data
+        rows, depths, parents, tokens = (words[2 * at : 2 * at + entries].reshape(searches, width) for at in places[:4])
+        begins = (places[4], 0, places[0], places[1], entries, places[2], places[3])
+        return cls(
+            words[2 * places[4] : 2 * places[4] + searches],
+            memory[:entries].view(np.float64).reshape(searches, width),
+            rows,
+            depths,
+            memory[entries:integers].reshape(searches, width, segments, 2),
+            parents,
+            tokens,
+            np.array([*(start + 8 * at for at in begins), width], np.int64),
+        )
 
     @cached_property
     def address(self) -> int:

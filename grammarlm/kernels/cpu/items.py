@@ -71,7 +71,7 @@ def order_single_rows(segment, depth, own, count, firsts, room):
     """Finds the order of one search's next entries where each has one row, into room.order: how many they are, or TIED.
 
     Each entry has one child at most, so all of them stay, and a place is the number of greater keys: as many comparisons as pairs,
-    but eight at once and none guessed. Where two keys are equal their tokens decide, which is not done here.
+    but many at once and none guessed. Two equal keys have one place, and leave one empty: their tokens decide, not done here.
     """
     rows, scores, _, _ = own
     logits, norms = firsts
@@ -86,14 +86,15 @@ def order_single_rows(segment, depth, own, count, firsts, room):
             key += gain
         keys[kept], entries[kept] = key, entry
         kept += 1
+        order[kept - 1] = -1
     for i in range(kept):
-        key, place, equal = keys[i], int64(0), int64(0)
+        key, place = keys[i], int64(0)
         for j in range(kept):
             place += keys[j] > key
-            equal += keys[j] == key
-        if equal != 1:
-            return int64(TIED)
         order[place] = i
+    for place in range(kept):
+        if order[place] < 0:
+            return int64(TIED)
     return int64(kept)
 
 
