@@ -12,7 +12,7 @@ from grammarlm.masks.stack import epoch as stack_epoch
 from grammarlm.masks.stack.epoch import StackEpoch
 from grammarlm.masks.stack.survey_scratch import idle_scratch
 from grammarlm.models.tiny import FOLDER
-from tests.laws.test_cfg_laws import check_many
+from tests.laws.test_cfg_laws import check_many, check_threads
 
 JSON = r"""
 root ::= value
@@ -40,6 +40,12 @@ def mask_of(matcher) -> np.ndarray:
 def test_random_grammars_with_every_loop_surveyed(machine: str, least: int, monkeypatch) -> None:
     monkeypatch.setattr(stack_epoch, "INSIDE", least)
     check_many(machine, "pieces", f"insides {least}", 15, 8)
+
+
+@pytest.mark.parametrize("machine", ["gbnf", "ebnf"])
+def test_eight_threads_with_every_loop_surveyed(machine: str, monkeypatch) -> None:
+    monkeypatch.setattr(stack_epoch, "INSIDE", 0)
+    check_threads(machine, "pieces", "insides", 3, 6)
 
 
 @pytest.mark.proof

@@ -7,8 +7,9 @@ log-probabilities at a time are compared with what is asked for, and only the fe
 import numpy as np
 from numba import carray, float32, int64
 
-from .item_best import sort_best_first
+from .item_best import RANKED, sort_best_first
 from .item_rows import (
+    COUNT,
     LARGEST,
     NO_TOKEN,
     NOTHING,
@@ -94,6 +95,33 @@ def next_likely(line, asked, token):
     return int64(NOTHING)
 
 
+@part
+def least_of_best(segment, line, low, width, most):
+    """A logit that as many first tokens reach as are kept, or more; -inf where that is not told at once.
+
+    The greatest of each of twice as many blocks of tokens is looked at: the one that `width` of them reach. `most` is for them.
+    """
+    largest = min(int64(len(line)), segment[LARGEST] - segment[SHIFT] + 1)
+    starts = carray(pointer(segment[STARTS]), segment[LARGEST] + 2, np.int32)[segment[SHIFT] :]
+    block = -(-largest // (2 * width))
+    blocks = int64(0)
+    for begin in range(0, largest, block):
+        best = float32(NEVER)
+        for token in range(begin, min(begin + block, largest)):
+            if max(low, int64(starts[token])) < starts[token + 1] and line[token] > best:
+                best = line[token]
+        most[blocks] = best
+        blocks += 1
+    for i in range(blocks):
+        greater, equal = int64(0), int64(0)
+        for j in range(blocks):
+            greater += most[j] > most[i]
+            equal += most[j] == most[i]
+        if greater < width <= greater + equal:
+            return most[i]
+    return NEVER
+
+
 @inlined
 def expand_rows(candidates, count, worst, level, at, line, taken, ranges, scratch):
     """The children of an entry where there is one segment and items end freely; how many candidates there are, and the least key
@@ -110,6 +138,15 @@ def expand_rows(candidates, count, worst, level, at, line, taken, ranges, scratc
     behind = place
     is_narrow = high - place <= len(line) // READ_ROWS
     starts = carray(pointer(segment[STARTS]), segment[LARGEST] + 2, np.int32)
+    width = len(candidates.order) // 2 - 1
+    if (
+        depth == 0
+        and worst == NEVER
+        and 2 * width <= RANKED
+        and len(penalties) == 0
+        and selections[search, 0, COUNT] == 0
+    ):
+        worst = score + (least_of_best(segment, line, place, width, candidates.sorting) - norm)
     token = int64(-1)
     while place < high:
         count, worst = keep_better_half(candidates, count, worst, parents, segments)

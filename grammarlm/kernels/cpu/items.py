@@ -175,7 +175,7 @@ def best_entries(
     depths = carray(pointer(beams[DEPTHS]), (searches, entries), np.int32)
     ranges = carray(pointer(beams[RANGES]), (searches, entries, parts, 2), np.int64)
     candidates = room_for(address, width, parts)
-    address += 8 * (2 * width + 2) * (8 + 2 * parts)
+    address += 8 * (2 * width + 2) * (9 + 2 * parts)
     scratch = (
         carray(pointer(address), parts, np.int64),
         carray(pointer(address + 8 * parts), parts, np.int64),

@@ -56,7 +56,7 @@ class StackEpoch(StackStates):
         self._scratch: SurveyScratch | None = None  # whose addresses are in the arena
         self._scratch_moved = 0
         self._insides: dict[int, bool] = {}  # by state
-        self._asked, self._is_inside = 0, False
+        self._asked = 0, False  # the config that was last asked about, and the answer
         self._idle = idle_scratch(program.vocab)
         self._seats: list[StackSeat] = []
         self._start_state: int | None = None
@@ -248,10 +248,11 @@ class StackEpoch(StackStates):
             return False
         if not self.only_inside:
             return True
-        if self._asked != state:  # try_row and row ask one after the other
-            self._asked = state
-            self._is_inside = all(self._stays_inside(q) for q, _, _ in self.threads_of(state) if q > places.EXIT)
-        return self._is_inside
+        asked, is_inside = self._asked  # try_row and row ask one after the other
+        if asked != state:
+            is_inside = all(self._stays_inside(q) for q, _, _ in self.threads_of(state) if q > places.EXIT)
+            self._asked = state, is_inside
+        return is_inside
 
     def _stays_inside(self, q: int) -> bool:
         """Do most bytes lead from a state to itself, as inside a string?"""
