@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
-from grammarlm.kernels.cpu.places import Place
+from grammarlm.kernels.cpu.places import TOO_WIDE, Place
 from grammarlm.kernels.cpu.survey_walk import HOW, KEY, NODE, WAITS
 from grammarlm.masks.stack import epoch as stack_epoch
 from grammarlm.masks.stack.epoch import StackEpoch
 from grammarlm.masks.stack.survey_scratch import idle_scratch
 from grammarlm.models.tiny import FOLDER
+from tests.laws import test_lark_masks
 from tests.laws.test_cfg_laws import check_many, check_threads
 
 JSON = r"""
@@ -40,6 +41,40 @@ def mask_of(matcher) -> np.ndarray:
 def test_random_grammars_with_every_loop_surveyed(machine: str, least: int, monkeypatch) -> None:
     monkeypatch.setattr(stack_epoch, "INSIDE", least)
     check_many(machine, "pieces", f"insides {least}", 15, 8)
+
+
+def test_random_lark_grammars_with_every_loop_surveyed(monkeypatch) -> None:
+    """Those that are not LALR: each terminal is a frame of its own."""
+    monkeypatch.setattr(stack_epoch, "INSIDE", 0)
+    outcomes = test_lark_masks.check_many("pieces", "few insides", 8, 4)
+    assert outcomes["walked"] > 3, outcomes
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("name", test_lark_masks.NAMES)
+def test_many_random_lark_grammars_with_every_loop_surveyed(name: str, monkeypatch, record_property) -> None:
+    monkeypatch.setattr(stack_epoch, "INSIDE", 0)
+    for outcome, count in sorted(test_lark_masks.check_many(name, "many insides", 60, 8).items()):
+        record_property(outcome, count)
+
+
+def test_what_is_too_wide_for_a_survey_is_walked(vocab, monkeypatch) -> None:
+    constraint = gl.compile(gl.Gbnf(JSON), vocab)
+    expected = gl.compile(gl.Gbnf(JSON), vocab)
+    expected._automaton.epoch.uses_surveys = False
+    sign, asked = stack_epoch.walk.sign, []
+
+    def is_too_wide(address: int, config: int, goes_on: int) -> int:
+        asked.append(config)
+        return -(3 * 8 + TOO_WIDE) if goes_on else sign(address, config, 0)
+
+    monkeypatch.setattr(stack_epoch.walk, "sign", is_too_wide)
+    for text in (b'["', b'[["', b'{"'):
+        one, other = constraint.matcher(), expected.matcher()
+        assert one.advance_bytes(text)
+        assert other.advance_bytes(text)
+        assert np.array_equal(mask_of(one), mask_of(other)), text
+    assert 0 < len(asked) <= 4  # a value's string and a key's: not asked of the second nesting
 
 
 @pytest.mark.parametrize("machine", ["gbnf", "ebnf"])

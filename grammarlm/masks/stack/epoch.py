@@ -250,7 +250,8 @@ class StackEpoch(StackStates):
             return True
         asked, is_inside = self._asked  # try_row and row ask one after the other
         if asked != state:
-            is_inside = all(self._stays_inside(q) for q, _, _ in self.threads_of(state) if q > places.EXIT)
+            threads = [thread for thread in self.threads_of(state) if thread[0] > places.EXIT]
+            is_inside = all(border == places.ANY and self._stays_inside(q) for q, _, border in threads)
             self._asked = state, is_inside
         return is_inside
 
@@ -331,6 +332,8 @@ class StackEpoch(StackStates):
                 found = walk.sign(self.address, state, 1)
             return found
         except NeedsWalks:
+            if self.only_inside:
+                self._insides |= dict.fromkeys((q for q, _, _ in self.threads_of(state)), False)
             return None
         finally:
             self._is_signing = False

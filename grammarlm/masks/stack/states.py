@@ -41,7 +41,7 @@ ACCEPTED = object()  # the pseudo-state ACCEPT, without its number
 
 
 class NeedsWalks(Exception):
-    """A survey has met a thread whose end hangs on its whole stack."""
+    """A survey has met a thread whose end hangs on its whole stack, or is wider than a walk would be."""
 
 
 class StackStates(StackArena):
@@ -298,6 +298,8 @@ class StackStates(StackArena):
             self._judge(*self._arrays[Place.PAIR].tolist())
         elif reason == places.FULL:
             self._grow_full(index)
+        elif self._is_signing and self.only_inside:
+            raise NeedsWalks
         else:
             raise LimitExceeded(
                 f"the text so far can be read in more than {places.WIDEST:,} ways at once; make the grammar less ambiguous"
