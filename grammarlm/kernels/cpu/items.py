@@ -14,7 +14,21 @@ from numba import carray, int64
 from ..item_arrays import Beams, Level, Sets
 from .item_best import Parents, room_for, sort_best_first, words_of_room
 from .item_expand import NEVER, SLACK, expand, expand_rows, keep_better_half, offer, write_down
-from .item_rows import END, LENGTH, NO_TOKEN, NOTHING, SHIFT, cell_at, next_child, take_ends
+from .item_rows import (
+    BITS,
+    END,
+    LENGTH,
+    LOW,
+    NO_TOKEN,
+    NOTHING,
+    SHIFT,
+    cell_at,
+    next_child,
+    take_ends,
+)
+from .item_rows import (
+    ROWS as SEGMENT_ROWS,
+)
 from .jit import direct, inlined, kernel, part, pointer
 
 COUNTS, SCORES, ROWS, DEPTHS, RANGES, PARENTS, TOKENS, WIDTH = range(8)  # of the addresses of Beams
@@ -56,10 +70,13 @@ def fetch_first(segment, depth, counts, rows, ranges, logits, tokens, values):
     They lie anywhere in memory. Fetched one after the other on the way, each would be waited for; here the processor waits for
     many at once.
     """
+    shift, is_low = segment[SHIFT], segment[BITS] == 0
+    low = carray(pointer(segment[LOW] + 2 * depth * segment[SEGMENT_ROWS]), segment[SEGMENT_ROWS], np.uint16)
     for search in range(len(counts)):
         for entry in range(counts[search]):
             if rows[search, entry] != FINISHED:
-                tokens[search, entry] = cell_at(segment, depth, ranges[search, entry, 0, 0]) - segment[SHIFT]
+                row = ranges[search, entry, 0, 0]
+                tokens[search, entry] = (int64(low[row]) if is_low else cell_at(segment, depth, row)) - shift
     for search in range(len(counts)):
         for entry in range(counts[search]):
             if rows[search, entry] != FINISHED:
