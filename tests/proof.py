@@ -72,16 +72,20 @@ def main() -> int:
     arguments = sys.argv[1:]
     name = arguments.pop(0) if arguments and arguments[0].endswith(".md") else None if arguments else "laws.md"
     options = ["-m", "proof", "-p", "no:cacheprovider", "-p", "tests.proof", *arguments]
-    status = pytest.main(options, plugins=[collector])
+    ended = ""
+    try:
+        status = int(pytest.main(options, plugins=[collector]))
+    except Exception as error:  # behind the last test: what was proved is written down nevertheless
+        status, ended = 1, f"pytest ended in {type(error).__name__}: {error}\n\n"
     facts = f"{datetime.date.today().isoformat()}, {machine()}; " + ", ".join(f"{k} {v}" for k, v in versions().items())
     text = f"# Laws proved with their full counts\n\n{facts}. Commit {commit}. Command: `{_command()}`\n\n"
     if len(collector.rows) < collector.collected:
         text += f"Not come to run: {collector.collected - len(collector.rows)} of {collector.collected} tests\n\n"
-    text += table(["test", "outcome", "CPU time", "memory", "counts"], sorted(collector.rows)) + "\n"
+    text += ended + table(["test", "outcome", "CPU time", "memory", "counts"], sorted(collector.rows)) + "\n"
     if name is not None:  # a part of the laws without a name is no proof to keep
         FOLDER.mkdir(parents=True, exist_ok=True)
         (FOLDER / name).write_text(text)
-    return int(status)
+    return status
 
 
 def _command() -> str:
