@@ -35,6 +35,7 @@ COUNTS, SCORES, ROWS, DEPTHS, RANGES, PARENTS, TOKENS, WIDTH = range(8)  # of th
 SEGMENT, SELECTION = 9, 3  # numbers in the description of each
 FINISHED = -1  # in place of a row of logits
 TIED = -1  # in place of a count
+MOST_RANKED = 512  # entries that are compared each with each
 
 
 @part
@@ -216,7 +217,7 @@ def best_entries(
         if (
             is_plain
             and penalties == 0
-            and counts[search] <= width
+            and counts[search] <= min(width, MOST_RANKED)
             and are_single(rows[search], ranges[search], counts[search])
         ):
             own = (rows[search], scores[search], depths[search], ranges[search])

@@ -21,6 +21,7 @@ from ...kernels.cpu.stack_calls import ADVANCE, FILL_SIGNED, SIGN
 from ..collector import PATIENT
 from ..mask_array import ids_of
 from ..shared_rows import SharedRows
+from .arena import SURVEY_ARRAYS
 from .completion import StackEnds, parts
 from .description import RuleNames, describe
 from .program import Fork, StackProgram, Thread
@@ -31,6 +32,7 @@ from .survey_scratch import SurveyScratch, idle_scratch
 
 FINISHED = 1  # the state behind a stop token
 INSIDE = 80  # bytes that lead back: more than there are in a name, fewer than in a string
+MOST_REMAINS = 100_000  # tokens in tries of what remains, behind the ends of strings
 
 
 class KnownRows(dict):
@@ -256,11 +258,12 @@ class StackEpoch(StackStates):
         return is_inside
 
     def _stays_inside(self, q: int) -> bool:
-        """Do most bytes lead from a state to itself, as inside a string?"""
+        """Do most bytes lead from a state to itself, and is there no end between them, as inside a string?"""
         known = self._insides.get(q)
         if known is None:
             columns = np.flatnonzero(self._arrays[Place.Q_NEXT][q] == q)
-            known = self._insides[q] = bool(np.isin(self.program.byte_sets.class_of, columns).sum() >= INSIDE)
+            loops = bool(np.isin(self.program.byte_sets.class_of, columns).sum() >= INSIDE)
+            known = self._insides[q] = loops and not self._arrays[Place.Q_MOVES][q, 1]
         return known
 
     def _lent_scratch(self) -> SurveyScratch:
@@ -324,7 +327,7 @@ class StackEpoch(StackStates):
         if not self._can_sign(state):
             return None
         scratch = self._lent_scratch()
-        self._is_signing = True
+        self._is_signing, found = True, -1
         try:
             found = walk.sign(self.address, state, 0)
             while found < 0:
@@ -334,14 +337,22 @@ class StackEpoch(StackStates):
         except NeedsWalks:
             if self.only_inside:
                 self._insides |= dict.fromkeys((q for q, _, _ in self.threads_of(state)), False)
+                self._asked = 0, False
             return None
         finally:
+            if found < 0:  # given up: configs that are left would be found again, with rows that are others' by then
+                walk.forget(self.address)
             self._is_signing = False
             if self._has_passing:
                 self._forget_passing()
             self._idle.append(scratch)
 
     def _grow_full(self, index: int) -> None:
+        remains = index in SCRATCH or (index in SURVEY_ARRAYS and self.arena[Place.X_TOKENS] > MOST_REMAINS)
+        if (
+            remains and self._is_signing and self.only_inside
+        ):  # what remains of tokens there is little, or a walk is better
+            raise NeedsWalks
         if index in SCRATCH:
             assert self._scratch is not None
             self._scratch.grow(index, self.program.limits.max_bytes, self.arena)

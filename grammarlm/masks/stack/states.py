@@ -33,6 +33,7 @@ from .arena import FIRST_REAL, FIRST_ROWS, HASHES, SIZES, B, Q, StackArena
 from .program import StackProgram
 
 AHEAD, AHEAD_TERMS = 100, 12  # lexer states, or states of a rule, that are made together
+MOST_BORDERS = 1000  # up to so many are made together
 BY_BYTE, OPERAND, RETURN, ROOT = range(4)  # origins of states
 BOTH = 2  # and of borders
 WORTH_KEEPING, LARGE_TRIE = 8, 20_000  # new surveys, nodes of a vocabulary's trie: below them a file is not worth while
@@ -375,12 +376,20 @@ class StackStates(StackArena):
             self._arrays[Place.Q_STATUS][number] |= places.LOOPS
 
     def _expand_borders(self, number: int) -> None:
-        """Makes a border's row, and those of others that are known: a walk that ends for want of one is begun again."""
-        waiting = np.flatnonzero(self._arrays[Place.B_STATUS][: len(self._border_terms)] & places.EXPANDED == 0)
+        """Makes a border's row, and those of the newest others that have none: a walk that ends for want of one goes on sooner.
+
+        Not of a border that leads to ever more: where there are many, only what is asked for is made.
+        """
         self._expand_border(number)
-        for other in waiting[:AHEAD].tolist():
-            if other != number:
-                self._expand_border(other)
+        known = len(self._border_terms)
+        if known > MOST_BORDERS:
+            return
+        waiting = np.flatnonzero(self._arrays[Place.B_STATUS][:known] & places.EXPANDED == 0)
+        for other in waiting[-AHEAD:].tolist():
+            if len(self._border_terms) > MOST_BORDERS or 2 * len(self._border_terms) > self.program.limits.max_states:
+                return
+            self.program.clock.check()
+            self._expand_border(other)
 
     def _expand_border(self, number: int) -> None:
         program, term = self.program, self._border_terms[number]
