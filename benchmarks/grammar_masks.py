@@ -47,7 +47,7 @@ BIAS = """What to know before reading the figures:
 - llguidance reads GBNF and EBNF through its own converter, which makes lexemes out of rules; it loses the meaning of `c_like gbnf`.
 - llguidance lets a keyword be an identifier and forbids other spellings of forced text; masks are not equal, only the texts are.
 - `python` is lark's own grammar with its indenter; the peers refuse it, so that case stands alone.
-- The first Lark grammar that a process reads and no earlier process has read imports lark: 0.1 to 0.15 s, which are in our
+- The first Lark grammar that a process reads and no earlier process has read imports lark: 0.05 to 0.1 s, which are in our
   "compile + first mask" and "first 200" here, and in no later grammar's.
 - Texts come from generators of ours; real files are longer and repeat more, which favours engines that keep rows.
 """

@@ -84,7 +84,6 @@ class Beams:
     ranges: np.ndarray  # int64 [B, M, S, 2]: the rows that begin with it; the first one is selected, or there is none
     parents: np.ndarray  # int32 [B, M]: the entry of the level before that it comes from
     tokens: np.ndarray  # int32 [B, M]: what it adds to it; NO_TOKEN
-
     addresses: np.ndarray  # int64 [8]: where these seven lie, and M
 
     @classmethod
@@ -133,5 +132,5 @@ class Level(NamedTuple):
     stop: int  # the token that ends an item; -1: items end without one
     logits: np.ndarray  # float32 [R, V]; NaN and -inf: never taken
     norms: np.ndarray  # float64 [R]: what is taken from a row's logits to make log-probabilities; [0]: nothing
+    # float32 [B, V], none negative: taken from a child's score while entries are chosen, not kept; [0, 0]: none
     penalties: np.ndarray
-    """float32 [B, V], none negative: taken from a child's score while entries are chosen, not kept; [0, 0]: none."""

@@ -12,7 +12,7 @@ from numba import carray, int64
 from .item_rows import NO_TOKEN, prefix_token
 from .jit import inlined, part, pointer
 
-RANKED = 256  # so many are ranked, each compared with each
+RANKED = 512  # so many are ranked, each compared with each
 
 # Of the candidates, by slot. `order` is all slots: those of the candidates, then the free ones; `sorting` has room for keys.
 Candidates = namedtuple(
@@ -76,31 +76,37 @@ def has_lesser_tokens(candidates, a, b, parents, segments):
 
 
 @part
-def rank_best_first(candidates, count):
-    """Orders the first `count`: as many comparisons as pairs, but many at once, and the processor guesses at none. False where two
-    keys are equal: then they have one place, and leave one empty, and nothing is changed."""
-    keys, order, spare, sorting = candidates.keys, candidates.order, candidates.spare, candidates.sorting
+def rank(keys, count, ranked):
+    """Writes down which key comes first, second, ...: the greatest first. False where two are equal.
+
+    As many comparisons as pairs, but many at once, and the processor guesses at none. Equal keys share a place, and leave one empty.
+    """
     for place in range(count):
-        sorting[place], spare[place] = keys[order[place]], -1
+        ranked[place] = -1
     for i in range(count):
-        key, better = sorting[i], int64(0)
+        key, better = keys[i], int64(0)
         for j in range(count):
-            better += sorting[j] > key
-        spare[better] = order[i]
+            better += keys[j] > key
+        ranked[better] = i
     for place in range(count):
-        if spare[place] < 0:
+        if ranked[place] < 0:
             return False
-    for place in range(count):
-        order[place] = spare[place]
     return True
 
 
 @part
 def sort_best_first(candidates, count, parents, segments):
     """Sorts the first `count` of `order`: a few by their ranks, others by merging runs of twice the length each time."""
-    if count <= RANKED and rank_best_first(candidates, count):
-        return
-    keys, order, spare = candidates.keys, candidates.order, candidates.spare
+    keys, order, spare, sorting = candidates.keys, candidates.order, candidates.spare, candidates.sorting
+    if count <= RANKED:
+        for place in range(count):
+            sorting[place] = keys[order[place]]
+        if rank(sorting, count, spare):
+            for place in range(count):
+                spare[place] = order[spare[place]]
+            for place in range(count):
+                order[place] = spare[place]
+            return
     length = int64(1)
     while length < count:
         for start in range(0, count, 2 * length):

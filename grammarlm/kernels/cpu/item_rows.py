@@ -7,7 +7,7 @@ it is longer the end of a run is found by steps that double and then by halves, 
 import numpy as np
 from numba import carray, int64, uint64
 
-from .jit import part, pointer
+from .jit import inlined, part, pointer
 
 LOW, HIGH, STARTS, ROWS, LENGTH, BITS, STRIDE, SHIFT, LARGEST = range(9)  # of a segment's description
 WORDS, SUMMARY, COUNT = range(3)  # of a selection's
@@ -17,11 +17,16 @@ NO_TOKEN = -1
 NOTHING = -2  # there is no further child
 
 
+@inlined
+def low_column(segment, depth):
+    """The lower bits of all cells of a column."""
+    return carray(pointer(segment[LOW] + 2 * depth * segment[ROWS]), segment[ROWS], np.uint16)
+
+
 @part
 def cell_at(segment, depth, row):
     """The cell of a row in column `depth`."""
-    rows = segment[ROWS]
-    value = int64(carray(pointer(segment[LOW] + 2 * depth * rows), rows, np.uint16)[row])
+    value = int64(low_column(segment, depth)[row])
     bits = segment[BITS]
     if bits:
         stride = segment[STRIDE]

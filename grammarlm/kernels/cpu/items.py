@@ -12,30 +12,15 @@ import numpy as np
 from numba import carray, int64
 
 from ..item_arrays import Beams, Level, Sets
-from .item_best import Parents, room_for, sort_best_first, words_of_room
+from .item_best import RANKED, Parents, rank, room_for, sort_best_first, words_of_room
 from .item_expand import NEVER, SLACK, expand, expand_rows, keep_better_half, offer, write_down
-from .item_rows import (
-    BITS,
-    END,
-    LENGTH,
-    LOW,
-    NO_TOKEN,
-    NOTHING,
-    SHIFT,
-    cell_at,
-    next_child,
-    take_ends,
-)
-from .item_rows import (
-    ROWS as SEGMENT_ROWS,
-)
+from .item_rows import BITS, END, LENGTH, NO_TOKEN, NOTHING, SHIFT, cell_at, low_column, next_child, take_ends
 from .jit import direct, inlined, kernel, part, pointer
 
 COUNTS, SCORES, ROWS, DEPTHS, RANGES, PARENTS, TOKENS, WIDTH = range(8)  # of the addresses of Beams
 SEGMENT, SELECTION = 9, 3  # numbers in the description of each
 FINISHED = -1  # in place of a row of logits
 TIED = -1  # in place of a count
-MOST_RANKED = 512  # entries that are compared each with each
 
 
 @part
@@ -72,7 +57,7 @@ def fetch_first(segment, depth, counts, rows, ranges, logits, tokens, values):
     many at once.
     """
     shift, is_low = segment[SHIFT], segment[BITS] == 0
-    low = carray(pointer(segment[LOW] + 2 * depth * segment[SEGMENT_ROWS]), segment[SEGMENT_ROWS], np.uint16)
+    low = low_column(segment, depth)
     for search in range(len(counts)):
         for entry in range(counts[search]):
             if rows[search, entry] != FINISHED:
@@ -85,11 +70,10 @@ def fetch_first(segment, depth, counts, rows, ranges, logits, tokens, values):
 
 
 @part
-def order_single_rows(segment, depth, own, count, firsts, room):
+def order_single_rows(own, count, firsts, room):
     """Finds the order of one search's next entries where each has one row, into room.order: how many they are, or TIED.
 
-    Each entry has one child at most, so all of them stay, and a place is the number of greater keys: as many comparisons as pairs,
-    but many at once and none guessed. Two equal keys have one place, and leave one empty: their tokens decide, not done here.
+    Each entry has one child at most, so all of them stay. Where two keys are equal their tokens decide, which is not done here.
     """
     rows, scores, _, _ = own
     logits, norms = firsts
@@ -104,16 +88,7 @@ def order_single_rows(segment, depth, own, count, firsts, room):
             key += gain
         keys[kept], entries[kept] = key, entry
         kept += 1
-        order[kept - 1] = -1
-    for i in range(kept):
-        key, place = keys[i], int64(0)
-        for j in range(kept):
-            place += keys[j] > key
-        order[place] = i
-    for place in range(kept):
-        if order[place] < 0:
-            return int64(TIED)
-    return int64(kept)
+    return int64(kept if rank(keys, kept, order) else TIED)
 
 
 @part
@@ -217,12 +192,12 @@ def best_entries(
         if (
             is_plain
             and penalties == 0
-            and counts[search] <= min(width, MOST_RANKED)
+            and counts[search] <= min(width, RANKED)
             and are_single(rows[search], ranges[search], counts[search])
         ):
             own = (rows[search], scores[search], depths[search], ranges[search])
             firsts = (first_logits[search], norms)
-            kept = order_single_rows(segments[0], depth, own, counts[search], firsts, room)
+            kept = order_single_rows(own, counts[search], firsts, room)
             if kept != TIED:
                 open_rows = write_single_rows(
                     segments[0], depth, own, first_tokens[search], kept, room, out, search, opened, open_rows

@@ -68,10 +68,10 @@ class StackSeat(StackArena):
             found: int = walk.ask(walk.SIGN, self.address, CONFIG, goes_on, 0)
             reason, index = -found & 7, -found >> 3
             goes_on = 1  # what has been made so far is taken back at the end, or below
-            if reason == places.FULL and index in SCRATCH and self.only_inside:
-                walk.forget(self.address)
-                return None
             if reason == places.FULL and index in SCRATCH:
+                if self.only_inside:  # more remains of the tokens than a survey is worth
+                    walk.forget(self.address)
+                    return None
                 scratch.grow(index, self.program.limits.max_bytes, self.arena)
             elif reason == places.FULL and index in (0, 2, 3):  # stacks, configs, rows: its own
                 self._grow_full(index)
