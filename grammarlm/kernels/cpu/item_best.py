@@ -79,7 +79,7 @@ def has_lesser_tokens(candidates, a, b, parents, segments):
 def rank(keys, count, ranked):
     """Writes down which key comes first, second, ...: the greatest first. False where two are equal.
 
-    As many comparisons as pairs, but many at once, and the processor guesses at none. Equal keys share a place, and leave one empty.
+    As many comparisons as pairs, many at once, and the processor guesses at none. Equal keys share a place, and leave one empty.
     """
     for place in range(count):
         ranked[place] = -1
