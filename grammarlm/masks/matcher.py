@@ -64,7 +64,9 @@ class Matcher:
         self._known_mask: Any = _NO_MASK  # the caller's mask object, checked once
         self._mask = np.empty((0, 0), np.int32)  # the same as an array
         self._ids = len(facts.is_text)
-        self._stand(*automaton.renew(automaton.program.start))
+        with automaton.lock:
+            automaton.program.clock.restart()  # where the epoch is full, the start is made anew
+            self._stand(*automaton.renew(automaton.program.start))
 
     def _stand(self, epoch: Any, state: int, budget: Any = None) -> None:
         """Begins the text here."""

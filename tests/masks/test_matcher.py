@@ -343,3 +343,22 @@ def test_the_report_names_limits() -> None:
     assert constraint.report.tokens_spell_all
     assert constraint.report.relaxed == ()
     assert constraint.vocab is VOCAB
+
+
+GRAMMARS = {
+    "regex": gl.Regex("(?=.*a.{3}b)(?=.*b.{4}a).*"),
+    "gbnf": gl.Gbnf('root ::= "a" root ")" | [a-z]+ | root root'),
+    "lark": gl.Lark("start: A+\nA: /a/"),
+}
+
+
+@pytest.mark.parametrize("name", GRAMMARS)
+def test_a_matcher_has_a_time_of_its_own(name: str) -> None:
+    """The clock stands where the last slow call left it; a new matcher where the epoch is full has states to make."""
+    constraint = gl.compile(GRAMMARS[name], VOCAB)
+    automaton = constraint._automaton
+    before = automaton.epoch
+    before.is_full = True
+    automaton.program.clock._deadline, automaton.program.clock._ticks = 0.0, 30
+    assert constraint.matcher().advance_bytes(b"a")
+    assert automaton.epoch is not before

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
+from ...errors import LimitExceeded
 from .. import charset, utf8
 from ..regular import Algebra, EdgeList, Pair
 from ..terms import CAT, CHARS, FOREVER, NIL, NOT, NOTHING, Term
 from .lengths import CONTINUATION
+
+# Bytes, about, as measured: an object and its place in a table, and what each part, member or edge adds.
+TERM, PART = 400, 24
+MEMO, MEMBER, EDGE = 300, 40, 130
 
 
 def every_string(algebra: Algebra) -> Term:
@@ -20,16 +26,24 @@ class TextAlgebra(Algebra):
     intersection with one. So any string swallows what it is united with, and vanishes from an intersection.
 
     Terms of `shared` are taken with the edges that they have there.
+
+    Of `max_bytes` terms may take half; a quarter may go to what is remembered beside them, which is dropped when it is more.
     """
 
     def __init__(
-        self, max_depth: int = 100, tick: Callable[[], None] | None = None, shared: SharedAlgebra | None = None
+        self,
+        max_depth: int = 100,
+        tick: Callable[[], None] | None = None,
+        shared: SharedAlgebra | None = None,
+        max_bytes: float = FOREVER,
     ):
         super().__init__(max_depth, tick)
-        self.shared = shared
+        self.shared, self.max_bytes = shared, max_bytes
+        self._terms_take = 0
         self._begin()
 
     def _begin(self) -> None:
+        self._memos_take = 0
         self._meets: dict[frozenset[Term], Term] = {}
         self._joins: dict[tuple[Term, ...], Term] = {}
         self.every = every_string(self)
@@ -37,13 +51,37 @@ class TextAlgebra(Algebra):
 
     def forget(self) -> None:
         super().forget()
+        self._terms_take = 0
         self._begin()
+
+    @property
+    def nbytes(self) -> int:
+        """What terms and memos take, about."""
+        return self._terms_take + self._memos_take
+
+    def _new(self, kind: int, parts: tuple[Term, ...], data: Any, nullable: bool, sure: bool) -> Term:
+        self._terms_take += TERM + PART * len(parts)
+        if 2 * self._terms_take > self.max_bytes:
+            raise LimitExceeded(
+                f"the languages of strings take more than limits.max_bytes = {self.max_bytes:,} has room for; "
+                "simplify the patterns or raise the limit"
+            )
+        return super()._new(kind, parts, data, nullable, sure)
+
+    def _remembered(self, size: int) -> None:
+        self._memos_take += size
+        if 4 * self._memos_take > self.max_bytes:
+            self._edges.clear()
+            self._meets.clear()
+            self._joins.clear()
+            self._memos_take = 0
 
     def edges(self, term: Term) -> EdgeList:
         known = self._edges.get(term)
         if known is None:
             shared = self.shared
             known = shared.edges(term) if shared is not None and term in shared.owned else self._derive(term)
+            self._remembered(MEMO + EDGE * len(known))
             self._edges[term] = known
         return known
 
@@ -62,7 +100,9 @@ class TextAlgebra(Algebra):
             listed = list(terms)
             if len(listed) > 1 and within(listed[0]) is not None:
                 listed = self._factored(listed)
-            known = self._joins[terms] = super().alt(listed)
+            known = super().alt(listed)
+            self._remembered(MEMO + MEMBER * len(terms))
+            self._joins[terms] = known
         return known
 
     def _factored(self, terms: list[Term]) -> list[Term]:
@@ -85,7 +125,9 @@ class TextAlgebra(Algebra):
             return super().both(members)
         known = self._meets.get(members)
         if known is None:
-            known = self._meets[members] = self._both(members)
+            known = self._both(members)
+            self._remembered(MEMO + MEMBER * len(members))
+            self._meets[members] = known
         return known
 
     def _both(self, members: frozenset[Term]) -> Term:

@@ -139,7 +139,7 @@ class JsonSchemaProgram:
 
     def _new_texts(self) -> Texts:
         limits, tick = self.limits, self.clock.tick
-        return Texts(lambda: TextAlgebra(limits.max_depth, tick, SHARED), limits.max_states)
+        return Texts(lambda: TextAlgebra(limits.max_depth, tick, SHARED, limits.max_bytes), limits.max_states)
 
     def _writer(self, grammar: JsonSchema) -> ProgramWriter:
         self.texts = self._new_texts()
