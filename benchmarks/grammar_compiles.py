@@ -4,7 +4,8 @@ usage: python -m benchmarks.grammar_compiles [--tokenizer llama3_1] [--grammars 
 
 The grammars are the corpora's and settings languages of 50 to 300 rules, each from its own seed and so different from all others.
 Each engine compiles each grammar once and makes its first mask; a text of the language is walked to its end, so that an engine that
-has not understood the grammar gets no figure for it. Engines take turns in changing order.
+has not understood the grammar gets no figure for it. Engines take turns, each behind each other one equally often; what an engine
+holds of the grammar before is dropped between the turns.
 """
 
 import argparse
@@ -18,6 +19,7 @@ from benchmarks.corpora import load as load_corpus
 from benchmarks.grammar_peers import ENGINES, XGrammarBuiltIn
 from benchmarks.grammar_walk import Run, Stopped, compile_grammar, encode, start_engines, walk
 from benchmarks.report import quantiles, table, write
+from benchmarks.scout import in_turn
 from benchmarks.tokenizers import load as load_tokenizer
 
 CORPORA = {"ebnf": (), "gbnf": ("json", "c_like", "arithmetic"), "lark": ("json", "sql", "c_like", "arithmetic")}
@@ -61,22 +63,21 @@ def main() -> None:
     parser.add_argument("--grammars", type=int, default=30)
     parser.add_argument("--engines", default=",".join(kind.name for kind in ENGINES if kind is not XGrammarBuiltIn))
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory() as cache:  # an earlier run left these very grammars in the user's
-        os.environ["GRAMMARLM_CACHE"] = cache
-        compare(args)
-
-
-def compare(args: argparse.Namespace) -> None:
     tokenizer, vocab, name = load_tokenizer(args.tokenizer)
     runs = start_engines(args.engines.split(","), tokenizer, vocab, "")
+    with tempfile.TemporaryDirectory() as cache:  # an earlier run left these very grammars in the user's
+        os.environ["GRAMMARLM_CACHE"] = cache
+        compare(args, runs, tokenizer, vocab, name)
+
+
+def compare(args: argparse.Namespace, runs: list[Run], tokenizer, vocab, name: str) -> None:
     rows, figures, notes = [], {}, []
     for notation in CORPORA:
         times: dict[str, list[float]] = {run.engine.name: [] for run in runs}
         every = grammars(notation, args.grammars)
         for index, (title, text, example) in enumerate(every):
             tokens, _ = encode(tokenizer, vocab, example)
-            turn = index % len(runs)
-            for run in runs[turn:] + runs[:turn]:
+            for run in in_turn(runs, index):
                 engine = run.engine.name
                 spelled = text if isinstance(text, str) else text[engine]
                 found = first_mask(run, (notation, spelled, title), tokens)

@@ -19,8 +19,8 @@ from pathlib import Path
 from benchmarks.corpora import load as load_corpus
 from benchmarks.grammar_peers import ENGINES, Missing, XGrammarBuiltIn
 from benchmarks.positions import kinds
-from benchmarks.regex_masks import compiles_in_time
 from benchmarks.report import quantiles
+from benchmarks.scout import Scout, forget, in_turn, settle
 from benchmarks.tokenizers import load as load_tokenizer
 
 WARM_UP = (("lark", 'start: "a" B\nB: /b+/\n'), ("gbnf", 'root ::= "a" [b]+\n'), ("ebnf", 'root ::= "a" [b]+\n'))
@@ -36,6 +36,7 @@ class Run:
     """One engine in one case."""
 
     engine: object
+    scout: Scout | None = None
     outcome: str = "ok"
     detail: str = ""
     compiled: float = 0.0  # microseconds
@@ -81,9 +82,10 @@ def walk(run: Run, tokens: list[int], until: float) -> tuple[list[tuple[float, f
 
 def compile_grammar(run: Run, source: tuple[str, str, str]) -> None:
     try:
-        if run.engine.slow and not compiles_in_time(_Bound(run.engine), source):
+        if run.scout and not run.scout.compiles_in_time(run.engine, *source):
             run.stop("timeout", "compile")
             return
+        forget(run.engine)
         begin = time.perf_counter_ns()
         run.engine.compile(*source)
         run.compiled = (time.perf_counter_ns() - begin) / 1e3
@@ -94,21 +96,10 @@ def compile_grammar(run: Run, source: tuple[str, str, str]) -> None:
         run.stop(outcome, f"{type(error).__name__}: {error!s:.150}".replace("\n", " "))
 
 
-class _Bound:
-    """compiles_in_time hands one argument on; a grammar is three."""
-
-    def __init__(self, engine):
-        self.engine = engine
-
-    def compile(self, source: tuple[str, str, str]) -> None:
-        self.engine.compile(*source)
-
-
 def one_pass(runs: list[Run], texts: list[list[int]], seconds: float, which: str) -> None:
     spent = {id(run): 0.0 for run in runs}
     for index, tokens in enumerate(texts):
-        turn = index % max(1, len(runs))
-        for run in runs[turn:] + runs[:turn]:
+        for run in in_turn(runs, index):
             walkable = run.outcome == "ok" or (which == "warm" and run.outcome == "timeout" and index in run.cold)
             left = seconds - spent[id(run)]
             if not walkable or left <= 0:
@@ -132,6 +123,7 @@ def start_engines(names: list[str], tokenizer, vocab, corpus: str) -> list[Run]:
     """The engines, after whatever they make once a process (kernels loaded, tries built)."""
     kinds_ = [k for k in ENGINES if k.name in names and (corpus == "json" or k is not XGrammarBuiltIn)]
     runs = [Run(kind(tokenizer, vocab)) for kind in kinds_]
+    scout = Scout([run.engine for run in runs])
     tokens = tokenizer.encode("abb", add_special_tokens=False)
     for run, (notation, text) in itertools.product(runs, WARM_UP):
         if isinstance(run.engine, XGrammarBuiltIn):  # it has no other grammar, and xgrammar is warm by now
@@ -140,6 +132,9 @@ def start_engines(names: list[str], tokenizer, vocab, corpus: str) -> list[Run]:
         compile_grammar(warm_up, (notation, text, "warm-up"))
         if warm_up.outcome == "ok":
             walk(warm_up, tokens, time.perf_counter() + 60)
+    for run in runs:
+        run.scout = scout
+    settle()
     return runs
 
 

@@ -9,9 +9,6 @@ on that pattern. An engine that refuses a pattern, or needs more than 20 s to co
 """
 
 import argparse
-import contextlib
-import multiprocessing
-import os
 import random
 import re
 import time
@@ -19,6 +16,7 @@ import time
 import grammarlm as gl
 from benchmarks.peers import ENGINES
 from benchmarks.report import quantiles, table, write
+from benchmarks.scout import Scout, forget, in_turn, settle
 from benchmarks.tokenizers import load
 
 PATTERNS = {
@@ -43,7 +41,6 @@ PATTERNS = {
     "python name": r"[a-z_][a-z0-9_]{2,30}\(([a-z_]+(, [a-z_]+)*)?\)",
     "version": r"v?(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-[0-9a-z.-]{1,12})?",
 }
-COMPILE_SECONDS = 20
 
 
 def random_text(pattern: str, rng: random.Random) -> str:
@@ -63,24 +60,6 @@ def random_text(pattern: str, rng: random.Random) -> str:
     if not re.fullmatch(pattern, found):
         raise AssertionError(f"{found!r} is no text of {pattern!r}")
     return found
-
-
-def compiles_in_time(engine, pattern: str) -> bool:
-    """Tries it in a forked process first: native code that takes minutes hears no signal, a process can be ended."""
-    child = multiprocessing.get_context("fork").Process(target=_try_to_compile, args=(engine, pattern))
-    child.start()
-    child.join(COMPILE_SECONDS)
-    if child.is_alive():
-        child.kill()
-        child.join()
-        return False
-    return True
-
-
-def _try_to_compile(engine, pattern: str) -> None:
-    with contextlib.suppress(Exception):
-        engine.compile(pattern)
-    os._exit(0)
 
 
 def walk(engine, tokens: list[int]):
@@ -117,18 +96,21 @@ def main() -> None:
         for e in engines
     }
     rng = random.Random(5)
+    scout = Scout(list(engines.values()))
     for engine in engines.values():  # whatever is made once a process
         engine.compile("[a-z]{3}x?")
         walk(engine, tokenizer.encode("abcx", add_special_tokens=False))
+    settle()
     for index, (title, pattern) in enumerate(PATTERNS.items()):
         texts = [tokenizer.encode(random_text(pattern, rng), add_special_tokens=False) for _ in range(args.texts)]
         living = dict(engines)
-        for engine_name in sorted(engines, key=lambda e: (index + len(e)) % 4):
+        for engine_name in in_turn(list(engines), index):
             mine, engine = figures[engine_name], engines[engine_name]
-            if engine.slow and not compiles_in_time(engine, pattern):
+            if not scout.compiles_in_time(engine, pattern):
                 mine["timeout"].append(title)
                 del living[engine_name]
                 continue
+            forget(engine)
             start = time.perf_counter()
             try:
                 engine.compile(pattern)

@@ -24,7 +24,7 @@ from ..errors import LimitExceeded, UnsatisfiableGrammar
 from . import utf8
 from .regex_syntax import parse_regex
 from .regular import EVERY_BYTE, Algebra
-from .rules import Alternatives, Call, Chars, Node, Repeat, Sequence, Text, Token
+from .rules import Alternatives, Call, Chars, Node, Pattern, Repeat, Sequence, Text, Token
 from .terms import ALT, CAT, CHARS, FOREVER, NIL, NOTHING, REP, Term
 
 FIRST_CALL = 256  # the bit of call 0
@@ -107,15 +107,15 @@ class Pushdown:
         """The start rule's term; every call that it leads to has a start state."""
         first = self.rules[start]
         reached = self._visit(first)
-        knots = components({facts: facts.calls for facts in reached}, self.tick)  # callees first
-        for knot in knots:
-            self._find_derived(knot)
+        for knot in components({facts: facts.calls for facts in reached}, self.tick):  # callees first
+            if len(knot) > 1 or knot[0] in knot[0].calls:
+                self._find_derived(knot)
+            for facts in self._choose_inlined(knot):
+                self._make_term(facts)
         if first.derives == NO_TEXT:
             raise UnsatisfiableGrammar(
                 f"no text follows {self._name(start)!r}: each of its derivations contains itself for ever"
             )
-        for facts in self._choose_inlined(knots):
-            self._make_term(facts)
         self._end_left_recursion()
         self.rules.clear()  # from here on all is terms
         for facts in reached:  # rules lead to each other: what they hold goes now, and not when Python looks for cycles
@@ -162,10 +162,9 @@ class Pushdown:
         return reached
 
     def _find_derived(self, knot: list[RuleFacts]) -> None:
-        """What rules that contain each other derive, when that is known of all others that they call: the least fixpoint."""
-        if len(knot) == 1 and knot[0] not in knot[0].calls:
-            knot[0].derives = self._derived(knot[0])
-            return
+        """What rules that contain each other derive, when that is known of all others that they call: the least fixpoint.
+        Of other rules the term tells it.
+        """
         users: dict[RuleFacts, set[RuleFacts]] = {facts: set() for facts in knot}
         for facts in knot:
             for callee in facts.calls:
@@ -215,36 +214,38 @@ class Pushdown:
             elif kind is Foreign or kind is Token:
                 values.append(TEXTS)
             else:
-                term = node.term if kind is Known else self._pattern(node.regex)
-                values.append(EMPTY_TEXT if term.nullable else TEXTS if self.is_alive(term) else NO_TEXT)
+                values.append(_derived_by(self._term_of_leaf(node)))
         return values[-1]
 
     def is_alive(self, term: Term) -> bool:  # replaced by the program that runs this machine
         return term is not NOTHING
 
-    def _pattern(self, regex: str) -> Term:
-        if regex not in self.patterns:
-            self.patterns[regex] = parse_regex(regex, self.algebra)
-        return self.patterns[regex]
+    def _term_of_leaf(self, node: Known | Pattern) -> Term:
+        """NOTHING where no text is left."""
+        if isinstance(node, Known):
+            return self._if_alive(node.term)
+        known = self.patterns.get(node.regex)
+        if known is None:
+            known = self.patterns[node.regex] = self._if_alive(parse_regex(node.regex, self.algebra))
+        return known
+
+    def _if_alive(self, term: Term) -> Term:
+        return term if term.nullable or self.is_alive(term) else NOTHING
 
     # ------------------------------------------------------------------ which rules stay rules
 
-    def _choose_inlined(self, knots: list[list[RuleFacts]]) -> list[RuleFacts]:
+    def _choose_inlined(self, knot: list[RuleFacts]) -> list[RuleFacts]:
         """Decides it, and puts callees before those that they are put into."""
-        order: list[RuleFacts] = []
-        for knot in knots:
-            if len(knot) == 1 and knot[0] not in knot[0].calls:
-                kept: set[RuleFacts] = set()
-                order.append(knot[0])
-            else:
-                kept = self._recursive(knot)
-                inside = set(knot) - kept
-                graph = {facts: [c for c in facts.calls if c in inside] for facts in knot}
-                order += [facts for component in components(graph, self.tick) for facts in component]
-            for facts in order[-len(knot) :]:
-                facts.size += sum([c.size - 1 for c in facts.calls if c.inlined])
-                facts.inlined = facts not in kept and facts.size <= (USED_ONCE if facts.uses == 1 else SHORT)
-        return order
+        kept: set[RuleFacts] = set()
+        if len(knot) > 1 or knot[0] in knot[0].calls:
+            kept = self._recursive(knot)
+            inside = set(knot) - kept
+            graph = {facts: [c for c in facts.calls if c in inside] for facts in knot}
+            knot = [facts for component in components(graph, self.tick) for facts in component]
+        for facts in knot:
+            facts.size += sum([c.size - 1 for c in facts.calls if c.inlined])
+            facts.inlined = facts not in kept and facts.size <= (USED_ONCE if facts.uses == 1 else SHORT)
+        return knot
 
     def _recursive(self, knot: list[RuleFacts]) -> set[RuleFacts]:
         """Rules without which none of these contains itself: the one that is called most, again and again."""
@@ -299,8 +300,9 @@ class Pushdown:
             elif kind is Token:
                 values.append(self._call(("token", self._token(node))))
             else:
-                values.append(node.term if kind is Known else self._pattern(node.regex))
+                values.append(self._term_of_leaf(node))
         facts.term = values[-1]
+        facts.derives = facts.derives or _derived_by(facts.term)
         facts.inlined = facts.inlined and facts.term.depth <= DEEPEST
 
     def _any_of(self, node: Alternatives, terms: list[Term]) -> Term:
@@ -433,6 +435,11 @@ class Pushdown:
         return self._first_kept(term, set()) if term.nullable else term
 
 
+def _derived_by(term: Term) -> int:
+    """... where an empty language is NOTHING."""
+    return EMPTY_TEXT if term.nullable else NO_TEXT if term is NOTHING else TEXTS
+
+
 def call_bits(bits: int) -> Iterator[int]:
     """The calls in an edge's set."""
     bits >>= FIRST_CALL
@@ -468,13 +475,14 @@ def components(graph: dict, tick: Callable[[], None]) -> list[list]:
                     on_path.add(target)
                     work.append((target, iter(graph[target])))
                     break
-                if target in on_path:
-                    low[node] = min(low[node], index[target])
+                if target in on_path and index[target] < low[node]:
+                    low[node] = index[target]
             else:
                 work.pop()
-                if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
-                if low[node] == index[node]:
+                lowest = low[node]
+                if work and lowest < low[work[-1][0]]:
+                    low[work[-1][0]] = lowest
+                if lowest == index[node]:
                     component = []
                     while True:
                         member = path.pop()

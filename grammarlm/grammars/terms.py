@@ -79,7 +79,7 @@ class Terms:
     @property
     def size(self) -> int:
         """How many terms are interned, about."""
-        return len(self._terms) + len(self._pairs)
+        return len(self._terms) + len(self._pairs) + len(self._singles)
 
     def forget(self) -> None:
         """Drops what was interned; terms at hand stay valid."""
@@ -111,20 +111,19 @@ class Terms:
     def words(self, words: Iterable[bytes]) -> Term:
         """Any of these strings."""
         ordered = tuple(sorted(set(words)))
+        if len(ordered) == 1:
+            return self.word(ordered[0])
         known = self._lists.get(ordered)
         if known is None:
             known = self._lists[ordered] = ById(ordered)
         return self._words(known, 0, len(ordered), 0)
 
     def word(self, word: bytes) -> Term:
-        """This string."""
+        """This string. No other term is made of its list at this depth, so it is found by the string alone."""
         known = self._singles.get(word)
         if known is None:
-            alone = (word,)
-            words = self._lists.get(alone)
-            if words is None:
-                words = self._lists[alone] = ById(alone)
-            known = self._singles[word] = self._make(WORDS, (), (words, 0, 1, 0), False, True) if word else NIL
+            known = self._new(WORDS, (), (ById((word,)), 0, 1, 0), False, True) if word else NIL
+            self._singles[word] = known
         return known
 
     def _words(self, words: ById, low: int, high: int, depth: int) -> Term:

@@ -24,7 +24,7 @@ import numpy as np
 
 from ...errors import LimitExceeded
 from ...grammars.lexer import LexerState
-from ...grammars.terms import ANYTHING, NOTHING, Term
+from ...grammars.terms import ANYTHING, CAT, NOTHING, WORDS, Term
 from ...kernels.cpu import places, rehash
 from ...kernels.cpu.places import LR_BASE, Place
 from ..collector import PATIENT
@@ -33,6 +33,7 @@ from .arena import FIRST_REAL, FIRST_ROWS, HASHES, SIZES, B, Q, StackArena
 from .program import StackProgram
 
 AHEAD, AHEAD_TERMS = 100, 12  # lexer states, or states of a rule, that are made together
+AHEAD_LETTERS = 8  # of a string
 MOST_BORDERS = 1000  # up to so many are made together
 BY_BYTE, OPERAND, RETURN, ROOT = range(4)  # origins of states
 BOTH = 2  # and of borders
@@ -313,7 +314,10 @@ class StackStates(StackArena):
         waiting, seen = [number], {number}
         for here in waiting:
             state, status = self._objects[here], int(self._arrays[Place.Q_STATUS][here])
-            targets = self._arrays[Place.Q_NEXT][here].tolist() if status & places.EXPANDED else self._expand(here)
+            if status & places.EXPANDED:
+                targets = self._arrays[Place.Q_NEXT][here].tolist()
+            else:
+                targets = self._expand_word(here, state) or self._expand(here)
             if not status & places.LIVE_KNOWN:
                 self._find_live(here)
             if len(waiting) < (AHEAD if isinstance(state, LexerState) else terms):
@@ -322,6 +326,36 @@ class StackStates(StackArena):
                     if after >= FIRST_REAL and statuses[after] & done != done:
                         seen.add(after)
                         waiting.append(after)
+
+    def _expand_word(self, number: int, state: object) -> list[int]:
+        """Makes a state before a string, and those within it, as `_expand` would one by one; none where it is not one."""
+        if not isinstance(state, Term) or self.program.trust.level != places.UNCHECKED:
+            return []
+        head = state.parts[0] if state.kind == CAT else state
+        if head.kind != WORDS or head.nullable or head.data[2] != head.data[1] + 1:
+            return []
+        words, low, _, depth = head.data
+        letters = words.value[low][depth : depth + AHEAD_LETTERS]
+        if len(letters) < 2 or 4 * (len(self._objects) + len(letters)) > self.program.limits.max_states:
+            return []
+        class_of, edges, known = self.program.byte_sets.class_of, self.program.algebra.edges, self._states
+        row, made, columns = number, [number], []
+        for letter in letters:
+            ((_, state),) = edges(state)
+            columns.append(int(class_of[letter]))
+            after = known.get(state)
+            if after is not None:
+                made.append(after)
+                break
+            row = self._number(state, (BY_BYTE, row, columns[-1]))
+            made.append(row)
+        rows = np.zeros((len(columns), self.program.columns), np.int32)
+        rows[range(len(columns)), columns] = made[1:]
+        arrays = self._arrays
+        arrays[Place.Q_NEXT][made[:-1]] = rows
+        arrays[Place.Q_MOVES][made[:-1]] = self.move_count, 0
+        arrays[Place.Q_STATUS][made[:-1]] |= places.EXPANDED | places.READS
+        return made[-1:]
 
     def _expand(self, number: int) -> list[int]:
         """Makes a state's row; the states in it."""
