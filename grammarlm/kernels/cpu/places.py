@@ -184,7 +184,11 @@ class Place(IntEnum):
     SLOTS = 166  # int16 [SLOTS]: scratch: hash of groups
     LETS_ON = 167  # uint8 [GROUPS, 256]: scratch: on which bytes the border of a group goes on
     ENDS = 168  # int64 [2, 3 + GROUPS]: scratch: the ends of two configs
-    LENGTH = 169
+    TURN = 169  # 1 while somebody reads or writes what surveys lie in, see turns.py
+    REPLACED = 170  # how often an array has been replaced
+    EPOCH = 171  # of a seat: the arena that it sits at,
+    REPLACED_SEEN = 172  # and how often arrays had been replaced there when it looked last
+    LENGTH = 173
 
 
 EXPANDED, READS, LIVE_KNOWN, LOOPS = 1, 2, 4, 8  # q status
@@ -197,8 +201,10 @@ HAS_THREADS, HAS_EXITS = 1, 2  # config kind
 CALL, POP, LEX, END, ENTER, LINE = range(6)  # moves
 ACCEPT, EXIT = 1, 2  # pseudo-states; real ones are greater
 NEED_STATE, NEED_BORDER, NEED_AND, NEED_LIVE, FULL, TOO_WIDE, NEED_VERDICT = 1, 2, 3, 4, 5, 6, 7  # what is lacking
-NEED_LOCK = 0  # what a seat must not write: for the lock (1), a survey that is drafted (2), a signature that is written down (3)
-FOR_LOCK, FOR_SURVEY, FOR_SIGNATURE = 1, 2, 3
+# What a seat must not write: for the lock (1), a survey that is drafted (2), a signature that is written down (3), a class that is
+# the last (4), the survey of the first bytes of a border, PAIR[0] (5). It is somebody else's turn (6).
+NEED_LOCK = 0
+FOR_LOCK, FOR_SURVEY, FOR_SIGNATURE, FOR_CLASS, FOR_FIRST_BYTES, FOR_TURN = 1, 2, 3, 4, 5, 6
 ANY = 1  # the border that any text satisfies
 ROOT = 0  # the symbol under a whole text; -1 - k: under a stack of class k
 UNION = 1 << 29  # the symbol UNION + s of a stack: it is its parent or s, see unions.py

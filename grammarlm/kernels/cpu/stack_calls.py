@@ -5,28 +5,29 @@ The functions below the kernel have the arguments of the parts that they ask for
 
 from numba import int64
 
-from .jit import kernel
-from .places import UNION_TURNS, Place, arena_of
+from .jit import kernel, part
+from .places import FOR_TURN, NEED_LOCK, UNION_TURNS, Place, arena_of, lacks
 from .pushdown import close, step
 from .pushdown_walk import advance as _advance
 from .pushdown_walk import advance_bytes as _advance_bytes
 from .pushdown_walk import fill_row as _fill_row
 from .stack_targets import fill_next as _fill_next
 from .stack_targets import fill_targets as _fill_targets
-from .stacks import next_line, push, shift
+from .stacks import known_class, next_line, push, shift
 from .survey_masks import fill_signed as _fill_signed
 from .survey_masks import forget_to_marks, known_signature
 from .survey_masks import sign as _sign
-from .surveys import publish_survey
+from .surveys import publish_survey, survey_of
+from .turns import end_turn, take_turn
 from .unions import unite
 
 FILL_ROW, SIGN, ADVANCE, ADVANCE_BYTES, ADVANCE_COLUMN, PUSH, MAKE_CONFIG = range(7)
 FILL_TARGETS, FILL_NEXT, SHIFT, NEXT_LINE, FILL_SIGNED, FORGET, PUBLISH, KNOWN_SIGNATURE, UNITE = range(7, 16)
+KNOWN_CLASS, FIRST_BYTES, TAKE_TURN, END_TURN = range(16, 20)
 
 
-@kernel("int64(int64, int64, int64, int64, int64)", large=True, seconds=30)
-def ask(question, address, a, b, c):
-    arena_of(address)[Place.UNION_TURNS] = UNION_TURNS
+@part
+def answer(question, address, a, b, c):
     if question == ADVANCE:
         return _advance(address, a, b)
     if question == SIGN:
@@ -56,9 +57,31 @@ def ask(question, address, a, b, c):
         return publish_survey(address)
     if question == KNOWN_SIGNATURE:
         return known_signature(address, a)
+    if question == KNOWN_CLASS:
+        return known_class(address, arena_of(address)[Place.K_COUNT])
+    if question == FIRST_BYTES:
+        return survey_of(address, int64(0), int64(0), a, int64(0))
+    if question == TAKE_TURN:
+        return int64(1) if take_turn(address) else int64(0)
+    if question == END_TURN:
+        end_turn(address)
+        return int64(0)
     if question == UNITE:
         return unite(address, a, b)
     return int64(close(address, a))
+
+
+@kernel("int64(int64, int64, int64, int64, int64)", large=True, seconds=30)
+def ask(question, address, a, b, c):
+    arena_of(address)[Place.UNION_TURNS] = UNION_TURNS
+    at_surveys = question == SIGN or question == PUBLISH or question == FIRST_BYTES or question == KNOWN_SIGNATURE
+    if not at_surveys or arena_of(address)[Place.READ_ONLY]:
+        return answer(question, address, a, b, c)
+    if not take_turn(address):
+        return lacks(NEED_LOCK, FOR_TURN)
+    found = answer(question, address, a, b, c)
+    end_turn(address)
+    return found
 
 
 def fill_row(address: int, scratch_address: int, scratch_length: int, row_address: int) -> int:
@@ -87,6 +110,25 @@ def publish(address: int) -> int:
 def signature_in_scratch(address: int, length: int) -> int:
     """The number of the signature that lies in the scratch."""
     return ask(KNOWN_SIGNATURE, address, length, 0, 0)
+
+
+def class_in_last_place(address: int) -> int:
+    """The number of the class that lies behind those that are known."""
+    return ask(KNOWN_CLASS, address, 0, 0, 0)
+
+
+def first_bytes(address: int, border: int) -> int:
+    """The number of the survey of a border's first bytes."""
+    return ask(FIRST_BYTES, address, border, 0, 0)
+
+
+def begin_turn(address: int) -> int:
+    """1 where it is our turn at the surveys (turns.py)."""
+    return ask(TAKE_TURN, address, 0, 0, 0)
+
+
+def leave_turn(address: int) -> int:
+    return ask(END_TURN, address, 0, 0, 0)
 
 
 def advance(address: int, config: int, token: int) -> int:

@@ -13,7 +13,7 @@ from .places import (
     CLOSES_BLOCK,
     CLOSES_BRACKET,
     DEPTH_OF_OVERLAY,
-    FOR_LOCK,
+    FOR_CLASS,
     FULL,
     LIVE_KNOWN,
     LR_BASE,
@@ -364,7 +364,7 @@ def known_class(address, new):
             return k
         at = (at + 1) & (size - 1)
     if arena[Place.READ_ONLY]:  # classes are named in surveys, by the same number for all
-        return lacks(NEED_LOCK, FOR_LOCK)
+        return lacks(NEED_LOCK, FOR_CLASS)
     table[at] = new
     arena[Place.K_COUNT] = new + 1
     return int64(new)

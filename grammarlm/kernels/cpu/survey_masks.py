@@ -36,6 +36,7 @@ from .pushdown import close_threads, key_of, leave, must_ask
 from .stacks import at_end, narrowed_class, next_line, shift, stack_class
 from .survey_walk import stop_waiting
 from .surveys import DENSE, survey_of, takes_one_byte
+from .turns import begin_beside, end_beside
 from .unions import forget_unions
 from .walk import set_bit
 
@@ -210,8 +211,6 @@ def known_signature(address, length):
             if same:
                 return number
         at = (at + 1) & (size - 1)
-    if arena[Place.READ_ONLY]:
-        return lacks(NEED_LOCK, FOR_SIGNATURE)
     new = arena[Place.SIGNATURE_COUNT]
     if new >= most:
         return lacks(FULL, FULL_SIGNATURES)
@@ -225,11 +224,23 @@ def known_signature(address, length):
 
 
 @part
+def signature_beside(address, length):
+    """The number of the signature that a seat has written down, among its epoch's, or that it is to be handed over."""
+    if not begin_beside(address):
+        return lacks(NEED_LOCK, FOR_SIGNATURE)
+    number = known_signature(arena_of(address)[Place.EPOCH], length)
+    end_beside(address)
+    return number if number >= 0 else lacks(NEED_LOCK, FOR_SIGNATURE)
+
+
+@part
 def sign(address, config, goes_on):
     """The number of the config's signature, or what is lacking: then call again with `goes_on`."""
     arena = arena_of(address)
     if not goes_on:
         stop_waiting(address)
+        if arena[Place.READ_ONLY] and begin_beside(address):  # what others have made meanwhile
+            end_beside(address)
         arena[Place.MARK_S], arena[Place.MARK_C] = arena[Place.S_COUNT], arena[Place.C_COUNT]
         arena[Place.MARK_T], arena[Place.MARK_R] = arena[Place.T_COUNT], arena[Place.R_COUNT]
     signature = ints(arena, Place.SIGNATURE, SIGNATURE_LENGTH)
@@ -256,10 +267,11 @@ def sign(address, config, goes_on):
         if many < 0:
             return many
     arena[Place.SIGNATURE_END] = many
-    number = known_signature(address, many)
     if arena[Place.READ_ONLY]:
+        number = signature_beside(address, many)
         forget_to_marks(address)
         return number
+    number = known_signature(address, many)
     if number >= 0:
         forget_to_marks(address)
     return number

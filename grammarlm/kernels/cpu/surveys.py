@@ -24,7 +24,7 @@ from .jit import inlined, part, pointer
 from .places import (
     ANY,
     EXPANDED,
-    FOR_LOCK,
+    FOR_FIRST_BYTES,
     FOR_SURVEY,
     FULL,
     NEED_BORDER,
@@ -49,6 +49,7 @@ from .remainders import (
 )
 from .stacks import push
 from .survey_walk import FEW, GROUPS, TAKEN, empty_row, find_leaves, wait_at_end
+from .turns import begin_beside, end_beside
 from .walk import set_bit
 
 DENSE, SPARSE = 1, 0  # rows: bits, or a list of tokens
@@ -201,6 +202,16 @@ def publish_survey(address):
 
 
 @part
+def publish_beside(address):
+    """Writes down the survey that a seat has drafted, among its epoch's: its number, or that it is to be handed over."""
+    if not begin_beside(address):
+        return lacks(NEED_LOCK, FOR_SURVEY)
+    made = publish_survey(arena_of(address)[Place.EPOCH])
+    end_beside(address)
+    return made if made >= 0 else lacks(NEED_LOCK, FOR_SURVEY)
+
+
+@part
 def make_first_bytes(address, border):
     """A survey that is only a row: the vocabulary's tokens whose first byte the border lets on."""
     arena = arena_of(address)
@@ -267,13 +278,14 @@ def survey_of(address, trie, q, b, k):
         if code < 0:
             return code
         if arena[Place.READ_ONLY]:
-            return lacks(NEED_LOCK, FOR_SURVEY)
+            return publish_beside(address)
         made = publish_survey(address)
         if made < 0:
             wait_at_end(address)
         return made
     if arena[Place.READ_ONLY]:
-        return lacks(NEED_LOCK, FOR_LOCK)
+        carray(pointer(arena[Place.PAIR]), 3, np.int64)[0] = b
+        return lacks(NEED_LOCK, FOR_FIRST_BYTES)
     made = make_first_bytes(address, b)
     if made >= 0:
         keys = carray(pointer(arena[Place.SURVEY_KEY]), (arena[Place.SURVEY_CAPACITY], 2), np.int64)

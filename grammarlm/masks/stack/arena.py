@@ -6,20 +6,24 @@ a new one. What the arrays mean stands in kernels/cpu/places.py.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ...errors import LimitExceeded
-from ...kernels.cpu import places, pushdown_walk, rehash, remainders, survey_masks
+from ...kernels.cpu import places, pushdown_walk, rehash, remainders, stack_calls, survey_masks
 from ...kernels.cpu.places import Place
 from ...vocab.vocabulary import Vocabulary
 from ..token_facts import token_facts
 from .program import StackProgram
 
+ROOMY = 16  # where all arrays together take less than such a part of max_bytes, nobody is thrifty
 SMALL, LARGE = 1 << 16, 1 << 20  # bytes of an array that grows fourfold, that no longer doubles
 MANY, FEW, NONE = "many", "few", "none"  # surveys: what an arena has room for at first
 FIRST_REAL = 3  # automaton states 0, 1, 2 are dead, ACCEPT and EXIT
@@ -48,6 +52,17 @@ SURVEY_ARRAYS = {
     remainders.FULL_EXITS: (Place.EXITS,),
     survey_masks.FULL_SIGNATURES: (Place.SIGNATURES, Place.SIGNATURE_HASH),
     survey_masks.FULL_KNOWN: (Place.KNOWN_SIGNATURE,),
+}
+SURVEY_COUNTS = {  # how many rows of these are in use
+    remainders.FULL_NODES: Place.X_NODES,
+    remainders.FULL_ENTRIES: Place.X_TOKENS,
+    remainders.FULL_TRIES: Place.TRIE_COUNT,
+    remainders.FULL_SURVEYS: Place.SURVEY_COUNT,
+    remainders.FULL_SPARSE: Place.SPARSE_COUNT,
+    remainders.FULL_DENSE: Place.DENSE_COUNT,
+    remainders.FULL_EXITS: Place.EXIT_COUNT,
+    survey_masks.FULL_SIGNATURES: Place.SIGNATURE_COUNT,
+    survey_masks.FULL_KNOWN: Place.KNOWN_COUNT,
 }
 FIRST_ROWS = (
     *dict.fromkeys(
@@ -209,7 +224,6 @@ class StackArena:
     def __init__(self, program: StackProgram):
         self.program = program
         self.is_full = False
-        self.replaced = 0  # how many arrays have taken another's place
         # Without a lexer rules end where blanks may follow, nearly everywhere: what remains of tokens is then nearly all of them.
         # Inside a string they do not.
         if self.uses_surveys is None:
@@ -277,7 +291,7 @@ class StackArena:
 
     def _fixed(self, place: Place, array: np.ndarray) -> None:
         array = np.ascontiguousarray(array)
-        self.replaced += 1
+        self.arena[Place.REPLACED] += 1
         self._arrays[place] = array
         self.arena[place] = array.ctypes.data
 
@@ -316,17 +330,28 @@ class StackArena:
                 f"the grammar's automaton needs more than limits.max_bytes = {self.program.limits.max_bytes:,}; "
                 "simplify it or raise the limit"
             )
-        for place in group:
-            if place in HASHES and len(group) > 1:
-                size = len(self._arrays[place])
-                while size < 2 * rows:
-                    size *= 2
-                if size > len(self._arrays[place]):
-                    self._resize(place, size)
-            elif place in HASHES:
-                self._resize(place, 2 * len(self._arrays[place]))
-            else:
-                self._resize(place, rows)
+        with self.in_turn():
+            for place in group:
+                if place in HASHES and len(group) > 1:
+                    size = len(self._arrays[place])
+                    while size < 2 * rows:
+                        size *= 2
+                    if size > len(self._arrays[place]):
+                        self._resize(place, size)
+                elif place in HASHES:
+                    self._resize(place, 2 * len(self._arrays[place]))
+                else:
+                    self._resize(place, rows)
+
+    @contextlib.contextmanager
+    def in_turn(self) -> Iterator[None]:
+        """No seat writes surveys meanwhile (kernels/cpu/turns.py)."""
+        while not stack_calls.begin_turn(self.address):
+            time.sleep(0)
+        try:
+            yield
+        finally:
+            stack_calls.leave_turn(self.address)
 
     def _grow_full(self, index: int) -> None:
         """What a kernel calls full (places.FULL)."""
@@ -338,6 +363,13 @@ class StackArena:
             self._grow(Place.C_NEXT)
         elif index in SURVEY_ARRAYS:
             self._grow(*SURVEY_ARRAYS[index])
+            for (
+                other,
+                count,
+            ) in SURVEY_COUNTS.items():  # those that are next: a seat that meets a full one begins a mask anew
+                half_full = 2 * int(self.arena[count]) > len(self._arrays[SURVEY_ARRAYS[other][0]])
+                if half_full and ROOMY * self.nbytes < self.program.limits.max_bytes:
+                    self._grow(*SURVEY_ARRAYS[other])
         elif self.arena[Place.C_COUNT] >= self.arena[Place.C_CAPACITY]:
             self._grow(*CONFIGS)
         else:

@@ -21,7 +21,7 @@ from ...kernels.cpu.stack_calls import ADVANCE, FILL_SIGNED, SIGN
 from ..collector import PATIENT
 from ..mask_array import ids_of
 from ..shared_rows import SharedRows
-from .arena import SURVEY_ARRAYS
+from .arena import CLASSES, SURVEY_ARRAYS
 from .completion import StackEnds, parts
 from .description import RuleNames, describe
 from .program import Fork, StackProgram, Thread
@@ -228,13 +228,27 @@ class StackEpoch(StackStates):
     def take_survey(self, scratch: SurveyScratch, drafted: np.ndarray) -> None:
         """Writes down the survey that a seat has drafted in its scratch. Under the lock."""
         self._take_scratch(scratch)
-        self.arena[Place.DRAFTS_COUNT] = drafted[Place.DRAFTS_COUNT]
+        with self.in_turn():
+            self.arena[Place.DRAFTS_COUNT] = drafted[Place.DRAFTS_COUNT]
         self._made(walk.publish)
 
     def take_signature(self, scratch: SurveyScratch, length: int) -> int:
         """The number of the signature that a seat has in its scratch. Under the lock."""
         self._take_scratch(scratch)
         return self._made(walk.signature_in_scratch, length)
+
+    def take_class(self, seat: StackSeat) -> None:
+        """Writes down the class that lies behind those of a seat. Under the lock."""
+        theirs, mine = int(seat.arena[Place.K_COUNT]), int(self.arena[Place.K_COUNT])
+        if mine >= int(self.arena[Place.K_CAPACITY]):
+            self._grow(*CLASSES)
+        for place in (Place.K_LEXER, Place.K_LIVE):
+            self._arrays[place][mine] = seat.array(place)[theirs]
+        self._made(walk.class_in_last_place)
+
+    def take_first_bytes(self, border: int) -> None:
+        """Makes the survey of a border's first bytes. Under the lock."""
+        self._made(walk.first_bytes, border)
 
     def signed_row(self, signature: int) -> np.ndarray | None:
         return self._signed_rows.get(signature)
@@ -274,7 +288,8 @@ class StackEpoch(StackStates):
 
     def _take_scratch(self, scratch: SurveyScratch) -> None:
         if scratch is not self._scratch or scratch.moved != self._scratch_moved:
-            scratch.lend(self.arena)
+            with self.in_turn():  # seats lend theirs for a moment
+                scratch.lend(self.arena)
             self._scratch, self._scratch_moved = scratch, scratch.moved
 
     def _make_row(self, state: int) -> np.ndarray:
@@ -355,7 +370,8 @@ class StackEpoch(StackStates):
             raise NeedsWalks
         if index in SCRATCH:
             assert self._scratch is not None
-            self._scratch.grow(index, self.program.limits.max_bytes, self.arena)
+            with self.in_turn():
+                self._scratch.grow(index, self.program.limits.max_bytes, self.arena)
         else:
             super()._grow_full(index)
 

@@ -37,10 +37,11 @@ OWN = {
     *(Place.NEEDED, Place.NEEDED_COUNT, Place.READ_ONLY, Place.LINE_STACK, Place.LINE_AFTER),
     *(Place.UNITING, Place.UNITED, Place.UNIONS, Place.UNION_ROUND, Place.UNION_TURNS),
     *(*SCRATCH_PLACES, *SCRATCH_SIZES.values()),
+    *(Place.TURN, Place.REPLACED, Place.REPLACED_SEEN, Place.EPOCH),
     *(Place.MARK_S, Place.MARK_C, Place.MARK_T, Place.MARK_R, Place.SIGNATURE_END, Place.DRAFTS_COUNT),
 }
 SHARED = np.array([place for place in Place if place not in OWN and place != Place.LENGTH])
-GROWING = (Place.S_COUNT, Place.C_COUNT, Place.K_COUNT, Place.SURVEY_COUNT)
+GROWING = (Place.S_COUNT, Place.C_COUNT, Place.K_COUNT)
 CONFIG = 2  # the number, here, of the config whose row is made
 
 
@@ -51,8 +52,9 @@ class StackSeat(StackArena):
         super().__init__(epoch.program)
         self._epoch = epoch
         self.arena[Place.READ_ONLY] = 1
+        self.arena[Place.EPOCH] = epoch.address
+        self.arena[Place.REPLACED_SEEN] = -1
         self._copied: tuple[int, ...] = ()
-        self._replaced = -1
         self._held: dict[Place, np.ndarray] = {}
 
     def row(self, state: int, scratch: SurveyScratch) -> np.ndarray | None:
@@ -88,12 +90,21 @@ class StackSeat(StackArena):
                 if reason in (places.FULL, places.TOO_WIDE) or found == -(places.FOR_LOCK * 8 + places.NEED_LOCK):
                     return None
                 with lock:
-                    if reason == places.NEED_LOCK:
-                        epoch.take_survey(scratch, self.arena)
-                    else:
-                        epoch.supply_to(self, found)
+                    self._hand_over(reason, index, scratch)
                     self._look()
                 self._place(state)
+
+    def _hand_over(self, reason: int, index: int, scratch: SurveyScratch) -> None:
+        """What the seat has found, or what it lacks, to the epoch. Under the lock."""
+        epoch = self._epoch
+        if reason != places.NEED_LOCK:
+            epoch.supply_to(self, -(8 * index + reason))
+        elif index == places.FOR_SURVEY:
+            epoch.take_survey(scratch, self.arena)
+        elif index == places.FOR_CLASS:
+            epoch.take_class(self)
+        else:
+            epoch.take_first_bytes(int(self.array(Place.PAIR)[0]))
 
     def _signed(self, signature: int) -> np.ndarray:
         """The row of a signature."""
@@ -111,14 +122,15 @@ class StackSeat(StackArena):
     def _is_current(self) -> bool:
         """Has nothing come to the epoch that a row may need? What is not seen is asked for, which costs more."""
         theirs, mine = self._epoch.arena, self.arena
-        return self._replaced == self._epoch.replaced and all(theirs[place] == mine[place] for place in GROWING)
+        return theirs[Place.REPLACED] == mine[Place.REPLACED_SEEN] and all(theirs[p] == mine[p] for p in GROWING)
 
     def _look(self) -> None:
         """Looks at the epoch as it is now. Under the lock."""
         epoch = self._epoch
-        self.arena[SHARED] = epoch.arena[SHARED]
-        self._held = dict(epoch.arrays)
-        self._replaced = epoch.replaced
+        with epoch.in_turn():
+            self.arena[SHARED] = epoch.arena[SHARED]
+            self._held = dict(epoch.arrays)
+            self.arena[Place.REPLACED_SEEN] = epoch.arena[Place.REPLACED]
         copied = int(epoch.arena[Place.S_COUNT]), int(epoch.arena[Place.K_COUNT]), id(self._held[Place.S_HASH])
         if copied != self._copied:
             for place in COPIED:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import threading
+import time
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -221,8 +222,10 @@ class StackStates(StackArena):
             return
         with self.program.lock:
             made = int(self.arena[Place.SURVEY_COUNT])
-            if made >= self._kept + WORTH_KEEPING and survey_store.save(self, self._path):
-                self._kept = made
+            if made >= self._kept + WORTH_KEEPING:
+                with self.in_turn():
+                    kept = survey_store.save(self, self._path)
+                self._kept = made if kept else self._kept
 
     def __del__(self) -> None:
         if self.__dict__.get("_path") is not None and not _closing.is_set():
@@ -281,6 +284,9 @@ class StackStates(StackArena):
         """Makes what a kernel's negative answer asks for."""
         self.program.clock.check()
         reason, index = -code & 7, -code >> 3
+        if reason == places.NEED_LOCK:  # a seat writes down a survey
+            time.sleep(0)
+            return
         needed = self._arrays[Place.NEEDED][: self.arena[Place.NEEDED_COUNT]].tolist()
         self.arena[Place.NEEDED_COUNT] = 0
         if needed or reason not in (places.FULL, places.TOO_WIDE):
