@@ -175,7 +175,7 @@ class Place(IntEnum):
     SIGNATURE_END = 157  # how long the signature is that lies in SIGNATURE
     UNITING = 158  # int32 [UNITING, 5]: scratch, see unions.py
     UNITED = 159  # int32 [UNITED]: scratch
-    UNIONS = 160  # int32 [UNIONS, 4]: two stacks, their union, and the round in which that was found
+    UNIONS = 160  # int32 [UNIONS, 4]: two stacks, their union, and the round in which that was found; 0 before the first union
     UNION_ROUND = 161  # rounds end when stacks are forgotten
     UNION_TURNS = 162  # how much more may be united in this call
     SUSPENDED = 163  # int64 [7]: scratch: a survey's walk that goes on later, see survey_walk.py

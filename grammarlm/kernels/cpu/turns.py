@@ -11,7 +11,7 @@ from numba import int64
 from .jit import inlined, part, try_lock, unlock
 from .places import Place, arena_of
 
-ATTEMPTS = 2000  # some twenty microseconds
+ATTEMPTS = 20_000  # some two hundred microseconds: an array may be replaced meanwhile
 # What surveys and signatures are written down from: scratch that whoever writes lends for so long.
 LENT = (
     (int(Place.LEAVES), int(Place.DRAFT_TOKEN_CAPACITY)),

@@ -23,6 +23,7 @@ from numba import carray, int64, uint64
 from .jit import inlined, part, pointer
 from .places import (
     EXIT,
+    FULL,
     TOO_WIDE,
     UNION,
     UNIONS,
@@ -36,6 +37,8 @@ from .places import (
     mixed,
 )
 from .stacks import push
+
+FULL_UNIONS = 17  # there is no room for them yet: few grammars need it
 
 
 @inlined
@@ -53,6 +56,8 @@ def unite(address, first, second):
     if first == second:
         return int64(first)
     arena = arena_of(address)
+    if arena[Place.UNIONS] == 0:
+        return lacks(FULL, FULL_UNIONS)
     capacity = arena[Place.S_CAPACITY]
     parents, symbols = ints(arena, Place.S_PARENT, capacity), ints(arena, Place.S_SYMBOL, capacity)
     waiting = carray(pointer(arena[Place.UNITING]), (UNITING, 5), np.int32)
@@ -130,6 +135,8 @@ def forget_unions(address):
     arena[Place.UNION_ROUND] += 1
     if arena[Place.UNION_ROUND] >= (1 << 31) - 2:  # rounds begin again
         arena[Place.UNION_ROUND] = 0
+        if arena[Place.UNIONS] == 0:
+            return
         carray(pointer(arena[Place.UNIONS]), (UNIONS, 4), np.int32)[:] = 0
 
 

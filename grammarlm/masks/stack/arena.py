@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from ...errors import LimitExceeded
-from ...kernels.cpu import places, pushdown_walk, rehash, remainders, stack_calls, survey_masks
+from ...grammars.lark_tables import LrTables
+from ...kernels.cpu import places, pushdown_walk, rehash, remainders, stack_calls, survey_masks, unions
 from ...kernels.cpu.places import Place
 from ...vocab.vocabulary import Vocabulary
 from ..token_facts import token_facts
@@ -25,7 +26,10 @@ from .program import StackProgram
 
 ROOMY = 16  # where all arrays together take less than such a part of max_bytes, nobody is thrifty
 SMALL, LARGE = 1 << 16, 1 << 20  # bytes of an array that grows fourfold, that no longer doubles
-MANY, FEW, NONE = "many", "few", "none"  # surveys: what an arena has room for at first
+# Surveys: what an arena has room for at first. LENT: a seat's are those of its epoch.
+VERY_MANY, MANY, FEW, NONE, LENT = "very many", "many", "few", "none", "lent"
+MORE = 8  # times as much, where there are very many: to replace an array costs other threads their time, too
+MUCH_MEMORY = 64 << 20
 FIRST_REAL = 3  # automaton states 0, 1, 2 are dead, ACCEPT and EXIT
 
 WIDE = (Place.Q_LIVE, Place.K_LIVE, Place.VERDICTS)  # of 64-bit sets of terminals
@@ -141,7 +145,7 @@ class Plan:
 
 @functools.lru_cache(maxsize=64)
 def plan_of(columns: int, words: int, row_words: int, deepest: int, surveys: str, has_blocks: bool) -> Plan:
-    """`surveys`: MANY, FEW or NONE."""
+    """`surveys`: VERY_MANY, MANY, ..."""
     widths = {place: 1 for place, _ in FIRST_ROWS}
     widths |= dict.fromkeys((Place.Q_NEXT, Place.B_NEXT, Place.C_NEXT), columns)
     widths |= dict.fromkeys((Place.Q_MOVES, Place.B_AND, Place.X_TOKEN, Place.SURVEY_KEY, Place.SIGNATURES), 2)
@@ -157,7 +161,6 @@ def plan_of(columns: int, words: int, row_words: int, deepest: int, surveys: str
         Place.NEEDED: (np.int32, (places.NEEDED,)),
         Place.UNITING: (np.int32, (places.UNITING, 5)),
         Place.UNITED: (np.int32, (places.UNITED,)),
-        Place.UNIONS: (np.int32, (places.UNIONS, 4)),
         Place.STEPS: (np.int64, (pushdown_walk.STEPS_KEPT, 2)),
         Place.PATH: (np.int32, (deepest,)),
         Place.CHAIN: (np.int32, (places.STATES,)),
@@ -167,11 +170,14 @@ def plan_of(columns: int, words: int, row_words: int, deepest: int, surveys: str
     shapes: list[tuple[Place, Any, tuple[int, ...]]] = []
     for place, wanted in first.items():
         rows = wanted
-        if place in SURVEYS_ONLY and surveys != MANY:
-            rows = 1 if surveys == NONE or place == Place.DENSE else 32 if place in HASHES else 16
+        if place in SURVEYS_ONLY and surveys == VERY_MANY:
+            rows *= 2 if place == Place.DENSE else MORE
+        elif place in SURVEYS_ONLY and surveys != MANY:
+            rows = 1 if surveys in (NONE, LENT) or place == Place.DENSE else 32 if place in HASHES else 16
         is_matrix = widths[place] > 1 or place in WIDE or place in (Place.Q_NEXT, Place.B_NEXT, Place.C_NEXT)
         shapes.append((place, KINDS.get(place, np.int32), (rows, widths[place]) if is_matrix else (rows,)))
-    shapes += [(place, *what) for place, what in scratch.items() if surveys == MANY or place not in SURVEYS_ONLY]
+    has_scratch = surveys in (VERY_MANY, MANY, LENT)
+    shapes += [(place, *what) for place, what in scratch.items() if has_scratch or place not in SURVEYS_ONLY]
     shapes.sort(key=lambda one: one[0] in HASHES)
     arrays, at, tables = [], 0, 0
     for place, kind, shape in shapes:
@@ -243,8 +249,7 @@ class StackArena:
         self.arena[where] = contents
         blocks = bool(lr and lr.blocks)
         deepest = int(self.arena[Place.PATH_LENGTH])
-        surveys = FEW if self.only_inside else MANY if lr or self.uses_surveys else NONE
-        plan = plan_of(columns, words, program.vocab.words, deepest, surveys, blocks)
+        plan = plan_of(columns, words, program.vocab.words, deepest, self._surveys_at_first(), blocks)
         buffer = np.zeros(plan.length, np.uint8)
         buffer[plan.tables :] = 0xFF
         self.arena[plan.where] = plan.begins + buffer.ctypes.data
@@ -269,25 +274,37 @@ class StackArena:
         self._arrays[Place.B_STATUS][:2] = (places.EXPANDED, places.EXPANDED | places.ACCEPTS)
         self._arrays[Place.B_NEXT][1] = 1
         if lr:
-            self._fixed(Place.LR_ACTION, lr.action)
-            self._fixed(Place.LR_GOTO, lr.goto)
-            self._fixed(Place.LR_RULE, lr.rule)
-            self._fixed(Place.IGNORED, lr.ignored)
-            ignored = np.zeros((1, 64 * self._words), bool)
-            ignored[0, : len(lr.ignored)] = lr.ignored
-            self._fixed(Place.IGNORED_BITS, _bits(ignored)[0])
-            arena[Place.LR_TERMINALS], arena[Place.LR_NONTERMINALS] = len(lr.ignored), lr.goto.shape[1]
-            arena[Place.LR_STATES], arena[Place.LR_RULES] = len(lr.action), len(lr.rule)
-            arena[Place.LR_ALONE] = program.lr_alone
-            self._fixed(Place.LR_ACCESS, lr.access)
-            shifts, begins, rules, reduce_on = _rows_of_bits(lr.action, self._words)
-            self._fixed(Place.LR_SHIFTS, shifts)
-            self._fixed(Place.LR_REDUCES, begins)
-            self._fixed(Place.REDUCE_RULE, rules)
-            self._fixed(Place.REDUCE_ON, reduce_on)
-            if lr.blocks:
-                arena[Place.INDENTS] = 1
-                arena[Place.T_NEWLINE], arena[Place.T_INDENT], arena[Place.T_DEDENT] = lr.blocks
+            self._take_tables(lr)
+
+    def _surveys_at_first(self) -> str:
+        if self.only_inside:
+            return FEW
+        if self.program.lr is None:
+            return MANY if self.uses_surveys else NONE
+        return VERY_MANY if self.program.limits.max_bytes >= MUCH_MEMORY else MANY
+
+    def _take_tables(self, lr: LrTables) -> None:
+        """What the parser's tables say, as kernels read it."""
+        arena = self.arena
+        self._fixed(Place.LR_ACTION, lr.action)
+        self._fixed(Place.LR_GOTO, lr.goto)
+        self._fixed(Place.LR_RULE, lr.rule)
+        self._fixed(Place.IGNORED, lr.ignored)
+        ignored = np.zeros((1, 64 * self._words), bool)
+        ignored[0, : len(lr.ignored)] = lr.ignored
+        self._fixed(Place.IGNORED_BITS, _bits(ignored)[0])
+        arena[Place.LR_TERMINALS], arena[Place.LR_NONTERMINALS] = len(lr.ignored), lr.goto.shape[1]
+        arena[Place.LR_STATES], arena[Place.LR_RULES] = len(lr.action), len(lr.rule)
+        arena[Place.LR_ALONE] = self.program.lr_alone
+        self._fixed(Place.LR_ACCESS, lr.access)
+        shifts, begins, rules, reduce_on = _rows_of_bits(lr.action, self._words)
+        self._fixed(Place.LR_SHIFTS, shifts)
+        self._fixed(Place.LR_REDUCES, begins)
+        self._fixed(Place.REDUCE_RULE, rules)
+        self._fixed(Place.REDUCE_ON, reduce_on)
+        if lr.blocks:
+            arena[Place.INDENTS] = 1
+            arena[Place.T_NEWLINE], arena[Place.T_INDENT], arena[Place.T_DEDENT] = lr.blocks
 
     def _fixed(self, place: Place, array: np.ndarray) -> None:
         array = np.ascontiguousarray(array)
@@ -361,6 +378,8 @@ class StackArena:
             self._grow(*CLASSES)
         elif index == 3:
             self._grow(Place.C_NEXT)
+        elif index == unions.FULL_UNIONS:
+            self._fixed(Place.UNIONS, np.zeros((places.UNIONS, 4), np.int32))
         elif index in SURVEY_ARRAYS:
             self._grow(*SURVEY_ARRAYS[index])
             for (

@@ -18,19 +18,24 @@ import numpy as np
 from ...kernels.cpu import places
 from ...kernels.cpu import stack_calls as walk
 from ...kernels.cpu.places import Place
-from .arena import BLOCKS, CLASSES, CONFIGS, STACKS, StackArena
+from ...kernels.cpu.unions import FULL_UNIONS
+from .arena import BLOCKS, CLASSES, CONFIGS, LENT, STACKS, StackArena
 from .survey_scratch import GROWING as SCRATCH
 from .survey_scratch import PLACES as SCRATCH_PLACES
 from .survey_scratch import SIZES as SCRATCH_SIZES
 from .survey_scratch import SurveyScratch
 
 if TYPE_CHECKING:
+    from ...grammars.lark_tables import LrTables
     from .epoch import StackEpoch
 
-COPIED = (*STACKS, *BLOCKS, *CLASSES)
+# What it has copies of, made anew where one has come: a hash table, how many it finds, what else there is of them, sizes.
+COPIED = (
+    (Place.S_HASH, Place.S_COUNT, (*STACKS, *BLOCKS), (Place.S_CAPACITY, Place.S_HASH_SIZE)),
+    (Place.K_HASH, Place.K_COUNT, CLASSES, (Place.K_CAPACITY, Place.K_HASH_SIZE)),
+)
 OWN = {
-    *COPIED,
-    *CONFIGS,
+    *(*STACKS, *BLOCKS, *CLASSES, *CONFIGS),
     *(Place.S_CAPACITY, Place.S_HASH_SIZE, Place.K_CAPACITY, Place.K_HASH_SIZE, Place.C_CAPACITY, Place.C_HASH_SIZE),
     *(Place.C_COUNT, Place.THREADS, Place.T_COUNT, Place.T_CAPACITY, Place.C_NEXT, Place.R_COUNT, Place.R_CAPACITY),
     *(Place.WORK, Place.KEPT, Place.PAIR, Place.STEPS, Place.PATH, Place.CHAIN, Place.UNITS, Place.UNITS_ON),
@@ -54,8 +59,16 @@ class StackSeat(StackArena):
         self.arena[Place.READ_ONLY] = 1
         self.arena[Place.EPOCH] = epoch.address
         self.arena[Place.REPLACED_SEEN] = -1
-        self._copied: tuple[int, ...] = ()
+        self._copied: dict[Place, tuple[int, int]] = {}
         self._held: dict[Place, np.ndarray] = {}
+        self._rows = np.zeros((2, len(epoch.program.facts.stop_row) + 1), np.int32)  # one that is filled, and scratch
+        self._rows_at = self._rows.ctypes.data
+
+    def _surveys_at_first(self) -> str:
+        return LENT
+
+    def _take_tables(self, lr: LrTables) -> None:
+        """They are the epoch's."""
 
     def row(self, state: int, scratch: SurveyScratch) -> np.ndarray | None:
         """The row of the epoch's config; None where it is better made under the lock."""
@@ -75,7 +88,7 @@ class StackSeat(StackArena):
                     walk.forget(self.address)
                     return None
                 scratch.grow(index, self.program.limits.max_bytes, self.arena)
-            elif reason == places.FULL and index in (0, 2, 3):  # stacks, configs, rows: its own
+            elif reason == places.FULL and index in (0, 2, 3, FULL_UNIONS):  # stacks, configs, rows, unions: its own
                 self._grow_full(index)
             elif found >= 0:
                 return self._signed(found)
@@ -110,13 +123,11 @@ class StackSeat(StackArena):
         """The row of a signature."""
         known = self._epoch.signed_row(signature)
         if known is None:
-            facts = self.program.facts
-            rows = np.zeros((2, len(facts.stop_row) + 1), np.int32)
-            if self._arrays[Place.C_ACCEPTS][CONFIG]:
-                rows[0, :-1] = facts.stop_row
-            walk.fill_signed(self.address, signature, rows.ctypes.data)
+            rows, at = self._rows, self._rows_at
+            rows[0, :-1] = self.program.facts.stop_row if self._arrays[Place.C_ACCEPTS][CONFIG] else 0
+            walk.fill_signed(self.address, signature, at)
             with self.program.lock:
-                known = self._epoch.keep_signed_row(signature, rows[0, :-1], rows.ctypes.data)
+                known = self._epoch.keep_signed_row(signature, rows[0, :-1], at)
         return known
 
     def _is_current(self) -> bool:
@@ -131,13 +142,14 @@ class StackSeat(StackArena):
             self.arena[SHARED] = epoch.arena[SHARED]
             self._held = dict(epoch.arrays)
             self.arena[Place.REPLACED_SEEN] = epoch.arena[Place.REPLACED]
-        copied = int(epoch.arena[Place.S_COUNT]), int(epoch.arena[Place.K_COUNT]), id(self._held[Place.S_HASH])
-        if copied != self._copied:
-            for place in COPIED:
-                self._fixed(place, self._held[place].copy())
-            for place in (Place.S_CAPACITY, Place.S_HASH_SIZE, Place.K_CAPACITY, Place.K_HASH_SIZE):
-                self.arena[place] = epoch.arena[place]
-            self._copied = copied
+        for table, count, places_, sizes in COPIED:
+            copied = int(epoch.arena[count]), id(self._held[table])
+            if copied != self._copied.get(table):
+                for place in places_:
+                    self._fixed(place, self._held[place].copy())
+                for place in sizes:
+                    self.arena[place] = epoch.arena[place]
+                self._copied[table] = copied
 
     def _place(self, state: int) -> None:
         """Stands on one of the epoch's configs, under a number of its own."""

@@ -30,7 +30,7 @@ from ...kernels.cpu import places, rehash
 from ...kernels.cpu.places import LR_BASE, Place
 from ..collector import PATIENT
 from . import survey_store
-from .arena import FIRST_REAL, FIRST_ROWS, HASHES, SIZES, B, Q, StackArena
+from .arena import FIRST_REAL, HASHES, SIZES, B, Q, StackArena
 from .program import StackProgram
 
 AHEAD, AHEAD_TERMS = 100, 12  # lexer states, or states of a rule, that are made together
@@ -82,12 +82,11 @@ class StackStates(StackArena):
             return
         if int(arrays["start"][0]) != self.start_number:
             return
-        first_rows = dict(FIRST_ROWS)
         for name, array in arrays.items():
             place = Place.__members__.get(name)
             if place is None or place in HASHES:
                 continue
-            if len(array) < first_rows[place]:
+            if len(array) < len(self._arrays[place]):
                 self._arrays[place][: len(array)] = array
             else:
                 self._fixed(place, array)
@@ -96,13 +95,13 @@ class StackStates(StackArena):
             if place in survey_store.COUNTED:
                 self.arena[survey_store.COUNTED[place]] = len(array)
         for table, rows in (
-            (Place.K_HASH, "K_LEXER"),
-            (Place.TRIE_HASH, "TRIES"),
-            (Place.SURVEY_HASH, "SURVEY"),
-            (Place.SIGNATURE_HASH, "SIGNATURES"),
+            (Place.K_HASH, Place.K_LEXER),
+            (Place.TRIE_HASH, Place.TRIES),
+            (Place.SURVEY_HASH, Place.SURVEY),
+            (Place.SIGNATURE_HASH, Place.SIGNATURES),
         ):
             size = len(self._arrays[table])
-            while size < 2 * max(first_rows[table], len(arrays[rows])):
+            while size < 2 * len(self._arrays[rows]):
                 size *= 2
             self._resize(table, size)
         self.origins = [tuple(origin) for origin in origins.tolist()]
