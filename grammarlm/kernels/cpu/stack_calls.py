@@ -6,24 +6,24 @@ The functions below the kernel have the arguments of the parts that they ask for
 from numba import int64
 
 from .jit import kernel, part
-from .places import FOR_TURN, NEED_LOCK, UNION_TURNS, Place, arena_of, lacks
+from .places import FOR_TURN, FULL, NEED_LOCK, UNION_TURNS, Place, arena_of, lacks
 from .pushdown import close, step
 from .pushdown_walk import advance as _advance
 from .pushdown_walk import advance_bytes as _advance_bytes
 from .pushdown_walk import fill_row as _fill_row
 from .stack_targets import fill_next as _fill_next
 from .stack_targets import fill_targets as _fill_targets
-from .stacks import known_class, next_line, push, shift
+from .stacks import next_line, number_in_epoch, push, shift
 from .survey_masks import fill_signed as _fill_signed
 from .survey_masks import forget_to_marks, known_signature
 from .survey_masks import sign as _sign
-from .surveys import publish_survey, survey_of
+from .surveys import first_bytes_of, publish_survey
 from .turns import end_turn, take_turn
 from .unions import unite
 
 FILL_ROW, SIGN, ADVANCE, ADVANCE_BYTES, ADVANCE_COLUMN, PUSH, MAKE_CONFIG = range(7)
 FILL_TARGETS, FILL_NEXT, SHIFT, NEXT_LINE, FILL_SIGNED, FORGET, PUBLISH, KNOWN_SIGNATURE, UNITE = range(7, 16)
-KNOWN_CLASS, FIRST_BYTES, TAKE_TURN, END_TURN = range(16, 20)
+TAKE_CLASS, FIRST_BYTES, TAKE_TURN, END_TURN = range(16, 20)
 
 
 @part
@@ -57,10 +57,11 @@ def answer(question, address, a, b, c):
         return publish_survey(address)
     if question == KNOWN_SIGNATURE:
         return known_signature(address, a)
-    if question == KNOWN_CLASS:
-        return known_class(address, arena_of(address)[Place.K_COUNT])
+    if question == TAKE_CLASS:
+        number = number_in_epoch(arena_of(a), arena_of(address), arena_of(a)[Place.K_COUNT])
+        return number if number >= 0 else lacks(FULL, 1)
     if question == FIRST_BYTES:
-        return survey_of(address, int64(0), int64(0), a, int64(0))
+        return first_bytes_of(address, a)
     if question == TAKE_TURN:
         return int64(1) if take_turn(address) else int64(0)
     if question == END_TURN:
@@ -74,8 +75,8 @@ def answer(question, address, a, b, c):
 @kernel("int64(int64, int64, int64, int64, int64)", large=True, seconds=30)
 def ask(question, address, a, b, c):
     arena_of(address)[Place.UNION_TURNS] = UNION_TURNS
-    at_surveys = question == SIGN or question == PUBLISH or question == FIRST_BYTES or question == KNOWN_SIGNATURE
-    if not at_surveys or arena_of(address)[Place.READ_ONLY]:
+    needs_none = question == FILL_SIGNED or question == FORGET or question >= TAKE_TURN
+    if needs_none or arena_of(address)[Place.READ_ONLY]:
         return answer(question, address, a, b, c)
     if not take_turn(address):
         return lacks(NEED_LOCK, FOR_TURN)
@@ -112,9 +113,9 @@ def signature_in_scratch(address: int, length: int) -> int:
     return ask(KNOWN_SIGNATURE, address, length, 0, 0)
 
 
-def class_in_last_place(address: int) -> int:
-    """The number of the class that lies behind those that are known."""
-    return ask(KNOWN_CLASS, address, 0, 0, 0)
+def take_class(address: int, seat: int) -> int:
+    """The number of the class that lies behind those that a seat knows."""
+    return ask(TAKE_CLASS, address, seat, 0, 0)
 
 
 def first_bytes(address: int, border: int) -> int:

@@ -34,6 +34,7 @@ from .places import (
     mixed,
     octets,
 )
+from .turns import end_turn, take_turn
 
 
 @part
@@ -345,6 +346,21 @@ def key_of_class(lexers, live, words, k):
     return key
 
 
+@inlined
+def slot_of_class(table, size, lexers, live, words, new):
+    """Where the number of a class equal to the one in place `new` is, or would be."""
+    at = int64(key_of_class(lexers, live, words, new) & uint64(size - 1))
+    while table[at] >= 0:
+        k = int64(table[at])
+        same = lexers[k] == lexers[new]
+        for w in range(words):
+            same = same and live[k, w] == live[new, w]
+        if same:
+            break
+        at = (at + 1) & (size - 1)
+    return at
+
+
 @part
 def known_class(address, new):
     """The class written down as the last: its number, or that of an equal one."""
@@ -354,20 +370,60 @@ def known_class(address, new):
     live = carray(pointer(arena[Place.K_LIVE]), (most, words), np.uint64)
     size = arena[Place.K_HASH_SIZE]
     table = ints(arena, Place.K_HASH, size)
-    at = int64(key_of_class(lexers, live, words, new) & uint64(size - 1))
-    while table[at] >= 0:
-        k = int64(table[at])
-        same = lexers[k] == lexers[new]
-        for w in range(words):
-            same = same and live[k, w] == live[new, w]
-        if same:
-            return k
-        at = (at + 1) & (size - 1)
+    at = slot_of_class(table, size, lexers, live, words, new)
+    if table[at] >= 0:
+        return int64(table[at])
     if arena[Place.READ_ONLY]:  # classes are named in surveys, by the same number for all
-        return lacks(NEED_LOCK, FOR_CLASS)
+        return class_beside(address, new)
     table[at] = new
     arena[Place.K_COUNT] = new + 1
     return int64(new)
+
+
+@inlined
+def number_in_epoch(arena, theirs, new):
+    """The number that the epoch has or gives to the last class of a seat, or -1 where there is no room."""
+    words, most = arena[Place.TERMINAL_WORDS], theirs[Place.K_CAPACITY]
+    size, count = theirs[Place.K_HASH_SIZE], theirs[Place.K_COUNT]
+    lexers, table = ints(theirs, Place.K_LEXER, most), ints(theirs, Place.K_HASH, size)
+    live = carray(pointer(theirs[Place.K_LIVE]), (most, words), np.uint64)
+    if count >= most:
+        return int64(-1)
+    lexers[count] = ints(arena, Place.K_LEXER, new + 1)[new]
+    live[count] = carray(pointer(arena[Place.K_LIVE]), (new + 1, words), np.uint64)[new]
+    at = slot_of_class(table, size, lexers, live, words, count)
+    if table[at] < 0:
+        table[at] = count
+        theirs[Place.K_COUNT] = count + 1
+    return int64(table[at])
+
+
+@part
+def class_beside(address, new):
+    """The number of the last class of a seat, which is written down among its epoch's; all that have come are known then.
+
+    Or that the seat must look at the epoch anew.
+    """
+    arena = arena_of(address)
+    epoch = arena[Place.EPOCH]
+    if not take_turn(epoch):
+        return lacks(NEED_LOCK, FOR_CLASS)
+    theirs = arena_of(epoch)
+    number = int64(-1)
+    if theirs[Place.REPLACED] == arena[Place.REPLACED_SEEN]:
+        number = number_in_epoch(arena, theirs, new)
+    if number >= 0:
+        words, most, size = arena[Place.TERMINAL_WORDS], arena[Place.K_CAPACITY], arena[Place.K_HASH_SIZE]
+        lexers, table = ints(arena, Place.K_LEXER, most), ints(arena, Place.K_HASH, size)
+        live = carray(pointer(arena[Place.K_LIVE]), (most, words), np.uint64)
+        count = theirs[Place.K_COUNT]
+        for k in range(arena[Place.K_COUNT], count):
+            lexers[k] = ints(theirs, Place.K_LEXER, count)[k]
+            live[k] = carray(pointer(theirs[Place.K_LIVE]), (count, words), np.uint64)[k]
+            table[slot_of_class(table, size, lexers, live, words, k)] = k
+        arena[Place.K_COUNT] = count
+    end_turn(epoch)
+    return number if number >= 0 else lacks(NEED_LOCK, FOR_CLASS)
 
 
 @part

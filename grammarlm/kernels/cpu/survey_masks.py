@@ -35,7 +35,7 @@ from .places import (
 from .pushdown import close_threads, key_of, leave, must_ask
 from .stacks import at_end, narrowed_class, next_line, shift, stack_class
 from .survey_walk import stop_waiting
-from .surveys import DENSE, survey_of, takes_one_byte
+from .surveys import DENSE, first_bytes_of, survey_of, takes_one_byte
 from .turns import begin_beside, end_beside
 from .unions import forget_unions
 from .walk import set_bit
@@ -258,7 +258,7 @@ def sign(address, config, goes_on):
         if first_byte < 0:
             return first_byte
         if first_byte:  # the same thread without its border, cut to such first bytes: one survey serves all
-            number = survey_of(address, 0, 0, b, 0)
+            number = first_bytes_of(address, b)
             if number < 0:
                 return number
             signature[many] = CUT - number

@@ -48,7 +48,7 @@ from .remainders import (
     known_trie,
 )
 from .stacks import push
-from .survey_walk import FEW, GROUPS, TAKEN, empty_row, find_leaves, wait_at_end
+from .survey_walk import CLEAN, CONFIG, FEW, GROUPS, HOW, STALE, TAKEN, empty_row, find_leaves, wait_at_end
 from .turns import begin_beside, end_beside
 from .walk import set_bit
 
@@ -212,22 +212,18 @@ def publish_beside(address):
 
 
 @part
-def make_first_bytes(address, border):
-    """A survey that is only a row: the vocabulary's tokens whose first byte the border lets on."""
+def draft_first_bytes(address, border):
+    """The vocabulary's tokens whose first byte the border lets on, in the scratch. 0, or what is lacking."""
     arena = arena_of(address)
-    number, room = arena[Place.SURVEY_COUNT], arena[Place.SURVEY_CAPACITY]
-    if number >= room:
-        return lacks(FULL, FULL_SURVEYS)
-    offset = arena[Place.DENSE_COUNT]
-    if offset >= arena[Place.DENSE_CAPACITY]:
-        return lacks(FULL, FULL_DENSE)
-    words = int64(arena[Place.NOTHING] // 32)
-    dense = ints(arena, Place.DENSE, (offset + 1) * words)[offset * words :]
-    dense[:] = 0
+    suspended = carray(pointer(arena[Place.SUSPENDED]), CONFIG + 1, np.int64)
+    if suspended[HOW] != CLEAN:
+        empty_row(address, int64(-1))
+    row = ints(arena, Place.DRAFT_ROW, arena[Place.NOTHING] // 32 + 1)
     nodes = int64(arena[Place.NODES])
     byte, end = octets(arena, Place.BYTE, nodes), ints(arena, Place.END, nodes)
     token = carray(pointer(arena[Place.TOKEN]), nodes, np.uint32)
     nothing = uint32(arena[Place.NOTHING])
+    suspended[HOW] = STALE
     top = int64(0)
     while top < nodes:
         after = border_after(address, border, int64(byte[top]))
@@ -240,14 +236,57 @@ def make_first_bytes(address, border):
             last = token[node]
             for other in range(node, int64(end[top])):  # as many nodes have tokens as not: nobody branches on it
                 last = token[other] if token[other] != nothing else last
-                set_bit(dense, last)
+                set_bit(row, last)
         top = int64(end[top])
+    return int64(0)
+
+
+@part
+def note_first_bytes(address, border):
+    """Writes down a survey that is only a row, the one in the scratch, which is empty then: its number, or what is lacking."""
+    arena = arena_of(address)
+    one, two = int64(0), int64(border) << 32
+    slot = slot_of_survey(arena, one, two)
+    table = ints(arena, Place.SURVEY_HASH, arena[Place.SURVEY_HASH_SIZE])
+    number, room = arena[Place.SURVEY_COUNT], arena[Place.SURVEY_CAPACITY]
+    if table[slot] >= 0:
+        empty_row(address, int64(-1))
+        return int64(table[slot])
+    if number >= room:
+        return lacks(FULL, FULL_SURVEYS)
     survey = carray(pointer(arena[Place.SURVEY]), (room, 5), np.int32)
-    survey[number, 0], survey[number, 1], survey[number, 2] = DENSE, offset, 0
-    survey[number, 3], survey[number, 4] = arena[Place.EXIT_COUNT], 0
-    arena[Place.DENSE_COUNT] = offset + 1
+    code = note_row(address, survey[number], int64(FEW + 1))
+    if code < 0:
+        return code
+    empty_row(address, int64(-1))
+    survey[number, 2], survey[number, 3], survey[number, 4] = 0, arena[Place.EXIT_COUNT], 0
+    keys = carray(pointer(arena[Place.SURVEY_KEY]), (room, 2), np.int64)
+    keys[number, 0], keys[number, 1] = one, two
+    table[slot] = number
     arena[Place.SURVEY_COUNT] = number + 1
     return int64(number)
+
+
+@part
+def first_bytes_of(address, border):
+    """The number of the survey of a border's first bytes, made where there is none, or what is lacking."""
+    arena = arena_of(address)
+    slot = slot_of_survey(arena, int64(0), int64(border) << 32)
+    table = ints(arena, Place.SURVEY_HASH, arena[Place.SURVEY_HASH_SIZE])
+    if table[slot] >= 0:
+        return int64(table[slot])
+    code = draft_first_bytes(address, border)
+    if code < 0:
+        return code
+    if not arena[Place.READ_ONLY]:
+        return note_first_bytes(address, border)
+    if begin_beside(address):
+        number = note_first_bytes(arena[Place.EPOCH], border)
+        end_beside(address)
+        if number >= 0:
+            return number
+    carray(pointer(arena[Place.PAIR]), 3, np.int64)[0] = border
+    return lacks(NEED_LOCK, FOR_FIRST_BYTES)
 
 
 @inlined
@@ -266,31 +305,21 @@ def slot_of_survey(arena, one, two):
 
 @part
 def survey_of(address, trie, q, b, k):
-    """The number of a survey, made where there is none, or what is lacking. q = 0: that of the border's first bytes."""
+    """The number of a survey, made where there is none, or what is lacking."""
     arena = arena_of(address)
     one, two = int64(trie) << 32 | int64(q), int64(b) << 32 | int64(k)
     slot = slot_of_survey(arena, one, two)
     table = ints(arena, Place.SURVEY_HASH, arena[Place.SURVEY_HASH_SIZE])
     if table[slot] >= 0:
         return int64(table[slot])
-    if q:
-        code = draft_survey(address, trie, q, b, k)
-        if code < 0:
-            return code
-        if arena[Place.READ_ONLY]:
-            return publish_beside(address)
-        made = publish_survey(address)
-        if made < 0:
-            wait_at_end(address)
-        return made
+    code = draft_survey(address, trie, q, b, k)
+    if code < 0:
+        return code
     if arena[Place.READ_ONLY]:
-        carray(pointer(arena[Place.PAIR]), 3, np.int64)[0] = b
-        return lacks(NEED_LOCK, FOR_FIRST_BYTES)
-    made = make_first_bytes(address, b)
-    if made >= 0:
-        keys = carray(pointer(arena[Place.SURVEY_KEY]), (arena[Place.SURVEY_CAPACITY], 2), np.int64)
-        keys[made, 0], keys[made, 1] = one, two
-        table[slot] = made
+        return publish_beside(address)
+    made = publish_survey(address)
+    if made < 0:
+        wait_at_end(address)
     return made
 
 

@@ -21,7 +21,7 @@ from ...kernels.cpu.stack_calls import ADVANCE, FILL_SIGNED, SIGN
 from ..collector import PATIENT
 from ..mask_array import ids_of
 from ..shared_rows import SharedRows
-from .arena import CLASSES, SURVEY_ARRAYS
+from .arena import SURVEY_ARRAYS
 from .completion import StackEnds, parts
 from .description import RuleNames, describe
 from .program import Fork, StackProgram, Thread
@@ -239,15 +239,11 @@ class StackEpoch(StackStates):
 
     def take_class(self, seat: StackSeat) -> None:
         """Writes down the class that lies behind those of a seat. Under the lock."""
-        theirs, mine = int(seat.arena[Place.K_COUNT]), int(self.arena[Place.K_COUNT])
-        if mine >= int(self.arena[Place.K_CAPACITY]):
-            self._grow(*CLASSES)
-        for place in (Place.K_LEXER, Place.K_LIVE):
-            self._arrays[place][mine] = seat.array(place)[theirs]
-        self._made(walk.class_in_last_place)
+        self._made(walk.take_class, seat.address)
 
-    def take_first_bytes(self, border: int) -> None:
+    def take_first_bytes(self, scratch: SurveyScratch, border: int) -> None:
         """Makes the survey of a border's first bytes. Under the lock."""
+        self._take_scratch(scratch)
         self._made(walk.first_bytes, border)
 
     def signed_row(self, signature: int) -> np.ndarray | None:

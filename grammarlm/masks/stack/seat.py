@@ -46,7 +46,7 @@ OWN = {
     *(Place.MARK_S, Place.MARK_C, Place.MARK_T, Place.MARK_R, Place.SIGNATURE_END, Place.DRAFTS_COUNT),
 }
 SHARED = np.array([place for place in Place if place not in OWN and place != Place.LENGTH])
-GROWING = (Place.S_COUNT, Place.C_COUNT, Place.K_COUNT)
+GROWING = np.array([Place.S_COUNT, Place.C_COUNT, Place.REPLACED])
 CONFIG = 2  # the number, here, of the config whose row is made
 
 
@@ -60,6 +60,7 @@ class StackSeat(StackArena):
         self.arena[Place.EPOCH] = epoch.address
         self.arena[Place.REPLACED_SEEN] = -1
         self._copied: dict[Place, tuple[int, int]] = {}
+        self._seen: tuple[int, ...] = ()
         self._held: dict[Place, np.ndarray] = {}
         self._rows = np.zeros((2, len(epoch.program.facts.stop_row) + 1), np.int32)  # one that is filled, and scratch
         self._rows_at = self._rows.ctypes.data
@@ -117,7 +118,7 @@ class StackSeat(StackArena):
         elif index == places.FOR_CLASS:
             epoch.take_class(self)
         else:
-            epoch.take_first_bytes(int(self.array(Place.PAIR)[0]))
+            epoch.take_first_bytes(scratch, int(self.array(Place.PAIR)[0]))
 
     def _signed(self, signature: int) -> np.ndarray:
         """The row of a signature."""
@@ -132,8 +133,7 @@ class StackSeat(StackArena):
 
     def _is_current(self) -> bool:
         """Has nothing come to the epoch that a row may need? What is not seen is asked for, which costs more."""
-        theirs, mine = self._epoch.arena, self.arena
-        return theirs[Place.REPLACED] == mine[Place.REPLACED_SEEN] and all(theirs[p] == mine[p] for p in GROWING)
+        return tuple(self._epoch.arena[GROWING].tolist()) == self._seen
 
     def _look(self) -> None:
         """Looks at the epoch as it is now. Under the lock."""
@@ -142,6 +142,7 @@ class StackSeat(StackArena):
             self.arena[SHARED] = epoch.arena[SHARED]
             self._held = dict(epoch.arrays)
             self.arena[Place.REPLACED_SEEN] = epoch.arena[Place.REPLACED]
+            self._seen = tuple(epoch.arena[GROWING].tolist())
         for table, count, places_, sizes in COPIED:
             copied = int(epoch.arena[count]), id(self._held[table])
             if copied != self._copied.get(table):
