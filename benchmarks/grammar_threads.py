@@ -2,21 +2,26 @@
 
 usage: python -m benchmarks.grammar_threads [--tokenizer llama3_1] [--repeats 5] [--batch 64]
 
-For each measurement the grammar is compiled anew and the matchers are advanced, without masks, to positions spread over the texts;
-then one call fills all rows. One and two threads take turns, each repeat with positions of its own that both use. Beside it stands
+For each measurement the grammar is compiled anew, with nothing of it on the disk, and the matchers are advanced, without masks, to
+positions spread over the texts; then one call fills all rows. One and two threads take turns, each repeat with positions of its own that both use. Beside it stands
 the same batch once more, when every row is known. Ours is gl.fill_masks(threads=), llguidance its LLExecutor, xgrammar its
 BatchGrammarMatcher.
 """
 
 import argparse
+import os
+import shutil
 import statistics
+import tempfile
 import time
+from pathlib import Path
 
 import grammarlm as gl
 from benchmarks.corpora import load as load_corpus
 from benchmarks.grammar_peers import LLGuidanceGrammars, OurGrammars, XGrammarGrammars
 from benchmarks.grammar_walk import Run, compile_grammar, encode
 from benchmarks.report import table, write
+from benchmarks.scout import forget
 from benchmarks.tokenizers import load as load_tokenizer
 
 CASES = (("json", "lark"), ("c_like", "lark"), ("sql", "lark"), ("settings", "ebnf"))
@@ -71,7 +76,9 @@ def measure(engine, fill, source: tuple[str, str, str], texts: list[list[int]], 
     found: dict = {(state, threads): [] for state in ("cold", "warm") for threads in THREADS}
     for repeat in range(args.repeats + 1):
         for threads in THREADS if repeat % 2 else reversed(THREADS):
-            run = Run(engine)
+            run, engine.matcher = Run(engine), None
+            forget(engine)  # an epoch leaves its surveys on the disk when it goes
+            shutil.rmtree(Path(os.environ["GRAMMARLM_CACHE"], "surveys"), ignore_errors=True)
             compile_grammar(run, source)
             if run.outcome != "ok":
                 return {"outcome": run.outcome, "detail": run.detail}
@@ -94,8 +101,19 @@ def main() -> None:
     parser.add_argument("--engines", default=",".join(kind.name for kind, _ in FILLS))
     args = parser.parse_args()
     tokenizer, vocab, name = load_tokenizer(args.tokenizer)
-    rows, figures = [], {}
     engines = [(kind(tokenizer, vocab), fill) for kind, fill in FILLS if kind.name in args.engines.split(",")]
+    for engine, fill in engines:  # kernels and tries, which are made once a process
+        run = Run(engine)
+        compile_grammar(run, ("lark", 'start: "a" B\nB: /b+/\n', "warm-up"))
+        if run.outcome == "ok":
+            fill(engine, 2, 1)(at_positions(engine, [encode(tokenizer, vocab, "abb")[0]], 1, 0))
+    with tempfile.TemporaryDirectory() as cache:
+        os.environ["GRAMMARLM_CACHE"] = cache
+        compare(args, engines, tokenizer, vocab, name)
+
+
+def compare(args: argparse.Namespace, engines: list, tokenizer, vocab, name: str) -> None:
+    rows, figures = [], {}
     for corpus_name, notation in CASES:
         if corpus_name not in args.corpora:
             continue

@@ -21,7 +21,9 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.kernels.cpu.places import Place
+from grammarlm.masks.stack import arena
 from tests.laws.cfg_laws import View, view
+from tests.laws.vocabularies import every_byte
 from tests.masks.test_stack_matcher import CASES, COMPILED
 
 DATA = os.environ.get("GRAMMARLM_DATA")
@@ -194,3 +196,53 @@ def test_a_full_generation_may_still_be_written_to(capacity: str) -> None:
         assert epoch.is_full
         short |= {name for name in arrays if len(epoch.array(Place[name])) < epoch.arena[Place[capacity]]}
     assert not short
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_fork_in_the_midst_of_a_survey() -> None:
+    """The thread that writes it is not there in the child: masks are made in a new epoch."""
+    vocab = every_byte().vocabulary()
+    constraint = gl.compile(GRAMMARS["json"](), vocab)
+    epoch = constraint._automaton.epoch
+    mask = gl.allocate_mask(1, vocab.size)
+    epoch.arena[Place.TURN] = 1
+    child = os.fork()
+    if not child:
+        try:
+            constraint.matcher().fill_mask(mask)
+            right = bool(mask[0, ord("{") >> 5] >> (ord("{") & 31) & 1) and constraint._automaton.epoch is not epoch
+            os._exit(0 if right else 1)
+        finally:
+            os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    epoch.arena[Place.TURN] = 0
+    constraint.matcher().fill_mask(mask)
+    assert constraint._automaton.epoch is epoch
+
+
+def test_who_waits_for_a_turn_gets_it() -> None:
+    vocab = every_byte().vocabulary()
+    constraint = gl.compile(GRAMMARS["json"](), vocab)
+    mask, expected = gl.allocate_mask(1, vocab.size), gl.allocate_mask(1, vocab.size)
+    gl.compile(GRAMMARS["json"](), vocab).matcher().fill_mask(expected)
+    words = constraint._automaton.epoch.arena
+    matcher = constraint.matcher()
+    words[Place.TURN] = 1
+    timer = threading.Timer(0.2, lambda: words.__setitem__(Place.TURN, 0))
+    timer.start()
+    matcher.fill_mask(mask)
+    assert not timer.is_alive() or timer.finished.is_set()
+    assert np.array_equal(mask, expected)
+
+
+def test_a_turn_that_never_comes_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arena, "LONGEST_TURN", 0.2)
+    vocab = every_byte().vocabulary()
+    constraint = gl.compile(GRAMMARS["json"](), vocab, limits=gl.Limits(max_ms=300))
+    mask = gl.allocate_mask(1, vocab.size)
+    matcher = constraint.matcher()
+    constraint._automaton.epoch.arena[Place.TURN] = 1
+    with pytest.raises(gl.LimitExceeded, match="another thread"):
+        matcher.fill_mask(mask)
+    with pytest.raises(gl.LimitExceeded, match="max_ms"):
+        matcher.advance_bytes(b"{")

@@ -29,6 +29,7 @@ SMALL, LARGE = 1 << 16, 1 << 20  # bytes of an array that grows fourfold, that n
 # Surveys: what an arena has room for at first. LENT: a seat's are those of its epoch.
 VERY_MANY, MANY, FEW, NONE, LENT = "very many", "many", "few", "none", "lent"
 MORE = 8  # times as much, where there are very many: to replace an array costs other threads their time, too
+LONGEST_TURN = 10.0  # seconds; turns take microseconds
 MUCH_MEMORY = 64 << 20
 FIRST_REAL = 3  # automaton states 0, 1, 2 are dead, ACCEPT and EXIT
 
@@ -363,7 +364,12 @@ class StackArena:
     @contextlib.contextmanager
     def in_turn(self) -> Iterator[None]:
         """No seat writes surveys meanwhile (kernels/cpu/turns.py)."""
+        end = time.monotonic() + LONGEST_TURN
         while not stack_calls.begin_turn(self.address):
+            if time.monotonic() > end:
+                raise LimitExceeded(
+                    "another thread writes down what a mask needs and does not end; compile the grammar anew"
+                )
             time.sleep(0)
         try:
             yield

@@ -7,6 +7,8 @@ empty generation takes its place (automaton.py).
 from __future__ import annotations
 
 import functools
+import os
+import weakref
 from collections.abc import Callable, Hashable
 from types import SimpleNamespace
 
@@ -55,6 +57,7 @@ class StackEpoch(StackStates):
         self.rows[FINISHED] = program.facts.stop_row
         self._signed_rows: dict[int, np.ndarray] = {}  # by the number of a signature
         self._ask = direct(walk.ask)
+        _EPOCHS.add(self)
         self._scratch: SurveyScratch | None = None  # whose addresses are in the arena
         self._scratch_moved = 0
         self._insides: dict[int, bool] = {}  # by state
@@ -488,3 +491,17 @@ class _Exports:
 
     def __getitem__(self, config: int) -> tuple[Thread, ...]:
         return self._epoch.export(config)
+
+
+_EPOCHS: weakref.WeakSet[StackEpoch] = weakref.WeakSet()
+
+
+def _free_turns() -> None:
+    """In a forked process: whoever was writing surveys is not there; what was half written goes with its epoch."""
+    for epoch in list(_EPOCHS):
+        if epoch.arena[Place.TURN]:
+            epoch.arena[Place.TURN], epoch.is_full = 0, True
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_free_turns)
