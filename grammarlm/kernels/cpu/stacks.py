@@ -412,6 +412,8 @@ def class_beside(address, new):
     number = int64(-1)
     if theirs[Place.REPLACED] == arena[Place.REPLACED_SEEN]:
         number = number_in_epoch(arena, theirs, new)
+    if theirs[Place.K_COUNT] > arena[Place.K_CAPACITY]:
+        number = int64(-1)
     if number >= 0:
         words, most, size = arena[Place.TERMINAL_WORDS], arena[Place.K_CAPACITY], arena[Place.K_HASH_SIZE]
         lexers, table = ints(arena, Place.K_LEXER, most), ints(arena, Place.K_HASH, size)

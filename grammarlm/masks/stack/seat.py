@@ -36,6 +36,7 @@ COPIED = (
 )
 OWN = {
     *(*STACKS, *BLOCKS, *CLASSES, *CONFIGS),
+    *(Place.S_COUNT, Place.K_COUNT),
     *(Place.S_CAPACITY, Place.S_HASH_SIZE, Place.K_CAPACITY, Place.K_HASH_SIZE, Place.C_CAPACITY, Place.C_HASH_SIZE),
     *(Place.C_COUNT, Place.THREADS, Place.T_COUNT, Place.T_CAPACITY, Place.C_NEXT, Place.R_COUNT, Place.R_CAPACITY),
     *(Place.WORK, Place.KEPT, Place.PAIR, Place.STEPS, Place.PATH, Place.CHAIN, Place.UNITS, Place.UNITS_ON),
@@ -98,15 +99,19 @@ class StackSeat(StackArena):
                     signature = epoch.take_signature(scratch, int(self.arena[Place.SIGNATURE_END]))
                     self._look()
                 return self._signed(signature)
-            else:
+            elif reason in (places.FULL, places.TOO_WIDE) or found == -(places.FOR_LOCK * 8 + places.NEED_LOCK):
                 walk.forget(self.address)
-                goes_on = 0
-                if reason in (places.FULL, places.TOO_WIDE) or found == -(places.FOR_LOCK * 8 + places.NEED_LOCK):
-                    return None
+                return None
+            else:
                 with lock:
                     self._hand_over(reason, index, scratch)
+                    if self._stacks_are_known():
+                        self._look()
+                        continue
+                    walk.forget(self.address)
                     self._look()
                 self._place(state)
+                goes_on = 0
 
     def _hand_over(self, reason: int, index: int, scratch: SurveyScratch) -> None:
         """What the seat has found, or what it lacks, to the epoch. Under the lock."""
@@ -135,6 +140,10 @@ class StackSeat(StackArena):
         """Has nothing come to the epoch that a row may need? What is not seen is asked for, which costs more."""
         return tuple(self._epoch.arena[GROWING].tolist()) == self._seen
 
+    def _stacks_are_known(self) -> bool:
+        table, count, _, _ = COPIED[0]
+        return self._copied.get(table) == (int(self._epoch.arena[count]), id(self._epoch.arrays[table]))
+
     def _look(self) -> None:
         """Looks at the epoch as it is now. Under the lock."""
         epoch = self._epoch
@@ -148,7 +157,7 @@ class StackSeat(StackArena):
             if copied != self._copied.get(table):
                 for place in places_:
                     self._fixed(place, self._held[place].copy())
-                for place in sizes:
+                for place in (count, *sizes):
                     self.arena[place] = epoch.arena[place]
                 self._copied[table] = copied
 
