@@ -152,14 +152,14 @@ class StackSeat(StackArena):
             self._held = dict(epoch.arrays)
             self.arena[Place.REPLACED_SEEN] = epoch.arena[Place.REPLACED]
             self._seen = tuple(epoch.arena[GROWING].tolist())
-        for table, count, places_, sizes in COPIED:
-            copied = int(epoch.arena[count]), id(self._held[table])
-            if copied != self._copied.get(table):
-                for place in places_:
-                    self._fixed(place, self._held[place].copy())
-                for place in (count, *sizes):
-                    self.arena[place] = epoch.arena[place]
-                self._copied[table] = copied
+            for table, count, others, sizes in COPIED:
+                copied = int(epoch.arena[count]), id(self._held[table])
+                if copied != self._copied.get(table):
+                    for place in others:
+                        self._fixed(place, self._held[place].copy())
+                    for place in (count, *sizes):
+                        self.arena[place] = epoch.arena[place]
+                    self._copied[table] = copied
 
     def _place(self, state: int) -> None:
         """Stands on one of the epoch's configs, under a number of its own."""
