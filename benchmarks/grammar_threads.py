@@ -3,9 +3,9 @@
 usage: python -m benchmarks.grammar_threads [--tokenizer llama3_1] [--repeats 5] [--batch 64]
 
 For each measurement the grammar is compiled anew, with nothing of it on the disk, and the matchers are advanced, without masks, to
-positions spread over the texts; then one call fills all rows. One and two threads take turns, each repeat with positions of its own that both use. Beside it stands
-the same batch once more, when every row is known. Ours is gl.fill_masks(threads=), llguidance its LLExecutor, xgrammar its
-BatchGrammarMatcher.
+positions spread over the texts; then one call fills all rows. One and two threads take turns, each repeat with positions of its own
+that both use. Beside it stands the same batch once more, when every row is known. Ours is gl.fill_masks(threads=), llguidance its
+LLExecutor, xgrammar its BatchGrammarMatcher.
 """
 
 import argparse

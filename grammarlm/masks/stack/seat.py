@@ -1,9 +1,9 @@
 """A seat: where a thread makes rows of a grammar with a stack beside other threads.
 
 Stacks and configs are interned, so whoever makes them writes tables, and a constraint has one lock. A seat has such tables of its
-own, copied from the epoch's; states, borders and surveys it reads where they lie. What it must not write it hands over, under the
-lock, which it holds for microseconds: a survey that it has drafted, a signature that it has written down. Where Python must make
-something for the epoch, the seat asks under the lock and looks at the epoch anew.
+own, copied from the epoch's; states, borders and surveys it reads where they lie. What it finds for all, surveys, signatures and
+classes of stacks, its kernels write down there themselves, in turn (kernels/cpu/turns.py). Where Python must make something for the
+epoch, a state or more room, the seat asks under the lock and looks at the epoch anew.
 
 An array that the epoch replaces meanwhile lives on as long as a seat holds it; what is added to one is beyond the counts that the
 seat has copied.
