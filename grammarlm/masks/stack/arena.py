@@ -388,10 +388,8 @@ class StackArena:
             self._fixed(Place.UNIONS, np.zeros((places.UNIONS, 4), np.int32))
         elif index in SURVEY_ARRAYS:
             self._grow(*SURVEY_ARRAYS[index])
-            for (
-                other,
-                count,
-            ) in SURVEY_COUNTS.items():  # those that are next: a seat that meets a full one begins a mask anew
+            # Those that are next, too: a seat that meets a full one has to ask.
+            for other, count in SURVEY_COUNTS.items():
                 half_full = 2 * int(self.arena[count]) > len(self._arrays[SURVEY_ARRAYS[other][0]])
                 if half_full and ROOMY * self.nbytes < self.program.limits.max_bytes:
                     self._grow(*SURVEY_ARRAYS[other])
