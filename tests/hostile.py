@@ -108,9 +108,12 @@ class Attack:
         grammar = grammar_of(CASES[self.name])
         try:
             constraint = self.timed(gl.compile, grammar, self.vocab, limits=self.limits)
+            matcher = self.timed(
+                constraint.matcher
+            )  # of a grammar that an earlier process has compiled the start is made here
         except gl.GrammarError as error:
             return type(error).__name__ if len(str(error)) <= 500 else "a message of more than 500 characters"
-        self.walk(constraint.matcher())
+        self.walk(matcher)
         return "built"
 
     def walk(self, matcher: gl.Matcher) -> None:
@@ -179,12 +182,16 @@ def stop_row(vocab: gl.Vocabulary) -> np.ndarray:
 
 
 def check_ordinary_request(vocab: gl.Vocabulary) -> None:
-    """Whatever came before, the next request is served: a language, and one with a stack."""
+    """Whatever came before, the next request is served: a language, one with a stack, and a schema."""
     for grammar in (gl.Regex("(yes|no)"), gl.Gbnf('root ::= "(" root ")" | "yes" | "no"')):
         matcher = gl.compile(grammar, vocab).matcher()
         assert allowed_ids(matcher, vocab) & set(b"()yn!") == set(b"yn" if isinstance(grammar, gl.Regex) else b"(yn")
         assert matcher.advance_bytes(b"yes")
         assert allowed_ids(matcher, vocab) == set(vocab.stop_ids)
+    matcher = gl.compile(gl.JsonSchema({"enum": ["yes", True]}), vocab).matcher()
+    assert allowed_ids(matcher, vocab) & set(b'"tn[') == set(b'"t')
+    assert matcher.advance_bytes(b'"yes"')
+    assert matcher.is_accepting
 
 
 def main(limits: str, names: Sequence[str]) -> None:
