@@ -58,6 +58,13 @@ SURVEY_ARRAYS = {
     survey_masks.FULL_SIGNATURES: (Place.SIGNATURES, Place.SIGNATURE_HASH),
     survey_masks.FULL_KNOWN: (Place.KNOWN_SIGNATURE,),
 }
+# What names rows of an array: where that gets longer while seats read, these take a new place, too, with the same content. A seat
+# holds the old ones, and nothing that comes later is named there.
+NAMED_IN = {
+    Place.MOVES: Q,
+    Place.B_NEXT: (*Q, Place.B_AND),
+    Place.VERDICTS: (Place.JUDGED,),
+}
 SURVEY_COUNTS = {  # how many rows of these are in use
     remainders.FULL_NODES: Place.X_NODES,
     remainders.FULL_ENTRIES: Place.X_TOKENS,
@@ -226,6 +233,7 @@ class StackArena:
     """The arrays of one generation of a pushdown machine."""
 
     uses_surveys: bool | None = None  # None: where they are worth it
+    has_seats = False  # others read what is written here
     only_inside = False  # surveys of those configs alone that stay where they are with most bytes
 
     def __init__(self, program: StackProgram):
@@ -360,6 +368,9 @@ class StackArena:
                     self._resize(place, 2 * len(self._arrays[place]))
                 else:
                     self._resize(place, rows)
+            if self.has_seats:
+                for place in NAMED_IN.get(group[0], ()):
+                    self._fixed(place, self._arrays[place].copy())
 
     @contextlib.contextmanager
     def in_turn(self) -> Iterator[None]:

@@ -208,6 +208,7 @@ class StackEpoch(StackStates):
         if known is not None or not self._is_plain or not self._can_sign(state):
             return known
         seats, idle = self._seats, self._idle
+        self.has_seats = True
         seat = seats.pop() if seats else StackSeat(self)
         scratch = idle.pop() if idle else SurveyScratch(self.program.vocab)
         try:
