@@ -16,6 +16,8 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
+from grammarlm.kernels.cpu.places import Place
+from grammarlm.masks.stack.arena import NAMED_IN, B
 from tests.masks.test_stack_matcher import COMPILED
 from tests.masks.test_stack_threads import GRAMMARS, draw, in_threads, needs_data, vocabulary
 
@@ -85,6 +87,19 @@ def test_batches_of_eight_threads(grammar: str) -> None:
     vocab = COMPILED["hostile"]
     rows = known_rows(grammar, vocab, 6, 20)
     assert check(grammar, vocab, rows, 2, gl.Limits()) == 8 * 2 * 24
+
+
+@pytest.mark.parametrize("group", [(Place.MOVES,), B, (Place.VERDICTS,)], ids=["moves", "borders", "verdicts"])
+def test_what_names_rows_moves_with_them(group: tuple[Place, ...]) -> None:
+    """A seat that holds the shorter array must not see the numbers of rows that come later: it holds what named them then."""
+    epoch = gl.compile(GRAMMARS["c-like"](), COMPILED["hostile"])._automaton.epoch
+    epoch.has_seats = True
+    before = dict(epoch.arrays)
+    epoch._grow(*group)
+    for place in NAMED_IN[group[0]]:
+        assert epoch.arrays[place] is not before[place]
+        assert np.array_equal(epoch.arrays[place], before[place])
+        assert epoch.arena[place] == epoch.arrays[place].ctypes.data
 
 
 @needs_data

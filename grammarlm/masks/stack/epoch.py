@@ -364,9 +364,7 @@ class StackEpoch(StackStates):
 
     def _grow_full(self, index: int) -> None:
         remains = index in SCRATCH or (index in SURVEY_ARRAYS and self.arena[Place.X_TOKENS] > MOST_REMAINS)
-        if (
-            remains and self._is_signing and self.only_inside
-        ):  # what remains of tokens there is little, or a walk is better
+        if remains and self._is_signing and self.only_inside:  # where what remains is not little, a walk is better
             raise NeedsWalks
         if index in SCRATCH:
             assert self._scratch is not None

@@ -99,19 +99,18 @@ class StackSeat(StackArena):
                     signature = epoch.take_signature(scratch, int(self.arena[Place.SIGNATURE_END]))
                     self._look()
                 return self._signed(signature)
-            elif reason in (places.FULL, places.TOO_WIDE) or found == -(places.FOR_LOCK * 8 + places.NEED_LOCK):
+            elif reason in (places.FULL, places.TOO_WIDE) or (reason, index) == (places.NEED_LOCK, places.FOR_LOCK):
                 walk.forget(self.address)
                 return None
             else:
                 with lock:
                     self._hand_over(reason, index, scratch)
-                    if self._stacks_are_known():
-                        self._look()
-                        continue
-                    walk.forget(self.address)
+                    goes_on = int(self._stacks_are_known())
+                    if not goes_on:
+                        walk.forget(self.address)
                     self._look()
-                self._place(state)
-                goes_on = 0
+                if not goes_on:
+                    self._place(state)
 
     def _hand_over(self, reason: int, index: int, scratch: SurveyScratch) -> None:
         """What the seat has found, or what it lacks, to the epoch. Under the lock."""
@@ -141,6 +140,7 @@ class StackSeat(StackArena):
         return tuple(self._epoch.arena[GROWING].tolist()) == self._seen
 
     def _stacks_are_known(self) -> bool:
+        """Has the epoch no stacks that have come since the seat copied them? Then its own above them hold."""
         table, count, _, _ = COPIED[0]
         return self._copied.get(table) == (int(self._epoch.arena[count]), id(self._epoch.arrays[table]))
 
