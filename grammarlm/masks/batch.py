@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import math
 import os
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from collections import Counter, deque
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..errors import MaskError
+from .beside import Job, NotNow, SideBySide
 from .mask_array import as_integer, as_mask
 from .matcher import Matcher
 
@@ -55,78 +53,46 @@ def fill_masks(matchers: Sequence[Matcher | None], mask: np.ndarray, *, threads:
     if not missing:
         return needed
     errors: list[tuple[int, Exception]] = []
-    later: list[list[int]] = []
 
-    def fill(rows: list[int], is_alone: bool) -> None:
-        """What a row lacks that is made without the lock is made in Python: one thread does that."""
-        matcher: Any = matchers[rows[0]]
-        if not is_alone and _beside(matcher) is None:
-            later.append(rows)
-            return
-        for row in rows:
+    def make(job: Job) -> None:
+        matcher: Any = matchers[job.rows[0]]
+        for row in job.rows:
             try:
                 needed[row] = matcher.fill_mask(array, row)
             except Exception as error:  # the other rows are made all the same
                 needed[row] = True
                 errors.append((row, error))
 
-    _run(fill, _in_turns(matchers, list(missing.values())), threads)
-    for rows in later:
-        fill(rows, True)
+    def beside(job: Job) -> NotNow | None:
+        matcher: Any = matchers[job.rows[0]]
+        try:
+            found = matcher._row_beside()
+        except Exception:  # met again, and told, where the row is made alone
+            return NotNow.UNDER_THE_LOCK
+        return found if isinstance(found, NotNow) else None
+
+    constraints = [None if matcher is None else id(matcher._automaton) for matcher in matchers]
+    jobs = deque(_in_turns([Job(rows, constraints[rows[0]]) for rows in missing.values()]))
+    cores = os.cpu_count() or 1
+    workers = min(threads or cores, cores)
+    alone_until = time.perf_counter() + ALONE if threads is None else 0.0
+    while jobs and (workers == 1 or time.perf_counter() < alone_until):
+        make(jobs.popleft())
+    if jobs:
+        SideBySide(make, beside, jobs).run(workers)
     if errors:
         raise min(errors, key=lambda e: e[0])[1]
     return needed
 
 
-def _beside(matcher: Any) -> np.ndarray | None:
-    try:
-        row: np.ndarray | None = matcher._row_beside()
-        return row
-    except Exception:  # met again, and told, where the row is made alone
-        return None
-
-
-def _in_turns(matchers: list[Any], jobs: list[list[int]]) -> list[list[int]]:
+def _in_turns(jobs: list[Job]) -> list[Job]:
     """The jobs, those of one constraint as far apart as can be: they wait for each other."""
-    counts: Counter[int] = Counter()
+    counts: Counter[Hashable] = Counter()
     turns = []
     for job in jobs:
-        group = id(matchers[job[0]]._automaton)
-        turns.append((counts[group], job))
-        counts[group] += 1
-    return [job for _, job in sorted(turns)]
-
-
-def _run(fill: Callable[[list[int], bool], None], jobs: list[list[int]], threads: int | None) -> None:
-    """Runs all jobs, in this thread alone or in others too."""
-    cores = os.cpu_count() or 1
-    workers = min(threads or cores, cores)
-    alone_until = math.inf if workers == 1 else 0.0
-    if threads is None and workers > 1:
-        alone_until = time.perf_counter() + ALONE
-    done = 0
-    while done < len(jobs) and time.perf_counter() < alone_until:
-        fill(jobs[done], True)
-        done += 1
-    pending = iter(jobs[done:])  # one iterator for all threads: each job is taken once
-    helpers = min(workers, len(jobs) - done) - 1
-    helping = [_pool(os.getpid()).submit(_take_all, fill, pending) for _ in range(helpers)]
-    try:
-        _take_all(fill, pending)
-    finally:
-        for future in helping:
-            future.result()
-
-
-def _take_all(fill: Callable[[list[int], bool], None], jobs: Iterator[list[int]]) -> None:
-    for job in jobs:
-        fill(job, False)
-
-
-@cache
-def _pool(process: int) -> ThreadPoolExecutor:
-    """The threads of this process; a forked one has none of its parent's."""
-    return ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="grammarlm")
+        turns.append((counts[job.constraint], job))
+        counts[job.constraint] += 1
+    return [job for _, job in sorted(turns, key=lambda turn: turn[0])]
 
 
 def fill_tree(matcher: Matcher, tokens: Any, parents: Any, mask: np.ndarray) -> list[bool]:

@@ -22,11 +22,13 @@ class PatientCollector:
         self._lock = threading.Lock()
         self._inside = 0  # compiles that are running, in all threads
         self._usual = (0, 0, 0)
+        self._before = 0  # new objects that there were
 
     def __enter__(self) -> None:
         with self._lock:
             if not self._inside:
                 self._usual = gc.get_threshold()
+                self._before = gc.get_count()[0]
                 if 0 < self._usual[0] < PATIENCE:
                     gc.set_threshold(PATIENCE, *self._usual[1:])
             self._inside += 1
@@ -35,10 +37,9 @@ class PatientCollector:
         with self._lock:
             self._inside -= 1
             if not self._inside and gc.get_threshold()[0] == PATIENCE:  # else somebody has set it meanwhile
-                if self._usual[0] > 0 and gc.get_count()[0] > FEW:
-                    gc.collect(
-                        0
-                    )  # the new objects alone; else Python would soon look at all that it has put off before
+                if self._usual[0] > 0 and gc.get_count()[0] - self._before > FEW:
+                    # The new objects alone; else Python would soon look at all that it has put off before.
+                    gc.collect(0)
                 gc.set_threshold(*self._usual)
 
 

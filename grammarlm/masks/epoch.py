@@ -22,6 +22,7 @@ from ..grammars.terms import NOTHING, Term
 from ..kernels.cpu import walk
 from ..kernels.cpu.table import DEAD, MISS, Arena
 from ..kernels.cpu.targets import fill_targets
+from .beside import NotNow
 from .completion import Completions
 from .program import Program
 from .shared_rows import SharedRows
@@ -232,9 +233,10 @@ class Epoch:
             self.rows[state] = known
         return known
 
-    def row_beside(self, state: int) -> np.ndarray | None:
+    def row_beside(self, state: int) -> np.ndarray | NotNow:
         """The same, for a thread beside others."""
-        return self.try_row(state)
+        known = self.try_row(state)
+        return NotNow.UNDER_THE_LOCK if known is None else known
 
     def try_row(self, state: int) -> np.ndarray | None:
         """row(), without the lock; None where something else must be made first."""

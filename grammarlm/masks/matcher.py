@@ -24,6 +24,7 @@ import numpy as np
 
 from ..errors import LimitExceeded, MaskError
 from . import explain, forced, snapshot
+from .beside import NotNow
 from .budget import INFINITE, costs_of
 from .epoch import FINISHED
 from .mask_array import as_integer, as_mask
@@ -111,10 +112,10 @@ class Matcher:
         found: np.ndarray | None = epoch.try_row(state)
         return found
 
-    def _row_beside(self) -> np.ndarray | None:
-        """The row, made beside other threads; None where it takes the lock."""
+    def _row_beside(self) -> np.ndarray | NotNow:
+        """The row, made beside other threads, or why that cannot be now."""
         epoch, state = self._head[1:3]
-        found: np.ndarray | None = epoch.row_beside(state)
+        found: np.ndarray | NotNow = epoch.row_beside(state)
         return found
 
     def _new_row(self) -> np.ndarray:

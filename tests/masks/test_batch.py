@@ -3,13 +3,15 @@
 import os
 import random
 import threading
+from collections import deque
 
 import numpy as np
 import pytest
 
 import grammarlm as gl
 from grammarlm.kernels.cpu.json_places import LACKING
-from grammarlm.masks import batch
+from grammarlm.masks import batch, beside
+from grammarlm.masks.beside import Job, NotNow, SideBySide
 from tests.laws import vocabularies
 
 VOCAB = vocabularies.every_byte().vocabulary()
@@ -59,10 +61,11 @@ def test_a_batch_is_its_rows(threads: int | None) -> None:
                 assert (mask[row] == single[0]).all()
 
 
-def test_other_threads_do_help(monkeypatch) -> None:
+@pytest.mark.parametrize("takes_the_lock", [False, True])
+def test_other_threads_do_help(takes_the_lock: bool, monkeypatch) -> None:
     """Four cold matchers of four constraints meet at a barrier, which opens only if two are filled at one time."""
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    batch._pool.cache_clear()
+    beside.pool.cache_clear()
     barrier, seen = threading.Barrier(2, timeout=60), set()
 
     class Waiting(gl.Matcher):
@@ -76,13 +79,14 @@ def test_other_threads_do_help(monkeypatch) -> None:
     many = [Waiting(gl.compile(gl.Regex(f"a{{{n}}}b+"), VOCAB)) for n in range(3, 7)]
     for matcher in many:  # rows that can be made without the lock: their transitions are known
         epoch, state = matcher._head[1:3]
-        epoch.row(state)
-        epoch.rows[state] = None
+        if not takes_the_lock:
+            epoch.row(state)
+            epoch.rows[state] = None
     mask = gl.allocate_mask(4, VOCAB.size)
     gl.fill_masks(many, mask, threads=2)
     assert len(seen) == 2
     assert [row.tolist() for row in mask] == [single(m).tolist() for m in many]
-    batch._pool.cache_clear()
+    beside.pool.cache_clear()
 
 
 def test_little_work_is_done_by_one_thread(monkeypatch) -> None:
@@ -91,7 +95,7 @@ def test_little_work_is_done_by_one_thread(monkeypatch) -> None:
     def no_pool(process: int) -> None:
         raise AssertionError("other threads are asked")
 
-    monkeypatch.setattr(batch, "_pool", no_pool)
+    monkeypatch.setattr(beside, "pool", no_pool)
     monkeypatch.setattr(os, "cpu_count", lambda: 4)
     mask = gl.allocate_mask(12, VOCAB.size)
     for alone, threads in ((1e9, None), (0.0, 1)):
@@ -100,6 +104,42 @@ def test_little_work_is_done_by_one_thread(monkeypatch) -> None:
     monkeypatch.setattr(batch, "ALONE", 0.0)
     with pytest.raises(AssertionError, match="other threads are asked"):
         gl.fill_masks([gl.compile(gl.Regex(p), VOCAB).matcher() for p in PATTERNS], mask)
+
+
+def test_what_another_is_at_is_put_off_and_what_takes_the_lock_is_made_by_one() -> None:
+    """Jobs 0 to 3 wait for job 9, 4 to 8 take the lock: each is made once, these one at a time, the others behind job 9."""
+    made: list[int] = []
+    inside, done = threading.Lock(), threading.Event()
+
+    def make(job: Job) -> None:
+        (row,) = job.rows
+        if 4 <= row < 9:
+            assert inside.acquire(blocking=False)
+            threading.Event().wait(0.002)
+            inside.release()
+        assert row >= 4 or done.is_set()
+        made.append(row)
+
+    def looks(job: Job) -> NotNow | None:
+        (row,) = job.rows
+        if row == 9:
+            threading.Event().wait(0.01)
+            done.set()
+        elif row >= 4:
+            return NotNow.UNDER_THE_LOCK
+        return None if done.is_set() else NotNow.SOON
+
+    SideBySide(make, looks, deque(Job([row], "one") for row in range(10))).run(2)
+    assert sorted(made) == list(range(10))
+
+
+def test_who_waits_for_nobody_ends_all_the_same(monkeypatch) -> None:
+    """A claim that was left behind is waited for, but not for ever."""
+    monkeypatch.setattr(beside, "PATIENCE", 1e-3)
+    made: list[int] = []
+    jobs = deque([Job([0], "one"), Job([1], "two")])
+    SideBySide(lambda job: made.extend(job.rows), lambda job: NotNow.SOON, jobs).run(2)
+    assert sorted(made) == [0, 1]
 
 
 def single(matcher: gl.Matcher) -> np.ndarray:

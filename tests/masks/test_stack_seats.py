@@ -17,7 +17,9 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.kernels.cpu.places import Place
+from grammarlm.masks.beside import NotNow
 from grammarlm.masks.stack.arena import NAMED_IN, B
+from grammarlm.masks.stack.seat import StackSeat
 from tests.masks.test_stack_matcher import COMPILED
 from tests.masks.test_stack_threads import GRAMMARS, draw, in_threads, needs_data, vocabulary
 
@@ -100,6 +102,33 @@ def test_what_names_rows_moves_with_them(group: tuple[Place, ...]) -> None:
         assert epoch.arrays[place] is not before[place]
         assert np.array_equal(epoch.arrays[place], before[place])
         assert epoch.arena[place] == epoch.arrays[place].ctypes.data
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_survey_is_drafted_by_one_seat(fails: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who comes while another is at it is told so, and finds it made later, or makes it where the other has failed."""
+    constraint = gl.compile(GRAMMARS["c-like"](), COMPILED["hostile"])
+    epoch, state = constraint.matcher()._head[1:3]
+    told: list[object] = []
+    hand_over = StackSeat._hand_over
+
+    def meanwhile(seat: StackSeat, *arguments: object) -> None:
+        if not told and (epoch.array(Place.CLAIMS)[:, 2] == seat.address).any():
+            told.append(epoch.row_beside(state))
+            if fails:
+                raise KeyboardInterrupt
+        hand_over(seat, *arguments)
+
+    monkeypatch.setattr(StackSeat, "_hand_over", meanwhile)
+    if fails:
+        with pytest.raises(KeyboardInterrupt):
+            epoch.row_beside(state)
+    else:
+        epoch.row_beside(state)
+    assert told == [NotNow.SOON]
+    expected = gl.compile(GRAMMARS["c-like"](), COMPILED["hostile"]).matcher()._row()
+    assert np.array_equal(epoch.row_beside(state), expected)
+    assert not epoch.array(Place.CLAIMS)[:, 2].any()
 
 
 @needs_data

@@ -188,7 +188,8 @@ class Place(IntEnum):
     REPLACED = 170  # how often an array has been replaced
     EPOCH = 171  # of a seat: the arena that it sits at,
     REPLACED_SEEN = 172  # and how often arrays had been replaced there when it looked last
-    LENGTH = 173
+    CLAIMS = 173  # int64 [CLAIMS + 1, 3]: which seats draft which surveys, see turns.py; in the last row the claim that is next
+    LENGTH = 174
 
 
 EXPANDED, READS, LIVE_KNOWN, LOOPS = 1, 2, 4, 8  # q status
@@ -202,9 +203,10 @@ CALL, POP, LEX, END, ENTER, LINE = range(6)  # moves
 ACCEPT, EXIT = 1, 2  # pseudo-states; real ones are greater
 NEED_STATE, NEED_BORDER, NEED_AND, NEED_LIVE, FULL, TOO_WIDE, NEED_VERDICT = 1, 2, 3, 4, 5, 6, 7  # what is lacking
 # What a seat must not write: for the lock (1), a survey that is drafted (2), a signature that is written down (3), a class that is
-# the last (4), the survey of the first bytes of a border, PAIR[0] (5). It is somebody else's turn (6).
+# the last (4), the survey of the first bytes of a border, PAIR[0] (5). It is somebody else's turn (6). Another seat is at the
+# survey (7).
 NEED_LOCK = 0
-FOR_LOCK, FOR_SURVEY, FOR_SIGNATURE, FOR_CLASS, FOR_FIRST_BYTES, FOR_TURN = 1, 2, 3, 4, 5, 6
+FOR_LOCK, FOR_SURVEY, FOR_SIGNATURE, FOR_CLASS, FOR_FIRST_BYTES, FOR_TURN, FOR_ANOTHER = 1, 2, 3, 4, 5, 6, 7
 ANY = 1  # the border that any text satisfies
 ROOT = 0  # the symbol under a whole text; -1 - k: under a stack of class k
 UNION = 1 << 29  # the symbol UNION + s of a stack: it is its parent or s, see unions.py
@@ -218,6 +220,7 @@ NEEDED = 256
 UNITS = 1024  # reductions of single symbols, one after another
 WIDE = 32  # threads from which on those that differ in their stacks alone become one, see unions.py
 UNITING, UNITED, UNIONS = 256, 8192, 1 << 18
+CLAIMS = 16  # surveys that seats are at
 UNION_TURNS = 1 << 20  # pairs of stacks that are united in one call, a tenth of a second
 
 

@@ -36,7 +36,7 @@ from .pushdown import close_threads, key_of, leave, must_ask
 from .stacks import at_end, narrowed_class, next_line, shift, stack_class
 from .survey_walk import stop_waiting
 from .surveys import DENSE, first_bytes_of, survey_of, takes_one_byte
-from .turns import begin_beside, end_beside
+from .turns import begin_beside, end_beside, end_claims
 from .unions import forget_unions
 from .walk import set_bit
 
@@ -153,6 +153,8 @@ def forget_to_marks(address):
     """
     stop_waiting(address)
     arena = arena_of(address)
+    if arena[Place.READ_ONLY]:
+        end_claims(address)
     capacity = arena[Place.S_CAPACITY]
     parents, symbols = ints(arena, Place.S_PARENT, capacity), ints(arena, Place.S_SYMBOL, capacity)
     size = arena[Place.S_HASH_SIZE]

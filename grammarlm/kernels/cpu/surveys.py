@@ -49,7 +49,7 @@ from .remainders import (
 )
 from .stacks import push
 from .survey_walk import CLEAN, CONFIG, FEW, GROUPS, HOW, STALE, TAKEN, empty_row, find_leaves, wait_at_end
-from .turns import begin_beside, end_beside
+from .turns import begin_beside, claim, end_beside
 from .walk import set_bit
 
 DENSE, SPARSE = 1, 0  # rows: bits, or a list of tokens
@@ -312,6 +312,13 @@ def survey_of(address, trie, q, b, k):
     table = ints(arena, Place.SURVEY_HASH, arena[Place.SURVEY_HASH_SIZE])
     if table[slot] >= 0:
         return int64(table[slot])
+    if trie == 0 and arena[Place.READ_ONLY]:
+        code = claim(address, one, two)
+        if code < 0:
+            return code
+        slot = slot_of_survey(arena, one, two)
+        if table[slot] >= 0:
+            return int64(table[slot])
     code = draft_survey(address, trie, q, b, k)
     if code < 0:
         return code

@@ -13,6 +13,7 @@ import numpy as np
 
 from ...errors import LimitExceeded, shorten
 from ...kernels.cpu.table import DEAD
+from ..beside import NotNow
 from ..epoch import FINISHED
 from ..shared_rows import SharedRows
 from .separator import tokens_at
@@ -76,7 +77,7 @@ class ItemsEpoch:
     def try_row(self, state: int) -> np.ndarray | None:
         return self.row(state)  # the index and a state's threads never change
 
-    def row_beside(self, state: int) -> np.ndarray | None:
+    def row_beside(self, state: int) -> np.ndarray | NotNow:
         return self.row(state)
 
     def _packed(self, state: int) -> np.ndarray:

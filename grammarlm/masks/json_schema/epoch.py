@@ -39,6 +39,7 @@ from ...kernels.cpu.json_places import (
 from ...kernels.cpu.json_reads import GROW_RECORDS
 from ...kernels.cpu.json_rows import KEY_WORDS
 from ...kernels.cpu.json_walk import GROW_CROSSED, GROW_NOTED, GROW_PENDING
+from ..beside import NotNow
 from ..collector import PATIENT
 from ..epoch import FINISHED
 from .program import NO_STATES
@@ -306,8 +307,8 @@ class JsonEpoch:
     def try_row(self, state: int) -> np.ndarray | None:
         return None
 
-    def row_beside(self, state: int) -> np.ndarray | None:
-        return None
+    def row_beside(self, state: int) -> np.ndarray | NotNow:
+        return NotNow.UNDER_THE_LOCK
 
     def peek_token(self, address: int, state: int, token: int) -> int:
         return int(json_call(address, ADVANCE, state, token, 0))

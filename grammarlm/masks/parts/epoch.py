@@ -18,6 +18,7 @@ import numpy as np
 
 from ...errors import LimitExceeded, UnsupportedFeature
 from ...kernels.cpu.table import DEAD
+from ..beside import NotNow
 from ..budget import costs_of
 from ..epoch import FINISHED, Epoch
 from ..json_schema.epoch import JsonEpoch
@@ -195,8 +196,8 @@ class PartsEpoch:
     def try_row(self, state: int) -> np.ndarray | None:
         return None
 
-    def row_beside(self, state: int) -> np.ndarray | None:
-        return None
+    def row_beside(self, state: int) -> np.ndarray | NotNow:
+        return NotNow.UNDER_THE_LOCK
 
     def _crossing(self, place: Place) -> np.ndarray | None:
         """The tokens that cross the part's end from this place."""

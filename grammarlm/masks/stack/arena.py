@@ -167,6 +167,7 @@ def plan_of(columns: int, words: int, row_words: int, deepest: int, surveys: str
         Place.KEPT: (np.int32, (places.WIDEST, 3)),
         Place.PAIR: (np.int64, (3,)),
         Place.NEEDED: (np.int32, (places.NEEDED,)),
+        Place.CLAIMS: (np.int64, (places.CLAIMS + 1, 3)),
         Place.UNITING: (np.int32, (places.UNITING, 5)),
         Place.UNITED: (np.int32, (places.UNITED,)),
         Place.STEPS: (np.int64, (pushdown_walk.STEPS_KEPT, 2)),

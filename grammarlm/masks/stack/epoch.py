@@ -20,6 +20,7 @@ from ...kernels.cpu import stack_calls as walk
 from ...kernels.cpu.jit import direct
 from ...kernels.cpu.places import LR_BASE, UNION, Place
 from ...kernels.cpu.stack_calls import ADVANCE, FILL_SIGNED, SIGN
+from ..beside import NotNow
 from ..collector import PATIENT
 from ..mask_array import ids_of
 from ..shared_rows import SharedRows
@@ -187,7 +188,7 @@ class StackEpoch(StackStates):
         return known
 
     def try_row(self, state: int) -> np.ndarray | None:
-        """row() where another stack has had the same; None where something must be made first."""
+        """row() where all that it is made of is known; None where something must be made first."""
         known = self.rows[state]
         if known is not None or not self._signed_rows or not self._is_plain or not self._can_sign(state):
             return known
@@ -197,29 +198,34 @@ class StackEpoch(StackStates):
             if signature < 0:
                 walk.forget(self.address)
             self._idle.append(scratch)
-            known = self._signed_rows.get(signature)
-            if known is not None:
-                self.rows[state] = known
+            if signature >= 0:
+                known = self.rows[state] = self._signed_row(state, signature)
             return known
 
-    def row_beside(self, state: int) -> np.ndarray | None:
-        """row(), made beside other threads that make rows; None where it takes the lock."""
+    def row_beside(self, state: int) -> np.ndarray | NotNow:
+        """row(), made beside other threads that make rows, or why that cannot be now."""
         known = self.rows[state]
-        if known is not None or not self._is_plain or not self._can_sign(state):
+        if known is not None:
             return known
+        if not self._is_plain or not self._can_sign(state):
+            return NotNow.UNDER_THE_LOCK
         seats, idle = self._seats, self._idle
         self.has_seats = True
         seat = seats.pop() if seats else StackSeat(self)
         scratch = idle.pop() if idle else SurveyScratch(self.program.vocab)
         try:
-            known = seat.row(state, scratch)
-        except NeedsWalks:
-            return None
-        seats.append(seat)  # where something was raised both are dropped, with what lies in them
+            found = seat.row(state, scratch)
+        except BaseException as error:  # both are dropped, with what lies in them
+            claims = self.array(Place.CLAIMS)
+            claims[claims[:, 2] == seat.address, 2] = 0
+            if isinstance(error, NeedsWalks):
+                return NotNow.UNDER_THE_LOCK
+            raise
+        seats.append(seat)
         idle.append(scratch)
-        if known is not None:
-            self.rows[state] = known
-        return known
+        if not isinstance(found, NotNow):
+            self.rows[state] = found
+        return found
 
     def supply_to(self, seat: StackSeat, code: int) -> None:
         """Makes what a seat lacks. Under the lock."""
@@ -253,6 +259,13 @@ class StackEpoch(StackStates):
     def signed_row(self, signature: int) -> np.ndarray | None:
         return self._signed_rows.get(signature)
 
+    def _signed_row(self, state: int, signature: int) -> np.ndarray:
+        """The row of a config and of all that have its signature."""
+        known = self._signed_rows.get(signature)
+        if known is None:
+            known = self.keep_signed_row(signature, self._filled(state, signature), self._fill_scratch[1])
+        return known
+
     def keep_signed_row(self, signature: int, row: np.ndarray, address: int) -> np.ndarray:
         """The row of a signature, from now on; it is copied from its address. Under the lock."""
         known = self._signed_rows[signature] = self._share(row, address)
@@ -275,8 +288,8 @@ class StackEpoch(StackStates):
         """Do most bytes lead from a state to itself, and is there no end between them, as inside a string?"""
         known = self._insides.get(q)
         if known is None:
-            columns = np.flatnonzero(self._arrays[Place.Q_NEXT][q] == q)
-            loops = bool(np.isin(self.program.byte_sets.class_of, columns).sum() >= INSIDE)
+            behind = self._arrays[Place.Q_NEXT][q].take(self.program.byte_sets.class_of)
+            loops = bool(np.count_nonzero(behind == q) >= INSIDE)
             known = self._insides[q] = loops and not self._arrays[Place.Q_MOVES][q, 1]
         return known
 
@@ -294,14 +307,10 @@ class StackEpoch(StackStates):
 
     def _make_row(self, state: int) -> np.ndarray:
         signature = self._signature_of(state)
+        if self._is_plain and signature is not None:
+            return self._signed_row(state, signature)
         if self._is_plain:
-            known = None if signature is None else self._signed_rows.get(signature)
-            if known is None:
-                row, address = self._filled(state, signature), self._fill_scratch[1]
-                known = (
-                    self._share(row, address) if signature is None else self.keep_signed_row(signature, row, address)
-                )
-            return known
+            return self._share(self._filled(state, None), self._fill_scratch[1])
         facts = self.program.facts
         row = self._filled(state, signature).copy()
         bits = row.view(np.uint8)
@@ -498,6 +507,7 @@ _EPOCHS: weakref.WeakSet[StackEpoch] = weakref.WeakSet()
 def _free_turns() -> None:
     """In a forked process: whoever was writing surveys is not there; what was half written goes with its epoch."""
     for epoch in list(_EPOCHS):
+        epoch.array(Place.CLAIMS)[:, 2] = 0
         if epoch.arena[Place.TURN]:
             epoch.arena[Place.TURN], epoch.is_full = 0, True
 

@@ -19,6 +19,7 @@ from ...kernels.cpu import places
 from ...kernels.cpu import stack_calls as walk
 from ...kernels.cpu.places import Place
 from ...kernels.cpu.unions import FULL_UNIONS
+from ..beside import NotNow
 from .arena import BLOCKS, CLASSES, CONFIGS, LENT, STACKS, StackArena
 from .survey_scratch import GROWING as SCRATCH
 from .survey_scratch import PLACES as SCRATCH_PLACES
@@ -49,6 +50,10 @@ OWN = {
 SHARED = np.array([place for place in Place if place not in OWN and place != Place.LENGTH])
 GROWING = np.array([Place.S_COUNT, Place.C_COUNT, Place.REPLACED])
 CONFIG = 2  # the number, here, of the config whose row is made
+FOR_OTHERS = {
+    (places.NEED_LOCK, places.FOR_LOCK): NotNow.UNDER_THE_LOCK,
+    (places.NEED_LOCK, places.FOR_ANOTHER): NotNow.SOON,
+}
 
 
 class StackSeat(StackArena):
@@ -72,8 +77,8 @@ class StackSeat(StackArena):
     def _take_tables(self, lr: LrTables) -> None:
         """They are the epoch's."""
 
-    def row(self, state: int, scratch: SurveyScratch) -> np.ndarray | None:
-        """The row of the epoch's config; None where it is better made under the lock."""
+    def row(self, state: int, scratch: SurveyScratch) -> np.ndarray | NotNow:
+        """The row of the epoch's config, or why it is not made now."""
         epoch, lock = self._epoch, self.program.lock
         if not self._is_current():
             with lock:
@@ -88,7 +93,7 @@ class StackSeat(StackArena):
             if reason == places.FULL and index in SCRATCH:
                 if self.only_inside:  # more remains of the tokens than a survey is worth
                     walk.forget(self.address)
-                    return None
+                    return NotNow.UNDER_THE_LOCK
                 scratch.grow(index, self.program.limits.max_bytes, self.arena)
             elif reason == places.FULL and index in (0, 2, 3, FULL_UNIONS):  # stacks, configs, rows, unions: its own
                 self._grow_full(index)
@@ -99,9 +104,9 @@ class StackSeat(StackArena):
                     signature = epoch.take_signature(scratch, int(self.arena[Place.SIGNATURE_END]))
                     self._look()
                 return self._signed(signature)
-            elif reason in (places.FULL, places.TOO_WIDE) or (reason, index) == (places.NEED_LOCK, places.FOR_LOCK):
+            elif reason in (places.FULL, places.TOO_WIDE) or (reason, index) in FOR_OTHERS:
                 walk.forget(self.address)
-                return None
+                return FOR_OTHERS.get((reason, index), NotNow.UNDER_THE_LOCK)
             else:
                 with lock:
                     self._hand_over(reason, index, scratch)
