@@ -6,7 +6,7 @@ patterns are read when the lexer first needs them), which terminals may come in 
 
     name     sha256 over the text, the start rule, the indentation, `max_depth`, the sources that make an entry, lark's version,
              Python's (its `re` reads the patterns) and Unicode's: another of any of them is another entry
-    content  an .npz without pickles; kernels check no bounds, so everything that they index with is checked here
+    content  arrays (kept_arrays.py); kernels check no bounds, so everything that they index with is checked here
     written  when compile has succeeded: what it refuses is never there, and what is there need not be looked at again
     size     20-400 KB a grammar, none over 16 MB; the newest 200 and at most 256 MB of them are kept
 
@@ -19,9 +19,9 @@ import contextlib
 import hashlib
 import importlib.util
 import json
-import os
 import sys
 import unicodedata
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import astuple
 from functools import cache
@@ -30,7 +30,8 @@ from typing import Any
 
 import numpy as np
 
-from ..cache import cache_folder, write_atomically
+from ..cache import cache_folder
+from ..kept_arrays import demand, load_arrays, remove_oldest, save_arrays, touch
 from .indent import Indent
 from .lark_items import FlatItems
 from .lark_parser import LarkParser, Productions
@@ -54,15 +55,11 @@ SOURCES = (
 WHOLE_TABLES = {"action": np.int32, "goto": np.int32, "rule": np.int32, "ignored": np.uint8, "access": np.uint8}
 
 
-class _Unsound(Exception):
-    """The file is no entry that a kernel may see."""
-
-
 def entry_path(text: str, start: str, indent: Indent | None, max_depth: int) -> Path:
     what = [text, start, None if indent is None else astuple(indent), max_depth]
     digest = hashlib.sha256(_versions())
     digest.update(json.dumps(what).encode())
-    return cache_folder("lark") / f"{digest.hexdigest()[:40]}.npz"
+    return cache_folder("lark") / f"{digest.hexdigest()[:40]}.bin"
 
 
 @cache
@@ -82,15 +79,10 @@ def _versions() -> bytes:
 def load_entry(path: Path, algebra: Algebra, tick: Callable[[], None]) -> LarkParser | None:
     """The parser of this entry; None where there is none, or none that is sound."""
     try:
-        if path.stat().st_size > LARGEST:
-            return None
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        parser = _decode(arrays, path, algebra, tick)
-    except Exception:  # zipfile, numpy's reader and json raise almost anything for a damaged file
+        parser = _decode(load_arrays(path, LARGEST, _checksum), path, algebra, tick)
+    except Exception:  # a damaged file raises almost anything
         return None
-    with contextlib.suppress(OSError):
-        os.utime(path)  # the oldest entries are removed first
+    touch(path)
     return parser
 
 
@@ -98,24 +90,12 @@ def save_entry(parser: LarkParser) -> None:
     """Keeps the parser for later processes, once compile has found nothing to refuse."""
     if parser.is_known:
         return
-    arrays = _encode(parser)
-    if sum(array.nbytes for array in arrays.values()) + 4096 > LARGEST:
-        return
-    if write_atomically(
-        parser.path,
-        lambda file: np.savez(file, **arrays),  # type: ignore[arg-type]
-    ):
-        _remove_oldest(parser.path.parent)
+    if save_arrays(parser.path, _encode(parser), LARGEST, _checksum):
+        remove_oldest(parser.path.parent, MOST_FILES, MOST_BYTES)
 
 
-def _remove_oldest(folder: Path) -> None:
-    with contextlib.suppress(OSError):
-        entries = sorted((entry.stat().st_mtime, entry.stat().st_size, entry.path) for entry in os.scandir(folder))
-        total, kept = 0, 0
-        for _, size, path in reversed(entries):
-            total, kept = total + size, kept + 1
-            if kept > MOST_FILES or total > MOST_BYTES:
-                os.unlink(path)
+def _checksum(data: np.ndarray) -> int:
+    return zlib.crc32(data.data)
 
 
 # An entry's plain values are one JSON text among the arrays.
@@ -165,10 +145,10 @@ def _decode(arrays: dict[str, np.ndarray], path: Path, algebra: Algebra, tick: C
         return LarkParser(lexer, tables, None, byte_sets, path, True, verdicts)
     start, ignored, rules = plain["productions"]
     names = {_is(str, name) for name, _ in rules}
-    _demand(start in names)
+    demand(start in names)
     for _, expansion in rules:
         for symbol in expansion:
-            _demand(symbol in names or _below(len(terminals), symbol) >= 0)
+            demand(symbol in names or _below(len(terminals), symbol) >= 0)
     productions = Productions(
         start, [_below(len(terminals), t) for t in ignored], [(name, body) for name, body in rules]
     )
@@ -180,18 +160,18 @@ def _decode_tables(arrays: dict[str, np.ndarray], plain: dict[str, Any], lexer: 
     start, shift_won, blocks, expansions, names = plain["tables"]
     if blocks is not None:
         blocks = tuple(_below(len(whole["ignored"]), terminal) for terminal in blocks)
-        _demand(len(blocks) == 3)
-    _demand(len(whole["ignored"]) >= len(lexer.terminals))
+        demand(len(blocks) == 3)
+    demand(len(whole["ignored"]) >= len(lexer.terminals))
     contexts = [_context(lexer, ordered, keywords) for ordered, keywords in plain["contexts"]]
     context_of = _of_kind(arrays["context_of"], np.int32)
-    _demand(len(context_of) == len(whole["action"]))
-    _demand(((context_of >= 0) & (context_of < len(contexts))).all())
+    demand(len(context_of) == len(whole["action"]))
+    demand(((context_of >= 0) & (context_of < len(contexts))).all())
     items = FlatItems(*(arrays[name] for name in ("items_begin", "items", "item_symbols")))
     terminals, nonterminals = len(whole["ignored"]), len(names)
-    _demand(items.is_sound(len(whole["action"]), terminals, nonterminals) and whole["goto"].shape[1] >= nonterminals)
+    demand(items.is_sound(len(whole["action"]), terminals, nonterminals) and whole["goto"].shape[1] >= nonterminals)
     for origin, symbols in expansions:
         _below(nonterminals, origin)
-        _demand(-nonterminals <= min(symbols, default=0) and max(symbols, default=0) < max(1, terminals))
+        demand(-nonterminals <= min(symbols, default=0) and max(symbols, default=0) < max(1, terminals))
     tables = LrTables(
         **whole,
         lexers=[contexts[i] for i in context_of.tolist()],
@@ -220,13 +200,13 @@ def _context(lexer: Lexer, ordered: Sequence[int], keywords: Sequence[Sequence[i
 def check_tables(tables: LrTables) -> None:
     """Raises where a kernel could read beside an array, or take a symbol off a stack that has none left."""
     action, goto, rule = tables.action, tables.goto, tables.rule
-    _demand(action.ndim == goto.ndim == rule.ndim == 2 and rule.shape[1] == 2)
+    demand(action.ndim == goto.ndim == rule.ndim == 2 and rule.shape[1] == 2)
     states, nonterminals = goto.shape
-    _demand(0 < states < STATES and len(action) == states and nonterminals > 0 and len(rule) > 0)
-    _demand(tables.ignored.shape == (action.shape[1] - 1,) and tables.access.shape == (states,))
-    _demand(action.min() >= -len(rule) and action.max() <= states)
-    _demand(goto.min() >= -1 and goto.max() < states)
-    _demand(rule.min() >= 0 and rule[:, 1].max() < nonterminals and tables.access.max() <= CLOSES_BRACKET)
+    demand(0 < states < STATES and len(action) == states and nonterminals > 0 and len(rule) > 0)
+    demand(tables.ignored.shape == (action.shape[1] - 1,) and tables.access.shape == (states,))
+    demand(action.min() >= -len(rule) and action.max() <= states)
+    demand(goto.min() >= -1 and goto.max() < states)
+    demand(rule.min() >= 0 and rule[:, 1].max() < nonterminals and tables.access.max() <= CLOSES_BRACKET)
     # A stack with a state on top holds at least as many symbols as the shortest way from the start to that state has steps.
     depth = np.full(states, STATES, np.int32)
     depth[tables.start] = steps = 0
@@ -239,30 +219,25 @@ def check_tables(tables: LrTables) -> None:
         border = np.flatnonzero(reached[1:] & (depth == STATES))
         depth[border] = steps
     at, column = np.nonzero(action < 0)
-    _demand((rule[-action[at, column] - 1, 0] <= depth[at]).all())
+    demand((rule[-action[at, column] - 1, 0] <= depth[at]).all())
 
 
 def _widened(array: np.ndarray, kind: Any) -> np.ndarray:
     narrow = np.int16 if kind == np.int32 else kind
-    _demand(array.dtype in (kind, narrow))
+    demand(array.dtype in (kind, narrow))
     return np.ascontiguousarray(array, kind)
 
 
 def _of_kind(array: np.ndarray, kind: Any) -> np.ndarray:
-    _demand(array.dtype == kind and array.ndim == 1)
+    demand(array.dtype == kind and array.ndim == 1)
     return array
 
 
 def _is(kind: type, value: Any) -> Any:
-    _demand(type(value) is kind)
+    demand(type(value) is kind)
     return value
 
 
 def _below(bound: int, value: Any) -> int:
-    _demand(type(value) is int and 0 <= value < bound)
+    demand(type(value) is int and 0 <= value < bound)
     return value
-
-
-def _demand(true: Any) -> None:
-    if not true:
-        raise _Unsound

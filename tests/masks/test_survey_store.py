@@ -13,6 +13,7 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.grammars import lark_tables
+from grammarlm.kept_arrays import _sum_of
 from grammarlm.kernels.cpu.jit import kernel_folder
 from grammarlm.kernels.cpu.places import ACCEPT, CALL, ENTER, EXIT, EXPANDED, FULL, Place
 from grammarlm.kernels.cpu.row_key import row_key
@@ -170,7 +171,7 @@ def opened(whole: bytes) -> tuple[dict, np.ndarray]:
 
 
 def sealed(header: dict, data: np.ndarray) -> bytes:
-    line = json.dumps([header, row_key(data.ctypes.data, len(data) // 4)]).encode()
+    line = json.dumps([header, _sum_of(header), row_key(data.ctypes.data, len(data) // 4)]).encode()
     return line + b" " * (-len(line) % 8 + 7) + b"\n" + data.tobytes()
 
 

@@ -21,14 +21,14 @@ import contextlib
 import functools
 import hashlib
 import json
-import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...cache import cache_folder, write_atomically
+from ...cache import cache_folder
 from ...grammars.lexer import LexerState
+from ...kept_arrays import demand, load_arrays, remove_oldest, save_arrays, touch
 from ...kernels.cpu import places, survey_masks
 from ...kernels.cpu.jit import kernel_folder
 from ...kernels.cpu.places import Place
@@ -56,10 +56,6 @@ COUNTED = {  # arrays whose length stands in the arena
     Place.KNOWN_SIGNATURE: Place.KNOWN_COUNT,
     **dict.fromkeys((Place.K_LEXER, Place.K_LIVE), Place.K_COUNT),
 }
-
-
-class Unsound(Exception):
-    """The file holds nothing that a kernel may see."""
 
 
 @functools.cache
@@ -107,27 +103,9 @@ def save(states: StackStates, path: Path) -> bool:
     arrays = _collected(states)
     if arrays is None:
         return False
-    header: dict[str, tuple[str, tuple[int, ...], int]] = {}
-    at = 0
-    for name, array in arrays.items():
-        header[name] = (array.dtype.str, array.shape, at)
-        at += -(-array.nbytes // 8) * 8
-    if at > LARGEST:
+    if not save_arrays(path, arrays, LARGEST, _key):
         return False
-    data = np.zeros(at, np.uint8)
-    for name, array in arrays.items():
-        begin = header[name][2]
-        data[begin : begin + array.nbytes] = np.ascontiguousarray(array).view(np.uint8).reshape(-1)
-    line = json.dumps([header, row_key(data.ctypes.data, at // 4)]).encode()
-    line += b" " * (-len(line) % 8 + 7) + b"\n"
-
-    def write(file: Any) -> None:
-        file.write(line)
-        file.write(data)
-
-    if not write_atomically(path, write):
-        return False
-    _remove_oldest(path.parent)
+    remove_oldest(path.parent, MOST_FILES, MOST_BYTES)
     return True
 
 
@@ -152,14 +130,9 @@ def _collected(states: StackStates) -> dict[str, np.ndarray] | None:
     }
 
 
-def _remove_oldest(folder: Path) -> None:
-    with contextlib.suppress(OSError):
-        entries = sorted((entry.stat().st_mtime, entry.stat().st_size, entry.path) for entry in os.scandir(folder))
-        total = kept = 0
-        for _, size, path in reversed(entries):
-            total, kept = total + size, kept + 1
-            if kept > MOST_FILES or total > MOST_BYTES:
-                os.unlink(path)
+def _key(data: np.ndarray) -> int:
+    key: int = row_key(data.ctypes.data, len(data) // 4)
+    return key
 
 
 # ---------------------------------------------------------------------- reading
@@ -168,54 +141,40 @@ def _remove_oldest(folder: Path) -> None:
 def load(states: StackStates, path: Path) -> dict[str, np.ndarray] | None:
     """The arrays of the file, checked; None where there is none, or none that is sound."""
     try:
-        if path.stat().st_size > LARGEST + (1 << 16):
-            return None
-        with open(path, "rb") as file:
-            header, key = json.loads(file.readline())
-            data = np.fromfile(file, np.uint8)
-        _demand(len(data) % 8 == 0 and row_key(data.ctypes.data, len(data) // 4) == key)
-        arrays = {name: _array(data, *where) for name, where in header.items()}
+        arrays = load_arrays(path, LARGEST, _key)
         _check(states, arrays)
     except Exception:  # a damaged file raises almost anything
         return None
-    with contextlib.suppress(OSError):
-        os.utime(path)  # the oldest files are removed first
+    touch(path)
     return arrays
-
-
-def _array(data: np.ndarray, kind: str, shape: list[int], begin: int) -> np.ndarray:
-    dtype = np.dtype(kind)
-    size = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
-    _demand(dtype.kind in "iu" and begin >= 0 and begin % 8 == 0 and 0 <= size <= len(data) - begin)
-    return data[begin : begin + size].view(dtype).reshape(shape)
 
 
 def _check(states: StackStates, arrays: dict[str, np.ndarray]) -> None:
     """Raises where a kernel could read beside an array."""
     for place in (*COUNTED, *Q_ROWS, *B_ROWS, Place.MOVES, Place.VERDICTS, Place.B_AND, Place.JUDGED):
         known = states.array(place)
-        _demand(arrays[place.name].dtype == known.dtype and arrays[place.name].shape[1:] == known.shape[1:])
+        demand(arrays[place.name].dtype == known.dtype and arrays[place.name].shape[1:] == known.shape[1:])
     program = states.program
     q, b, k = len(arrays["Q_NEXT"]), len(arrays["B_NEXT"]), len(arrays["K_LEXER"])
-    _demand(np.array_equal(arrays["class_of"], program.byte_sets.class_of))
-    _demand(q <= program.limits.max_states and b <= program.limits.max_states)
-    _demand(sum(array.nbytes for array in arrays.values()) < program.limits.max_bytes // 4)
-    _demand(all(len(arrays[place.name]) == q for place in Q_ROWS) and all(len(arrays[p.name]) == b for p in B_ROWS))
-    _demand(arrays["origins"].shape == (q, 3) and arrays["border_origins"].shape == (b, 3) and b >= 2)
+    demand(np.array_equal(arrays["class_of"], program.byte_sets.class_of))
+    demand(q <= program.limits.max_states and b <= program.limits.max_states)
+    demand(sum(array.nbytes for array in arrays.values()) < program.limits.max_bytes // 4)
+    demand(all(len(arrays[place.name]) == q for place in Q_ROWS) and all(len(arrays[p.name]) == b for p in B_ROWS))
+    demand(arrays["origins"].shape == (q, 3) and arrays["border_origins"].shape == (b, 3) and b >= 2)
     _within(arrays["Q_NEXT"], 0, q)
     _within(arrays["B_NEXT"], 0, b)
-    _demand(not arrays["Q_NEXT"][:3].any() and not arrays["Q_MOVES"][:3].any())
-    _demand(not arrays["B_NEXT"][0].any() and bool((arrays["B_NEXT"][1] == 1).all()))
+    demand(not arrays["Q_NEXT"][:3].any() and not arrays["Q_MOVES"][:3].any())
+    demand(not arrays["B_NEXT"][0].any() and bool((arrays["B_NEXT"][1] == 1).all()))
     for place, first in ((Place.Q_STATUS, 3), (Place.B_STATUS, 2)):
-        _demand(np.array_equal(arrays[place.name][:first], states.array(place)[:first]))
+        demand(np.array_equal(arrays[place.name][:first], states.array(place)[:first]))
     _within(arrays["start"], 3, q)
-    _demand(arrays["start"].shape == (1,))
+    demand(arrays["start"].shape == (1,))
     _check_origins(arrays, q, b, len(program.byte_sets.samples))
     is_lexical = _lexical(states, arrays["origins"])
     _check_moves(states, arrays, q, b, is_lexical)
-    _demand(k >= 1 and len(arrays["K_LIVE"]) == k)
+    demand(k >= 1 and len(arrays["K_LIVE"]) == k)
     _within(arrays["K_LEXER"], 0, q)
-    _demand(is_lexical[arrays["K_LEXER"][arrays["K_LEXER"] > 0]].all())
+    demand(is_lexical[arrays["K_LEXER"][arrays["K_LEXER"] > 0]].all())
     _within(arrays["B_AND"][:, 0] >> 32, 0, b)
     _within(arrays["B_AND"][:, 0] & 0xFFFFFFFF, 0, b)
     _within(arrays["B_AND"][:, 1], 0, b)
@@ -232,7 +191,7 @@ def _lexical(states: StackStates, origins: np.ndarray) -> np.ndarray:
     """Which states stand before or in a lexeme, on a stack of an LR parser; the others are places in rules. Bytes lead to none of
     the other kind."""
     kinds = [isinstance(state, LexerState) for state in states.objects]
-    _demand((origins[: len(kinds), 0] == ROOT).all())
+    demand((origins[: len(kinds), 0] == ROOT).all())
     for origin, of, _ in origins[len(kinds) :].tolist():
         kinds.append(kinds[of] if origin == 0 else False)
     return np.array(kinds)
@@ -245,9 +204,9 @@ def _check_ends(arrays: dict[str, np.ndarray], is_lexical: np.ndarray) -> None:
     owner = np.repeat(np.arange(len(surveys)), surveys[:, 4])
     of_owner = np.arange(len(owner)) - np.repeat(np.cumsum(surveys[:, 4]) - surveys[:, 4], surveys[:, 4])
     labels = exits[surveys[owner, 3] + of_owner, 0]
-    _demand(((labels > 0) == is_lexical[q[owner]]).all())
+    demand(((labels > 0) == is_lexical[q[owner]]).all())
     only_rows = q == 0
-    _demand(not surveys[only_rows, 4].any() and bool((surveys[only_rows, 0] == 1).all()))
+    demand(not surveys[only_rows, 4].any() and bool((surveys[only_rows, 0] == 1).all()))
 
 
 def _check_moves(states: StackStates, arrays: dict[str, np.ndarray], q: int, b: int, is_lexical: np.ndarray) -> None:
@@ -264,26 +223,26 @@ def _check_moves(states: StackStates, arrays: dict[str, np.ndarray], q: int, b: 
     for which, (most, most_other) in bounds.items():
         _within(operand[kind == which], 0, most)
         _within(other[kind == which], 0, most_other)
-    _demand(lr.blocks is not None or not (kind == places.LINE).any())
+    demand(lr.blocks is not None or not (kind == places.LINE).any())
     tables = states.program.parsers[0].tables
     assert tables is not None
-    _demand((operand[kind == places.ENTER] == tables.start).all())  # from any other reductions go below the stack
+    demand((operand[kind == places.ENTER] == tables.start).all())  # from any other reductions go below the stack
     after = arrays["Q_NEXT"]
-    _demand(not ((after > 0) & (after < 3)).any())
+    demand(not ((after > 0) & (after < 3)).any())
     of, column = np.nonzero(after)
-    _demand((is_lexical[of] == is_lexical[after[of, column]]).all())
+    demand((is_lexical[of] == is_lexical[after[of, column]]).all())
     many = ranges[:, 1].astype(np.int64)
     of = np.repeat(np.arange(q), many)
     each = np.repeat(ranges[:, 0], many) + np.arange(len(of)) - np.repeat(np.cumsum(many) - many, many)
     lexical = np.isin(kind[each], (places.LEX, places.LINE, places.END))
-    _demand((lexical == is_lexical[of]).all())
+    demand((lexical == is_lexical[of]).all())
     status = arrays["Q_STATUS"]
-    _demand((status[~is_lexical] & places.LIVE_KNOWN != 0).all())
+    demand((status[~is_lexical] & places.LIVE_KNOWN != 0).all())
     is_made = status & places.EXPANDED != 0
-    _demand(not arrays["Q_NEXT"][~is_made].any() and not ranges[~is_made].any())
+    demand(not arrays["Q_NEXT"][~is_made].any() and not ranges[~is_made].any())
     calls = moves[kind == places.CALL]
-    _demand((calls[:, 1] >= 3).all() and not is_lexical[calls[:, 1:]].any())
-    _demand(((calls[:, 2] == 0) | (calls[:, 2] >= 3)).all())  # nobody returns to a pseudo-state
+    demand((calls[:, 1] >= 3).all() and not is_lexical[calls[:, 1:]].any())
+    demand(((calls[:, 2] == 0) | (calls[:, 2] >= 3)).all())  # nobody returns to a pseudo-state
 
 
 def _check_origins(arrays: dict[str, np.ndarray], q: int, b: int, columns: int) -> None:
@@ -292,37 +251,37 @@ def _check_origins(arrays: dict[str, np.ndarray], q: int, b: int, columns: int) 
         of = arrays[name][first:]
         _within(of[:, 0], 0, 4)
         same_kind = of[:, 0] != 1 if name == "border_origins" else of[:, 0] >= 0  # a border may come of any state
-        _demand((of[same_kind, 1] < np.arange(first, count)[same_kind]).all())
+        demand((of[same_kind, 1] < np.arange(first, count)[same_kind]).all())
         _within(of[~same_kind, 1], 3, q)
         _within(of[:, 1], 0, max(q, b))
         _within(of[of[:, 0] == 0, 2], 0, columns)
-        _demand((of[:, 2] >= 0).all())
+        demand((of[:, 2] >= 0).all())
 
 
 def _check_tries(states: StackStates, arrays: dict[str, np.ndarray]) -> None:
     tries, nodes, tokens = arrays["TRIES"], len(arrays["X_BYTE"]), arrays["X_TOKEN"]
-    _demand(len(tries) >= 1 and len(arrays["TRIE_KEY"]) == len(tries) and not tries[0].any())
-    _demand(all(len(arrays[place.name]) == nodes for place in NODES))
+    demand(len(tries) >= 1 and len(arrays["TRIE_KEY"]) == len(tries) and not tries[0].any())
+    demand(all(len(arrays[place.name]) == nodes for place in NODES))
     entry, entries, empties = (tries[1:, i].astype(np.int64) for i in range(2, 5))
     _within(entry, 0, len(tokens) + 1)
     _within(entry + entries, 0, len(tokens) + 1)
-    _demand((entries >= 0).all() and (empties >= 0).all() and (empties <= entries).all())
+    demand((entries >= 0).all() and (empties >= 0).all() and (empties <= entries).all())
     addresses = [arrays[place.name].ctypes.data for place in NODES[1:]]
     deepest = int(states.arena[Place.PATH_LENGTH])
-    _demand(tries_are_sound(tries.ctypes.data, len(tries), nodes, *addresses, deepest))
+    demand(tries_are_sound(tries.ctypes.data, len(tries), nodes, *addresses, deepest))
     offsets = states.program.vocab.offsets
-    _demand(entries_are_sound(tokens.ctypes.data, len(tokens), offsets.ctypes.data, len(offsets) - 1))
+    demand(entries_are_sound(tokens.ctypes.data, len(tokens), offsets.ctypes.data, len(offsets) - 1))
 
 
 def _check_surveys(states: StackStates, arrays: dict[str, np.ndarray], q: int, b: int, k: int) -> None:
     surveys, keys, exits = arrays["SURVEY"].astype(np.int64), arrays["SURVEY_KEY"], arrays["EXITS"]
     words = states.program.vocab.words
-    _demand(len(keys) == len(surveys))
+    demand(len(keys) == len(surveys))
     kind, start, many, first, count = (surveys[:, i] for i in range(5))
     dense = kind == 1
     _within(kind, 0, 2)
     _within(start[dense], 0, len(arrays["DENSE"]))
-    _demand((start >= 0).all() and (many >= 0).all() and (first >= 0).all() and (count >= 0).all())
+    demand((start >= 0).all() and (many >= 0).all() and (first >= 0).all() and (count >= 0).all())
     _within((start + many)[~dense], 0, len(arrays["SPARSE"]) + 1)
     _within(first + count, 0, len(exits) + 1)
     _within(arrays["SPARSE"], 0, words * 32)
@@ -332,7 +291,7 @@ def _check_surveys(states: StackStates, arrays: dict[str, np.ndarray], q: int, b
     lr = states.program.lr
     assert lr is not None
     _within(exits[:, 0], 0, len(lr.ignored) + 2 + places.STATES)
-    _demand(lr.blocks is not None or bool((exits[:, 0] < len(lr.ignored) + 2).all()))
+    demand(lr.blocks is not None or bool((exits[:, 0] < len(lr.ignored) + 2).all()))
     _within(exits[:, 1], 0, b)
     _within(exits[:, 2], 1, max(2, len(arrays["TRIES"])))
     _check_signatures(arrays, len(surveys))
@@ -342,7 +301,7 @@ def _check_signatures(arrays: dict[str, np.ndarray], surveys: int) -> None:
     """Every number of a signature is one that fill_signed may follow."""
     where, known = arrays["SIGNATURES"].astype(np.int64), arrays["KNOWN_SIGNATURE"].astype(np.int64)
     begins, lengths = where[:, 0], where[:, 1]
-    _demand((lengths >= 1).all() and (begins == np.cumsum(lengths) - lengths).all() and lengths.sum() == len(known))
+    demand((lengths >= 1).all() and (begins == np.cumsum(lengths) - lengths).all() and lengths.sum() == len(known))
     before = np.concatenate([[0], known[:-1]])
     is_trie = before == survey_masks.EMPTIES
     heads = np.zeros(len(known), bool)
@@ -353,17 +312,12 @@ def _check_signatures(arrays: dict[str, np.ndarray], surveys: int) -> None:
     others = known[~is_trie & ~heads]
     _within(others, survey_masks.CUT - surveys + 1, surveys)
     cuts = survey_masks.CUT - others[others <= survey_masks.CUT]
-    _demand((arrays["SURVEY"][cuts, 0] == 1).all())
+    demand((arrays["SURVEY"][cuts, 0] == 1).all())
     ends_open = (known[begins + lengths - 1] == survey_masks.EMPTIES) & ~is_trie[begins + lengths - 1]
-    _demand(not ends_open.any())
+    demand(not ends_open.any())
 
 
 def _within(values: np.ndarray, low: int, high: int) -> None:
     """Raises unless low <= value < high for all."""
     if values.size:
-        _demand(values.min() >= low and values.max() < high)
-
-
-def _demand(true: Any) -> None:
-    if not true:
-        raise Unsound
+        demand(values.min() >= low and values.max() < high)
