@@ -13,7 +13,7 @@ from .pushdown import step
 from .walk import set_bit
 
 DONE = 0
-STEPS_KEPT = 2048
+STEPS_KEPT = 8192  # a text of some thousand tokens that is read again finds its steps
 NEVER_READ, READ_ONCE = -1, -2  # in place of a config's row
 
 
