@@ -17,9 +17,8 @@ from grammarlm.kept_arrays import _sum_of
 from grammarlm.kernels.cpu.jit import kernel_folder
 from grammarlm.kernels.cpu.places import ACCEPT, CALL, ENTER, EXIT, EXPANDED, FULL, Place
 from grammarlm.kernels.cpu.row_key import row_key
+from grammarlm.masks.stack import numbers, survey_store
 from grammarlm.masks.stack import program as stack_program
-from grammarlm.masks.stack import states as stack_states
-from grammarlm.masks.stack import survey_store
 from grammarlm.models.tiny import FOLDER
 
 GRAMMARS = {
@@ -37,8 +36,8 @@ GRAMMARS = {
 @pytest.fixture(autouse=True)
 def a_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("GRAMMARLM_CACHE", str(tmp_path))
-    monkeypatch.setattr(stack_states, "LARGE_TRIE", 0)
-    monkeypatch.setattr(stack_states, "WORTH_KEEPING", 1)
+    monkeypatch.setattr(numbers, "LARGE_TRIE", 0)
+    monkeypatch.setattr(numbers, "WORTH_KEEPING", 1)
     return tmp_path
 
 

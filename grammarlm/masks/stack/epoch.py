@@ -27,9 +27,10 @@ from ..shared_rows import SharedRows
 from .arena import SURVEY_ARRAYS
 from .completion import StackEnds, parts
 from .description import RuleNames, describe
+from .numbers import ACCEPTED, ROOT
 from .program import Fork, StackProgram, Thread
 from .seat import StackSeat
-from .states import ACCEPTED, ROOT, NeedsWalks, StackStates
+from .states import NeedsWalks, StackStates
 from .survey_scratch import GROWING as SCRATCH
 from .survey_scratch import SurveyScratch, idle_scratch
 

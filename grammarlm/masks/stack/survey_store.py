@@ -9,7 +9,7 @@ their automaton goes, or the process ends, and read when the same grammar is com
     content  a line of JSON that says where which array lies, the arrays, a checksum. Kernels check no bounds, so everything that
              they index with is checked here: a checksum finds accidents, it is no proof of who wrote the file
     states   are numbers here. What they stand for is found again when something new must be made: the origin of each is kept, a
-             number known before and the byte that leads from it (states.py)
+             number known before and the byte that leads from it (numbers.py)
     size     at most 64 MB a file; the newest 100 and at most 512 MB of them are kept
 
 A file that is missing, damaged or unsound is none.
@@ -37,10 +37,10 @@ from ...kernels.cpu.soundness import entries_are_sound, tries_are_sound
 
 if TYPE_CHECKING:
     from ...grammars.lark_tables import LrTables
-    from .states import StackStates
+    from .numbers import StackNumbers
 
 MOST_FILES, MOST_BYTES, LARGEST = 100, 512 << 20, 64 << 20
-ROOT = 3  # the origin of states that are known from the program, see states.py
+ROOT = 3  # the origin of states that are known from the program, see numbers.py
 Q_ROWS = (Place.Q_NEXT, Place.Q_STATUS, Place.Q_MOVES, Place.Q_LIVE)
 B_ROWS = (Place.B_NEXT, Place.B_STATUS)
 NODES = (Place.X_BYTE, Place.X_DEPTH, Place.X_END, Place.X_FIRST, Place.X_COUNT)
@@ -69,7 +69,7 @@ def _versions() -> bytes:
     return digest.digest()
 
 
-def store_path(states: StackStates) -> Path | None:
+def store_path(states: StackNumbers) -> Path | None:
     """Where the surveys of this grammar are kept; None where they are not."""
     program = states.program
     if not (program.is_lark and program.lr is not None and states.uses_surveys and not program.token_columns):
@@ -98,7 +98,7 @@ def _numbering(lr: LrTables) -> bytes:
 # ---------------------------------------------------------------------- writing
 
 
-def save(states: StackStates, path: Path) -> bool:
+def save(states: StackNumbers, path: Path) -> bool:
     """Writes down what is known. False where that is too much, or the disk does not take it."""
     arrays = _collected(states)
     if arrays is None:
@@ -109,7 +109,7 @@ def save(states: StackStates, path: Path) -> bool:
     return True
 
 
-def _collected(states: StackStates) -> dict[str, np.ndarray] | None:
+def _collected(states: StackNumbers) -> dict[str, np.ndarray] | None:
     arena = states.arena
     origins = np.array(states.origins, np.int32).reshape(-1, 3)
     border_origins = np.array(states.border_origins, np.int32).reshape(-1, 3)
@@ -138,7 +138,7 @@ def _key(data: np.ndarray) -> int:
 # ---------------------------------------------------------------------- reading
 
 
-def load(states: StackStates, path: Path) -> dict[str, np.ndarray] | None:
+def load(states: StackNumbers, path: Path) -> dict[str, np.ndarray] | None:
     """The arrays of the file, checked; None where there is none, or none that is sound."""
     try:
         arrays = load_arrays(path, LARGEST, _key)
@@ -149,7 +149,7 @@ def load(states: StackStates, path: Path) -> dict[str, np.ndarray] | None:
     return arrays
 
 
-def _check(states: StackStates, arrays: dict[str, np.ndarray]) -> None:
+def _check(states: StackNumbers, arrays: dict[str, np.ndarray]) -> None:
     """Raises where a kernel could read beside an array."""
     for place in (*COUNTED, *Q_ROWS, *B_ROWS, Place.MOVES, Place.VERDICTS, Place.B_AND, Place.JUDGED):
         known = states.array(place)
@@ -187,7 +187,7 @@ def _check(states: StackStates, arrays: dict[str, np.ndarray]) -> None:
     _check_ends(arrays, is_lexical)
 
 
-def _lexical(states: StackStates, origins: np.ndarray) -> np.ndarray:
+def _lexical(states: StackNumbers, origins: np.ndarray) -> np.ndarray:
     """Which states stand before or in a lexeme, on a stack of an LR parser; the others are places in rules. Bytes lead to none of
     the other kind."""
     kinds = [isinstance(state, LexerState) for state in states.objects]
@@ -209,7 +209,7 @@ def _check_ends(arrays: dict[str, np.ndarray], is_lexical: np.ndarray) -> None:
     demand(not surveys[only_rows, 4].any() and bool((surveys[only_rows, 0] == 1).all()))
 
 
-def _check_moves(states: StackStates, arrays: dict[str, np.ndarray], q: int, b: int, is_lexical: np.ndarray) -> None:
+def _check_moves(states: StackNumbers, arrays: dict[str, np.ndarray], q: int, b: int, is_lexical: np.ndarray) -> None:
     moves, ranges = arrays["MOVES"], arrays["Q_MOVES"]
     lr = states.program.lr
     assert lr is not None
@@ -258,7 +258,7 @@ def _check_origins(arrays: dict[str, np.ndarray], q: int, b: int, columns: int) 
         demand((of[:, 2] >= 0).all())
 
 
-def _check_tries(states: StackStates, arrays: dict[str, np.ndarray]) -> None:
+def _check_tries(states: StackNumbers, arrays: dict[str, np.ndarray]) -> None:
     tries, nodes, tokens = arrays["TRIES"], len(arrays["X_BYTE"]), arrays["X_TOKEN"]
     demand(len(tries) >= 1 and len(arrays["TRIE_KEY"]) == len(tries) and not tries[0].any())
     demand(all(len(arrays[place.name]) == nodes for place in NODES))
@@ -273,7 +273,7 @@ def _check_tries(states: StackStates, arrays: dict[str, np.ndarray]) -> None:
     demand(entries_are_sound(tokens.ctypes.data, len(tokens), offsets.ctypes.data, len(offsets) - 1))
 
 
-def _check_surveys(states: StackStates, arrays: dict[str, np.ndarray], q: int, b: int, k: int) -> None:
+def _check_surveys(states: StackNumbers, arrays: dict[str, np.ndarray], q: int, b: int, k: int) -> None:
     surveys, keys, exits = arrays["SURVEY"].astype(np.int64), arrays["SURVEY_KEY"], arrays["EXITS"]
     words = states.program.vocab.words
     demand(len(keys) == len(surveys))
