@@ -9,7 +9,8 @@ Three things are done before, all of which keep the language:
 
 1. Rules that derive no text at all are taken out (a call of one is the empty language), so that no state is a dead end.
 2. A rule that does not contain itself, and is short or used once, is put where it is called: fewer threads, fewer stacks. Of rules
-   that contain each other as few as possible stay rules.
+   that contain each other as few as possible stay rules. A string's rule that is called more than once stays one, too: its inside
+   is one state then, wherever it stands, and what is found out of it once (kernels/cpu/surveys.py) serves all places.
 3. A rule that begins with itself would be called for ever. With A = A x | b it is A = b x*; rules that begin with each other are
    first put into each other, in order. A call of a rule that may be empty is "nothing, or the rule without its empty text".
 """
@@ -31,6 +32,7 @@ FIRST_CALL = 256  # the bit of call 0
 CALLS = ~EVERY_BYTE
 SHORT, USED_ONCE = 40, 400  # nodes of a rule that is put where it is called
 DEEPEST = 20  # nesting of a rule that is
+WIDE = 80  # characters of a set: more than there are in names, fewer than in strings
 MANY = 300  # rules that contain each other, above which no least set is looked for
 
 Key = Hashable  # a rule: (part of the grammar, name)
@@ -81,6 +83,8 @@ class RuleFacts:
     order: list[Any] = field(default_factory=list)  # the body's nodes, parts before wholes; in place of a call its rule
     derives: int = NO_TEXT
     inlined: bool = False
+    reads_many: bool = False  # characters out of a large set,
+    is_wide: bool = False  # again and again
     term: Term | None = None
     size: int = 0
 
@@ -243,8 +247,13 @@ class Pushdown:
             graph = {facts: [c for c in facts.calls if c in inside] for facts in knot}
             knot = [facts for component in components(graph, self.tick) for facts in component]
         for facts in knot:
-            facts.size += sum([c.size - 1 for c in facts.calls if c.inlined])
-            facts.inlined = facts not in kept and facts.size <= (USED_ONCE if facts.uses == 1 else SHORT)
+            parts = [c for c in facts.calls if c.inlined]
+            facts.size += sum([c.size - 1 for c in parts])
+            facts.reads_many = any(c.reads_many for c in parts) or any(map(_reads_many, facts.order))
+            repeats = facts.reads_many and any(type(node) is Repeat for node in facts.order)
+            facts.is_wide = repeats or any(c.is_wide for c in parts)
+            is_short = facts.size <= SHORT and not facts.is_wide
+            facts.inlined = facts not in kept and (facts.size <= USED_ONCE if facts.uses == 1 else is_short)
         return knot
 
     def _recursive(self, knot: list[RuleFacts]) -> set[RuleFacts]:
@@ -433,6 +442,10 @@ class Pushdown:
 
     def _nonempty(self, term: Term) -> Term:
         return self._first_kept(term, set()) if term.nullable else term
+
+
+def _reads_many(node: object) -> bool:
+    return type(node) is Chars and sum(high - low + 1 for low, high in node.chars) >= WIDE
 
 
 def _derived_by(term: Term) -> int:
