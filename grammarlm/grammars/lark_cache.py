@@ -46,6 +46,7 @@ SOURCES = (
     "lark_guard",
     "lark_items",
     "lark_parser",
+    "lark_reductions",
     "lark_tables",
     "lexer",
     "ordered",

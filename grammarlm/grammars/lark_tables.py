@@ -18,6 +18,7 @@ import numpy as np
 from ..errors import GrammarError, LimitExceeded, UnsupportedFeature
 from .indent import Indent
 from .lark_analysis import check_analysis
+from .lark_reductions import check_reductions
 from .lexer import Lexer, LexerStart, Terminal
 from .regular import Algebra
 
@@ -60,7 +61,7 @@ class LrTables:
     lost: dict[
         tuple[int, int], int
     ]  # (state, rule): terminals, as bits, on which a conflict went against that reduction
-    productive: bool  # each nonterminal derives some terminals
+    productive: bool  # each nonterminal derives some terminals, and each terminal comes where the parser can take it
     access: np.ndarray  # uint8 [states]: what the symbol that leads to a state does to blocks and brackets
     blocks: tuple[int, int, int] | None  # the terminals for a line's end, for opening and for closing a block
     items: Sequence[tuple[Item, ...]] = ()  # the rules that each state is in the midst of
@@ -80,6 +81,7 @@ class Loaded:
         default_factory=dict
     )  # of each terminal, in lark's order of preference; then the declared ones
     indent: Indent | None = None
+    renamed_only: frozenset[str] = frozenset()  # terminals that only lexemes of others become, see `_apart`
 
 
 def load(text: str, start: str, indent: Indent | None) -> Loaded:
@@ -101,6 +103,7 @@ def load(text: str, start: str, indent: Indent | None) -> Loaded:
                 f"terminal {terminal.name} may match the empty text, which no lexeme is: {terminal.pattern}"
             )
     ordered = sorted(terminals, key=lambda t: (-t.priority, -t.pattern.max_width, -len(t.pattern.value), t.name))
+    ordered, ignored, renamed_only = _apart(ordered, ignored, rules)
     index = {t.name: i for i, t in enumerate(ordered)}
     for rule in rules:
         for symbol in rule.expansion:
@@ -113,7 +116,23 @@ def load(text: str, start: str, indent: Indent | None) -> Loaded:
                 index[symbol.name] = len(index)
     if indent is not None and indent.newline not in index:
         raise GrammarError(f"Indent(newline={indent.newline!r}): the grammar has no such terminal")
-    return Loaded(ordered, rules, list(ignored), start, index, indent)
+    return Loaded(ordered, rules, ignored, start, index, indent, renamed_only)
+
+
+def _apart(ordered: list[Any], ignored: list[str], rules: list[Any]) -> tuple[list[Any], list[str], frozenset[str]]:
+    """Terminals that are ignored although rules name them become two: one that is ignored, and one that comes only in place of a
+    lexeme of another terminal, whose text is its own. lark drops a lexeme before it looks whether that is a keyword.
+    """
+    from lark.lexer import TerminalDef
+
+    named = {symbol.name for rule in rules for symbol in rule.expansion if symbol.is_term}
+    both = frozenset(name for name in ignored if name in named)
+    twins: list[Any] = []
+    for terminal in ordered:
+        if terminal.name in both:
+            twins.append(TerminalDef(f"{terminal.name} (ignored)", terminal.pattern, terminal.priority))
+        twins.append(terminal)
+    return twins, [f"{name} (ignored)" if name in both else name for name in ignored], both
 
 
 def _ready_loader() -> None:
@@ -201,7 +220,14 @@ def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTable
     if loaded.indent is not None:
         blocks = _blocks(loaded, action, access)
     rule = np.array(lengths or [(0, 0)], np.int32)
-    lexers = _contextual(loaded, lexer, action, ignored)
+    lost = _lost(analysis, action, rules, loaded.index, number)
+    renamed = _keywords(loaded, lexer)
+    comes = {keyword for of, keyword, _ in renamed if not ignored[of]}
+    for name in loaded.renamed_only:
+        if loaded.index[name] not in comes:
+            action[:, loaded.index[name]] = 0
+    check_reductions(action, goto, rule, expansions, [*nonterminals], tick)
+    lexers = _contextual(loaded, lexer, action, ignored, renamed)
     start = number[table.start_states[loaded.start]]
     return LrTables(
         action,
@@ -211,8 +237,8 @@ def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTable
         lexers,
         start,
         _shift_won(analysis),
-        _lost(analysis, action, rules, loaded.index, number),
-        _productive(loaded.rules),
+        lost,
+        _productive(loaded.rules) and not loaded.renamed_only,
         access,
         blocks,
         items,
@@ -395,9 +421,12 @@ def _productive(rules: list[Any]) -> bool:
     return done >= {str(rule.origin.name) for rule in rules} | set(users)
 
 
-def _contextual(loaded: Loaded, lexer: Lexer, action: np.ndarray, ignored: np.ndarray) -> list[LexerStart]:
+def _contextual(
+    loaded: Loaded, lexer: Lexer, action: np.ndarray, ignored: np.ndarray, renamed: list[tuple[int, int, bool]]
+) -> list[LexerStart]:
     """The lexer's start state in each LR state; equal sets of terminals share one."""
-    renamed = _keywords(loaded, lexer)
+    apart = {loaded.index[name] for name in loaded.renamed_only}
+    twins = {loaded.index[f"{name} (ignored)"] for name in loaded.renamed_only}
     known: dict[bytes, LexerStart] = {}
     out = []
     accepted = (action[:, : len(loaded.terminals)] != 0) | (ignored[: len(loaded.terminals)] != 0)[None, :]
@@ -408,8 +437,9 @@ def _contextual(loaded: Loaded, lexer: Lexer, action: np.ndarray, ignored: np.nd
         state = known.get(key)
         if state is None:
             here = set(np.flatnonzero(row).tolist())
-            pairs = [(of, keyword) for of, keyword, _ in renamed if of in here and keyword in here]
-            hidden = {keyword for of, keyword, embedded in renamed if embedded and of in here}
+            words = (here | apart) - twins
+            pairs = [(of, keyword) for of, keyword, _ in renamed if of in here and keyword in words]
+            hidden = apart.union(keyword for of, keyword, embedded in renamed if embedded and of in here)
             asked = [t for t in sorted(here) if t not in hidden]
             lexer.check_first_characters(asked)
             state = known[key] = lexer.start(asked, pairs)

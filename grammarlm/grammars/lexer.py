@@ -168,7 +168,7 @@ class Lexer:
     def takes_whole(self, terminal: int, text: str) -> bool:
         """Would the terminal, alone, match all of this text?"""
         state: LexerState | None = self.start([terminal], [])
-        for byte in text.encode():
+        for byte in text.encode(errors="surrogatepass"):  # of a lone half nothing is made
             state = next((target for bits, target in state.edges if bits >> byte & 1), None) if state else None
         return state is not None and any(border.nullable for _, border in state.commits)
 

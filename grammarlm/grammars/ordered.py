@@ -217,6 +217,8 @@ class Pattern:
             return self.make(BRANCH, tuple(self._sequence(list(branch), flags, then) for branch in value[1]), None)
         if name in ("MAX_REPEAT", "MIN_REPEAT"):
             low, high, body = value
+            if low > 1 and body.getwidth()[0] == 0 and _looks_around(body):
+                raise self._refuse("a repeat of at least 2 turns that may be empty and look around (such as \\b or $)")
             most = FOREVER if high == re_parser.MAXREPEAT else int(high)
             repeated = self._bodies.setdefault(id(body), _Body(body, flags))
             return self.loop((repeated, int(low), most, name == "MIN_REPEAT"), then)
@@ -422,3 +424,20 @@ class _Body:
 
     def __init__(self, items: Any, flags: int):
         self.items, self.flags = items, flags
+
+
+def _looks_around(items: Any) -> bool:
+    """Does a part of Python's tree look ahead or behind, or is there an anchor in it?"""
+    waiting = [items]
+    while waiting:
+        for op, value in waiting.pop():
+            name = str(op)
+            if name in ("ASSERT", "ASSERT_NOT", "AT"):
+                return True
+            if name == "SUBPATTERN":
+                waiting.append(value[3])
+            elif name == "BRANCH":
+                waiting += value[1]
+            elif name in ("MAX_REPEAT", "MIN_REPEAT"):
+                waiting.append(value[2])
+    return False

@@ -57,6 +57,18 @@ GRAMMARS = {
     "star in comments": ('start: "a" ("/" "a")*\n%ignore /\\/\\*b?\\*\\//', "a/*b", 3),
     "look-ahead for a mark": ('start: (A | B)+ "!"\nA: /a(?=b)/\nB: /b/', "ab!", 3),
     "look-ahead that is never met": ('start: A "c" | "b"\nA: /a(?=b)/', "abc", 1),
+    "look-ahead that is never met at the end": ('start: "bd" "c" | A ("a" A)?\nA: /d(?=c)/', "abcd", 2),
+    "look-ahead within, never met at the end": ('start: "bd" "c" | A ("a" A)?\nA: /(?=dc)d/', "abcd", 2),
+    "look-ahead that a space meets": ('start: "b" "c" | A ("a" A)?\nA: /d(?= )/\n%ignore " "', "abcd ", 3),
+    "ignored, but a name's text": ('start: "_" | /.+/\n%ignore "_"', "_ab", 1),
+    "ignored, but within names": ('start: "b" W? " "?\nW: /[a ]+/\n%ignore " "', "ab ", 1),
+    "ignored keyword in a name's place": ('start: NAME | KEY "!"\nKEY: "a"\nNAME: /[ab]+/\n%ignore KEY', "ab!", 1),
+    "ignored keyword where no name is": (
+        'start: "x" "y" | NAME KEY\nKEY: "a"\nNAME: /[ab]+/\n%ignore KEY\n%ignore " "',
+        "abxy ",
+        3,
+    ),
+    "ignored and used, beside others": ('start: A "b" | "c" B+\nA: "a"\nB: "a" | "d"\n%ignore A', "abcd", 2),
     "look-ahead against": ('start: A B? "c"?\nA: /a(?!b)/\nB: /[ac]+/', "abc", 1),
     "two bytes ahead": ('start: A ("b" "c" | "b" "d" | "c")\nA: /a(?!bc)/', "abcd", 3),
     "word boundary": ('start: A ("a" | "-")\nA: /a\\b/', "a-", 2),
@@ -100,6 +112,9 @@ NO_TEXT = {
     "not LALR": "start: x A | y A\nx: A\ny: A\nA: /a+/",
     "not LALR, look-ahead": 'start: x | y "c"\nx: A\ny: A\nA: /a(?=b)/',
     "rule": 'start: "a" start',
+    "ignored": 'A: "a"\nstart: A\n%ignore A',
+    "ignored, again and again": 'A: "a"\nstart: A+ | "b" A\n%ignore A',
+    "ignored, of many texts": 'A: ("a" | "abb")~2 | /[b]{0,2}?/ "a"\nstart: A A+ | "a"\n%ignore A',
     "shift": 'start: x "b"\nx: "a" | "a" "b" "c" y\ny: "c" y',
 }
 LONGEST = 7

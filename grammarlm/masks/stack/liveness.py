@@ -191,11 +191,13 @@ class StackLiveness:
     def all_live(self, threads: Iterable[Any], most: int) -> bool:
         """Can all be finished that these threads lead to? False also where there is more of it than `most`.
 
-        If every goal has an outcome, each frame of any stack can end, and then the one below, down to the bottom. Asked besides
-        are the places behind something ignored, and what a nonterminal that was read leaves to its stack.
+        If every goal has an outcome, each frame of any stack can end, and then the one below, down to the bottom, where whatever
+        can be left must let the text end. Asked besides are the places behind something ignored, and what a nonterminal that was
+        read leaves to its stack.
         """
-        for thread in threads:
-            self._want(InRule(thread.state, thread.border))
+        bottom = [InRule(thread.state, thread.border) for thread in threads]
+        for goal in bottom:
+            self._want(goal)
         asked = 0
         while self._unopened or self._facts or asked < len(self._places):
             if len(self._linked) > most:
@@ -205,9 +207,11 @@ class StackLiveness:
             else:
                 places = list(self._places)[asked:]
                 asked += len(places)
-                for goal in places:
-                    self._want(goal)
-        return all(self._outcomes.values())
+                for place in places:
+                    self._want(place)
+        return all(self._outcomes.values()) and all(
+            outcome == ALIVE or outcome.nullable for goal in bottom for outcome in self._outcomes[goal]
+        )
 
     # ------------------------------------------------------------------ the fixpoint
 

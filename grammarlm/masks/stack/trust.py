@@ -27,7 +27,7 @@ from .lr_ends import always_ends
 from .positions import SafePositions, find_safe_positions
 from .samples import Samples, find_samples
 
-PROOF = "stack_trust 1"
+PROOF = "stack_trust 2"
 MOST_LINKS = 20_000  # of goals, where it is asked whether there are dead ends at all
 ALL = -1  # every terminal, as bits
 

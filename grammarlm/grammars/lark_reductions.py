@@ -1,0 +1,137 @@
+"""Does an LALR parser ever reduce for ever, before it reads the next terminal?
+
+    start: "a" y* x
+    x: "b" |
+    y.2:                    derives nothing; its priority lets it win where the list could end
+
+lark's parser then puts one more y into the list, and one more, and never comes back. It can do so only where a nonterminal derives
+itself with nothing beside it, or begins with itself behind something that is nothing; grammars of which a conflict was decided by
+priority, or in favour of shifting. So those are looked for in the rules, and only where there are some the tables are run, from
+every state and on every terminal, without what lies below: an endless run has some symbol that it never takes away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from ..errors import UnsupportedFeature
+
+LONGEST = 10_000  # reductions one after another above one symbol
+
+Rule = tuple[int, tuple[int, ...]]  # nonterminal, symbols: terminals are their numbers, nonterminal n is ~n
+
+
+def check_reductions(
+    action: np.ndarray,
+    goto: np.ndarray,
+    rule: np.ndarray,
+    rules: Iterable[Rule],
+    names: list[str],
+    tick: Callable[[], None],
+) -> None:
+    """Raises where a run of reductions does not end, or takes more than LONGEST of them."""
+    rules = list(rules)
+    if not _may_go_on(rules, tick):
+        return
+    actions, gotos, shapes = action.tolist(), goto.tolist(), rule.tolist()
+    derive = _derive(rules, lambda s: s >= 0, tick)  # whatever else stands in a table is never come to
+    edges = {(p, target) for p, row in enumerate(gotos) for n, target in enumerate(row) if target >= 0 and n in derive}
+    edges |= {(p, value - 1) for p, row in enumerate(actions) for value in row[:-1] if value > 0}
+    for below, top in sorted(edges):
+        for column, value in enumerate(actions[top]):
+            if value < 0 and shapes[-value - 1][0] <= 1:
+                _run([below, top], column, actions, gotos, shapes, names, tick)
+
+
+def _run(
+    stack: list[int],
+    column: int,
+    actions: list[list[int]],
+    gotos: list[list[int]],
+    shapes: list[list[int]],
+    names: list[str],
+    tick: Callable[[], None],
+) -> None:
+    """Reduces on one terminal, above the first state of the stack."""
+    for step in range(LONGEST):
+        if not step & 31:
+            tick()
+        value = actions[stack[-1]][column]
+        if value >= 0:
+            return
+        length, nonterminal = shapes[-value - 1]
+        if length >= len(stack):
+            return
+        del stack[len(stack) - length :]
+        target = gotos[stack[-1]][nonterminal]
+        if target < 0:
+            return
+        stack.append(target)
+    raise UnsupportedFeature(
+        f"the parser that lark makes of the grammar reduces {names[nonterminal]!r} more than {LONGEST:,} times, perhaps for ever, "
+        "without reading anything; rules that derive nothing, or themselves, must not be repeated"
+    )
+
+
+def _may_go_on(rules: list[Rule], tick: Callable[[], None]) -> bool:
+    """Can a nonterminal derive itself beside nothing, or begin with itself behind nothing, or derive nothing in many steps?"""
+    steps = _nothings(rules, tick)
+    if any(count > LONGEST // 10 for count in steps.values()):
+        return True
+    first: dict[int, set[int]] = {}  # what a rule may begin with
+    doubtful: set[tuple[int, int]] = set()
+    for origin, symbols in rules:
+        for place, symbol in enumerate(symbols):
+            if symbol < 0:
+                first.setdefault(origin, set()).add(~symbol)
+                if place or all(s < 0 and ~s in steps for s in symbols[place + 1 :]):
+                    doubtful.add((origin, ~symbol))
+            if symbol >= 0 or ~symbol not in steps:
+                break
+    return any(_leads(first, after, origin, tick) for origin, after in sorted(doubtful))
+
+
+def _leads(graph: dict[int, set[int]], begin: int, end: int, tick: Callable[[], None]) -> bool:
+    waiting, seen = [begin], {begin}
+    while waiting:
+        tick()
+        here = waiting.pop()
+        if here == end:
+            return True
+        new = graph.get(here, set()) - seen
+        seen |= new
+        waiting += new
+    return False
+
+
+def _nothings(rules: list[Rule], tick: Callable[[], None]) -> dict[int, int]:
+    """The nonterminals that derive nothing, each with how many reductions that takes at most."""
+    empty = _derive(rules, lambda _: False, tick)
+    ways: dict[int, list[list[int]]] = {}
+    for origin, symbols in rules:
+        if all(s < 0 and ~s in empty for s in symbols):
+            ways.setdefault(origin, []).append([~s for s in symbols])
+    steps: dict[int, int] = {}
+    before = -1
+    while before < len(steps):
+        before = len(steps)
+        for origin, its in ways.items():
+            tick()
+            if origin not in steps and all(s in steps for way in its for s in way):
+                steps[origin] = min(LONGEST, 1 + max(sum(steps[s] for s in way) for way in its))
+    return {origin: steps.get(origin, LONGEST) for origin in empty}  # the others derive themselves
+
+
+def _derive(rules: list[Rule], takes: Callable[[int], bool], tick: Callable[[], None]) -> set[int]:
+    """The nonterminals that derive a text of such terminals, or nothing."""
+    found: set[int] = set()
+    before = -1
+    while before < len(found):
+        before = len(found)
+        for origin, symbols in rules:
+            tick()
+            if origin not in found and all(takes(s) if s >= 0 else ~s in found for s in symbols):
+                found.add(origin)
+    return found
