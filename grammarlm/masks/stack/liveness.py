@@ -107,8 +107,13 @@ class StackLiveness:
         return self.program.lr.rule.tolist()
 
     @cached_property
-    def _reductions(self) -> list[list[int]]:
-        return [sorted({-a - 1 for a in row if a < 0}) for row in self._action]
+    def _reductions(self) -> list[dict[int, int]]:
+        """Of each state: its reductions, each with what comes next where it is done, as bits."""
+        found: list[dict[int, int]] = []
+        for row in self._action:
+            rules = sorted({-a - 1 for a in row if a < 0})
+            found.append({rule: sum(1 << t for t, a in enumerate(row) if a == -rule - 1) for rule in rules})
+        return found
 
     def forget(self) -> None:
         self._outcomes: dict[Goal, set[Outcome]] = {}
@@ -289,11 +294,17 @@ class StackLiveness:
             self._add(goal, ALIVE)
             return
         read, ends = self.lexing.next(at.state, at.start, at.border)
+        if self.program.lr_alone:  # nothing comes behind the parser's text
+            ends = frozenset(border for border in ends if border.nullable)
+        following = 1 << len(row) - 1 if ends else 0
         for terminal, border in read:
+            following |= 1 << terminal
             if row[terminal] > 0 and not at.forbidden >> terminal & 1:
                 target = row[terminal] - 1
                 self._link(self._begun(target, border), goal, state)
-        for rule in self._reductions[state]:
+        for rule, lookaheads in self._reductions[state].items():
+            if not lookaheads & following & ~at.forbidden:
+                continue
             length, nonterminal = self._rules[rule]
             after = at._replace(forbidden=at.forbidden | lr.lost.get((state, rule), 0))
             if length:
