@@ -12,11 +12,12 @@ every state and on every terminal, without what lies below: an endless run has s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import numpy as np
 
 from ..errors import UnsupportedFeature
+from .pushdown import components
 
 LONGEST = 10_000  # reductions one after another above one symbol
 
@@ -27,16 +28,15 @@ def check_reductions(
     action: np.ndarray,
     goto: np.ndarray,
     rule: np.ndarray,
-    rules: Iterable[Rule],
+    rules: list[Rule],
     names: list[str],
     tick: Callable[[], None],
 ) -> None:
     """Raises where a run of reductions does not end, or takes more than LONGEST of them."""
-    rules = list(rules)
     if not _may_go_on(rules, tick):
         return
     actions, gotos, shapes = action.tolist(), goto.tolist(), rule.tolist()
-    derive = _derive(rules, lambda s: s >= 0, tick)  # whatever else stands in a table is never come to
+    derive = derived(rules, lambda _: True, tick)  # whatever else stands in a table is never come to
     edges = {(p, target) for p, row in enumerate(gotos) for n, target in enumerate(row) if target >= 0 and n in derive}
     edges |= {(p, value - 1) for p, row in enumerate(actions) for value in row[:-1] if value > 0}
     for below, top in sorted(edges):
@@ -90,48 +90,44 @@ def _may_go_on(rules: list[Rule], tick: Callable[[], None]) -> bool:
                     doubtful.add((origin, ~symbol))
             if symbol >= 0 or ~symbol not in steps:
                 break
-    return any(_leads(first, after, origin, tick) for origin, after in sorted(doubtful))
-
-
-def _leads(graph: dict[int, set[int]], begin: int, end: int, tick: Callable[[], None]) -> bool:
-    waiting, seen = [begin], {begin}
-    while waiting:
-        tick()
-        here = waiting.pop()
-        if here == end:
-            return True
-        new = graph.get(here, set()) - seen
-        seen |= new
-        waiting += new
-    return False
+    place_of = {n: number for number, knot in enumerate(components(first, tick)) for n in knot}
+    return any(place_of[origin] == place_of.get(after) for origin, after in doubtful)
 
 
 def _nothings(rules: list[Rule], tick: Callable[[], None]) -> dict[int, int]:
     """The nonterminals that derive nothing, each with how many reductions that takes at most."""
-    empty = _derive(rules, lambda _: False, tick)
-    ways: dict[int, list[list[int]]] = {}
+    empty = derived(rules, lambda _: False, tick)
+    ways: dict[int, list[tuple[int, ...]]] = {origin: [] for origin in empty}
     for origin, symbols in rules:
         if all(s < 0 and ~s in empty for s in symbols):
-            ways.setdefault(origin, []).append([~s for s in symbols])
+            ways[origin].append(symbols)
     steps: dict[int, int] = {}
-    before = -1
-    while before < len(steps):
-        before = len(steps)
-        for origin, its in ways.items():
-            tick()
-            if origin not in steps and all(s in steps for way in its for s in way):
-                steps[origin] = min(LONGEST, 1 + max(sum(steps[s] for s in way) for way in its))
+    together = [(origin, tuple(s for way in its for s in way)) for origin, its in ways.items()]
+    for origin in derived(together, lambda _: False, tick):  # behind all that any of its ways needs
+        steps[origin] = min(LONGEST, 1 + max(sum(steps[~s] for s in way) for way in ways[origin]))
     return {origin: steps.get(origin, LONGEST) for origin in empty}  # the others derive themselves
 
 
-def _derive(rules: list[Rule], takes: Callable[[int], bool], tick: Callable[[], None]) -> set[int]:
-    """The nonterminals that derive a text of such terminals, or nothing."""
-    found: set[int] = set()
-    before = -1
-    while before < len(found):
-        before = len(found)
-        for origin, symbols in rules:
-            tick()
-            if origin not in found and all(takes(s) if s >= 0 else ~s in found for s in symbols):
-                found.add(origin)
+def derived(rules: list[Rule], takes: Callable[[int], bool], tick: Callable[[], None]) -> dict[int, None]:
+    """The nonterminals that derive a text of such terminals, or nothing; each behind those that it was found by."""
+    users: dict[int, list[int]] = {}
+    missing = []
+    for number, (_, symbols) in enumerate(rules):
+        tick()
+        missing.append(sum(s < 0 or not takes(s) for s in symbols))
+        for symbol in symbols:
+            if symbol < 0:
+                users.setdefault(~symbol, []).append(number)
+    found: dict[int, None] = {}
+    waiting = [origin for (origin, _), count in zip(rules, missing, strict=True) if count == 0]
+    while waiting:
+        tick()
+        nonterminal = waiting.pop()
+        if nonterminal in found:
+            continue
+        found[nonterminal] = None
+        for number in users.get(nonterminal, ()):
+            missing[number] -= 1
+            if missing[number] == 0:
+                waiting.append(rules[number][0])
     return found

@@ -18,7 +18,7 @@ import numpy as np
 from ..errors import GrammarError, LimitExceeded, UnsupportedFeature
 from .indent import Indent
 from .lark_analysis import check_analysis
-from .lark_reductions import check_reductions
+from .lark_reductions import check_reductions, derived
 from .lexer import Lexer, LexerStart, Terminal
 from .regular import Algebra
 
@@ -238,7 +238,7 @@ def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTable
         start,
         _shift_won(analysis),
         lost,
-        _productive(loaded.rules) and not loaded.renamed_only,
+        len(derived(expansions, lambda _: True, tick)) == len(nonterminals) and not loaded.renamed_only,
         access,
         blocks,
         items,
@@ -396,29 +396,6 @@ def _lost(
                 if number is not None and action[state, column] != -number - 1:
                     lost[state, number] = lost.get((state, number), 0) | 1 << column
     return dict(sorted(lost.items()))
-
-
-def _productive(rules: list[Any]) -> bool:
-    """Does each nonterminal derive some terminals (or nothing)?"""
-    users: dict[str, list[int]] = {}
-    missing = []
-    for number, rule in enumerate(rules):
-        parts = [symbol.name for symbol in rule.expansion if not symbol.is_term]
-        missing.append(len(parts))
-        for name in parts:
-            users.setdefault(name, []).append(number)
-    done: set[str] = set()
-    waiting = [str(rule.origin.name) for rule, count in zip(rules, missing, strict=True) if count == 0]
-    while waiting:
-        name = waiting.pop()
-        if name in done:
-            continue
-        done.add(name)
-        for number in users.get(name, ()):
-            missing[number] -= 1
-            if missing[number] == 0:
-                waiting.append(str(rules[number].origin.name))
-    return done >= {str(rule.origin.name) for rule in rules} | set(users)
 
 
 def _contextual(
