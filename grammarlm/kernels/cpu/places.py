@@ -178,7 +178,7 @@ class Place(IntEnum):
     UNIONS = 160  # int32 [UNIONS, 4]: two stacks, their union, and the round in which that was found; 0 before the first union
     UNION_ROUND = 161  # rounds end when stacks are forgotten
     UNION_TURNS = 162  # how much more may be united in this call
-    SUSPENDED = 163  # int64 [7]: scratch: a survey's walk that goes on later, see survey_walk.py
+    SUSPENDED = 163  # int64 [9]: scratch: a survey's walk that goes on later, see survey_walk.py
     SUSPENDED_PATH = 164  # int32 [PATH_LENGTH]: scratch: what PATH was there
     TAKEN = 165  # int64 [3 + 2 * GROUPS]: scratch of such a walk: tokens of the row, leaves, groups; label and border of each group
     SLOTS = 166  # int16 [SLOTS]: scratch: hash of groups
@@ -189,7 +189,11 @@ class Place(IntEnum):
     EPOCH = 171  # of a seat: the arena that it sits at,
     REPLACED_SEEN = 172  # and how often arrays had been replaced there when it looked last
     CLAIMS = 173  # int64 [CLAIMS + 1, 3]: which seats draft which surveys, see turns.py; in the last row the claim that is next
-    LENGTH = 174
+    KINDS = 174  # uint8 [256]: kinds of bytes, see byte_kinds.py
+    KINDS_BELOW = 175  # int64 [NODES]: those met below a node of the vocabulary's trie
+    TEXT_ROW = 176  # int32 [words]: the tokens that the nodes stand for,
+    TEXT_COUNT = 177  # and how many they are
+    LENGTH = 178
 
 
 EXPANDED, READS, LIVE_KNOWN, LOOPS = 1, 2, 4, 8  # q status

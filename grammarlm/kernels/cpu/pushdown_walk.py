@@ -7,8 +7,8 @@
 import numpy as np
 from numba import carray, int32, int64, uint32, uint64
 
-from .jit import part, pointer
-from .places import FULL, Place, arena_of, ints, lacks, mixed, octets
+from .jit import inlined, part, pointer
+from .places import FULL, NEED_LIVE, NEED_STATE, NEEDED, Place, arena_of, ints, lacks, mixed, octets
 from .pushdown import step
 from .walk import set_bit
 
@@ -33,6 +33,41 @@ def row_of(address, config):
         rows[config] = new
         arena[Place.R_COUNT] = new + 1
     return int64(rows[config])
+
+
+@part
+def after_byte(address, config, byte):
+    """The config behind a byte, which the config's row of transitions keeps, or what is lacking."""
+    arena = arena_of(address)
+    number = row_of(address, config)
+    if number < 0:
+        return number
+    classes = arena[Place.CLASSES]
+    place = number * classes + int64(octets(arena, Place.CLASS_OF, 256)[byte])
+    table = ints(arena, Place.C_NEXT, place + 1)
+    if table[place] < 0:
+        after = step(address, config, place - number * classes)
+        if after < 0:
+            return after
+        table[place] = after
+    return int64(table[place])
+
+
+@inlined
+def noted(arena, code):
+    """Notes a state that is lacking, so that the walk goes on and all are made together; False where something else lacks."""
+    reason, index = -code & 7, -code >> 3
+    if reason != NEED_STATE and reason != NEED_LIVE:
+        return False
+    needed = ints(arena, Place.NEEDED, NEEDED)
+    count = arena[Place.NEEDED_COUNT]
+    for i in range(count):
+        if needed[i] == index:
+            return True
+    if count < NEEDED:
+        needed[count] = index
+        arena[Place.NEEDED_COUNT] = count + 1
+    return True
 
 
 @part

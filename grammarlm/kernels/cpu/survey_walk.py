@@ -11,7 +11,8 @@ call goes on from there. Where it lacks a state it looks on a little, to note wh
 import numpy as np
 from numba import carray, int32, int64, uint32, uint64
 
-from .jit import inlined, part, pointer
+from .byte_kinds import BEYOND_ASCII, outside_of
+from .jit import copy_bytes, inlined, part, pointer
 from .places import (
     ANY,
     EXIT,
@@ -20,9 +21,6 @@ from .places import (
     HAS_EXITS,
     HAS_THREADS,
     NEED_BORDER,
-    NEED_LIVE,
-    NEED_STATE,
-    NEEDED,
     TOO_WIDE,
     Place,
     arena_of,
@@ -32,7 +30,7 @@ from .places import (
     octets,
 )
 from .pushdown import step
-from .pushdown_walk import row_of
+from .pushdown_walk import noted, row_of
 from .walk import set_bit
 
 FEW = 400  # tokens of a row that is kept as a list
@@ -48,7 +46,10 @@ CLEAN, WAITS, STALE = (
     1,
     2,
 )  # the scratch: empty; holds a walk that goes on; or one that does not, whose row is still to be emptied
-HOW, KEY, NODE, CONFIG = 0, 1, 5, 6  # what is where in SUSPENDED; KEY: trie, q, b, k
+# What is where in SUSPENDED. KEY: trie, q, b, k. OUTSIDE: the kinds of bytes that lead out of the first config (byte_kinds.py), -1
+# where the walk takes nothing for granted. APART: the tokens below the nodes up to this one are not in the row from the start.
+HOW, KEY, NODE, CONFIG, OUTSIDE, APART = 0, 1, 5, 6, 7, 8
+SUSPENDED_LENGTH = 9
 
 
 @inlined
@@ -58,23 +59,6 @@ def note_token(row, listed, count, token):
     if count < FEW:
         listed[count] = token
     return count + 1
-
-
-@inlined
-def noted(arena, code):
-    """Notes a state that is lacking, so that the walk goes on and all are made together; False where something else lacks."""
-    reason, index = -code & 7, -code >> 3
-    if reason != NEED_STATE and reason != NEED_LIVE:
-        return False
-    needed = ints(arena, Place.NEEDED, NEEDED)
-    count = arena[Place.NEEDED_COUNT]
-    for i in range(count):
-        if needed[i] == index:
-            return True
-    if count < NEEDED:
-        needed[count] = index
-        arena[Place.NEEDED_COUNT] = count + 1
-    return True
 
 
 @part
@@ -134,7 +118,7 @@ def ends_of(address, config, taken, slots, lets_on, ends):
 def suspend(address, node, path_length, taken, count, leaf):
     """Notes where the walk goes on: at this node, whose path is so long, with so many tokens and leaves."""
     arena = arena_of(address)
-    suspended = carray(pointer(arena[Place.SUSPENDED]), CONFIG + 1, np.int64)
+    suspended = carray(pointer(arena[Place.SUSPENDED]), SUSPENDED_LENGTH, np.int64)
     path, kept = ints(arena, Place.PATH, path_length), ints(arena, Place.SUSPENDED_PATH, path_length)
     for i in range(path_length):
         kept[i] = path[i]
@@ -147,15 +131,35 @@ def stop_waiting(address):
     """What a suspended walk has found holds no longer."""
     arena = arena_of(address)
     if arena[Place.SUSPENDED]:
-        suspended = carray(pointer(arena[Place.SUSPENDED]), CONFIG + 1, np.int64)
+        suspended = carray(pointer(arena[Place.SUSPENDED]), SUSPENDED_LENGTH, np.int64)
         if suspended[HOW] == WAITS:
             suspended[HOW] = STALE
 
 
 @part
+def take_out(row, token, first, end, nothing):
+    """Takes the tokens of the nodes first to end - 1 out of the row, which has all of them; how many."""
+    count = int64(0)
+    for node in range(first, end):
+        if token[node] != nothing:
+            row[token[node] >> 5] &= ~(int32(1) << int32(token[node] & 31))
+            count += 1
+    return count
+
+
+@part
 def walk_vocabulary(address, start, taken, slots, lets_on, above, ends):
-    """Walks the vocabulary's trie from path[0] on, or goes on from node `start`. 0, or what is lacking: then it is suspended."""
+    """Walks the vocabulary's trie from path[0] on, or goes on from node `start`. 0, or what is lacking: then it is suspended.
+
+    Where the first config is `inside` a text that takes most characters, the row has all tokens from the start. A node that stays
+    inside is passed over; of one that leaves all tokens are taken out, and then they are looked at like any others.
+    """
     arena = arena_of(address)
+    suspended = carray(pointer(arena[Place.SUSPENDED]), SUSPENDED_LENGTH, np.int64)
+    outside, apart = suspended[OUTSIDE], uint64(suspended[APART])
+    inside = uint64(ints(arena, Place.PATH, 1)[0]) if outside != -1 else uint64(0)
+    takes_characters = outside >> BEYOND_ASCII & 1 == 0
+    kinds_below = carray(pointer(arena[Place.KINDS_BELOW]), uint64(arena[Place.NODES]), np.int64)
     nodes = uint64(arena[Place.NODES])
     byte, end = octets(arena, Place.BYTE, nodes), ints(arena, Place.END, nodes)
     depth = carray(pointer(arena[Place.DEPTH]), nodes, np.uint16)
@@ -175,6 +179,9 @@ def walk_vocabulary(address, start, taken, slots, lets_on, above, ends):
     while node < stop:
         here = uint64(depth[node])
         before = uint64(path[here - uint64(1)])
+        if before == inside and node >= apart and kinds_below[node] & outside == 0:
+            node = uint64(end[node])
+            continue
         if rows[before] < 0:
             made = row_of(address, int64(before))
             if made < 0:
@@ -204,6 +211,15 @@ def walk_vocabulary(address, start, taken, slots, lets_on, above, ends):
             else:
                 node = uint64(end[node])
             continue
+        if node >= apart:
+            stays = after == inside if byte[node] < 0x80 else after != 0 and takes_characters
+            if stays:
+                path[here] = after
+                node += uint64(1)
+                continue
+            apart = uint64(end[node])
+            suspended[APART] = int64(apart)
+            count -= take_out(row, token, int64(node), int64(apart), nothing)
         leaf_before = leaf
         if kinds[before] & HAS_EXITS:
             if above[0] != before:
@@ -358,14 +374,42 @@ def empty_row(address, count):
             row[listed[i] >> 5] = 0
     else:
         row[:] = 0
-    carray(pointer(arena[Place.SUSPENDED]), CONFIG + 1, np.int64)[HOW] = CLEAN
+    carray(pointer(arena[Place.SUSPENDED]), SUSPENDED_LENGTH, np.int64)[HOW] = CLEAN
+
+
+@part
+def begin_inside(address, config, suspended, taken):
+    """Puts all tokens into the row where the walk begins inside a text that takes most of them. 0, or what is lacking."""
+    arena = arena_of(address)
+    code = outside_of(address, config, suspended[OUTSIDE:])
+    if code < 0:
+        return code
+    words, suspended[APART] = arena[Place.NOTHING] // 32, int64(1) << 40
+    if suspended[OUTSIDE] != -1:
+        copy_bytes(arena[Place.DRAFT_ROW], arena[Place.TEXT_ROW], 4 * words)
+        taken[0], suspended[APART] = arena[Place.TEXT_COUNT], 0
+    return int64(0)
+
+
+@part
+def list_row(address):
+    """Lists the tokens of a row that has few."""
+    arena = arena_of(address)
+    words = int64(arena[Place.NOTHING] // 32)
+    row, listed = ints(arena, Place.DRAFT_ROW, words), ints(arena, Place.DRAFT_TOKENS, FEW + 1)
+    count = int64(0)
+    for word in range(words):
+        for bit in range(32 if row[word] else 0):
+            if row[word] >> bit & 1 and count < FEW:
+                listed[count] = 32 * word + bit
+                count += 1
 
 
 @part
 def find_leaves(address, trie, q, b, k, config):
     """Both walks: what they count lies in TAKEN. 0, or what is lacking: then it is suspended, and goes on at the next call."""
     arena = arena_of(address)
-    suspended = carray(pointer(arena[Place.SUSPENDED]), CONFIG + 1, np.int64)
+    suspended = carray(pointer(arena[Place.SUSPENDED]), SUSPENDED_LENGTH, np.int64)
     taken = carray(pointer(arena[Place.TAKEN]), TAKEN, np.int64)
     slots = carray(pointer(arena[Place.SLOTS]), SLOTS, np.int16)
     lets_on = carray(pointer(arena[Place.LETS_ON]), (GROUPS, MOST_CLASSES), np.uint8)
@@ -387,16 +431,24 @@ def find_leaves(address, trie, q, b, k, config):
         slots[:] = -1
         path[0] = config
         taken[:3] = 0
+        suspended[HOW] = STALE
+        if trie == 0:
+            code = begin_inside(address, config, suspended, taken)
+            if code < 0:
+                return code
     suspended[HOW] = STALE
     ends_above[0, 0], ends_above[1, 0] = -1, -1
     if trie:
         return walk_remainders(address, trie, node, taken, slots, lets_on, ends_above[0], ends_above[1])
-    return walk_vocabulary(address, node, taken, slots, lets_on, ends_above[0], ends_above[1])
+    code = walk_vocabulary(address, node, taken, slots, lets_on, ends_above[0], ends_above[1])
+    if code == 0 and suspended[OUTSIDE] != -1 and taken[0] <= FEW:
+        list_row(address)
+    return code
 
 
 @part
 def wait_at_end(address):
     """The walk is at its end, what is made of it lacks something: it need not be done again."""
     arena = arena_of(address)
-    suspended = carray(pointer(arena[Place.SUSPENDED]), CONFIG + 1, np.int64)
+    suspended = carray(pointer(arena[Place.SUSPENDED]), SUSPENDED_LENGTH, np.int64)
     suspended[HOW], suspended[NODE] = WAITS, int64(1) << 40

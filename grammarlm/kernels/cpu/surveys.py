@@ -48,7 +48,7 @@ from .remainders import (
     known_trie,
 )
 from .stacks import push
-from .survey_walk import CLEAN, CONFIG, FEW, GROUPS, HOW, STALE, TAKEN, empty_row, find_leaves, wait_at_end
+from .survey_walk import CLEAN, FEW, GROUPS, HOW, STALE, SUSPENDED_LENGTH, TAKEN, empty_row, find_leaves, wait_at_end
 from .turns import begin_beside, claim, end_beside
 from .walk import set_bit
 
@@ -215,7 +215,7 @@ def publish_beside(address):
 def draft_first_bytes(address, border):
     """The vocabulary's tokens whose first byte the border lets on, in the scratch. 0, or what is lacking."""
     arena = arena_of(address)
-    suspended = carray(pointer(arena[Place.SUSPENDED]), CONFIG + 1, np.int64)
+    suspended = carray(pointer(arena[Place.SUSPENDED]), SUSPENDED_LENGTH, np.int64)
     if suspended[HOW] != CLEAN:
         empty_row(address, int64(-1))
     row = ints(arena, Place.DRAFT_ROW, arena[Place.NOTHING] // 32 + 1)

@@ -18,10 +18,11 @@ import numpy as np
 
 from ...errors import LimitExceeded
 from ...grammars.lark_tables import LrTables
-from ...kernels.cpu import places, pushdown_walk, rehash, remainders, stack_calls, survey_masks, unions
+from ...kernels.cpu import byte_kinds, places, pushdown_walk, rehash, remainders, stack_calls, survey_masks, unions
 from ...kernels.cpu.places import Place
+from ...vocab.byte_trie import ByteTrie
 from ...vocab.vocabulary import Vocabulary
-from ..token_facts import token_facts
+from ..token_facts import pack_ids, token_facts
 from .program import StackProgram
 
 ROOMY = 16  # where all arrays together take less than such a part of max_bytes, nobody is thrifty
@@ -92,6 +93,7 @@ FIRST_ROWS = (
     *dict.fromkeys((Place.S_HASH, Place.C_HASH), 1024).items(),
     *dict.fromkeys((Place.K_HASH, Place.TRIE_HASH, Place.SURVEY_HASH, Place.SIGNATURE_HASH), 512).items(),
 )
+USUAL_ROWS = dict(FIRST_ROWS)
 HASHES = {
     Place.S_HASH: rehash.rehash_stacks,
     Place.C_HASH: rehash.rehash_configs,
@@ -212,6 +214,7 @@ def plan_of(columns: int, words: int, row_words: int, deepest: int, surveys: str
 def _of_vocabulary(vocab: Vocabulary) -> tuple[np.ndarray, np.ndarray, dict[Place, np.ndarray]]:
     """What every arena over a vocabulary has: places, their contents, the arrays."""
     trie, facts = vocab.trie, token_facts(vocab)
+    carried = trie.token[trie.token != vocab.words * 32]
     arrays = {
         Place.BYTE: trie.byte,
         Place.DEPTH: trie.depth,
@@ -221,13 +224,26 @@ def _of_vocabulary(vocab: Vocabulary) -> tuple[np.ndarray, np.ndarray, dict[Plac
         Place.OFFSETS: vocab.offsets,
         Place.DATA: vocab.data,
         Place.IS_TEXT: facts.is_text,
+        Place.KINDS: byte_kinds.KINDS,
+        Place.KINDS_BELOW: kinds_below(trie),
+        Place.TEXT_ROW: pack_ids(carried, vocab.words),
     }
     arrays = {place: np.ascontiguousarray(array) for place, array in arrays.items()}
     contents = {place: array.ctypes.data for place, array in arrays.items()}
     contents |= {Place.NODES: len(trie.byte), Place.TWIN_COUNT: len(trie.twins), Place.NOTHING: vocab.words * 32}
     contents |= {Place.VOCABULARY: len(facts.is_text), Place.DATA_LENGTH: len(vocab.data)}
-    contents |= {Place.PATH_LENGTH: facts.deepest + 2}
+    contents |= {Place.PATH_LENGTH: facts.deepest + 2, Place.TEXT_COUNT: len(carried)}
     return np.array(list(contents)), np.array(list(contents.values()), np.int64), arrays
+
+
+def kinds_below(trie: ByteTrie) -> np.ndarray:
+    """int64 [nodes]: the kinds of bytes that are met below each node."""
+    found = np.zeros(len(trie.byte), np.int64)
+    byte, depth = np.ascontiguousarray(trie.byte), np.ascontiguousarray(trie.depth)
+    byte_kinds.find_kinds(
+        byte.ctypes.data, depth.ctypes.data, len(found), byte_kinds.KINDS.ctypes.data, found.ctypes.data
+    )
+    return found
 
 
 class StackArena:
@@ -349,6 +365,8 @@ class StackArena:
         """Arrays of one length, and the hash table that finds their rows, get longer, the less so the larger they are."""
         old = self._arrays[group[0]]
         rows = len(old) * 4 if old.nbytes < SMALL else len(old) * 2 if old.nbytes < LARGE else len(old) * 3 // 2
+        if group[0] in SURVEYS_ONLY and group[0] != Place.DENSE:
+            rows = max(rows, USUAL_ROWS[group[0]])
         if (
             self.nbytes > self.program.limits.max_bytes
         ):  # asked once: arrays of one length stay so, kernels may go on with them
@@ -400,10 +418,12 @@ class StackArena:
             self._fixed(Place.UNIONS, np.zeros((places.UNIONS, 4), np.int32))
         elif index in SURVEY_ARRAYS:
             self._grow(*SURVEY_ARRAYS[index])
-            # Those that are next, too: a seat that meets a full one has to ask.
+            # Those that are next, too: a seat that meets a full one has to ask. And who surveys once needs all of them.
             for other, count in SURVEY_COUNTS.items():
-                half_full = 2 * int(self.arena[count]) > len(self._arrays[SURVEY_ARRAYS[other][0]])
-                if half_full and ROOMY * self.nbytes < self.program.limits.max_bytes:
+                first = SURVEY_ARRAYS[other][0]
+                rows = len(self._arrays[first])
+                is_next = 2 * int(self.arena[count]) > rows or (rows < USUAL_ROWS[first] and first != Place.DENSE)
+                if is_next and ROOMY * self.nbytes < self.program.limits.max_bytes:
                     self._grow(*SURVEY_ARRAYS[other])
         elif self.arena[Place.C_COUNT] >= self.arena[Place.C_CAPACITY]:
             self._grow(*CONFIGS)

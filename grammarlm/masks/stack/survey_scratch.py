@@ -55,7 +55,7 @@ class SurveyScratch:
             Place.DRAFTS: np.zeros((survey_walk.GROUPS, 7), np.int64),
             Place.AGENDA: np.zeros((survey_masks.AGENDA_LENGTH, 4), np.int32),
             Place.SIGNATURE: np.zeros(survey_masks.SIGNATURE_LENGTH, np.int32),
-            Place.SUSPENDED: np.zeros(survey_walk.CONFIG + 1, np.int64),
+            Place.SUSPENDED: np.zeros(survey_walk.SUSPENDED_LENGTH, np.int64),
             Place.SUSPENDED_PATH: np.zeros(token_facts(vocab).deepest + 2, np.int32),
             Place.TAKEN: np.zeros(survey_walk.TAKEN, np.int64),
             Place.SLOTS: np.zeros(survey_walk.SLOTS, np.int16),
