@@ -52,14 +52,17 @@ class Language:
 
     excluded: str
     beyond: str  # which characters beyond ASCII are excluded: "none", "all", or a range as in a class
+    quote: str
     notation: str
 
     def grammar(self) -> gl.Gbnf | gl.Lark:
         ranges = {"none": "", "all": "\\x80-\\U0010FFFF"}.get(self.beyond, self.beyond)
-        chars = "".join(f"\\x{ord(c):02x}" for c in self.excluded + '"') + "\\\\" + ranges
+        chars = "".join(f"\\x{ord(c):02x}" for c in self.excluded) + self.quote + "\\\\" + ranges
         if self.notation == "gbnf":
-            return gl.Gbnf(f'root ::= text ("," text)*\ntext ::= "\\"" ([^{chars}] | "\\\\" ["\\\\n])* "\\""\n')
-        return gl.Lark(f'start: TEXT ("," TEXT)*\nTEXT: /"([^{chars}]|\\\\["\\\\n])*"/\n')
+            return gl.Gbnf(
+                f'root ::= text ("," text)*\ntext ::= [{self.quote}] ([^{chars}] | "\\\\" ["\\\\n])* [{self.quote}]\n'
+            )
+        return gl.Lark(f'start: TEXT ("," TEXT)*\nTEXT: /{self.quote}([^{chars}]|\\\\["\\\\n])*{self.quote}/\n')
 
     def takes(self, text: bytes) -> bool:
         """Does a text of the language begin like this?"""
@@ -67,18 +70,19 @@ class Language:
         while at < len(text):
             length = 1 if text[at] < 0x80 else next((n for n in (2, 3, 4) if is_character(text[at : at + n])), 0)
             if length == 0:  # no character, or one that is cut off
-                return state == "inside" and text[at:] in beginnings
+                quotes = state in ("before", "inside") and self.quote.encode().startswith(text[at:])
+                return (state == "inside" and text[at:] in beginnings) or quotes
             character = text[at : at + length].decode()
             at += length
             if state in ("before", "behind"):
-                if character != ('"' if state == "before" else ","):
+                if character != (self.quote if state == "before" else ","):
                     return False
                 state = "inside" if state == "before" else "before"
             elif state == "escape":
                 if character not in ESCAPES:
                     return False
                 state = "inside"
-            elif character == '"':
+            elif character == self.quote:
                 state = "behind"
             elif character == "\\":
                 state = "escape"
@@ -111,6 +115,7 @@ def languages(rng: random.Random, count: int) -> list[Language]:
         Language(
             "".join(rng.sample("az0\t\n',/", rng.randint(0, 4))),
             rng.choice(["none", "none", "all", "中-中", "\u4e00-\u9fff", "\U0001f600-\U0001f64f"]),
+            rng.choice(['"', '"', "é", "😀"]),
             rng.choice(["gbnf", "lark"]),
         )
         for _ in range(count)
