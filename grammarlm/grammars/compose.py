@@ -6,7 +6,9 @@ A grammar is a plain description: cheap to make, compared and hashed by content,
     a + b    a text of a, then one of b             a & b    texts that are in both
     a | b    a text of either                       a - b    texts of a that are not in b
 
-A string on either side stands for itself. Look-around inside a part (`$`, `\\b`, `(?=...)`) sees that part's text only.
+A string on either side stands for itself. Look-around inside a part (`$`, `\\b`, `(?=...)`) sees that part's text only. Not so with
+a Lark part: its lexemes are cut as lark would cut the whole text, so the last one takes what it can of the text behind the part,
+and nothing can begin there that it could go on with. Special tokens are no text to the regular side of `&` and `-`.
 """
 
 from __future__ import annotations

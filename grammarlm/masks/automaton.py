@@ -24,8 +24,13 @@ class Automaton:
         self.checks_tokens = not program.tokens_spell_all
         self.epoch = make_epoch(program)
         if self.epoch.start == DEAD:
-            raise UnsatisfiableGrammar("the grammar matches no text at all; check its intersections and look-aheads")
+            raise UnsatisfiableGrammar(
+                "the grammar matches no text at all; check its intersections and look-aheads, and what comes behind parts in "
+                "lark's notation: their last lexeme takes what it can of it"
+            )
         if self.checks_tokens and not self.epoch.is_usable(self.epoch.start):
+            if hasattr(program, "refuse_tokens"):
+                raise program.refuse_tokens()
             raise UnsatisfiableGrammar(
                 "no sequence of this vocabulary's tokens spells a text of the grammar; "
                 "the vocabulary lacks tokens for some of its bytes"

@@ -30,6 +30,7 @@ class Costs:
 
     def __init__(self) -> None:
         self._fewest: dict[int, int] = {}
+        self._rests: dict[int, tuple[int, ...]] = {}  # of plans of states before, where a state's own is longer
         self.most_behind: dict[int, int] = {}  # at least U behind each token of the state
 
     def fewest(self, epoch: Any, state: int) -> int:
@@ -40,11 +41,25 @@ class Costs:
             known = self._fewest[state] = INFINITE if plan is None else len(plan)
         return known
 
+    def falling(self, epoch: Any, state: int) -> int:
+        """Likewise, and behind the first of those tokens it is less: another text may be the nearest end there, and take more."""
+        plan = self._rests.get(state) or _plan(epoch, state)
+        if plan is None:
+            return INFINITE
+        here, rest = state, tuple(plan)
+        while len(rest) > 1:
+            here, rest = epoch.after_token(here, rest[0]), rest[1:]
+            own = self._rests.get(here) or _plan(epoch, here)
+            if own is not None and len(own) <= len(rest):
+                break
+            self._rests[here] = rest
+        return len(plan)
+
     def plan(self, epoch: Any, state: int) -> tuple[int, ...]:
         """Tokens that end the text, as many as `fewest` says."""
         plan = _plan(epoch, state)
         if plan is None:
-            raise LimitExceeded("the shortest end of the text is too long to be written down")
+            raise LimitExceeded("no end of the text is known, or the shortest is too long to be written down")
         return tuple(plan)
 
     def row(self, epoch: Any, state: int, left: int) -> np.ndarray:

@@ -13,7 +13,6 @@ Bytes that are no UTF-8 text cannot be encoded: there the merges alone decide.
 
 from __future__ import annotations
 
-import threading
 import unicodedata
 from bisect import bisect_left
 from collections import OrderedDict
@@ -27,6 +26,7 @@ from ..kernels.cpu import merges
 from ..vocab.bpe import SPACE, read_bpe, tokenizer_of
 from ..vocab.shapes import Shapes, ends_with_apostrophe
 from ..vocab.vocabulary import Vocabulary
+from .shared_lock import PROGRAM, shared_lock
 
 UNCUT, AT_BORDER, ELSEWHERE = 0, 1, 2  # where a pair of tokens is cut before the merges
 MOST_BYTES = 64 << 20  # of rows that are kept
@@ -39,7 +39,7 @@ class Canonical:
         """TokenizerError where the vocabulary's tokenizer is no BPE with its merges at hand."""
         self.vocab, self.bpe = vocab, read_bpe(vocab)
         self.tokenizer: Any = tokenizer_of(self.bpe)
-        self.lock = threading.RLock()
+        self.lock = shared_lock(PROGRAM)
         self._rows: OrderedDict[int | None, np.ndarray] = OrderedDict()
         self._cuts: OrderedDict[str, np.ndarray] = OrderedDict()
         count = len(vocab.offsets) - 1

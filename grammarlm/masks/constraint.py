@@ -84,6 +84,16 @@ class Constraint:
         grammar, limits, canonical_only = store.load(data, vocab)
         return compile(grammar, vocab, limits=limits, canonical_only=canonical_only)
 
+    def __copy__(self) -> Constraint:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Constraint:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled as what it was compiled from: whoever loads it compiles it again."""
+        return Constraint.from_bytes, (self.to_bytes(), self.vocab)
+
     @cached_property
     def fingerprint(self) -> bytes:
         """The same for the same grammar and vocabulary, in any process."""

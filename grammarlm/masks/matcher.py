@@ -255,6 +255,13 @@ class Matcher:
 
     __copy__ = fork
 
+    def __deepcopy__(self, memo: Any) -> Matcher:
+        return self.fork()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled as its constraint and the steps it has read."""
+        return snapshot.restore, (self._constraint, self.snapshot())
+
     def _at(self, head: Head) -> Matcher:
         """This one, at a head where it has been or will be again."""
         self._head, self._own = head, None
@@ -288,10 +295,10 @@ class Matcher:
         """So many tokens are enough to end the text, stop id not counted; a cleverer end may need fewer."""
         if self.is_finished:
             return 0
-        fewest = self._made(lambda epoch, state: costs_of(epoch).fewest(epoch, state))
+        fewest = self._made(lambda epoch, state: costs_of(epoch).falling(epoch, state))
         if fewest >= INFINITE:
             raise LimitExceeded(
-                "the shortest end of the text is too long to be written down, so its tokens are not counted"
+                "no end of the text is known, or the shortest is too long to be written down, so its tokens are not counted"
             )
         return fewest
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import operator
-import threading
 
 from ..grammars.byte_classes import byte_partition
 from ..grammars.regular import Algebra
@@ -12,6 +11,7 @@ from ..grammars.terms import Term
 from ..vocab.vocabulary import Vocabulary
 from .limits import Clock, Limits
 from .liveness import Liveness
+from .shared_lock import PROGRAM, shared_lock
 from .token_facts import token_facts
 
 
@@ -22,7 +22,7 @@ class Program:
         self.start, self.algebra, self.vocab, self.limits, self.clock = start, algebra, vocab, limits, clock
         self.byte_sets = byte_partition(start)
         self.facts = token_facts(vocab)
-        self.lock = threading.RLock()  # of the automaton: who writes holds it
+        self.lock = shared_lock(PROGRAM)  # of the automaton: who writes holds it
         used = functools.reduce(operator.or_, self.byte_sets.used)
         # Where each byte that the language uses is a token of its own, tokens can spell whatever bytes can.
         self.tokens_spell_all = not used & ~self.facts.single_bytes

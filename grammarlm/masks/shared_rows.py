@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import threading
-
 import numpy as np
 
 from ..kernels.cpu.row_key import row_key
+from .shared_lock import MOMENT, shared_lock
 
 
 class SharedRows:
@@ -14,7 +13,7 @@ class SharedRows:
 
     def __init__(self) -> None:
         self._by_key: dict[int, list[np.ndarray]] = {}
-        self._lock = threading.Lock()
+        self._lock = shared_lock(MOMENT)
         self.nbytes = 0
 
     def __len__(self) -> int:

@@ -4,6 +4,7 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.grammars.compose import Grammar
+from tests.laws.laws import allowed_ids
 
 VOCAB = gl.Vocabulary([bytes([b]) for b in range(256)] + [b"</s>"], stop_ids=[256], special_ids=[256])
 JSON, ARITHMETIC, PYTHON = (gl.Lark.library(name) for name in ("json", "arithmetic", "python"))
@@ -35,3 +36,30 @@ def test_two_grammars_with_blocks_are_refused() -> None:
     other = gl.Lark(PYTHON.text + "\n// another", start="file_input", indent=gl.Indent())
     with pytest.raises(gl.UnsupportedFeature, match="two grammars with indented blocks"):
         gl.compile(PYTHON + "-" + other, VOCAB)
+
+
+BEHIND = [gl.Regex("b"), gl.Gbnf('root ::= "b"'), gl.Lark('start: "b"'), gl.Text(until="b")]
+
+
+@pytest.mark.parametrize(
+    "lark", ['start: A\nA: "a"\n%ignore "<"', 'start: "a" "<"*', 'start: "a" "<"?', 'start: "a"', 'start: "a"*']
+)
+@pytest.mark.parametrize("behind", BEHIND, ids=[type(part).__name__ for part in BEHIND])
+def test_tokens_that_cross_the_end_of_a_part(lark: str, behind: Grammar) -> None:
+    """A token is allowed where advance takes it: what may be ignored before the part's end is no reason to forget the end."""
+    tokens = [b"<", b"a", b"b", b"ab", b"<b", b"a<b", b"ab<", b"</s>"]
+    vocab = gl.Vocabulary(tokens, stop_ids=[7])
+    for prefix in ([], [1]):
+        matcher = gl.compile(gl.Lark(lark) + behind, vocab).matcher()
+        if all(matcher.advance(token) for token in prefix):
+            taken = {token for token in range(7) if matcher.fork().advance(token)}
+            assert allowed_ids(matcher, vocab) - {7} == taken
+            assert 3 in taken or prefix
+
+
+def test_the_last_lexeme_of_a_part_takes_what_it_can() -> None:
+    """As lark would cut the whole text; the error says where to look."""
+    with pytest.raises(gl.UnsatisfiableGrammar, match="their last lexeme takes what it can"):
+        gl.compile(gl.Lark("start: /[0-9]+/") + "0", VOCAB)
+    matcher = gl.compile(gl.Lark("start: /[0-9]+/") + gl.Regex("[0-9]?[a-z]"), VOCAB).matcher()
+    assert matcher.advance_bytes(b"12a")

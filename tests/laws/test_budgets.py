@@ -56,6 +56,34 @@ def fewest_tokens(oracle: TokenOracle, state: object) -> int:
     raise AssertionError("unreachable")
 
 
+def check_falling(matcher: gl.Matcher, vocab: gl.Vocabulary) -> None:
+    """min_tokens_left is less behind some token, and again, down to the end."""
+    while (left := matcher.min_tokens_left) > 0:
+        behind = []
+        for token in sorted(allowed_ids(matcher, vocab) - set(vocab.stop_ids)):
+            fork = matcher.fork()
+            assert fork.advance(token)
+            behind.append((fork.min_tokens_left, token))
+        assert min(behind)[0] <= left - 1
+        assert matcher.advance(min(behind)[1])
+    assert matcher.is_accepting
+
+
+FALLING = [
+    (gl.Regex(".{2}[ab]{2}[ab]*"), [b"a", b"b", b"ab"]),
+    (gl.Text(until="aé"), [b"a", b"\xa9", b"\xc3", "éaé".encode()]),
+    (gl.Regex(".a?[aé]{2}"), [b"a", b"\xa9", b"\xc3", "éa".encode()]),
+    (gl.Regex("(ab|ba){3}b?"), [b"a", b"b", b"ab", b"abb", b"bab"]),
+    (gl.Gbnf('root ::= "a" root "b" | "ab" "b"? | "bb"'), [b"a", b"b", b"ab", b"bbb"]),
+]
+
+
+@pytest.mark.parametrize(("grammar", "tokens"), FALLING)
+def test_the_bound_falls_to_the_end(grammar: gl.Regex, tokens: list[bytes]) -> None:
+    vocab = gl.Vocabulary([*tokens, b"</s>"], stop_ids=[len(tokens)])
+    check_falling(gl.compile(grammar, vocab).matcher(), vocab)
+
+
 def check_walk(matcher: gl.Matcher, oracle: TokenOracle, vocab: gl.Vocabulary, budget: int, rng: random.Random) -> int:
     """Random allowed tokens, to the end if there is one, and never a stop id by choice; how many masks the budget narrowed."""
     plain, state, read, narrowed = rng, oracle.start, 0, 0

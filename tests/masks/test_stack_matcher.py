@@ -378,8 +378,50 @@ def test_a_lexer_over_a_vocabulary_that_lacks_bytes() -> None:
 
 def test_a_grammar_that_no_single_bytes_spell() -> None:
     vocab = gl.Vocabulary([b"(", b")", b"</s>"], stop_ids=[2])
-    with pytest.raises(gl.UnsatisfiableGrammar, match="lacks tokens for some of its bytes"):
+    with pytest.raises(gl.UnsupportedFeature, match="lacks those for bytes of the grammar: 0x5B, 0x5D, 0x78"):
         gl.compile(gl.Gbnf(NESTED), vocab)
+    longer = gl.Vocabulary([b"ab", b"</s>"], stop_ids=[1])
+    with pytest.raises(gl.UnsupportedFeature, match="whether longer tokens do is not decided"):
+        gl.compile(gl.Gbnf('root ::= "ab"'), longer)
+    assert gl.compile(gl.Regex("ab"), longer).matcher().advance(0)
+
+
+def test_a_report_says_where_only_single_bytes_end_texts() -> None:
+    vocab = gl.Vocabulary([b"(", b")", b"x", b"yy", b"</s>"], stop_ids=[4])
+    constraint = gl.compile(gl.Gbnf('root ::= "(" root ")" | "x" | "yy"'), vocab)
+    assert "texts must end by tokens of single bytes" in constraint.report.caps[0]
+    assert allowed_ids(constraint.matcher(), vocab) == {0, 2, 3}
+
+
+# ---------------------------------------------------------------------- texts that are nested to the right
+
+# Grammar, what is repeated, and then: the bytes that may come, and whether the text may end.
+NESTED_TO_THE_RIGHT = {
+    "a list": ('start: "x" | "x" "," start', b"x,", b"x", b",", True),
+    "a sign": ('start: sum\nsum: sum "+" sign | sign\nsign: "-" sign | "x"', b"-", b"x", b"+", True),
+    "a power": ('start: power "."\npower: "x" "^" power | "x"', b"x^", b"x", b".^", False),
+    "brackets": ('start: "(" start ")" | "x"', b"(", b"x", b")", False),
+}
+
+
+@pytest.mark.parametrize("name", NESTED_TO_THE_RIGHT)
+def test_texts_nested_to_the_right(name: str) -> None:
+    """20,000 deep, read at once or token by token: what can end is looked for in a stack of that depth."""
+    grammar, part, atom, following, ends = NESTED_TO_THE_RIGHT[name]
+    vocab, deep = COMPILED["bytes"], 20_000 // len(part)
+    constraint = gl.compile(gl.Lark(grammar), vocab)
+    at_once, stepwise = constraint.matcher(), constraint.matcher()
+    assert at_once.advance_bytes(part * deep)
+    for byte in part * (deep // 10):
+        stepwise.fill_mask(gl.allocate_mask(1, vocab.size))
+        assert stepwise.advance_bytes(bytes([byte]))
+    for matcher in (stepwise, at_once):
+        before = {vocab.token_bytes(i) for i in allowed_ids(matcher, vocab)}
+        assert before == {part[:1], atom} or before == {atom}
+        assert matcher.advance_bytes(atom)
+        allowed = allowed_ids(matcher, vocab)
+        assert b"".join(sorted(vocab.token_bytes(i) for i in allowed - set(vocab.stop_ids))) == following
+        assert matcher.is_accepting is ends is bool(allowed & set(vocab.stop_ids))
 
 
 # ---------------------------------------------------------------------- explanations

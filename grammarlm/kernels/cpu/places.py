@@ -199,7 +199,7 @@ class Place(IntEnum):
 EXPANDED, READS, LIVE_KNOWN, LOOPS = 1, 2, 4, 8  # q status
 STARTS = 16  # before a lexeme
 DOUBTFUL, BETWEEN = 32, 64  # to be asked about under any border; not to be, under a trusted one
-AT_ONCE = 128  # before a lexeme, reads, and has no moves but END
+AT_ONCE = 128  # before a lexeme, reads, and has no moves but the end of the whole text
 ACCEPTS, TRUSTED = 2, 4  # b status
 UNCHECKED, DOUBTS, EVERYTHING = 0, 1, 2  # which threads are asked about
 HAS_THREADS, HAS_EXITS = 1, 2  # config kind

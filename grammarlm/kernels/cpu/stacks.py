@@ -36,6 +36,9 @@ from .places import (
 )
 from .turns import end_turn, take_turn
 
+LONG_CHAIN = 64  # reductions one after another
+UNDECIDED = 2
+
 
 @part
 def note_blocks(address, parent, symbol, new):
@@ -145,8 +148,9 @@ def shift(address, stack, terminal, width):
 
 
 @part
-def can_shift(address, stack, terminal):
-    """1 where `shift` would take the terminal, 0 where not, or what is lacking. Makes no stacks: gotos lie on an overlay."""
+def can_shift(address, stack, terminal, most):
+    """1 where `shift` would take the terminal, 0 where not, UNDECIDED after `most` reductions, or what is lacking. Makes no stacks:
+    gotos lie on an overlay."""
     arena = arena_of(address)
     columns, nonterminals = arena[Place.LR_TERMINALS] + 1, arena[Place.LR_NONTERMINALS]
     states = arena[Place.LR_STATES]
@@ -156,7 +160,7 @@ def can_shift(address, stack, terminal):
     parents, symbols = ints(arena, Place.S_PARENT, capacity), ints(arena, Place.S_SYMBOL, capacity)
     overlay = np.empty(DEPTH_OF_OVERLAY, np.int32)
     height = 0
-    while True:
+    for _ in range(most):
         top = int64(overlay[height - 1]) if height else lr_state(symbols[stack])
         what = action[top * columns + terminal]
         if what >= 0:
@@ -172,6 +176,7 @@ def can_shift(address, stack, terminal):
             return lacks(TOO_WIDE, 1)
         overlay[height] = goto[top * nonterminals + rule[1]]
         height += 1
+    return int64(UNDECIDED)
 
 
 @part
@@ -199,18 +204,17 @@ def next_line(address, stack, width):
 
 
 @part
-def at_end(address, stack):
+def at_end_of_blocks(address, stack):
     """The stack under the parser where the text may end, after all blocks have been closed; -1 where it may not, less: lacking."""
     arena = arena_of(address)
-    if arena[Place.INDENTS]:
-        openers = ints(arena, Place.S_OPENER, arena[Place.S_CAPACITY])
-        while openers[stack]:
-            stack = shift(address, stack, arena[Place.T_DEDENT], 0)
-            if stack == 0:
-                return int64(-1)
-            if stack < 0:
-                return stack
-    takes = can_shift(address, stack, arena[Place.LR_TERMINALS])
+    openers = ints(arena, Place.S_OPENER, arena[Place.S_CAPACITY])
+    while openers[stack]:
+        stack = shift(address, stack, arena[Place.T_DEDENT], 0)
+        if stack == 0:
+            return int64(-1)
+        if stack < 0:
+            return stack
+    takes = can_shift(address, stack, arena[Place.LR_TERMINALS], 1 << 40)
     if takes <= 0:
         return takes if takes < 0 else int64(-1)
     return shift(address, stack, arena[Place.LR_TERMINALS], 0)
@@ -235,7 +239,9 @@ def stack_class(address, stack):
 
     A stack shifts what its top state shifts, and, of what the state reduces on, what the stack after the reduction shifts. Where
     the reduction replaces the top alone it is followed here (UNITS: the states that come to the top, and on which terminals);
-    the stacks after other reductions are few, their classes are kept. CHAIN holds the stacks that wait for others.
+    the stacks after other reductions are few, their classes are kept. CHAIN holds the stacks that wait for others: the lower ones
+    are looked for again where there are too many. What took a long chain stays known, lest each place of a text that is nested to
+    the right looks through all of it.
     """
     arena = arena_of(address)
     capacity = arena[Place.S_CAPACITY]
@@ -260,7 +266,7 @@ def stack_class(address, stack):
     unit_states = ints(arena, Place.UNITS, UNITS)
     unit_on = carray(pointer(arena[Place.UNITS_ON]), (UNITS, words), np.uint64)
     chain[0] = stack
-    height = 1
+    height, highest = 1, 1
     while height > 0:
         here = int64(chain[height - 1])
         base = lr_state(symbols[parents[here]]) if symbols[parents[here]] >= LR_BASE else int64(-1)
@@ -302,9 +308,10 @@ def stack_class(address, stack):
                     return after
                 if classes[after] < 0:
                     if height >= STATES:
-                        return lacks(TOO_WIDE, 1)
+                        height = 0
                     chain[height] = after
                     height += 1
+                    highest = max(highest, height)
                     waits = True
                     break
                 for w in range(words):
@@ -315,7 +322,7 @@ def stack_class(address, stack):
         for w in range(words):
             live[new, w] |= ignored[w]
         if arena[Place.INDENTS]:
-            ends = at_end(address, here)
+            ends = at_end_of_blocks(address, here)
             if ends < -1:
                 return ends
             set_terminal(live, new, terminals, ends >= 0)
@@ -329,7 +336,30 @@ def stack_class(address, stack):
             return known
         classes[here] = known
         height -= 1
+        if height == 0 and classes[stack] < 0:
+            chain[0] = stack
+            height = 1
+    if highest > LONG_CHAIN and not arena[Place.READ_ONLY]:
+        arena[Place.MARK_S] = arena[Place.S_COUNT]
     return int64(classes[stack])
+
+
+@part
+def at_end(address, stack):
+    """The stack under the parser where the text may end; -1 where it may not, less: lacking."""
+    arena = arena_of(address)
+    if arena[Place.INDENTS]:
+        return at_end_of_blocks(address, stack)
+    terminals = arena[Place.LR_TERMINALS]
+    takes = can_shift(address, stack, terminals, LONG_CHAIN)
+    if takes == UNDECIDED:  # the class knows what the stacks below have come to
+        k = stack_class(address, stack)
+        if k < 0:
+            return k
+        takes = int64(class_takes(address, k, terminals))
+    if takes <= 0:
+        return takes if takes < 0 else int64(-1)
+    return int64(0) if arena[Place.LR_ALONE] else shift(address, stack, terminals, 0)
 
 
 @inlined

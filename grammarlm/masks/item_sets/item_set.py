@@ -13,7 +13,6 @@ the set was when it began; `add` and `remove` put new segments in the place of t
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -23,6 +22,7 @@ import numpy as np
 from ...grammars.tokens import Tokens
 from ...kernels.item_arrays import Selection
 from ..items import ItemIndex
+from ..shared_lock import MOMENT, shared_lock
 from . import files
 from .bits import intersection, is_selected, without
 from .segment import ItemSegment, merged
@@ -47,7 +47,7 @@ class ItemSet:
 
     def __init__(self, tokens: Any, *, groups: Mapping[str, Any] | None = None):
         tokens = tokens if isinstance(tokens, Tokens) else Tokens(tokens)
-        self._lock = threading.Lock()
+        self._lock = shared_lock(MOMENT)
         self.segments: tuple[ItemSegment, ...] = (ItemSegment(ItemIndex.build(tokens)),)
         self.count = len(tokens)  # of rows so far, those that were removed among them
         self.ids: np.ndarray | None = tokens.ids
@@ -133,7 +133,7 @@ class ItemSet:
     def load(cls, folder: str | os.PathLike[str]) -> ItemSet:
         """What `save` left; GrammarError where it is damaged."""
         items = cls.__new__(cls)
-        items._lock = threading.Lock()
+        items._lock = shared_lock(MOMENT)
         files.load(items, folder)
         return items
 

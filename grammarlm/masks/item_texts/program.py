@@ -7,7 +7,6 @@ no token.
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from ..automaton import Automaton
 from ..items import ItemIndex
 from ..limits import Clock, Limits
 from ..report import Report
+from ..shared_lock import PROGRAM, shared_lock
 from ..token_facts import token_facts
 from .epoch import ItemsEpoch
 from .separator import Separator
@@ -35,7 +35,7 @@ class ItemsProgram:
         self.vocab, self.limits = vocab, limits
         self.facts = token_facts(vocab)
         self.special = frozenset(vocab.special_ids)
-        self.lock = threading.RLock()
+        self.lock = shared_lock(PROGRAM)
         items = grammar if isinstance(grammar, Tokens) else grammar.items
         if not len(items):
             raise UnsatisfiableGrammar("Tokens([]) has no items to choose from; give at least one")

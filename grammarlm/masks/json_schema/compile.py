@@ -7,7 +7,6 @@ of the vocabulary that all schemas share (tables.py). What refuses a schema does
 from __future__ import annotations
 
 import functools
-import threading
 from typing import Any
 
 from ...errors import UnsatisfiableGrammar, UnsupportedFeature
@@ -23,6 +22,7 @@ from ...vocab.vocabulary import Vocabulary
 from ..automaton import Automaton
 from ..limits import Clock, Limits
 from ..report import CanonicalReport, Report
+from ..shared_lock import PROGRAM, shared_lock
 from ..token_facts import token_facts
 from .blanks import blanks_of
 from .budget import CanonicalJsonBudgetedMatcher, JsonBudgetedMatcher
@@ -58,7 +58,7 @@ class JsonSchemaProgram:
     def __init__(self, grammar: JsonSchema, vocab: Vocabulary, limits: Limits, clock: Clock):
         self.vocab, self.limits, self.clock = vocab, limits, clock
         self.facts = token_facts(vocab)
-        self.lock = threading.RLock()
+        self.lock = shared_lock(PROGRAM)
         self.start: Any = ("start",)
         self.tokens_spell_all = True
         if self.facts.single_bytes != (1 << 256) - 1:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import functools
 import marshal
 import struct
-import threading
 from array import array
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -50,6 +49,7 @@ from ...kernels.cpu.schema_places import (
     Word,
 )
 from ...kernels.cpu.schema_rows import read_schema
+from ..shared_lock import MOMENT, shared_lock
 from .formats import format_automata
 from .plain import PLAIN, TYPES, NotPlain, PlainReader, packed_number, packed_range, string_alternative
 from .program import LITERALS, JsonProgram, ProgramWriter
@@ -134,7 +134,7 @@ class FrozenReader:
 
     def __init__(self) -> None:
         load_all([read_schema], large=True)
-        self._lock = threading.Lock()
+        self._lock = shared_lock(MOMENT)
         self._knows_formats = False
         self._arena = arena = array("q", bytes(8 * Read.LENGTH))
         self._address = arena.buffer_info()[0]

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import count
@@ -43,6 +42,7 @@ from ...kernels.cpu.json_rows import KEY_WORDS
 from ...kernels.cpu.json_runs import RUN_ROWS
 from ...vocab.byte_trie import ByteTrie
 from ...vocab.vocabulary import Vocabulary
+from ..shared_lock import TABLES, shared_lock
 from ..token_facts import token_facts
 from .alphabets import CLASSES, alphabets, first_backslashes, parents, token_alphabets
 from .blanks import BLANK_BYTES, Blanks
@@ -177,7 +177,7 @@ class JsonTables:
     def __init__(self, vocab: Vocabulary, blanks: Blanks):
         load_all([json_call], large=True)
         self.vocab, self.blanks = vocab, blanks
-        self.lock = threading.RLock()  # of what is made for all schemas
+        self.lock = shared_lock(TABLES)  # of what is made for all schemas
         self.facts = token_facts(vocab)
         trie, self.width = vocab.trie, vocab.words
         spots = len(blanks.table)

@@ -10,7 +10,6 @@ can by tokens.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -27,6 +26,7 @@ from ..automaton import Automaton
 from ..json_schema.compile import tables_of
 from ..limits import Clock, Limits
 from ..report import CanonicalReport, Report
+from ..shared_lock import PARTS, shared_lock
 from ..token_facts import token_facts
 from .borders import Border
 from .epoch import PartsEpoch, Place, Reader
@@ -55,7 +55,7 @@ class PartsProgram:
     def __init__(self, grammar: Grammar, vocab: Vocabulary, limits: Limits, compile_part: Compile):
         self.vocab, self.limits = vocab, limits
         self.facts = token_facts(vocab)
-        self.lock = threading.RLock()
+        self.lock = shared_lock(PARTS)
         self.graph = part_graph(grammar)
         self.start: Any = ("start",)
         self.has_items = [isinstance(part, ITEMS) for part in self.graph.parts]

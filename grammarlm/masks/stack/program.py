@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import functools
 import operator
-import threading
 import weakref
 from dataclasses import dataclass
 
+from ...errors import UnsupportedFeature
 from ...grammars.byte_classes import EVERY_BYTE, BytePartition
 from ...grammars.indent import WIDEST
 from ...grammars.lark_cache import save_entry
@@ -25,6 +25,7 @@ from ...kernels.cpu.places import CALL, END, ENTER, LEX, LINE, POP
 from ...vocab.vocabulary import Vocabulary
 from ..limits import Clock, Limits
 from ..liveness import Liveness
+from ..shared_lock import PROGRAM, shared_lock
 from ..token_facts import token_facts
 from .spelling import Spelling
 from .trust import Trust
@@ -72,7 +73,7 @@ class StackProgram:
         self.algebra, self.vocab, self.limits, self.clock, self.liveness = algebra, vocab, limits, clock, liveness
         self.parsers, self.is_lark = parsers, is_lark and border is ANYTHING
         self.facts = token_facts(vocab)
-        self.lock = threading.RLock()  # of the automaton: who writes holds it
+        self.lock = shared_lock(PROGRAM)  # of the automaton: who writes holds it
         # A text of the LR parser is the whole text: no rule goes on behind it.
         self.lr_alone = isinstance(start, Term) and all(
             target is NIL and not start.nullable for _, target in algebra.edges(start)
@@ -84,7 +85,8 @@ class StackProgram:
         self.token_columns = {token: len(partition.samples) + i for i, token in enumerate(rules.tokens)}
         used = functools.reduce(operator.or_, partition.used) & EVERY_BYTE
         # Where each byte that the grammar uses is a token of its own, tokens can spell whatever bytes can.
-        self.tokens_spell_all = not used & ~self.facts.single_bytes
+        self.lacking = [b for b in range(256) if (used & ~self.facts.single_bytes) >> b & 1]
+        self.tokens_spell_all = not self.lacking
         # A reference back would keep a dropped program until Python looks for cycles.
         self.trust = Trust(weakref.proxy(self), parsers[0].lexer if is_lark else None)
         self.has_forgotten = False  # terms that the lexer still holds
@@ -92,12 +94,25 @@ class StackProgram:
     @property
     def caps(self) -> tuple[str, ...]:
         """What the report says of a language beyond its grammar."""
+        spelled = () if self.tokens_spell_all else (f"texts must end by tokens of single bytes. {self._lacks()}",)
         if self.lr is None or self.lr.blocks is None:
-            return ()
+            return spelled
         return (
+            *spelled,
             f"lines are indented by {WIDEST:,} columns at most",
             "indented blocks: that every mask leads to an end of the text is not proved",
         )
+
+    def refuse_tokens(self) -> UnsupportedFeature:
+        """Why no text can be ended: beside a stack only tokens of single bytes are tried."""
+        return UnsupportedFeature(
+            "a grammar with a stack over a vocabulary whose tokens of single bytes end none of its texts; whether longer tokens "
+            f"do is not decided. {self._lacks()}. Use a tokenizer with all bytes, or gl.Regex or gl.Choices, where it is"
+        )
+
+    def _lacks(self) -> str:
+        shown = ", ".join(f"0x{b:02X}" for b in self.lacking[:8]) + (", ..." if self.lacking[8:] else "")
+        return f"The vocabulary lacks those for bytes of the grammar: {shown}"
 
     @property
     def columns(self) -> int:

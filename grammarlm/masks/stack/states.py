@@ -149,7 +149,8 @@ class StackStates(StackNumbers):
         self._arrays[Place.Q_NEXT][number] = row
         self._arrays[Place.Q_MOVES][number] = first, len(moves)
         status = places.EXPANDED | (places.READS if targets else 0)
-        if targets and getattr(state, "start", False) and all(move[0] == places.END for move in moves):
+        ends = program.lr_alone and all(move[0] == places.END for move in moves)  # with the whole text
+        if targets and getattr(state, "start", False) and (ends or not moves):
             status |= places.AT_ONCE
         trust = program.trust
         if trust.level != places.UNCHECKED:

@@ -1,0 +1,45 @@
+"""Locks that a fork of the process leaves in order.
+
+A child of fork() has none of its parent's threads, but whatever they held stays held in it for ever: its first mask would hang. So
+who forks waits until nobody is at what is shared, and the child begins with all of it whole.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+import time
+import weakref
+from typing import Any
+
+PATIENCE = 2.0  # seconds that a fork waits for calls of other threads; where one takes longer, the child cannot use what it holds
+# Who holds a lock may ask for those of a later kind.
+PARTS, PROGRAM, TABLES, MOMENT = range(4)
+
+_made = itertools.count()
+_shared: weakref.WeakKeyDictionary[Any, tuple[int, int]] = weakref.WeakKeyDictionary()
+_held: list[Any] = []
+
+
+def shared_lock(kind: int) -> Any:
+    """An RLock; of what is held for a moment, MOMENT, a Lock."""
+    lock: Any = threading.Lock() if kind == MOMENT else threading.RLock()
+    _shared[lock] = kind, next(_made)
+    return lock
+
+
+def _take_all() -> None:
+    end = time.monotonic() + PATIENCE
+    for lock, _ in sorted(_shared.items(), key=lambda item: item[1]):
+        if lock.acquire(timeout=max(0.0, end - time.monotonic())):
+            _held.append(lock)
+
+
+def _give_back() -> None:
+    while _held:
+        _held.pop().release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_take_all, after_in_parent=_give_back, after_in_child=_give_back)
