@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import LimitExceeded, UnsatisfiableGrammar
+from ..errors import GrammarError, LimitExceeded, UnsatisfiableGrammar
 from ..kernels.cpu.table import DEAD
 from .epoch import Epoch
 
@@ -41,10 +41,19 @@ class Automaton:
         with self.lock:
             if not self.epoch.is_full:
                 try:
-                    return self.epoch, self.epoch.state_of(term)
+                    return self._state_of(term)
                 except LimitExceeded:
                     if not self.epoch.is_full:
                         raise
             self.program.forget()
             self.epoch = self.make_epoch(self.program)
+            return self._state_of(term)
+
+    def _state_of(self, term: Any) -> tuple[Any, int]:
+        try:
             return self.epoch, self.epoch.state_of(term)
+        except GrammarError:
+            raise
+        except BaseException:  # Ctrl-C in the midst of something: what is half made is not used again
+            self.epoch.close()
+            raise

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from ..errors import LimitExceeded, MaskError
+from ..errors import GrammarError, LimitExceeded, MaskError
 from . import explain, forced, snapshot
 from .beside import NotNow
 from .budget import INFINITE, costs_of
@@ -217,7 +217,13 @@ class Matcher:
                     if last or not epoch.is_full:
                         raise
                 except RecursionError:
+                    epoch.close()
                     raise LimitExceeded("the grammar is nested too deeply for this process's recursion limit") from None
+                except GrammarError:
+                    raise
+                except BaseException:  # Ctrl-C in the midst of something: what is half made is not used again
+                    epoch.close()
+                    raise
         raise AssertionError("unreachable")
 
     def _renew(self, epoch: Any, state: int) -> None:

@@ -116,12 +116,12 @@ def test_a_survey_is_drafted_by_one_seat(fails: bool, monkeypatch: pytest.Monkey
         if not told and (epoch.array(Place.CLAIMS)[:, 2] == seat.address).any():
             told.append(epoch.row_beside(state))
             if fails:
-                raise KeyboardInterrupt
+                raise gl.LimitExceeded
         hand_over(seat, *arguments)
 
     monkeypatch.setattr(StackSeat, "_hand_over", meanwhile)
     if fails:
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(gl.LimitExceeded):
             epoch.row_beside(state)
     else:
         epoch.row_beside(state)

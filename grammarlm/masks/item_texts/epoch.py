@@ -94,6 +94,11 @@ class ItemsEpoch:
             self._shared_rows.clear()
         return self._shared_rows.shared(row)
 
+    def close(self) -> None:
+        """A call was interrupted in the midst of something: nobody asks for more here, and whoever stands here moves on."""
+        self.is_full = True
+        self._after.clear()
+
     # ------------------------------------------------------------------ reading
 
     def peek_token(self, address: int, state: int, token: int) -> int:

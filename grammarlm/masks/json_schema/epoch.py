@@ -9,7 +9,7 @@ with its last holder.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from functools import cached_property, lru_cache, partial
 from itertools import count
 from typing import Any
@@ -118,6 +118,7 @@ class JsonEpoch:
     def __init__(self, program: Any):
         self.program = program
         self.is_full = False
+        self._moving: object = None  # arrays that kernels are told of
         self.endings: Any = None  # how texts can end, and where tokens lead to: for budgets (budget.py)
         self.survey: Any = None
         self.rows = _Rows(program.facts.stop_row)
@@ -129,7 +130,7 @@ class JsonEpoch:
         block[STORE_AT + Store.TABLE] = address + 8 * TABLE_AT
         block[STORE_AT + Store.POOL] = self._pool.__array_interface__["data"][0]
         block[At.STORE], block[At.MODE], block[At.SERIAL] = address + 8 * STORE_AT, program.mode, next(SERIALS)
-        self.kernel = partial(direct(json_call), address)  # what matchers call twice a token
+        self.kernel: Callable[..., int] = partial(direct(json_call), address)  # what matchers call twice a token
         block[At.FRAMES], block[At.CHAINS] = address + 8 * FRAMES_AT, address + 8 * CHAINS_AT
         block[At.MISSING] = address + 8 * MISSING_AT
         block[At.RECORDS], block[At.PROGRAM], block[At.BLOB] = address + 8 * RECORDS_AT, at, at + rows.blob_at
@@ -179,6 +180,10 @@ class JsonEpoch:
             for name, at in PARTS_AT.items()
         }
 
+    def close(self) -> None:
+        """A call was interrupted in the midst of something: nobody asks for more here, and whoever stands here moves on."""
+        self.is_full, self.kernel = True, _moves_on
+
     # ------------------------------------------------------------------ arenas
 
     def _place_languages(self) -> None:
@@ -203,6 +208,7 @@ class JsonEpoch:
         rows[:used] = self._pool[:used]
         store = np.array([table.ctypes.data, places, 0, rows.ctypes.data, used, pool], np.int64)
         json_call(store.ctypes.data, REHASH, kept.ctypes.data, len(kept), 0)
+        self._moving = table, rows  # in memory before the kernel knows them
         self.store[:] = store
         self._table, self._pool = table, rows
 
@@ -255,6 +261,7 @@ class JsonEpoch:
             )
         at, _, capacity = PLACES[name]
         new = np.zeros((2 * len(old), WIDTH[name]), np.int64)
+        self._moving = new  # in memory before the kernel knows it
         order = np.array([at, capacity, new.ctypes.data, len(new), 8 * WIDTH[name]], np.int64)
         json_call(self.address, MOVE, order.ctypes.data, 0, 0)
         self.arrays[name] = new
@@ -455,3 +462,7 @@ class JsonEpoch:
             hashed = (hashed * 31 + byte + 1) & 0x7FFFFFFF
             chain = self._put_entry(chain, byte | min(length, 0xFFFFFF) << 8 | hashed << 32)
         return chain
+
+
+def _moves_on(what: int, first: int, second: int, third: int) -> int:
+    return -1

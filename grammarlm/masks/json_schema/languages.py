@@ -108,24 +108,26 @@ class LanguageStates:
                     f"the languages of strings need more than {self._max_states} states; simplify the patterns or "
                     "raise limits.max_states"
                 )
-            self._vectors.append(alive)
-            self._made.append(0)
-            self._numbers[alive] = known = number
             if number >= len(self.table):
                 self._grow()
             living = [term for term in alive if term is not NOTHING]
             self.universal[number] = len(living) == 1 and living[0] is self._every
             self.total[number] = len(alive) == 1 and self._is_total(alive[0])
-            if self._lengths_most:
-                self._add_lengths(number)
-            if counted:
-                self._tell_endless(number)
             self.accepts[number] = next((i + 1 for i, term in enumerate(alive) if accepts_empty(term)), 0)
+            if self._lengths_most:
+                self._add_lengths(number, alive)
+            self.counts[number] = -ENDLESS if counted and self._are_endless(alive) else 0
+            self._made[number:] = b"\0"
+            self._vectors.append(alive)  # whole by now: who is interrupted before has made nothing
+            self._numbers[alive] = known = number
         self._numbers[vector] = known
         return known
 
+    def _are_endless(self, vector: Vector) -> bool:
+        return any(self._is_endless(term) for term in vector if term is not NOTHING)
+
     def _tell_endless(self, state: int) -> bool:
-        found = any(self._is_endless(term) for term in self._vectors[state] if term is not NOTHING)
+        found = self._are_endless(self._vectors[state])
         if found:
             self.counts[state] = -ENDLESS
         return found
@@ -144,14 +146,14 @@ class LanguageStates:
 
     def _move(self, size: int) -> None:
         """All arrays anew: kernels of other arenas go on with the old ones, where no row leads to a state that is made later."""
-        for name, empty in (
-            ("table", 0),
+        for name, empty in (  # the table last: its length says how many states there may be
             ("accepts", 0),
             ("universal", 0),
             ("total", 0),
             ("loops", 0),
             ("lengths_at", -1),
             ("counts", 0),
+            ("table", 0),
         ):
             old = getattr(self, name)
             new = np.full((size, *old.shape[1:]), empty, old.dtype)
@@ -262,13 +264,14 @@ class LanguageStates:
         if most > self._lengths_most or bits_of != self._bits_of:
             self._lengths_most, self._bits_of = max(most, self._lengths_most), bits_of
             for state in range(1, len(self._vectors)):
-                self._add_lengths(state)
+                self._add_lengths(state, self._vectors[state])
 
-    def _add_lengths(self, state: int) -> None:
-        if len(self._vectors[state]) != 1:
+    def _add_lengths(self, state: int, vector: Vector) -> None:
+        if len(vector) != 1:
+            self.lengths_at[state] = -1
             return
         most = self._lengths_most
-        bits = self._bits_of(self._vectors[state][0], most)
+        bits = self._bits_of(vector[0], most)
         words = most // 64 + 1
         at = self._lengths_used
         if at + 2 + words > len(self.lengths):

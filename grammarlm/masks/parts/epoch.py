@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from ...errors import LimitExceeded, UnsupportedFeature
+from ...errors import GrammarError, LimitExceeded, UnsupportedFeature
 from ...kernels.cpu.table import DEAD
 from ..beside import NotNow
 from ..budget import costs_of
@@ -68,6 +68,11 @@ class Reader:
                     raise
                 epoch, state = automaton.renew(epoch.terms[state])
                 return epoch, make(epoch, state)
+            except GrammarError:
+                raise
+            except BaseException:
+                epoch.close()
+                raise
 
     def read(self, places: Iterable[Place], data: bytes) -> dict[Place, None]:
         """The places behind some bytes of one token, from a closed set of places: items are whole tokens, so not entered."""
@@ -233,6 +238,10 @@ class PartsEpoch:
             row = pack_ids(tokens, self.program.vocab.words)
             words = row if words is None else words | row
         return words
+
+    def close(self) -> None:
+        """A call was interrupted in the midst of something: nobody asks for more here, and whoever stands here moves on."""
+        self.is_full = True
 
     # ------------------------------------------------------------------ reading
 

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from ...errors import GrammarError
 from ...grammars.terms import Term
 from ...kernels.cpu import places
 from ...kernels.cpu import stack_calls as walk
@@ -194,14 +195,20 @@ class StackEpoch(StackStates):
         if known is not None or not self._signed_rows or not self._is_plain or not self._can_sign(state):
             return known
         with self._lock:
-            scratch = self._lent_scratch()
-            signature: int = self._ask(SIGN, self.address, state, 0, 0)
-            if signature < 0:
-                walk.forget(self.address)
-            self._idle.append(scratch)
-            if signature >= 0:
-                known = self.rows[state] = self._signed_row(state, signature)
-            return known
+            if self.is_full:
+                return None
+            try:
+                scratch = self._lent_scratch()
+                signature: int = self._ask(SIGN, self.address, state, 0, 0)
+                if signature < 0:
+                    walk.forget(self.address)
+                self._idle.append(scratch)
+                if signature >= 0:
+                    known = self.rows[state] = self._signed_row(state, signature)
+                return known
+            except BaseException:
+                self.close()
+                raise
 
     def row_beside(self, state: int) -> np.ndarray | NotNow:
         """row(), made beside other threads that make rows, or why that cannot be now."""
@@ -221,6 +228,8 @@ class StackEpoch(StackStates):
             claims[claims[:, 2] == seat.address, 2] = 0
             if isinstance(error, NeedsWalks):
                 return NotNow.UNDER_THE_LOCK
+            if not isinstance(error, GrammarError):
+                self.close()
             raise
         seats.append(seat)
         idle.append(scratch)
@@ -358,19 +367,25 @@ class StackEpoch(StackStates):
             while found < 0:
                 self._supply(found)
                 found = walk.sign(self.address, state, 1)
-            return found
         except NeedsWalks:
             if self.only_inside:
                 self._insides |= dict.fromkeys((q for q, _, _ in self.threads_of(state)), False)
                 self._asked = 0, False
+            self._end_signing(scratch, found)
             return None
-        finally:
-            if found < 0:  # given up: configs that are left would be found again, with rows that are others' by then
-                walk.forget(self.address)
-            self._is_signing = False
-            if self._has_passing:
-                self._forget_passing()
-            self._idle.append(scratch)
+        except GrammarError:
+            self._end_signing(scratch, found)
+            raise
+        self._end_signing(scratch, found)
+        return found
+
+    def _end_signing(self, scratch: SurveyScratch, found: int) -> None:
+        if found < 0:  # given up: configs that are left would be found again, with rows that are others' by then
+            walk.forget(self.address)
+        self._is_signing = False
+        if self._has_passing:
+            self._forget_passing()
+        self._idle.append(scratch)
 
     def _grow_full(self, index: int) -> None:
         remains = index in SCRATCH or (index in SURVEY_ARRAYS and self.arena[Place.X_TOKENS] > MOST_REMAINS)
@@ -382,6 +397,14 @@ class StackEpoch(StackStates):
                 self._scratch.grow(index, self.program.limits.max_bytes, self.arena)
         else:
             super()._grow_full(index)
+
+    def close(self) -> None:
+        """A call was interrupted in the midst of something: nobody asks for more here, and whoever stands here moves on."""
+        with self._lock:
+            self.is_full, self._path, self._ask = True, None, _moves_on
+            self._seats.clear()
+            self.arena[Place.REPLACED] += 1  # so that no seat writes here
+            self.arena[Place.TURN] = 0
 
     def special_tokens(self, state: int) -> list[int]:
         """The special tokens that may come next."""
@@ -490,6 +513,11 @@ class StackEpoch(StackStates):
     def nbytes(self) -> int:
         ends = self.__dict__["ends"].nbytes if "ends" in self.__dict__ else 0
         return super().nbytes + self._shared_rows.nbytes + 400 * len(self._objects) + ends
+
+
+def _moves_on(question: int, address: int, a: int, b: int, c: int) -> int:
+    """In place of the kernel, for an epoch that is closed: something must be made first."""
+    return -8 * places.FOR_LOCK - places.NEED_LOCK
 
 
 class _Exports:

@@ -82,6 +82,8 @@ class StackSeat(StackArena):
         epoch, lock = self._epoch, self.program.lock
         if not self._is_current():
             with lock:
+                if epoch.is_full:
+                    return NotNow.UNDER_THE_LOCK
                 self._look()
         scratch.lend(self.arena)
         self._place(state)
@@ -101,6 +103,8 @@ class StackSeat(StackArena):
                 return self._signed(found)
             elif reason == places.NEED_LOCK and index == places.FOR_SIGNATURE:
                 with lock:
+                    if epoch.is_full:
+                        return NotNow.UNDER_THE_LOCK
                     signature = epoch.take_signature(scratch, int(self.arena[Place.SIGNATURE_END]))
                     self._look()
                 return self._signed(signature)
@@ -109,6 +113,9 @@ class StackSeat(StackArena):
                 return FOR_OTHERS.get((reason, index), NotNow.UNDER_THE_LOCK)
             else:
                 with lock:
+                    if epoch.is_full:
+                        walk.forget(self.address)
+                        return NotNow.UNDER_THE_LOCK
                     self._hand_over(reason, index, scratch)
                     goes_on = int(self._stacks_are_known())
                     if not goes_on:
