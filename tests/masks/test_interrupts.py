@@ -109,8 +109,10 @@ def check(name: str, places: Callable[[int], list[int]]) -> int:
     """Interrupts the first use of a constraint at such places of all that it comes to; how many."""
     grammar, text = CASES[name]
     wanted = use_all(gl.compile(grammar, VOCAB), text)
+    constraint = gl.compile(grammar, VOCAB)
     with interrupted_at(-1) as lines:
-        use_all(gl.compile(grammar, VOCAB), text)
+        use(constraint.matcher(), text)
+        use_all(constraint, text)
     found = 0
     for place in places(lines()):
         constraint = gl.compile(grammar, VOCAB)

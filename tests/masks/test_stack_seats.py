@@ -116,7 +116,7 @@ def test_a_survey_is_drafted_by_one_seat(fails: bool, monkeypatch: pytest.Monkey
         if not told and (epoch.array(Place.CLAIMS)[:, 2] == seat.address).any():
             told.append(epoch.row_beside(state))
             if fails:
-                raise gl.LimitExceeded
+                raise gl.LimitExceeded("given up")
         hand_over(seat, *arguments)
 
     monkeypatch.setattr(StackSeat, "_hand_over", meanwhile)
