@@ -96,7 +96,7 @@ def load(text: str, start: str, indent: Indent | None) -> Loaded:
     except RecursionError:
         raise LimitExceeded("the grammar is nested too deeply for lark's loader; flatten it") from None
     except Exception as error:  # its own, those of `re` and `regex`, and what its code trips over
-        raise GrammarError(f"lark refuses the grammar: {type(error).__name__}: {error}") from None
+        raise GrammarError(f"lark refuses the grammar: {_told(error)}") from None
     for terminal, (least, _) in zip(terminals, widths, strict=True):
         if least == 0:
             raise GrammarError(
@@ -117,6 +117,23 @@ def load(text: str, start: str, indent: Indent | None) -> Loaded:
     if indent is not None and indent.newline not in index:
         raise GrammarError(f"Indent(newline={indent.newline!r}): the grammar has no such terminal")
     return Loaded(ordered, rules, ignored, start, index, indent, renamed_only)
+
+
+def _told(error: Exception) -> str:
+    """What lark says, without what it wraps it in, and where, if it knows."""
+    cause = getattr(error, "orig_exc", error)
+    tokens = getattr(getattr(error, "obj", None), "children", [])
+    line = next((token.line for token in tokens if getattr(token, "line", None)), None)
+    what = str(cause) if type(cause).__name__ == "GrammarError" else f"{type(cause).__name__}: {cause}"
+    if isinstance(cause, UnicodeError):
+        what = "it holds a lone surrogate, which no text in UTF-8 has"
+    elif isinstance(cause, AssertionError) and getattr(error, "rule", "") == "range":
+        what = 'a range takes two single characters, as in "a".."z"'
+    elif pattern := getattr(cause, "pattern", ""):  # of `re`, or of `regex`, which lark prefers
+        what = f"/{pattern!s:.60}/ is no regular expression: {cause}"
+    elif len(cause.args) == 2 and isinstance(cause.args[1], SyntaxError):
+        what = f"{cause.args[0]!r:.60} is no literal: {cause.args[1].msg}"
+    return what if line is None else f"{what} (line {line})"
 
 
 def _apart(ordered: list[Any], ignored: list[str], rules: list[Any]) -> tuple[list[Any], list[str], frozenset[str]]:

@@ -117,8 +117,10 @@ class Pushdown:
             for facts in self._choose_inlined(knot):
                 self._make_term(facts)
         if first.derives == NO_TEXT:
+            named = next((facts.key for facts in first.calls if facts.derives == NO_TEXT), start)
             raise UnsatisfiableGrammar(
-                f"no text follows {self._name(start)!r}: each of its derivations contains itself for ever"
+                f"no text follows {self._name(named)!r}: each of its derivations contains itself for ever, or a set without "
+                "characters"
             )
         self._end_left_recursion()
         self.rules.clear()  # from here on all is terms

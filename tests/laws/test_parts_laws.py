@@ -1,0 +1,101 @@
+"""Random Lark grammars with something before and behind them: every law that needs no oracle of its own.
+
+What a lexer cuts across the end of a part has no other reading than the machine's bytes, one by one: masks are held against those.
+"""
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import grammarlm as gl
+from tests.laws.cfg_laws import assert_advance_agrees, assert_batch_of_three, assert_rollback_undoes
+from tests.laws.cfg_vocabularies import VOCABULARIES
+from tests.laws.laws import allowed_ids
+from tests.oracles.random_lark import RandomLark
+
+AROUND: dict[str, Callable[[gl.Lark], Any]] = {
+    "behind": lambda lark: lark + gl.Regex("[ab1]{1,2}"),
+    "before": lambda lark: gl.Regex("a?b*") + lark,
+    "rules behind": lambda lark: lark + gl.Gbnf('root ::= "a" root "b" | "b" | "1"'),
+    "twice": lambda lark: lark + "," + lark,
+    "or": lambda lark: (lark + "b") | gl.Regex("a+1"),
+    "without": lambda lark: (lark + gl.Regex("[ab]+")) - gl.Regex(".*bb.*"),
+}
+
+
+def assert_reads_alike(constraint: Any, text: bytes, rng: random.Random) -> None:
+    """The text in any pieces leads to the same place as byte by byte."""
+    at_once, bytewise, pieces = constraint.matcher(), constraint.matcher(), constraint.matcher()
+    assert at_once.advance_bytes(text)
+    assert all(bytewise.advance_bytes(text[i : i + 1]) for i in range(len(text)))
+    at = 0
+    while at < len(text):
+        length = rng.randint(1, 4)
+        assert pieces.advance_bytes(text[at : at + length])
+        at += length
+    assert at_once.is_accepting == bytewise.is_accepting == pieces.is_accepting
+
+
+def walk(constraint: Any, name: str, rng: random.Random, steps: int) -> int:
+    token_list = VOCABULARIES[name]
+    vocab, matcher, text, masks = token_list.vocabulary(), constraint.matcher(), b"", 0
+    for step in range(steps):
+        allowed = allowed_ids(matcher, vocab)
+        assert allowed, text
+        masks += 1
+        assert_advance_agrees(matcher, vocab)
+        for token in allowed - set(token_list.stop_ids):  # as bytes, so without what is remembered of tokens
+            assert matcher.fork().advance_bytes(token_list.tokens[token]), (text, token)
+        if step % 3 == 2:
+            assert_rollback_undoes(matcher, vocab, rng)
+            assert_batch_of_three(matcher, vocab, rng)
+        following = sorted(allowed - set(token_list.stop_ids))
+        if not following:
+            break
+        token = rng.choice(following)
+        assert matcher.advance(token)
+        text += token_list.tokens[token]
+    assert_reads_alike(constraint, text, rng)
+    return masks
+
+
+def check_many(around: str, name: str, seed: str, count: int, steps: int) -> Counter[str]:
+    drawn, outcomes, rng = (
+        RandomLark(f"parts {around} {seed}"),
+        Counter[str](),
+        random.Random(f"{around} {name} {seed}"),
+    )
+    vocab = VOCABULARIES[name].vocabulary()
+    for _ in range(count):
+        text = drawn.readable()[0].text
+        try:
+            constraint = gl.compile(AROUND[around](gl.Lark(text)), vocab, limits=gl.Limits(max_ms=60_000))
+        except gl.UnsatisfiableGrammar:
+            outcomes["no text"] += 1
+            continue
+        except (gl.UnsupportedFeature, gl.LimitExceeded):
+            outcomes["refused"] += 1
+            continue
+        try:
+            outcomes["masks"] += walk(constraint, name, rng, steps)
+        except AssertionError as broken:
+            raise AssertionError(f"{around}, {name}, {text!r}: {broken}") from broken
+        outcomes["walked"] += 1
+    assert outcomes["walked"] > count / 3, outcomes
+    return outcomes
+
+
+@pytest.mark.parametrize("around", AROUND)
+def test_random_parts(around: str) -> None:
+    check_many(around, "pieces", "few", 8, 5)
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("name", ["bytes", "pieces", "hostile"])
+@pytest.mark.parametrize("around", AROUND)
+def test_many_random_parts(around: str, name: str, record_property: Any) -> None:
+    for outcome, count in sorted(check_many(around, name, "many", 60, 10).items()):
+        record_property(outcome, count)
