@@ -4,8 +4,8 @@ usage: python -m benchmarks.grammar_threads [--tokenizer llama3_1] [--repeats 5]
 
 For each measurement the grammar is compiled anew, with nothing of it on the disk, and the matchers are advanced, without masks, to
 positions spread over the texts; then one call fills all rows. One and two threads take turns, each repeat with positions of its own
-that both use. Beside it stands the same batch once more, when every row is known. Ours is gl.fill_masks(threads=), llguidance its
-LLExecutor, xgrammar its BatchGrammarMatcher.
+that both use. Beside it stands the same batch once more, when every row is known. Ours is gl.fill_masks(threads=), also with None,
+where it chooses itself; llguidance its LLExecutor, xgrammar its BatchGrammarMatcher.
 """
 
 import argparse
@@ -26,9 +26,10 @@ from benchmarks.tokenizers import load as load_tokenizer
 
 CASES = (("json", "lark"), ("c_like", "lark"), ("sql", "lark"), ("settings", "ebnf"))
 THREADS = (1, 2)
+CHOSEN = None  # by the engine itself
 
 
-def fill_ours(engine: OurGrammars, threads: int, batch: int):
+def fill_ours(engine: OurGrammars, threads: int | None, batch: int):
     mask = gl.allocate_mask(batch, engine.vocab.size)
     return lambda matchers: gl.fill_masks(matchers, mask, threads=threads)
 
@@ -73,9 +74,10 @@ def at_positions(engine, texts: list[list[int]], batch: int, shift: int) -> list
 
 def measure(engine, fill, source: tuple[str, str, str], texts: list[list[int]], args) -> dict:
     """Milliseconds of cold and warm batches by threads, medians; the first repeat warms up what all grammars share."""
-    found: dict = {(state, threads): [] for state in ("cold", "warm") for threads in THREADS}
+    each = (*THREADS, CHOSEN) if fill is fill_ours else THREADS
+    found: dict = {(state, threads): [] for state in ("cold", "warm") for threads in each}
     for repeat in range(args.repeats + 1):
-        for threads in THREADS if repeat % 2 else reversed(THREADS):
+        for threads in each if repeat % 2 else reversed(each):
             run, engine.matcher = Run(engine), None
             forget(engine)  # an epoch leaves its surveys on the disk when it goes
             shutil.rmtree(Path(os.environ["GRAMMARLM_CACHE"], "surveys"), ignore_errors=True)
@@ -130,9 +132,11 @@ def compare(args: argparse.Namespace, engines: list, tokenizer, vocab, name: str
         "engine",
         "outcome",
         *(f"{s}, {t} thread{'s' * (t > 1)}, ms" for s in ("cold", "warm") for t in THREADS),
+        "cold, one over two",
+        "cold, threads=None, ms",
     ]
     text = f"{args.batch} rows in one call, tokenizer {name}, medians of {args.repeats}.\n\n"
-    text += table([*header, "cold, one over two"], rows)
+    text += table(header, rows)
     if any(f["outcome"] == "ok" for key, f in figures.items() if key.endswith(": grammarlm")):
         write(
             "grammar_threads",
@@ -146,9 +150,10 @@ def compare(args: argparse.Namespace, engines: list, tokenizer, vocab, name: str
 
 def cells(found: dict) -> list[str]:
     if found["outcome"] != "ok":
-        return ["-"] * 5
+        return ["-"] * 6
     times = [found[f"{state} {threads}"] for state in ("cold", "warm") for threads in THREADS]
-    return [*(f"{t:.3g}" for t in times), f"{times[0] / times[1]:.2f}"]
+    chosen = found.get(f"cold {CHOSEN}")
+    return [*(f"{t:.3g}" for t in times), f"{times[0] / times[1]:.2f}", "-" if chosen is None else f"{chosen:.3g}"]
 
 
 if __name__ == "__main__":

@@ -15,15 +15,15 @@ from .beside import Job, NotNow, SideBySide
 from .mask_array import as_integer, as_mask
 from .matcher import Matcher
 
-ALONE = 1e-3  # seconds of work that one thread does before it asks others: handing over costs some 50 us a job
+ALONE = 2e-3  # seconds of work that one thread does before it asks others: to sit down and hand over costs half a millisecond
 
 
 def fill_masks(matchers: Sequence[Matcher | None], mask: np.ndarray, *, threads: int | None = None) -> list[bool]:
     """Row i of the mask for matcher i; what each fill_mask returns. None in place of a matcher: every bit set, nothing to apply.
 
     Rows that are known are copied. Rows that must be made are made by `threads` threads; None: by one, and by as many as the
-    machine has once that has taken a while. If a row cannot be made within its limits it holds the stop ids alone, the others
-    are filled nevertheless, and the first such LimitExceeded is raised.
+    machine has once that has taken a while, if they need not take turns at one lock. If a row cannot be made within its limits it
+    holds the stop ids alone, the others are filled nevertheless, and the first such LimitExceeded is raised.
     """
     matchers = list(matchers)
     for matcher in matchers:
@@ -75,6 +75,9 @@ def fill_masks(matchers: Sequence[Matcher | None], mask: np.ndarray, *, threads:
     jobs = deque(_in_turns([Job(rows, constraints[rows[0]]) for rows in missing.values()]))
     cores = os.cpu_count() or 1
     workers = min(threads or cores, cores)
+    first: Any = matchers[jobs[0].rows[0]]
+    if threads is None and len({job.constraint for job in jobs}) == 1 and not first._makes_beside:
+        workers = 1  # they would take turns at one lock
     alone_until = time.perf_counter() + ALONE if threads is None else 0.0
     while jobs and (workers == 1 or time.perf_counter() < alone_until):
         make(jobs.popleft())

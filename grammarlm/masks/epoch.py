@@ -57,6 +57,7 @@ class Epoch:
     """One generation of states. All methods run under the automaton's lock, but for `peek_token` and `try_row`; `rows`, `accepting`
     and `tables` are read without it."""
 
+    makes_beside = True  # are most rows made beside other threads, and not under the lock?
     peek_token: Callable[[int, int, int], int]
     """(tables.address, state, token) -> what after_token says, without the lock; negative where something must be made first.
 

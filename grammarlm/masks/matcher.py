@@ -118,6 +118,10 @@ class Matcher:
         found: np.ndarray | NotNow = epoch.row_beside(state)
         return found
 
+    @property
+    def _makes_beside(self) -> bool:
+        return bool(self._head[1].makes_beside)
+
     def _new_row(self) -> np.ndarray:
         bits = self._try_row()
         return self._made(_row_of) if bits is None else bits

@@ -102,6 +102,8 @@ def test_little_work_is_done_by_one_thread(monkeypatch) -> None:
         monkeypatch.setattr(batch, "ALONE", alone)
         gl.fill_masks(matchers(3, 12), mask, threads=threads)
     monkeypatch.setattr(batch, "ALONE", 0.0)
+    turns = gl.compile(gl.Gbnf('root ::= "a" root "b" | [a-z]'), VOCAB)  # without a lexer rows take the lock
+    gl.fill_masks([turns.matcher() for _ in range(12)], mask)
     with pytest.raises(AssertionError, match="other threads are asked"):
         gl.fill_masks([gl.compile(gl.Regex(p), VOCAB).matcher() for p in PATTERNS], mask)
 

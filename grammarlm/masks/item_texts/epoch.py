@@ -30,6 +30,8 @@ Threads = tuple[Thread, ...]
 class ItemsEpoch:
     """One generation of states."""
 
+    makes_beside = True  # are most rows made beside other threads, and not under the lock?
+
     address = 0  # no kernel reads anything of it
     reads_bytes = False  # what tokens lead to is not told by their bytes
 

@@ -115,6 +115,8 @@ class _Terms:
 class JsonEpoch:
     """See the module. A state is the number of a record."""
 
+    makes_beside = False  # are most rows made beside other threads, and not under the lock?
+
     def __init__(self, program: Any):
         self.program = program
         self.is_full = False

@@ -133,6 +133,8 @@ def _byte(token: int, byte: int) -> Callable[[Any, int], int]:
 class PartsEpoch:
     """One generation of sets of places."""
 
+    makes_beside = False  # are most rows made beside other threads, and not under the lock?
+
     address = 0  # no kernel reads anything of it
 
     def __init__(self, program: PartsProgram):

@@ -189,6 +189,11 @@ class StackEpoch(StackStates):
                 known = self.rows[state] = self._make_row(state)
         return known
 
+    @property
+    def makes_beside(self) -> bool:
+        """Are most rows made beside other threads, and not under the lock?"""
+        return self._is_plain and not self.only_inside
+
     def try_row(self, state: int) -> np.ndarray | None:
         """row() where all that it is made of is known; None where something must be made first."""
         known = self.rows[state]
