@@ -31,7 +31,8 @@ def shared_lock(kind: int) -> Any:
 
 def _take_all() -> None:
     end = time.monotonic() + PATIENCE
-    for lock, _ in sorted(_shared.items(), key=lambda item: item[1]):
+    locks = [lock for ref in _shared.keyrefs() if (lock := ref()) is not None]  # other threads may make new ones meanwhile
+    for lock in sorted(locks, key=_shared.__getitem__):
         if lock.acquire(timeout=max(0.0, end - time.monotonic())):
             _held.append(lock)
 
