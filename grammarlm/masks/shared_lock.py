@@ -31,10 +31,10 @@ def shared_lock(kind: int) -> Any:
 
 def _take_all() -> None:
     end = time.monotonic() + PATIENCE
-    locks = [lock for ref in _shared.keyrefs() if (lock := ref()) is not None]  # other threads may make new ones meanwhile
-    for lock in sorted(locks, key=_shared.__getitem__):
-        if lock.acquire(timeout=max(0.0, end - time.monotonic())):
-            _held.append(lock)
+    # Other threads may make new ones meanwhile.
+    locks = [lock for ref in _shared.keyrefs() if (lock := ref()) is not None]
+    locks.sort(key=_shared.__getitem__)
+    _held.extend(lock for lock in locks if lock.acquire(timeout=max(0.0, end - time.monotonic())))
 
 
 def _give_back() -> None:
