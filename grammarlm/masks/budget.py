@@ -30,7 +30,7 @@ class Costs:
 
     def __init__(self) -> None:
         self._fewest: dict[int, int] = {}
-        self._rests: dict[int, tuple[int, ...]] = {}  # of plans of states before, where a state's own is longer
+        self._falling: dict[int, int] = {}  # the same, or what is left of a plan from before, where that is less
         self.most_behind: dict[int, int] = {}  # at least U behind each token of the state
 
     def fewest(self, epoch: Any, state: int) -> int:
@@ -43,16 +43,19 @@ class Costs:
 
     def falling(self, epoch: Any, state: int) -> int:
         """Likewise, and behind the first of those tokens it is less: another text may be the nearest end there, and take more."""
-        plan = self._rests.get(state) or _plan(epoch, state)
+        known = self._falling.get(state)
+        if known is not None:
+            return known
+        plan = _plan(epoch, state)
         if plan is None:
             return INFINITE
         here, rest = state, tuple(plan)
+        self._falling[state] = len(plan)
         while len(rest) > 1:
             here, rest = epoch.after_token(here, rest[0]), rest[1:]
-            own = self._rests.get(here) or _plan(epoch, here)
-            if own is not None and len(own) <= len(rest):
+            if self._falling.get(here, self.fewest(epoch, here)) <= len(rest):
                 break
-            self._rests[here] = rest
+            self._falling[here] = len(rest)
         return len(plan)
 
     def plan(self, epoch: Any, state: int) -> tuple[int, ...]:

@@ -13,10 +13,8 @@ from .jit import inlined, kernel, part, pointer
 from .places import HAS_EXITS, Place, arena_of, octets
 from .pushdown_walk import after_byte, noted
 
-BROKEN, BEYOND_ASCII = (
-    0,
-    1,
-)  # kinds: what is not UTF-8, where a text begins with the token; and all other bytes from 0x80 on
+# Kinds: what is not UTF-8, where a text begins with the token; and all other bytes from 0x80 on.
+BROKEN, BEYOND_ASCII = 0, 1
 BAD = 8  # the state behind what is not UTF-8
 LEADS = (0xC2, 0xE0, 0xE1, 0xED, 0xF0, 0xF1, 0xF4)  # a byte that leads to state 1, 2, ... 7 of utf8_after
 PROBES = (0x20, 0x65)  # a blank and `e`: where one of them leads elsewhere, most tokens do

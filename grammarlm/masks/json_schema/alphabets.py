@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...kernels.cpu.byte_kinds import BAD, utf8_after
 from ...kernels.cpu.json_languages import BEYOND_ASCII, BLANKS_BEYOND, CHARACTERS_AT, MANY_CHARACTERS, NEVER
 from ...vocab.byte_trie import ByteTrie
 from ...vocab.vocabulary import Vocabulary
@@ -33,20 +34,8 @@ def _classes() -> np.ndarray:
 
 
 def _characters() -> np.ndarray:
-    """UTF-8 as an automaton of 9 states [9, 256]: 0 between characters, 8 where it is broken."""
-    broken = 8
-    table = np.full((9, 256), broken, np.int64)
-    table[0, :0x80] = 0
-    for leads, state in (
-        (range(0xC2, 0xE0), 1), ([0xE0], 4), (range(0xE1, 0xF0), 2), ([0xED], 5), ([0xF0], 6), (range(0xF1, 0xF4), 3), ([0xF4], 7),
-    ):  # fmt: skip
-        table[0, list(leads)] = state
-    for state, first, end, after in (
-        (1, 0x80, 0xC0, 0), (2, 0x80, 0xC0, 1), (3, 0x80, 0xC0, 2), (4, 0xA0, 0xC0, 1), (5, 0x80, 0xA0, 1), (6, 0x90, 0xC0, 2),
-        (7, 0x80, 0x90, 2),
-    ):  # fmt: skip
-        table[state, first:end] = after
-    return table
+    """UTF-8 as an automaton [9, 256]: 0 between characters, BAD where it is broken."""
+    return np.array([[utf8_after.py_func(state, byte) for byte in range(256)] for state in range(BAD + 1)])
 
 
 def _begin_blanks() -> np.ndarray:
@@ -67,7 +56,7 @@ def alphabets(trie: ByteTrie) -> np.ndarray:
     found, characters_below = np.zeros(len(trie.byte), np.int64), np.zeros(len(trie.byte), np.int64)
     begins = (trie.byte & 0xC0) != 0x80
     is_sound = np.ones((len(trie.byte), 9), bool)  # is all that is below well-formed, from a state of the automaton?
-    is_sound[:, 8] = False
+    is_sound[:, BAD] = False
     for deep in range(trie.deepest, 1, -1):
         here = np.flatnonzero(depth == deep)
         first = np.flatnonzero(np.diff(parent[here], prepend=-1))
