@@ -25,6 +25,7 @@ CHARACTERS = [
     "'",
     "/",
     ",",
+    "!",
     "é",
     "\u0800",
     "中",
@@ -48,45 +49,67 @@ BROKEN = [
 
 @dataclass(frozen=True)
 class Language:
-    """Texts in quotes, with commas between them: no excluded characters, but escapes."""
+    """Texts in quotes, with commas between them: no excluded characters, but escapes. Behind a text that is the keyword there is a
+    `!`: in Lark always, where a string outranks a pattern, in GBNF where it is no other text, too."""
 
     excluded: str
     beyond: str  # which characters beyond ASCII are excluded: "none", "all", or a range as in a class
     quote: str
+    keyword: str
     notation: str
 
     def grammar(self) -> gl.Gbnf | gl.Lark:
         ranges = {"none": "", "all": "\\x80-\\U0010FFFF"}.get(self.beyond, self.beyond)
         chars = "".join(f"\\x{ord(c):02x}" for c in self.excluded) + self.quote + "\\\\" + ranges
+        keyword = f"{self.quote}{self.keyword}{self.quote}".replace('"', '\\"')
         if self.notation == "gbnf":
             return gl.Gbnf(
-                f'root ::= text ("," text)*\ntext ::= [{self.quote}] ([^{chars}] | "\\\\" ["\\\\n])* [{self.quote}]\n'
+                f'root ::= one ("," one)*\none ::= text | "{keyword}!"\n'
+                f'text ::= [{self.quote}] ([^{chars}] | "\\\\" ["\\\\n])* [{self.quote}]\n'
             )
-        return gl.Lark(f'start: TEXT ("," TEXT)*\nTEXT: /{self.quote}([^{chars}]|\\\\["\\\\n])*{self.quote}/\n')
+        return gl.Lark(
+            f'start: one ("," one)*\none: TEXT | KEYWORD "!"\nKEYWORD: "{keyword}"\n'
+            f'TEXT: /{self.quote}([^{chars}]|\\\\["\\\\n])*{self.quote}/\n'
+        )
 
     def takes(self, text: bytes) -> bool:
         """Does a text of the language begin like this?"""
-        beginnings, at, state = beginnings_of(self.beyond), 0, "before"
+        beginnings, keyword, quote = beginnings_of(self.beyond), self.keyword.encode(), self.quote.encode()
+        at, state, content, is_text = 0, "before", b"", True
         while at < len(text):
             length = 1 if text[at] < 0x80 else next((n for n in (2, 3, 4) if is_character(text[at : at + n])), 0)
             if length == 0:  # no character, or one that is cut off
-                quotes = state in ("before", "inside") and self.quote.encode().startswith(text[at:])
-                return (state == "inside" and text[at:] in beginnings) or quotes
-            character = text[at : at + length].decode()
+                rest = text[at:]
+                if state == "inside" and (keyword.startswith(content + rest) or (is_text and rest in beginnings)):
+                    return True
+                ends = state == "inside" and (is_text or content == keyword)
+                return (state == "before" or ends) and quote.startswith(rest)
+            character = text[at : at + length]
             at += length
-            if state in ("before", "behind"):
-                if character != (self.quote if state == "before" else ","):
+            if state == "inside" and character == quote:
+                is_key = content == keyword
+                if not is_text and not is_key:
                     return False
-                state = "inside" if state == "before" else "before"
+                state = "behind" if not is_key else "key" if self.notation == "lark" or not is_text else "either"
+            elif state == "inside":
+                excluded = character.decode() in self.excluded or (length > 1 and character not in beginnings)
+                content, is_text = content + character, is_text and not excluded
+                if not is_text and not keyword.startswith(content):
+                    return False
+                state = "escape" if character == b"\\" else "inside"
             elif state == "escape":
-                if character not in ESCAPES:
+                if character.decode() not in ESCAPES:
                     return False
-                state = "inside"
-            elif character == self.quote:
+                content, state = content + character, "inside"
+            elif state == "before":
+                if character != quote:
+                    return False
+                state, content, is_text = "inside", b"", True
+            elif character == b"!" and state in ("key", "either"):
                 state = "behind"
-            elif character == "\\":
-                state = "escape"
-            elif character in self.excluded or (length > 1 and text[at - length : at] not in beginnings):
+            elif character == b"," and state in ("behind", "either"):
+                state = "before"
+            else:
                 return False
         return True
 
@@ -116,6 +139,7 @@ def languages(rng: random.Random, count: int) -> list[Language]:
             "".join(rng.sample("az0\t\n',/", rng.randint(0, 4))),
             rng.choice(["none", "none", "all", "中-中", "\u4e00-\u9fff", "\U0001f600-\U0001f64f"]),
             rng.choice(['"', '"', "é", "😀"]),
+            rng.choice(["ae", "za", "e e", "中0", "0", "a" * 9]),
             rng.choice(["gbnf", "lark"]),
         )
         for _ in range(count)

@@ -1,9 +1,10 @@
 """Kinds of bytes, and which kinds are met below a node of the vocabulary's trie: what a walk need not look at.
 
 Inside a string or a comment nearly every character leads back to where it came from, and nearly every token is made of such
-characters. A survey that begins there takes the row of all text tokens, asks which kinds of bytes lead elsewhere (`outside_of`),
-passes over each subtree that has none of them, and takes out and walks what is below the others (survey_walk.py). Llama 3.1's
-vocabulary has 274,520 nodes, and 6,910 of them are looked at inside a JSON string.
+characters. A survey that begins there, or where most tokens come to be there (a string that may still be a keyword), takes the row
+of all text tokens and asks which kinds of bytes lead out (`find_inside`). It passes over each subtree inside that has none of them,
+and takes out what it finds not to belong there (survey_walk.py). Llama 3.1's vocabulary has 274,520 nodes, and 6,910 of them are
+looked at inside a JSON string.
 """
 
 import numpy as np
@@ -84,6 +85,24 @@ def find_kinds(byte_address, depth_address, nodes, kinds_address, found_address)
 
 
 @part
+def behind_probes(address, config):
+    """Where a blank leads, if all PROBES lead somewhere, 0 where not, or what is lacking."""
+    arena = arena_of(address)
+    behind = lacking = int64(0)
+    for i in range(len(PROBES)):
+        after = after_byte(address, config, PROBES[i])
+        if after == 0:
+            return int64(0)
+        if after < 0:
+            lacking = after
+            if not noted(arena, after):
+                return after
+        if i == 0:
+            behind = after
+    return lacking if lacking < 0 else behind
+
+
+@part
 def may_stay(address, config):
     """1 where it may be a config that most tokens stay in, 0 where it is not, or what is lacking."""
     arena = arena_of(address)
@@ -134,10 +153,14 @@ def takes_characters(address, config):
 
 
 @part
-def outside_of(address, config, outside):
-    """Notes in outside[0] which kinds of bytes lead elsewhere, BROKEN always; -1 where most tokens leave. 0, or what is lacking."""
+def find_inside(address, first, inside):
+    """Notes in inside[0] the config that most tokens come to behind the first and stay in, 0 where they do not; in inside[1] which
+    kinds of bytes lead out of it, BROKEN always. 0, or what is lacking."""
     arena = arena_of(address)
-    outside[0] = -1
+    inside[0] = 0
+    config = behind_probes(address, first)
+    if config <= 0:
+        return config
     stays = may_stay(address, config)
     if stays <= 0:
         return stays
@@ -158,5 +181,5 @@ def outside_of(address, config, outside):
         return lacking
     if characters == 0:
         found |= int64(1) << BEYOND_ASCII
-    outside[0] = found
+    inside[0], inside[1] = config, found
     return int64(0)

@@ -170,7 +170,7 @@ class Place(IntEnum):
     NEEDED_COUNT = 152
     READ_ONLY = 153  # 1: of a seat (masks/stack/seat.py): nothing that others read is written
     DRAFT = 154  # int64 [5]: scratch: what the drafted survey is of (trie, q, b, k), how many tokens its row has
-    DRAFTS = 155  # int64 [GROUPS, 7]: scratch: label, border; where its draft begins and ends (remainders.py), or -1 - its trie
+    DRAFTS = 155  # int64 [GROUPS, 9]: scratch: label, border; its draft's counts (remainders.py), or -1 - its trie; its leaves
     DRAFTS_COUNT = 156
     SIGNATURE_END = 157  # how long the signature is that lies in SIGNATURE
     UNITING = 158  # int32 [UNITING, 5]: scratch, see unions.py
@@ -191,9 +191,11 @@ class Place(IntEnum):
     CLAIMS = 173  # int64 [CLAIMS + 1, 3]: which seats draft which surveys, see turns.py; in the last row the claim that is next
     KINDS = 174  # uint8 [256]: kinds of bytes, see byte_kinds.py
     KINDS_BELOW = 175  # int64 [NODES]: those met below a node of the vocabulary's trie
-    TEXT_ROW = 176  # int32 [words]: the tokens that the nodes stand for,
-    TEXT_COUNT = 177  # and how many they are
-    LENGTH = 178
+    TEXT_ROW = 176  # int32 [words]: the tokens that the nodes stand for
+    LEAF_LISTS = 177  # int64 [LEAF_LISTS, 4]: leaves that large tries were made of: key, begin, length, the trie
+    LEAF_NUMBERS = 178  # int32 [LEAF_NUMBERS]: all lists behind each other
+    LEAF_LIST_COUNT = 179
+    LENGTH = 180
 
 
 EXPANDED, READS, LIVE_KNOWN, LOOPS = 1, 2, 4, 8  # q status
@@ -225,6 +227,7 @@ UNITS = 1024  # reductions of single symbols, one after another
 WIDE = 32  # threads from which on those that differ in their stacks alone become one, see unions.py
 UNITING, UNITED, UNIONS = 256, 8192, 1 << 18
 CLAIMS = 16  # surveys that seats are at
+LEAF_LISTS, LEAF_NUMBERS = 128, 1 << 14
 UNION_TURNS = 1 << 20  # pairs of stacks that are united in one call, a tenth of a second
 
 

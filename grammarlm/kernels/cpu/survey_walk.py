@@ -11,7 +11,7 @@ call goes on from there. Where it lacks a state it looks on a little, to note wh
 import numpy as np
 from numba import carray, int32, int64, uint32, uint64
 
-from .byte_kinds import BEYOND_ASCII, outside_of
+from .byte_kinds import find_inside
 from .jit import copy_bytes, inlined, part, pointer
 from .places import (
     ANY,
@@ -46,10 +46,19 @@ CLEAN, WAITS, STALE = (
     1,
     2,
 )  # the scratch: empty; holds a walk that goes on; or one that does not, whose row is still to be emptied
-# What is where in SUSPENDED. KEY: trie, q, b, k. OUTSIDE: the kinds of bytes that lead out of the first config (byte_kinds.py), -1
-# where the walk takes nothing for granted. APART: the tokens below the nodes up to this one are not in the row from the start.
-HOW, KEY, NODE, CONFIG, OUTSIDE, APART = 0, 1, 5, 6, 7, 8
+# What is where in SUSPENDED. KEY: trie, q, b, k. INSIDE: the config that most tokens come to and stay in, 0 where there is none.
+# OUTSIDE: the kinds of bytes that lead out of it (byte_kinds.py).
+HOW, KEY, NODE, CONFIG, INSIDE, OUTSIDE = 0, 1, 5, 6, 7, 8
 SUSPENDED_LENGTH = 9
+
+
+@inlined
+def bits_of(word):
+    """How many bits of the word are set: summed in pairs, in fours, and by a product over the bytes."""
+    word = word - (word >> uint32(1) & uint32(0x55555555))
+    word = (word & uint32(0x33333333)) + (word >> uint32(2) & uint32(0x33333333))
+    word = word + (word >> uint32(4)) & uint32(0x0F0F0F0F)
+    return int64(uint32(word * uint32(0x01010101)) >> uint32(24))
 
 
 @inlined
@@ -137,28 +146,22 @@ def stop_waiting(address):
 
 
 @part
-def take_out(row, token, first, end, nothing):
-    """Takes the tokens of the nodes first to end - 1 out of the row, which has all of them; how many."""
-    count = int64(0)
+def take_out(row, token, first, end):
+    """Takes the tokens of the nodes first to end - 1 out of the row."""
     for node in range(first, end):
-        if token[node] != nothing:
-            row[token[node] >> 5] &= ~(int32(1) << int32(token[node] & 31))
-            count += 1
-    return count
+        row[token[node] >> 5] &= ~(int32(1) << int32(token[node] & 31))
 
 
 @part
 def walk_vocabulary(address, start, taken, slots, lets_on, above, ends):
     """Walks the vocabulary's trie from path[0] on, or goes on from node `start`. 0, or what is lacking: then it is suspended.
 
-    Where the first config is `inside` a text that takes most characters, the row has all tokens from the start. A node that stays
-    inside is passed over; of one that leaves all tokens are taken out, and then they are looked at like any others.
+    Where most tokens come to be `inside` a text that takes most characters, the row has all tokens from the start. A subtree that
+    stays inside is passed over, and of nodes that are looked at, those are taken out that do not belong there.
     """
     arena = arena_of(address)
     suspended = carray(pointer(arena[Place.SUSPENDED]), SUSPENDED_LENGTH, np.int64)
-    outside, apart = suspended[OUTSIDE], uint64(suspended[APART])
-    inside = uint64(ints(arena, Place.PATH, 1)[0]) if outside != -1 else uint64(0)
-    takes_characters = outside >> BEYOND_ASCII & 1 == 0
+    inside, outside = uint64(suspended[INSIDE]), suspended[OUTSIDE]
     kinds_below = carray(pointer(arena[Place.KINDS_BELOW]), uint64(arena[Place.NODES]), np.int64)
     nodes = uint64(arena[Place.NODES])
     byte, end = octets(arena, Place.BYTE, nodes), ints(arena, Place.END, nodes)
@@ -179,7 +182,7 @@ def walk_vocabulary(address, start, taken, slots, lets_on, above, ends):
     while node < stop:
         here = uint64(depth[node])
         before = uint64(path[here - uint64(1)])
-        if before == inside and node >= apart and kinds_below[node] & outside == 0:
+        if before == inside and kinds_below[node] & outside == 0 and byte[node] & 0xC0 != 0x80:
             node = uint64(end[node])
             continue
         if rows[before] < 0:
@@ -211,15 +214,6 @@ def walk_vocabulary(address, start, taken, slots, lets_on, above, ends):
             else:
                 node = uint64(end[node])
             continue
-        if node >= apart:
-            stays = after == inside if byte[node] < 0x80 else after != 0 and takes_characters
-            if stays:
-                path[here] = after
-                node += uint64(1)
-                continue
-            apart = uint64(end[node])
-            suspended[APART] = int64(apart)
-            count -= take_out(row, token, int64(node), int64(apart), nothing)
         leaf_before = leaf
         if kinds[before] & HAS_EXITS:
             if above[0] != before:
@@ -235,6 +229,8 @@ def walk_vocabulary(address, start, taken, slots, lets_on, above, ends):
                     leaves[leaf, 0], leaves[leaf, 1] = above[3 + i], 2 * node
                     leaf += 1
         if after == 0:
+            if inside:
+                take_out(row, token, int64(node), int64(end[node]))
             node = uint64(end[node])
             continue
         path[here] = after
@@ -257,6 +253,8 @@ def walk_vocabulary(address, start, taken, slots, lets_on, above, ends):
             set_bit(row, token[node])
             listed[min(count, FEW)] = int32(token[node])
             count += int64(token[node] != nothing)
+        elif inside:
+            take_out(row, token, int64(node), int64(node) + 1)
         node += uint64(1)
     if lacked == 0:
         taken[0], taken[1] = count, leaf
@@ -378,31 +376,33 @@ def empty_row(address, count):
 
 
 @part
-def begin_inside(address, config, suspended, taken):
-    """Puts all tokens into the row where the walk begins inside a text that takes most of them. 0, or what is lacking."""
+def begin_inside(address, config, suspended):
+    """Puts all tokens into the row where most of them come to be inside a text and stay there. 0, or what is lacking."""
     arena = arena_of(address)
-    code = outside_of(address, config, suspended[OUTSIDE:])
+    code = find_inside(address, config, suspended[INSIDE:])
     if code < 0:
         return code
-    words, suspended[APART] = arena[Place.NOTHING] // 32, int64(1) << 40
-    if suspended[OUTSIDE] != -1:
-        copy_bytes(arena[Place.DRAFT_ROW], arena[Place.TEXT_ROW], 4 * words)
-        taken[0], suspended[APART] = arena[Place.TEXT_COUNT], 0
+    if suspended[INSIDE]:
+        copy_bytes(arena[Place.DRAFT_ROW], arena[Place.TEXT_ROW], 4 * (arena[Place.NOTHING] // 32))
     return int64(0)
 
 
 @part
-def list_row(address):
-    """Lists the tokens of a row that has few."""
+def count_row(address):
+    """How many tokens the row has; the first of them are listed."""
     arena = arena_of(address)
     words = int64(arena[Place.NOTHING] // 32)
     row, listed = ints(arena, Place.DRAFT_ROW, words), ints(arena, Place.DRAFT_TOKENS, FEW + 1)
     count = int64(0)
     for word in range(words):
-        for bit in range(32 if row[word] else 0):
-            if row[word] >> bit & 1 and count < FEW:
-                listed[count] = 32 * word + bit
-                count += 1
+        if row[word] and count < FEW:
+            for bit in range(32):
+                if row[word] >> bit & 1:
+                    listed[min(count, FEW)] = 32 * word + bit
+                    count += 1
+        else:
+            count += bits_of(uint32(row[word]))
+    return count
 
 
 @part
@@ -433,7 +433,7 @@ def find_leaves(address, trie, q, b, k, config):
         taken[:3] = 0
         suspended[HOW] = STALE
         if trie == 0:
-            code = begin_inside(address, config, suspended, taken)
+            code = begin_inside(address, config, suspended)
             if code < 0:
                 return code
     suspended[HOW] = STALE
@@ -441,8 +441,8 @@ def find_leaves(address, trie, q, b, k, config):
     if trie:
         return walk_remainders(address, trie, node, taken, slots, lets_on, ends_above[0], ends_above[1])
     code = walk_vocabulary(address, node, taken, slots, lets_on, ends_above[0], ends_above[1])
-    if code == 0 and suspended[OUTSIDE] != -1 and taken[0] <= FEW:
-        list_row(address)
+    if code == 0 and suspended[INSIDE]:
+        taken[0] = count_row(address)
     return code
 
 

@@ -21,6 +21,7 @@ import numpy as np
 from numba import carray, int64, uint32, uint64
 
 from .jit import inlined, part, pointer
+from .leaf_lists import note_leaves, trie_of_leaves
 from .places import (
     ANY,
     EXPANDED,
@@ -78,20 +79,28 @@ def sort_leaves(address, taken, starts):
 def draft_exits(address, trie, taken):
     """Drafts the exits of a survey. 0, or what is lacking."""
     arena = arena_of(address)
-    drafts = carray(pointer(arena[Place.DRAFTS]), (GROUPS, 7), np.int64)
+    drafts = carray(pointer(arena[Place.DRAFTS]), (GROUPS, 9), np.int64)
     starts = np.empty(GROUPS + 3, np.int64)
     sort_leaves(address, taken, starts)
     many = int64(0)
     node = entry = int64(0)
     for group in range(taken[2]):
-        counts = drafts[many, 2:]
+        counts, border = drafts[many, 2:7], taken[4 + 2 * group]
+        low, high = starts[group], starts[group + 1]
+        below = trie_of_leaves(address, trie, border, low, high)
+        if below >= 0:
+            drafts[many, 0], drafts[many, 1], drafts[many, 2] = taken[3 + 2 * group], border, -1 - below
+            drafts[many, 7], drafts[many, 8] = high, high
+            many += 1
+            continue
         counts[0], counts[1] = node, entry
-        code = draft_trie(address, trie, starts[group], starts[group + 1], taken[4 + 2 * group], counts)
+        code = draft_trie(address, trie, low, high, border, counts)
         if code < 0:
             return code
         if counts[3] == entry:
             continue
-        drafts[many, 0], drafts[many, 1] = taken[3 + 2 * group], taken[4 + 2 * group]
+        drafts[many, 0], drafts[many, 1] = taken[3 + 2 * group], border
+        drafts[many, 7], drafts[many, 8] = low, high
         if arena[Place.READ_ONLY]:
             node, entry = counts[2], counts[3]
         else:  # at once, so that the next draft lies in the same small memory
@@ -110,13 +119,17 @@ def note_exits(address):
     arena = arena_of(address)
     room, first, many = arena[Place.EXIT_CAPACITY], arena[Place.EXIT_COUNT], arena[Place.DRAFTS_COUNT]
     exits = carray(pointer(arena[Place.EXITS]), (room, 3), np.int32)
-    drafts = carray(pointer(arena[Place.DRAFTS]), (GROUPS, 7), np.int64)
+    trie = carray(pointer(arena[Place.DRAFT]), 5, np.int64)[0]
+    drafts = carray(pointer(arena[Place.DRAFTS]), (GROUPS, 9), np.int64)
     if first + many > room:
         return lacks(FULL, FULL_EXITS)
     for i in range(many):
         below = -1 - drafts[i, 2] if drafts[i, 2] < 0 else known_trie(address, drafts[i, 2:])
         if below < 0:
             return below
+        low, high = drafts[i, 7], drafts[i, 8]
+        if low < high:
+            note_leaves(address, trie, drafts[i, 1], low, high, below)
         at = first + i
         exits[at, 0], exits[at, 1], exits[at, 2] = drafts[i, 0], drafts[i, 1], below
     return many

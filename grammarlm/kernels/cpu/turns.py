@@ -26,6 +26,7 @@ LENT = (
 COUNTS = (
     *(int(Place.SURVEY_COUNT), int(Place.EXIT_COUNT), int(Place.TRIE_COUNT), int(Place.X_NODES), int(Place.X_TOKENS)),
     *(int(Place.SPARSE_COUNT), int(Place.DENSE_COUNT), int(Place.SIGNATURE_COUNT), int(Place.KNOWN_COUNT)),
+    int(Place.LEAF_LIST_COUNT),
 )
 
 

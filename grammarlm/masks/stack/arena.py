@@ -189,6 +189,9 @@ def plan_of(columns: int, words: int, row_words: int, deepest: int, surveys: str
         shapes.append((place, KINDS.get(place, np.int32), (rows, widths[place]) if is_matrix else (rows,)))
     has_scratch = surveys in (VERY_MANY, MANY, LENT)
     shapes += [(place, *what) for place, what in scratch.items() if has_scratch or place not in SURVEYS_ONLY]
+    if surveys not in (NONE, LENT):
+        shapes.append((Place.LEAF_LISTS, np.int64, (places.LEAF_LISTS, 4)))
+        shapes.append((Place.LEAF_NUMBERS, np.int32, (places.LEAF_NUMBERS,)))
     shapes.sort(key=lambda one: one[0] in HASHES)
     arrays, at, tables = [], 0, 0
     for place, kind, shape in shapes:
@@ -232,7 +235,7 @@ def _of_vocabulary(vocab: Vocabulary) -> tuple[np.ndarray, np.ndarray, dict[Plac
     contents = {place: array.ctypes.data for place, array in arrays.items()}
     contents |= {Place.NODES: len(trie.byte), Place.TWIN_COUNT: len(trie.twins), Place.NOTHING: vocab.words * 32}
     contents |= {Place.VOCABULARY: len(facts.is_text), Place.DATA_LENGTH: len(vocab.data)}
-    contents |= {Place.PATH_LENGTH: facts.deepest + 2, Place.TEXT_COUNT: len(carried)}
+    contents |= {Place.PATH_LENGTH: facts.deepest + 2}
     return np.array(list(contents)), np.array(list(contents.values()), np.int64), arrays
 
 

@@ -52,7 +52,7 @@ class SurveyScratch:
             Place.DRAFT_COUNT: np.zeros(nodes, np.int32),
             Place.DRAFT_TOKEN: np.zeros((nodes, 2), np.int32),
             Place.DRAFT: np.zeros(5, np.int64),
-            Place.DRAFTS: np.zeros((survey_walk.GROUPS, 7), np.int64),
+            Place.DRAFTS: np.zeros((survey_walk.GROUPS, 9), np.int64),
             Place.AGENDA: np.zeros((survey_masks.AGENDA_LENGTH, 4), np.int32),
             Place.SIGNATURE: np.zeros(survey_masks.SIGNATURE_LENGTH, np.int32),
             Place.SUSPENDED: np.zeros(survey_walk.SUSPENDED_LENGTH, np.int64),
