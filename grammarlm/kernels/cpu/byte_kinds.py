@@ -32,6 +32,8 @@ def _kinds() -> np.ndarray:
 
 
 KINDS = _kinds()
+WORD_BYTES = np.array([byte for byte in range(0x80) if chr(byte).isalnum() or byte == 0x5F], np.uint8)
+WORDS = sum({1 << int(KINDS[byte]) for byte in WORD_BYTES})  # the kinds that letters, digits and `_` are of
 
 
 @inlined

@@ -10,10 +10,9 @@ import numpy as np
 from numba import carray, int64, uint64
 
 from .jit import part, pointer
-from .places import LEAF_LISTS, LEAF_NUMBERS, Place, arena_of, ints, mixed
+from .places import LEAF_LISTS, Place, arena_of, ints, mixed
 
 WORTH_NOTING = 500  # nodes of a trie that takes longer to make than to find
-MOST_LEAVES = 1024
 
 
 @part
@@ -28,13 +27,15 @@ def key_of_leaves(trie, border, leaves, low, high):
 def trie_of_leaves(address, trie, border, low, high):
     """The trie of what remains at the leaves BY_GROUP[low:high] of a trie, where it was made before; -1 where it was not."""
     arena = arena_of(address)
-    if high - low > MOST_LEAVES:
-        return int64(-1)
-    leaves, numbers = ints(arena, Place.BY_GROUP, high), ints(arena, Place.LEAF_NUMBERS, LEAF_NUMBERS)
+    leaves, numbers = ints(arena, Place.BY_GROUP, high), ints(arena, Place.LEAF_NUMBERS, arena[Place.LEAF_ROOM])
     lists = carray(pointer(arena[Place.LEAF_LISTS]), (LEAF_LISTS, 4), np.int64)
-    key = key_of_leaves(trie, border, leaves, low, high)
+    key = int64(0)  # of a long list it takes a while: only where another is as long
     for i in range(arena[Place.LEAF_LIST_COUNT]):
-        if lists[i, 0] != key or lists[i, 2] != 2 + high - low:
+        if lists[i, 2] != 2 + high - low:
+            continue
+        if key == 0:
+            key = key_of_leaves(trie, border, leaves, low, high)
+        if lists[i, 0] != key:
             continue
         at = lists[i, 1]
         same = numbers[at] == trie and numbers[at + 1] == border
@@ -51,13 +52,13 @@ def note_leaves(address, trie, border, low, high, made):
     arena = arena_of(address)
     large = int64(carray(pointer(arena[Place.TRIES]), (made + 1, 5), np.int32)[made, 1]) >= WORTH_NOTING
     count, length = arena[Place.LEAF_LIST_COUNT], 2 + high - low
-    if not large or high - low > MOST_LEAVES or count >= LEAF_LISTS:
+    if not large or count >= LEAF_LISTS:
         return
     lists = carray(pointer(arena[Place.LEAF_LISTS]), (LEAF_LISTS, 4), np.int64)
     at = lists[count - 1, 1] + lists[count - 1, 2] if count else int64(0)
-    if at + length > LEAF_NUMBERS or trie_of_leaves(address, trie, border, low, high) >= 0:
+    if at + length > arena[Place.LEAF_ROOM] or trie_of_leaves(address, trie, border, low, high) >= 0:
         return
-    leaves, numbers = ints(arena, Place.BY_GROUP, high), ints(arena, Place.LEAF_NUMBERS, LEAF_NUMBERS)
+    leaves, numbers = ints(arena, Place.BY_GROUP, high), ints(arena, Place.LEAF_NUMBERS, arena[Place.LEAF_ROOM])
     numbers[at], numbers[at + 1] = trie, border
     for i in range(high - low):
         numbers[at + 2 + i] = leaves[low + i]

@@ -193,9 +193,11 @@ class Place(IntEnum):
     KINDS_BELOW = 175  # int64 [NODES]: those met below a node of the vocabulary's trie
     TEXT_ROW = 176  # int32 [words]: the tokens that the nodes stand for
     LEAF_LISTS = 177  # int64 [LEAF_LISTS, 4]: leaves that large tries were made of: key, begin, length, the trie
-    LEAF_NUMBERS = 178  # int32 [LEAF_NUMBERS]: all lists behind each other
+    LEAF_NUMBERS = 178  # int32 [LEAF_ROOM]: all lists behind each other
     LEAF_LIST_COUNT = 179
-    LENGTH = 180
+    LEAF_ROOM = 180  # how many numbers there is room for
+    LOOPS = 181  # int64 [LOOPS, 2]: scratch of a survey's walk: configs, and the kinds of bytes that they stay with
+    LENGTH = 182
 
 
 EXPANDED, READS, LIVE_KNOWN, LOOPS = 1, 2, 4, 8  # q status
@@ -227,7 +229,8 @@ UNITS = 1024  # reductions of single symbols, one after another
 WIDE = 32  # threads from which on those that differ in their stacks alone become one, see unions.py
 UNITING, UNITED, UNIONS = 256, 8192, 1 << 18
 CLAIMS = 16  # surveys that seats are at
-LEAF_LISTS, LEAF_NUMBERS = 128, 1 << 14
+LEAF_LISTS = 128
+LOOPS = 64  # a power of two
 UNION_TURNS = 1 << 20  # pairs of stacks that are united in one call, a tenth of a second
 
 

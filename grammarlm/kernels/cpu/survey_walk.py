@@ -11,7 +11,7 @@ call goes on from there. Where it lacks a state it looks on a little, to note wh
 import numpy as np
 from numba import carray, int32, int64, uint32, uint64
 
-from .byte_kinds import find_inside
+from .byte_kinds import WORD_BYTES, WORDS, find_inside
 from .jit import copy_bytes, inlined, part, pointer
 from .places import (
     ANY,
@@ -20,6 +20,7 @@ from .places import (
     FULL,
     HAS_EXITS,
     HAS_THREADS,
+    LOOPS,
     NEED_BORDER,
     TOO_WIDE,
     Place,
@@ -30,7 +31,7 @@ from .places import (
     octets,
 )
 from .pushdown import step
-from .pushdown_walk import noted, row_of
+from .pushdown_walk import after_byte, noted, row_of
 from .walk import set_bit
 
 FEW = 400  # tokens of a row that is kept as a list
@@ -39,6 +40,7 @@ SLOTS = 2048  # of the hash table that finds a group
 WORTH_A_ROW = 1000  # nodes of a trie for whose walk configs get rows of transitions
 TAKEN = 3 + 2 * GROUPS  # what the walk counts: tokens of the row, leaves, groups; then label and border of each group
 FULL_LEAVES = 16
+MANY_WORDS = 8  # nodes of a subtree that is worth asking whether a config stays with it
 MOST_CLASSES = 256  # of bytes; the columns behind them are special tokens
 LOOK_ON = 3000  # nodes behind one that lacks a state
 CLEAN, WAITS, STALE = (
@@ -124,6 +126,48 @@ def ends_of(address, config, taken, slots, lets_on, ends):
 
 
 @part
+def loops_of(address, config, loops, taken, slots, lets_on, above):
+    """Notes with which kinds of bytes in words a config stays as it is: each byte leads back to it and lets no frame end,
+    and a token may end behind it. 0, or what is lacking."""
+    arena = arena_of(address)
+    known = loops[config & (LOOPS - 1)]
+    known[0], known[1] = -1, 0
+    for probe in (0x7A, 0x65):  # `z`, `e`: keywords and hexadecimal digits part here
+        after = after_byte(address, config, probe)
+        if after < 0:
+            return after
+        if after != config:
+            known[0] = config
+            return int64(0)
+    groups = int64(0)
+    if octets(arena, Place.C_KIND, config + 1)[config] & HAS_EXITS:
+        if above[0] != config:
+            code = ends_of(address, config, taken, slots, lets_on, above)
+            if code < 0:
+                return code
+        groups = above[2]
+    class_of, kinds = octets(arena, Place.CLASS_OF, 256), octets(arena, Place.KINDS, 256)
+    found, lacking = int64(WORDS), int64(0)
+    for i in range(len(WORD_BYTES)):
+        byte = int64(WORD_BYTES[i])
+        after = after_byte(address, config, byte)
+        if after < 0:
+            lacking = after
+            if not noted(arena, after):
+                return after
+            continue
+        stays = after == config and (groups == 0 or above[1] == 1)
+        for g in range(groups):
+            stays &= lets_on[above[3 + g], class_of[byte]] == 0
+        if not stays:
+            found &= ~(int64(1) << int64(kinds[byte]))
+    if lacking < 0:
+        return lacking
+    known[0], known[1] = config, found
+    return int64(0)
+
+
+@part
 def suspend(address, node, path_length, taken, count, leaf):
     """Notes where the walk goes on: at this node, whose path is so long, with so many tokens and leaves."""
     arena = arena_of(address)
@@ -156,6 +200,7 @@ def take_out(row, token, first, end):
 def walk_vocabulary(address, start, taken, slots, lets_on, above, ends):
     """Walks the vocabulary's trie from path[0] on, or goes on from node `start`. 0, or what is lacking: then it is suspended.
 
+    Most subtrees are words: where a config stays as it is with all their bytes, as within a name, all their tokens are taken.
     Where most tokens come to be `inside` a text that takes most characters, the row has all tokens from the start. A subtree that
     stays inside is passed over, and of nodes that are looked at, those are taken out that do not belong there.
     """
@@ -163,6 +208,7 @@ def walk_vocabulary(address, start, taken, slots, lets_on, above, ends):
     suspended = carray(pointer(arena[Place.SUSPENDED]), SUSPENDED_LENGTH, np.int64)
     inside, outside = uint64(suspended[INSIDE]), suspended[OUTSIDE]
     kinds_below = carray(pointer(arena[Place.KINDS_BELOW]), uint64(arena[Place.NODES]), np.int64)
+    loops = carray(pointer(arena[Place.LOOPS]), (LOOPS, 2), np.int64)
     nodes = uint64(arena[Place.NODES])
     byte, end = octets(arena, Place.BYTE, nodes), ints(arena, Place.END, nodes)
     depth = carray(pointer(arena[Place.DEPTH]), nodes, np.uint16)
@@ -191,6 +237,20 @@ def walk_vocabulary(address, start, taken, slots, lets_on, above, ends):
                 if lacked == 0:
                     suspend(address, int64(node), int64(here), taken, count, leaf)
                 return made if lacked == 0 else lacked
+        if kinds_below[node] & ~int64(WORDS) == 0 and lacked == 0 and uint64(end[node]) - node > uint64(MANY_WORDS):
+            slot = before & uint64(LOOPS - 1)
+            if uint64(loops[slot, 0]) != before:
+                code = loops_of(address, int64(before), loops, taken, slots, lets_on, above)
+                if code < 0:
+                    suspend(address, int64(node), int64(here), taken, count, leaf)
+                    return code
+            if kinds_below[node] & ~loops[slot, 1] == 0:
+                for below in range(node, uint64(0) if inside else uint64(end[node])):
+                    set_bit(row, token[below])
+                    listed[min(count, FEW)] = int32(token[below])
+                    count += int64(token[below] != nothing)
+                node = uint64(end[node])
+                continue
         column = uint64(class_of[byte[node]])
         place = uint64(rows[before]) * classes + column
         after = table[place]
@@ -431,6 +491,7 @@ def find_leaves(address, trie, q, b, k, config):
         slots[:] = -1
         path[0] = config
         taken[:3] = 0
+        carray(pointer(arena[Place.LOOPS]), (LOOPS, 2), np.int64)[:] = -1
         suspended[HOW] = STALE
         if trie == 0:
             code = begin_inside(address, config, suspended)

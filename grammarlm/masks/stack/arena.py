@@ -30,6 +30,7 @@ SMALL, LARGE = 1 << 16, 1 << 20  # bytes of an array that grows fourfold, that n
 # Surveys: what an arena has room for at first. LENT: a seat's are those of its epoch.
 VERY_MANY, MANY, FEW, NONE, LENT = "very many", "many", "few", "none", "lent"
 MORE = 8  # times as much, where there are very many: to replace an array costs other threads their time, too
+LEAF_NUMBERS = 1 << 19  # what leaf_lists.py has room for, where there are very many; memory is taken as it is written
 LONGEST_TURN = 10.0  # seconds; turns take microseconds
 MUCH_MEMORY = 64 << 20
 FIRST_REAL = 3  # automaton states 0, 1, 2 are dead, ACCEPT and EXIT
@@ -127,6 +128,7 @@ SIZES = {
     Place.SIGNATURES: Place.SIGNATURE_CAPACITY,
     Place.SIGNATURE_HASH: Place.SIGNATURE_HASH_SIZE,
     Place.KNOWN_SIGNATURE: Place.KNOWN_CAPACITY,
+    Place.LEAF_NUMBERS: Place.LEAF_ROOM,
 }
 
 
@@ -191,7 +193,7 @@ def plan_of(columns: int, words: int, row_words: int, deepest: int, surveys: str
     shapes += [(place, *what) for place, what in scratch.items() if has_scratch or place not in SURVEYS_ONLY]
     if surveys not in (NONE, LENT):
         shapes.append((Place.LEAF_LISTS, np.int64, (places.LEAF_LISTS, 4)))
-        shapes.append((Place.LEAF_NUMBERS, np.int32, (places.LEAF_NUMBERS,)))
+        shapes.append((Place.LEAF_NUMBERS, np.int32, (LEAF_NUMBERS if surveys == VERY_MANY else LEAF_NUMBERS // 32,)))
     shapes.sort(key=lambda one: one[0] in HASHES)
     arrays, at, tables = [], 0, 0
     for place, kind, shape in shapes:
