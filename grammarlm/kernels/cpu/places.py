@@ -196,7 +196,7 @@ class Place(IntEnum):
     LEAF_NUMBERS = 178  # int32 [LEAF_ROOM]: all lists behind each other
     LEAF_LIST_COUNT = 179
     LEAF_ROOM = 180  # how many numbers there is room for
-    LOOPS = 181  # int64 [LOOPS, 2]: scratch of a survey's walk: configs, and the kinds of bytes that they stay with
+    STAYING = 181  # int64 [STAYING, 2]: scratch of a survey's walk: configs, and the kinds of bytes that they stay with
     LENGTH = 182
 
 
@@ -230,7 +230,7 @@ WIDE = 32  # threads from which on those that differ in their stacks alone becom
 UNITING, UNITED, UNIONS = 256, 8192, 1 << 18
 CLAIMS = 16  # surveys that seats are at
 LEAF_LISTS = 128
-LOOPS = 64  # a power of two
+STAYING = 64  # configs whose kinds are remembered; a power of two
 UNION_TURNS = 1 << 20  # pairs of stacks that are united in one call, a tenth of a second
 
 

@@ -20,8 +20,8 @@ from .places import (
     FULL,
     HAS_EXITS,
     HAS_THREADS,
-    LOOPS,
     NEED_BORDER,
+    STAYING,
     TOO_WIDE,
     Place,
     arena_of,
@@ -126,11 +126,11 @@ def ends_of(address, config, taken, slots, lets_on, ends):
 
 
 @part
-def loops_of(address, config, loops, taken, slots, lets_on, above):
+def find_staying(address, config, staying, taken, slots, lets_on, above):
     """Notes with which kinds of bytes in words a config stays as it is: each byte leads back to it and lets no frame end,
     and a token may end behind it. 0, or what is lacking."""
     arena = arena_of(address)
-    known = loops[config & (LOOPS - 1)]
+    known = staying[config & (STAYING - 1)]
     known[0], known[1] = -1, 0
     for probe in (0x7A, 0x65):  # `z`, `e`: keywords and hexadecimal digits part here
         after = after_byte(address, config, probe)
@@ -208,7 +208,7 @@ def walk_vocabulary(address, start, taken, slots, lets_on, above, ends):
     suspended = carray(pointer(arena[Place.SUSPENDED]), SUSPENDED_LENGTH, np.int64)
     inside, outside = uint64(suspended[INSIDE]), suspended[OUTSIDE]
     kinds_below = carray(pointer(arena[Place.KINDS_BELOW]), uint64(arena[Place.NODES]), np.int64)
-    loops = carray(pointer(arena[Place.LOOPS]), (LOOPS, 2), np.int64)
+    staying = carray(pointer(arena[Place.STAYING]), (STAYING, 2), np.int64)
     nodes = uint64(arena[Place.NODES])
     byte, end = octets(arena, Place.BYTE, nodes), ints(arena, Place.END, nodes)
     depth = carray(pointer(arena[Place.DEPTH]), nodes, np.uint16)
@@ -238,13 +238,13 @@ def walk_vocabulary(address, start, taken, slots, lets_on, above, ends):
                     suspend(address, int64(node), int64(here), taken, count, leaf)
                 return made if lacked == 0 else lacked
         if kinds_below[node] & ~int64(WORDS) == 0 and lacked == 0 and uint64(end[node]) - node > uint64(MANY_WORDS):
-            slot = before & uint64(LOOPS - 1)
-            if uint64(loops[slot, 0]) != before:
-                code = loops_of(address, int64(before), loops, taken, slots, lets_on, above)
+            slot = before & uint64(STAYING - 1)
+            if uint64(staying[slot, 0]) != before:
+                code = find_staying(address, int64(before), staying, taken, slots, lets_on, above)
                 if code < 0:
                     suspend(address, int64(node), int64(here), taken, count, leaf)
                     return code
-            if kinds_below[node] & ~loops[slot, 1] == 0:
+            if kinds_below[node] & ~staying[slot, 1] == 0:
                 for below in range(node, uint64(0) if inside else uint64(end[node])):
                     set_bit(row, token[below])
                     listed[min(count, FEW)] = int32(token[below])
@@ -491,7 +491,7 @@ def find_leaves(address, trie, q, b, k, config):
         slots[:] = -1
         path[0] = config
         taken[:3] = 0
-        carray(pointer(arena[Place.LOOPS]), (LOOPS, 2), np.int64)[:] = -1
+        carray(pointer(arena[Place.STAYING]), (STAYING, 2), np.int64)[:] = -1
         suspended[HOW] = STALE
         if trie == 0:
             code = begin_inside(address, config, suspended)

@@ -16,7 +16,7 @@ DRAFT_NODES = (Place.DRAFT_BYTE, Place.DRAFT_DEPTH, Place.DRAFT_END, Place.DRAFT
 PLACES = (
     *(Place.LEAVES, Place.BY_GROUP, Place.DRAFT_ROW, Place.DRAFT_TOKENS, Place.POOL, *DRAFT_NODES, Place.DRAFT_TOKEN),
     *(Place.DRAFT, Place.DRAFTS, Place.AGENDA, Place.SIGNATURE),
-    *(Place.SUSPENDED, Place.SUSPENDED_PATH, Place.TAKEN, Place.SLOTS, Place.LETS_ON, Place.ENDS, Place.LOOPS),
+    *(Place.SUSPENDED, Place.SUSPENDED_PATH, Place.TAKEN, Place.SLOTS, Place.LETS_ON, Place.ENDS, Place.STAYING),
 )
 GROWING = {
     remainders.FULL_DRAFT_NODES: DRAFT_NODES,
@@ -61,7 +61,7 @@ class SurveyScratch:
             Place.SLOTS: np.zeros(survey_walk.SLOTS, np.int16),
             Place.LETS_ON: np.zeros(survey_walk.GROUPS * survey_walk.MOST_CLASSES, np.uint8),
             Place.ENDS: np.zeros((2, 3 + survey_walk.GROUPS), np.int64),
-            Place.LOOPS: np.zeros((places.LOOPS, 2), np.int64),
+            Place.STAYING: np.zeros((places.STAYING, 2), np.int64),
         }
         assert set(self.arrays) == set(PLACES)
         self._note_addresses()
