@@ -23,6 +23,7 @@ NAMES = [
     "[^\\W\\d]\\w*",
     "(?:[a-z]|[0-9](?![a-f]))+",
 ]
+MOST_STATES = 20_000  # `\w` has some hundreds, twice
 SEPARATORS = [" ", "[.]", "!e", "::", "="]
 
 
@@ -45,7 +46,9 @@ def check(seed: int, grammars: int, walks: int, words: int) -> int:
         literal = separator.strip("[]")
         grammar = f'start: "<" NAME ">" | "(" OTHER ("{literal}" OTHER)* ")"\nNAME: /{name}/\nOTHER: /{other}/\n'
         pattern = f"(?u)<(?:{name})>|[(](?:{other})(?:{separator}(?:{other}))*[)]"
-        oracle = TokenOracle(Oracle(pattern), tokens.tokens, tokens.stop_ids, tokens.special_ids)
+        oracle = TokenOracle(
+            Oracle(pattern, MOST_STATES), tokens.tokens, tokens.stop_ids, tokens.special_ids, MOST_STATES
+        )
         constraint = gl.compile(gl.Lark(grammar), vocab)
         for _ in range(walks):
             assert_walk_equals_oracle(constraint.matcher(), oracle, vocab, rng, steps)
