@@ -53,7 +53,8 @@ class Costs:
         self._falling[state] = len(plan)
         while len(rest) > 1:
             here, rest = epoch.after_token(here, rest[0]), rest[1:]
-            if self._falling.get(here, self.fewest(epoch, here)) <= len(rest):
+            enough = self._falling.get(here)
+            if (self.fewest(epoch, here) if enough is None else enough) <= len(rest):
                 break
             self._falling[here] = len(rest)
         return len(plan)
