@@ -29,6 +29,9 @@ ORDERS = ("schema", "any")
 FORMATS = ("assert", "annotation")
 DRAFTS = ("auto", "declared")
 INTEGERS = ("any", "plain")
+SPELLINGS = ("any", "plain")
+EXTRAS = ("allow", "forbid")
+UNKNOWN = ("warn", "refuse")
 MOST_PARTS = 4_000_000  # of a schema that is written out
 
 
@@ -44,6 +47,11 @@ class JsonSchema(Grammar):
     integers         "any": an integer may be written 1.0 or 1e2, too; "plain": digits only. None: "plain" for a Python type, whose
                      reader may not take the others, and "any" elsewhere
     strict           False: what cannot be enforced is relaxed, and listed in the report
+    spelling         "any": every JSON spelling of a value; "plain": only the escapes that JSON needs, numbers as json.dumps writes
+                     them
+    extra            "allow" or "forbid": keys that an object's schema does not declare, where the schema itself says nothing.
+                     None: what JSON Schema says ("allow"), and "forbid" for a Python type that does not ask for them itself
+    unknown          "warn": keywords and formats that nobody knows are listed in the report; "refuse": they are errors
     """
 
     def __init__(
@@ -57,6 +65,9 @@ class JsonSchema(Grammar):
         draft: str = "auto",
         strict: bool = True,
         integers: str | None = None,
+        spelling: str = "any",
+        extra: str | None = None,
+        unknown: str = "warn",
     ):
         is_written = isinstance(schema, (dict, bool, str))
         if not is_written and not is_python_type(schema):
@@ -64,7 +75,15 @@ class JsonSchema(Grammar):
                 f"JsonSchema() takes a dict, a bool, JSON text or a Python type, not {type(schema).__name__}"
             )
         integers = integers or ("any" if is_written else "plain")
-        named = (("formats", formats, FORMATS), ("draft", draft, DRAFTS), ("integers", integers, INTEGERS))
+        extra = extra or ("allow" if is_written else "forbid")
+        named = (
+            ("formats", formats, FORMATS),
+            ("draft", draft, DRAFTS),
+            ("integers", integers, INTEGERS),
+            ("spelling", spelling, SPELLINGS),
+            ("extra", extra, EXTRAS),
+            ("unknown", unknown, UNKNOWN),
+        )
         for name, value, values in named:
             if value not in values:
                 raise ValueError(f"JsonSchema({name}={value!r}): it takes {' or '.join(map(repr, values))}")
@@ -78,7 +97,7 @@ class JsonSchema(Grammar):
             raise TypeError(f"JsonSchema(registry=...) takes a dict of schemas by URI, not {type(registry).__name__}")
         self._source = frozen(schema)
         self.whitespace, self.formats, self.draft, self.strict = whitespace, formats, draft, bool(strict)
-        self.integers = integers
+        self.integers, self.spelling, self.extra, self.unknown = integers, spelling, extra, unknown
         self.property_order = property_order if isinstance(property_order, str) else tuple(property_order)
         self._registry = None if registry is None else {uri: frozen(document) for uri, document in registry.items()}
 
@@ -127,6 +146,9 @@ class JsonSchema(Grammar):
             self.draft,
             self.strict,
             self.integers,
+            self.spelling,
+            self.extra,
+            self.unknown,
             known,
         )
 
@@ -140,6 +162,7 @@ class JsonSchema(Grammar):
     SAVED: ClassVar[dict[str, Any]] = {
         "schema": str, "whitespace": str, "property_order": str | tuple[str, ...], "formats": str,
         "registry": tuple[tuple[str, str], ...] | None, "draft": str, "strict": bool, "integers": str,
+        "spelling": str, "extra": str, "unknown": str,
     }  # fmt: skip
 
     def saved(self) -> list[Any]:
@@ -156,6 +179,9 @@ class JsonSchema(Grammar):
             self.draft,
             self.strict,
             self.integers,
+            self.spelling,
+            self.extra,
+            self.unknown,
         ]
 
     @classmethod
