@@ -38,7 +38,7 @@ DATA = os.environ.get("GRAMMARLM_DATA")
 
 @pytest.fixture(scope="module")
 def tables():
-    return tables_of(gl.Vocabulary([bytes([b]) for b in range(256)] + [b"</s>"], stop_ids=[256]), "flexible")
+    return tables_of(gl.Vocabulary([bytes([b]) for b in range(256)] + [b"</s>"], stop_ids=[256]), "flexible", "any")
 
 
 def written(tables, schema, way, texts=None):

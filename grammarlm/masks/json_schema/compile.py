@@ -44,8 +44,8 @@ PYTHON_INTEGERS = f"; of a Python type at most {INTEGER_DIGITS} of them, where i
 
 
 @functools.lru_cache(maxsize=8)
-def tables_of(vocab: Vocabulary, whitespace: str) -> JsonTables:
-    return JsonTables(vocab, blanks_of(whitespace))
+def tables_of(vocab: Vocabulary, whitespace: str, spelling: str) -> JsonTables:
+    return JsonTables(vocab, blanks_of(whitespace), spelling)
 
 
 class JsonSchemaProgram:
@@ -63,7 +63,7 @@ class JsonSchemaProgram:
         self.tokens_spell_all = True
         if self.facts.single_bytes != (1 << 256) - 1:
             _check_bytes(self.facts.single_bytes)
-        self.tables = tables_of(vocab, grammar.whitespace)
+        self.tables = tables_of(vocab, grammar.whitespace, grammar.spelling)
         clock.restart()  # the kernel compiles once a machine, the tables are made once a vocabulary: not the schema's time
         self.mode = ANY_ORDER if grammar.property_order == "any" else SCHEMA_ORDER
         self.relaxed: tuple[str, ...] = ()

@@ -172,11 +172,11 @@ def wide_nodes(trie: ByteTrie) -> tuple[np.ndarray, np.ndarray]:
 
 
 class JsonTables:
-    """The tables of one vocabulary and one kind of white space."""
+    """The tables of one vocabulary, one kind of white space and one spelling."""
 
-    def __init__(self, vocab: Vocabulary, blanks: Blanks):
+    def __init__(self, vocab: Vocabulary, blanks: Blanks, spelling: str = "any"):
         load_all([json_call], large=True)
-        self.vocab, self.blanks = vocab, blanks
+        self.vocab, self.blanks, self.spelling = vocab, blanks, spelling
         self.lock = shared_lock(TABLES)  # of what is made for all schemas
         self.facts = token_facts(vocab)
         trie, self.width = vocab.trie, vocab.words

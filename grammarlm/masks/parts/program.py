@@ -84,7 +84,7 @@ class PartsProgram:
         if self.facts.single_bytes == (1 << 256) - 1:  # else a schema is refused
             for part in self.graph.parts:
                 if isinstance(part, JsonSchema):
-                    tables_of(self.vocab, part.whitespace)
+                    tables_of(self.vocab, part.whitespace, part.spelling)
 
     @staticmethod
     def _made(part: Grammar, compile_part: Compile) -> tuple[Automaton, Report]:
