@@ -59,7 +59,7 @@ def told(report: Any) -> str:
     for field in dataclasses.fields(report):
         value, label = getattr(report, field.name), field.name.replace("_", " ")
         if field.name == "keywords" and value is not None:  # of a JSON schema, made on demand
-            value = [f"{line.status:<12}{line.pointer}" for line in value()]
+            value = [str(line) for line in value()]
         if isinstance(value, (tuple, list)):
             lines += [f"{label}: {'none' if not value else ''}".rstrip(), *(f"  {item}" for item in value)]
         elif isinstance(value, dict):
@@ -69,4 +69,6 @@ def told(report: Any) -> str:
             ]
         elif value is not None:
             lines.append(f"{label}: {value}")
+    warnings = getattr(report, "warnings", ())
+    lines += [f"warnings: {'' if warnings else 'none'}".rstrip(), *(f"  {line}" for line in warnings)]
     return "\n".join(lines)

@@ -30,3 +30,11 @@ class Report:
     canonical: CanonicalReport | None = None  # with canonical_only
     caps: tuple[str, ...] = ()  # bounds that the engine adds to the language, and what it does not prove of it
     keywords: Callable[[], Any] | None = None  # of a JSON schema: every keyword met, where, and what became of it
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the author of a JSON schema may not know: keywords and formats that nobody has defined, or that are not read where
+        they stand. Found when asked for."""
+        if self.keywords is None:
+            return ()
+        return tuple(str(line) for line in self.keywords() if line.is_warning)

@@ -32,6 +32,7 @@ FORMATS: dict[str, tuple[str, ...]] = {
     "uuid": ("2eb8aa08-aa98-11ea-b4aa-73b441d16380", "2EB8AA08-AA98-11EA-B4AA-73B441D16380", "2eb8aa08"),
     "date-time": ("2024-02-29T23:59:59Z", "1999-01-01T00:00:00.5+01:00", "1999-01-01 00:00", "1999-02-30T00:00:00Z"),
     "regex": ("^a$", "(", "a|b", "[b-a]"),
+    "hostname": ("a.b", "xn--4gbwdl.xn--wgbh1c", "-a", "a..b"),
     "no-such-format": ("a", ""),
 }
 NUMBERS = (-1, 0, 1, 2, 3, 5, 10, 0.5, 1.5, 2.5, -0.5, 0.1)
@@ -44,6 +45,14 @@ DRAFTS = (
     "https://json-schema.org/draft/2019-09/schema",
     "https://json-schema.org/draft/2020-12/schema",
 )
+UNHEARD = {
+    "maxLenght": 1,
+    "minimun": 2,
+    "requierd": ["a"],
+    "x-mine": {"type": 3},
+    "example": {"type": 3},
+    "nullable": True,
+}
 _TEXTS = tuple(text for texts in PATTERNS.values() for text in texts)
 _COMBINED = ("allOf", "anyOf", "oneOf", "not", "if", "$ref", "enum", "const")
 
@@ -53,6 +62,7 @@ class RandomSchemas:
 
     def __init__(self, seed: str, depth: int = 3):
         self._rng = random.Random(f"schemas {seed}")
+        self._aside = random.Random(f"keywords that nobody knows {seed}")
         self._depth = depth
         self._definitions = 0
         self._anchors: set[int] = set()  # definitions that have one
@@ -113,6 +123,9 @@ class RandomSchemas:
                 made.update(drawn[name](depth, in_place))
         for _ in range(rng.choice([0, 0, 0, 1, 1, 2] if depth else [0, 0, 0, 0, 1])):
             made.update(self._combination(depth, in_place, types))
+        if self._aside.random() < 0.05:
+            name = self._aside.choice(sorted(UNHEARD))
+            made[name] = UNHEARD[name]
         items = list(made.items())
         rng.shuffle(items)
         return dict(items)

@@ -140,6 +140,14 @@ class Document:
         """The resource whose contents these are."""
         return self._by_contents.get(id(contents))
 
+    def has(self, address: str) -> bool:
+        """Does the caller's registry have the document?"""
+        return self._registered(address) is not None
+
+    def places(self) -> list[Place]:
+        """Where the references lead that were followed."""
+        return list(self._references.values())
+
     def _bits(self, vocabulary: str, draft: int) -> dict[str, int]:
         if vocabulary and vocabulary not in DRAFTS and self.registry:
             metaschema = self._registered(vocabulary)

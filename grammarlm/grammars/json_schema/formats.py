@@ -1,21 +1,8 @@
-"""Formats as languages, from the documents that JSON Schema names for them.
+"""Formats as languages, from the documents that JSON Schema names for them: CHECKED says what each demands of a string.
 
-    date, time, date-time       RFC 3339; the calendar is exact; second :60 where it is 23:59 UTC (in a date-time: on 30 June or
-                                31 December) and the offset is in whole quarters of an hour
-    duration                    RFC 3339, appendix A
-    email, idn-email            RFC 5321 and 6531, Mailbox; labels of an international domain: letters, marks, digits, hyphens
-    hostname                    RFC 1123, at most 253 characters; no label in Punycode (`xn--...`), which no automaton can check
-    ipv4, ipv6                  RFC 2673 and 4291; no leading zeros in decimal, no zone
-    uri, uri-reference          RFC 3986
-    iri, iri-reference          RFC 3987
-    uri-template                RFC 6570
-    uuid                        RFC 4122, any version
-    json-pointer, relative-     RFC 6901 and draft-handrews-relative-json-pointer-01
-    regex                       ECMA-262 in its strict syntax, within limits: see regex_format.py
-    idn-hostname                refused by name
-
-All other formats are annotations: every string has them. A format is parsed, and its states are found, once a process: its terms
-belong to an algebra of their own, in which those of the schemas look them up.
+All other formats are annotations: every string has them. KNOWN has those that somebody has defined, and what they are to say.
+Those of all drafts count, whatever `$schema` says. A format is parsed, and its states are found, once a process: its terms belong
+to an algebra of their own, in which those of the schemas look them up.
 """
 
 from __future__ import annotations
@@ -54,6 +41,46 @@ _BUILT = {"time": dates.time_term, "date-time": dates.date_time_term, "regex": r
 REFUSED = {
     "idn-hostname": "how long its labels are in Punycode is no regular property",
 }
+
+# What each demands, in a sentence: what the document that is named asks for beside that is not checked.
+CHECKED = {
+    "date": "RFC 3339 full-date; the calendar is exact, the year 0000 included",
+    "time": "RFC 3339 full-time; second 60 only where UTC has 23:59, with offsets in whole quarters of an hour",
+    "date-time": "RFC 3339 date-time; second 60 only where UTC has 23:59 on 30 June or 31 December, with offsets in whole "
+    "quarters of an hour",
+    "duration": "RFC 3339 appendix A: whole numbers, units in order and none left out between two, weeks alone",
+    "email": "RFC 5321 Mailbox without comments; lengths are not checked, nor what an xn-- label of the domain decodes to",
+    "idn-email": "RFC 6531 Mailbox; labels are letters, digits, inner hyphens and marks; lengths and the other rules of IDNA "
+    "are not checked",
+    "hostname": "RFC 1123: labels of 1 to 63 letters, digits and inner hyphens, at most 253 characters, no dot at the end; "
+    "xn-- labels: this syntax, the decoded text is not checked",
+    "ipv4": "RFC 2673: four decimal octets without leading zeros",
+    "ipv6": "RFC 4291 section 2.2, without a zone; an IPv4 address at the end has no leading zeros",
+    "uri": "RFC 3986 URI; no rules of single schemes",
+    "uri-reference": "RFC 3986 URI-reference; no rules of single schemes",
+    "iri": "RFC 3987 IRI; no rules of single schemes, no rules for text from right to left",
+    "iri-reference": "RFC 3987 IRI-reference; no rules of single schemes, no rules for text from right to left",
+    "uri-template": "RFC 6570, all four levels; the reserved operators = , ! @ | too",
+    "uuid": "RFC 4122: 8-4-4-4-12 hexadecimal digits, any version and variant",
+    "json-pointer": "RFC 6901 as a string, not as a fragment of a URI",
+    "relative-json-pointer": "draft-handrews-relative-json-pointer-01, without the index manipulation of later drafts",
+    "regex": "ECMA-262, strict syntax with and without u; fewer than that: no named groups, no back-references, groups at most "
+    "8 deep, numbers of at most three digits in {n,m}, ranges in a class and properties within limits",
+}
+
+# Formats that others define, and that say nothing here. OpenAPI's registry, and draft 3.
+KNOWN = {
+    **dict.fromkeys(
+        ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "double-int"),
+        "OpenAPI's, a hint: no range is checked; say minimum and maximum",
+    ),
+    **dict.fromkeys(("float", "double", "decimal", "decimal128"), "OpenAPI's, a hint: precision is not checked"),
+    **dict.fromkeys(
+        ("byte", "binary", "base64url", "char", "commonmark", "html", "media-range", "password", "sf-binary", "sf-boolean",
+         "sf-decimal", "sf-integer", "sf-string", "sf-token", "http-date"),
+        "OpenAPI's, a hint: the text is not checked; say a pattern",
+    ),
+}  # fmt: skip
 
 FORMATS = frozenset(_EXPRESSIONS) - {LABELS} | frozenset(_BUILT) | frozenset(REFUSED)  # all others are annotations
 

@@ -64,6 +64,8 @@ _TABLE: dict[str, tuple[int, int, int]] = {
     "id": (4, 4, IDENTITY),
 }
 
+KEYWORDS = frozenset(_TABLE)
+
 # Keywords below which schemas stand, for the search for identifiers and for the report.
 SCHEMA_VALUED = frozenset(
     [

@@ -81,9 +81,11 @@ def normalise(
 
 def next_to_relax(refusal: UnsupportedFeature, document: Document, relaxed: tuple[str, ...]) -> str | None:
     """The keyword to leave out after a refusal that names keywords and the place of their schema: there, below it, or anywhere."""
-    known = [
-        r.pointer for r in keyword_reports(document, relaxed) if r.keyword in refusal.keywords and r.status == ENFORCED
-    ]
+    known = []
+    for line in keyword_reports(document, relaxed):
+        document.tick()
+        if line.keyword in refusal.keywords and line.status == ENFORCED:
+            known.append(line.pointer)
     place = refusal.pointer or ""
     for found in (
         [pointer for pointer in known if pointer.rpartition("/")[0] == place],

@@ -79,6 +79,7 @@ class Places(Nodes):
             if known is not None:
                 node = known
                 break
+            whole = schema
             if self.relaxed or resource.filtered:
                 schema = self._relevant(schema, pointer, resource)
             bits, mask, relevant = resource.bits, 0, 0
@@ -91,7 +92,7 @@ class Places(Nodes):
                 if mask & IDENTITY:
                     mask ^= IDENTITY
                     relevant -= 1
-                    inner = self.document.enter(schema, pointer, resource)
+                    inner = self.document.enter(whole, pointer, resource)  # a resource is all of it
                     if inner is not resource:
                         resource = inner
                         if scope is not None:

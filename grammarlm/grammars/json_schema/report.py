@@ -1,11 +1,14 @@
 """What becomes of each keyword of a schema: made when somebody asks, not when a schema is compiled.
 
-    enforced      no text of the language breaks it
+    enforced      no text of the language breaks it; of a format the note says what that means
     relaxed       it could not be enforced, and the caller allowed to leave it out
-    annotation    it asserts nothing: unknown keywords, titles, `$defs`, `format` where formats do not assert or the format is
-                  unknown, `then` without `if`, what stands beside `$ref` up to draft 7, what the declared draft does not know
+    annotation    it asserts nothing: titles, `$defs`, extensions, `format` where the caller wants it to be one
+    unread        a keyword where no draft reads it, or the declared one does not: what stands beside `$ref` up to draft 7, `then`
+                  without `if`
+    unknown       a keyword or a format that nobody has defined; JsonSchema(..., unknown="refuse") refuses it
 
-There is no fourth: what is neither has been refused by name.
+The last two are what a schema's author may not know: they are the warnings of a report. There is no sixth: what is none of these
+has been refused by name.
 """
 
 from __future__ import annotations
@@ -14,10 +17,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from .document import Document, Resource, below, escape
-from .formats import FORMATS
+from ...errors import GrammarError, UnsupportedFeature
+from .document import DRAFTS, Document, Place, Resource, below, escape
+from .formats import CHECKED, FORMATS, KNOWN
+from .keywords import KEYWORDS
+from .unknown import about_format, about_keyword, annotation
 
-ENFORCED, RELAXED, ANNOTATION = "enforced", "relaxed", "annotation"
+ENFORCED, RELAXED, ANNOTATION, UNREAD, UNKNOWN = "enforced", "relaxed", "annotation", "unread", "unknown"
 
 # Keywords that say nothing without another beside them.
 _NEEDS = {
@@ -27,6 +33,7 @@ _NEEDS = {
     "maxContains": "contains",
     "additionalItems": "items",
 }
+_EXCLUSIVE = {"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}  # true or false, in draft 4
 
 
 @dataclass(frozen=True)
@@ -34,48 +41,155 @@ class KeywordReport:
     pointer: str  # of the keyword; with the address in front, in another document
     keyword: str
     status: str
+    note: str = ""  # what is checked of it, or why nothing is
+
+    @property
+    def is_warning(self) -> bool:
+        return self.status in (UNREAD, UNKNOWN)
+
+    def __str__(self) -> str:
+        return f"{self.status:<12}{self.pointer}{self.note and ': '}{self.note}"
 
 
-def keyword_reports(document: Document, relaxed: tuple[str, ...] = ()) -> Iterator[KeywordReport]:
-    """Each keyword of the documents that were read, in order of appearance."""
+def keyword_reports(document: Document, relaxed: tuple[str, ...] = (), once: bool = False) -> Iterator[KeywordReport]:
+    """Each keyword of the documents that were read, in order of appearance. `once`: a dict that stands in several places is looked
+    at in the first of them alone."""
+    aside = _aside(document)
+    lines = _Lines(document, frozenset(relaxed), tuple(place[1] + "/" for place in aside), set() if once else None)
     for contents in document.documents:
         resource = document.resource_of(contents)
         if resource is not None:
-            yield from _of_document(document, resource, frozenset(relaxed))
+            yield from lines.below(resource.contents, resource.pointer, resource)
+    for place in aside:
+        yield from lines.below(*place)
 
 
-def _of_document(document: Document, resource: Resource, relaxed: frozenset[str]) -> Iterator[KeywordReport]:
-    stack: list[tuple[Any, str, Resource, str]] = [(resource.contents, resource.pointer, resource, "schema")]
+def refuse_unknown(document: Document) -> None:
+    """Raises where a keyword or a format is unknown."""
+    for line in keyword_reports(document, once=True):
+        if line.status == UNKNOWN:
+            raise UnsupportedFeature(
+                f"{line.pointer}: {line.note}; correct it or leave it out, unknown='warn' has it in the report alone",
+                pointer=line.pointer,
+                keywords=(line.keyword,),
+            )
+
+
+class _Lines:
+    def __init__(self, document: Document, relaxed: frozenset[str], aside: tuple[str, ...], seen: set[Any] | None):
+        self._document, self._relaxed, self._aside, self._seen = document, relaxed, aside, seen
+
+    def below(self, contents: Any, pointer: str, resource: Resource) -> Iterator[KeywordReport]:
+        for schema, where, owner in _schemas(self._document, contents, pointer, resource, self._seen):
+            for keyword in schema:
+                at = f"{where}/{escape(keyword)}"
+                status, note = (RELAXED, "") if at in self._relaxed else self._status(owner, schema, keyword)
+                if status == UNKNOWN and any(place.startswith(at + "/") for place in self._aside):
+                    status, note = ANNOTATION, "read where a reference leads there"
+                yield KeywordReport(at, keyword, status, note)
+
+    def _status(self, resource: Resource, schema: dict[str, Any], keyword: str) -> tuple[str, str]:
+        value = schema[keyword]
+        if keyword == "$schema" and not self._is_draft(value):
+            return UNREAD, "no draft that is known here: read as 2020-12"
+        if keyword in ("$id", "id"):
+            return ANNOTATION, "an address" if keyword in resource.bits else ""
+        note = annotation(keyword, value)
+        if note is not None:
+            return ANNOTATION, note
+        if keyword == "format" and not self._document.formats:
+            return ANNOTATION, "formats='annotation'"
+        if keyword not in KEYWORDS:
+            return UNKNOWN, about_keyword(keyword, value)
+        if keyword not in resource.bits:
+            return UNREAD, "the declared draft, or its vocabularies, do not have it"
+        if resource.draft <= 7 and "$ref" in schema and keyword != "$ref":
+            return UNREAD, "beside $ref, where drafts up to 7 read nothing: put both into allOf"
+        missing = _missing(schema, keyword, value)
+        if missing:
+            return UNREAD, missing
+        return _of_format(value) if keyword == "format" else (ENFORCED, "")
+
+    def _is_draft(self, address: Any) -> bool:
+        return isinstance(address, str) and (address.rstrip("#") in DRAFTS or self._document.has(address))
+
+
+def _missing(schema: dict[str, Any], keyword: str, value: Any) -> str:
+    """Why a keyword says nothing beside these."""
+    beside = _NEEDS.get(keyword)
+    if beside is not None and beside not in schema:
+        return f"says nothing without {beside!r}"
+    if keyword == "if" and "then" not in schema and "else" not in schema:
+        return "says nothing without 'then' or 'else'"
+    if keyword == "additionalItems" and not isinstance(schema["items"], list):
+        return "says nothing where 'items' is one schema for all"
+    if keyword == "items" and isinstance(value, list) and "prefixItems" in schema:
+        return "a list of schemas beside 'prefixItems', which is read in its place"
+    if keyword == "required" and isinstance(value, bool):
+        return 'draft 3\'s: name the property in the list "required" of the object around it'
+    if isinstance(value, bool) and keyword in _EXCLUSIVE and _EXCLUSIVE[keyword] not in schema:
+        return f"says nothing without {_EXCLUSIVE[keyword]!r}"
+    return ""
+
+
+def _of_format(name: Any) -> tuple[str, str]:
+    if name in CHECKED:
+        return ENFORCED, CHECKED[name]
+    if name in FORMATS:  # refused, unless nothing asks for a string with it
+        return ENFORCED, ""
+    return (ANNOTATION, KNOWN[name]) if name in KNOWN else (UNKNOWN, about_format(name))
+
+
+def _schemas(
+    document: Document, contents: Any, pointer: str, resource: Resource, seen: set[Any] | None
+) -> Iterator[tuple[dict[str, Any], str, Resource]]:
+    """The schemas in a place where one is read, in order of appearance: each with its pointer and its resource."""
+    stack: list[tuple[Any, str, Resource, str]] = [(contents, pointer, resource, "schema")]
     while stack:
         here, pointer, owner, reading = stack.pop()
+        if seen is not None:
+            if (id(here), reading) in seen:
+                continue
+            seen.add((id(here), reading))
         inside: list[tuple[Any, str, Resource, str]] = []
         if isinstance(here, dict):
             if reading == "schema":
                 owner = document.enter(here, pointer, owner)
+                yield here, pointer, owner
             for keyword, value in here.items():
-                where = f"{pointer}/{escape(keyword)}"
-                if reading == "schema":
-                    status = RELAXED if where in relaxed else _status(document, owner, here, keyword)
-                    yield KeywordReport(where, keyword, status)
                 inner = below(reading, keyword, value)
-                if inner != "data":
-                    inside.append((value, where, owner, inner))
+                if inner != "data" and isinstance(value, dict | list):
+                    inside.append((value, f"{pointer}/{escape(keyword)}", owner, inner))
         elif isinstance(here, list) and reading == "list":
             inside = [(value, f"{pointer}/{i}", owner, "schema") for i, value in enumerate(here)]
         stack += reversed(inside)
 
 
-def _status(document: Document, resource: Resource, schema: dict[str, Any], keyword: str) -> str:
-    if keyword not in resource.bits or keyword in ("$id", "id"):
-        return ANNOTATION
-    if resource.draft <= 7 and "$ref" in schema and keyword != "$ref":
-        return ANNOTATION
-    if keyword in _NEEDS:
-        beside = schema.get(_NEEDS[keyword])
-        if beside is None or (keyword == "additionalItems" and not isinstance(beside, list)):
-            return ANNOTATION
-    if keyword == "if" and "then" not in schema and "else" not in schema:
-        return ANNOTATION
-    if keyword == "format" and (not document.formats or schema["format"] not in FORMATS):
-        return ANNOTATION
-    return ENFORCED
+def _aside(document: Document) -> list[Place]:
+    """Schemas where none is read, but a reference leads: `#/components/schemas/...`."""
+    seen: set[Any] = set()
+    found: list[Place] = []
+    references: list[tuple[str, Resource, str]] = []
+
+    def look(contents: Any, pointer: str, resource: Resource) -> None:
+        for schema, where, owner in _schemas(document, contents, pointer, resource, seen):
+            reference = schema.get("$ref")
+            if isinstance(reference, str) and reference.startswith("#/"):
+                references.append((reference, owner, f"{where}/$ref"))
+
+    for contents in document.documents:
+        resource = document.resource_of(contents)
+        if resource is not None:
+            look(contents, resource.pointer, resource)
+    places = document.places()
+    for reference, owner, pointer in references:  # it grows
+        try:
+            places.append(document.resolve(reference, owner, pointer))
+        except GrammarError:  # nobody follows it, or it would have been refused
+            continue
+        while places:
+            target, where, home = places.pop(0)
+            if isinstance(target, dict) and (id(target), "schema") not in seen:
+                found.append((target, where, home))
+                look(target, where, home)
+    return found

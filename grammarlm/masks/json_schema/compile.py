@@ -16,7 +16,7 @@ from ...grammars.json_schema.formats import SHARED
 from ...grammars.json_schema.normalise import next_to_relax, normalise
 from ...grammars.json_schema.numbers import CAPS
 from ...grammars.json_schema.python_types import INTEGER_DIGITS
-from ...grammars.json_schema.report import keyword_reports
+from ...grammars.json_schema.report import keyword_reports, refuse_unknown
 from ...grammars.json_schema.text_algebra import TextAlgebra
 from ...vocab.vocabulary import Vocabulary
 from ..automaton import Automaton
@@ -69,6 +69,8 @@ class JsonSchemaProgram:
         self.relaxed: tuple[str, ...] = ()
         self._grammar = grammar
         self.json = self._written(grammar)
+        if grammar.unknown == "refuse":
+            refuse_unknown(self.document)
         if self.json.start < 0:
             raise UnsatisfiableGrammar("no JSON value is valid under the schema")
         self.caps: tuple[str, ...] = (self.tables.blanks.description, NUMBER_CAPS)

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
+import pytest
+
+import grammarlm as gl
+from grammarlm.cli import main
+from grammarlm.errors import UnsupportedFeature
+from grammarlm.grammars.json_schema.formats import CHECKED, KNOWN
 from grammarlm.grammars.json_schema.languages import Languages
 from grammarlm.grammars.json_schema.normalise import normalise
 from grammarlm.grammars.json_schema.report import keyword_reports
+
+VOCAB = gl.Vocabulary([*(bytes([b]) for b in range(256)), b"<eos>"], stop_ids=[256], special_ids=[256])
 
 
 def statuses(schema: Any, **options: Any) -> dict[str, str]:
@@ -34,12 +43,12 @@ def test_what_becomes_of_each_keyword() -> None:
         "/properties": "enforced",
         "/properties/a~1b/type": "enforced",
         "/properties/a~1b/format": "enforced",
-        "/properties/type/format": "annotation",
-        "/then": "annotation",
+        "/properties/type/format": "unknown",
+        "/then": "unread",
         "/then/minLength": "enforced",
         "/items": "enforced",
         "/items/const": "enforced",
-        "/minContains": "annotation",
+        "/minContains": "unread",
         "/$defs": "annotation",
         "/$defs/a/anyOf": "enforced",
         "/$defs/a/anyOf/1/maximum": "enforced",
@@ -54,11 +63,11 @@ def test_options_and_drafts() -> None:
         "minLength": 1,
         "definitions": {"a": {}},
     }
-    assert statuses(seven)["/minLength"] == "annotation"
+    assert statuses(seven)["/minLength"] == "unread"
     assert statuses(seven)["/$ref"] == "enforced"
     four = {"$schema": "http://json-schema.org/draft-04/schema#", "const": 1}
     assert statuses(four)["/const"] == "enforced"
-    assert statuses(four, draft="declared")["/const"] == "annotation"
+    assert statuses(four, draft="declared")["/const"] == "unread"
 
 
 def test_relaxed_by_name() -> None:
@@ -74,3 +83,114 @@ def test_relaxed_by_name() -> None:
 def test_other_documents_are_in_it() -> None:
     found = statuses({"$ref": "urn:a"}, registry={"urn:a": {"minLength": 1}})
     assert found == {"/$ref": "enforced", "urn:a#/minLength": "enforced"}
+
+
+# A schema, and what its report warns of: pointer and status, and a word of the note.
+WARNED: dict[str, tuple[Any, list[tuple[str, str, str]]]] = {
+    "a slip": ({"type": "string", "maxLenght": 3}, [("/maxLenght", "unknown", "'maxLength'")]),
+    "another way to write it": ({"max_length": 3, "MinItems": 1}, [("/max_length", "unknown", "'maxLength'"),
+                                                                  ("/MinItems", "unknown", "'minItems'")]),
+    "a slip in a map": ({"propertes": {"a": {}}}, [("/propertes", "unknown", "'properties'")]),
+    "nobody's": ({"zzz": 1}, [("/zzz", "unknown", "no draft has it")]),
+    "a property outside properties": (
+        {"type": "object", "qty": {"type": "integer"}}, [("/qty", "unknown", '"properties"')]),
+    "deep": ({"items": {"anyOf": [True, {"minimun": 1}]}}, [("/items/anyOf/1/minimun", "unknown", "'minimum'")]),
+    "an escaped key": ({"a/b~": 1}, [("/a~1b~0", "unknown", "")]),
+    "a format": ({"format": "uuid4"}, [("/format", "unknown", "'uuid'")]),
+    "a format of draft 3": ({"format": "host-name"}, [("/format", "unknown", "'hostname'")]),
+    "a format with a slip": ({"format": "datetime"}, [("/format", "unknown", "'date-time'")]),
+    "draft 3": ({"divisibleBy": 2, "extends": {}, "disallow": "null"}, [
+        ("/divisibleBy", "unknown", "multipleOf"), ("/extends", "unknown", "allOf"), ("/disallow", "unknown", '"not"')]),
+    "required of draft 3": (
+        {"properties": {"a": {"required": True}}}, [("/properties/a/required", "unread", "around it")]),
+    "nullable": ({"type": "string", "nullable": True}, [("/nullable", "unknown", '"null"')]),
+    "beside a reference": (
+        {"$schema": "http://json-schema.org/draft-07/schema#", "properties": {
+            "a": {"$ref": "#/definitions/a", "title": "A", "maxLength": 3}}, "definitions": {"a": {"type": "string"}}},
+        [("/properties/a/maxLength", "unread", "allOf")]),
+    "a draft that is not known": (
+        {"$schema": "http://json-schema.org/draft-03/schema#"}, [("/$schema", "unread", "2020-12")]),
+    "alone": ({"then": {}, "maxContains": 3, "exclusiveMinimum": True}, [
+        ("/then", "unread", "'if'"), ("/maxContains", "unread", "'contains'"), ("/exclusiveMinimum", "unread", "'minimum'")]),
+    "if without branches": ({"if": {"const": 1}}, [("/if", "unread", "'then'")]),
+    "additionalItems": ({"items": {}, "additionalItems": False}, [("/additionalItems", "unread", "one schema")]),
+    "two lists of items": (
+        {"prefixItems": [True], "items": [False]}, [("/items", "unread", "'prefixItems'")]),
+    "where a reference leads": (
+        {"$ref": "#/components/schemas/a", "components": {"schemas": {"a": {"minLenght": 1}}}},
+        [("/components/schemas/a/minLenght", "unknown", "'minLength'")]),
+    "in data": ({"default": {"maxLenght": 1}, "enum": [{"a": 1}], "x-mine": {"zzz": 1}, "properties": {"maxLenght": True}}, []),
+    "annotations": (
+        {"title": "", "description": "", "examples": [], "$comment": "", "readOnly": True, "writeOnly": True, "deprecated": True,
+         "contentMediaType": "text/plain", "contentEncoding": "base64", "contentSchema": {}, "$defs": {}, "example": 1,
+         "xml": {}, "externalDocs": {}, "discriminator": {"propertyName": "a"}, "nullable": False, "$id": "urn:a", "$anchor": "b"},
+        []),
+    "formats of OpenAPI": ({"anyOf": [{"format": name} for name in sorted(KNOWN)]}, []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WARNED)
+def test_what_an_author_may_not_know(name: str) -> None:
+    schema, expected = WARNED[name]
+    report = gl.compile(gl.JsonSchema(schema), VOCAB).report
+    lines = [line for line in report.keywords() if line.status in ("unread", "unknown")]
+    assert [(line.pointer, line.status) for line in lines] == [(pointer, status) for pointer, status, _ in expected]
+    assert all(word in line.note for line, (_, _, word) in zip(lines, expected, strict=True))
+    assert report.warnings == tuple(map(str, lines))
+
+
+@pytest.mark.parametrize("name", WARNED)
+@pytest.mark.parametrize("as_text", [False, True])
+def test_refused_on_request(name: str, as_text: bool) -> None:
+    schema, expected = WARNED[name]
+    grammar = gl.JsonSchema(json.dumps(schema) if as_text else schema, unknown="refuse")
+    unknown = [pointer for pointer, status, _ in expected if status == "unknown"]
+    if not unknown:
+        gl.compile(grammar, VOCAB)
+        return
+    with pytest.raises(UnsupportedFeature) as caught:
+        gl.compile(grammar, VOCAB)
+    assert caught.value.pointer == unknown[0]
+    assert str(caught.value).startswith(unknown[0] + ": ")
+    assert "unknown='warn'" in str(caught.value)
+
+
+def test_refused_in_a_part_and_in_another_document() -> None:
+    grammar = gl.JsonSchema({"$ref": "urn:a"}, registry={"urn:a": {"maxLenght": 1}}, unknown="refuse")
+    with pytest.raises(UnsupportedFeature, match="urn:a#/maxLenght"):
+        gl.compile(grammar, VOCAB)
+    with pytest.raises(UnsupportedFeature, match="/maxLenght"):
+        gl.compile("x" + gl.JsonSchema({"maxLenght": 1}, unknown="refuse"), VOCAB)
+
+
+@pytest.mark.parametrize("draft", ["draft-04", "draft-06", "draft-07", "draft/2019-09", "draft/2020-12"])
+def test_metaschemas_have_nothing_unknown(draft: str) -> None:
+    scheme = "https" if "/" in draft else "http"
+    grammar = gl.JsonSchema({"$ref": f"{scheme}://json-schema.org/{draft}/schema"}, unknown="refuse", strict=False)
+    lines = list(gl.compile(grammar, VOCAB).report.keywords())
+    assert len(lines) > 50
+
+
+def test_schemas_in_very_many_places_are_refused_in_no_time() -> None:
+    schema: Any = {"maxLenght": 1}
+    for _ in range(200):
+        schema = {"properties": {"a": schema, "b": schema}}
+    with pytest.raises(gl.GrammarError):
+        gl.compile(gl.JsonSchema(schema, unknown="refuse"), VOCAB)
+
+
+@pytest.mark.parametrize("name", sorted(CHECKED))
+def test_a_format_says_what_it_checks(name: str) -> None:
+    (line,) = gl.compile(gl.JsonSchema({"format": name}), VOCAB).report.keywords()
+    assert (line.status, line.note) == ("enforced", CHECKED[name])
+
+
+def test_check_prints_the_warnings(capsys: Any, tmp_path: Any) -> None:
+    path = tmp_path / "schema.json"
+    path.write_text('{"type": "string", "maxLenght": 3}')
+    assert main(["check", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert "warnings:\n  unknown     /maxLenght: unknown keyword; did you mean 'maxLength'?" in out
+    path.write_text('{"type": "string", "maxLength": 3}')
+    assert main(["check", str(path)]) == 0
+    assert "warnings: none" in capsys.readouterr().out
