@@ -140,9 +140,9 @@ class Results:
     def _read(self, about: dict[str, Any]) -> None:
         text = self.path.read_text()
         lines = text.splitlines()
-        if not lines or json.loads(lines[0]) != about:
+        if not lines or lines[0] != json.dumps(about):
             raise ValueError(
-                f"{self.path} is of another run: {lines[0][:200] if lines else 'it is empty'}; leave out --resume"
+                f"{self.path} is {'of another run' if lines else 'empty'}; leave out --resume, or name another --out"
             )
         whole = [line for line in lines[1:] if line.endswith("}")]
         for line in whole:

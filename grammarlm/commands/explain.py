@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -13,6 +12,7 @@ from rich.text import Text
 from ..decoding.generate import start
 from ..decoding.watch import Candidate, Watched, watched
 from .schema_places import pointer
+from .written_files import write_report
 
 if TYPE_CHECKING:
     from ..decoding.result import Result
@@ -41,10 +41,10 @@ def explained(model: Any, prompt: str, arguments: dict[str, Any], options: argpa
     if options.explain:
         console.print(Text(summary(result), style="dim"))
     if options.report:
-        from .report_page import page
+        from .report_page import BEGINNING, page
 
         html = page(prompt, arguments["grammar"], steps, result)
-        Path(options.report).write_bytes(html.encode("utf-8", "replace"))
+        write_report(options.report, html.encode("utf-8", "replace"), BEGINNING.encode())
     return result
 
 

@@ -7,7 +7,8 @@ import json
 import sys
 from typing import Any
 
-from .generate_io import load_model, read_grammar, read_prompt, show
+from .generate_io import files_read, load_model, read_grammar, read_prompt, show
+from .written_files import check_report, refuse_inputs
 
 METHODS = ("masked", "awrs", "smc", "best_of", "beam", "lookahead", "trials")
 SAMPLING = ("temperature", "top_k", "top_p", "min_p", "typical_p", "repetition_penalty", "seed")
@@ -92,6 +93,11 @@ def run(options: argparse.Namespace) -> int:
         options.usage_error("--out and --resume go with --jsonl")
     if (options.explain or options.report) and (options.n > 1 or options.method != "masked"):
         options.usage_error('--explain and --report show one answer, found by --method "masked"')
+    if options.report:
+        from .report_page import BEGINNING
+
+        refuse_inputs("--report", options.report, files_read(options))
+        check_report(options.report, BEGINNING.encode())
     prompt = read_prompt(options.prompt)
     model, tokenizer = load_model(options.model)
     arguments = {"tokenizer": tokenizer, "grammar": grammar, **settings}

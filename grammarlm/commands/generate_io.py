@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 from dataclasses import asdict
 from decimal import Decimal
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import shorten
-from .grammar_arguments import read_text
+from .grammar_arguments import read_text, text_of_schema
 
 if TYPE_CHECKING:
     from ..grammars.compose import Grammar
@@ -36,11 +37,17 @@ def read_grammar(options: argparse.Namespace) -> Grammar | None:
     return None if options.grammar is None else grammar_of_file(options.grammar, options)
 
 
+def files_read(options: argparse.Namespace) -> list[str | None]:
+    """The names that the options give of what is read; some may be no files."""
+    choices = options.choices or ""
+    return [options.jsonl, options.schema, options.grammar, choices[1:] if choices.startswith("@") else None]
+
+
 def schema_of(given: str) -> Grammar:
     """The schema itself, or a file's."""
     from ..grammars.json_schema import JsonSchema  # type: ignore[attr-defined]
 
-    return JsonSchema(given if given.lstrip().startswith("{") else read_text(given))
+    return JsonSchema(text_of_schema(given))
 
 
 def grammar_of_file(name: str, options: argparse.Namespace) -> Grammar:
@@ -61,13 +68,10 @@ def read_choices(given: str) -> list[str]:
     if not given.startswith("@"):
         return [choice for choice in given.split(",") if choice]
     try:
-        text = Path(given[1:]).read_text(encoding="utf-8-sig")  # with or without the mark that some editors put first
-    except UnicodeDecodeError as error:
-        reason = f"{error.reason} at byte {error.start}"
-        raise ValueError(
-            f"--choices {given}: the file is no UTF-8 ({reason}); save it as UTF-8, one choice a line"
-        ) from None
-    return [choice for choice in text.split("\n") if choice]
+        text = read_text(given[1:])
+    except ValueError as error:
+        raise ValueError(f"--choices @{error}; save one choice a line, as UTF-8, in a regular file") from None
+    return [choice for choice in text.replace("\r\n", "\n").replace("\r", "\n").split("\n") if choice]
 
 
 # ------------------------------------------------------------------ in and out
@@ -99,7 +103,19 @@ def show(result: Any, as_json: bool) -> None:
 
 
 def as_line(value: Any, ensure_ascii: bool = False) -> str:
-    return json.dumps(value, ensure_ascii=ensure_ascii, default=spelled)
+    try:
+        return json.dumps(value, ensure_ascii=ensure_ascii, default=spelled, allow_nan=False)
+    except ValueError:  # a float that is no number in JSON
+        return json.dumps(finite(value), ensure_ascii=ensure_ascii, default=spelled, allow_nan=False)
+
+
+def finite(value: Any) -> Any:
+    """The same with null in place of numbers that JSON does not have."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: finite(item) for key, item in value.items()}
+    return [finite(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def spelled(value: Any) -> Any:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
+
+from ..files import LARGEST, read_file
 
 if TYPE_CHECKING:
     from ..grammars.compose import Grammar
@@ -58,23 +59,38 @@ def _grammar(options: argparse.Namespace, schema: str | None) -> Grammar:
     if options.lark is not None:
         from ..grammars.lark import Lark
 
-        return Lark(read_text(options.lark))
+        text = read_text(options.lark)
+        if options.lark != "-" and not options.lark.lower().endswith(".lark"):  # an error would show a line of any file
+            raise ValueError(f"--lark {options.lark}: the file's name ends in .lark; rename it if it is a grammar")
+        return Lark(text)
     from ..grammars.json_schema import JsonSchema  # type: ignore[attr-defined]
 
-    text = schema if schema is not None and schema.lstrip().startswith("{") else read_text(schema or "-")
-    return JsonSchema(text, property_order=options.property_order, formats=options.formats)
+    return JsonSchema(text_of_schema(schema or "-"), property_order=options.property_order, formats=options.formats)
 
 
-def read_bytes(name: str) -> bytes:
+def text_of_schema(given: str) -> str:
+    """The schema itself, a file's, or what stdin holds."""
+    from ..grammars.json_schema.schema_file import read_schema
+
+    if given.lstrip().startswith("{"):
+        return given
+    return read_text(given) if given == "-" else read_schema(given)
+
+
+def read_bytes(name: str, largest: int = LARGEST) -> bytes:
+    """A regular file, or stdin for -."""
     if name != "-":
-        return Path(name).read_bytes()
+        return read_file(name, largest)
     if sys.stdin is None:
         raise ValueError("-: stdin is closed; send the text there, or name a file")
-    return sys.stdin.buffer.read() if hasattr(sys.stdin, "buffer") else sys.stdin.read().encode()
+    data = sys.stdin.buffer.read(largest + 1) if hasattr(sys.stdin, "buffer") else sys.stdin.read(largest + 1).encode()
+    if len(data) > largest:
+        raise ValueError(f"-: stdin has more than {largest:,} bytes, the most that is read")
+    return data
 
 
-def read_text(name: str) -> str:
+def read_text(name: str, largest: int = LARGEST) -> str:
     try:
-        return read_bytes(name).decode("utf-8-sig")
+        return read_bytes(name, largest).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(f"{name}: the file is no UTF-8 ({error.reason} at byte {error.start})") from None

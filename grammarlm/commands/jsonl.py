@@ -17,11 +17,13 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from .generate_io import as_line, load_model, read_grammar
+from ..errors import shorten
+from ..masks.codec import encode
+from .generate_io import as_line, files_read, load_model, read_grammar
 from .grammar_arguments import read_text
+from .written_files import LARGEST, appender, locked, read_answers, refuse_inputs
 
 if TYPE_CHECKING:
     from ..grammars.compose import Grammar
@@ -58,14 +60,14 @@ def run_jsonl(options: argparse.Namespace, settings: dict[str, Any]) -> int:
     if options.resume and not options.out:
         options.usage_error("--resume needs --out FILE, the file to go on with")
     lines = read_lines(options.jsonl, read_grammar(options), settings, options)
-    answered = read_answers(options.out, lines) if options.resume else {}
-    left = [line for line in lines if line.number not in answered]
-    wrong = [number for number, is_fine in answered.items() if not is_fine]
-    with opened(options.out, options.resume) as out, progress(len(lines), len(answered)) as advance:
-        for answer in answers(left, options, settings):
-            print(as_line(answer, ensure_ascii=not is_utf_8(out)), file=out, flush=True)
-            wrong += [] if is_fine_answer(answer) else [answer["line"]]
-            advance()
+    with opened(options, {line.number: line.digest for line in lines}) as (answered, write):
+        left = [line for line in lines if line.number not in answered]
+        wrong = [number for number, answer in answered.items() if not is_fine_answer(answer)]
+        with progress(len(lines), len(answered)) as advance:
+            for answer in answers(left, options, settings):
+                write(answer)
+                wrong += [] if is_fine_answer(answer) else [answer["line"]]
+                advance()
     summary = f"{len(lines):,} lines, {len(lines) - len(wrong):,} answered"
     at_fault = f", {len(wrong):,} at fault or cut: {', '.join(map(str, sorted(wrong)[:10]))}" if wrong else ""
     print(f"grammarlm: {summary}{at_fault}{' ...' if len(wrong) > 10 else ''}", file=sys.stderr)
@@ -83,21 +85,26 @@ def read_lines(
     name: str, grammar: Grammar | None, settings: dict[str, Any], options: argparse.Namespace
 ) -> list[Asked | Failed]:
     """All lines of the input; empty ones are left out, but counted."""
-    salt = json.dumps([options.model, repr(grammar), sorted(settings.items())])
-    rows = enumerate(read_text(name).split("\n"), 1)
+    told = None if grammar is None else hashlib.sha256(encode(grammar, is_brief=True)).hexdigest()
+    salt = json.dumps([options.model, told, sorted(settings.items())])
+    rows = enumerate(read_text(name, LARGEST).split("\n"), 1)
     return [read_line(number, text, salt, grammar) for number, text in rows if text.strip()]
 
 
 def read_line(number: int, text: str, salt: str, grammar: Grammar | None) -> Asked | Failed:
     digest, own = hashlib.sha256(f"{salt}\n{text.strip()}".encode("utf-8", "surrogatepass")).hexdigest()[:16], {}
     try:
-        line = json.loads(text)
+        line = json.loads(text, parse_constant=no_number)
         if not isinstance(line, dict):
             raise ValueError(f"the line is no object {{...}}, but {type(line).__name__}")
         own = {"id": line["id"]} if "id" in line else {}
         return Asked(number, digest, prompt_of(line), own_grammar(line) or checked(grammar), own)
     except (ValueError, TypeError, RecursionError) as error:
         return Failed(number, digest, f"{error}"[:500] or type(error).__name__, own)
+
+
+def no_number(name: str) -> None:
+    raise ValueError(f"{name} is no number in JSON; write null, or a string")
 
 
 def prompt_of(line: dict[str, Any]) -> str:
@@ -158,9 +165,12 @@ def batch(model: Any, lines: list[Asked], arguments: dict[str, Any]) -> dict[int
         results = generate(
             model, [line.prompt for line in lines], grammar=[line.grammar for line in lines], **arguments
         )
-    except (ValueError, TypeError) as error:
+    except (
+        Exception
+    ) as error:  # of a line, or of the model on it, such as no memory: the others are answered nevertheless
         if len(lines) == 1:
-            return {lines[0].number: failed(lines[0], str(error))}
+            kind = "" if isinstance(error, (ValueError, TypeError)) else f"{type(error).__name__}: "
+            return {lines[0].number: failed(lines[0], shorten(f"{kind}{error}"))}
         return {number: answer for line in lines for number, answer in batch(model, [line], arguments).items()}
     return {line.number: answered(line, result) for line, result in zip(lines, results, strict=True)}
 
@@ -179,46 +189,30 @@ def failed(line: Asked | Failed, error: str) -> dict[str, Any]:
 # ------------------------------------------------------------------ out
 
 
-def read_answers(name: str, lines: list[Asked | Failed]) -> dict[int, bool]:
-    """The lines that have answers, and whether these are fine. A last line that was cut is taken off the file."""
-    path = Path(name)
-    if not path.exists():
-        return {}
-    data = path.read_bytes()
-    whole = data[: data.rfind(b"\n") + 1]
-    if len(whole) < len(data):
-        with path.open("r+b") as file:
-            file.truncate(len(whole))
-    digests, found = {line.number: line.digest for line in lines}, {}
-    for number, text in enumerate(whole.decode("utf-8", "replace").splitlines(), 1):
-        try:
-            answer = json.loads(text)
-            is_own = digests.get(answer["line"]) == answer["of"]
-        except (ValueError, TypeError, KeyError):
-            is_own = False
-        if not is_own:
-            raise ValueError(
-                f"--resume: line {number} of {name} is no answer to these lines with this model and these settings; "
-                "give the --out FILE of this run, or another one without --resume"
-            )
-        found[answer["line"]] = is_fine_answer(answer)
-    return found
-
-
 @contextmanager
-def opened(name: str | None, resumes: bool) -> Iterator[TextIO]:
-    """Where answers go. A file that is there already is never written over."""
-    if name is None:
-        yield sys.stdout
+def opened(
+    options: argparse.Namespace, digests: dict[int, str]
+) -> Iterator[tuple[dict[int, dict[str, Any]], Callable[[dict[str, Any]], None]]]:
+    """The answers that are there, by their lines, and what writes one."""
+    if options.out is None:
+        yield {}, print_answer
         return
+    refuse_inputs("--out", options.out, files_read(options))
+    with locked(options.out, options.resume) as file:
+        answered, end = read_answers(file, options.out, digests)
+        write = appender(file, end)
+        yield answered, lambda answer: write(in_utf_8(answer))
+
+
+def print_answer(answer: dict[str, Any]) -> None:
+    print(as_line(answer, ensure_ascii=not is_utf_8(sys.stdout)), flush=True)
+
+
+def in_utf_8(answer: dict[str, Any]) -> bytes:
     try:
-        file = Path(name).open("a" if resumes else "x", encoding="utf-8")  # noqa: SIM115 - closed below
-    except FileExistsError:
-        raise ValueError(
-            f"--out {name}: the file is there already; go on with it by --resume, or name another"
-        ) from None
-    with file:
-        yield file
+        return as_line(answer).encode()
+    except UnicodeEncodeError:  # half of a surrogate pair, in an id
+        return as_line(answer, ensure_ascii=True).encode()
 
 
 @contextmanager

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from ..grammars.compose import Grammar
 
 MOST_GRAMMAR = 20_000  # characters of a grammar that are shown
+BEGINNING = """<!DOCTYPE html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>grammarlm: how an answer was chosen</title>"""  # by which a file is known to be such a page
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #222; background: #fff; max-width: 72rem; margin: 2rem auto; padding: 0 1rem }
@@ -42,10 +46,7 @@ def page(prompt: str, grammar: Grammar, steps: Sequence[Watched], result: Result
     """The page as HTML."""
     schema = document_of(grammar)
     rows = "\n".join(row_of(number, step, schema) for number, step in enumerate(steps, 1))
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>grammarlm: how an answer was chosen</title><style>{STYLE}</style></head>
+    return f"""{BEGINNING}<style>{STYLE}</style></head>
 <body>
 <h1>How an answer was chosen</h1>
 <h2>Prompt</h2>
@@ -82,7 +83,7 @@ def shown_grammar(grammar: Grammar) -> str:
     from json import dumps
 
     schema = document_of(grammar)
-    text = repr(grammar) if schema is None else dumps(schema, indent=2, ensure_ascii=False)
+    text = repr(grammar) if schema is None else dumps(schema, indent=2, ensure_ascii=False, default=str)
     return (
         text
         if len(text) <= MOST_GRAMMAR

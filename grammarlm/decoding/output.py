@@ -8,11 +8,11 @@ one_output(regex="[0-9]+")               the text itself
 from __future__ import annotations
 
 import inspect
+import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from ..grammars.choices import Choices
 from ..grammars.compose import Grammar
 from ..grammars.json_schema import JsonSchema
 from ..grammars.json_schema.python_types import is_python_type, reader_of
+from ..grammars.json_schema.schema_file import read_schema
 from ..grammars.regex import Regex
 from ..grammars.tokens import Tokens
 
@@ -64,45 +65,28 @@ def one_output(**forms: Any) -> Output:
 
 
 def of_schema(schema: Any) -> Output:
-    """A dict, JSON text, a path, a gl.JsonSchema, a Python type or a function, whose arguments are meant."""
+    """A dict, JSON text, a path (os.PathLike: text is never taken for one), a gl.JsonSchema, a Python type or a function, whose
+    arguments are meant."""
     if isinstance(schema, JsonSchema):
         kind = schema.python_type
         return Output(schema, json_value if kind is None else reader_of(kind))
-    if isinstance(schema, os.PathLike) or (isinstance(schema, str) and not looks_like_json(schema)):
-        return Output(JsonSchema(text_of_file(schema)), json_value)
+    if isinstance(schema, os.PathLike):
+        return Output(JsonSchema(read_schema(schema)), json_value)
     if isinstance(schema, (dict, bool, str)):
         return Output(JsonSchema(schema), json_value)
     if is_python_type(schema) or inspect.isroutine(schema):
         return Output(JsonSchema(schema), reader_of(schema))
     raise TypeError(
-        f"schema is {type(schema).__name__}: {schema!s:.60}; it takes a dict, JSON text, a path, a Python type such as a pydantic "
-        "model, or a function whose arguments are meant"
+        f"schema is {type(schema).__name__}: {schema!s:.60}; it takes a dict, JSON text, a pathlib.Path, a Python type such as "
+        "a pydantic model, or a function whose arguments are meant"
     )
 
 
-def looks_like_json(text: str) -> bool:
-    return text.lstrip("\ufeff \t\r\n")[:1] in ("{", "[") or text.strip() in ("true", "false", "")
-
-
-def text_of_file(path: str | os.PathLike[str]) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise ValueError(
-            f"schema={str(path)!r:.80} is no JSON, and as a path it cannot be read: {error.strerror}; it takes a dict, JSON text, "
-            "a path, or a Python type"
-        ) from None
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            f"schema={str(path)!r:.80}: the file is no UTF-8 ({error.reason} at byte {error.start})"
-        ) from None
-
-
 def json_value(text: str) -> Any:
-    """The JSON value, integers of any length included."""
+    """The JSON value, numbers of any length and size included."""
     import json
 
-    return json.loads(text, parse_int=integer)
+    return json.loads(text, parse_int=integer, parse_float=fraction)
 
 
 def integer(digits: str) -> int | Decimal:
@@ -111,6 +95,12 @@ def integer(digits: str) -> int | Decimal:
         return int(digits)
     except ValueError:
         return Decimal(digits)
+
+
+def fraction(digits: str) -> float | Decimal:
+    """A float that is too large would be infinite: it is kept as a Decimal."""
+    number = float(digits)
+    return number if math.isfinite(number) else Decimal(digits)
 
 
 def of_regex(pattern: Any) -> Output:

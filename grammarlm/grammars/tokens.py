@@ -24,6 +24,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..errors import UnsupportedFeature
+from ..files import check_regular
 from .compose import Grammar
 from .regular import Algebra
 from .terms import Term
@@ -155,6 +156,7 @@ def _are_strings(items: Any) -> bool:
 def _matrix(items: Any) -> np.ndarray:
     """The rows of whatever was given."""
     if isinstance(items, (str, os.PathLike)):
+        check_regular(items)
         return _integers(np.load(items, mmap_mode="r", allow_pickle=False), f"the array in {os.fspath(items)}")
     if isinstance(items, (bytes, bytearray, dict, set, frozenset)):
         raise TypeError(

@@ -1,6 +1,7 @@
 """Tables over all characters on disk: making one takes 10-30 ms, reading it a fraction of one.
 
-A table is rows of code points. It hangs on Unicode's version, on Python and on the `regex` package, and the file's name does, too.
+A table is rows of code points. It hangs on Unicode's version, on Python and on the `regex` package, and the file's name does, too;
+the name is summed with the rows, so that a file under another's name is none.
 """
 
 from __future__ import annotations
@@ -23,19 +24,21 @@ def code_points(name: str, make: Callable[[], list[tuple[int, ...]]]) -> list[tu
     path = cache_folder("unicode") / f"{name}-{_versions()}.npy"
     try:
         table = np.load(path, allow_pickle=False)
-        if table.dtype == np.int32 and table.ndim == 2 and _sum(table[:-1]) == tuple(table[-1]):
+        if table.dtype == np.int32 and table.ndim == 2 and _sum(path.name, table[:-1]) == tuple(table[-1]):
             return [tuple(row) for row in table[:-1].tolist()]
     except Exception:  # missing, cut short or damaged: numpy's reader raises almost anything
         pass
     rows = make()
     table = np.array(rows, np.int32)
-    write_atomically(path, lambda file: np.save(file, np.concatenate([table, [_sum(table)]]).astype(np.int32)))
+    write_atomically(
+        path, lambda file: np.save(file, np.concatenate([table, [_sum(path.name, table)]]).astype(np.int32))
+    )
     return rows
 
 
-def _sum(table: np.ndarray) -> tuple[int, ...]:
+def _sum(name: str, table: np.ndarray) -> tuple[int, ...]:
     """A row that tells whether the others are what was written."""
-    digest = hashlib.sha256(table.tobytes()).digest()
+    digest = hashlib.sha256(f"{name}\n".encode() + table.tobytes()).digest()
     return tuple(int.from_bytes(digest[2 * i : 2 * i + 2], "little") for i in range(table.shape[1]))
 
 

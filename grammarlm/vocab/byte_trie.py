@@ -118,14 +118,16 @@ def load_or_build(data: np.ndarray, offsets: np.ndarray, ids: np.ndarray, nothin
     try:
         with np.load(path, allow_pickle=False) as arrays:
             trie = ByteTrie(*(arrays[f.name] for f in fields(ByteTrie)))
-        if is_sound(trie, ids, nothing):
+            is_its_own = str(arrays["name"]) == name
+        if is_its_own and is_sound(trie, ids, nothing):
             return trie
     except (
         Exception
     ):  # missing, cut short or damaged, where zipfile and numpy's reader raise almost anything: build it again
         pass
     trie = build_trie(data, offsets, ids, nothing)
-    write_atomically(path, lambda file: np.savez(file, **{f.name: getattr(trie, f.name) for f in fields(ByteTrie)}))
+    kept = {f.name: getattr(trie, f.name) for f in fields(ByteTrie)}
+    write_atomically(path, lambda file: np.savez(file, name=np.array(name), **kept))
     return trie
 
 

@@ -1,6 +1,6 @@
-"""Token tables on disk: a checksum, four lengths, then the arrays' own bytes.
+"""Token tables on disk: a checksum over the key and the content; four lengths, then the arrays' own bytes.
 
-A file that is damaged, of another format, or says impossible things is as good as none: the tokenizer is read again.
+A file that is damaged, of another key or format, or says impossible things is as good as none: the tokenizer is read again.
 Nothing is parsed or unpickled, and every number that is used as an index is checked first.
 """
 
@@ -28,7 +28,7 @@ def save(key: str, table: TokenTable) -> bool:
     numbers = [np.asarray(array, _INT64) for array in (table.offsets, table.special_ids, table.end_ids)]
     lengths = np.array([len(array) for array in (*numbers, table.data)], _INT64)
     content = b"".join(array.tobytes() for array in (lengths, *numbers, table.data))
-    stored = MAGIC + hashlib.blake2b(content, digest_size=_DIGEST).digest() + content
+    stored = MAGIC + _digest(key, content) + content
 
     def write(file: IO[bytes]) -> None:
         file.write(stored)
@@ -43,15 +43,24 @@ def load(key: str) -> TokenTable | None:
         return None
     start = len(MAGIC) + _DIGEST
     content = memoryview(stored)[start:]
-    digest = hashlib.blake2b(content, digest_size=_DIGEST).digest()
     lengths = np.frombuffer(content[:32], _INT64).tolist() if len(content) >= 32 else []
-    if not stored.startswith(MAGIC) or stored[len(MAGIC) : start] != digest or min(lengths, default=-1) < 0:
+    if (
+        not stored.startswith(MAGIC)
+        or stored[len(MAGIC) : start] != _digest(key, content)
+        or min(lengths, default=-1) < 0
+    ):
         return None
     if 8 * (4 + sum(lengths[:3])) + lengths[3] != len(content):
         return None
     numbers = np.frombuffer(content, _INT64, sum(lengths[:3]), 32)
     offsets, special, ends = np.split(numbers, np.cumsum(lengths[:2]))
     return _checked(offsets, special, ends, np.frombuffer(content, np.uint8, lengths[3], 32 + numbers.nbytes))
+
+
+def _digest(key: str, content: bytes | memoryview) -> bytes:
+    digest = hashlib.blake2b(f"{key}\n".encode(), digest_size=_DIGEST)
+    digest.update(content)
+    return digest.digest()
 
 
 def _checked(offsets: np.ndarray, special: np.ndarray, ends: np.ndarray, data: np.ndarray) -> TokenTable | None:

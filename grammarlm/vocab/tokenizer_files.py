@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import TokenizerError
+from ..files import read_file
 from . import table_cache
 from .encoders import Encoder, FileEncoder
 from .sentencepiece import read_model
@@ -24,6 +25,7 @@ TOKENIZER, CONFIG, GENERATION, SPECIAL_MAP = (
     "generation_config.json",
     "special_tokens_map.json",
 )
+LARGEST = 1 << 30  # bytes of a file; tokenizers have up to 40 MB
 ROLES = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
 LISTS = ("additional_special_tokens", "extra_special_tokens")
 
@@ -34,14 +36,14 @@ def read_path(path: Path) -> tuple[TokenTable, Encoder]:
         if path.is_dir():
             path = path / TOKENIZER
         is_json = path.suffix == ".json"
-        files = {path.name: path.read_bytes()}
+        files = {path.name: read_file(path, LARGEST)}
         for name in (CONFIG, GENERATION, SPECIAL_MAP) if is_json else ():
             if (path.parent / name).is_file():
-                files[name] = (path.parent / name).read_bytes()
+                files[name] = read_file(path.parent / name, LARGEST)
     except (
         OSError,
         ValueError,
-    ) as error:  # ValueError: no system has a name with a NUL or half of a surrogate pair in it
+    ) as error:  # ValueError: no regular file, or a name with a NUL or half of a surrogate pair in it
         reason = error.strerror if isinstance(error, OSError) else error
         raise TokenizerError(
             f"{str(path)[:200]!r} cannot be read ({reason}): give a folder with a tokenizer.json, that file, a "

@@ -169,8 +169,9 @@ def opened(whole: bytes) -> tuple[dict, np.ndarray]:
     return json.loads(line)[0], np.frombuffer(rest, np.uint8).copy()
 
 
-def sealed(header: dict, data: np.ndarray) -> bytes:
-    line = json.dumps([header, _sum_of(header), row_key(data.ctypes.data, len(data) // 4)]).encode()
+def sealed(name: str, header: dict, data: np.ndarray) -> bytes:
+    known = row_key(data.ctypes.data, len(data) // 4)
+    line = json.dumps([header, _sum_of(name, header, known), known]).encode()
     return line + b" " * (-len(line) % 8 + 7) + b"\n" + data.tobytes()
 
 
@@ -182,7 +183,7 @@ def damaged(path: Path, draw: random.Random) -> bytes:
         values = data[begin : begin + int(np.prod(shape)) * np.dtype(kind).itemsize].view(kind)
         at = draw.randrange(len(values))
         values[at] = draw.choice([values[at] ^ (1 << draw.randrange(8)), values[draw.randrange(len(values))], 0])
-    return sealed(header, data)
+    return sealed(path.name, header, data)
 
 
 def read_damaged(vocab, name: str, count: int) -> int:
@@ -240,7 +241,7 @@ def test_a_move_that_leads_astray(move, operand, wrong, vocab):
     states = len(epoch_of(first).program.lr.action) if wrong is None else 0
     for value in [wrong] if wrong is not None else [state for state in range(states) if state != right]:
         moves[place, operand] = value
-        path.write_bytes(sealed(header, data))
+        path.write_bytes(sealed(path.name, header, data))
         assert epoch_of(gl.compile(GRAMMARS["json"], vocab))._kept == 0, value
     path.write_bytes(whole)
     assert epoch_of(gl.compile(GRAMMARS["json"], vocab))._kept > 0

@@ -1,6 +1,5 @@
 """Tables on disk: read back as they were, by two processes at once; damaged files lead to a fresh table."""
 
-import hashlib
 import random
 import subprocess
 import sys
@@ -25,7 +24,7 @@ def empty_cache(tmp_path, monkeypatch, own_cache_folder):
 
 def sealed(content: bytes) -> bytes:
     """A file with a right checksum, whatever it holds."""
-    return table_cache.MAGIC + hashlib.blake2b(content, digest_size=32).digest() + content
+    return table_cache.MAGIC + table_cache._digest("key", content) + content
 
 
 def numbers(*values: int) -> bytes:
@@ -94,6 +93,18 @@ def test_impossible_numbers_are_refused(content):
     path.parent.mkdir(parents=True)
     path.write_bytes(sealed(content))
     assert table_cache.load("key") is None
+
+
+def test_the_table_of_another_key_is_refused():
+    table_cache.save("key", TABLE)
+    other = TokenTable.from_tokens([b"b"])
+    table_cache.save("other", other)
+    one, two = table_cache.path_of("key"), table_cache.path_of("other")
+    contents = one.read_bytes(), two.read_bytes()
+    one.write_bytes(contents[1])
+    two.write_bytes(contents[0])
+    assert table_cache.load("key") is None
+    assert table_cache.load("other") is None
 
 
 def test_another_magic_is_refused():

@@ -226,11 +226,21 @@ def parsed(text: str) -> Any:
         return json.loads(text, parse_float=Decimal)
     except json.JSONDecodeError as error:
         raise GrammarError(
-            f"the schema is no JSON: {error.msg} in line {error.lineno}, column {error.colno}\n{caret(text, error.pos)}",
+            f"the schema is no JSON: {error.msg} in line {error.lineno}, column {error.colno}\n"
+            f"{caret(text, error.pos)}{_path_hint(text)}",
             position=error.pos,
         ) from None
     except RecursionError:
         raise LimitExceeded("the schema's JSON text is nested too deeply; hand it in as a dict") from None
+
+
+def _path_hint(text: str) -> str:
+    """What to do where the text looks like the name of a file: text is never taken for one."""
+    if text.lstrip()[:1] in ("", "{", "[", '"') or len(text) > 200 or "\n" in text:
+        return ""
+    return (
+        f"\nthe text of a file is pathlib.Path({text!r}).read_text(), and generate(schema=pathlib.Path(...)) reads it"
+    )
 
 
 def copied(value: Any) -> Any:

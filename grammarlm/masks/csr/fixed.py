@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import GrammarError
+from ...files import check_regular
 from ...kernels.reference_csr import DEAD, FIRST, MISS, Csr
 from ...vocab.vocabulary import Vocabulary
 from ..token_facts import token_facts
@@ -63,6 +64,7 @@ def save(automaton: Any, path: str | os.PathLike[str]) -> None:
 def load(path: str | os.PathLike[str], vocab: Vocabulary) -> FixedAutomaton:
     """What `save` wrote; GrammarError where the file is damaged, or made with another vocabulary."""
     try:
+        check_regular(path)
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in (*Csr._fields, "format", "start", "vocabulary")}
     except FileNotFoundError:

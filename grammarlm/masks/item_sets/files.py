@@ -4,8 +4,8 @@
     items = ItemSet.load("catalogue")
 
 `set.json` says what there is; each array is a .npy file. A folder is written beside its place and moved there when it is whole.
-Loading looks at every array once: a value out of range, or rows out of order, is a GrammarError that names the file. Nothing is
-pickled.
+Loading looks at every array once: a value out of range, rows out of order, or a file that is not the one that was written (two of
+them swapped, or another set's) is a GrammarError that names the file. Nothing is pickled.
 """
 
 from __future__ import annotations
@@ -14,12 +14,14 @@ import json
 import os
 import shutil
 import tempfile
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...errors import GrammarError
+from ...files import check_regular, read_file
 from ...grammars.tokens import CHUNK, LARGEST_TOKEN
 from ...kernels.item_arrays import ALL_ROWS
 from ..items import HIGH, LOW_BITS, ItemIndex
@@ -48,6 +50,7 @@ def save(items: ItemSet, folder: str | os.PathLike[str]) -> None:
             np.save(temporary / f"group{number}.npy", values, allow_pickle=False)
         if ids is not None:
             np.save(temporary / "ids.npy", ids, allow_pickle=False)
+        facts["sums"] = {path.name: _sum_of(path) for path in sorted(temporary.glob("*.npy"))}
         (temporary / "set.json").write_text(json.dumps(facts, indent=1) + "\n")
         os.replace(temporary, target)
     except BaseException:
@@ -80,6 +83,7 @@ def load(items: ItemSet, folder: str | os.PathLike[str]) -> None:
         raise reader.error("set.json", "its groups are no list of names")
     items.labels = {name: reader.array(f"group{i}.npy", KINDS, (items.count,)) for i, name in enumerate(names)}
     items.ids = reader.array("ids.npy", KINDS + "V", (items.count,)) if facts.get("has_ids") else None
+    reader.check_sums(facts.get("sums"))
 
 
 def _load_segment(reader: _Folder, number: int, facts: Any, count: int) -> ItemSegment:
@@ -128,15 +132,24 @@ def _check_rows(reader: _Folder, name: str, index: ItemIndex) -> None:
             equal &= cells[:-1] == cells[1:]
 
 
+def _sum_of(path: Path) -> int:
+    found = 0
+    with path.open("rb") as file:
+        while part := file.read(1 << 20):
+            found = zlib.crc32(part, found)
+    return found
+
+
 class _Folder:
     """Reads files of one saved set."""
 
     def __init__(self, path: Path):
         self.path = path
+        self.names: list[str] = []  # of the arrays that were read
 
     def facts(self) -> dict[str, Any]:
         try:
-            facts = json.loads((self.path / "set.json").read_text())
+            facts = json.loads(read_file(self.path / "set.json"))
         except (OSError, ValueError, RecursionError) as error:
             raise GrammarError(f"{self.path} is no saved item set: {error}") from None
         if not isinstance(facts, dict) or facts.get("version") != VERSION:
@@ -151,7 +164,9 @@ class _Folder:
 
     def array(self, name: str, kind: str, shape: tuple[int | None, ...]) -> np.ndarray:
         """A mapped array; `kind` is a type as numpy writes it, or a choice of kinds."""
+        self.names.append(name)
         try:
+            check_regular(self.path / name)
             array = np.load(self.path / name, mmap_mode="r", allow_pickle=False)
         except (OSError, ValueError) as error:
             raise self.error(name, str(error)) from None
@@ -160,6 +175,12 @@ class _Folder:
         if not is_kind or not fits or not array.flags.c_contiguous:
             raise self.error(name, f"it holds {array.dtype} {list(array.shape)}, not {kind} {list(shape)}")
         return array
+
+    def check_sums(self, sums: Any) -> None:
+        """Are the arrays those that were saved with these facts?"""
+        for name in self.names:
+            if not isinstance(sums, dict) or sums.get(name) != _sum_of(self.path / name):
+                raise self.error(name, "it is not the array that was saved with set.json; save the set anew")
 
     def error(self, name: str, problem: str) -> GrammarError:
         return GrammarError(f"the item set in {self.path} cannot be read: {name}: {problem}")

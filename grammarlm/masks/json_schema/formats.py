@@ -64,19 +64,21 @@ class FormatAutomata:
 
 @cache
 def format_automata() -> FormatAutomata:
-    """From the disk where they are there and sound (the file has a checksum)."""
+    """From the disk where they are there and sound: the file has a checksum, and says what it was made for."""
     names = tuple(sorted(formats.FORMATS - LEFT_OUT - set(formats.REFUSED) | {formats.LABELS}))
-    path = cache_folder("formats") / f"{_fingerprint()}.npz"
+    fingerprint = _fingerprint()
+    path = cache_folder("formats") / f"{fingerprint}.npz"
     try:
         with np.load(path, allow_pickle=False) as stored:
             found = FormatAutomata(names, stored["table"].astype(np.int32), stored["accepts"], stored["starts"])
-            if _is_sound(found):
+            if str(stored["fingerprint"]) == fingerprint and _is_sound(found):
                 return found
     except Exception:  # missing, cut short or damaged: numpy's reader raises almost anything
         pass
     found = _smallest(*_explored(names), names)
     table, accepts, starts = found.table.astype(np.int16), found.accepts, found.starts
-    write_atomically(path, lambda file: np.savez(file, table=table, accepts=accepts, starts=starts))
+    about = np.array(fingerprint)
+    write_atomically(path, lambda file: np.savez(file, fingerprint=about, table=table, accepts=accepts, starts=starts))
     return found
 
 

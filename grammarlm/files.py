@@ -1,0 +1,44 @@
+"""Files that somebody else has named: regular ones alone, read up to a bound.
+
+A name may come from far away, a request or a line of a script. So a pipe, which would block, and a device, which may have no end,
+are refused by name and never opened; a file is read as far as a caller's bound and no further; and no message repeats what a file
+holds.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+LARGEST = 256 << 20  # bytes of a grammar, a schema or a text
+KINDS = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+def check_regular(path: str | os.PathLike[str]) -> os.stat_result:
+    """What the system says of a regular file; ValueError for a pipe, a device or a folder, OSError where there is nothing."""
+    found = os.stat(path)
+    if not stat.S_ISREG(found.st_mode):
+        kind = next((name for is_kind, name in KINDS if is_kind(found.st_mode)), "no file")
+        raise ValueError(f"{shown(path)} is {kind}, not a regular file; copy what it gives into one")
+    return found
+
+
+def read_file(path: str | os.PathLike[str], largest: int = LARGEST) -> bytes:
+    """All bytes of a regular file; ValueError where there are more than `largest`."""
+    if check_regular(path).st_size <= largest:
+        with Path(path).open("rb") as file:
+            data = file.read(largest + 1)  # it may have grown, and files of /proc say that they are empty
+        if len(data) <= largest:
+            return data
+    raise ValueError(f"{shown(path)} is larger than {largest:,} bytes, the most that is read")
+
+
+def shown(path: str | os.PathLike[str]) -> str:
+    return f"{os.fspath(path)!r:.200}"
