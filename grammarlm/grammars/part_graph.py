@@ -15,6 +15,7 @@ A part that accepts the empty text can be passed over; that is left to whoever f
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ..errors import UnsupportedFeature
@@ -56,6 +57,32 @@ def part_graph(grammar: Grammar) -> PartGraph:
     graph = PartGraph()
     graph.firsts, graph.lasts = _add(graph, grammar)
     return graph
+
+
+def without(graph: PartGraph, empty: set[int]) -> PartGraph:
+    """The graph without the parts that have no text, and without those that stand on no way from an end to the other then."""
+    before: list[list[int]] = [[] for _ in graph.parts]
+    for part, following in enumerate(graph.follow):
+        for next_part in following:
+            before[next_part].append(part)
+    begins = _reached(set(graph.firsts) - empty, graph.follow, empty)
+    kept = sorted(begins & _reached(set(graph.lasts) - empty, before, empty))
+    number = {part: place for place, part in enumerate(kept)}
+
+    def left(parts: Iterable[int]) -> tuple[int, ...]:
+        return tuple(number[part] for part in parts if part in number)
+
+    parts, follow = [graph.parts[part] for part in kept], [left(graph.follow[part]) for part in kept]
+    return PartGraph(parts, left(graph.firsts), left(graph.lasts), follow)
+
+
+def _reached(starts: set[int], edges: list[tuple[int, ...]] | list[list[int]], empty: set[int]) -> set[int]:
+    found, waiting = set(starts), list(starts)
+    while waiting:
+        new = set(edges[waiting.pop()]) - found - empty
+        found |= new
+        waiting += new
+    return found
 
 
 def _add(graph: PartGraph, grammar: Grammar) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -20,12 +20,10 @@ from ...errors import GrammarError, LimitExceeded, UnsupportedFeature
 from ...kernels.cpu.table import DEAD
 from ..beside import NotNow
 from ..budget import costs_of
-from ..epoch import FINISHED, Epoch
+from ..epoch import FINISHED
 from ..json_schema.epoch import JsonEpoch
-from ..token_facts import pack_ids
 
 if TYPE_CHECKING:
-    from .borders import Beginning
     from .program import PartsProgram
 
 WIDEST = 256  # places of one text
@@ -85,6 +83,27 @@ class Reader:
                     self._read_byte(place, byte, behind)
             now = self.thinned(behind)
         return now
+
+    def read_across(self, places: Iterable[Place], data: bytes) -> dict[Place, None]:
+        """The places behind the bytes of one token whose beginning ends the part that a place is in."""
+        inside, across = list(places), dict[Place, None]()
+        for offset, byte in enumerate(data):
+            self.program.clock.tick()
+            further: dict[Place, None] = {}
+            for place in across:
+                if not self.program.has_items[place[0]]:
+                    self._read_byte(place, byte, further)
+            still = []
+            for place in inside if offset + 1 < len(data) else ():
+                epoch, after = self.inside(place, _byte(self.program.byte_tokens[byte], byte))
+                if after:
+                    still.append((place[0], epoch, after))
+                    if epoch.accepting[after]:
+                        self.enter(self.program.graph.follow[place[0]], further)
+            inside, across = still, self.thinned(further)
+            if not inside and not across:
+                break
+        return across
 
     def read_spelled(self, places: Iterable[Place], data: bytes) -> dict[Place, None]:
         """The places behind bytes, whatever tokens they are: those that spell items, too."""
@@ -146,7 +165,7 @@ class PartsEpoch:
         self.accepting = [False, True]
         self.terms = _Terms(self)
         self._numbers: dict[frozenset[Place], int] = {}
-        self._crossings: dict[tuple[int, Any, int], np.ndarray | None] = {}  # of regular parts: they have few states
+        self._crossings: dict[Place, np.ndarray | None] = {}
         self.is_full = False
         self._room = program.limits.max_bytes // 4
         self._epochs = [automaton.epoch for automaton in program.automata]
@@ -182,8 +201,8 @@ class PartsEpoch:
     @property
     def nbytes(self) -> int:
         inner = {id(automaton): automaton.epoch.nbytes for automaton in self.program.automata}
-        own = STATE_BYTES * len(self.places) + 4 * self.program.vocab.words * len(self._crossings)
-        return own + sum(inner.values())
+        own = STATE_BYTES * (len(self.places) + len(self._crossings))
+        return own + self.program.borders.nbytes + sum(inner.values())
 
     # ------------------------------------------------------------------ masks
 
@@ -195,7 +214,7 @@ class PartsEpoch:
         for place in self.places[state]:
             _, row = self.reader.inside(place, _row)
             made |= row & ~stops
-            crossing = self._crossing(place)
+            crossing = self._crossing(place, row)
             if crossing is not None:
                 made |= crossing
         return made | stops if self.accepting[state] else made
@@ -206,40 +225,13 @@ class PartsEpoch:
     def row_beside(self, state: int) -> np.ndarray | NotNow:
         return NotNow.UNDER_THE_LOCK
 
-    def _crossing(self, place: Place) -> np.ndarray | None:
+    def _crossing(self, place: Place, own: np.ndarray) -> np.ndarray | None:
         """The tokens that cross the part's end from this place."""
-        part, epoch, state = place
-        root = self.program.borders[part].beginnings(epoch, state)
-        if root is None or not root.children:
-            return None
-        if not isinstance(epoch, Epoch):
-            return self._crossed(place, root)
         if place not in self._crossings:
-            self._crossings[place] = self._crossed(place, root)
+            if STATE_BYTES * len(self._crossings) > self._room:
+                self._crossings.clear()
+            self._crossings[place] = self.program.borders.crossing(place, own)
         return self._crossings[place]
-
-    def _crossed(self, place: Place, root: Beginning) -> np.ndarray | None:
-        part, byte_tokens = place[0], self.program.byte_tokens
-        words, tokens = None, []
-        waiting = [(place, root)]
-        while waiting:
-            self.program.clock.tick()
-            here, node = waiting.pop()
-            for byte, child in node.children.items():
-                epoch, after = self.reader.inside(here, _byte(byte_tokens[byte], byte))
-                if not after:
-                    continue
-                if child.children:
-                    waiting.append(((part, epoch, after), child))
-                if child.tokens and epoch.accepting[after]:
-                    if child.row is None:
-                        tokens += child.tokens
-                    else:
-                        words = child.row | (0 if words is None else words)
-        if tokens:
-            row = pack_ids(tokens, self.program.vocab.words)
-            words = row if words is None else words | row
-        return words
 
     def close(self) -> None:
         """A call was interrupted in the midst of something: nobody asks for more here, and whoever stands here moves on."""
@@ -252,15 +244,16 @@ class PartsEpoch:
 
     def after_token(self, state: int, token: int) -> int:
         found: dict[Place, None] = {}
-        data, reader = None, self.reader
+        reader, data = self.reader, self.program.text_of(token)
+        crossing: dict[Place, None] = {}
         for place in self.places[state]:
             epoch, after = reader.inside(place, lambda epoch, state: epoch.after_token(state, token))
             if after:
                 reader.land(place[0], epoch, after, found)
-            for length in self.program.borders[place[0]].splits.get(token, ()):
-                data = data or self.program.vocab.token_bytes(token)
-                if reader.inside(place, _ends_behind(data[:length]))[1]:
-                    found |= self.program.read_behind(place[0], data[length:])
+            if len(data) > 1 and self.program.borders.may_cross(place[0], data):
+                crossing[place] = None
+        if crossing:
+            found |= reader.read_across(crossing, data)
         return self._number(reader.thinned(found))
 
     def after_bytes(self, state: int, data: bytes) -> int:
@@ -351,11 +344,3 @@ def _plan(epoch: Any, state: int) -> tuple[int, ...]:
 def _row(epoch: Any, state: int) -> np.ndarray:
     found: np.ndarray = epoch.row(state)
     return found
-
-
-def _ends_behind(data: bytes) -> Callable[[Any, int], bool]:
-    def ends(epoch: Any, state: int) -> bool:
-        after = epoch.after_bytes(state, data)
-        return bool(after and epoch.accepting[after])
-
-    return ends

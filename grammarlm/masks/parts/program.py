@@ -19,7 +19,7 @@ from ...errors import UnsatisfiableGrammar, UnsupportedFeature
 from ...grammars.assembly import needs_stack
 from ...grammars.compose import Grammar
 from ...grammars.json_schema import JsonSchema
-from ...grammars.part_graph import ITEMS, part_graph
+from ...grammars.part_graph import ITEMS, part_graph, without
 from ...kernels.cpu.jit import load_all
 from ...vocab.vocabulary import Vocabulary
 from ..automaton import Automaton
@@ -28,9 +28,11 @@ from ..limits import Clock, Limits
 from ..report import CanonicalReport, Report
 from ..shared_lock import PARTS, shared_lock
 from ..token_facts import token_facts
-from .borders import Border
+from .borders import Borders
 from .epoch import PartsEpoch, Place, Reader
+from .forests import paths_of
 
+ALL_BYTES = (1 << 256) - 1
 Compile = Callable[[Grammar], tuple[Automaton, Report]]
 
 
@@ -58,40 +60,55 @@ class PartsProgram:
         self.lock = shared_lock(PARTS)
         self.graph = part_graph(grammar)
         self.start: Any = ("start",)
-        self.has_items = [isinstance(part, ITEMS) for part in self.graph.parts]
         self.automata: list[Automaton] = []
         self.reports: list[Report] = []
-        made: dict[Grammar, tuple[Automaton, Report]] = {}
         self._load_kernels()
-        clock = Clock(limits)
-        for part in self.graph.parts:
-            clock.check()  # each part has the whole time to itself, but no other begins behind it
-            if part not in made:  # the same grammar twice is one automaton
-                made[part] = self._made(part, compile_part)
-            automaton, report = made[part]
-            self.automata.append(automaton)
-            self.reports.append(report)
+        self._compile_parts(compile_part)
         self.clock = _Clocks(limits, self.automata)
         self.byte_tokens = self._byte_tokens()
-        self.borders = [
-            Border(self, part) for part in range(len(self.automata))
-        ]  # for each part, the tokens that cross its end
+        self.borders = Borders(self, Reader(self))
+
+    def _compile_parts(self, compile_part: Compile) -> None:
+        """Makes the automata, and leaves out what has no text."""
+        clock = Clock(self.limits)
+        made: dict[
+            Grammar, tuple[Automaton, Report] | UnsatisfiableGrammar
+        ] = {}  # the same grammar twice is one automaton
+        for part in self.graph.parts:
+            clock.check()  # each part has the whole time to itself, but no other begins behind it
+            if part not in made:
+                made[part] = self._made(part, compile_part)
+        empty = {n for n, part in enumerate(self.graph.parts) if isinstance(made[part], UnsatisfiableGrammar)}
+        if empty:
+            all_parts = self.graph
+            self.graph = without(all_parts, empty)
+            if not self.graph.firsts:
+                raise next(error for part in all_parts.parts if isinstance(error := made[part], UnsatisfiableGrammar))
+        for part in self.graph.parts:
+            found = made[part]
+            assert isinstance(found, tuple)  # the others were left out
+            self.automata.append(found[0])
+            self.reports.append(found[1])
+        self.has_items = [isinstance(part, ITEMS) for part in self.graph.parts]
 
     def _load_kernels(self) -> None:
         """What compiles once a machine, and is made once a vocabulary, is not the grammar's time."""
+        paths_of(self.vocab)
         if any(map(needs_stack, self.graph.parts)):
             load_all(large=True)
-        if self.facts.single_bytes == (1 << 256) - 1:  # else a schema is refused
+        if self.facts.single_bytes == ALL_BYTES:  # else a schema is refused
             for part in self.graph.parts:
                 if isinstance(part, JsonSchema):
                     tables_of(self.vocab, part.whitespace, part.spelling)
 
-    @staticmethod
-    def _made(part: Grammar, compile_part: Compile) -> tuple[Automaton, Report]:
+    def _made(self, part: Grammar, compile_part: Compile) -> tuple[Automaton, Report] | UnsatisfiableGrammar:
         try:
             automaton, report = compile_part(part)
         except UnsatisfiableGrammar as error:
-            raise UnsatisfiableGrammar(f"the part {part!r:.120} matches no text: {error}") from None
+            named = UnsatisfiableGrammar(f"the part {part!r:.120} matches no text: {error}")
+            if self.facts.single_bytes == ALL_BYTES:
+                return named
+            raise named from None  # tokens may be missing that spell it, and what crosses its borders may spell it yet
         if not automaton.program.tokens_spell_all:
             raise UnsupportedFeature(
                 f"the part {part!r:.120} beside a JsonSchema or Tokens, over a vocabulary that lacks tokens for some of its bytes: "
@@ -107,9 +124,9 @@ class PartsProgram:
         found[self.vocab.data[offsets[alone]]] = alone
         return found.tolist()
 
-    def read_behind(self, part: int, data: bytes) -> dict[Place, None]:
-        """The places behind bytes that begin where a part ends."""
-        return Reader(self).read(self.behind(part), data)
+    def text_of(self, token: int) -> bytes:
+        """The bytes of a token that is text; none of others."""
+        return self.vocab.token_bytes(token) if self.facts.is_text[token] else b""
 
     def behind(self, part: int) -> dict[Place, None]:
         """The places where a part has just ended, its own left out."""

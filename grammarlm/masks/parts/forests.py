@@ -1,0 +1,192 @@
+"""Pieces of the vocabulary's trie, to walk an automaton over: nodes in its order, in arrays like its own (vocab/byte_trie.py).
+
+below      the trees below some nodes, each walked from the start: what the rests of tokens can be
+leading    the nodes that lead to some nodes: where beginnings can end
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+
+from ...kernels.cpu.table import DEAD, Arena
+from ...kernels.cpu.targets import fill_targets
+from ...kernels.cpu.walk import DONE
+from ...vocab.byte_trie import ByteTrie
+from ...vocab.vocabulary import Vocabulary
+from ..epoch import Epoch
+from ..limits import Clock
+
+MOST_NODES = 1 << 18  # of a forest; where there are more they are walked one forest after another
+MOST_CLOSERS = 3  # more closing brackets on a path are not counted
+CLOSERS = (0x5D, 0x7D)
+QUOTE = 0x22
+WHITE = (0x09, 0x0A, 0x0D, 0x20)
+ROOT = -1
+
+
+@dataclass(frozen=True)
+class Forest:
+    """M nodes of the vocabulary's trie."""
+
+    node: np.ndarray  # int64 [M]: which they are
+    byte: np.ndarray  # uint8 [M]
+    depth: np.ndarray  # uint16 [M]: of a tree's uppermost nodes 1
+    end: np.ndarray  # int32 [M]: the first place behind the subtree
+
+    @cached_property
+    def lists(self) -> tuple[list[int], list[int], list[int]]:
+        return self.byte.tolist(), self.depth.tolist(), self.end.tolist()
+
+    @property
+    def nbytes(self) -> int:
+        return 16 * len(self.node)
+
+
+@dataclass(frozen=True)
+class Paths:
+    """What the bytes that lead to each node of a trie are."""
+
+    parent: np.ndarray  # int32 [N], ROOT where a node has none
+    closers: np.ndarray  # uint8 [N]: how many closing brackets, up to MOST_CLOSERS
+    quote: np.ndarray  # bool [N]: is there a quote?
+    last: np.ndarray  # int16 [N]: the last byte that is no white space, -1 where all are
+
+
+@lru_cache(maxsize=2)
+def paths_of(vocab: Vocabulary) -> Paths:
+    trie = vocab.trie
+    parent = _parents(trie)
+    closers = np.isin(trie.byte, CLOSERS).astype(np.int32)
+    quotes = (trie.byte == QUOTE).astype(np.int32)
+    above = parent.copy()
+    while (has := above >= 0).any():  # each round looks twice as far up
+        closers[has], quotes[has] = closers[has] + closers[above[has]], quotes[has] + quotes[above[has]]
+        above[has] = above[above[has]]
+    solid = np.where(np.isin(trie.byte, WHITE), parent, np.arange(len(parent)))  # the nearest that is no white space
+    while (changes := (solid >= 0) & (solid[solid] != solid)).any():
+        solid[changes] = solid[solid[changes]]
+    last = np.where(solid >= 0, trie.byte[solid].astype(np.int16), -1).astype(np.int16)
+    return Paths(parent, np.minimum(closers, MOST_CLOSERS).astype(np.uint8), quotes > 0, last)
+
+
+def _parents(trie: ByteTrie) -> np.ndarray:
+    """A node's first sibling comes right behind their parent."""
+    places = np.arange(len(trie.byte), dtype=np.int32)
+    first = places.copy()
+    ended = places[trie.end < len(places)]
+    ended = ended[trie.depth[trie.end[ended]] == trie.depth[ended]]
+    first[trie.end[ended]] = ended  # the sibling before
+    while (first[first] != first).any():
+        first = first[first]
+    return np.where(trie.depth > 1, first - 1, ROOT).astype(np.int32)
+
+
+def below(trie: ByteTrie, nodes: np.ndarray) -> Forest:
+    """The trees below nodes."""
+    first = nodes.astype(np.int64) + 1
+    count = trie.end[nodes] - first
+    moved = np.repeat(first - (np.cumsum(count) - count), count)
+    node = np.arange(len(moved)) + moved
+    return Forest(
+        node,
+        trie.byte[node],
+        trie.depth[node] - np.repeat(trie.depth[nodes], count),
+        (trie.end[node] - moved).astype(np.int32),
+    )
+
+
+def pieces(trie: ByteTrie, nodes: np.ndarray) -> Iterator[np.ndarray]:
+    """The nodes in groups that have at most so many below them together that a forest takes them."""
+    total = np.cumsum(trie.end[nodes] - nodes)
+    at = 0
+    while at < len(nodes):
+        before = total[at - 1] if at else 0
+        behind = max(at + 1, int(np.searchsorted(total, before + MOST_NODES)))
+        yield nodes[at:behind]
+        at = behind
+
+
+def leading(trie: ByteTrie, marked: np.ndarray) -> Forest:
+    """The nodes at which or below which a node is marked; bool [N]."""
+    before = _counted(marked)
+    kept = before[trie.end] > before[:-1]
+    node = np.flatnonzero(kept)
+    end = _counted(kept)[trie.end[node]].astype(np.int32)
+    return Forest(node, trie.byte[node], trie.depth[node], end)
+
+
+def narrowed(forest: Forest, marked: np.ndarray) -> tuple[Forest, np.ndarray]:
+    """The nodes of a forest at which or below which a node is marked, and which of them are; bool [M]."""
+    before = _counted(marked)
+    kept = before[forest.end] > before[:-1]
+    end = _counted(kept)[forest.end[kept]].astype(np.int32)
+    return Forest(forest.node[kept], forest.byte[kept], forest.depth[kept], end), marked[kept]
+
+
+def has_below(trie: ByteTrie, marked: np.ndarray, nodes: np.ndarray) -> np.ndarray:
+    """Is a node marked that is below these?"""
+    before = _counted(marked)
+    found: np.ndarray = before[trie.end[nodes]] > before[nodes + 1]
+    return found
+
+
+def _counted(marked: np.ndarray) -> np.ndarray:
+    """How many are marked before each place."""
+    found = np.zeros(len(marked) + 1, np.int32)
+    np.cumsum(marked, out=found[1:])
+    return found
+
+
+def states_over(epoch: Any, state: int, forest: Forest, byte_tokens: list[int], clock: Clock) -> np.ndarray:
+    """The state at each node of a forest, DEAD where its bytes cannot be read."""
+    if isinstance(epoch, Epoch):
+        return _regular_states(epoch, state, forest)
+    found = [DEAD] * len(forest.node)
+    known: dict[int, int] = {}  # by state and byte
+    above = [state] * (int(forest.depth.max(initial=0)) + 1)
+    (byte, depth, end), at = forest.lists, 0
+    while at < len(found):
+        before = above[depth[at] - 1]
+        step = before << 8 | byte[at]
+        after = known.get(step)
+        if after is None:
+            clock.tick()
+            token = byte_tokens[byte[at]]
+            after = epoch.after_token(before, token) if token >= 0 else epoch.after_bytes(before, bytes([byte[at]]))
+            known[step] = after
+        if after:
+            above[depth[at]] = found[at] = after
+            at += 1
+        else:
+            at = end[at]
+    return np.array(found, np.int64)
+
+
+def _regular_states(epoch: Epoch, state: int, forest: Forest) -> np.ndarray:
+    """The kernel that finds the states behind all tokens, over the forest in place of the trie, each node a token."""
+    count = len(forest.node)
+    places = np.arange(count, dtype=np.uint32)
+    found = np.zeros(count + 1, np.int32)
+    scratch = np.zeros(int(forest.depth.max(initial=0)) + 2, np.int32)
+    scratch[0] = state
+    while True:
+        tables = epoch.tables
+        arena = tables.arena.copy()
+        for place, array in (
+            (Arena.BYTE, forest.byte),
+            (Arena.DEPTH, forest.depth),
+            (Arena.END, forest.end),
+            (Arena.TOKEN, places),
+        ):
+            arena[place] = array.ctypes.data
+        arena[Arena.NODES] = arena[Arena.NOTHING] = count
+        arena[Arena.TWIN_COUNT] = 0
+        missing = fill_targets(arena.ctypes.data, scratch.ctypes.data, len(scratch), found.ctypes.data)
+        if missing == DONE:
+            return found[:-1]
+        epoch.expand(missing)
