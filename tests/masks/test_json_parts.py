@@ -49,6 +49,13 @@ GRAMMARS = {
     "any text before": gl.Regex(r"[^\x00]{0,6}") + WORDS,
     "a grammar with a stack": gl.Gbnf('root ::= "(" root ")" | "x"') + WORDS + gl.Gbnf('root ::= "(" root ")" | "x"'),
     "compact": gl.JsonSchema({"type": "object"}, whitespace="compact") + " " + NUMBER,
+    "anything or a part": WORDS + ";" + (gl.Text() | NUMBER),
+    "anything before": gl.Text() + NUMBER,
+    "text or a part": gl.Text(until="k>") + (NUMBER | gl.Text()),
+    "calls in calls": gl.Ban(["<"]) | (gl.Text(until="<k>") + NUMBER + "</k>" + (gl.Ban(["<"]) | (gl.Text(until="<k>") + WORDS))),
+    "parts that may be empty": NUMBER + gl.Regex("x?") + (ORDER | gl.Regex("7?")) + gl.Regex("3?") + NUMBER,
+    "rests with a stack": NUMBER + gl.Gbnf('root ::= "(" root ")" | "x"') + gl.Regex("[x)]?"),
+    "a string and anything": gl.JsonSchema({"type": "string"}) + gl.Regex("[^x]*"),
 }  # fmt: skip
 
 
@@ -217,12 +224,42 @@ def test_little_memory_only_costs_time():
             "the part JsonSchema(false) matches no text",
         ),
         (gl.JsonSchema({"type": "nothing"}) | ORDER, gl.GrammarError, "nothing"),
+        (
+            gl.JsonSchema(False) | gl.JsonSchema(False),
+            gl.UnsatisfiableGrammar,
+            "the part JsonSchema(false) matches no text",
+        ),
+        (
+            (ORDER + gl.Regex("a(?!a)a")) | ("x" + gl.JsonSchema(False)),
+            gl.UnsatisfiableGrammar,
+            "the part Regex(pattern='a(?!a)a') matches no text",
+        ),
     ],
 )
 def test_refusals(grammar, error, words):
     with pytest.raises(error) as caught:
         gl.compile(grammar, VOCAB)
     assert words in str(caught.value)
+
+
+EMPTY = {
+    "schema": gl.JsonSchema(False),
+    "regex": gl.Regex("a(?!a)a"),
+    "rules": gl.Gbnf('root ::= root "a"'),
+    "both": gl.Choices(["a"]) & gl.Choices(["b"]),
+}
+
+
+@pytest.mark.parametrize("beside", [gl.Choices(["b"]), NUMBER, gl.Gbnf('root ::= "(" root ")" | "b"')])
+@pytest.mark.parametrize("empty", EMPTY)
+def test_a_side_without_a_text_is_left_out(empty, beside):
+    alone = allowed(gl.compile(beside, VOCAB).matcher())
+    side = EMPTY[empty]
+    for grammar in (side | beside, beside | side, ("a" + side) | beside, (side + gl.Choices(["b"])) | beside):
+        assert allowed(gl.compile(grammar, VOCAB).matcher()) == alone
+    for grammar in (side + beside, beside + side, beside + (side | side) + "c"):
+        with pytest.raises(gl.UnsatisfiableGrammar):
+            gl.compile(grammar, VOCAB)
 
 
 def test_budgets_are_refused_by_name():
