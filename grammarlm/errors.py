@@ -46,6 +46,14 @@ class UnsupportedFeature(GrammarError):
         self.keywords = keywords
 
 
+def placed_error(error: GrammarError, pointer: str) -> GrammarError:
+    """The error with a place in a schema in front."""
+    message, position = f"{pointer or '#'}: {error}", error.position
+    if isinstance(error, UnsupportedFeature):
+        return type(error)(message, position=position, pointer=pointer, keywords=error.keywords)
+    return type(error)(message, position=position, pointer=pointer)
+
+
 class UnsatisfiableGrammar(GrammarError):
     """Nothing satisfies the grammar."""
 

@@ -143,7 +143,7 @@ class Meaning:
         rows = program[0]
         row = rows[at : at + Array.LENGTH]
         ways = rows[row[Array.ITEMS] :][: row[Array.PREFIX] + 1]
-        said = [row[0], row[2:5], row[6], [rows[w] for w in ways], [rows[w + 2] for w in ways]]
+        said = [row[0], row[2:5], row[6], [rows[w] for w in ways], [rows[w + 2] for w in ways if rows[w]]]
         return said, [("node", rows[w + 1]) for w in ways if rows[w]]
 
 

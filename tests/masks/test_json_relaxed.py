@@ -38,6 +38,12 @@ CASES: dict[str, tuple[Any, tuple[str, ...], list[str], list[str]]] = {  # schem
         ["[1,2]"],
         ["[1,2,3]"],
     ),
+    "below oneOf": (
+        {"type": "array", "oneOf": [{"uniqueItems": True}, {"minItems": 3}]},
+        ("/oneOf", "/oneOf/0/uniqueItems"),
+        ["[{},{}]", "[]"],
+        ["{}"],
+    ),
     "bounds of contains": (
         {"contains": {"const": 1}, "minContains": 40_000},
         ("/minContains",),

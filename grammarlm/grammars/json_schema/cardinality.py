@@ -47,7 +47,8 @@ def can_differ(n: Normaliser, shape: LooseArray, length: int) -> bool:
         if found is None:
             if _is_finite(shape.rest):
                 raise UnsupportedFeature(
-                    f"uniqueItems: {behind} different items out of a finite set of more than {MOST_VALUES}"
+                    f"uniqueItems: {behind} different items out of a finite set of more than {MOST_VALUES}",
+                    keywords=("uniqueItems",),
                 )
             return counting
         return False

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from ...errors import GrammarError, UnsupportedFeature
+from ...errors import GrammarError, UnsupportedFeature, placed_error
 from . import numbers, strings
 from .atoms import NOT_SCALAR, ListAtom, SchemaAtom, TypeAtom, UnionAtom
 from .document import Document
@@ -34,6 +34,7 @@ from .parts import (
 from .shapes import Language, StringShape
 from .values import ValueAtom, identity
 
+MULTIPLIED = ("oneOf", "anyOf", "allOf", "not", "if", "patternProperties", "contains")  # keywords that make cases
 MOST_ALTERNATIVES = 256
 
 
@@ -60,6 +61,7 @@ class Nodes:
         self._patterns: dict[str, Language] = {}
         self._words: dict[tuple[str, ...], frozenset[str]] = {}
         self._kept: list[Any] = []  # what is known by id() stays
+        self._moved: dict[int, str] = {}  # where lists of alternatives stand that are read elsewhere
 
     def new(self, atom: Any) -> Work:
         """The node of an atom that is not known yet."""
@@ -221,7 +223,7 @@ class Nodes:
             self.languages.term(language)
         except GrammarError as error:
             if error.pointer is None:
-                raise type(error)(f"{pointer}: {error}", position=error.position, pointer=pointer) from None
+                raise placed_error(error, pointer) from None
             raise
 
     def has_key(self, language: Language, name: str) -> bool:
@@ -270,6 +272,7 @@ class Nodes:
             raise UnsupportedFeature(
                 f"{where}{what}: more than {MOST_ALTERNATIVES} cases; write the schema with fewer alternatives",
                 pointer=pointer,
+                keywords=MULTIPLIED,
             )
 
     def refuse(self, what: str, pointer: str) -> None:

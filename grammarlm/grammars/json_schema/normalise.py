@@ -73,30 +73,53 @@ def normalise(
         except NeedsScope:
             scoped = True
         except UnsupportedFeature as refusal:
-            pointer = None if strict else _to_relax(refusal.pointer, relaxed)
+            pointer = None if strict else next_to_relax(refusal, document, tuple(relaxed))
             if pointer is None:
                 raise
             relaxed.append(pointer)
 
 
 def next_to_relax(refusal: UnsupportedFeature, document: Document, relaxed: tuple[str, ...]) -> str | None:
-    """The keyword to leave out after a refusal that names keywords and the place of their schema: there, below it, or anywhere."""
-    known = []
+    """The keyword to leave out after a refusal: the one it stands at, or the next of those that it names."""
+    for pointer in _blamed(refusal, document, relaxed):
+        outer = _to_relax(pointer, list(relaxed))
+        if outer is not None:
+            return outer
+    return None
+
+
+def advised(refusal: UnsupportedFeature, document: Document, strict: bool) -> UnsupportedFeature:
+    """The refusal with the keyword's place in front, and what to do about it behind."""
+    blamed = _blamed(refusal, document, ())
+    pointer = blamed[0] if blamed else refusal.pointer or ""
+    said = str(refusal).removeprefix(f"{refusal.pointer or '#'}: ")
+    advice = ""
+    if strict and blamed:
+        advice = (
+            f"{chr(10) if chr(10) in said else '; '}JsonSchema(..., strict=False) leaves out {_to_relax(pointer, [])}"
+        )
+    return UnsupportedFeature(
+        f"{pointer or '#'}: {said}{advice}", position=refusal.position, pointer=pointer, keywords=refusal.keywords
+    )
+
+
+def _blamed(refusal: UnsupportedFeature, document: Document, relaxed: tuple[str, ...]) -> list[str]:
+    """Pointers of the keywords that a refusal is about: that where it stands; or those that it names, at the place of their schema,
+    below it, or anywhere."""
+    named, place = [], refusal.pointer or ""
     for line in keyword_reports(document, relaxed):
         document.tick()
-        if line.keyword in refusal.keywords and line.status == ENFORCED:
-            known.append(line.pointer)
-    place = refusal.pointer or ""
-    for found in (
-        [pointer for pointer in known if pointer.rpartition("/")[0] == place],
-        [pointer for pointer in known if pointer.startswith(f"{place}/")],
-        known,
-    ):
-        for pointer in found:
-            outer = _to_relax(pointer, list(relaxed))
-            if outer is not None:
-                return outer
-    return None
+        if line.status == ENFORCED:
+            if line.pointer == place:
+                return [place]
+            if line.keyword in refusal.keywords:
+                named.append(line.pointer)
+    here = [pointer for pointer in named if pointer.rpartition("/")[0] == place]
+    below = [
+        pointer for pointer in named if pointer.startswith(f"{place}/") and pointer.count("/") > place.count("/") + 1
+    ]
+    known = {*here, *below}
+    return here + below + [pointer for pointer in named if pointer not in known]
 
 
 def _to_relax(pointer: str | None, relaxed: list[str]) -> str | None:

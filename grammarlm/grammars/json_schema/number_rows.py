@@ -331,7 +331,7 @@ def pack(shape: NumberShape, pool: list[int], *, caps: Caps = CAPS, pointer: str
     try:
         return placed(packed(shape, caps), pool)
     except UnsupportedFeature as error:
-        raise UnsupportedFeature(str(error), pointer=pointer) from None
+        raise UnsupportedFeature(str(error), pointer=pointer, keywords=("multipleOf",)) from None
 
 
 def placed(found: Packed, pool: list[int]) -> list[int]:

@@ -49,18 +49,18 @@ class Places(Nodes):
                     reference = schema["$ref"]
                     known = resource.referred.get(reference) if reference.__class__ is str else None
                     if known is None:
-                        known = self.place(schema, _below(atom, keyword, token), resource, None)
+                        known = self.place(schema, self._below(atom, keyword, token), resource, None)
                         resource.referred[reference] = known
                     return known
                 if not mask & (IDENTITY | REFERENCE):
-                    where = _below(atom, keyword, token)
+                    where = self._below(atom, keyword, token)
                     known = resource.nodes[id(schema)] = self._of_schema(schema, where, resource, None, mask)
                     return known
         elif schema is True:
             return ANYTHING
         elif schema is False:
             return NOTHING
-        where = _below(atom, keyword, token)
+        where = self._below(atom, keyword, token)
         return self.place(schema, where, atom.resource, atom.scope)
 
     def place(self, schema: Any, pointer: str, resource: Resource, scope: Scope | None) -> Work:
@@ -155,6 +155,7 @@ class Places(Nodes):
             and f"{pointer}/{escape(k)}" not in self.relaxed
         }
         if "oneOf" in schema and "oneOf" not in kept and "oneOf" in bits:
+            self._moved[id(schema["oneOf"])] = f"{pointer}/oneOf"
             kept["allOf"] = [*kept.get("allOf", []), {"anyOf": schema["oneOf"]}]
         elif len(kept) == len(schema):
             return schema
@@ -178,10 +179,13 @@ class Places(Nodes):
     def reference(self, atom: SchemaAtom, keyword: str) -> Work:
         return self.place(*self.follow(atom.schema, keyword, atom.pointer, atom.resource, atom.scope))
 
-
-def _below(atom: SchemaAtom, keyword: str, token: str | None) -> str:
-    """The pointer of a schema below a keyword; endless ones stop growing."""
-    pointer = atom.pointer
-    if len(pointer) > LONGEST_POINTER:
-        return pointer
-    return f"{pointer}/{keyword}" if token is None else f"{pointer}/{keyword}/{escape(token)}"
+    def _below(self, atom: SchemaAtom, keyword: str, token: str | None) -> str:
+        """The pointer of a schema below a keyword; endless ones stop growing."""
+        pointer = atom.pointer
+        if len(pointer) > LONGEST_POINTER:
+            return pointer
+        if self._moved and keyword == "anyOf":
+            moved = self._moved.get(id(atom.schema[keyword]))
+            if moved is not None:
+                return f"{moved}/{token}"
+        return f"{pointer}/{keyword}" if token is None else f"{pointer}/{keyword}/{escape(token)}"

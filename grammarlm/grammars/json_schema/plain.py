@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...errors import GrammarError
+from ...errors import GrammarError, placed_error
 from . import arrays, numbers, objects, strings
 from .keywords import ARRAY, NUMBER, OBJECT, PLAIN, STRING, TYPE, VALUES
 from .parts import (
@@ -126,4 +126,4 @@ def _placed(error: GrammarError, atom: SchemaAtom) -> GrammarError:
         return error
     keyword = str(error).split(" ", 1)[0].rstrip(":")
     pointer = f"{atom.pointer}/{keyword}" if keyword in atom.schema else atom.pointer
-    return type(error)(f"{pointer or '#'}: {error}", position=error.position, pointer=pointer)
+    return placed_error(error, pointer)

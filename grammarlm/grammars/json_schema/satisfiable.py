@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...errors import GrammarError, UnsupportedFeature
+from ...errors import GrammarError, UnsupportedFeature, placed_error
 from . import cardinality
 from .parts import (
     ANY_ARRAY,
@@ -33,6 +33,7 @@ from .parts import (
 if TYPE_CHECKING:
     from .working import Normaliser
 
+CONTAINS = ("contains",)
 MOST_COUNTS = 4_096  # states of several `contains` counters together
 
 
@@ -146,7 +147,7 @@ def _placed(error: GrammarError, node: Work) -> GrammarError:
     """The error with the pointer of the node it came up in, where nothing says better."""
     if error.pointer is not None:
         return error
-    return type(error)(f"{node.pointer or '#'}: {error}", position=error.position, pointer=node.pointer)
+    return placed_error(error, node.pointer)
 
 
 def closure(shape: LooseObject, names: frozenset[str]) -> frozenset[str]:
@@ -261,7 +262,9 @@ def _shortest_of_several(shape: LooseArray, longest: int | None) -> int | None:
     caps = [low if high is None else high + 1 for low, high in shape.contains]
     enough = shape.minimum + sum(caps) + len(shape.prefix)
     if enough > MOST_COUNTS:
-        raise UnsupportedFeature(f"several `contains` that need {enough} items; at most {MOST_COUNTS} are supported")
+        raise UnsupportedFeature(
+            f"several `contains` that need {enough} items; at most {MOST_COUNTS} are supported", keywords=CONTAINS
+        )
     states = {(0,) * len(caps)}
     for length in range(enough + 1):
         if length >= shape.minimum and any(
@@ -279,5 +282,7 @@ def _shortest_of_several(shape: LooseArray, longest: int | None) -> int | None:
             tuple(min(count + (bits >> i & 1), caps[i]) for i, count in enumerate(s)) for s in states for bits in masks
         }
         if len(states) > MOST_COUNTS:
-            raise UnsupportedFeature(f"several `contains` whose counters have more than {MOST_COUNTS} states")
+            raise UnsupportedFeature(
+                f"several `contains` whose counters have more than {MOST_COUNTS} states", keywords=CONTAINS
+            )
     return None

@@ -13,7 +13,7 @@ from ...errors import UnsatisfiableGrammar, UnsupportedFeature
 from ...grammars.json_schema import JsonSchema
 from ...grammars.json_schema.document import Document
 from ...grammars.json_schema.formats import SHARED
-from ...grammars.json_schema.normalise import next_to_relax, normalise
+from ...grammars.json_schema.normalise import advised, next_to_relax, normalise
 from ...grammars.json_schema.numbers import CAPS
 from ...grammars.json_schema.python_types import INTEGER_DIGITS
 from ...grammars.json_schema.report import keyword_reports, refuse_unknown
@@ -68,11 +68,14 @@ class JsonSchemaProgram:
         self.mode = ANY_ORDER if grammar.property_order == "any" else SCHEMA_ORDER
         self.relaxed: tuple[str, ...] = ()
         self._grammar = grammar
-        self.json = self._written(grammar)
+        try:
+            self.json = self._written(grammar)
+        except UnsupportedFeature as refusal:
+            raise advised(refusal, self.document, grammar.strict) from None
         if grammar.unknown == "refuse":
             refuse_unknown(self.document)
         if self.json.start < 0:
-            raise UnsatisfiableGrammar("no JSON value is valid under the schema")
+            raise UnsatisfiableGrammar("#: no JSON value is valid under the schema", pointer="")
         self.caps: tuple[str, ...] = (self.tables.blanks.description, NUMBER_CAPS)
         if grammar.integers == "plain":
             self.caps += (PLAIN_INTEGERS + (PYTHON_INTEGERS if grammar.python_type is not None else ""),)
