@@ -79,6 +79,8 @@ def add_method(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    from ..decoding.result import COMPLETE
+
     settings = checked_settings(options)
     if options.jsonl is not None:
         from .jsonl import run_jsonl
@@ -112,10 +114,11 @@ def run(options: argparse.Namespace) -> int:
         results = found if isinstance(found, list) else [found]
     for result in results:
         show(result, options.json)
-    if any(result.finish_reason == "length" for result in results):
-        print(f"grammarlm: the answer was cut after {options.max_tokens} tokens; raise --max-tokens", file=sys.stderr)
-        return 1
-    return 0
+    cut = f"the answer was cut after {options.max_tokens} tokens; raise --max-tokens"
+    wrong = [result.error or cut for result in results if result.finish_reason not in COMPLETE]
+    for message in dict.fromkeys(wrong):
+        print(f"grammarlm: {message}", file=sys.stderr)
+    return 1 if wrong else 0
 
 
 def checked_settings(options: argparse.Namespace) -> dict[str, Any]:

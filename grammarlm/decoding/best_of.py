@@ -12,11 +12,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from ..errors import shorten
 from .arguments import check_integer
+from .failures import said
 from .masked import masked
-from .result import Result
+from .result import COMPLETE, Result
 
 if TYPE_CHECKING:
     from .request import Request
@@ -44,14 +46,26 @@ def best_of(request: Request, *, candidates: int = 8, score: Callable[[Result], 
 
 
 def with_score(result: Result, score: Callable[[Result], float] | None) -> Result:
-    value = float(score(result)) if score is not None else sum(result.model_logprobs)
+    """An answer that has failed has no score; one whose score cannot be told has failed."""
+    if result.finish_reason == "error":
+        return result
+    if score is None:
+        return replace(result, score=sum(result.model_logprobs))
+    try:
+        return replace(result, score=number(score(result)))
+    except Exception as error:
+        why = f"score= raised {said(error)}"
+        return replace(result, value=None, finish_reason="error", error=shorten(why))
+
+
+def number(score: Any) -> float:
+    value = float(score)
     if math.isnan(value):
-        raise ValueError(f"score= gave NaN for {result.text!r:.80}; it returns a number, the larger the better")
-    return replace(result, score=value)
+        raise ValueError("it gave NaN; it returns a number, the larger the better")
+    return value
 
 
 def merit(result: Result) -> tuple[bool, float]:
     """Complete answers first. (Under a schema None is a value, too: that of "null".)"""
     has_value = result.value is not None or result.text.strip() == "null"
-    assert result.score is not None
-    return has_value and result.finish_reason != "length", result.score
+    return has_value and result.finish_reason in COMPLETE, -math.inf if result.score is None else result.score

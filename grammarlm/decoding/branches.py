@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -27,16 +27,26 @@ import numpy as np
 from ..masks.batch import fill_masks
 from ..masks.mask_array import allocate_mask
 from ..masks.matcher import Matcher
+from .failures import Ending, RowFailure, answer_of, no_distribution, nothing_left, said
 from .particles import Text
 from .readers import Reader, open_reader
 from .result import Result
 from .row import Choice, Row, readable
 from .sampling import Sampling
+from .task import Compiled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from .request import Request
+
+
+class Dead(Exception):
+    """A text ends so, and its prompt's answers with it: a search among several texts is nothing without one of them."""
+
+    def __init__(self, text: Text, ending: Ending):
+        super().__init__(ending.error)
+        self.text, self.ending = text, ending
 
 
 @dataclass(frozen=True)
@@ -46,12 +56,25 @@ class Steps:
     `model`    the model's own
     `drawn`    those that tokens are drawn from, softmax(logits / temperature) with penalties: sums to 1
     `allowed`  the same, -inf where the grammar forbids: its mass is what the grammar left
+    `failures` texts that cannot go on, though the grammar allows something: all of `allowed` is -inf there
     """
 
     texts: list[Text]
     model: np.ndarray
     drawn: np.ndarray
     allowed: np.ndarray
+    failures: dict[Text, RowFailure] = field(default_factory=dict)
+
+    def check(self) -> Steps:
+        """Dead where one of the texts cannot go on."""
+        for text, failure in self.failures.items():
+            raise Dead(text, Ending.of(failure))
+        return self
+
+    def nothing_left(self, row: int) -> Ending:
+        """How the text ends whose `allowed` is -inf everywhere."""
+        text = self.texts[row]
+        return Ending.of(self.failures.get(text) or nothing_left(len(text) - 1, self.model.shape[1]))
 
     def log_left(self) -> list[float]:
         """The log of the mass that the grammar left, at most 0."""
@@ -92,7 +115,7 @@ class Branches:
         self._starts = [matcher for matcher, _ in started]
         self._matchers: dict[Text, Matcher] = {}
         self._data: dict[Text, bytes] = {}
-        self._answers: dict[tuple[int, str], bool] = {}
+        self._answers: dict[tuple[int, str], bool | RowFailure] = {}
 
     def beginnings(self) -> list[Text]:
         return [(number,) for number in range(len(self.tasks))]
@@ -103,8 +126,14 @@ class Branches:
         texts = list(texts)
         with self.timed("model_seconds"):
             logits = self._logits(texts)
+        failures: dict[Text, RowFailure] = {}
+        with self.timed("sampling_seconds"):
+            for text, row in zip(texts, logits, strict=True):
+                if not math.isfinite(float(row.max())) or np.isnan(row.min()):
+                    failures[text] = no_distribution(len(text) - 1, row)
+                    row.fill(0)
         with self.timed("mask_seconds"):
-            masks, is_masked = self._masks(texts)
+            masks, is_masked = self._masks(texts, failures)
         with self.timed("sampling_seconds"):
             logits[:, self.vocab.size :] = -np.inf  # ids that do not exist
             model = log_softmax(logits)
@@ -113,8 +142,9 @@ class Branches:
             for row, mask, needed in zip(allowed, masks, is_masked, strict=True):
                 if needed:
                     row[~bits_of(mask, len(row))] = -np.inf
+            allowed[[text in failures for text in texts]] = -np.inf
         self._answers.clear()
-        return Steps(texts, model, drawn, allowed)
+        return Steps(texts, model, drawn, allowed, failures)
 
     def _logits(self, texts: list[Text]) -> np.ndarray:
         self.forwards += 1
@@ -128,14 +158,7 @@ class Branches:
             self._reader = open_reader(self.request.model, prompts, room, self.request.cache)
             chunks = [[*begin, *text[1:]] for begin, text in zip(self._reader.beginnings, texts, strict=True)]
         self._read = texts
-        logits = self._reader.read(chunks, [1] * len(texts)).numpy()
-        for text, row in zip(texts, logits, strict=True):
-            if not math.isfinite(float(row.max())) or np.isnan(row.min()):
-                raise ValueError(
-                    f"after {len(text) - 1} tokens the model's logits are no distribution: they hold NaN, +inf, or nothing but "
-                    "-inf; check its weights and dtype (float16 overflows where bfloat16 and float32 do not)"
-                )
-        return logits
+        return self._reader.read(chunks, [1] * len(texts)).numpy()
 
     def _is_tempered(self) -> bool:
         return self.sampling.temperature not in (0.0, 1.0) or self.sampling.repetition_penalty != 1
@@ -147,11 +170,27 @@ class Branches:
             self.sampling.penalize(row, seen.__iter__)
         return log_softmax(logits / np.float32(self.sampling.temperature or 1.0))
 
-    def _masks(self, texts: list[Text]) -> tuple[np.ndarray, list[bool]]:
-        matchers = [self.matcher(text) for text in texts]
+    def _masks(self, texts: list[Text], failures: dict[Text, RowFailure]) -> tuple[np.ndarray, list[bool]]:
+        """The masks, and which of them forbid something; notes the texts that have none."""
+        matchers: list[Matcher | None] = []
+        for text in texts:
+            try:
+                matchers.append(self.matcher(text))
+            except Exception as error:
+                failures[text] = RowFailure(said(error))
+                matchers.append(None)
         self._matchers = {text: matcher for text, matcher in zip(texts, matchers, strict=True) if matcher is not None}
         masks = allocate_mask(len(texts), self.vocab.size)
-        return masks, fill_masks(matchers, masks)
+        try:
+            return masks, fill_masks(matchers, masks)
+        except Exception:  # one by one, to see whose it is
+            needed = [True] * len(texts)
+        for row, (text, matcher) in enumerate(zip(texts, matchers, strict=True)):
+            try:
+                needed[row] = matcher is not None and matcher.fill_mask(masks, row)
+            except Exception as error:
+                failures[text] = RowFailure(said(error))
+        return masks, needed
 
     def matcher(self, text: Text) -> Matcher | None:
         """Where the text stands; a fork of where its beginning stood, if that was among the last ones."""
@@ -167,31 +206,58 @@ class Branches:
 
     # ------------------------------------------------------------------ the predicate
 
-    def holds(self, pairs: Sequence[tuple[Text, int]]) -> list[bool]:
-        """Does where= accept the text with the token behind it? The questions that are new go to it as one call, if it takes many.
+    def held(self, pairs: Sequence[tuple[Text, int]]) -> list[bool]:
+        """As `holds`; Dead where it cannot be asked."""
+        answers = self.holds(pairs)
+        for (text, _), answer in zip(pairs, answers, strict=True):
+            if isinstance(answer, Exception):
+                raise Dead(text, Ending.of(answer))
+        return [bool(answer) for answer in answers]
 
-        It sees whole characters only, and is not asked about a text that it has accepted, as it was before its end.
+    def holds(self, pairs: Sequence[tuple[Text, int]]) -> list[bool | RowFailure]:
+        """Does where= accept the text with the token after it? The questions that are new go to it as one call, if it takes many.
+
+        It sees whole characters only, and is not asked about a text that it has accepted, as it was before its end. What it raised
+        stands in place of an answer.
         """
         asked: list[tuple[int, str] | None] = []
         for text, token in pairs:
             number = text[0]
-            before, after = readable(self.data(text)), readable(self.data(text) + self.bytes_of(token))
-            is_silent = self.tasks[number].where is None or token in self.stops or before == after
-            asked.append(None if is_silent else (number, after))
+            asked.append(None if self.tasks[number].where is None else self._question(number, self.data(text), token))
         new = [key for key in dict.fromkeys(asked) if key is not None and key not in self._answers]
         with self.timed("sampling_seconds"):
             for number in dict.fromkeys(number for number, _ in new):
                 self._ask(number, [text for of, text in new if of == number])
-        return [key is None or self._answers[key] for key in asked]
+        return [True if key is None else self._answers[key] for key in asked]
+
+    def _question(self, number: int, data: bytes, token: int) -> tuple[int, str] | None:
+        """What where= must be asked; None where it has accepted that before. An end is news if the text is empty, or ends within
+        a character."""
+        before = readable(data)
+        if token in self.stops:
+            text = data.decode(errors="replace")
+            return None if text != "" and text == before else (number, text)
+        after = readable(data + self.bytes_of(token))
+        return None if after == before else (number, after)
 
     def _ask(self, number: int, texts: list[str]) -> None:
         where = self.tasks[number].where
         assert where is not None
         many = getattr(where, "many", None)
-        answers = list(many(texts)) if many else [where(text) for text in texts]
-        if len(answers) != len(texts):
-            raise ValueError(f"where.many was asked about {len(texts)} texts and gave {len(answers)} answers")
-        self._answers.update(((number, text), bool(answer)) for text, answer in zip(texts, answers, strict=True))
+        for text in [] if many else texts:
+            try:
+                self._answers[number, text] = answer_of("where", where, text)
+            except RowFailure as failure:
+                self._answers[number, text] = failure
+        if many:
+            try:
+                answers = [bool(answer) for answer in many(texts)]
+                if len(answers) != len(texts):
+                    raise ValueError(f"it was asked about {len(texts)} texts and gave {len(answers)} answers")
+                self._answers.update(zip(((number, text) for text in texts), answers, strict=True))
+            except Exception as error:
+                reason = RowFailure(f"where.many raised {said(error)}")
+                self._answers.update(((number, text), reason) for text in texts)
 
     def data(self, text: Text) -> bytes:
         """What the tokens spell."""
@@ -212,15 +278,23 @@ class Branches:
 
     # ------------------------------------------------------------------ the outcome
 
-    def result(self, text: Text, notes: Sequence[Note], *, is_cut: bool, place: int = 0) -> Result:
-        """The answer that the text is: its tokens are replayed into a row of the ordinary loop, which knows how answers end."""
+    def result(
+        self, text: Text, notes: Sequence[Note], *, is_cut: bool = False, ending: Ending | None = None, place: int = 0
+    ) -> Result:
+        """The answer that the text is: its tokens are replayed into a row of the ordinary loop, which knows how answers end.
+
+        `ending`: how it ends instead; then nothing is asked of its grammar, which may be what has failed.
+        """
         task = replace(self.tasks[text[0]], scores_forced=False, where=None, sampling=self.sampling)
-        row = Row(task, place, [])
+        row = Row(task if ending is None else replace(task, compiled=Compiled()), place, [])
         for token, note in zip(text[1:], notes, strict=True):
             row.prepare()
             row.accept(Choice(token, note.logprob, note.model_logprob), 0.0, note.mass_removed)
         row.prepare()
-        if row.finish_reason is None:
+        if ending is not None:
+            row.end(ending)
+            row.stats.closes, row.stats.cache_hit = self.closes[text[0]], self.tasks[text[0]].compiled.was_there
+        elif row.finish_reason is None:
             if is_cut:
                 row.finish_reason = "length"
             else:
@@ -263,6 +337,17 @@ class Notes:
 
     def of(self, text: Text) -> list[Note]:
         return [self._notes[text[:end]] for end in range(2, len(text) + 1)]
+
+
+def answers_of_prompt(branches: Branches, notes: Notes, n: int, find: Callable[[], list[Result]]) -> list[Result]:
+    """The n answers to one prompt that `find` returns; where it comes to nothing, n that say why."""
+    try:
+        return find()
+    except RowFailure as failure:  # of a function of the caller's that is about no single text
+        dead = Dead(branches.beginnings()[0], Ending.of(failure))
+    except Dead as found:
+        dead = found
+    return [branches.result(dead.text, notes.of(dead.text), ending=dead.ending) for _ in range(n)]
 
 
 # ------------------------------------------------------------------ rows of numbers

@@ -24,10 +24,11 @@ import torch
 from ..masks.batch import fill_masks
 from ..masks.mask_array import allocate_mask
 from .apply_mask import apply_mask_
+from .failures import Ending, no_distribution
 from .masses import Masses
 from .readers import Reader
 from .result import Result, Stats
-from .row import Row, nothing_left
+from .row import Choice, Row
 from .task import Task
 
 
@@ -107,13 +108,22 @@ class Decoding:
 
     def _prepare(self) -> None:
         rows = [row for row in self._live if not row.is_prepared]
+        is_filled = False
         if len(rows) > 1:  # their masks by several threads, where that helps
-            masks = allocate_mask(len(rows), self.vocab.size)
-            needed = fill_masks([None if row.rest else row.matcher for row in rows], masks)
-            for row, mask, is_masked in zip(rows, masks, needed, strict=True):
-                row.mask[0], row.is_masked = mask, is_masked
+            is_filled = self._fill_together(rows)
         for row in rows:
-            row.prepare(is_filled=len(rows) > 1)
+            row.prepare(is_filled)
+
+    def _fill_together(self, rows: list[Row]) -> bool:
+        """False where one of the masks cannot be made: each row then makes its own, and that one fails."""
+        masks = allocate_mask(len(rows), self.vocab.size)
+        try:
+            needed = fill_masks([None if row.rest else row.matcher for row in rows], masks)
+        except Exception:
+            return False
+        for row, mask, is_masked in zip(rows, masks, needed, strict=True):
+            row.mask[0], row.is_masked = mask, is_masked
+        return True
 
     def _drop_finished(self) -> None:
         left = [i for i, row in enumerate(self._live) if row.finish_reason is None]
@@ -179,10 +189,14 @@ class Decoding:
         raw = logits.clone().numpy() if self.keeps_model_logits else None
         choices = []
         for at, (row, mass) in enumerate(zip(owners, before, strict=True)):
+            if row.finish_reason:  # it has failed at a token before this one
+                continue
             if not math.isfinite(mass):
-                raise no_distribution(row, logits[at].numpy())
-            if row.unscored:
+                row.end(Ending.of(no_distribution(len(row.tokens), logits[at].numpy())))
+            elif row.unscored:
                 step = forced_step(row, mass, logits[at].numpy())
+                if step is None:
+                    continue
                 self._steps.append(step if raw is None else replace(step, model_logits=raw[at]))
             else:
                 choices.append(at)
@@ -201,15 +215,11 @@ class Decoding:
             choices, all_logits = [], logits.numpy()
             after = self._masses.left(places, masks, which, all_logits[:, : self.vocab.size])
             for row, own, left in zip(rows, all_logits, after, strict=True):
-                if left == -math.inf:
-                    raise nothing_left(row, len(own))
-                choices.append(row.choose(own, left))
+                choices.append(chosen(row, own, left))
         with timed(self._live, "mask_seconds"):
             for at, (row, choice, mass, left) in enumerate(zip(rows, choices, before, after, strict=True)):
-                if choice is None:
-                    continue
                 removed = max(0.0, -math.expm1(left - mass))
-                if row.accept(choice, mass, removed):
+                if choice is not None and accepted(row, choice, mass, removed):
                     step = last_step(row, logits[at].numpy(), is_forced=False)
                     self._steps.append(step if raw is None else replace(step, model_logits=raw[at]))
 
@@ -229,9 +239,31 @@ class Decoding:
         return masks, places
 
 
-def forced_step(row: Row, mass: float, logits: np.ndarray) -> Step:
-    """The next forced token has been scored: its place in the logits is all that its mask leaves."""
-    token = row.score(mass, logits)
+def chosen(row: Row, logits: np.ndarray, left: float) -> Choice | None:
+    """What the row draws; None where it ends instead."""
+    try:
+        return row.choose(logits, left)
+    except Exception as error:
+        row.end(Ending.of(error))
+        return None
+
+
+def accepted(row: Row, choice: Choice, mass: float, removed: float) -> bool:
+    """Has the answer the token now? Not where it ends with it, or fails."""
+    try:
+        return row.accept(choice, mass, removed)
+    except Exception as error:
+        row.end(Ending.of(error))
+        return False
+
+
+def forced_step(row: Row, mass: float, logits: np.ndarray) -> Step | None:
+    """The next forced token has been scored: its place in the logits is all that its mask leaves. None: the row has failed."""
+    try:
+        token = row.score(mass, logits)
+    except Exception as error:
+        row.end(Ending.of(error))
+        return None
     own = logits[token]
     logits.fill(-np.inf)
     logits[token] = own
@@ -249,15 +281,6 @@ def last_step(row: Row, logits: np.ndarray, is_forced: bool) -> Step:
         mass_removed=row.stats.mass_removed[-1],
         is_forced=is_forced,
         logits=logits,
-    )
-
-
-def no_distribution(row: Row, logits: np.ndarray) -> ValueError:
-    wrong = np.flatnonzero(np.isnan(logits) | (logits == math.inf))
-    found = f"{logits[wrong[0]]} at id {wrong[0]} (and {len(wrong) - 1} more)" if len(wrong) else "-inf everywhere"
-    return ValueError(
-        f"{row.place()} the model's logits are no distribution: {found}; "
-        "check its weights and dtype (float16 overflows where bfloat16 and float32 do not)"
     )
 
 

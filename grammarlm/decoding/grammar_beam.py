@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .arguments import check_integer
-from .branches import Branches, Notes, Steps, log_sum
+from .branches import Branches, Dead, Notes, Steps, answers_of_prompt, log_sum
+from .failures import Ending
 from .particles import Text
 from .result import Result
 from .weighted import check_whole_distribution
@@ -56,26 +57,42 @@ def beam(request: Request, *, beams: int = 5) -> list[Result]:
     results: list[Result] = []
     for part in request.parts(1):
         branches, notes = Branches(part, sampling), Notes()
-        found = search(branches, notes, beams)
-        if not found:
-            raise ValueError("where= accepts none of the texts that the beams came to; take more of them (beams=)")
-        for rank in range(request.n):
-            one = found[min(rank, len(found) - 1)]
-            result = branches.result(one.text, notes.of(one.text), is_cut=branches.is_full(one.text))
-            results.append(replace(result, score=-one.cost))
+
+        def find(branches: Branches = branches, notes: Notes = notes) -> list[Result]:
+            found = search(branches, notes, beams)
+            best = [found[min(rank, len(found) - 1)] for rank in range(request.n)]
+            return [answer(branches, notes, one) for one in best]
+
+        results += answers_of_prompt(branches, notes, request.n, find)
     return results
 
 
+def answer(branches: Branches, notes: Notes, one: Candidate) -> Result:
+    result = branches.result(one.text, notes.of(one.text), is_cut=branches.is_full(one.text))
+    return replace(result, score=-one.cost)
+
+
 def search(branches: Branches, notes: Notes, beams: int) -> list[Candidate]:
-    """The finished texts that are left in the end, best first."""
+    """The finished texts that are left in the end, best first; Dead where there are none."""
     kept = [Candidate(0.0, text) for text in branches.beginnings()]
     while not all(one.is_over for one in kept):
         growing = [one for one in kept if not one.is_over]
-        steps = branches.steps([one.text for one in growing])
+        steps = branches.steps([one.text for one in growing]).check()
+        left = steps.log_left()
         scores = -np.array([[one.cost] for one in growing]) + steps.allowed.astype(np.float64)
         rivals = [one for one in kept if one.is_over] + ended(branches, steps, scores)
         kept = sorted(rivals + grown(branches, notes, steps, scores, beams))[:beams]
+        if not kept:
+            raise Dead(growing[0].text, came_to_nothing(branches, steps, left))
     return kept
+
+
+def came_to_nothing(branches: Branches, steps: Steps, left: list[float]) -> Ending:
+    """How the first of these texts ends, none of which can go on; `left` is what the grammar allowed of each."""
+    if left[0] == -np.inf:
+        return steps.nothing_left(0)
+    text = steps.texts[0]
+    return Ending.unsatisfied(len(text) - 1, branches.data(text))
 
 
 def ended(branches: Branches, steps: Steps, scores: np.ndarray) -> list[Candidate]:
@@ -83,7 +100,9 @@ def ended(branches: Branches, steps: Steps, scores: np.ndarray) -> list[Candidat
     stops = [stop for stop in branches.stops if stop < scores.shape[1]]
     ends = [log_sum(row) for row in scores[:, stops]]
     scores[:, stops] = -np.inf
-    return [Candidate(-end, text, True) for end, text in zip(ends, steps.texts, strict=True) if end > -np.inf]
+    found = [Candidate(-end, text, True) for end, text in zip(ends, steps.texts, strict=True) if end > -np.inf]
+    accepted = branches.held([(one.text, stops[0]) for one in found])
+    return [one for one, is_fine in zip(found, accepted, strict=True) if is_fine]
 
 
 def grown(branches: Branches, notes: Notes, steps: Steps, scores: np.ndarray, beams: int) -> list[Candidate]:
@@ -93,7 +112,7 @@ def grown(branches: Branches, notes: Notes, steps: Steps, scores: np.ndarray, be
         best = leaders(steps.texts, scores, beams - len(found))
         if not best:
             break
-        answers = branches.holds([(steps.texts[row], token) for row, token in best])
+        answers = branches.held([(steps.texts[row], token) for row, token in best])
         for (row, token), is_fine in zip(best, answers, strict=True):
             if is_fine:
                 text = notes.take(steps, row, token, log_sum(steps.allowed[row]))

@@ -22,13 +22,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from .arguments import check_integer, check_number
-from .branches import Branches, Steps, log_sum
-from .grammar_beam import ended, grown
+from .branches import Branches, Dead, Steps, answers_of_prompt, log_sum
+from .failures import Ending
+from .grammar_beam import came_to_nothing, ended, grown
 from .particles import Text
 from .rejection import Rejection
 from .result import Result
@@ -47,6 +49,7 @@ class Trail:
     log_p: float = 0.0
     length: int = 0
     is_over: bool = False
+    ending: Ending | None = None  # where it has come to nothing
     known: dict[Text, Steps] = field(default_factory=dict)  # each with a single row
 
     def merit(self) -> float:
@@ -57,7 +60,7 @@ class Trail:
         """One token more, or the end."""
         extension = draws.extend(steps, [0], [place])[0]
         if extension.log_weight == -math.inf:
-            self.log_p, self.is_over = -math.inf, True
+            self.log_p, self.is_over, self.ending = -math.inf, True, draws.endings[place]
             return
         if extension.text == self.text:
             self.log_p += steps.log_end(0, draws.branches.stops)
@@ -80,13 +83,12 @@ class Walk:
         others = [sampling.warm().of_sample(number) for number in range(1, most)]
         self.draws = Draws(self.branches, [greedy, sampling, *others], Rejection("none"))
 
-    def run(self, advance: Advance) -> Result:
+    def run(self, advance: Advance) -> list[Result]:
         here = Trail(self.branches.beginnings()[0])
         while not here.is_over:
-            steps = here.known.pop(here.text, None) or self.branches.steps([here.text])
+            steps = here.known.pop(here.text, None) or self.branches.steps([here.text]).check()
             here = advance(self, here, steps)
-        is_cut = here.log_p == -math.inf or self.branches.is_full(here.text)
-        return self.draws.result(here.text, ANSWER, is_cut=is_cut)
+        return [self.draws.result(here.text, ANSWER, is_cut=self.branches.is_full(here.text), ending=here.ending)]
 
     def certain(self, here: Trail, steps: Steps) -> Trail:
         """The next token, as always."""
@@ -98,7 +100,7 @@ class Walk:
         for _ in range(depth):
             going = [(trail, place) for trail, place in zip(trails, places, strict=True) if not trail.is_over]
             unread = list(dict.fromkeys(trail.text for trail, _ in going if trail.text not in trail.known))
-            read = dict(zip(unread, self.branches.steps(unread).split(), strict=True)) if unread else {}
+            read = dict(zip(unread, self.branches.steps(unread).check().split(), strict=True)) if unread else {}
             for trail, place in going:
                 trail.known.update({trail.text: read[trail.text]} if trail.text in read else {})
                 trail.take(self.draws, trail.known[trail.text], place)
@@ -121,10 +123,10 @@ def lookahead(request: Request, *, entropy: float = 1.0, width: int = 3, depth: 
 
 def looked_at(walk: Walk, steps: Steps, width: int, depth: int) -> Trail:
     """The best of the most probable tokens, and the rows behind it that are known by now."""
-    scores, text = steps.allowed.astype(np.float64), steps.texts[0]
+    scores, text, left = steps.allowed.astype(np.float64), steps.texts[0], steps.log_left()
     rivals = sorted(ended(walk.branches, steps, scores) + grown(walk.branches, walk.draws.notes, steps, scores, width))
     if not rivals:
-        return Trail(text, -math.inf, is_over=True)
+        raise Dead(text, came_to_nothing(walk.branches, steps, left))
     trails = []
     for one in rivals[:width]:
         has_ended = one.text == text
@@ -157,11 +159,12 @@ def trials(request: Request, *, most: int = 6, depth: int = 8) -> list[Result]:
 def walks(request: Request, method: str, advance: Advance, most: int = 1) -> list[Result]:
     """The answers one after another."""
     check_whole_distribution(request.tasks[0].sampling, method)
-    return [
-        Walk(part, part.tasks[0].sampling.of_sample(number), most).run(advance)
-        for part in request.parts(1)
-        for number in range(request.n)
-    ]
+    results: list[Result] = []
+    for part in request.parts(1):
+        for number in range(request.n):
+            walk = Walk(part, part.tasks[0].sampling.of_sample(number), most)
+            results += answers_of_prompt(walk.branches, walk.draws.notes, 1, partial(walk.run, advance))
+    return results
 
 
 def entropy_of(log_p: np.ndarray) -> float:

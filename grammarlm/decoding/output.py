@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import shorten
 from ..grammars.choices import Choices
 from ..grammars.compose import Grammar
 from ..grammars.json_schema import JsonSchema
@@ -25,6 +24,7 @@ from ..grammars.json_schema.python_types import is_python_type, reader_of
 from ..grammars.json_schema.schema_file import read_schema
 from ..grammars.regex import Regex
 from ..grammars.tokens import Tokens
+from .failures import said
 
 FORMS = ("schema", "regex", "grammar", "choices", "items")
 Read = Callable[[str], Any]
@@ -41,14 +41,15 @@ class Output:
 
     def value(self, text: str | bytes, tokens: list[int]) -> tuple[Any, str | None]:
         """What a complete text says; None and the reason where that cannot be told."""
-        if self.find is not None:
-            return self.find(tokens), None
-        if self.read is None:
+        if self.read is None and self.find is None:
             return text, None
         try:
+            if self.find is not None:
+                return self.find(tokens), None
+            assert self.read is not None
             return self.read(text if isinstance(text, str) else text.decode()), None
-        except (ValueError, RecursionError, ArithmeticError) as error:
-            return None, shorten(f"{type(error).__name__}: {error}")
+        except Exception as error:  # a type's own code may raise anything
+            return None, said(error)
 
 
 def one_output(**forms: Any) -> Output:

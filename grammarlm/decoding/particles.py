@@ -27,6 +27,7 @@ from typing import TypeAlias
 import numpy as np
 
 from .arguments import check_number
+from .failures import RowFailure
 
 Text: TypeAlias = tuple[int, ...]
 
@@ -76,7 +77,7 @@ def run_particles(
     critic: Critic | None = None,
 ) -> Particles:
     """Extends the texts until all are over. threshold 0: never resampled, so that each is an importance sample of its own."""
-    check_number("threshold", threshold, lambda t: 0 <= t <= 1, "from 0 (never resample) to 1 (at every step)")
+    check_threshold(threshold)
     texts, count = list(starts), len(starts)
     log_weights, scores = np.zeros(count), np.zeros(count)
     is_open = np.ones(count, bool)
@@ -101,6 +102,10 @@ def run_particles(
     return Particles(texts, log_weights, ess, resampled)
 
 
+def check_threshold(threshold: float) -> None:
+    check_number("threshold", threshold, lambda t: 0 <= t <= 1, "from 0 (never resample) to 1 (at every step)")
+
+
 def judged(critic: Critic, texts: list[Text], is_open: np.ndarray) -> np.ndarray:
     """What the critic thinks of the texts that go on; 0 of those that don't. Equal texts are one question."""
     scores = np.zeros(len(texts))
@@ -109,9 +114,9 @@ def judged(critic: Critic, texts: list[Text], is_open: np.ndarray) -> np.ndarray
         return scores
     answers = [float(score) for score in critic(questions)]
     if len(answers) != len(questions) or not all(map(math.isfinite, answers)):
-        raise ValueError(
-            f"the critic was asked about {len(questions)} texts and gave {str(answers)[:100]}; it returns the log of a score "
-            "for each, a finite number: a score of 0 would take a text out of the law (that is what where= is for)"
+        raise RowFailure(
+            f"ValueError: the critic was asked about {len(questions)} texts and gave {str(answers)[:100]}; it returns the log of a "
+            "score for each, a finite number: a score of 0 would take a text out of the law (that is what where= is for)"
         )
     known = dict(zip(questions, answers, strict=True))
     for i in np.flatnonzero(is_open):

@@ -43,12 +43,14 @@ NO_TOKEN = -1
 
 @dataclass(frozen=True)
 class Drawn:
-    """The token, or NO_TOKEN where none was accepted; the log of its weight; log p of it; how many tokens were checked."""
+    """The token, or NO_TOKEN where none was accepted; the log of its weight; log p of it; how many tokens were checked; why the
+    predicate could not be asked."""
 
     token: int
     log_weight: float
     log_p: float = -math.inf
     checks: int = 0
+    failure: Exception | None = None
 
 
 Questions: TypeAlias = Generator[list[int], list[bool], Drawn]
@@ -229,15 +231,16 @@ def _log_sum(*logs: float) -> float:
 
 # ------------------------------------------------------------------ many at once
 
-Check: TypeAlias = Callable[[list[tuple[Key, int]]], Sequence[bool]]
+Check: TypeAlias = Callable[[list[tuple[Key, int]]], Sequence[bool | Exception]]
 
 
 def run_together(samplers: Sequence[tuple[Key, Questions]], check: Check[Key]) -> list[Drawn]:
     """What the samplers return; each stands in a state, and `check` is asked about (state, token), each pair once.
 
-    In each round the questions of all samplers that still run are one call.
+    In each round the questions of all samplers that still run are one call. An exception in place of an answer ends those that have
+    asked for it, and no others.
     """
-    known: dict[tuple[Key, int], bool] = {}
+    known: dict[tuple[Key, int], bool | Exception] = {}
     drawn = [Drawn(NO_TOKEN, -math.inf)] * len(samplers)
     asked: dict[int, list[int]] = {}
 
@@ -261,9 +264,15 @@ def run_together(samplers: Sequence[tuple[Key, Questions]], check: Check[Key]) -
             answers = list(check(list(new)))
             if len(answers) != len(new):
                 raise ValueError(f"the predicate was asked about {len(new)} texts and gave {len(answers)} answers")
-            known.update(zip(new, map(bool, answers), strict=True))
+            known.update(zip(new, answers, strict=True))
             for at in new.values():
                 checked[at] += 1
         for at, tokens in list(asked.items()):
-            go_on(at, [known[samplers[at][0], token] for token in tokens])
+            told = [known[samplers[at][0], token] for token in tokens]
+            failure = next((one for one in told if isinstance(one, Exception)), None)
+            if failure is None:
+                go_on(at, [bool(one) for one in told])
+            else:
+                drawn[at] = Drawn(NO_TOKEN, -math.inf, failure=failure)
+                del asked[at]
     return [replace(one, checks=count) for one, count in zip(drawn, checked, strict=True)]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+COMPLETE = ("stop", "closed")  # the finish reasons of answers that are whole texts of what was asked for
+
 
 @dataclass
 class Stats:
@@ -56,20 +58,22 @@ class Result:
 
     `text`            the answer. Cut in the middle of a character it ends with U+FFFD
     `value`           what the text says: under a schema its JSON value (an instance where the schema is a Python type), elsewhere
-                      the text (its bytes where they are no UTF-8). None where the answer was cut, where `where=` does not hold,
-                      and where `error` says so
+                      the text (its bytes where they are no UTF-8). None where the answer is not complete (its finish reason is
+                      neither "stop" nor "closed"), and where `error` says so
     `tokens`          its ids, without the stop id
     `logprobs`        for each token the log-probability in softmax(masked logits / temperature), at temperature 1 where
                       decoding is greedy. Top-k, top-p, min-p, typical-p and `where=` change which tokens can be drawn, not these
                       figures
     `model_logprobs`  for each token the log-probability that the model itself gave it: no constraint, temperature 1
     `finish_reason`   "stop": the model ended the text where it may end, or nothing but the end was left; "closed": the budget
-                      of max_tokens ended it, or had a say in it; "length": it was cut
+                      of max_tokens ended it, or had a say in it; "length": it was cut; "unsatisfied": `where=` refused all that
+                      could come next; "error": it failed, alone of its batch
     `log_weight`      method="awrs": log of the answer's importance weight, the model's mass that the constraint left on the way
     `population`      method="smc": all texts that were found, with their weights
     `score`           method="beam", "best_of": what the answer was chosen for
     `error`           why a complete text has no value: a validator of the Python type that the schema cannot express, a number or a
-                      nesting beyond what Python reads
+                      nesting beyond what Python reads. Where it is not complete: where the predicate refused everything, or what
+                      raised, the type and the message
     """
 
     text: str

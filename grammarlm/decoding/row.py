@@ -21,7 +21,8 @@ import numpy as np
 from ..masks.mask_array import allocate_mask
 from ..masks.matcher import Matcher
 from . import healing
-from .result import Result, Stats
+from .failures import Ending, answer_of, nothing_left
+from .result import COMPLETE, Result, Stats
 from .sampling import draw
 from .task import Task
 
@@ -63,9 +64,9 @@ class Row:
         self.is_prepared = False
         self.finish_reason: str | None = None
         self._end: str | None = None  # the finish reason, once all forced tokens are scored
+        self.error: str | None = None  # why there is no answer
         self._is_narrowed = False  # did the budget have a say in the text?
         self._where = task.where
-        self._is_refused = False  # by the predicate
 
     def sample(self, number: int) -> Row:
         """A text that goes on from here by itself; only the random numbers are others."""
@@ -101,6 +102,15 @@ class Row:
             self.mask[0], self.is_masked = healing.row_of(self.task.vocab, self.task.constraint, self.rest), True
             return
         self.is_masked = self.is_masked and self.matcher is not None  # the mask may be that of a rest
+        try:
+            self._take_forced(is_filled)
+        except Exception as error:  # the predicate's, or a limit of the matcher's
+            self._end, self.error = "error", Ending.of(error).error
+        if self._end and self.unscored:
+            self.pending.pop()  # it is scored by the logits before it
+        self._finish_if_scored()
+
+    def _take_forced(self, is_filled: bool) -> None:
         while self._end is None:
             if not is_filled and self.matcher is not None:
                 self.is_masked = self.matcher.fill_mask(self.mask)
@@ -108,14 +118,13 @@ class Row:
             self._is_narrowed = self._is_narrowed or (self.matcher is not None and self.matcher.is_narrowed)
             token = only_bit(self.mask[0]) if self.is_masked else None
             self._end = self._reason_to_end(token)
+            if self._end in COMPLETE and not self._may_end():
+                self._end, self.error = "unsatisfied", Ending.unsatisfied(self.count, self.data).error
             if self._end or token is None or not self._may_be_forced(token):
                 break
             self._advance(token, self.bytes_of(token))
             self.unscored.append(token)
             self.pending.append(token)
-        if self._end and self.unscored:
-            self.pending.pop()  # it is scored by the logits before it
-        self._finish_if_scored()
 
     def _may_be_forced(self, token: int) -> bool:
         """Not where each token has a forward of its own, nor where the model may not know this one or the predicate refuses it."""
@@ -141,7 +150,7 @@ class Row:
         token = self.unscored.popleft()
         own = float(logits[token])
         if own == -math.inf:
-            raise nothing_left(self, len(logits))
+            raise nothing_left(len(self.tokens), len(logits))
         self._note(token, self.bytes_of(token), 0.0, own - before, max(0.0, -math.expm1(own - before)))
         self.stats.forced_tokens += 1
         self._finish_if_scored()
@@ -154,10 +163,12 @@ class Row:
     # ------------------------------------------------------------------ the choice
 
     def choose(self, logits: np.ndarray, mass: float | None = None) -> Choice | None:
-        """What comes next, drawn from masked logits of this mass; None where `where=` accepts nothing, and the text is cut.
+        """What comes next, drawn from masked logits of this mass; None where `where=` accepts nothing: the text ends here.
 
         Where it refuses a token, the next one to arrive is taken: an exact draw from those that it accepts.
         """
+        if mass == -math.inf:
+            raise nothing_left(len(self.tokens), len(logits))
         raw = self.sampling.penalize(logits, self._seen)
         drawn = first = draw(logits, self.sampling, self.position, None if raw else mass)
         before, scale = logits, self.sampling.temperature or 1.0
@@ -166,10 +177,8 @@ class Row:
                 before = logits.copy()
             logits[drawn[0]] = -math.inf
             if not np.isfinite(logits).any():
-                self._give_up()
-                if self.finish_reason:
-                    return None
-                logits[:] = before
+                self.end(Ending.unsatisfied(len(self.tokens), self.data))
+                return None
             drawn = draw(logits, self.sampling, self.position)
         token, logprob = drawn[0], first[1] + float(before[drawn[0]] - before[first[0]]) / scale
         return Choice(token, logprob, float(raw.get(token, before[token])))
@@ -177,7 +186,7 @@ class Row:
     def _holds(self, token: int) -> bool:
         """Does the predicate, which sees whole characters only, accept the text with this token?"""
         if token in self.task.vocab.stop_ids:
-            return True
+            return self._may_end()
         if not self.rest and self._where is None:
             return True
         piece = self._piece(token)
@@ -186,7 +195,15 @@ class Row:
         if self._where is None:
             return True
         before, after = readable(self.data), readable(self.data + piece)
-        return after == before or bool(self._where(after))
+        return after == before or bool(answer_of("where", self._where, after))
+
+    def _may_end(self) -> bool:
+        """Does the predicate accept the whole text? It may be new to it: where it is empty, or ends within a character."""
+        if self._where is None:
+            return True
+        text = self.data.decode(errors="replace")
+        is_known = text != "" and text == readable(self.data)
+        return is_known or bool(answer_of("where", self._where, text))
 
     def _piece(self, token: int) -> bytes:
         """What a token adds to the text: of one that spells the end of the prompt again only what goes on behind it."""
@@ -197,11 +214,9 @@ class Row:
         left = self.task.max_tokens - 1 if self.stats.closes else None
         return healing.matcher_behind(self.task.constraint, piece, left)
 
-    def _give_up(self) -> None:
-        """The predicate accepts no token: the text is ended without it where there is a budget to end it, and cut elsewhere."""
-        self._where, self._is_refused, self._is_narrowed = None, True, True
-        if not self.stats.closes:
-            self.finish_reason = "length"
+    def end(self, ending: Ending) -> None:
+        """The text ends here, without a value."""
+        self.finish_reason, self.error = ending.finish_reason, ending.error
 
     def accept(self, choice: Choice, before: float, removed: float) -> bool:
         """Takes a token that was drawn, `before` is the logarithm of the mass of all logits; True if the answer has it."""
@@ -250,14 +265,11 @@ class Row:
 
     def result(self) -> Result:
         assert self.finish_reason
-        data = bytes(self.data)
+        data = b"".join(self.pieces)
         text = data.decode(errors="replace")
-        is_complete = self.finish_reason != "length" and not self._is_refused
-        value, error = (
-            self.task.output.value(text if text.encode() == data else data, self.tokens)
-            if is_complete
-            else (None, None)
-        )
+        value, error = None, self.error
+        if self.finish_reason in COMPLETE:
+            value, error = self.task.output.value(text if text.encode() == data else data, self.tokens)
         return Result(
             text=text,
             value=value,
@@ -268,14 +280,6 @@ class Row:
             model_logprobs=self.model_logprobs,
             error=error,
         )
-
-
-def nothing_left(row: Row, width: int) -> ValueError:
-    """What to say where each allowed token has the logit -inf."""
-    return ValueError(
-        f"{row.place()} each token that the grammar allows has the logit -inf, or lies beyond the {width} logits; "
-        "check that the tokenizer (or vocab=) is this model's"
-    )
 
 
 def only_bit(row: np.ndarray) -> int | None:

@@ -26,7 +26,7 @@ from .generate import BATCH, request_of
 from .json_events import JsonEvents
 from .masked import start
 from .request import Request
-from .result import Result
+from .result import COMPLETE, Result
 from .task import Task
 
 
@@ -67,7 +67,7 @@ def events(request: Request, decodings: Iterator[tuple[Request, Decoding]]) -> I
             yield from told[step.row].more(step.data)
         done = decoding.results()
         for one, result in zip(told, done, strict=True):
-            yield from one.end(is_complete=result.finish_reason != "length")
+            yield from one.end(is_complete=result.finish_reason in COMPLETE)
         results += done
     yield Event("end", result=results if request.is_list or request.n > 1 else results[0])
 

@@ -20,10 +20,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..errors import shorten
 from ..kernels.cpu.philox import fill_uniform
 from .arguments import check_integer
-from .branches import Branches, Notes, Steps
-from .particles import Extension, Particles, Resample, Text, run_particles, systematic
+from .branches import Branches, Dead, Notes, Steps, answers_of_prompt
+from .failures import Ending, said
+from .particles import Extension, Particles, Resample, Text, check_threshold, run_particles, systematic
 from .race import Race
 from .rejection import NO_TOKEN, Drawn, Rejection, run_together
 from .result import Population, Result
@@ -39,7 +41,7 @@ def awrs(request: Request, **options: Any) -> list[Result]:
     """Independent draws, each with its weight; the options are the fields of `Rejection`. At temperature 0 nothing is drawn: the
     most probable token that where= accepts is taken, and there is no weight.
 
-    A text that where= lets not go on has the weight 0, and no value.
+    A text that where= lets not go on has the weight 0, and no value ("unsatisfied").
     """
     how = Rejection(**options)
     sampling = request.tasks[0].sampling
@@ -47,12 +49,13 @@ def awrs(request: Request, **options: Any) -> list[Result]:
     check_whole_distribution(sampling, "awrs")
     branches = Branches(request, sampling)
     starts = [text for text in branches.beginnings() for _ in range(request.n)]
-    draws = Draws(branches, [sampling.of_sample(place % request.n) for place in range(len(starts))], how)
+    seeds = [sampling.of_sample(place % request.n) for place in range(len(starts))]
+    draws = Draws(branches, seeds, how, are_independent=True)
     found = run_particles(starts, draws, np.copy, threshold=0)
     is_weighted = how.weights != "none"
     results = []
     for place, (text, log_weight) in enumerate(zip(found.texts, found.log_weights.tolist(), strict=True)):
-        result = draws.result(text, place, is_cut=log_weight == -math.inf or branches.is_full(text))
+        result = draws.result(text, place, is_cut=branches.is_full(text), ending=draws.endings.get(place))
         results.append(replace(result, log_weight=log_weight if is_weighted else None))
     return results
 
@@ -79,6 +82,7 @@ def smc(
         raise ValueError('weights="none" with method="smc", which is about weights; leave it out')
     chosen = request.tasks[0].sampling
     check_whole_distribution(chosen, "smc")
+    check_threshold(threshold)
     sampling = chosen.warm()
     results: list[Result] = []
     for part in request.parts(1):  # prompt by prompt: particles of one population share their forwards
@@ -88,16 +92,22 @@ def smc(
 
         def score(texts: list[Text], branches: Branches = branches) -> Sequence[float]:
             assert critic is not None
-            return critic([branches.data(text).decode(errors="replace") for text in texts])
+            try:
+                return [float(one) for one in critic([branches.data(text).decode(errors="replace") for text in texts])]
+            except Exception as error:
+                raise Dead(texts[0], Ending("error", shorten(f"critic= raised {said(error)}"))) from error
 
-        found = run_particles(
-            branches.beginnings() * particles,
-            draws,
-            resampling(noise),
-            threshold=threshold,
-            critic=score if critic is not None else None,
-        )
-        results += answers_of(found, draws, part.n, noise if chosen.temperature else None)
+        def find(part: Request = part, draws: Draws = draws, noise: np.random.Generator = noise) -> list[Result]:
+            found = run_particles(
+                draws.branches.beginnings() * particles,
+                draws,
+                resampling(noise),
+                threshold=threshold,
+                critic=score if critic is not None else None,
+            )
+            return answers_of(found, draws, part.n, noise if chosen.temperature else None)
+
+        results += answers_of_prompt(branches, draws.notes, part.n, find)
     return results
 
 
@@ -105,10 +115,8 @@ def answers_of(found: Particles, draws: Draws, n: int, noise: np.random.Generato
     """n answers from the particles: drawn by weight, or without noise the heaviest."""
     law = found.law()
     if not law:
-        raise ValueError(
-            f"none of {len(found.texts)} particles found a text that where= accepts; take more of them (particles=), or a "
-            "predicate that says earlier what cannot become good"
-        )
+        place, ending = min(draws.endings.items())
+        raise Dead(found.texts[place], ending)
     texts, branches = list(law), draws.branches
     population = Population(
         texts=[branches.data(text).decode(errors="replace") for text in texts],
@@ -158,10 +166,16 @@ def resampling(noise: np.random.Generator) -> Resample:
 
 
 class Draws:
-    """A token more for each of some particles; `samplings[i]` has the seed of place i."""
+    """A token more for each of some particles; `samplings[i]` has the seed of place i.
 
-    def __init__(self, branches: Branches, samplings: list[Sampling], how: Rejection):
+    `endings` says of each place whose text has come to nothing how it has. Where the particles are not independent answers, one
+    that fails takes the others along (Dead).
+    """
+
+    def __init__(self, branches: Branches, samplings: list[Sampling], how: Rejection, *, are_independent: bool = False):
         self.branches, self.how, self.notes = branches, how, Notes()
+        self.endings: dict[int, Ending] = {}
+        self._are_independent = are_independent
         self._samplings = [replace(one, temperature=1.0 if one.temperature else 0.0) for one in samplings]
         self._checks = [0] * len(samplings)
 
@@ -174,7 +188,7 @@ class Draws:
         """What is drawn for each place from a row of these steps."""
         with self.branches.timed("sampling_seconds"):
             left = steps.log_left()
-            drawn = self._draw(steps, rows, places, left)
+            drawn = self._draw(steps if self._are_independent else steps.check(), rows, places, left)
             return [self._extension(steps, row, left[row], one) for row, one in zip(rows, drawn, strict=True)]
 
     def _draw(self, steps: Steps, rows: list[int], places: list[int], left: list[float]) -> list[Drawn]:
@@ -183,6 +197,7 @@ class Draws:
         for at, (row, place) in enumerate(zip(rows, places, strict=True)):
             text = steps.texts[row]
             if left[row] == -math.inf:
+                self.endings[place] = steps.nothing_left(row)
                 continue
             if self.branches.tasks[text[0]].where is None:
                 token, _ = draw(steps.allowed[row], self._samplings[place], len(text) - 1)
@@ -190,10 +205,21 @@ class Draws:
             else:
                 asking.append((at, text, self.how.draw(self._race(steps.allowed[row], place, len(text) - 1))))
         answers = run_together([(text, questions) for _, text, questions in asking], self.branches.holds)
-        for (at, _, _), one in zip(asking, answers, strict=True):
+        for (at, text, _), one in zip(asking, answers, strict=True):
             drawn[at] = one
             self._checks[places[at]] += one.checks
+            if one.token == NO_TOKEN:
+                self._came_to_nothing(text, places[at], one)
         return drawn
+
+    def _came_to_nothing(self, text: Text, place: int, drawn: Drawn) -> None:
+        """The predicate refuses all, or cannot be asked."""
+        ending = Ending.unsatisfied(len(text) - 1, self.branches.data(text))
+        if drawn.failure is not None:
+            ending = Ending.of(drawn.failure)
+            if not self._are_independent:
+                raise Dead(text, ending)
+        self.endings[place] = ending
 
     def _race(self, log_p: np.ndarray, place: int, position: int) -> Race:
         """At temperature 0 all have the same noise, so that the most probable comes first."""
@@ -212,7 +238,7 @@ class Draws:
         text = self.notes.take(steps, row, drawn.token, log_left)
         return Extension(text, drawn.log_weight, self.branches.is_full(text))
 
-    def result(self, text: Text, place: int, *, is_cut: bool) -> Result:
-        result = self.branches.result(text, self.notes.of(text), is_cut=is_cut, place=place)
+    def result(self, text: Text, place: int, *, is_cut: bool, ending: Ending | None = None) -> Result:
+        result = self.branches.result(text, self.notes.of(text), is_cut=is_cut, ending=ending, place=place)
         result.stats.checks = sum(self._checks)
         return result

@@ -1,0 +1,86 @@
+"""Answers that end without a value while the others of their batch go on.
+
+    "unsatisfied"   where= refuses everything that could come next, the end too
+    "error"         something went wrong with this answer alone: logits that are no distribution, a function of the caller's that
+                    raised, a limit that its matcher reached
+
+What is wrong with all answers (the model raises, its logits have the wrong shape, an argument is wrong) is raised instead, and so
+is whatever is no Exception, such as Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import shorten
+
+SHOWN = 60  # characters of the text's end
+
+
+@dataclass(frozen=True)
+class Ending:
+    """A finish reason, and what the answer's `error` says."""
+
+    finish_reason: str
+    error: str
+
+    @classmethod
+    def of(cls, error: Exception) -> Ending:
+        return cls("error", said(error))
+
+    @classmethod
+    def unsatisfied(cls, count: int, data: bytes | bytearray) -> Ending:
+        return cls(
+            "unsatisfied",
+            f"after {count} tokens where= refuses all that may come next{tail(data.decode(errors='replace'))}; give it a predicate "
+            'that refuses earlier what cannot become good, or search among more texts (method="best_of", "smc" or "beam")',
+        )
+
+
+class RowFailure(ValueError):
+    """What an answer fails of; its message is the answer's `error` as it is."""
+
+
+def said(error: Exception) -> str:
+    """Type and message."""
+    if isinstance(error, RowFailure):
+        return shorten(str(error))
+    try:
+        return shorten(f"{type(error).__name__}: {error}")
+    except Exception:  # an exception whose text raises another
+        return type(error).__name__
+
+
+def answer_of(name: str, function: Callable[[Any], Any], text: str, read: Callable[[Any], Any] = bool) -> Any:
+    """What a function of the caller's says of a text; RowFailure where it raises."""
+    try:
+        return read(function(text))
+    except Exception as error:
+        raise RowFailure(f"{name}= raised {said(error)}{tail(text)}") from error
+
+
+def tail(text: str) -> str:
+    return f" (the text is {text!r})" if len(text) <= SHOWN else f" (the text ends with {text[-SHOWN:]!r})"
+
+
+def no_distribution(count: int, logits: np.ndarray) -> RowFailure:
+    """What to say of logits after so many tokens that hold NaN, +inf, or nothing but -inf."""
+    wrong = np.flatnonzero(np.isnan(logits) | (logits == math.inf))
+    found = f"{logits[wrong[0]]} at id {wrong[0]} (and {len(wrong) - 1} more)" if len(wrong) else "-inf everywhere"
+    return RowFailure(
+        f"ValueError: after {count} tokens the model's logits are no distribution: {found}; "
+        "check its weights and dtype (float16 overflows where bfloat16 and float32 do not)"
+    )
+
+
+def nothing_left(count: int, width: int) -> RowFailure:
+    """What to say where each allowed token has the logit -inf."""
+    return RowFailure(
+        f"ValueError: after {count} tokens each token that the grammar allows has the logit -inf, or lies beyond the {width} "
+        "logits; check that the tokenizer (or vocab=) is this model's"
+    )
