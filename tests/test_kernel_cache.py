@@ -220,3 +220,45 @@ def test_a_damaged_file_is_replaced(probe, tmp_path, kind):
     damaged.write_bytes(damaged.read_bytes()[:100])
     assert run()[0][:2] == ["11", "0"]
     assert run()[0][:2] == ["11", "1"]
+
+
+PAIR = """
+from grammarlm.kernels.cpu.jit import kernel
+@kernel("int64(int64)")
+def one(x):
+    return x + 1
+@kernel("int64(int64)")
+def two(x):
+    return x + 2
+@kernel()
+def wide(x):
+    return x + 3
+"""
+ASKED = """
+import numpy as np
+from grammarlm.kernels.cpu.pair import one, two, wide
+print(one(10), two(10), wide(10), wide(np.float32(10)), sum(sum(k.stats.cache_hits.values()) for k in (one, two, wide)))
+"""
+
+
+def test_files_under_each_others_names_are_not_run(probe, tmp_path):
+    """The code of another kernel, and that for other types, is compiled again."""
+    root, _ = probe
+    (root / "grammarlm/kernels/cpu/pair.py").write_text(PAIR)
+    cache = tmp_path / "cache"
+
+    def run():
+        return python("-c", ASKED, cache=cache, cwd=root).stdout.split()
+
+    run()
+    whole = {path: path.read_bytes() for path in cache.rglob("pair.*") if path.is_file()}
+    assert run() == ["11", "12", "13", "13.0", "4"]
+    data = sorted(path for path in whole if path.suffix == ".nbc")
+    index = sorted(path for path in whole if path.suffix == ".nbi")
+    assert (len(data), len(index)) == (4, 3)
+    for paths in (data[:2], data[2:], index[:2]):
+        for path, other in zip(paths, reversed(paths), strict=True):
+            path.write_bytes(whole[other])
+        assert run()[:4] == ["11", "12", "13", "13.0"], paths
+        assert run() == ["11", "12", "13", "13.0", "4"]
+        whole = {path: path.read_bytes() for path in whole}

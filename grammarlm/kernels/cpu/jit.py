@@ -202,6 +202,17 @@ class _KernelLocator(caching.UserProvidedCacheLocator):
 class _KernelCacheImpl(caching.CompileResultCacheImpl):
     _locator_classes = [_KernelLocator]  # type: ignore[assignment]  # noqa: RUF012
 
+    def __init__(self, function: Callable[..., Any]):
+        super().__init__(function)
+        self._of = function.__module__, function.__qualname__
+
+    def rebuild(self, target_context: Any, payload: Any) -> Any:
+        """Raises where the file holds another kernel's code: numba looks at the file's name only."""
+        found = super().rebuild(target_context, payload)
+        if (found.fndesc.modname, found.fndesc.qualname) != self._of:
+            raise ValueError(f"the file of {self._of} holds {found.fndesc.qualname}")
+        return found
+
 
 class _KernelCache(caching.FunctionCache):
     _impl_class = _KernelCacheImpl
@@ -216,7 +227,10 @@ class _KernelCache(caching.FunctionCache):
         found = None
         try:
             found = super().load_overload(sig, target_context)
+            if found is not None and tuple(found.signature.args) != tuple(sig):
+                raise ValueError(f"the file holds the kernel for {found.signature.args}, not for {sig}")
         except Exception:  # unpickling a damaged file raises almost anything
+            found = None
             with contextlib.suppress(OSError):
                 self.flush()
         if found is None:
