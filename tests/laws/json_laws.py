@@ -13,7 +13,14 @@ from typing import Any
 import grammarlm as gl
 from tests.laws.laws import allowed_ids
 from tests.oracles.json_schema_oracle import Judge, NoVerdict
-from tests.oracles.json_spellings import is_within_caps, spellings, usual_spellings
+from tests.oracles.json_spellings import (
+    has_plain_numbers,
+    is_spelled,
+    is_within_caps,
+    natural_spellings,
+    spellings,
+    usual_spellings,
+)
 from tests.oracles.random_json_instances import near
 
 _PIECES = [
@@ -69,6 +76,7 @@ _PIECES = [
 WALKED = gl.Vocabulary([bytes([byte]) for byte in range(256)] + _PIECES + [b"</s>"], stop_ids=[256 + len(_PIECES)])
 _CLOSING = [b'"', b"}", b"]", b",", b":"]  # in the order in which they bring a text to its end
 _LATE, _LONGEST = 60, 500  # tokens, for walks without a budget
+_MISPLACED = [" ", "\n", "\n ", "\t", "\\", "\\/", "\\u0061", "\\u001f", "\\u001F", "\\n", "\\u000a"]
 _BROKEN = '{}[]",:\\01-.eE+ntfu \n\x01é'
 
 
@@ -108,17 +116,20 @@ def accepts_by_masks(matcher: Any, data: bytes, vocab: gl.Vocabulary, rng: rando
     return verdict
 
 
-def texts_of(schema: Any, judge: Judge, rng: random.Random, wanted: int) -> list[str]:
+def texts_of(schema: Any, judge: Judge, rng: random.Random, wanted: int, is_plain: bool = False) -> list[str]:
     """Texts near the edge of a schema: spelled as writers do or oddly, some no longer JSON."""
     texts = []
     for value, _ in near(schema, judge, rng, wanted):
         text = (
             spellings(value, rng, rng.choice([0.1, 0.4])) if rng.random() < 0.6 else rng.choice(usual_spellings(value))
         )
-        if rng.random() < 0.08:
+        if is_plain and rng.random() < 0.8:
+            text = rng.choice(natural_spellings(value))
+        if rng.random() < (0.3 if is_plain else 0.08):
             place = rng.randint(0, len(text))
-            text = text[:place] + rng.choice(["", rng.choice(_BROKEN)]) + text[place + rng.choice([0, 1]) :]
-        if is_within_caps(text):
+            put = rng.choice(_MISPLACED if is_plain else ["", rng.choice(_BROKEN)])
+            text = text[:place] + put + text[place + rng.choice([0, 1]) :]
+        if is_within_caps(text) and not (is_plain and not has_plain_numbers(text)):
             texts.append(text)
     return texts
 
@@ -127,8 +138,8 @@ def check_schema(schema: Any, rng: random.Random, wanted: int = 8, **options: An
     """Engine and oracle say the same of texts near the edge of the schema."""
     judge = Judge(schema, **{key: options[key] for key in ("draft", "formats", "registry") if key in options})
     try:
-        texts = texts_of(schema, judge, rng, wanted)
-        verdicts = [judge.valid(text) for text in texts]
+        texts = texts_of(schema, judge, rng, wanted, options.get("spelling") == "plain")
+        verdicts = [judge.valid(text) and is_spelled(text, **options) for text in texts]
     except NoVerdict:
         return Counter({"no verdict": 1})
     try:
@@ -326,6 +337,7 @@ def check_walks(schema: Any, rng: random.Random, vocab: gl.Vocabulary, walks: in
             return outcomes + Counter({"no verdict": 1})
         assert verdict, f"{json.dumps(_shown(schema))[:3000]}\nthe engine wrote {data!r}, which is invalid"
         assert is_within_caps(data.decode()), data
+        assert is_spelled(data.decode(), **options), data
         outcomes["walks"] += 1
     return outcomes
 
@@ -341,15 +353,16 @@ def _shown(value: Any) -> Any:
 class FewTokens:
     """All texts of a few tokens, judged one by one: which of them begin a valid text of so many tokens."""
 
-    def __init__(self, judge: Judge, pieces: list[bytes], longest: int):
+    def __init__(self, judge: Judge, pieces: list[bytes], longest: int, options: dict[str, Any]):
         self.pieces, self.longest = pieces, longest
-        self._judge = judge
+        self._judge, self._options = judge, options
         self._verdicts: dict[bytes, bool] = {}
         self._alive: dict[tuple[bytes, int], bool] = {}
 
     def valid(self, text: bytes) -> bool:
         if text not in self._verdicts:
-            self._verdicts[text] = self._judge.valid(text) and is_within_caps(text.decode())
+            fits = self._judge.valid(text) and is_within_caps(text.decode())
+            self._verdicts[text] = fits and is_spelled(text.decode(), **self._options)
         return self._verdicts[text]
 
     def alive(self, text: bytes, left: int) -> bool:
@@ -362,7 +375,9 @@ class FewTokens:
         return self._alive[key]
 
 
-def check_whole_masks(schema: Any, pieces: list[bytes], longest: int, rng: random.Random) -> Counter[str]:
+def check_whole_masks(
+    schema: Any, pieces: list[bytes], longest: int, rng: random.Random, **options: Any
+) -> Counter[str]:
     """The masks on the way to every text of few pieces: a bit is set iff the piece can be read and the text be ended behind it.
 
     That it can be ended is seen within `longest` pieces, or by a walk, over all bytes, whose text the oracle takes.
@@ -370,9 +385,9 @@ def check_whole_masks(schema: Any, pieces: list[bytes], longest: int, rng: rando
     others = [bytes([byte]) for byte in range(256) if bytes([byte]) not in pieces]  # JSON needs a token for each
     vocab = gl.Vocabulary([*pieces, *others, b"</s>"], stop_ids=[len(pieces) + len(others)])
     judge = Judge(schema)
-    few = FewTokens(judge, pieces, longest)
+    few = FewTokens(judge, pieces, longest, options)
     try:
-        constraint = compiled(schema, vocab)
+        constraint = compiled(schema, vocab, **options)
     except gl.UnsatisfiableGrammar:
         assert not few.alive(b"", longest), f"{json.dumps(schema)} with {pieces} is called unsatisfiable"
         return Counter(unsatisfiable=1)
@@ -399,7 +414,7 @@ def check_whole_masks(schema: Any, pieces: list[bytes], longest: int, rng: rando
                 continue
             if not short:
                 data = walk(constraint, vocab, rng, 0, [*path, token])
-                assert data is None or judge.valid(data), (
+                assert data is None or (judge.valid(data) and is_spelled(data.decode(), **options)), (
                     f"{where}: behind {piece!r} it ends in {data!r}, which is invalid"
                 )
                 outcomes["no end" if data is None else "ended by walks"] += 1

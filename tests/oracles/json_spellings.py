@@ -1,6 +1,6 @@
 """Spellings of one JSON value: white space, escapes, number forms, key orders; and the caps within which a spelling is a text.
 
-The caps are those of the default language: a run of white space is `[ \\t]*(\\r?\\n)?[ \\t]*` with at most 40 blanks and tabs,
+The caps are those of the default language: a run of white space is `[ \\t]*(\\r?\\n[ \\t]*){0,2}` with at most 40 blanks and tabs,
 a number has at most 25 significant digits and is 0 or between 1e-307 and the greatest double.
 """
 
@@ -14,7 +14,8 @@ from typing import Any
 MOST_BLANKS = 40
 MOST_DIGITS = 25
 LEAST, GREATEST = Fraction(1, 10**307), Fraction(17976931348623157 * 10**292)
-_RUN = re.compile(r"[ \t]*(?:\r?\n)?[ \t]*")
+_RUN = re.compile(r"[ \t]*(?:\r?\n[ \t]*){0,2}")
+_LINE = re.compile(r"\n[ \t]{0,40}")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _SPACE_OR_STRING = re.compile(r'"(?:[^"\\]|\\.)*"|[ \t\r\n]+|-?[0-9][0-9.eE+-]*', re.DOTALL)
 
@@ -34,6 +35,49 @@ def usual_spellings(value: Any) -> list[str]:
         json.dumps(plain),
         json.dumps(plain, ensure_ascii=False, indent="\t").replace("\n", "\r\n"),
     ]
+
+
+def natural_spellings(value: Any) -> list[str]:
+    """What json.dumps writes, whatever it is told of white space."""
+    styles: list[dict[str, Any]] = [{}, {"separators": (",", ":")}, *({"indent": indent} for indent in (1, 2, 4, "\t"))]
+    return [json.dumps(_plain(value), ensure_ascii=False, **style) for style in styles]
+
+
+def is_spelled(text: str, whitespace: str = "flexible", spelling: str = "any", **_: Any) -> bool:
+    """Whether a JSON text is one of those that these options of a JsonSchema take, numbers left aside."""
+    return (whitespace != "natural" or is_natural(text)) and (spelling != "plain" or is_plain(text))
+
+
+def is_natural(text: str) -> bool:
+    """Whether the white space of a JSON text is what json.dumps and pretty-printers write."""
+    pieces = [found[0] for found in re.finditer(r'"(?:[^"\\]|\\.)*"|[ \t\r\n]+|[{}\[\],:]|[^ \t\r\n{}\[\],:]+', text, re.DOTALL)]
+    for before, space, after in zip([None, *pieces], pieces, [*pieces[1:], None], strict=False):
+        if space[0] not in " \t\r\n":
+            continue
+        is_line = _LINE.fullmatch(space) is not None
+        if before == ":":
+            fits = space == " "
+        elif before == ",":
+            fits = space == " " or is_line
+        elif before in ("{", "["):
+            fits = is_line and after not in ("}", "]")
+        else:
+            fits = is_line and after in ("}", "]")
+        if not fits:
+            return False
+    return True
+
+
+def is_plain(text: str) -> bool:
+    """Whether the strings of a JSON text are spelled as json.dumps(ensure_ascii=False) spells them."""
+    strings = [found[0] for found in _SPACE_OR_STRING.finditer(text) if found[0][0] == '"']
+    return all(json.dumps(json.loads(string), ensure_ascii=False) == string for string in strings)
+
+
+def has_plain_numbers(text: str) -> bool:
+    """Whether json.dumps writes the numbers of a JSON text just so."""
+    numbers = [found[0] for found in _SPACE_OR_STRING.finditer(text) if found[0][0] in "-0123456789"]
+    return all(_NUMBER.fullmatch(number) and json.dumps(json.loads(number)) == number for number in numbers)
 
 
 def is_within_caps(text: str) -> bool:
@@ -84,7 +128,7 @@ def _space(rng: random.Random, wildness: float) -> str:
         return ""
     before = "".join(rng.choice(" \t") for _ in range(rng.choice([0, 0, 1, 1, 2, 4, 18])))
     after = "".join(rng.choice(" \t") for _ in range(rng.choice([0, 0, 1, 1, 2, 4, 20])))
-    return before + rng.choice(["", "", "\n", "\r\n"]) + after
+    return before + rng.choice(["", "", "\n", "\r\n", "\n\n", "\n \r\n"]) + after
 
 
 def _spelled(value: Any, rng: random.Random, wildness: float) -> str:

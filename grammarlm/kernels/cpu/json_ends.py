@@ -16,9 +16,14 @@ from .jit import inlined, part, pointer
 from .json_languages import is_universal
 from .json_numbers import number_ends
 from .json_places import (
+    BRACKET,
+    CAN_START,
+    CLOSES,
     DEAD,
     ESCAPE,
     FIELD,
+    FOLLOWS,
+    GOES_ON,
     OUT_OF_ROOM,
     At,
     Frame,
@@ -60,7 +65,7 @@ class Survey(IntEnum):
 
 CLASS_WORDS = 8  # c, x, y, f; and x, y as they are compared; the hash; one to spare
 QUOTED = 32  # bit of c: the thread stands behind a quote that is still to come (kinds AFTER and COLON)
-DONE = 1  # a state of white space where a run may end
+DONE = CAN_START  # a state of white space where a run may end
 NO_CLASS = -1
 
 
@@ -143,8 +148,9 @@ def class_of(arena, survey, c, x, y, f):
             elif begins_like_other(arena, f, y >> 24):
                 known_y = y  # what is read next must not make a key that was there
     elif kind != Kind.LITERAL:
-        if blanks(arena, y, int64(4)) != 0:
-            y = int64(DONE)
+        follows = blanks(arena, y, int64(4))
+        if follows != 0:
+            y = int64(DONE) if follows == FOLLOWS | BRACKET else int64(GOES_ON) if follows == FOLLOWS else int64(CLOSES)
         known_y = y
         if c >> 5 & 63 != 0 and (kind == Kind.KEYS or kind == Kind.ENTRY):  # a new key (item) must come
             known_y |= longs(arena, At.FRAMES)[f * Frame.LENGTH + Frame.OTHERS] << 24

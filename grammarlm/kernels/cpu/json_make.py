@@ -16,6 +16,7 @@ from .json_languages import after, case_of, goes_on_as_text, is_total, is_univer
 from .json_places import (
     BARRIER,
     BEHIND,
+    CAN_START,
     DEAD,
     FIELD,
     FURTHER,
@@ -48,12 +49,11 @@ from .json_rows import (
     words,
 )
 from .json_runs import ENDLESS_RUN, LETTERS_LOW, ask_for, base_of_run, run_of
-from .json_step import NO_LANGUAGE, ROW, step
+from .json_step import NO_LANGUAGE, ROW, gap_state, step
 from .json_unique import with_text
 from .json_walk import ANY_CASE, GROW_NOTED, bytes_before, clear_below, differ, filter_closers, is_of_case, visit, walk
 
 OTHER_KEYS = -5  # in place of a thread, in the key of a row: any other key
-CAN_START = 1  # a state of white space that is at its end: what follows it may come
 FEW_LEFT = 8  # characters: with fewer, a row has little of any string's body
 
 
@@ -137,6 +137,7 @@ def make_row(arena, c, x, y, f, row):
     kind, own = c & 31, c >> 11 & ROW
     base, remainders = int64(BASE_ZERO), int64(-1)
     if kind == Kind.AFTER or kind == Kind.KEYS or kind == Kind.COLON or kind == Kind.VALUE or kind == Kind.ENTRY:
+        y = gap_state(arena, c, y, f)
         spot = y * Spot.LENGTH
         base = spots[spot + Spot.BLANK_BASE]
         if kind == Kind.AFTER:

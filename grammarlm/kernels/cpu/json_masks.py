@@ -28,11 +28,12 @@ from .json_closers import (
     strings_mask,
 )
 from .json_languages import is_universal
-from .json_make import CAN_START, make_row
+from .json_make import make_row
 from .json_numbers import number_ends
 from .json_places import (
     ARRAY_BIT,
     BARRIER,
+    CAN_START,
     DEAD,
     FURTHER,
     NO_FRAME,
@@ -61,7 +62,7 @@ from .json_rows import (
     view_key,
     words,
 )
-from .json_step import NO_LANGUAGE, ROW, blanks, step
+from .json_step import NO_LANGUAGE, ROW, blanks, gap_state, step
 from .json_unique import is_unique, number_ended
 from .json_walk import GROW_CROSSED, clear_below, strike
 
@@ -77,8 +78,9 @@ def kept_mask(arena, c, x, y, f, out, first):
     kind, width = c & 31, arena[At.BASE_WORDS]
     in_frame = kind == Kind.AFTER or kind == Kind.KEYS or kind == Kind.KEY or kind == Kind.ENTRY
     if in_frame or kind == Kind.VALUE or kind == Kind.COLON:
-        if kind != Kind.KEY and longs(arena, At.SPOTS)[y * Spot.LENGTH + Spot.MADE] == 0:
-            arena[At.WANTED] |= WANT_SPOT | y << 8
+        spot = gap_state(arena, c, y, f) if kind != Kind.KEY else int64(CAN_START)
+        if kind != Kind.KEY and longs(arena, At.SPOTS)[spot * Spot.LENGTH + Spot.MADE] == 0:
+            arena[At.WANTED] |= WANT_SPOT | spot << 8
             return
     unique = is_unique(arena, f)
     own = frames[f * Frame.LENGTH + Frame.ROW] & ROW if in_frame else c >> 11 & ROW
@@ -207,7 +209,7 @@ def strike_others(arena, c, x, y, f, out):
     if kind == Kind.KEY or kind == Kind.STRING:
         strike(arena, int64(-1), c, x, y, f, out)
         return
-    at = y * Spot.LENGTH
+    at = gap_state(arena, c, y, f) * Spot.LENGTH
     offsets, nodes = words(spots[at + Spot.OFFSETS], int64(257)), words(spots[at + Spot.NODES], int64(1 << 30))
     byte = int64(44) if kind == Kind.AFTER else int64(34)
     c2, x2, y2, f2 = step(arena, c, x, int64(CAN_START), f, byte, int64(0))
@@ -281,7 +283,7 @@ def thread_mask(arena, c, x, y, f, out, first):
     if ends:
         blank = y if kind == Kind.AFTER else int64(0)
         if f == NO_FRAME:
-            spots = longs(arena, At.SPOTS)
+            spots, blank = longs(arena, At.SPOTS), gap_state(arena, thread(Kind.AFTER, 0, 0, 0), blank, f)
             if spots[blank * Spot.LENGTH + Spot.MADE] == 0:
                 arena[At.WANTED] |= WANT_SPOT | blank << 8
                 return

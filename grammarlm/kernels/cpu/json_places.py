@@ -50,7 +50,7 @@ class At(IntEnum):
     ACCEPTS = 12  # int32 [S]: 0 not here, otherwise which case it is, counted from 1
     LENGTHS = 13  # int64: bit sets of the lengths of what can still come, WORDS a state
     LENGTH_OF = 14  # int64 [S]: where a state's bit set lies, -1: none
-    BLANKS = 15  # int16 [W, 5]: the automaton of white space: next state after blank, tab, newline, return (-1 dead); may end
+    BLANKS = 15  # int16 [W, 5]: the automaton of white space: next state after blank, tab, newline, return (-1 dead); what may follow
     MORE = 16  # the step had another way: call it again with the next `way`
     MISSING = 17  # int64 [256]: states of languages that were needed and are not made yet; [0] counts
     CROSSED = 18  # int64 [capacity, 3]: where a walk met the barrier
@@ -130,7 +130,9 @@ class At(IntEnum):
     RUN_BASE = 91  # the number of the first of them among the base rows
     ESCAPING = 92  # int32: nodes of the first backslash of tokens, in a string
     ESCAPING_COUNT = 93
-    LENGTH = 94
+    PLAIN = 94  # not 0: strings are spelled as json.dumps does, see json_text.py
+    NATURAL = 95  # not 0: white space is another in each gap, see gap_state
+    LENGTH = 96
 
 
 class Suspended(IntEnum):
@@ -273,6 +275,13 @@ NO_FRAME, BARRIER = 0, 1
 WIDEST = 1024  # threads of a config
 DEAD, CROSS = -1, -2  # what a step's c can be
 BEHIND, FURTHER = 1, 2  # bits of BEYOND
+# States of white space. In 0 nothing has been read; from the next three only what follows it goes on: anything, a closing bracket,
+# anything else.
+GAP, CAN_START, CLOSES, GOES_ON = 0, 1, 2, 3
+# Where it is natural each gap has a state of its own in place of 0: before a bracket that can close, behind one that opened, behind
+# a comma, behind a colon. No other gap has any white space, and stands in CAN_START.
+BEFORE_CLOSE, AFTER_OPEN, AFTER_COMMA, AFTER_COLON = 4, 5, 6, 7
+FOLLOWS, BRACKET = 1, 2  # bits of what may follow white space: anything else, a closing bracket
 FIELD = (1 << 21) - 1  # of x: first key, last key, bytes read
 ESCAPE = (1 << 24) - 1  # of y: half an escape
 

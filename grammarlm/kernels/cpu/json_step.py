@@ -39,15 +39,23 @@ from .json_languages import (
 )
 from .json_numbers import number_ends, number_start, number_step
 from .json_places import (
+    AFTER_COLON,
+    AFTER_COMMA,
+    AFTER_OPEN,
     ANY_STRING,
     ARRAY_BIT,
     BARRIER,
+    BEFORE_CLOSE,
     BEHIND,
+    BRACKET,
+    CAN_START,
     CROSS,
     DEAD,
     ESCAPE,
     FIELD,
+    FOLLOWS,
     FURTHER,
+    GAP,
     INLINE,
     NO_FRAME,
     Array,
@@ -61,7 +69,7 @@ from .json_places import (
     longs,
     thread,
 )
-from .json_text import BODY, DONE, PART, QUOTE, RAW, WRONG, escape_range, text_step, utf8_byte, utf8_length
+from .json_text import BODY, DONE, PART, QUOTE, RANGES, RAW, WRONG, escape_range, text_step, utf8_byte, utf8_length
 from .json_unique import (
     is_literal_new,
     is_unique,
@@ -94,8 +102,43 @@ def blank_index(byte):
 
 @inlined
 def blanks(arena, state, index):
-    """The state of white space behind one more of it, -1: too much; index 4: may something else come?"""
+    """The state of white space behind one more of it, -1: too much; index 4: what may follow, see FOLLOWS."""
     return int64(carray(pointer(arena[At.BLANKS]), 1 << 20, np.int16)[state * 5 + index])
+
+
+@inlined
+def may_follow(arena, state, byte):
+    """May a byte that is no white space follow it?"""
+    return blanks(arena, state, int64(4)) & (BRACKET if byte == 93 or byte == 125 else FOLLOWS) != 0
+
+
+@inlined
+def gap_state(arena, c, y, f):
+    """The state of white space where a thread stands: where nothing of it has been read yet, that of the gap."""
+    if y != GAP or arena[At.NATURAL] == 0:
+        return int64(y)
+    return natural_gap(arena, c, f)
+
+
+@part
+def natural_gap(arena, c, f):
+    """What natural white space can be here. Behind it a frame must close, or go on: there is none where the frame cannot."""
+    kind, found = c & 31, int64(CAN_START)
+    if kind == Kind.VALUE:
+        found = int64(AFTER_COLON)
+    elif kind == Kind.KEYS or kind == Kind.ENTRY:
+        if c >> 5 & 63 != 0:
+            found = int64(AFTER_COMMA)
+        elif object_continues(arena, f) if kind == Kind.KEYS else array_continues(arena, f):
+            found = int64(AFTER_OPEN)
+    elif kind == Kind.AFTER and f > BARRIER:
+        frames = longs(arena, At.FRAMES)
+        if frames[f * Frame.LENGTH] == BARRIER:
+            note_behind(arena, f)
+        is_array = frames[f * Frame.LENGTH + Frame.ROW] & ARRAY_BIT != 0
+        if array_closes(arena, f) if is_array else object_closes(arena, f):
+            found = int64(BEFORE_CLOSE)
+    return found
 
 
 @inlined
@@ -147,9 +190,9 @@ def step(arena, c, x, y, f, byte, way):
     # What is left begins with white space.
     index = blank_index(byte)
     if index >= 0:
-        y2 = blanks(arena, y, index)
+        y2 = blanks(arena, gap_state(arena, c, y, f), index)
         return (c, x, y2, f) if y2 >= 0 else dead()
-    if blanks(arena, y, int64(4)) == 0:
+    if not may_follow(arena, y, byte):
         return dead()
     row = c >> 11 & ROW
     if kind == Kind.COLON:
@@ -177,9 +220,9 @@ def after_step(arena, y, f, byte):
     """Behind a value, within the frame around it."""
     index = blank_index(byte)
     if index >= 0:
-        y2 = blanks(arena, y, index)
+        y2 = blanks(arena, gap_state(arena, thread(Kind.AFTER, 0, 0, 0), y, f), index)
         return (thread(Kind.AFTER, 0, 0, 0), int64(0), y2, f) if y2 >= 0 else dead()
-    if f == NO_FRAME or blanks(arena, y, int64(4)) == 0:
+    if f == NO_FRAME or not may_follow(arena, y, byte):
         return dead()
     if f == BARRIER:
         return int64(CROSS), int64(0), int64(0), f
@@ -354,7 +397,7 @@ def string_step(arena, c, x, y, f, byte):
     program = longs(arena, At.PROGRAM)
     row, sub, count, escape = c >> 11 & ROW, c >> 5 & 63, y >> 24, y & ESCAPE
     least, most, lengths = program[row], program[row + 1], program[row + 3]
-    sub2, escape2, what = text_step(sub, escape, byte)
+    sub2, escape2, what = text_step(sub, escape, byte, arena[At.PLAIN])
     if what == WRONG:
         return dead()
     if what == QUOTE:
@@ -374,11 +417,11 @@ def string_step(arena, c, x, y, f, byte):
         elif what == DONE:
             x = after_point(arena, x, escape2)
         else:
-            low, high, low2, high2 = escape_range(sub2, escape2)
-            if not (
-                takes_some(arena, x, low, high, lengths, least, most, count)
-                or takes_some(arena, x, low2, high2, lengths, least, most, count)
-            ):
+            alive = False
+            for i in range(RANGES):
+                low, high = escape_range(sub2, escape2, arena[At.PLAIN], i)
+                alive = alive or takes_some(arena, x, low, high, lengths, least, most, count)
+            if not alive:
                 return dead()
         if x == 0 or (lengths != 0 and what != PART and not length_fits(arena, x, least, most, count)):
             return dead()
@@ -392,7 +435,7 @@ def word_step(arena, c, x, y, f, byte):
     program = longs(arena, At.PROGRAM)
     table, sub = c >> 11 & ROW, c >> 5 & 63
     low, high, read = x & FIELD, x >> 21 & FIELD, x >> 42 & FIELD
-    sub2, escape2, what = text_step(sub, y & ESCAPE, byte)
+    sub2, escape2, what = text_step(sub, y & ESCAPE, byte, arena[At.PLAIN])
     if what == WRONG:
         return dead()
     if what == QUOTE:
@@ -415,26 +458,33 @@ def word_step(arena, c, x, y, f, byte):
 @part
 def range_takes(arena, f, table, low, high, read, sub, escape):
     """Does one of the words low..high go on with a character that half an escape can become? One that is new, where it must be."""
-    first, last, first2, last2 = escape_range(sub, escape)
     unique = is_unique(arena, f)
     for i in range(low, high):
-        point = next_point(arena, table, i, read)
-        if first <= point <= last or first2 <= point <= last2:
+        if can_become(arena, sub, escape, next_point(arena, table, i, read)):
             if not unique or is_word_new(arena, f, table, i, i + 1):
                 return True
     return False
 
 
 @part
+def can_become(arena, sub, escape, point):
+    """Can half an escape become this code point?"""
+    for i in range(RANGES):
+        first, last = escape_range(sub, escape, arena[At.PLAIN], i)
+        if first <= point <= last:
+            return True
+    return False
+
+
+@part
 def open_range_takes(arena, frame, table, low, high, read, sub, escape):
     """The same of keys that may come."""
-    first, last, first2, last2 = escape_range(sub, escape)
+    first, last = escape_range(sub, escape, arena[At.PLAIN], int64(0))
     if first == 0 and last == 0x10FFFF and low < high:  # anything, so each key but one that has been read to its end
         program = longs(arena, At.PROGRAM)
         return any_open(arena, frame, low + (program[table + low * Key.LENGTH + Key.SIZE] == read), high)
     for i in range(low, high):
-        point = next_point(arena, table, i, read)
-        if (first <= point <= last or first2 <= point <= last2) and one_open(arena, frame, i):
+        if can_become(arena, sub, escape, next_point(arena, table, i, read)) and one_open(arena, frame, i):
             return True
     return False
 
@@ -447,7 +497,7 @@ def key_step(arena, c, x, y, f, byte):
     low, high, read = x & FIELD, x >> 21 & FIELD, x >> 42 & FIELD
     chain = y >> 24
     table = program[row + Object.KEYS]
-    sub2, escape2, what = text_step(sub, y & ESCAPE, byte)
+    sub2, escape2, what = text_step(sub, y & ESCAPE, byte, arena[At.PLAIN])
     if what == WRONG:
         return dead()
     if what == QUOTE:
@@ -457,10 +507,9 @@ def key_step(arena, c, x, y, f, byte):
         alive = open_range_takes(arena, f, table, low, high, read, sub2, escape2)
         if not alive and others:
             alive = state == 0
-            if not alive:
-                first, last, first2, last2 = escape_range(sub2, escape2)
-                alive = takes_other(arena, f, table, state, chain, low, high, read, first, last)
-                alive = alive or takes_other(arena, f, table, state, chain, low, high, read, first2, last2)
+            for i in range(RANGES):
+                first, last = escape_range(sub2, escape2, arena[At.PLAIN], i)
+                alive = alive or takes_other(arena, f, table, state, chain, low, high, read, first, last)
         return (thread(Kind.KEY, sub2, row, state), x, chain << 24 | escape2, f) if alive else dead()
     if what == RAW:
         if low < high:

@@ -1,6 +1,6 @@
 """The text of a JSON string, byte by byte: where in a character or an escape one stands, and what it stands for.
 
-`text_step(sub, escape, byte)` -> (sub', escape', what). A string's content is a sequence of characters in UTF-8; a character may be
+`text_step(sub, escape, byte, plain)` -> (sub', escape', what). A string's content is a sequence of characters in UTF-8; a character may be
 spelled by its bytes or by an escape, and then its bytes are handed out once it is complete. `what` says what the byte meant:
 
     RAW      it is a byte of the content, as it stands
@@ -9,7 +9,10 @@ spelled by its bytes or by an escape, and then its bytes are handed out once it 
     QUOTE    the closing quote
     WRONG    no JSON string goes on like this
 
-Half an escape stands for a range of code points (`escape_range`): it may be read iff one of them may.
+Half an escape stands for ranges of code points (`escape_range`): it may be read iff one of them may.
+
+Where the spelling is `plain` a character is spelled by its bytes, but for those that JSON asks to escape: they have the escapes that
+json.dumps writes, the short ones and \\u0000 to \\u001f in lower case.
 """
 
 from numba import int64
@@ -21,6 +24,7 @@ HEX = 2  # and 3, 4, 5: so many hexadecimal digits less two have been read
 LOW_BACKSLASH, LOW_U, LOW_HEX = 6, 7, 8  # behind the first half of a surrogate pair; 8 to 11 its digits
 LAST_1, LAST_2, LEAD_E0, LEAD_ED, LEAD_F0, LEAD_F, LEAD_F4 = 12, 13, 14, 15, 16, 17, 18  # within a character
 RAW, DONE, PART, QUOTE, WRONG = 0, 1, 2, 3, 4
+RANGES = 3  # of code points that half an escape stands for, at most
 
 
 @inlined
@@ -36,12 +40,14 @@ def hex_digit(byte):
 
 
 @part
-def text_step(sub, escape, byte):
+def text_step(sub, escape, byte, plain):
     """See the module."""
     if sub == BODY:
         return _first_byte(byte)
     if sub >= LAST_1:
         return _later_byte(sub, byte)
+    if plain != 0 and not is_plain_escape(sub, escape, byte):
+        return int64(0), int64(0), int64(WRONG)
     if sub == BACKSLASH:
         return _behind_backslash(byte)
     if sub == LOW_BACKSLASH:
@@ -147,28 +153,72 @@ def _hex_step(sub, escape, digit):
     return after, value, what
 
 
+@inlined
+def is_plain_escape(sub, escape, byte):
+    """May the byte come next in an escape that json.dumps writes?"""
+    fits = False
+    if sub == BACKSLASH:
+        fits = byte != 47
+    elif sub == HEX or sub == HEX + 1:
+        fits = byte == 48
+    elif sub == HEX + 2:
+        fits = byte == 48 or byte == 49
+    elif sub == HEX + 3:
+        fits = not 65 <= byte <= 70
+        if escape == 0:  # 8, 9, a, c and d are the characters that have short escapes
+            fits = 48 <= byte <= 55 or byte == 98 or byte == 101 or byte == 102
+    return fits
+
+
 @part
-def escape_range(sub, escape):
-    """The code points that half an escape can still stand for: two ranges (first, last), the second empty where one is enough.
+def escape_range(sub, escape, plain, which):
+    """The code points that half an escape can still stand for: range number `which` of RANGES (first, last); some are empty.
 
     Surrogates within them stand for nothing.
     """
+    if plain != 0:
+        return _plain_range(sub, escape, which)
+    low, high = int64(1), int64(0)
+    if which == 0:
+        if sub == BACKSLASH or sub == HEX:
+            low, high = int64(0), int64(0x10FFFF)
+        elif sub < LOW_BACKSLASH:
+            width = int64(4 * (4 - (sub - HEX)))
+            low, high = escape << width, ((escape + 1) << width) - 1
+            if sub == HEX + 1 and escape == 13:  # D000 to D7FF, or the first half of any pair
+                high = int64(0xD7FF)
+            elif 0xD800 <= low <= 0xDBFF:
+                low, high = ((low - 0xD800) << 10) + 0x10000, ((high - 0xD800) << 10) + 0x103FF
+        elif sub <= LOW_HEX + 1:
+            low, high = (escape << 10) + 0x10000, (escape << 10) + 0x103FF
+        else:
+            width = int64(8) if sub == LOW_HEX + 2 else int64(4)
+            low, high = (escape << width) + 0x10000, ((escape + 1) << width) - 1 + 0x10000
+    elif which == 1 and sub == HEX + 1 and escape == 13:
+        low, high = int64(0x10000), int64(0x10FFFF)
+    return low, high
+
+
+@inlined
+def _plain_range(sub, escape, which):
+    """The same of the escapes that json.dumps writes: the control characters, and behind a backslash the quote and itself."""
+    low, high = int64(1), int64(0)
     if sub == BACKSLASH:
-        return int64(0), int64(0x10FFFF), int64(1), int64(0)
-    if sub < LOW_BACKSLASH:
-        width = int64(4 * (4 - (sub - HEX)))
-        low, high = escape << width, ((escape + 1) << width) - 1
-        if sub == HEX:
-            return low, int64(0x10FFFF), int64(1), int64(0)
-        if sub == HEX + 1 and escape == 13:  # D000 to D7FF, or the first half of any pair
-            return int64(0xD000), int64(0xD7FF), int64(0x10000), int64(0x10FFFF)
-        if 0xD800 <= low <= 0xDBFF:
-            return ((low - 0xD800) << 10) + 0x10000, ((high - 0xD800) << 10) + 0x103FF, int64(1), int64(0)
-        return low, high, int64(1), int64(0)
-    if sub <= LOW_HEX + 1:
-        return (escape << 10) + 0x10000, (escape << 10) + 0x103FF, int64(1), int64(0)
-    width = int64(8) if sub == LOW_HEX + 2 else int64(4)
-    return (escape << width) + 0x10000, ((escape + 1) << width) - 1 + 0x10000, int64(1), int64(0)
+        if which == 0:
+            low, high = int64(0), int64(0x1F)
+        else:
+            low = int64(34) if which == 1 else int64(92)
+            high = low
+    elif sub == HEX + 3 and escape == 1:
+        if which == 0:
+            low, high = int64(0x10), int64(0x1F)
+    elif which == 0:
+        low, high = int64(0), int64(7)
+    elif which == 1:
+        low, high = int64(11), int64(11)
+    else:
+        low, high = int64(14), int64(15) if sub == HEX + 3 else int64(0x1F)
+    return low, high
 
 
 @inlined

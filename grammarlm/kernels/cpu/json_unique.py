@@ -23,7 +23,7 @@ from .json_keys import (
 from .json_languages import after_point, first_point
 from .json_numbers import FLAGS, TOLD, number_ends, number_step, word
 from .json_places import ARRAY_BIT, BARRIER, Array, At, Frame, Key, Kind, longs
-from .json_text import BODY, DONE, LAST_1, LAST_2, LEAD_E0, QUOTE, RAW, escape_range, text_step, utf8_byte, utf8_length
+from .json_text import BODY, DONE, LAST_1, LAST_2, LEAD_E0, QUOTE, RANGES, RAW, escape_range, text_step, utf8_byte, utf8_length
 
 FEWEST_BEHIND_ESCAPE, FEWEST_BEHIND_BYTE = (
     16,
@@ -88,7 +88,7 @@ def read_item(arena, c, y, f, byte):
         made = with_text(arena, f, byte)
         at = c >> 5 & 63
         return finished(arena, made) if at == 4 or at == 9 or at == 13 else made
-    _, escape2, what = text_step(c >> 5 & 63, y & ((1 << 24) - 1), byte)
+    _, escape2, what = text_step(c >> 5 & 63, y & ((1 << 24) - 1), byte, arena[At.PLAIN])
     if what == RAW:
         return with_text(arena, f, byte)
     if what == DONE:
@@ -248,10 +248,13 @@ def string_can_differ(arena, c, x, y, f):
         elif sub >= LEAD_E0:
             behind *= 32
         return gone < behind
-    if x == 0 and gone < FEWEST_BEHIND_ESCAPE:
+    if x == 0 and arena[At.PLAIN] == 0 and gone < FEWEST_BEHIND_ESCAPE:
         return True
-    first, last, first2, last2 = escape_range(sub, escape)
-    return takes_new(arena, x, f, text, first, last) or takes_new(arena, x, f, text, first2, last2)
+    for i in range(RANGES):
+        first, last = escape_range(sub, escape, arena[At.PLAIN], i)
+        if takes_new(arena, x, f, text, first, last):
+            return True
+    return False
 
 
 @part

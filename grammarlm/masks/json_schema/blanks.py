@@ -1,11 +1,15 @@
 """White space between the tokens of a JSON text, as a small automaton.
 
-    "flexible"   blanks and tabs, then perhaps one line's end, then blanks and tabs: at most 40 blanks and tabs in all
+    "flexible"   blanks, tabs and at most two line ends: at most 40 blanks and tabs in all
+    "natural"    what json.dumps and pretty-printers write: perhaps one blank after a comma or colon, or a line end and indentation
+                 after a comma, after the bracket before the first item, and before the bracket after the last
     "compact"    none
     "any"        any
     a pattern    of blanks, tabs and line ends, as Regex has it; it is what may stand at each place
 
-State 0 is where a run begins, state 1 stands behind every run that may end: what follows comes from there.
+State 0 is where a run begins. Three states stand for every run that may end, by what may follow it: CAN_START for anything, CLOSES
+for a closing bracket, GOES_ON for anything else. White space that is natural depends on where it stands: there each gap has a
+state of its own in place of 0 (kernels/cpu/json_step.py).
 """
 
 from __future__ import annotations
@@ -19,49 +23,98 @@ from ...errors import GrammarError, LimitExceeded
 from ...grammars.regex_syntax import parse_regex
 from ...grammars.regular import Algebra
 from ...grammars.terms import NOTHING, Term, accepts_empty
+from ...kernels.cpu.json_places import (
+    AFTER_COLON,
+    AFTER_COMMA,
+    AFTER_OPEN,
+    BEFORE_CLOSE,
+    BRACKET,
+    CAN_START,
+    FOLLOWS,
+    GAP,
+    GOES_ON,
+)
 
 BLANK_BYTES = b" \t\n\r"
-LONGEST_RUN = 40  # blanks and tabs at one place, where white space is flexible
+LONGEST_RUN = 40  # blanks and tabs at one place, where white space is flexible or natural
+MOST_LINE_ENDS = 2  # at one place, where white space is flexible
 MOST_STATES = 4096
+ANYTHING = FOLLOWS | BRACKET
 
 
 @dataclass(frozen=True)
 class Blanks:
-    """The automaton: int16 [W, 5], the next state by blank, tab, newline and return (-1: refused), and whether a run may end."""
+    """The automaton: int16 [W, 5], the next state by blank, tab, newline and return (-1: refused), and what may follow."""
 
     table: np.ndarray
     description: str
+    is_natural: bool = False
+
+    @property
+    def start(self) -> int:
+        """The state before the first byte of a text."""
+        return CAN_START if self.is_natural else GAP
 
 
 @functools.lru_cache(maxsize=64)
 def blanks_of(whitespace: str) -> Blanks:
     if whitespace == "compact":
-        return Blanks(_array([[-1, -1, -1, -1, 1]]), "no white space between tokens")
+        return Blanks(_array([[-1, -1, -1, -1, ANYTHING]]), "no white space between tokens")
     if whitespace == "any":
-        return Blanks(_array([[0, 0, 0, 0, 1]]), "any white space between tokens")
+        return Blanks(_array([[0, 0, 0, 0, ANYTHING]]), "any white space between tokens")
     if whitespace == "flexible":
         return Blanks(
-            _flexible(), f"white space between tokens: [ \\t]*(\\r?\\n)?[ \\t]*, at most {LONGEST_RUN} blanks and tabs"
+            _flexible(),
+            f"white space between tokens: [ \\t]*(\\r?\\n[ \\t]*){{0,{MOST_LINE_ENDS}}}, at most {LONGEST_RUN} blanks and tabs",
+        )
+    if whitespace == "natural":
+        return Blanks(
+            _natural(),
+            "white space as json.dumps and pretty-printers write it: a blank after a comma or colon, or lines with "
+            f"at most {LONGEST_RUN} blanks and tabs of indentation",
+            is_natural=True,
         )
     return Blanks(_of_pattern(whitespace), f"white space between tokens: {whitespace!r}")
 
 
 def _array(rows: list[list[int]]) -> np.ndarray:
-    """State 1 is put in its place: the rows count from 0 and 2 on."""
-    moved = [[to + 1 if to > 0 else to for to in row[:4]] + [row[4]] for row in rows]
-    return np.array([moved[0], [-1, -1, -1, -1, 1], *moved[1:]], np.int16)
+    """The states that runs end in are put in their places: the rows count from 0 and from behind those."""
+    moved = [[to + GOES_ON if to > 0 else to for to in row[:4]] + [row[4]] for row in rows]
+    return np.array([moved[0], *_ENDED, *moved[1:]], np.int16)
+
+
+_ENDED = [[-1, -1, -1, -1, follows] for follows in (ANYTHING, BRACKET, FOLLOWS)]  # CAN_START, CLOSES, GOES_ON
 
 
 def _flexible() -> np.ndarray:
-    """Three runs of states, by how many blanks were read: before a line's end, between return and newline, behind it."""
+    """Runs of states, by how many blanks were read: before a line's end, between return and newline, behind it, ..."""
     width = LONGEST_RUN + 1
     rows = []
-    for phase in range(3):
+    for phase in range(2 * MOST_LINE_ENDS + 1):
         for count in range(width):
-            more = phase * width + count + 1 if count < LONGEST_RUN and phase != 1 else -1
-            newline = 2 * width + count if phase < 2 else -1
-            rows.append([more, more, newline, width + count if phase == 0 else -1, int(phase != 1)])
+            returned, last = phase % 2 == 1, phase == 2 * MOST_LINE_ENDS
+            more = phase * width + count + 1 if count < LONGEST_RUN and not returned else -1
+            newline = (phase + (1 if returned else 2)) * width + count if not last else -1
+            back = (phase + 1) * width + count if not returned and not last else -1
+            rows.append([more, more, newline, back, 0 if returned else ANYTHING])
     return _array(rows)
+
+
+def _natural() -> np.ndarray:
+    """The gaps by their numbers; then indentation by how many blanks were read, before a bracket and before anything else."""
+    closing = AFTER_COLON + 1
+    going_on = closing + LONGEST_RUN + 1
+    table = np.full((going_on + LONGEST_RUN + 1, 5), -1, np.int16)
+    table[: AFTER_COLON + 1, 4] = ANYTHING
+    table[CAN_START : GOES_ON + 1] = _ENDED
+    table[BEFORE_CLOSE, 2] = closing
+    table[[AFTER_OPEN, AFTER_COMMA], 2] = going_on
+    table[[AFTER_COMMA, AFTER_COLON], 0] = GOES_ON
+    for first, follows in ((closing, BRACKET), (going_on, FOLLOWS)):
+        for count in range(LONGEST_RUN + 1):
+            more = first + count + 1 if count < LONGEST_RUN else -1
+            table[first + count] = [more, more, -1, -1, follows]
+    return table
 
 
 def _of_pattern(pattern: str) -> np.ndarray:
@@ -75,7 +128,7 @@ def _of_pattern(pattern: str) -> np.ndarray:
             if bits & ~sum(1 << b for b in BLANK_BYTES):
                 raise GrammarError(
                     f"whitespace={pattern!r} matches more than white space; use blanks, \\t, \\n and \\r, "
-                    'or "flexible", "compact", "any"'
+                    'or "flexible", "natural", "compact", "any"'
                 )
             for i, byte in enumerate(BLANK_BYTES):
                 if bits >> byte & 1 and after is not NOTHING:
@@ -85,7 +138,7 @@ def _of_pattern(pattern: str) -> np.ndarray:
                         if len(order) > MOST_STATES:
                             raise LimitExceeded(f"whitespace={pattern!r} has more than {MOST_STATES} states")
                     row[i] = states[after]
-        rows.append([*row, int(accepts_empty(term))])
+        rows.append([*row, ANYTHING if accepts_empty(term) else 0])
     _prune(rows)
     if rows[0][4] == 0 and max(rows[0][:4]) < 0:
         raise GrammarError(f"whitespace={pattern!r} matches nothing")

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...kernels.cpu.json_ends import QUOTED
-from ...kernels.cpu.json_places import ARRAY_BIT, FIELD, INLINE, Array, Frame, Key, Kind, Object
+from ...kernels.cpu.json_places import ARRAY_BIT, FIELD, FOLLOWS, INLINE, Array, Frame, Key, Kind, Object
 from ...kernels.cpu.json_step import NO_LANGUAGE, ROW
 from ...kernels.cpu.json_text import BODY, LAST_1
 from ..budget import INFINITE
@@ -111,7 +111,7 @@ class Endings(EndingsOfValues):
         if kind == Kind.VALUE:
             return paired(joined(self._blank(y), self.value(row)), self.rest(f, AFTER))
         if kind == Kind.KEYS or kind == Kind.ENTRY:
-            return paired(self._blank(y), self.rest(f, COMMA if sub else OPEN))
+            return paired(self._blank(y), self.rest(f, COMMA if sub or not self._may_close(y) else OPEN))
         if kind == Kind.KEY:
             return self._key_rest(c, x, y, f)
         if f and self.is_unique(f):
@@ -132,6 +132,10 @@ class Endings(EndingsOfValues):
             assert known is not None
             self._blanks[state] = known
         return known
+
+    def _may_close(self, state: int) -> bool:
+        """May a closing bracket follow white space?"""
+        return bool(self._program.tables.blanks.table[state, 4] != FOLLOWS)
 
     def _tail(self, f: int) -> Tail | None:
         """What follows the frame."""

@@ -140,6 +140,7 @@ class JsonEpoch:
             self._place_languages()
         self.start = FIRST_STATE
         block[RECORDS_AT + FIRST_STATE * WIDTH["records"]] = int(Kind.VALUE) | rows.start << 11
+        block[RECORDS_AT + FIRST_STATE * WIDTH["records"] + 2] = program.tables.blanks.start
 
     # What a matcher asks an epoch for. Made for each call: kept, it would lead back to the epoch, whose memory would then wait for
     # Python's collector, and each text of another schema begin in memory that was never touched.

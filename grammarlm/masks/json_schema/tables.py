@@ -27,6 +27,8 @@ from ...kernels.cpu.json_masks import WHOLE_MASKS
 from ...kernels.cpu.json_places import (
     ANY_STRING,
     BARRIER,
+    BRACKET,
+    FOLLOWS,
     SHARED_BIT,
     WIDEST,
     At,
@@ -59,6 +61,7 @@ PENDING = (At.PENDING, At.PENDING_CAPACITY, 5)
 NOTED = [(At.CLOSED, At.NOTED_CAPACITY, 3), (At.ESCAPED, At.NOTED_CAPACITY, 3)]
 TWO_KEYS, WHOLE_KEYS = re.compile(rb'"\s*:.*,', re.DOTALL), re.compile(rb'"\s*:.*,\s*".*"', re.DOTALL)
 TWO_ITEMS = re.compile(rb'"\s*,.*".*"', re.DOTALL)
+CLOSING_BYTES = tuple(b"]}")
 MANY_CHILDREN = 8  # of a node that walks jump through, where they know what to look for
 
 
@@ -195,7 +198,7 @@ class JsonTables:
         self._place_runs(2 + 2 * spots)
         self.bases[0] = self._keep(np.zeros(self.width, np.int32))
         self._make_body()
-        self.make_spot(0)
+        self.make_spot(blanks.start)
 
     def _keep(self, array: np.ndarray) -> int:
         self.kept.append(array)
@@ -241,6 +244,7 @@ class JsonTables:
             (At.BASE_WORDS, self.width), (At.TWIN_COUNT, len(vocab.trie.twins)), (At.NOTHING, vocab.words * 32),
             (At.VOCABULARY, len(facts.is_text)), (At.FRAME_COUNT, BARRIER + 1), (At.FRAME_CAPACITY, 64),
             (At.CHAIN_COUNT, 32), (At.CHAIN_CAPACITY, 64), (At.NOTED_CAPACITY, FIRST_NOTED),
+            (At.PLAIN, int(self.spelling == "plain")), (At.NATURAL, int(self.blanks.is_natural)),
         ):  # fmt: skip
             arena[place] = number
 
@@ -414,8 +418,9 @@ class JsonTables:
             token = int(self.vocab.trie.token[self.run_nodes[place]])
             if state >= 0 and token != nothing:
                 blank_row.view(np.uint32)[token >> 5] |= np.uint32(1 << (token & 31))
-        may_end = np.array([state >= 0 and bool(table[state, 4]) for state in states])
-        chosen = self.run_children[may_end[self.run_children[:, 0]]]
+        follows = np.array([int(table[state, 4]) if state >= 0 else 0 for state in states])[self.run_children[:, 0]]
+        is_bracket = np.isin(self.run_children[:, 1], CLOSING_BYTES)
+        chosen = self.run_children[follows & np.where(is_bracket, BRACKET, FOLLOWS) != 0]
         chosen = chosen[np.argsort(chosen[:, 1], kind="stable")]
         offsets = np.searchsorted(chosen[:, 1], np.arange(257)).astype(np.int32)
         nodes = chosen[:, 2].astype(np.int32)

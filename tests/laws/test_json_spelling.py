@@ -1,0 +1,148 @@
+"""White space that is natural and strings that are plain: what json.dumps writes is read, and nothing else can be written."""
+
+import json
+import random
+from collections import Counter
+from typing import Any
+
+import pytest
+
+import grammarlm as gl
+from tests.laws.json_laws import WALKED, accepts, check_walks, check_whole_masks, compiled
+from tests.laws.test_json_agrees import check_pairs, record_counts
+from tests.laws.test_json_budgets import CASES, check_budgets, check_growth
+from tests.oracles.json_schema_oracle import Judge, NoVerdict
+from tests.oracles.json_spellings import has_plain_numbers, is_within_caps, natural_spellings
+from tests.oracles.random_json_instances import near
+from tests.oracles.random_json_schemas import RandomSchemas
+
+NATURAL = {"whitespace": "natural", "spelling": "plain"}
+# Tokens for whole masks: every gap with every white space, alone and as a part of a token; every escape.
+_PIECES = {
+    "objects": [b"{", b"\n", b" ", b'"a":', b'"b"', b":", b"1", b",", b"}"],
+    "joined": [b"{\n", b'{"', b'a":', b'": ', b"1\n", b"1,\n ", b" 1", b"\n}", b"}", b"}\n}", b'"'],
+    "arrays": [b"[", b"\n", b"\t", b" ", b"1", b",", b", ", b"]", b"[]", b"\n]", b"[\n", b"],"],
+    "strings": [b'"', b"\\", b"u00", b"0", b"1", b"n", b"f", b"F", b"/", b"\\u001", b'\\"', b"a"],
+    "keys": [b'{"', b"\\", b"u00", b"1f", b"1F", b"0a", b"n", b"a", b'":0', b"}"],
+}
+_STRINGS = [True, {"type": "string"}, {"enum": ["\x1f", "n", "\n", "0a"]}, {"pattern": "^[\\n\\x1f]", "type": "string"}]
+_WRITTEN = [
+    *_STRINGS,
+    {"type": "string", "minLength": 2, "maxLength": 2},
+    {"items": {"type": "string", "maxLength": 1}, "type": "array", "uniqueItems": True, "minItems": 2},
+    {"type": "object", "properties": {"a": {}, "\x1f": {}, "\n": {}}, "additionalProperties": False},
+    {"type": "object", "properties": {"a": {"type": "integer"}, "b": {}}, "required": ["a", "b"]},
+    {"type": "object", "maxProperties": 1},
+    {"type": "object", "maxProperties": 0},
+    {"type": "array", "maxItems": 0},
+    {"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 2},
+    {"type": "array", "items": {"type": "array"}, "contains": {"minItems": 1}},
+    {"patternProperties": {"^[\\n\\x1f]$": {"const": 0}}, "additionalProperties": False, "type": "object"},
+]
+
+
+@pytest.mark.parametrize("order", ["any", "schema"])
+def test_random_schemas_agree_with_the_oracle(order: str) -> None:
+    check_pairs(f"natural {order}", 150, property_order="any", **NATURAL)
+
+
+@pytest.mark.proof
+def test_many_random_schemas_agree_with_the_oracle(record_property) -> None:
+    outcomes = check_pairs("many natural", 6000, **NATURAL)
+    record_property("cases", outcomes["valid"] + outcomes["invalid"])
+    record_counts(record_property, outcomes)
+
+
+def check_styles(seed: str, wanted: int) -> int:
+    """Whatever json.dumps is told, its text of a valid instance is read."""
+    rng, supply, texts = random.Random(f"styles {seed}"), RandomSchemas(f"styles {seed}"), 0
+    while texts < wanted:
+        schema = supply.schema()
+        judge = Judge(schema)
+        try:
+            matcher = compiled(schema, **NATURAL).matcher()
+            found = [text for value, _ in near(schema, judge, rng, 6) for text in natural_spellings(value)]
+            valid = [text for text in found if is_within_caps(text) and has_plain_numbers(text) and judge.valid(text)]
+        except (gl.GrammarError, NoVerdict):
+            continue
+        for text in valid:
+            assert accepts(matcher, text.encode()), f"{json.dumps(schema)}: {text!r}"
+        texts += len(valid)
+    return texts
+
+
+def test_every_style_of_json_dumps_is_read() -> None:
+    check_styles("few", 300)
+
+
+@pytest.mark.proof
+def test_every_style_of_json_dumps_is_read_under_many_schemas(record_property) -> None:
+    record_property("cases", check_styles("many", 30_000))
+
+
+def test_walks_are_written_as_json_dumps_writes() -> None:
+    rng, supply, outcomes = random.Random("natural"), RandomSchemas("natural"), Counter[str]()
+    while outcomes["walks"] < 60:
+        order = rng.choice(["any", "schema"])
+        outcomes += check_walks(supply.schema(), rng, WALKED, 2, property_order=order, **NATURAL)
+
+
+@pytest.mark.parametrize("pieces", _PIECES)
+def test_whole_masks(pieces: str) -> None:
+    rng, outcomes = random.Random(pieces), Counter[str]()
+    supply = RandomSchemas(f"natural {pieces}", depth=2)
+    schemas: list[Any] = _WRITTEN if pieces not in ("strings", "keys") else [s for s in _WRITTEN if "items" not in str(s)]
+    for schema in [*schemas, *(supply.schema() for _ in range(2))]:
+        outcomes += check_whole_masks(schema, _PIECES[pieces], 4, rng, **NATURAL)
+    assert outcomes["bits"] > 500
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("pieces", _PIECES)
+def test_many_whole_masks(pieces: str, record_property) -> None:
+    rng, supply, outcomes = random.Random(pieces), RandomSchemas(f"many natural {pieces}", depth=2), Counter[str]()
+    for schema in [*_WRITTEN, *(supply.schema() for _ in range(20))]:
+        outcomes += check_whole_masks(schema, _PIECES[pieces], 5, rng, **NATURAL)
+    record_property("cases", outcomes["bits"])
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_budgets(case: str) -> None:
+    rng = random.Random(case)
+    check_budgets(CASES[case][0], rng, 1, property_order=rng.choice(["any", "schema"]), **NATURAL)
+    check_growth(CASES[case][0], rng, **NATURAL)
+
+
+def test_budgets_under_random_schemas() -> None:
+    rng, supply, outcomes = random.Random("budgets"), RandomSchemas("natural budgets"), Counter[str]()
+    while outcomes["walks"] < 60:
+        schema = supply.schema()
+        outcomes += check_budgets(schema, rng, 1, property_order=rng.choice(["any", "schema"]), **NATURAL)
+        check_growth(schema, rng, **NATURAL)
+
+
+_OPEN = "\n" + " " * 40
+
+
+@pytest.mark.parametrize(
+    ("good", "bad"),
+    [
+        (["{}", "[]", "1"], [" {}", "\n1", "{} ", "[]\n", "1 ", "{ }", "[\n]", "{\n}"]),
+        (['{"a": 1}', '{"a":1}'], ['{"a":  1}', '{"a" :1}', '{"a":\n1}', '{"a":\t1}', '{ "a":1}', '{"a":1 }']),
+        (["[1, 2]", "[1,2]", "[1,\n2]"], ["[1,  2]", "[1 ,2]", "[1\n,2]", "[1, \n2]", "[1,\t2]", "[ 1]", "[1 ]"]),
+        (["[\n1]", "[1\n]", f"[{_OPEN}1{_OPEN}]", "[\n\t1\n]"], ["[\n\n1]", "[1\n\n]", f"[{_OPEN} 1]", f"[1{_OPEN} ]", "[\r\n1]"]),
+        (['"\x7f/é😀"', r'"\"\\\b\f\n\r\t\u0000\u001f\u000b"'], [r'"\/"', r'"\u0061"', r'"\u001F"', r'"\u000a"', r'"\ud83d\ude00"']),
+        ([r'{"\n": 0}', '{"a/b": 0}'], [r'{"\u000a": 0}', r'{"a\/b": 0}', r'{"\u0061": 0}']),
+    ],
+)  # fmt: skip
+def test_what_is_natural_and_plain(good: list[str], bad: list[str]) -> None:
+    matcher = compiled({}, **NATURAL).matcher()
+    assert [text for text in good if not accepts(matcher, text.encode())] == []
+    assert [text for text in bad if accepts(matcher, text.encode())] == []
+
+
+def test_the_report_says_how_a_schema_is_spelled() -> None:
+    told = "\n".join(compiled({}, **NATURAL).report.caps)
+    assert "white space as json.dumps and pretty-printers write it" in told
+    assert "json.dumps(ensure_ascii=False)" in told
+    assert "json.dumps" not in "\n".join(compiled({}).report.caps)
