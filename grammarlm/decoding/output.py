@@ -11,7 +11,7 @@ import inspect
 import math
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -19,6 +19,7 @@ import numpy as np
 
 from ..grammars.choices import Choices
 from ..grammars.compose import Grammar
+from ..grammars.generated import as_generated
 from ..grammars.json_schema import JsonSchema
 from ..grammars.json_schema.python_types import is_python_type, reader_of
 from ..grammars.json_schema.schema_file import read_schema
@@ -61,7 +62,8 @@ def one_output(**forms: Any) -> Output:
             "Texts that satisfy several: grammar=gl.Regex(...) & gl.Choices(...)"
         )
     for name, value in given.items():
-        return MAKE[name](value)
+        made = MAKE[name](value)
+        return made if made.grammar is None else replace(made, grammar=as_generated(made.grammar))
     return Output()
 
 

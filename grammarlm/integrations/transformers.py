@@ -62,7 +62,8 @@ class LogitsProcessor(transformers.LogitsProcessor):
     """Holds each row of generate() to a constraint: forbidden scores become -inf, the others stay as they are, bit for bit.
 
     constraint   for all rows; or a list with one for each prompt, None for a prompt that is not held to any. Beams and
-                 returned sequences of a prompt stand side by side, as generate puts them
+                 returned sequences of a prompt stand side by side, as generate puts them. JSON schemas that were not told their
+                 white space and spelling are held to "natural" and "plain" here
     max_tokens   each text is complete within so many tokens: what is given as max_new_tokens, so that no text is cut
 
     It can be used again and again, with prompts in any number and of any length. Only where all new prompts are what the rows
@@ -77,7 +78,7 @@ class LogitsProcessor(transformers.LogitsProcessor):
     supports_continuous_batching = False  # its rows are requests that come and go, with no ids to follow them by
 
     def __init__(self, constraint: Constraint | Sequence[Constraint | None], *, max_tokens: int | None = None):
-        self._constraints = checked(constraint)
+        self._constraints = [each and each.as_generated for each in checked(constraint)]
         self._max_tokens = max_tokens
         known = next((c for c in self._constraints if c is not None), None)
         self._vocab = known.vocab if known else None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import LimitExceeded, TokenizerError, UnsatisfiableGrammar, UnsupportedFeature
 from ..grammars.assembly import needs_stack
 from ..grammars.compose import Grammar
+from ..grammars.generated import as_generated
 from ..grammars.json_schema import JsonSchema
 from ..grammars.part_graph import ITEMS, has_parts
 from ..grammars.regular import Algebra
@@ -67,6 +68,14 @@ class Constraint:
         if self._canonical is None:
             return getattr(program, "budgeted_class", BudgetedMatcher)(self, max_tokens)
         return getattr(program, "canonical_budgeted_class", CanonicalBudgetedMatcher)(self, max_tokens)
+
+    @cached_property
+    def as_generated(self) -> Constraint:
+        """The constraint for texts that a model writes: its schemas are natural and plain, unless they were told otherwise."""
+        grammar = as_generated(self.grammar)
+        if grammar is self.grammar:
+            return self
+        return compile(grammar, self.vocab, limits=self.report.limits, canonical_only=self._canonical is not None)
 
     def restore(self, snapshot: bytes) -> Matcher:
         """The matcher that `matcher.snapshot()` was taken of, its steps and its budget; GrammarError where it is damaged."""

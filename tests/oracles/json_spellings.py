@@ -50,7 +50,10 @@ def is_spelled(text: str, whitespace: str = "flexible", spelling: str = "any", *
 
 def is_natural(text: str) -> bool:
     """Whether the white space of a JSON text is what json.dumps and pretty-printers write."""
-    pieces = [found[0] for found in re.finditer(r'"(?:[^"\\]|\\.)*"|[ \t\r\n]+|[{}\[\],:]|[^ \t\r\n{}\[\],:]+', text, re.DOTALL)]
+    pieces = [
+        found[0]
+        for found in re.finditer(r'"(?:[^"\\]|\\.)*"|[ \t\r\n]+|[{}\[\],:]|[^ \t\r\n{}\[\],:]+', text, re.DOTALL)
+    ]
     for before, space, after in zip([None, *pieces], pieces, [*pieces[1:], None], strict=False):
         if space[0] not in " \t\r\n":
             continue

@@ -38,7 +38,9 @@ MOST_PARTS = 4_000_000  # of a schema that is written out
 class JsonSchema(Grammar):
     """All JSON texts that are valid under the schema.
 
-    whitespace       "flexible" (compact or pretty, runs are capped), "compact", "any", or a pattern of white space
+    whitespace       "flexible" (compact or pretty, runs are capped), "natural" (what json.dumps and pretty-printers write, nothing
+                     around the text), "compact", "any", or a pattern of white space. None: "natural" where a model writes the
+                     texts (generate, stream, LogitsProcessor), and "flexible" elsewhere
     property_order   "schema": declared properties in order of appearance, then required names, then others; "any": any order;
                      or a list of names
     formats          "assert": `format` must hold; "annotation": it says nothing
@@ -48,7 +50,7 @@ class JsonSchema(Grammar):
                      reader may not take the others, and "any" elsewhere
     strict           False: what cannot be enforced is relaxed, and listed in the report
     spelling         "any": every JSON spelling of a value; "plain": only the escapes that JSON needs, numbers as json.dumps writes
-                     them
+                     them. None: "plain" where a model writes the texts, and "any" elsewhere
     extra            "allow" or "forbid": keys that an object's schema does not declare, where the schema itself says nothing.
                      None: what JSON Schema says ("allow"), and "forbid" for a Python type that does not ask for them itself
     unknown          "warn": keywords and formats that nobody knows are listed in the report; "refuse": they are errors
@@ -58,14 +60,14 @@ class JsonSchema(Grammar):
         self,
         schema: Any,
         *,
-        whitespace: str = "flexible",
+        whitespace: str | None = None,
         property_order: Any = "schema",
         formats: str = "assert",
         registry: dict[str, Any] | None = None,
         draft: str = "auto",
         strict: bool = True,
         integers: str | None = None,
-        spelling: str = "any",
+        spelling: str | None = None,
         extra: str | None = None,
         unknown: str = "warn",
     ):
@@ -80,14 +82,14 @@ class JsonSchema(Grammar):
             ("formats", formats, FORMATS),
             ("draft", draft, DRAFTS),
             ("integers", integers, INTEGERS),
-            ("spelling", spelling, SPELLINGS),
+            ("spelling", spelling or "any", SPELLINGS),
             ("extra", extra, EXTRAS),
             ("unknown", unknown, UNKNOWN),
         )
         for name, value, values in named:
             if value not in values:
                 raise ValueError(f"JsonSchema({name}={value!r}): it takes {' or '.join(map(repr, values))}")
-        if not isinstance(whitespace, str):
+        if whitespace is not None and not isinstance(whitespace, str):
             raise TypeError(f"JsonSchema(whitespace=...) takes a str, not {type(whitespace).__name__}")
         if isinstance(property_order, str) and property_order not in ORDERS:
             raise ValueError(
@@ -100,6 +102,15 @@ class JsonSchema(Grammar):
         self.integers, self.spelling, self.extra, self.unknown = integers, spelling, extra, unknown
         self.property_order = property_order if isinstance(property_order, str) else tuple(property_order)
         self._registry = None if registry is None else {uri: frozen(document) for uri, document in registry.items()}
+
+    def as_generated(self) -> JsonSchema:
+        """The texts that a model is to write: natural and plain, unless something else was asked for."""
+        if self.whitespace is not None and self.spelling is not None:
+            return self
+        other: JsonSchema = object.__new__(JsonSchema)
+        other.__dict__.update({name: value for name, value in self.__dict__.items() if name != "_content"})
+        other.whitespace, other.spelling = self.whitespace or "natural", self.spelling or "plain"
+        return other
 
     def document(self) -> Any:
         """The schema as Python data, a copy of its own."""
@@ -160,9 +171,9 @@ class JsonSchema(Grammar):
 
     # What masks/codec.py saves, by the type of each value; the same names are the arguments that make it again.
     SAVED: ClassVar[dict[str, Any]] = {
-        "schema": str, "whitespace": str, "property_order": str | tuple[str, ...], "formats": str,
+        "schema": str, "whitespace": str | None, "property_order": str | tuple[str, ...], "formats": str,
         "registry": tuple[tuple[str, str], ...] | None, "draft": str, "strict": bool, "integers": str,
-        "spelling": str, "extra": str, "unknown": str,
+        "spelling": str | None, "extra": str, "unknown": str,
     }  # fmt: skip
 
     def saved(self) -> list[Any]:

@@ -50,7 +50,7 @@ class At(IntEnum):
     ACCEPTS = 12  # int32 [S]: 0 not here, otherwise which case it is, counted from 1
     LENGTHS = 13  # int64: bit sets of the lengths of what can still come, WORDS a state
     LENGTH_OF = 14  # int64 [S]: where a state's bit set lies, -1: none
-    BLANKS = 15  # int16 [W, 5]: the automaton of white space: next state after blank, tab, newline, return (-1 dead); what may follow
+    BLANKS = 15  # int16 [W, 5]: the automaton of white space: next state after blank, tab, newline, return (-1: dead); what follows
     MORE = 16  # the step had another way: call it again with the next `way`
     MISSING = 17  # int64 [256]: states of languages that were needed and are not made yet; [0] counts
     CROSSED = 18  # int64 [capacity, 3]: where a walk met the barrier

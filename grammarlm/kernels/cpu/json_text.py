@@ -1,7 +1,8 @@
 """The text of a JSON string, byte by byte: where in a character or an escape one stands, and what it stands for.
 
-`text_step(sub, escape, byte, plain)` -> (sub', escape', what). A string's content is a sequence of characters in UTF-8; a character may be
-spelled by its bytes or by an escape, and then its bytes are handed out once it is complete. `what` says what the byte meant:
+`text_step(sub, escape, byte, plain)` -> (sub', escape', what). A string's content is a sequence of characters in UTF-8; a
+character may be spelled by its bytes or by an escape, and then its bytes are handed out once it is complete. `what` says what the
+byte meant:
 
     RAW      it is a byte of the content, as it stands
     DONE     an escape is complete: `escape'` is its code point
@@ -11,8 +12,8 @@ spelled by its bytes or by an escape, and then its bytes are handed out once it 
 
 Half an escape stands for ranges of code points (`escape_range`): it may be read iff one of them may.
 
-Where the spelling is `plain` a character is spelled by its bytes, but for those that JSON asks to escape: they have the escapes that
-json.dumps writes, the short ones and \\u0000 to \\u001f in lower case.
+Where the spelling is `plain` a character is spelled by its bytes, but for those that JSON asks to escape: they have the escapes
+that json.dumps writes, the short ones and \\u0000 to \\u001f in lower case.
 """
 
 from numba import int64

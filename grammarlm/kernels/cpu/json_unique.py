@@ -23,7 +23,20 @@ from .json_keys import (
 from .json_languages import after_point, first_point
 from .json_numbers import FLAGS, TOLD, number_ends, number_step, word
 from .json_places import ARRAY_BIT, BARRIER, Array, At, Frame, Key, Kind, longs
-from .json_text import BODY, DONE, LAST_1, LAST_2, LEAD_E0, QUOTE, RANGES, RAW, escape_range, text_step, utf8_byte, utf8_length
+from .json_text import (
+    BODY,
+    DONE,
+    LAST_1,
+    LAST_2,
+    LEAD_E0,
+    QUOTE,
+    RANGES,
+    RAW,
+    escape_range,
+    text_step,
+    utf8_byte,
+    utf8_length,
+)
 
 FEWEST_BEHIND_ESCAPE, FEWEST_BEHIND_BYTE = (
     16,

@@ -39,6 +39,7 @@ NUMBER_CAPS = (
     f"numbers: at most {CAPS.digits} significant digits (more where the schema has more), {CAPS.zeros} zeros before them and "
     f"{CAPS.exponent_digits} digits of an exponent; 0, or from 1e-307 to 1.7976931348623157e308"
 )
+PLAIN_STRINGS = "strings: only the escapes that JSON needs, as json.dumps(ensure_ascii=False) writes them"
 PLAIN_INTEGERS = "integers: plain digits, without fraction or exponent"
 PYTHON_INTEGERS = f"; of a Python type at most {INTEGER_DIGITS} of them, where its bounds do not ask for more"
 
@@ -63,7 +64,7 @@ class JsonSchemaProgram:
         self.tokens_spell_all = True
         if self.facts.single_bytes != (1 << 256) - 1:
             _check_bytes(self.facts.single_bytes)
-        self.tables = tables_of(vocab, grammar.whitespace, grammar.spelling)
+        self.tables = tables_of(vocab, grammar.whitespace or "flexible", grammar.spelling or "any")
         clock.restart()  # the kernel compiles once a machine, the tables are made once a vocabulary: not the schema's time
         self.mode = ANY_ORDER if grammar.property_order == "any" else SCHEMA_ORDER
         self.relaxed: tuple[str, ...] = ()
@@ -77,6 +78,8 @@ class JsonSchemaProgram:
         if self.json.start < 0:
             raise UnsatisfiableGrammar("#: no JSON value is valid under the schema", pointer="")
         self.caps: tuple[str, ...] = (self.tables.blanks.description, NUMBER_CAPS)
+        if grammar.spelling == "plain":
+            self.caps += (PLAIN_STRINGS,)
         if grammar.integers == "plain":
             self.caps += (PLAIN_INTEGERS + (PYTHON_INTEGERS if grammar.python_type is not None else ""),)
 

@@ -99,7 +99,7 @@ class PartsProgram:
         if self.facts.single_bytes == ALL_BYTES:  # else a schema is refused
             for part in self.graph.parts:
                 if isinstance(part, JsonSchema):
-                    tables_of(self.vocab, part.whitespace, part.spelling)
+                    tables_of(self.vocab, part.whitespace or "flexible", part.spelling or "any")
 
     def _made(self, part: Grammar, compile_part: Compile) -> tuple[Automaton, Report] | UnsatisfiableGrammar:
         try:
