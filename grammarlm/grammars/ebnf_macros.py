@@ -1,8 +1,14 @@
 r"""The macros of xgrammar's EBNF: Token(1, 2) and Regex("..."). The others are known by name, and refused.
 
 A Regex() is handed on as Python's `re` would read it. xgrammar reads regular expressions its own way (anchors in the middle of a
-pattern are nothing to it, `a++` is no possessive repeat, `{` needs a number), so what passes is what both read alike: characters,
-classes, `.`, groups, alternatives, repeats, \d \w \s, and ^ and $ at the very ends, where they say nothing.
+pattern are nothing to it, `a++` is no possessive repeat, `{` needs a number), so what passes is what both read alike, or can be
+written as Python does: characters and escapes, classes, `.`, groups with and without names, alternatives, repeats, \d \w \s, (?i)
+at the beginning, and ^ and $ at the very ends, where they say nothing. What xgrammar refuses too is refused with its reason.
+
+    flags="..."          i: A is a, in ASCII; s: `.` is any character; u: nothing, a pattern is Unicode. Without flags `.` is any
+                         character, with flags only an s makes it so
+    json_string=true     what the pattern says, as far as a string of JSON has it without an escape: no quote, no backslash, and no
+                         character before the space
 """
 
 from __future__ import annotations
@@ -10,6 +16,7 @@ from __future__ import annotations
 import re
 
 from ..errors import UnsupportedFeature
+from .charset import LAST
 from .ebnf_scanner import COMMENT, LAST_TOKEN, SPACE, Scanner
 from .rules import Alternatives, Node, Pattern, Token
 
@@ -27,12 +34,34 @@ _REGEX = re.compile(
 )
 _OPTION = re.compile(rf",{SPACE}(flags|json_string){SPACE}={SPACE}({_STRING}|true|false){SPACE}")
 
-_ESCAPE = r"\\(?:[dDwWsSnrtfv]|x[0-9a-fA-F]{2}|u(?![dD][89a-fA-F])[0-9a-fA-F]{4}|[!-/:-@\[-`{-~])"
+_HEX = "[0-9a-fA-F]"
+_BRACED = re.compile(rf"\\u\{{({_HEX}{{1,6}})\}}|\\(e)|\\c([a-zA-Z])|\\.", re.DOTALL)
+_CODE = rf"x{_HEX}{{2}}|u(?![dD][89a-fA-F]){_HEX}{{4}}|u\{{{_HEX}{{1,6}}\}}"
+_ESCAPE = rf"\\(?:[dDwWsSnrtfvae]|0(?![0-9])|c[a-zA-Z]|{_CODE}|[!-/:-@\[-`{{-~])"
 _LEXEME = re.compile(
     rf"""(?P<repeat> (?: [*+?] | \{{[0-9]+(?:,[0-9]*)?\}} ) \?? )
-       | (?P<bracket> \((?:\?:)? | \| )
-       | (?P<item> {_ESCAPE} | [^\\^$|?*+()\[\]{{}}] | \) | \[(?!\^?\])\^?(?:{_ESCAPE}|[^\\\]])+\] )""",
+       | (?P<bracket> \((?:\?:|\?P?<[a-zA-Z0-9_]+>|(?!\?)) | \| )
+       | (?P<item> {_ESCAPE} | [^\\^$|?*+()\[\]{{}}] | \}} | \) | \[(?!\^?\])\^?(?:{_ESCAPE}|\\b|[^\\\]])+\] )""",
     re.VERBOSE | re.DOTALL,
+)
+IGNORE_CASE = "(?i)"
+JSON_CHARACTERS = r'(?=[^"\\\x00-\x1f]*\Z)'
+
+# What else begins as these do is refused, most of it by xgrammar too.
+_REASONS = (
+    ("\\p", "xgrammar has no Unicode properties; write the characters as ranges: [a-zà-ÿ]"),
+    ("\\P", "xgrammar has no Unicode properties; write the characters as ranges: [a-zà-ÿ]"),
+    ("\\b", "xgrammar has no word boundaries"),
+    ("\\B", "xgrammar has no word boundaries"),
+    ("\\k", "a back-reference, which no automaton can follow"),
+    *((f"\\{digit}", "a back-reference, which no automaton can follow") for digit in range(1, 10)),
+    ("(?=", "xgrammar reads past a look-ahead"),
+    ("(?!", "xgrammar reads past a look-ahead"),
+    ("(?<=", "xgrammar has no look-behind"),
+    ("(?<!", "xgrammar has no look-behind"),
+    ("(?i", "(?i) stands at the beginning, for the whole pattern"),
+    ("^", "an anchor in the middle says nothing to xgrammar; leave it out"),
+    ("$", "an anchor in the middle says nothing to xgrammar; leave it out"),
 )
 
 
@@ -61,15 +90,19 @@ def _regex(scanner: Scanner, token: str, at: int) -> Node:
     call = _REGEX.match(token)
     if call is None:
         raise scanner.error('Regex() takes a pattern and perhaps flags: Regex("[0-9]+"), Regex("[a-f]", flags="i")', at)
-    letters = "s"  # without flags . is any character, with flags only an s makes it so
+    letters, is_json = "s", False  # without flags . is any character, with flags only an s makes it so
     for option in _OPTION.finditer(token, *call.span(2)):
         name, value = option.groups()
         if name == "flags":
             letters = _flags(scanner, scanner.string(value, at + option.start(2)), at)
-        elif value == "true":
-            raise scanner.error("Regex() with json_string=true is not supported", at, UnsupportedFeature)
-    pattern = _common(scanner, scanner.string(call.group(1), at + call.start(1)), at)
-    return Pattern(f"(?{letters}:{pattern})" if letters else pattern, at)
+        else:
+            is_json = value == "true"
+    pattern = scanner.string(call.group(1), at + call.start(1))
+    if pattern.startswith(IGNORE_CASE):
+        pattern, letters = pattern[len(IGNORE_CASE) :], "".join(sorted({*letters, "i"}))
+    pattern = _common(scanner, pattern, at)
+    pattern = f"(?{letters}:{pattern})" if letters else pattern
+    return Pattern(f"{JSON_CHARACTERS}(?:{pattern})" if is_json else pattern, at)
 
 
 def _flags(scanner: Scanner, flags: str, at: int) -> str:
@@ -80,9 +113,10 @@ def _flags(scanner: Scanner, flags: str, at: int) -> str:
 
 
 def _common(scanner: Scanner, pattern: str, at: int) -> str:
-    """The pattern without ^ and $ at its ends, if nothing in it is read in two ways."""
+    """The pattern as Python writes it, without ^ and $ at its ends, if nothing in it is read in two ways."""
     place = 1 if pattern.startswith("^") else 0
-    begin, repeatable = place, False
+    found: list[str] = []
+    repeatable = False
     while place < len(pattern):
         if not place & 255:
             scanner.tick()
@@ -91,11 +125,31 @@ def _common(scanner: Scanner, pattern: str, at: int) -> str:
         lexeme = _LEXEME.match(pattern, place)
         if lexeme is None or (lexeme.lastgroup == "repeat" and not repeatable):
             raise scanner.error(
-                f"Regex() with {pattern[place : place + 20]!r} at position {place} is not supported: "
-                "only what xgrammar and Python read alike is",
+                f"Regex() with {pattern[place : place + 20]!r} at position {place} is not supported: {_reason(pattern, place)}",
                 at,
                 UnsupportedFeature,
             )
-        repeatable = lexeme.lastgroup == "item"
+        kind, text = lexeme.lastgroup, lexeme.group()
+        repeatable = kind == "item"
+        if kind == "bracket" and text != "(?:":
+            found.append(text[0])  # a name says nothing about texts
+        else:
+            found.append(_BRACED.sub(lambda escape: _as_python(scanner, escape, at), text) if "\\" in text else text)
         place = lexeme.end()
-    return pattern[begin:place]
+    return "".join(found)
+
+
+def _reason(pattern: str, place: int) -> str:
+    reasons = (reason for beginning, reason in _REASONS if pattern.startswith(beginning, place))
+    return next(reasons, "only what xgrammar and Python read alike is")
+
+
+def _as_python(scanner: Scanner, escape: re.Match[str], at: int) -> str:
+    digits, is_escape, control = escape.groups()
+    if is_escape or control:
+        return f"\\x{ord(control) & 31 if control else 0x1B:02x}"
+    if digits is None:
+        return escape.group()
+    if int(digits, 16) > LAST:
+        raise scanner.error(f"Regex() with {escape.group()} is not supported: the last character is U+10FFFF", at)
+    return f"\\U{int(digits, 16):08x}"

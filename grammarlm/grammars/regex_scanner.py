@@ -13,11 +13,14 @@ IGNORECASE, MULTILINE, DOTALL, VERBOSE, UNICODE = 1, 2, 4, 8, 16
 CONTROLS = {"a": 7, "b": 8, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11}
 CATEGORIES = {"d": charset.DIGITS, "s": charset.SPACES, "w": charset.WORD}
 OCTAL, HEX = "01234567", "0123456789abcdefABCDEF"
+ESCAPE = 0x1B  # \e
 BYTES: CharSet = ((0, 255),)
 
 
 class Scanner:
     """A place in a pattern, and the flags that hold there."""
+
+    EXTENDED = True  # \e, \u{...} and \x{...} are read: Python has no other meaning for them
 
     def __init__(self, pattern: str | bytes, tick: Callable[[], None]):
         self.tick = tick
@@ -150,6 +153,8 @@ class Scanner:
     def escaped_character(self, letter: str, start: int, in_bracket: bool = False) -> int:
         if letter in CONTROLS:
             return CONTROLS[letter]
+        if letter == "e" and self.EXTENDED:
+            return ESCAPE
         if letter in "xuU" and not (self.binary and letter != "x"):
             return self.hex_escape(letter, start)
         if letter == "N" and not self.binary and self.take("{"):
@@ -171,6 +176,8 @@ class Scanner:
         return ord(letter)
 
     def hex_escape(self, letter: str, start: int) -> int:
+        if self.EXTENDED and self.take("{"):
+            return self.braced_escape(letter, start)
         count = {"x": 2, "u": 4, "U": 8}[letter]
         digits = self.peek(count)
         if len(digits) < count or any(d not in HEX for d in digits):
@@ -179,4 +186,13 @@ class Scanner:
         value = int(digits, 16)
         if value > charset.LAST:
             raise self.error(f"\\{letter}{digits} is no character", start)
+        return value
+
+    def braced_escape(self, letter: str, start: int) -> int:
+        digits = self.until("}", f"\\{letter}{{", start)
+        if not 1 <= len(digits) <= 8 or any(d not in HEX for d in digits):
+            raise self.error(f"\\{letter}{{...}} takes 1 to 8 hexadecimal digits, not {digits[:20]!r}", start)
+        value = int(digits, 16)
+        if value > (0xFF if self.binary else charset.LAST):
+            raise self.error(f"\\{letter}{{{digits}}} is no character", start)
         return value

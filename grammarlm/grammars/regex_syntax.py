@@ -5,8 +5,9 @@ collects items: literal characters (bytes), a set of characters (CharSet), or a 
 so that a quantifier takes the last character only, and 50,000 alternatives of plain text become one WORDS term.
 
 The language is that of `re.fullmatch`. `\\d \\s \\w \\b` and case-insensitivity are ASCII unless the pattern says `(?u)`;
-`\\p{name}` and `\\P{name}` are understood. Refused by name: back-references, conditional and atomic groups, possessive
-repeats, look-behind of more than one character: these are not regular, or do not mean a set of texts that we can tell exactly.
+`\\p{name}`, `\\P{name}`, `(?<name>...)`, `\\e`, `\\u{...}` and `\\x{...}` are understood, which Python knows no meaning for.
+Refused by name: back-references, conditional and atomic groups, possessive repeats, look-behind of more than one character:
+these are not regular, or do not mean a set of texts that we can tell exactly.
 """
 
 from __future__ import annotations
@@ -165,12 +166,7 @@ class RegexParser(Anchors):
                             "(?P=name) is a backreference, which no automaton can follow", start, UnsupportedFeature
                         )
                     raise self.error(f"unknown extension ?P{self.peek()}", start + 1)
-                name = self.until(">", "a group name", start)
-                if not name.isidentifier():
-                    raise self.error(f"bad character in group name {name!r}", start + 4)
-                if name in self.names:
-                    raise self.error(f"redefinition of group name {name!r}", start + 4)
-                self.names.add(name)
+                self.name_group(start)
             elif self.take("="):
                 group.kind = "ahead"
             elif self.take("!"):
@@ -179,6 +175,8 @@ class RegexParser(Anchors):
                 group.kind = "behind"
             elif self.take("<!"):
                 group.kind, group.negated = "behind", True
+            elif self.take("<"):
+                self.name_group(start)
             elif self.take(">"):
                 raise self.error("an atomic group (?>...) does not mean a set of texts", start, UnsupportedFeature)
             elif self.take("("):
@@ -189,6 +187,15 @@ class RegexParser(Anchors):
                 return
         self.groups.append(group)
         self.repeatable = False
+
+    def name_group(self, start: int) -> None:
+        here = self.at
+        name = self.until(">", "a group name", start)
+        if not name.isidentifier():
+            raise self.error(f"bad character in group name {name!r}", here)
+        if name in self.names:
+            raise self.error(f"redefinition of group name {name!r}", here)
+        self.names.add(name)
 
     def inline_flags(self, start: int) -> bool:
         """(?i) sets flags from the start of the pattern on (True), (?i:...) within the group (False)."""

@@ -2,6 +2,7 @@
 
 import itertools
 import random
+import re
 
 import pytest
 
@@ -17,8 +18,9 @@ REFUSED = [
     r'root ::= "\U00110000"',
     r"root ::= [\U00110000]",
     r'root ::= Regex("a\\bb")',
-    'root ::= Regex("a", json_string=true)',
-    'root ::= Regex("(?<n>a)")',
+    'root ::= Regex("(?=a)a")',
+    'root ::= Regex("a++")',
+    'root ::= Regex("a^b")',
     'root[lazy] ::= "a"',
     'root[capture="x", max_tokens=3] ::= "a"',
     "root ::= ExcludeToken(1)",
@@ -99,6 +101,11 @@ TEXTS = [
     'root ::= Regex("a", flags="x")',
     'root ::= Regex("a", "b")',
     "root ::= Regex(a)",
+    'root ::= Regex("a", json_string=true)',
+    'root ::= Regex("a", json_string = false, flags="i")',
+    'root ::= Regex("a", json_string=maybe)',
+    'root ::= Regex("(?i)a")',
+    'root ::= Regex("(?<n>a)(?P<n>b)(?<1>c)")',
     "root ::= Regex()",
     'root ::= "a"\nroot ::= "b"',
     'root ::= "a" b ::= "c"',
@@ -227,23 +234,70 @@ def random_pattern(rng: random.Random) -> str:
         "(?:k1)",
         "()",
     ]
+    atoms += [
+        r"\\u{6b}",
+        r"[\\u{61}-\\u{00006b}]".replace("0000", "00"),
+        r"\\e",
+        r"\\cA",
+        r"[\\b\\e]",
+        "(?<n>a|1)",
+        "(?P<n>K)",
+        "(?<1>)",
+        "}",
+    ]
     repeats = [""] * 6 + ["*", "+", "?", "{2}", "{1,}", "{0,2}", "*?", "{1,2}?"]
     parts = [
         rng.choice(atoms).replace("\n", r"\n") + rng.choice(repeats) + rng.choice([""] * 5 + ["|"])
         for _ in range(rng.randint(1, 4))
     ]
-    return rng.choice(["", "^"]) + "".join(parts) + rng.choice(["", "$"])
+    begin = rng.choice(["", "^", "(?i)", "(?i)^"])
+    return begin + "".join(parts) + rng.choice(["", "$"])
 
 
-@pytest.mark.parametrize("seed", range(100))
+# What xgrammar refuses too, or reads as no one else does: a pattern, and a word of what is said about it.
+REASONS = {
+    r"\\p{L}": "Unicode properties",
+    r"a\\bb": "word boundaries",
+    r"\\Ba": "word boundaries",
+    "(?=a)a": "look-ahead",
+    "(?!a)b": "look-ahead",
+    "(?<=a)b": "look-behind",
+    "(?<!a)b": "look-behind",
+    r"(a)\\1": "back-reference",
+    r"(?<n>a)\\k<n>": "back-reference",
+    "a(?i)b": "at the beginning",
+    "(?i:a)": "at the beginning",
+    "a^b": "anchor in the middle",
+    "a$b": "anchor in the middle",
+    "a++": "alike",
+}
+
+
+@pytest.mark.parametrize("pattern", REASONS)
+def test_refusals_have_their_reasons(pattern: str) -> None:
+    with pytest.raises(gl.UnsupportedFeature, match=re.escape(REASONS[pattern])):
+        gl.Ebnf(f'root ::= Regex("{pattern}")').rules(lambda: None)
+
+
+def test_what_a_string_of_json_has_without_escapes() -> None:
+    """Every character of ASCII, and some more, beside xgrammar: in a pattern that takes them all."""
+    text = 'root ::= Regex("[^é]", json_string=true)'
+    oracle = CfgOracle(gl.Ebnf(text).rules(lambda: None))
+    grammar = xgrammar.Grammar.from_ebnf(text)
+    for probe in [*map(chr, range(128)), "é", "ü", "😀", "ab", "\\n"]:
+        assert oracle.is_complete(probe.encode()) == testing._is_grammar_accept_string(grammar, probe), probe
+
+
+@pytest.mark.parametrize("seed", range(150))
 def test_patterns_mean_the_same(seed: int) -> None:
     """Each way of reading them: xgrammar's, and Python's in the oracle."""
     rng = random.Random(seed)
     flags = rng.choice(["", ', flags=""', ', flags="i"', ', flags="s"', ', flags="siu"'])
+    flags += rng.choice(["", "", ", json_string=true", ", json_string=false"])
     text = f'root ::= Regex("{random_pattern(rng)}"{flags})'
     oracle = CfgOracle(gl.Ebnf(text).rules(lambda: None))
     grammar = xgrammar.Grammar.from_ebnf(text)
-    probes = ["", *("".join(rng.choices("aAkK.1é\n _\u212a", k=rng.randint(1, 5))) for _ in range(60))]
+    probes = ["", *("".join(rng.choices('aAkK.1é\n _\u212a\x1b\x01}"\\', k=rng.randint(1, 5))) for _ in range(60))]
     different = [
         probe
         for probe in probes

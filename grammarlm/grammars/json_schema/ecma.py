@@ -75,6 +75,8 @@ class Behind:
 
 
 class EcmaParser(RegexParser):
+    EXTENDED = False
+
     def __init__(self, pattern: str, algebra: Algebra):
         super().__init__(pattern, algebra)
         self.every = every_string(algebra)
