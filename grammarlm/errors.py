@@ -22,6 +22,15 @@ def shorten(message: str, longest: int = LONGEST_MESSAGE) -> str:
     return f"{message[:keep]} ... {message[-keep:]}"
 
 
+def brief(value: object) -> str:
+    """A value in a message. Whole numbers of many digits and deep nests have no repr."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):
+        return f"a value of type {type(value).__name__}"
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
 class GrammarError(ValueError):
     """A grammar is at fault. `position` is the offset in its text, `pointer` a JSON pointer, where either is known."""
 

@@ -7,6 +7,7 @@ name of the error that compile raises with ordinary limits.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import reduce
 from typing import Any
 
@@ -243,6 +244,17 @@ CASES: tuple[Case, ...] = (
         "a bound beyond all floats",
         lambda: {"type": "number", "minimum": 1e308, "exclusiveMaximum": 1.7976931348623157e308},
     ),
+    Case("a constant below all floats", lambda: {"properties": {"a": {"const": 5e-324}}}, "built"),
+    Case("an integer beyond all floats", lambda: {"type": "integer", "minimum": 10**309}, "built"),
+    Case(
+        "constants beyond all floats, inside others",
+        lambda: {"enum": [{"a": 10**309}, [-(10**400), {"b": 1}]]},
+        "built",
+    ),
+    Case("a count beyond all numbers", lambda: {"type": "string", "maxLength": Decimal("1e999999999")}, "built"),
+    Case("a whole number of 10,000 digits", lambda: {"const": 10**10_000}, "UnsupportedFeature"),
+    Case("a whole number of 10,000 digits that says nothing", lambda: {"default": 10**10_000}, "built"),
+    Case("a list of numbers of 10,000 digits as a type", lambda: {"type": [10**10_000]}, "GrammarError"),
     Case("infinity", lambda: {"type": "number", "minimum": float("inf")}),
     Case("no number at all", lambda: {"type": "number", "multipleOf": float("nan")}),
     Case("a bound that is text", lambda: {"minimum": "0"}, "GrammarError"),

@@ -15,9 +15,9 @@ from grammarlm.grammars.json_schema.number_rows import CAPS, NUMBER_COLUMNS, Cap
 from grammarlm.grammars.json_schema.shapes import NumberShape
 from grammarlm.kernels.cpu import json_numbers
 from grammarlm.kernels.cpu.json_numbers import number_ends, number_key, number_start, number_step
-from tests.oracles.json_numbers import ALPHABET, Language, Universe, admits, completable
+from tests.oracles.json_numbers import ALPHABET, Language, Universe, admits, completable, names_little
 
-SMALL = Caps(digits=2, zeros=1, exponent_digits=1, smallest=-2, largest=(25, 1))
+SMALL = Caps(digits=2, zeros=1, exponent_digits=1, smallest=(1, -2), largest=(25, 1))
 
 
 @numba.njit
@@ -144,10 +144,10 @@ def a_shape(rng: random.Random, digits: int) -> NumberShape:
 
 
 def some_shapes(seed: int, count: int, digits: int, caps: Caps = SMALL) -> list[NumberShape]:
-    """Whose numbers have at most so many digits and one, so that all can be written down."""
+    """Whose numbers have at most so many digits and one, so that all can be written down, and no magnitudes beyond the caps."""
     rng = random.Random(seed)
     shapes = (a_shape(rng, digits) for _ in range(10 * count))
-    few = (shape for shape in shapes if number_rows.plan(shape, caps).digits <= digits + 1)
+    few = (s for s in shapes if names_little(s, caps) and number_rows.plan(s, caps).digits <= digits + 1)
     return list(islice(few, count))
 
 
@@ -214,7 +214,7 @@ def check_keys(packed: Packed, texts: list[str], most: int, after: int) -> int:
 
 
 def test_keys_of_small_languages() -> None:
-    caps = Caps(digits=2, zeros=2, exponent_digits=1, smallest=-4, largest=(25, 3))
+    caps = Caps(digits=2, zeros=2, exponent_digits=1, smallest=(1, -4), largest=(25, 3))
     language = Language(2, 2, 1, Fraction(1, 10**4), Fraction(25000))
     folded = 0
     trees: dict[int, Universe] = {}
@@ -260,7 +260,7 @@ def check_against_fractions(shape: NumberShape, caps: Caps, language: Language, 
             assert packed.lives(text + character) == expected, (shape, text, character)
 
 
-MIDDLE = Caps(digits=6, zeros=4, exponent_digits=2, smallest=-9, largest=(123456, 7))
+MIDDLE = Caps(digits=6, zeros=4, exponent_digits=2, smallest=(1, -9), largest=(123456, 7))
 
 
 def test_random_beginnings_in_a_middle_language() -> None:

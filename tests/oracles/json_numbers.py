@@ -4,9 +4,11 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
+from math import gcd, lcm
 
 import numpy as np
 
+from grammarlm.grammars.json_schema.number_rows import Caps
 from grammarlm.grammars.json_schema.shapes import NumberShape
 
 FORM = re.compile(r"(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?(?:[eE]([+-]?)([0-9]+))?")
@@ -19,9 +21,9 @@ class Language:
 
     digits: int = 25
     zeros: int = 330
-    exponent_digits: int = 4
-    smallest: Fraction = Fraction(1, 10**307)
-    largest: Fraction = Fraction(17976931348623157 * 10**292)
+    exponent_digits: int = 5
+    smallest: Fraction = Fraction(25, 10**325)
+    largest: Fraction = Fraction(17976931348623158 * 10**292)
 
     def value(self, text: str) -> Fraction | None:
         """The exact value; None where the text is no number, or beyond the caps."""
@@ -164,6 +166,16 @@ def _common(a: Fraction, b: Fraction) -> Fraction:
     numerators = np.lcm(a.numerator * b.denominator, b.numerator * a.denominator, dtype=object)
     multiple = Fraction(int(numerators), a.denominator * b.denominator)
     return multiple
+
+
+def names_little(shape: NumberShape, caps: Caps) -> bool:
+    """No magnitude that the shape names is as far from 1 as the caps: they stay as they are."""
+    named = [value for value in (shape.low, shape.high, *shape.multiples, *shape.not_multiples) if value]
+    if shape.multiples:
+        step = lcm(*(m.numerator for m in shape.multiples))
+        named.append(Fraction(step, gcd(*(m.denominator for m in shape.multiples))))
+    (least, below), (most, above) = caps.smallest, caps.largest
+    return all(least * Fraction(10) ** below < abs(v) < most * Fraction(10) ** above for v in named)
 
 
 class Universe:

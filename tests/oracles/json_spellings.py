@@ -1,7 +1,7 @@
 """Spellings of one JSON value: white space, escapes, number forms, key orders; and the caps within which a spelling is a text.
 
 The caps are those of the default language: a run of white space is `[ \\t]*(\\r?\\n[ \\t]*){0,2}` with at most 40 blanks and tabs,
-a number has at most 25 significant digits and is 0 or between 1e-307 and the greatest double.
+a number has at most 25 significant digits and is 0 or between 2.5e-324 and 1.7976931348623158e308.
 """
 
 import json
@@ -13,7 +13,7 @@ from typing import Any
 
 MOST_BLANKS = 40
 MOST_DIGITS = 25
-LEAST, GREATEST = Fraction(1, 10**307), Fraction(17976931348623157 * 10**292)
+LEAST, GREATEST = Fraction(25, 10**325), Fraction(17976931348623158 * 10**292)
 _RUN = re.compile(r"[ \t]*(?:\r?\n[ \t]*){0,2}")
 _LINE = re.compile(r"\n[ \t]{0,40}")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
@@ -98,7 +98,7 @@ def is_within_caps(text: str) -> bool:
 def number_is_within_caps(text: str) -> bool:
     mantissa, _, exponent = text.lower().partition("e")
     digits = mantissa.replace("-", "").replace(".", "").lstrip("0")
-    if len(digits) > MOST_DIGITS or len(exponent) > 5:
+    if len(digits) > MOST_DIGITS or len(exponent.lstrip("+-")) > 5:
         return False
     size = abs(Fraction(Decimal(text)))
     return size == 0 or LEAST <= size <= GREATEST

@@ -14,15 +14,17 @@ from __future__ import annotations
 import json
 import marshal
 from decimal import Decimal
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 
-from ...errors import GrammarError, LimitExceeded, UnsupportedFeature, caret
+from ...errors import GrammarError, LimitExceeded, UnsupportedFeature, brief, caret, shorten
 from ..choices import Choices
 from ..compose import Grammar
 from ..regular import Algebra
 from ..terms import Term
 from ..tokens import Tokens
+from .number_rows import decimal
 from .python_types import is_python_type, schema_of
 
 ORDERS = ("schema", "any")
@@ -33,6 +35,7 @@ SPELLINGS = ("any", "plain")
 EXTRAS = ("allow", "forbid")
 UNKNOWN = ("warn", "refuse")
 MOST_PARTS = 4_000_000  # of a schema that is written out
+MOST_WRITTEN_BITS = 166_000  # of a whole number
 
 
 class JsonSchema(Grammar):
@@ -232,9 +235,9 @@ def thawed(value: Any) -> Any:
 
 
 def parsed(text: str) -> Any:
-    """JSON text as Python data; fractions keep all their digits."""
+    """JSON text as Python data; fractions keep all their digits, and so do whole numbers that Python does not read."""
     try:
-        return json.loads(text, parse_float=Decimal)
+        return json.loads(text, parse_float=_decimal, parse_int=_whole)
     except json.JSONDecodeError as error:
         raise GrammarError(
             f"the schema is no JSON: {error.msg} in line {error.lineno}, column {error.colno}\n"
@@ -252,6 +255,22 @@ def _path_hint(text: str) -> str:
     return (
         f"\nthe text of a file is pathlib.Path({text!r}).read_text(), and generate(schema=pathlib.Path(...)) reads it"
     )
+
+
+def _whole(text: str) -> int | Decimal:
+    try:
+        return int(text)
+    except ValueError:  # more digits than Python reads
+        return Decimal(text)
+
+
+def _decimal(text: str) -> Decimal:
+    try:
+        return Decimal(text)
+    except ArithmeticError:
+        raise UnsupportedFeature(
+            f"the schema has the number {shorten(text, 60)}: exponents of so many digits are not read"
+        ) from None
 
 
 def copied(value: Any) -> Any:
@@ -312,7 +331,7 @@ def flat(value: Any) -> str:
             for element in reversed(item):
                 todo += [element, _Raw(",")]
         else:
-            parts.append(str(Decimal(repr(item))) if isinstance(item, float) else _scalar(item))
+            parts.append(_scalar(item))
     return "".join(parts)
 
 
@@ -324,7 +343,38 @@ def _check_size(parts: list[str]) -> None:
 
 
 def _scalar(item: Any) -> str:
-    return json.dumps(item) if isinstance(item, (str, bool, type(None))) else str(item)
+    if isinstance(item, float):
+        return str(Decimal(float.__repr__(item)))
+    if isinstance(item, (str, bool, type(None))):
+        return json.dumps(item)
+    try:
+        return str(item)
+    except ValueError:
+        return _long(item) if isinstance(item, int) else f"{item.numerator:#x}/{item.denominator:#x}"
+
+
+def _long(item: int) -> str:
+    """A whole number of more digits than Python writes. In decimal that takes a time that is quadratic in their number."""
+    return str(Decimal(item)) if item.bit_length() <= MOST_WRITTEN_BITS else f"{item:#x}"
+
+
+def _json(item: Any) -> str:
+    """A scalar as JSON text."""
+    if isinstance(item, Fraction):
+        mantissa, power = decimal(item)
+        return f"{_json(mantissa)}e{power}"
+    if isinstance(item, Decimal):
+        return str(item)
+    try:
+        return json.dumps(item)
+    except ValueError:
+        if item.bit_length() > MOST_WRITTEN_BITS:
+            raise LimitExceeded(
+                "the schema has a whole number of more than 50,000 digits, which is not written out"
+            ) from None
+        return _long(item)
+    except TypeError:
+        raise GrammarError(f"the schema has a value that no JSON has: {brief(item)}") from None
 
 
 def written(schema: Any) -> str:
@@ -346,10 +396,8 @@ def written(schema: Any) -> str:
             for value in item:
                 inner += [_Raw("," if inner else "["), value]
             todo += reversed([*(inner or [_Raw("[")]), _Raw("]")])
-        elif isinstance(item, Decimal):
-            parts.append(str(item))
         else:
-            parts.append(json.dumps(item))
+            parts.append(_json(item))
     return "".join(parts)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ...errors import GrammarError
+from ...errors import GrammarError, brief
 from . import arrays, keys, objects, strings
 from .keywords import COMBINE, REFERENCE, UNEVALUATED
 from .parts import (
@@ -32,7 +32,6 @@ from .parts import (
     LooseObject,
     Parts,
     Work,
-    brief,
     one_type,
 )
 from .plain import plain

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import unquote, urldefrag, urljoin
 
-from ...errors import GrammarError, UnsupportedFeature
+from ...errors import GrammarError, UnsupportedFeature, brief
 from .keywords import SCHEMA_LISTS, SCHEMA_MAPS, SCHEMA_VALUED, bits_of, bits_of_vocabularies
 from .parts import TYPE_NODES, TYPE_NODES_4
 
@@ -176,7 +176,7 @@ class Document:
     def resolve(self, reference: Any, resource: Resource, pointer: str) -> Place:
         """Where a reference leads. `pointer` is the reference's own, for messages."""
         if not isinstance(reference, str):
-            raise GrammarError(f"{pointer}: a reference is a string, not {reference!r}", pointer=pointer)
+            raise GrammarError(f"{pointer}: a reference is a string, not {brief(reference)}", pointer=pointer)
         key = (resource, reference)
         found = self._references.get(key)
         if found is None:
@@ -242,7 +242,13 @@ class Document:
             token = raw.replace("~1", "/").replace("~0", "~")
             if isinstance(here, dict) and token in here:
                 here = here[token]
-            elif isinstance(here, list) and token.isascii() and token.isdigit() and int(token) < len(here):
+            elif (
+                isinstance(here, list)
+                and token.isascii()
+                and token.isdigit()
+                and len(token) < 10
+                and int(token) < len(here)
+            ):
                 here = here[int(token)]
             else:
                 raise GrammarError(f"{pointer}: {reference!r} leads nowhere: there is no {raw!r}", pointer=pointer)

@@ -5,9 +5,13 @@ admits, within caps that keep a model from writing digits for ever:
 
     digits           25   written from the first that is not 0 to the last one before the exponent; more where a bound, a multiple
                           or a single value of the shape has more (one more than that has: something fits between two bounds)
-    zeros            330  zeros between the point and the first other digit
-    exponent_digits  4    digits of the exponent
-    smallest, largest     the magnitude of what is not 0: 1e-307 to 1.7976931348623157e308, which every reader of doubles takes
+    zeros            330  zeros between the point and the first other digit; more where the schema names a smaller magnitude
+    exponent_digits  5    digits of the exponent, zeros before the others included
+    smallest, largest     the magnitude of what is not 0: 2.5e-324 to 1.7976931348623158e308. What readers of doubles take, denormal
+                          numbers included: beyond, 0 is read, or infinity
+
+Where a shape names a magnitude beyond these two (a bound, a single value, what it asks multiples of), numbers of its sign may be as
+large or small as that, and one power of ten more (`_range`). So what a schema names can always be written.
 
 The form never matters for the value: the exponent can move the point anywhere within these caps (a check below sees to it). So a
 text's future depends on its digits d1 d2 ... dn, and on the power q of ten of d1 at the end. What makes this easy to decide:
@@ -31,7 +35,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import lcm
+from math import gcd, lcm, log2
 
 from grammarlm.errors import UnsupportedFeature
 from grammarlm.grammars.json_schema.shapes import NumberShape
@@ -41,14 +45,15 @@ from grammarlm.grammars.json_schema.shapes import NumberShape
 class Caps:
     digits: int = 25
     zeros: int = 330
-    exponent_digits: int = 4
-    smallest: int = -307  # the power of ten that no magnitude is below
-    largest: tuple[int, int] = (17976931348623157, 292)  # times this power of ten
+    exponent_digits: int = 5
+    smallest: tuple[int, int] = (25, -325)  # times this power of ten
+    largest: tuple[int, int] = (17976931348623158, 292)
 
 
 CAPS = Caps()
 Packed = tuple[tuple[int, ...], tuple[int, ...]]  # a row's columns; what they refer to, elsewhere
 MOST_DIGITS = 1000  # of a bound or multiple; the kernel counts them in few bits
+MOST_ZEROS = 1000
 LARGEST_MODULUS = 9 * 10**17  # ten times it, and a digit, fit 63 bits
 MOST_EXCLUDED = 10
 
@@ -66,7 +71,7 @@ NEVER_EASY = 1 << 20
 
 CONTINUATION = re.compile(rb"([0-9]*\.?[0-9]*)(?:[eE][+-]?([0-9]*))?")  # of a number, from within the mantissa
 TENS = [10**i for i in range(700)]
-HALVES = [(1 << i, 10 ** (1 << i)) for i in range(11, -1, -1)]
+HALVES = [(1 << i, 10 ** (1 << i)) for i in range(13, -1, -1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +80,7 @@ class Plan:
 
     digits: int
     places: int
+    zeros: int
     zero: bool
     step: int  # all values are multiples of it
     excluded: tuple[int, ...]  # multiples of the step whose multiples are not admitted
@@ -94,12 +100,12 @@ def decimal(value: Fraction) -> tuple[int, int]:
     if denominator == 1:
         return _without_zeros(numerator)
     twos = (denominator & -denominator).bit_length() - 1
-    fives, rest = 0, denominator >> twos
-    while rest % 5 == 0:
-        rest //= 5
+    rest = denominator >> twos
+    fives = round((rest.bit_length() - 1) / log2(5))
+    if rest != 5**fives:
         fives += 1
-    if rest != 1:
-        raise UnsupportedFeature(f"{value} has no end as a decimal, and numbers are compared as decimals")
+    if rest != 5**fives:
+        raise UnsupportedFeature("a fraction that has no end as a decimal: numbers are compared as decimals")
     places = max(twos, fives)
     return numerator * 10**places // denominator, -places
 
@@ -120,9 +126,56 @@ def _without_zeros(value: int) -> tuple[int, int]:
 def _length(value: int) -> int:
     """The number of digits of a positive integer."""
     if value >= TENS[-1]:
-        TENS.extend(10**i for i in range(len(TENS), len(TENS) + 500))
-        return _length(value)
+        fewest = (value.bit_length() - 1) * 30_102 // 100_000  # a little less than the logarithm
+        while value >= 10**fewest:
+            fewest += 1
+        return fewest
     return bisect_right(TENS, value)
+
+
+def _power(value: Fraction) -> int:
+    """The power of ten of the first digit of a number above zero."""
+    mantissa, power = decimal(value)
+    return _length(mantissa) - 1 + power
+
+
+def _ten(power: int) -> Fraction:
+    return Fraction(10**power) if power >= 0 else Fraction(1, 10**-power)
+
+
+def _range(named: list[Fraction], caps: Caps) -> tuple[Fraction, Fraction, int]:
+    """The least and the largest magnitude of a sign that such magnitudes are named of, and the power of ten of the least."""
+    least, largest, smallest = _limits(caps)
+    for value in named:
+        if value >= largest:
+            largest = _ten(_power(value) + 2)
+        elif value <= least:
+            smallest = _power(value) - 1
+            least = _ten(smallest)
+    return least, largest, smallest
+
+
+@lru_cache
+def _limits(caps: Caps) -> tuple[Fraction, Fraction, int]:
+    (least, below), (largest, above) = caps.smallest, caps.largest
+    return least * _ten(below), largest * _ten(above), _length(least) - 1 + below
+
+
+@lru_cache
+def _in_units(limit: Fraction, places: int) -> int:
+    return int(limit * _ten_to(places))
+
+
+def _magnitudes(shape: NumberShape) -> tuple[list[Fraction], list[Fraction]]:
+    """What the shape names: of positive numbers, of negative ones."""
+    step = shape.multiples[0] if shape.multiples else None
+    for other in shape.multiples[1:]:
+        assert step is not None
+        step = Fraction(lcm(step.numerator, other.numerator), gcd(step.denominator, other.denominator))
+    steps = [] if step is None else [step]
+    steps += [other for other in shape.not_multiples if other < 1]  # what is no multiple has to be finer
+    bounds = [bound for bound in (shape.low, shape.high) if bound is not None]
+    return steps + [b for b in bounds if b > 0], steps + [-b for b in bounds if b < 0]
 
 
 def _digits(shape: NumberShape, caps: Caps) -> int:
@@ -134,9 +187,8 @@ def _digits(shape: NumberShape, caps: Caps) -> int:
         if value.denominator != 1 or not -few < value < few:
             most = max(most, _length(abs(decimal(value)[0]) or 1) + 1)
     if shape.plain and shape.integer:  # no exponent: the least magnitude must be written out
-        largest = caps.largest[0] * 10 ** caps.largest[1]
         for magnitude in (shape.low or 0, -(shape.high or 0), *shape.multiples):
-            if few <= magnitude <= largest:
+            if few <= magnitude:
                 most = max(most, _length(int(magnitude)) + 1)
     return most
 
@@ -145,9 +197,12 @@ def _digits(shape: NumberShape, caps: Caps) -> int:
 def plan(shape: NumberShape, caps: Caps = CAPS) -> Plan:
     digits = _digits(shape, caps)
     if digits > MOST_DIGITS:
-        raise UnsupportedFeature(f"a number of {digits - 1} digits (at most {MOST_DIGITS - 1} are compared)")
-    places = digits - caps.smallest
-    unit = TENS[places] if places < len(TENS) else 10**places
+        raise UnsupportedFeature(f"a number of {digits - 1:,} digits (at most {MOST_DIGITS - 1} are compared)")
+    ranges = [_range(named, caps) for named in _magnitudes(shape)]
+    smallest = min(power for _, _, power in ranges)
+    is_named = smallest < _limits(caps)[2]
+    places, zeros = digits - smallest, max(caps.zeros, min(-smallest, MOST_ZEROS)) if is_named else caps.zeros
+    unit = _ten_to(places)
     plain = shape.plain and shape.integer
     spelled = shape.plain and shape.fractional
     step = unit if shape.integer else 1
@@ -160,15 +215,16 @@ def plan(shape: NumberShape, caps: Caps = CAPS) -> Plan:
     zero = not excluded and _admits_zero(shape)
     nothing = (plain and spelled) or step in excluded
     if nothing:
-        return Plan(digits, places, False, 1, (), (None, None), (False, False), plain, spelled)
+        return Plan(digits, places, zeros, False, 1, (), (None, None), (False, False), plain, spelled)
 
-    least, most = TENS[digits], caps.largest[0] * 10 ** (places + caps.largest[1])
-    if plain:
-        most = min(most, (TENS[digits] - 1) * unit)
     low, high = _closed(shape, unit)
     ends = _Ends(step, excluded, digits)
     sides, from_least = [], []
-    for lowest, highest in ((low, high), (None if high is None else -high, None if low is None else -low)):
+    bounds = (low, high), (None if high is None else -high, None if low is None else -low)
+    for (lowest, highest), limits in zip(bounds, ranges, strict=True):
+        least, most = _in_units(limits[0], places), _in_units(limits[1], places)
+        if plain:
+            most = min(most, (_ten_to(digits) - 1) * unit)
         side = ends.between(
             least if lowest is None else max(least, lowest), most if highest is None else min(most, highest)
         )
@@ -178,8 +234,21 @@ def plan(shape: NumberShape, caps: Caps = CAPS) -> Plan:
         step, excluded = 1, ()  # each sign has one value: its digits say all
         from_least = [False, False]
     return Plan(
-        digits, places, zero, step, excluded, (sides[0], sides[1]), (from_least[0], from_least[1]), plain, spelled
+        digits,
+        places,
+        zeros,
+        zero,
+        step,
+        excluded,
+        (sides[0], sides[1]),
+        (from_least[0], from_least[1]),
+        plain,
+        spelled,
     )
+
+
+def _ten_to(power: int) -> int:
+    return TENS[power] if power < len(TENS) else 10**power
 
 
 def _coarsest(values: list[int]) -> tuple[int, ...]:
@@ -228,7 +297,7 @@ class _Ends:
 
     def grid(self, length: int) -> int:
         """The distance between admitted magnitudes of so many digits, not counting exclusions; 0 where all are excluded."""
-        power = TENS[max(0, length - self.digits)]
+        power = _ten_to(max(0, length - self.digits))
         grid = power if self.step == 1 else lcm(self.step, power)
         return 0 if any(grid % other == 0 for other in self.excluded) else grid
 
@@ -252,14 +321,14 @@ class _Ends:
             grid = self.grid(length)
             if not grid:
                 fewer = bisect_left(range(length), True, key=lambda digits: not self.grid(digits))
-                high = TENS[fewer - 1] - 1
+                high = _ten_to(fewer - 1) - 1
                 continue
             value = high // grid * grid
             while value >= low and _length(value) == length:
                 if all(value % other for other in self.excluded):
                     return value
                 value -= grid
-            high = TENS[length - 1] - 1
+            high = _ten_to(length - 1) - 1
         return low
 
 
@@ -274,7 +343,7 @@ def count(shape: NumberShape, most: int, caps: Caps = CAPS) -> int:
         low, high = side
         while total < most and high >= low:
             length = _length(high)
-            start = max(low, TENS[length - 1])
+            start = max(low, _ten_to(length - 1))
             grid = ends.grid(length)
             if grid:
                 total += _count_multiples(grid, it.excluded, start, high)
@@ -345,6 +414,17 @@ def placed(found: Packed, pool: list[int]) -> list[int]:
     return row
 
 
+def beyond_caps(shape: NumberShape, caps: Caps = CAPS) -> str:
+    """Why there is no text for a shape that does hold numbers."""
+    it = plan(shape, caps)
+    largest = "digits alone" if it.plain else "exponents"
+    return (
+        f"the numbers that are asked for here need more than {it.digits} digits, or lie beyond the magnitudes that are written "
+        f"with {largest} (2.5e-324 to 1.7976931348623158e308, or as far as the schema's bounds go): they are not written; "
+        "use a bound that can be written with fewer digits"
+    )
+
+
 @lru_cache(maxsize=4096)
 def packed(shape: NumberShape, caps: Caps = CAPS) -> Packed:
     it = plan(shape, caps)
@@ -370,7 +450,7 @@ def packed(shape: NumberShape, caps: Caps = CAPS) -> Packed:
         | SYMMETRIC * (it.sides[0] == it.sides[1])
         | STEPS * (it.step != 1 or bool(it.excluded))
     )
-    row[DIGITS], row[ZEROS], row[EXPONENT_DIGITS] = it.digits, caps.zeros, caps.exponent_digits
+    row[DIGITS], row[ZEROS], row[EXPONENT_DIGITS] = it.digits, it.zeros, caps.exponent_digits
     row[LARGEST_EXPONENT] = 10**caps.exponent_digits - 1
     (row[FINEST], row[STEP]), row[POWERS], row[MODULUS] = splits[0], powers, modulus
     row[EXCLUDED], row[EXCLUDED_AT], row[RUN] = len(it.excluded), 0, run
@@ -382,8 +462,13 @@ def packed(shape: NumberShape, caps: Caps = CAPS) -> Packed:
         if side is None:
             row[start + LOW] = 1  # above HIGH, which is 0: no power of ten is right
             continue
-        row[start + LOW] = caps.smallest  # and without digits: all that are read are more
-        for column, bound in ((LOW, side[0]), (HIGH, side[1]))[from_least:]:
+        bounds = [(HIGH, side[1])]
+        if from_least and (it.step > 1 or side[0] == _ten_to(_length(side[0]) - 1)):
+            # without digits: all that are read are more
+            row[start + LOW] = it.digits - it.places if it.step > 1 else _length(side[0]) - 1 - it.places
+        else:
+            bounds.insert(0, (LOW, side[0]))
+        for column, bound in bounds:
             exponent, length, words = _spelling(bound, it.places)
             row[start + column : start + column + 3] = (exponent, length, len(tail))
             tail += words

@@ -12,17 +12,29 @@ from __future__ import annotations
 
 from decimal import Decimal
 from fractions import Fraction
-from math import isfinite
+from math import ceil, floor, gcd, isfinite, lcm
 from typing import Any
 
-from grammarlm.errors import GrammarError, UnsupportedFeature
-from grammarlm.grammars.json_schema.number_rows import CAPS, NUMBER_COLUMNS, Caps, count, pack, plan, values
+from grammarlm.errors import GrammarError, UnsupportedFeature, brief
+from grammarlm.grammars.json_schema.number_rows import (
+    CAPS,
+    LONGEST_RUN,
+    MOST_EXCLUDED,
+    NUMBER_COLUMNS,
+    Caps,
+    beyond_caps,
+    count,
+    pack,
+    plan,
+    values,
+)
 from grammarlm.grammars.json_schema.shapes import NumberShape
 
 __all__ = [
     "CAPS",
     "NUMBER_COLUMNS",
     "Caps",
+    "beyond_caps",
     "both",
     "count",
     "exact",
@@ -37,28 +49,48 @@ __all__ = [
 EVERY_NUMBER = NumberShape()
 KEYWORDS = frozenset(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"))
 FARTHEST_EXPONENT = 4000  # of a number in a schema: its digits are written out
-MOST_BITS = 13_000
+MOST_BITS = 13_300  # of an integer
 
 
 def exact(value: int | float | Decimal | Fraction) -> Fraction:
     """The number as it is written."""
     if type(value) is int:
         if value.bit_length() > MOST_BITS:
-            raise UnsupportedFeature(f"an integer of {value.bit_length()} bits (at most {MOST_BITS})")
+            digits = value.bit_length() * 30_103 // 100_000
+            raise UnsupportedFeature(f"an integer of about {digits:,} digits (at most {FARTHEST_EXPONENT:,} are read)")
         return Fraction(value)
     if isinstance(value, Fraction):
+        if max(value.numerator.bit_length(), value.denominator.bit_length()) > 2 * MOST_BITS:
+            raise UnsupportedFeature(f"a fraction of more than {2 * FARTHEST_EXPONENT:,} digits")
         return value
     if isinstance(value, float):
         if not isfinite(value):
             raise GrammarError(f"{value} is no JSON number")
-        return Fraction(int(value)) if value.is_integer() and abs(value) < 1e15 else Fraction(repr(value))
+        return Fraction(int(value)) if value.is_integer() and abs(value) < 1e15 else Fraction(float.__repr__(value))
     if isinstance(value, Decimal):
         if not value.is_finite():
             raise GrammarError(f"{value} is no JSON number")
         if value and (abs(value.adjusted()) > FARTHEST_EXPONENT or len(value.as_tuple().digits) > FARTHEST_EXPONENT):
-            raise UnsupportedFeature(f"a number with an exponent beyond {FARTHEST_EXPONENT}, or as many digits")
+            raise UnsupportedFeature(
+                f"a number with an exponent beyond {FARTHEST_EXPONENT:,}, or more digits than that: such are not read"
+            )
         return Fraction(value)
-    raise GrammarError(f"expected a number, found {value!r}")
+    raise GrammarError(f"expected a number, found {brief(value)}")
+
+
+def whole(value: Any) -> int | None:
+    """The count that a keyword's value says; None where it says none. Beyond what is read, one count is as good as another."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, Decimal) and value.is_finite() and value.adjusted() > FARTHEST_EXPONENT:
+        return 10**FARTHEST_EXPONENT if value > 0 else -1
+    try:
+        number = exact(value)
+    except UnsupportedFeature:
+        return value if type(value) is int else None
+    except GrammarError:
+        return None
+    return number.numerator if number.denominator == 1 else None
 
 
 def read(
@@ -77,7 +109,7 @@ def read(
     multiple = reader.number("multipleOf")
     if multiple is not None and multiple <= 0:
         raise GrammarError(
-            f"multipleOf must be above 0, found {schema['multipleOf']!r}", pointer=reader.at("multipleOf")
+            f"multipleOf must be above 0, found {brief(schema['multipleOf'])}", pointer=reader.at("multipleOf")
         )
     return NumberShape(low, low_open, high, high_open, multiples=() if multiple is None else (multiple,))
 
@@ -94,7 +126,7 @@ class _Reader:
             return None
         value = self.schema[keyword]
         if isinstance(value, bool) or not isinstance(value, int | float | Decimal | Fraction):
-            raise GrammarError(f"{keyword} must be a number, found {value!r}", pointer=self.at(keyword))
+            raise GrammarError(f"{keyword} must be a number, found {brief(value)}", pointer=self.at(keyword))
         try:
             return exact(value)
         except GrammarError as error:
@@ -160,10 +192,42 @@ def opposites(a: NumberShape) -> list[NumberShape]:
 
 
 def is_empty(a: NumberShape) -> bool:
-    """No text spells a number in the shape, with so many digits and magnitudes as the language has (number_rows.py)."""
+    """No number is in the shape. Where it is only our caps that leave none (number_rows.py), it is refused by name."""
     if a.low is None and a.high is None and not (a.not_multiples or a.fractional):
         return False  # 0 is in it
-    return plan(a).is_empty
+    if not plan(a).is_empty:
+        return False
+    if not _contradicts(a):
+        raise UnsupportedFeature(beyond_caps(a))
+    return True
+
+
+def _contradicts(a: NumberShape) -> bool:
+    """Is no number at all in the shape, however many digits it may have?"""
+    if (
+        a.low is not None
+        and a.high is not None
+        and (a.low > a.high or (a.low == a.high and (a.low_open or a.high_open)))
+    ):
+        return True
+    if a.low is not None and a.low == a.high:
+        return not has(a, a.low)
+    if a.plain and a.integer and a.fractional:
+        return True
+    steps = [*a.multiples, *([Fraction(1)] if a.integer else [])]
+    barred = [*a.not_multiples, *([Fraction(1)] if a.fractional and not a.plain else [])]
+    if not steps:
+        return False  # between two numbers there are always others, that are multiples of none
+    step = steps[0]
+    for other in steps[1:]:
+        step = Fraction(lcm(step.numerator, other.numerator), gcd(step.denominator, other.denominator))
+    if any((step / other).denominator == 1 for other in barred):
+        return True
+    if a.low is None or a.high is None:
+        return False
+    first, last = ceil(a.low / step), floor(a.high / step)
+    few = LONGEST_RUN[min(len(barred), MOST_EXCLUDED)] + 2  # and the open ends
+    return not any(has(a, k * step) for k in range(first, min(last, first + few) + 1))
 
 
 def has(a: NumberShape, value: Fraction) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from ...errors import GrammarError
+from ...errors import GrammarError, brief
+from . import numbers
 from .keys import Others, meet_others, node_of, sort_out
 from .parts import ANY_OBJECT, ANY_OTHERS, ANYTHING, NOTHING, Evaluated, LooseObject, Work, both_evaluated
 from .shapes import EVERY_STRING
@@ -25,11 +26,12 @@ def count_of(schema: dict[str, Any], keyword: str, pointer: str) -> int | None:
             )
         return None
     if value.__class__ is not int:
-        if isinstance(value, bool | str | list | dict) or value != int(value):
+        whole = numbers.whole(value)
+        if whole is None:
             raise GrammarError(
-                f"{pointer}/{keyword}: a whole number is expected, not {value!r}", pointer=f"{pointer}/{keyword}"
+                f"{pointer}/{keyword}: a whole number is expected, not {brief(value)}", pointer=f"{pointer}/{keyword}"
             )
-        value = int(value)
+        value = whole
     return max(value, 0) if keyword.startswith("min") else value
 
 
@@ -38,7 +40,9 @@ def mapping(schema: dict[str, Any], keyword: str, pointer: str) -> dict[str, Any
     if value is None and keyword not in schema:
         return {}
     if not isinstance(value, dict):
-        raise GrammarError(f"{pointer}/{keyword}: an object is expected, not {value!r}", pointer=f"{pointer}/{keyword}")
+        raise GrammarError(
+            f"{pointer}/{keyword}: an object is expected, not {brief(value)}", pointer=f"{pointer}/{keyword}"
+        )
     return value
 
 
@@ -51,7 +55,7 @@ def required_of(schema: dict[str, Any], pointer: str) -> list[str]:
 
 def names_of(value: Any, pointer: str) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
-        raise GrammarError(f"{pointer}: a list of names is expected, not {value!r}", pointer=pointer)
+        raise GrammarError(f"{pointer}: a list of names is expected, not {brief(value)}", pointer=pointer)
     return value
 
 

@@ -262,9 +262,3 @@ def one_type(t: int, shapes: list[Any]) -> Parts:
     parts = [EMPTY] * 7
     parts[t] = shapes
     return parts
-
-
-def brief(value: Any) -> str:
-    """A value in a message."""
-    text = repr(value)
-    return text if len(text) <= 40 else text[:37] + "..."

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...errors import GrammarError, UnsatisfiableGrammar
+from ...errors import GrammarError, UnsatisfiableGrammar, brief
 from .atoms import SchemaAtom
 from .document import Place, Resource, Scope, escape
 from .keywords import IDENTITY, NUMBER, REFERENCE, STRING, TYPE
 from .nodes import Nodes
-from .parts import ANYTHING, NOTHING, Work, brief
+from .parts import ANYTHING, NOTHING, Work
 
 LONGEST_POINTER = 8_000
 

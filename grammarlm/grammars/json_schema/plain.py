@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...errors import GrammarError, placed_error
+from ...errors import GrammarError, brief, placed_error
 from . import arrays, numbers, objects, strings
 from .keywords import ARRAY, NUMBER, OBJECT, PLAIN, STRING, TYPE, VALUES
 from .parts import (
@@ -21,7 +21,6 @@ from .parts import (
     STRINGS,
     TYPES,
     Parts,
-    brief,
     one_type,
 )
 from .shapes import NumberShape, StringShape

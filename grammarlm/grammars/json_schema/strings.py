@@ -6,10 +6,10 @@ length is such a number, too.
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Any
 
-from ...errors import GrammarError
+from ...errors import GrammarError, brief
+from . import numbers
 from .formats import FORMATS, LABELS
 from .internet import LONGEST_HOSTNAME
 from .languages import Languages
@@ -43,15 +43,16 @@ def _length(schema: dict[str, Any], keyword: str) -> int | None:
     value = schema.get(keyword)
     if value is None and keyword not in schema:
         return None
-    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)) or value < 0 or value != int(value):
-        raise GrammarError(f"{keyword} is {value!r:.60}, and should be an integer that is not negative")
-    return int(value)
+    count = numbers.whole(value)
+    if count is None or count < 0:
+        raise GrammarError(f"{keyword} is {brief(value)}, and should be an integer that is not negative")
+    return count
 
 
 def _text(schema: dict[str, Any], keyword: str) -> str:
     value = schema[keyword]
     if not isinstance(value, str):
-        raise GrammarError(f"{keyword} is {value!r:.60}, and should be a string")
+        raise GrammarError(f"{keyword} is {brief(value)}, and should be a string")
     return value
 
 

@@ -69,10 +69,10 @@ def packed_whole(name: str, low: int | None, high: int | None) -> Packed | None:
             continue
         bottom, top = side
         if bottom is None or (bottom == least and not is_point):  # the caps and the step say it
-            row[start + LOW : start + LOW + 3] = [CAPS.smallest, 0, 0]
+            row[start + LOW : start + LOW + 3] = _unbounded(name, LOW, tail)
         else:
             row[start + LOW : start + LOW + 3] = _spelled(bottom, tail)
-        row[start + HIGH : start + HIGH + 3] = _most(name, tail) if top is None else _spelled(top, tail)
+        row[start + HIGH : start + HIGH + 3] = _unbounded(name, HIGH, tail) if top is None else _spelled(top, tail)
         powers = row[start + HIGH] - row[start + LOW]
         is_easy = is_easy and powers >= 2 and not (flags & STEPS and CAPS.digits > row[start + HIGH] - 1)
         is_open = is_open and powers >= 2
@@ -101,9 +101,11 @@ def _spelled(bound: int, tail: list[int]) -> list[int]:
     return [len(text) - 1, len(digits), len(tail) - 1]
 
 
-def _most(name: str, tail: list[int]) -> list[int]:
-    """The same of the largest magnitude of all, as the row without bounds has it."""
+def _unbounded(name: str, bound: int, tail: list[int]) -> list[int]:
+    """The same of the least or the largest magnitude of all, as the row without bounds has it."""
     columns, words = packed(KINDS[name])
-    power, length, at = columns[POSITIVE + HIGH : POSITIVE + HIGH + 3]
+    power, length, at = columns[POSITIVE + bound : POSITIVE + bound + 3]
+    if not length:
+        return [power, 0, 0]
     tail += words[at : at + -(-length // 16)]
     return [power, length, len(tail) - -(-length // 16)]

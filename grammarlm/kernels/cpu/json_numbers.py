@@ -39,11 +39,11 @@ START, MINUS, NOUGHT, NOUGHT_POINT, NOUGHTS, INTEGER, POINT, FRACTION, EXPONENT,
 SIGN = 16  # the bit of a negative number
 LOW_ORDER, HIGH_ORDER, COUNT, TRAILING, PLACE = 5, 7, 9, 21, 33  # where the other fields of x begin
 COUNT_MASK = 0xFFF
-AT_ZERO = 2048  # added to the power of ten of the first digit; for zeros: how many stand behind the point
+AT_ZERO = 8192  # added to the power of ten of the first digit; for zeros: how many stand behind the point
 DASH, DOT, PLUS, SMALL_E, LARGE_E = (ord(c) - 48 for c in "-.+eE")  # bytes are taken as digits, of which they are none
 EQUAL, LESS, GREATER = 0, 1, 2  # the digits so far, compared with as many of a bound
-EXPONENT_BITS = 15
-EXPONENT_BIAS = 1 << 14
+EXPONENT_BITS = 18
+EXPONENT_BIAS = 1 << 17
 EXPONENT_MASK = (1 << EXPONENT_BITS) - 1
 VIEW_LEFT, VIEW_ZEROS, VIEW_LAST, VIEW_BEHIND = 5, 17, 27, 42  # the fields of a view
 VIEW_PLACE = VIEW_LAST

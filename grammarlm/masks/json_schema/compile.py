@@ -36,8 +36,8 @@ from .tables import JsonTables
 
 ANY_ORDER, SCHEMA_ORDER = 0, 1
 NUMBER_CAPS = (
-    f"numbers: at most {CAPS.digits} significant digits (more where the schema has more), {CAPS.zeros} zeros before them and "
-    f"{CAPS.exponent_digits} digits of an exponent; 0, or from 1e-307 to 1.7976931348623157e308"
+    f"numbers: at most {CAPS.digits} significant digits, {CAPS.zeros} zeros before them and {CAPS.exponent_digits} digits of an "
+    "exponent; 0, or from 2.5e-324 to 1.7976931348623158e308, what readers of doubles take; more where the schema names more"
 )
 PLAIN_STRINGS = "strings: only the escapes that JSON needs, as json.dumps(ensure_ascii=False) writes them"
 PLAIN_INTEGERS = "integers: plain digits, without fraction or exponent"

@@ -184,6 +184,8 @@ class ProgramWriter:
             return self.told_number(shape, node)
         known = self._numbers.get(shape)
         if known is None:
+            if numbers.is_empty(shape):  # a row without numbers would be a dead end
+                raise UnsupportedFeature(numbers.beyond_caps(shape), pointer=node.pointer)
             row = pack(shape, self.rows, pointer=node.pointer)
             known = self._numbers[shape] = len(self.rows)
             self.rows += row
