@@ -3,11 +3,12 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
 
-.PHONY: help demo test proof fuzz check format bench gpu train clean
+.PHONY: help demo test lowest proof fuzz check format bench gpu train clean
 
 help:
 	@echo "make demo    install, then run constrained generations on the embedded model"
 	@echo "make test    install, then the whole test suite (8 minutes at most)"
+	@echo "make lowest  install the lowest declared versions beside, then the core tests with them"
 	@echo "make proof   the same laws with their full counts; results go to benchmarks/results/proof/"
 	@echo "make fuzz    a minute of mutated grammars and token sequences (SECONDS=60); findings go to FINDINGS"
 	@echo "make check   ruff, mypy, import contracts"
@@ -38,6 +39,18 @@ test: .venv/everything
 proof: .venv/everything
 	$(BIN)/python -m tests.proof $(ARGS)
 
+.venv-lowest/everything: constraints-lowest.txt
+	$(PYTHON) -m venv .venv-lowest
+	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --requirement constraints-lowest.txt
+	@touch $@
+
+# What needs no torch, with the lowest versions that pyproject.toml declares.
+CORE := tests/test_regex_corpus.py tests/kernels/test_names.py tests/vocab/test_plain_vocabulary.py tests/grammars/test_gbnf.py \
+	tests/grammars/test_library_corpus.py tests/masks/test_completion.py tests/masks/test_json_matcher.py \
+	tests/masks/test_json_masks.py tests/masks/test_stack_matcher.py
+lowest: .venv-lowest/everything
+	PYTHONPATH=. .venv-lowest/bin/python -m pytest -p no:cacheprovider $(CORE) $(ARGS)
+
 SECONDS ?= 60
 FINDINGS ?= /tmp/grammarlm-fuzz
 fuzz: .venv/everything
@@ -64,4 +77,4 @@ train: .venv/everything
 	$(BIN)/python -m grammarlm.models.train
 
 clean:
-	rm -rf .venv build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-lowest build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

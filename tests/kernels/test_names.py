@@ -1,10 +1,15 @@
-"""Names of the kernels' constants: one that is given twice means two things, and nobody says so."""
+"""Names of the kernels' constants: each is given once, and is an integer in a kernel."""
 
 import ast
 from collections import Counter
 from pathlib import Path
 
+import numba
+import pytest
+
 import grammarlm.kernels.cpu
+from grammarlm.kernels.cpu.constants import Constants
+from grammarlm.kernels.cpu.table import Arena
 
 FOLDER = Path(grammarlm.kernels.cpu.__file__).parent
 
@@ -22,3 +27,22 @@ def test_no_constant_is_given_twice() -> None:
     modules = {path.name: names_of(path) for path in FOLDER.glob("*.py")}
     assert "LOOPS" in modules["places.py"]
     assert [(name, twice) for name, names in modules.items() for twice, n in names.items() if n > 1] == []
+
+
+def test_constants_are_plain_integers_to_numba() -> None:
+    """A member of another IntEnum has a type of its own there, which some versions do not take as an index."""
+
+    @numba.njit
+    def last(array):  # type: ignore[no-untyped-def]
+        return array[Arena.LENGTH - 1] + Arena.NEXT, Arena.CLASSES
+
+    assert last(tuple(range(Arena.LENGTH))) == (Arena.LENGTH - 1, Arena.CLASSES)
+    assert last.nopython_signatures[0].return_type == numba.types.UniTuple(numba.int64, 2)
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.py")), ids=lambda path: path.stem)
+def test_kernels_have_no_other_enums(path: Path) -> None:
+    if path.stem == Constants.__module__.rpartition(".")[2]:
+        return
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    assert not [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module == "enum"]

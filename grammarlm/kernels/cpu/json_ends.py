@@ -7,11 +7,10 @@ hangs on how they differ: which other keys were read, what was read of a string 
 What a class needs of frames and chains is left standing; the caller takes it back when it is done.
 """
 
-from enum import IntEnum
-
 import numpy as np
 from numba import carray, int32, int64, uint64
 
+from .constants import Constants
 from .jit import inlined, part, pointer
 from .json_languages import is_universal
 from .json_numbers import number_ends
@@ -40,7 +39,7 @@ from .json_unique import is_unique, number_ended
 from .json_walk import GROW_PENDING, begins_like_other, beyond, lists_bytes, next_allowed
 
 
-class Survey(IntEnum):
+class Survey(Constants):
     """Places in the array that `survey` is handed."""
 
     CLASSES = 0  # int64 [capacity, CLASS_WORDS]: a thread, what it is known by

@@ -24,15 +24,14 @@ by masks/json_schema/program.py; an offset is a row's name.
 the barrier, stands for frames that a row must not read (json_masks.py).
 """
 
-from enum import IntEnum
-
 import numpy as np
 from numba import carray, int64
 
+from .constants import Constants
 from .jit import inlined, pointer
 
 
-class At(IntEnum):
+class At(Constants):
     """Places in the arena."""
 
     PROGRAM = 0
@@ -135,7 +134,7 @@ class At(IntEnum):
     LENGTH = 96
 
 
-class Suspended(IntEnum):
+class Suspended(Constants):
     """A walk of a language along the vocabulary's trie that lacked a state: of whom, and where it goes on."""
 
     SERIAL = 0  # of the epoch; 0: there is none
@@ -151,7 +150,7 @@ class Suspended(IntEnum):
     STACK = 10  # of the nodes above it
 
 
-class Store(IntEnum):
+class Store(Constants):
     """Rows by key."""
 
     TABLE = 0  # int64 [size, KEY_WORDS + 1]: key, offset in the pool; -1 empty, -2 a mark: the row hangs on more than this key
@@ -163,7 +162,7 @@ class Store(IntEnum):
     LENGTH = 6
 
 
-class Trie(IntEnum):
+class Trie(Constants):
     NODES = 0
     BYTE = 1
     DEPTH = 2
@@ -176,7 +175,7 @@ class Trie(IntEnum):
     LENGTH = 9
 
 
-class Spot(IntEnum):
+class Spot(Constants):
     """Of one state of white space."""
 
     BLANK_BASE = 0  # number of the base row: tokens of white space that may come
@@ -188,7 +187,7 @@ class Spot(IntEnum):
     LENGTH = 6
 
 
-class Kind(IntEnum):
+class Kind(Constants):
     VALUE = 0  # before a value
     STRING = 1  # in a string: any, or of a language, or counted
     WORD = 2  # in a string out of a finite set
@@ -201,7 +200,7 @@ class Kind(IntEnum):
     ENTRY = 9  # behind [: a value or ]
 
 
-class Shape(IntEnum):
+class Shape(Constants):
     """Kinds of alternatives."""
 
     LITERAL = 0  # the offset is 1 true, 2 false, 3 null
@@ -212,7 +211,7 @@ class Shape(IntEnum):
     ARRAY = 5
 
 
-class Object(IntEnum):
+class Object(Constants):
     COUNT = 0  # keys with a node of their own, sorted by bytes
     KEYS = 1  # where they lie: Key.LENGTH words each
     OTHERS = 2  # node of other keys' values, -1: no other keys, -2: by case
@@ -231,7 +230,7 @@ class Object(IntEnum):
     LENGTH = 15
 
 
-class Key(IntEnum):
+class Key(Constants):
     BYTES = 0
     SIZE = 1
     NODE = 2
@@ -239,7 +238,7 @@ class Key(IntEnum):
     LENGTH = 4
 
 
-class Array(IntEnum):
+class Array(Constants):
     PREFIX = 0  # how many positions have ways of their own
     ITEMS = 1  # offset: of each such position the offset of its ways, then of all others
     LEAST = 2
@@ -250,7 +249,7 @@ class Array(IntEnum):
     LENGTH = 7
 
 
-class Frame(IntEnum):
+class Frame(Constants):
     PARENT = 0
     ROW = 1  # offset of the object or array; arrays have bit ARRAY_BIT
     SEEN = 2  # keys seen: bits, or the number of a set where there are more than INLINE

@@ -4,15 +4,14 @@ The arena is one array of integers: addresses of arrays, and numbers. A kernel i
 fills it; `pushdown.py` says what the arrays mean to the machine, `surveys.py` what they mean to masks.
 """
 
-from enum import IntEnum
-
 import numpy as np
 from numba import carray, int64, uint64
 
+from .constants import Constants
 from .jit import inlined, pointer
 
 
-class Place(IntEnum):
+class Place(Constants):
     """What is where in the arena, an int64 array: addresses of arrays, and numbers."""
 
     CLASSES = 0  # of bytes

@@ -11,16 +11,15 @@ look at each once, costs more than all else that a plain schema needs; a kernel 
     row, kinds        of a schema that has a place in the program: its node's row, and the types of its values
 """
 
-from enum import IntEnum
-
 import numpy as np
 from numba import carray, int64
 
+from .constants import Constants
 from .jit import inlined, part, pointer
 from .json_places import longs
 
 
-class Read(IntEnum):
+class Read(Constants):
     """Places in the arena of one reader."""
 
     DATA = 0  # uint8: the frozen schema
@@ -71,7 +70,7 @@ class Read(IntEnum):
     LENGTH = 48
 
 
-class Tape(IntEnum):
+class Tape(Constants):
     KIND = 0
     AT = 1
     SIZE = 2
@@ -82,7 +81,7 @@ class Tape(IntEnum):
     LENGTH = 7
 
 
-class Value(IntEnum):
+class Value(Constants):
     DICT = 1
     LIST = 2
     TEXT = 3
@@ -95,7 +94,7 @@ class Value(IntEnum):
     NULL = 10
 
 
-class Keyword(IntEnum):
+class Keyword(Constants):
     HASH = 0
     AT = 1
     SIZE = 2
@@ -106,7 +105,7 @@ class Keyword(IntEnum):
     LENGTH = 7
 
 
-class Word(IntEnum):
+class Word(Constants):
     """The keywords whose values are looked at."""
 
     NONE = 0
@@ -147,7 +146,7 @@ class Word(IntEnum):
     LENGTH = 35
 
 
-class Said(IntEnum):
+class Said(Constants):
     """Bits of keywords. Those below HARD are grammars/json_schema/keywords.py's."""
 
     TYPE = 1
@@ -162,7 +161,7 @@ class Said(IntEnum):
     ADDRESS = 1 << 21
 
 
-class Template(IntEnum):
+class Template(Constants):
     """Rows that every program has: of shapes, then of nodes of one type."""
 
     ANYTHING = 0
@@ -183,7 +182,7 @@ class Template(IntEnum):
     LENGTH = 15
 
 
-class Queued(IntEnum):
+class Queued(Constants):
     ROW = 0
     SAID = 1
     KINDS = 2  # bits, in the order of types
@@ -192,7 +191,7 @@ class Queued(IntEnum):
     LENGTH = 4 + Word.LENGTH
 
 
-class Fix(IntEnum):
+class Fix(Constants):
     """What is left to Python."""
 
     WHAT = 0

@@ -6,18 +6,17 @@ State 0 is dead. An entry MISS means that the row has not been made yet: the ker
 `Arena` names the places of one int64 array, the only argument that tells a kernel about automaton and vocabulary.
 """
 
-from enum import IntEnum
-
 import numpy as np
 from numba import carray, uint64
 
+from .constants import Constants
 from .jit import inlined, pointer
 
 DEAD = 0
 MISS = -1
 
 
-class Arena(IntEnum):
+class Arena(Constants):
     """What is where in the arena: addresses of arrays, and how long they are."""
 
     NEXT = 0  # int32 [S, classes]

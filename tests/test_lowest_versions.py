@@ -1,0 +1,34 @@
+"""The lowest versions that are declared are those that `make lowest` tests."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).parent.parent
+NOT_IN_THE_HOST_HALF = {"torch", "transformers"}
+
+
+def lowest() -> dict[str, str]:
+    lines = (ROOT / "constraints-lowest.txt").read_text().splitlines()
+    return dict(line.split("==") for line in lines if line and not line.startswith("#"))
+
+
+def declared() -> list[str]:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    return project["dependencies"]
+
+
+@pytest.mark.parametrize("requirement", declared())
+def test_each_declared_minimum_is_the_one_that_is_tested(requirement: str) -> None:
+    name, version = re.fullmatch(r"([a-z]+)>=([0-9.]+)", requirement).groups()  # type: ignore[union-attr]
+    if name in NOT_IN_THE_HOST_HALF:
+        assert name not in lowest()
+    else:
+        assert lowest()[name] == version
