@@ -122,7 +122,7 @@ class JsonSchema(Grammar):
             return parsed(schema)
         if isinstance(schema, (dict, bool)):
             return schema
-        return schema_of(schema)
+        return schema_of(schema, self.extra)
 
     def as_bytes(self) -> bytes | None:
         """The schema as `marshal` writes it; None where it is no plain data, or has to be made from a Python type first."""

@@ -27,7 +27,6 @@ SCHEMAS = (
     "anyOf",
     "oneOf",
     "allOf",
-    "not",
     "contains",
 )
 MAPS = ("properties", "patternProperties", "$defs", "definitions")  # names of the caller's -> schemas
@@ -35,19 +34,38 @@ NAMES = ((bool, "boolean"), (int, "integer"), (float, "number"), (str, "string")
 
 
 def is_python_type(kind: Any) -> bool:
-    """A class, or what typing makes of classes; a function, too, stands for its arguments."""
-    return isinstance(kind, (type, types.UnionType)) or hasattr(kind, "__origin__") or inspect.isroutine(kind)
+    """A class, or what typing makes of classes, or a TypeAdapter of pydantic's; a function, too, stands for its arguments."""
+    if isinstance(kind, (type, types.UnionType, typing.TypeVar)) or kind is Any or inspect.isroutine(kind):
+        return True
+    return any(hasattr(kind, mark) for mark in ("__origin__", "__supertype__", "__value__")) or _is_adapter(kind)
 
 
-def schema_of(kind: Any) -> dict[str, Any]:
-    """The JSON schema of a type, of a function's arguments, whose integers have a bound on both sides."""
-    from_pydantic = _pydantic(kind)
+def _is_adapter(kind: Any) -> bool:
+    return type(kind).__name__ == "TypeAdapter" and hasattr(kind, "validate_json")
+
+
+def schema_of(kind: Any, extra: str = "forbid") -> dict[str, Any]:
+    """The JSON schema of a type, of a function's arguments, whose integers have a bound on both sides.
+
+    extra    "forbid": objects have no keys that their type does not declare, unless it asks for them
+    """
+    known: tuple[type[Exception], ...] = (*_pydantic(kind), TypeError, ValueError, ImportError, RecursionError)
+    from .type_schemas import type_schema
+
     try:
-        schema: dict[str, Any] = _adapter(kind).json_schema()
-        _read_as_python(schema)
-        return schema
-    except from_pydantic as error:
-        raise UnsupportedFeature(f"pydantic makes no JSON schema of {kind!r:.80}: {error}") from None
+        schema = type_schema(_adapter(kind), extra == "forbid")
+    except UnsupportedFeature as refusal:
+        raise UnsupportedFeature(f"{_name(kind)}: {refusal}") from None
+    except known as error:
+        raise UnsupportedFeature(
+            f"pydantic makes no JSON schema of {_name(kind)}: {str(error).partition('For further information')[0].strip():.300}"
+        ) from None
+    _read_as_python(schema)
+    return schema
+
+
+def _name(kind: Any) -> str:
+    return kind.__qualname__ if isinstance(kind, type) else f"{kind!r:.80}"
 
 
 def _read_as_python(schema: Any) -> None:
@@ -71,7 +89,13 @@ def _name_types(schema: dict[str, Any]) -> None:
     values = schema.get("enum", [schema["const"]] if "const" in schema else [])
     if "type" not in schema and any(type(value) is int for value in values):
         found = {next((name for kind, name in NAMES if isinstance(value, kind)), "null") for value in values}
-        schema["type"] = sorted(found)
+        if "number" not in found:
+            schema["type"] = sorted(found)
+        else:  # an integer's digits and a number's are two things
+            whole = [value for value in values if type(value) is int]
+            schema.pop("enum")
+            others = [value for value in values if type(value) is not int]
+            schema["anyOf"] = [{"type": "integer", "enum": whole}, {"enum": others}]
 
 
 def _bound(schema: dict[str, Any]) -> None:
@@ -93,14 +117,16 @@ def reader_of(kind: Any) -> Callable[[str], Any]:
     return read
 
 
-def _pydantic(kind: Any) -> type[Exception]:
+def _pydantic(kind: Any) -> tuple[type[Exception], ...]:
+    """What pydantic raises where it knows no schema of a type."""
     try:
-        from pydantic.errors import PydanticUserError
+        from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
+        from pydantic_core import SchemaError
     except ImportError:
         raise UnsupportedFeature(
             f"JsonSchema({kind!r:.80}) needs pydantic: pip install pydantic, or hand in the schema itself"
         ) from None
-    return PydanticUserError
+    return PydanticUserError, PydanticUndefinedAnnotation, SchemaError
 
 
 def _adapter(kind: Any) -> Any:
@@ -114,6 +140,8 @@ def _adapter(kind: Any) -> Any:
 def _known_adapter(kind: Any) -> Any:
     from pydantic import TypeAdapter
 
+    if _is_adapter(kind):
+        return kind
     if inspect.isroutine(kind):
         kind = arguments_of(kind)
     elif sys.version_info < (3, 12) and typing.is_typeddict(kind):

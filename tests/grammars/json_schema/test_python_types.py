@@ -8,6 +8,7 @@ import typing
 from typing import Any, Literal
 
 import pytest
+import typing_extensions
 
 import grammarlm as gl
 from grammarlm.grammars.json_schema.python_types import reader_of
@@ -139,3 +140,107 @@ def test_the_arguments_of_a_function() -> None:
     assert order(**value) == ("lamp", 2)
     with pytest.raises(gl.UnsupportedFeature, match=r"book takes day: .*str.* by position only"):
         gl.compile(gl.JsonSchema(book), VOCAB)
+
+
+class Ignoring(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(extra="ignore")
+    a: int = 0
+
+
+class Forbidding(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(extra="forbid")
+    a: int = 0
+
+
+class Open(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(extra="allow")
+    a: int = 0
+
+
+class OpenDict(typing_extensions.TypedDict, total=False):
+    __pydantic_config__ = pydantic.ConfigDict(extra="allow")  # type: ignore[misc]
+    a: int
+
+
+class Outer(pydantic.BaseModel):
+    inner: Ignoring = Ignoring()
+    free: Open = Open()
+    several: "list[Outer | Point] | None" = None
+    counts: dict[str, int] | None = None
+
+
+T = typing.TypeVar("T")
+
+
+class Box(pydantic.BaseModel, typing.Generic[T]):
+    content: T
+
+
+UNDECLARED = [
+    (Ignoring, '{"a": 1}', '{"A": 1}'),
+    (Forbidding, '{"a": 1}', '{"A": 1}'),
+    (Named, '{"name": "a"}', '{"name": "a", "x": 1}'),
+    (Point, '{"x": 1}', '{"x": 1, "z": 1}'),
+    (pydantic.RootModel[Point], '{"x": 1}', '{"x": 1, "z": 1}'),
+    (Box[Point], '{"content": {"x": 1}}', '{"content": {"x": 1, "z": 1}}'),
+    (Ignoring | Point, '{"x": 1}', '{"x": 1, "a": 1}'),
+    (Outer, '{"inner": {"a": 1}}', '{"inner": {"b": 1}}'),
+    (Outer, '{"free": {"b": 1}}', '{"freee": {"b": 1}}'),
+    (Outer, '{"several": [{"several": []}, {"x": 1}]}', '{"several": [{"several": [], "x": 1}]}'),
+    (Outer, '{"counts": {"any": 1}}', '{"counts": {"any": "x"}}'),
+    (order, '{"item": "a"}', '{"item": "a", "z": 1}'),
+]
+
+
+@pytest.mark.parametrize(("kind", "taken", "refused"), UNDECLARED)
+def test_keys_that_nobody_declared(kind: Any, taken: str, refused: str) -> None:
+    constraint = gl.compile(gl.JsonSchema(kind), VOCAB)
+    assert accepts(constraint, taken)
+    assert not accepts(constraint, refused)
+    reader_of(kind)(taken)
+    again = gl.Constraint.from_bytes(constraint.to_bytes(), VOCAB)
+    assert again.grammar == constraint.grammar
+    assert accepts(again, taken)
+    assert not accepts(again, refused)
+
+
+def test_types_that_ask_for_other_keys() -> None:
+    for kind in (Open, OpenDict):
+        assert accepts(gl.compile(gl.JsonSchema(kind), VOCAB), '{"a": 1, "z": [2]}')
+    for kind in (Ignoring, Point, Named, Outer):
+        text = {Point: '{"x": 1, "z": 2}', Named: '{"name": "a", "z": 1}'}.get(kind, '{"z": 1}')
+        assert accepts(gl.compile(gl.JsonSchema(kind, extra="allow"), VOCAB), text)
+        assert gl.JsonSchema(kind, extra="allow") != gl.JsonSchema(kind)
+    assert not accepts(gl.compile(gl.JsonSchema(Forbidding, extra="allow"), VOCAB), '{"z": 1}')
+    assert not accepts(gl.compile(gl.JsonSchema(order, extra="allow"), VOCAB), '{"item": "a", "z": 1}')
+
+
+def test_keys_are_those_that_validation_reads() -> None:
+    class Aliased(pydantic.BaseModel):
+        a: int = pydantic.Field(alias="A")
+        b: int = pydantic.Field(default=1, validation_alias="B", serialization_alias="C")
+        d: int = pydantic.Field(default=1, validation_alias=pydantic.AliasChoices("D", "E"))
+
+        @pydantic.computed_field
+        def e(self) -> int:
+            return self.a
+
+    constraint = gl.compile(gl.JsonSchema(Aliased), VOCAB)
+    assert accepts(constraint, '{"A": 1, "B": 2, "D": 3}')
+    assert reader_of(Aliased)('{"A": 1, "B": 2, "D": 3}').model_dump() == {"a": 1, "b": 2, "d": 3, "e": 1}
+    for text in ('{"a": 1}', '{"A": 1, "b": 2}', '{"A": 1, "C": 2}', '{"A": 1, "e": 2}', '{"A": 1, "E": 2}'):
+        assert not accepts(constraint, text)
+
+
+def test_a_tag_is_never_left_out() -> None:
+    class First(pydantic.BaseModel):
+        kind: Literal["first"] = "first"
+
+    class Second(pydantic.BaseModel):
+        kind: Literal["second"] = "second"
+
+    tagged = typing.Annotated[First | Second, pydantic.Field(discriminator="kind")]
+    constraint = gl.compile(gl.JsonSchema(tagged), VOCAB)
+    assert not accepts(constraint, "{}")
+    assert accepts(constraint, '{"kind": "second"}')
+    assert accepts(gl.compile(gl.JsonSchema(First | Second), VOCAB), "{}")
