@@ -105,7 +105,7 @@ def _checksum(data: np.ndarray) -> int:
 def _encode(parser: LarkParser) -> dict[str, np.ndarray]:
     lexer, tables, productions = parser.lexer, parser.tables, parser.productions
     plain: dict[str, Any] = {
-        "terminals": [[t.name, t.regex, t.ignored] for t in lexer.terminals],
+        "terminals": [[t.name, t.regex, t.ignored, t.is_first] for t in lexer.terminals],
         "newline": lexer.newline,
         "tab": lexer.tab,
         "verdicts": parser.verdicts,
@@ -134,7 +134,10 @@ def _narrow(table: np.ndarray) -> np.ndarray:
 
 def _decode(arrays: dict[str, np.ndarray], path: Path, algebra: Algebra, tick: Callable[[], None]) -> LarkParser:
     plain = json.loads(arrays["plain"].tobytes())
-    terminals = [Terminal(_is(str, n), _is(str, r), _is(bool, i), algebra, tick) for n, r, i in plain["terminals"]]
+    terminals = [
+        Terminal(_is(str, n), _is(str, r), _is(bool, i), _is(bool, f), algebra, tick)
+        for n, r, i, f in plain["terminals"]
+    ]
     lexer = Lexer(terminals, algebra, tick, shifts="tables" in plain)
     if plain["newline"] is not None:
         lexer.newline, lexer.tab = _below(len(terminals), plain["newline"]), _is(int, plain["tab"])

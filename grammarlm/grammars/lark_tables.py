@@ -169,8 +169,10 @@ def _ready_loader() -> None:
 
 def make_lexer(loaded: Loaded, algebra: Algebra, tick: Callable[[], None], shifts: bool) -> Lexer:
     """The lexer, each pattern read: what is wrong with one is found here."""
+    first = _only_first(loaded)
     terminals = [
-        Terminal(t.name, t.pattern.to_regexp(), t.name in loaded.ignored, algebra, tick) for t in loaded.terminals
+        Terminal(t.name, t.pattern.to_regexp(), t.name in loaded.ignored, t.name in first, algebra, tick)
+        for t in loaded.terminals
     ]
     for terminal in terminals:
         assert terminal.pattern is not None
@@ -178,6 +180,23 @@ def make_lexer(loaded: Loaded, algebra: Algebra, tick: Callable[[], None], shift
     if loaded.indent is not None:
         lexer.newline, lexer.tab = loaded.index[loaded.indent.newline], loaded.indent.tab
     return lexer
+
+
+def _only_first(loaded: Loaded) -> frozenset[str]:
+    """Terminals that begin the text wherever they come: nothing is ignored before them, and no rule has them, or what begins with
+    them, behind anything else. lark's lexer asks for these in the parser's first state alone."""
+    if loaded.ignored:
+        return frozenset()
+    later = {str(symbol.name) for rule in loaded.rules for symbol in rule.expansion[1:]}
+    begins: dict[str, set[str]] = {}
+    for rule in loaded.rules:
+        begins.setdefault(str(rule.origin.name), set()).update(str(symbol.name) for symbol in rule.expansion[:1])
+    waiting = [*later]
+    for name in waiting:  # it grows
+        more = begins.get(name, set()) - later
+        later |= more
+        waiting += sorted(more)
+    return frozenset(t.name for t in loaded.terminals if t.name not in later)
 
 
 def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTables | None:

@@ -35,13 +35,16 @@ MOST_PARTITIONS = 2000  # remembered
 class Terminal:
     """A terminal as lark has it; its pattern is read when first asked for."""
 
-    def __init__(self, name: str, regex: str, ignored: bool, algebra: Algebra, tick: Callable[[], None]):
-        self.name, self.regex, self.ignored = name, regex, ignored
+    def __init__(
+        self, name: str, regex: str, ignored: bool, is_first: bool, algebra: Algebra, tick: Callable[[], None]
+    ):
+        """`is_first`: nothing of a text stands before its lexemes."""
+        self.name, self.regex, self.ignored, self.is_first = name, regex, ignored, is_first
         self._algebra, self._tick = algebra, tick
 
     @cached_property
     def pattern(self) -> Pattern:
-        return Pattern(self.regex, 0, self._algebra, self._tick, self.name)
+        return Pattern(self.regex, 0, self._algebra, self._tick, self.name, self.is_first)
 
 
 class LexerState:

@@ -36,6 +36,7 @@ CHAR, BRANCH, LOOP, AHEAD, BEHIND, MATCH, INSIDE = range(7)
 ASCII, DOTALL, IGNORECASE, MULTILINE = int(re.ASCII), int(re.DOTALL), int(re.IGNORECASE), int(re.MULTILINE)
 FIRST_SURROGATE = 0xD800
 UNKNOWN = None  # what is known of the character before a lexeme
+NO_CHARACTER: CharSet = ()  # the set that what stands before the text is in, and no character
 LARGEST = 20_000  # continuations of one pattern
 EACH_BYTE: utf8.Edges = ((EVERY_BYTE, 0),)  # look-ahead in a term of its own, where nothing looks back
 
@@ -63,10 +64,12 @@ class Head:
 
 
 class Pattern:
-    """A regular expression of Python's, `start` its first continuation."""
+    """A regular expression of Python's, `start` its first continuation. `is_first`: its lexemes begin the text, all of them."""
 
-    def __init__(self, regex: str, flags: int, algebra: Algebra, tick: Callable[[], None], name: str):
-        self.algebra, self.tick, self.regex, self.name = algebra, tick, regex, name
+    def __init__(
+        self, regex: str, flags: int, algebra: Algebra, tick: Callable[[], None], name: str, is_first: bool = False
+    ):
+        self.algebra, self.tick, self.regex, self.name, self.is_first = algebra, tick, regex, name, is_first
         self._made: dict = {}
         self._bodies: dict[int, _Body] = {}
         self._terms: dict[tuple, Term] = {}
@@ -128,6 +131,10 @@ class Pattern:
                     self._sets[charset.NEWLINE] = None
                     if "BOUNDARY" in str(value):
                         self._behind_index(self._word(flags))
+                    elif "BEGINNING" in str(value):
+                        self._behind_index(NO_CHARACTER)
+                        if self._begins_lines(str(value), flags):
+                            self._behind_index(charset.NEWLINE)
                 elif name == "SUBPATTERN":
                     stack.append((value[3], (flags | value[1]) & ~value[2]))
                 elif name == "BRANCH":
@@ -258,7 +265,13 @@ class Pattern:
             after_word = self.make(BEHIND, (index, False), self.make(AHEAD, outside, then))
             after_other = self.make(BEHIND, (index, True), self.make(AHEAD, inside, then))
             return self.make(BRANCH, (after_word, after_other), None)
-        raise self._refuse("an anchor at the beginning of the text")
+        begins = self.make(BEHIND, (self._behind_index(NO_CHARACTER), False), then)
+        if not self._begins_lines(where, flags):
+            return begins
+        return self.make(BRANCH, (begins, self.make(BEHIND, (self._behind_index(charset.NEWLINE), False), then)), None)
+
+    def _begins_lines(self, where: str, flags: int) -> bool:
+        return where == "AT_BEGINNING" and bool(flags & MULTILINE)
 
     def _ahead(self, body: Any, flags: int) -> Term:
         """The texts that begin with a match of the body."""
@@ -275,6 +288,8 @@ class Pattern:
 
     def heads(self, rest: Rest, before: int | None) -> tuple[Head, ...]:
         """In order; `before` tells the look-behind sets of the last character as bits, None where no character is known."""
+        if before is UNKNOWN and self.is_first:
+            before = self._before_text()
         key = before if rest.looks_back else -1
         known = rest.heads.get(key)
         if known is None:
@@ -317,7 +332,9 @@ class Pattern:
             elif kind == BEHIND:
                 index, negated = here.data
                 if before is UNKNOWN:
-                    raise self._refuse("a look-behind (or \\b) before the first character of a terminal")
+                    raise self._refuse(
+                        "a look-behind (or \\b, or ^) before the first character of a terminal that other lexemes may stand before"
+                    )
                 if bool(before >> index & 1) != negated:
                     stack.append((here.then, condition, open_loops))
             else:
@@ -368,6 +385,8 @@ class Pattern:
 
     def texts(self, rest: Rest, before: int | None) -> Term:
         """All texts that begin with a match of the continuation: which one `re` would take plays no part."""
+        if before is UNKNOWN and self.is_first:
+            before = self._before_text()
         key = rest, before if rest.looks_back else None
         known = self._terms.get(key)
         if known is None:
@@ -378,6 +397,9 @@ class Pattern:
                 term = self.algebra.resolve(term, self._told(before or 0))
             known = self._terms[key] = self.algebra.scope(term, each, each)
         return known
+
+    def _before_text(self) -> int:
+        return 1 << self.behind.index(NO_CHARACTER) if NO_CHARACTER in self.behind else 0
 
     def _told(self, bits: int) -> int:
         """Bit 2 i: the character is in look-behind set i, bit 2 i + 1: it is not."""
