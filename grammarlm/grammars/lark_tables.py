@@ -100,7 +100,9 @@ def load(text: str, start: str, indent: Indent | None) -> Loaded:
     for terminal, (least, _) in zip(terminals, widths, strict=True):
         if least == 0:
             raise GrammarError(
-                f"terminal {terminal.name} may match the empty text, which no lexeme is: {terminal.pattern}"
+                f"terminal {terminal.name} may match the empty text, which no lexeme is, in lark neither: "
+                f"{str(terminal.pattern)[:200]}; "
+                f"let it read a character, and write {terminal.name}? where it may be missing"
             )
     ordered = sorted(terminals, key=lambda t: (-t.priority, -t.pattern.max_width, -len(t.pattern.value), t.name))
     ordered, ignored, renamed_only = _apart(ordered, ignored, rules)

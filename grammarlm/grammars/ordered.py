@@ -96,7 +96,10 @@ class Pattern:
         if found is None:
             self.tick()
             if len(self._made) > LARGEST:
-                raise LimitExceeded(f"terminal {self.name} is too large: more than {LARGEST} positions")
+                raise LimitExceeded(
+                    f"terminal {self.name} is too large: more than {LARGEST} positions; let a rule repeat a smaller terminal, "
+                    f"as in start: A~2..50000"
+                )
             found = self._made[key] = Rest(kind, data, then, len(self._made))
             below = data if kind == BRANCH else (then,) if then is not None else ()
             found.looks_back = kind == BEHIND or (

@@ -1,5 +1,6 @@
 """What is wrong with a grammar in lark's notation, told without what lark wraps it in."""
 
+import lark
 import pytest
 
 import grammarlm as gl
@@ -19,6 +20,46 @@ TOLD = {
 def test_what_lark_refuses(text: str) -> None:
     with pytest.raises(gl.GrammarError, match=TOLD[text]):
         gl.compile(gl.Lark(text), VOCAB)
+
+
+NULLABLE = [
+    "start: /a*/",
+    'start: A "b"\nA: "a"?',
+    'start: A "b"\nA: ["a"]',
+    'start: "b" A?\nA: "a"~0..2',
+    'start: A "b"\nA: /(?=b)/',
+    'start: "b" A?\nA: /$/',
+    'start: "b"\n%ignore A\nA: /a*/',
+]
+NOT_NULLABLE = {  # a terminal that may be empty is no lexeme of its own here
+    'start: "b"\nA: /a*/': ["b"],
+    'start: "b" A\nA: B "c"\nB: /a*/': ["bc", "bac"],
+    'start: A\nA: B? "c"\nB: "a"*': ["c", "ac", "aac"],
+}
+
+
+@pytest.mark.parametrize("text", NULLABLE)
+def test_terminals_that_may_be_empty_are_refused_where_lark_does(text: str) -> None:
+    for parser in ("lalr", "earley"):
+        with pytest.raises(lark.exceptions.LarkError, match="zero-width"):
+            lark.Lark(text, parser=parser)
+    with pytest.raises(gl.GrammarError, match=r"may match the empty text.* in lark neither"):
+        gl.compile(gl.Lark(text), VOCAB)
+
+
+@pytest.mark.parametrize("text", NOT_NULLABLE)
+def test_and_taken_where_lark_takes_them(text: str) -> None:
+    parser, constraint = lark.Lark(text, parser="lalr"), gl.compile(gl.Lark(text), VOCAB)
+    for probe in NOT_NULLABLE[text]:
+        parser.parse(probe)
+        matcher = constraint.matcher()
+        assert matcher.advance_bytes(probe.encode())
+        assert matcher.is_accepting
+
+
+def test_a_terminal_that_is_too_large_says_what_to_do() -> None:
+    with pytest.raises(gl.LimitExceeded, match="let a rule repeat a smaller terminal"):
+        gl.compile(gl.Lark("start: /(ab){2,50000}c/"), VOCAB, limits=gl.Limits(max_ms=60_000))
 
 
 @pytest.mark.parametrize("text", ['root ::= "a" root', "root ::= [^\\u0000-\\U0010FFFF]"])

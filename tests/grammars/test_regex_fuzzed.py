@@ -1,11 +1,15 @@
 """Patterns that fuzzing found: each crashed, hung or was misread once. The others are in tests/corpus/regex.toml."""
 
 import contextlib
+import random
 import re
 
 import pytest
 
 import grammarlm as gl
+from grammarlm.grammars.regex_syntax import parse_regex
+from grammarlm.grammars.regular import Algebra
+from tests.oracles.random_regex import RandomRegex, respelled
 
 VOCAB = gl.Vocabulary([bytes([b]) for b in range(256)] + [b"."], stop_ids=[256])
 
@@ -53,3 +57,21 @@ def test_empty_look_behind_is_a_plain_truth(pattern: str) -> None:
         matcher = constraint.matcher()
         taken = matcher.advance_bytes(text.encode()) and matcher.is_accepting
         assert taken == bool(re.fullmatch(pattern, text))
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_other_spellings_are_the_same_term(part: int) -> None:
+    """One algebra has one object for a language as it is written, so the two are the same or one was misread."""
+    rng, supply, changed = random.Random(part), RandomRegex(f"spellings {part}"), 0
+    for _ in range(300):
+        algebra, pattern = Algebra(), supply.pattern()
+        other = respelled(pattern, rng)
+        try:
+            expected = parse_regex(pattern, algebra)
+        except gl.GrammarError as refusal:
+            with pytest.raises(type(refusal)):
+                parse_regex(other, algebra)
+            continue
+        assert parse_regex(other, algebra) is expected, (pattern, other)
+        changed += other != pattern
+    assert changed > 100

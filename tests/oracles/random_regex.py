@@ -104,3 +104,35 @@ def build(expression: Expression, leaf: Callable[[str | bytes], Any]) -> Any:
     operator, left, right = expression
     a, b = build(left, leaf), build(right, leaf)
     return {"&": lambda: a & b, "|": lambda: a | b, "-": lambda: a - b, "+": lambda: a + b}[operator]()
+
+
+_CODE = re.compile(r"\\x(..)|\\u(....)|\\U(.{8})|\\(.)|([^\W\d_]|\x1b)", re.DOTALL)
+_PART = re.compile(
+    rf"(?P<class>\[\^?\]?(?:\\.|[^\]\\])*\])|(?P<group>\((?!\?))|(?P<special>\(\?(?:<?[=!]|[a-z-]*[:)]))|{_CODE.pattern}|.",
+    re.DOTALL,
+)
+
+
+def respelled(pattern: str, rng: random.Random) -> str:
+    r"""The same pattern with spellings that Python does not know: \u{...}, \x{...}, \e, (?<name>...)."""
+    names = iter(f"group{place}" for place in range(len(pattern)))
+
+    def code(match: re.Match[str]) -> str:
+        digits = match[1] or match[2] or match[3]
+        letter = match.group()
+        if not digits and (match[4] or rng.random() < 0.5):
+            return letter
+        if letter == "\x1b":
+            return r"\e"
+        return rng.choice([r"\u{%s}", r"\x{%s}"]) % (digits or f"{ord(letter):X}")
+
+    def part(match: re.Match[str]) -> str:
+        if match["class"]:
+            return _CODE.sub(code, match.group())
+        if match["special"]:
+            return match.group()
+        if match["group"]:
+            return rng.choice(["(", f"(?<{next(names)}>"])
+        return _CODE.sub(code, match.group())
+
+    return _PART.sub(part, pattern)
