@@ -1,10 +1,13 @@
 """The number kernel against every text of small languages, and against exact fractions in the real one."""
 
+import json
 import random
+import struct
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import islice
+from math import isfinite
 
 import numba
 import numpy as np
@@ -15,7 +18,16 @@ from grammarlm.grammars.json_schema.number_rows import CAPS, NUMBER_COLUMNS, Cap
 from grammarlm.grammars.json_schema.shapes import NumberShape
 from grammarlm.kernels.cpu import json_numbers
 from grammarlm.kernels.cpu.json_numbers import number_ends, number_key, number_start, number_step
-from tests.oracles.json_numbers import ALPHABET, Language, Universe, admits, completable, names_little
+from tests.oracles.json_numbers import (
+    ALPHABET,
+    Language,
+    Universe,
+    admits,
+    completable,
+    is_tidy,
+    names_little,
+    tidy_texts,
+)
 
 SMALL = Caps(digits=2, zeros=1, exponent_digits=1, smallest=(1, -2), largest=(25, 1))
 
@@ -63,9 +75,9 @@ def stray(row, pool, xs, ys, known, alphabet):
 class Packed:
     """A shape's row and pool, with something else before them."""
 
-    def __init__(self, shape: NumberShape, caps: Caps = CAPS):
+    def __init__(self, shape: NumberShape, caps: Caps = CAPS, tidy: bool = False):
         pool = [1 << 62] * 3
-        self.row = np.array([*pack(shape, pool, caps=caps), 1 << 62], np.int64)
+        self.row = np.array([*pack(shape, pool, caps=caps, tidy=tidy), 1 << 62], np.int64)
         self.pool = np.array([*pool, 1 << 62], np.int64)
         assert len(self.row) == NUMBER_COLUMNS + 1
         self.at = (int(self.row.ctypes.data), int(self.pool.ctypes.data))
@@ -326,3 +338,128 @@ def test_keys_are_few() -> None:
             keys.add(key_of(*packed.at, *state, 3, 0))
         assert len(texts) > 2000
         assert len(keys) <= 40
+
+
+@pytest.mark.parametrize("shape", [NumberShape(), NumberShape(low=Fraction(0)), NumberShape(high=Fraction(10) ** 300)])
+def test_tidy_numbers_are_what_json_dumps_writes(shape: NumberShape) -> None:
+    packed, rng = Packed(shape, tidy=True), random.Random(23)
+    floats = [struct.unpack("<d", rng.randbytes(8))[0] for _ in range(2000)]
+    floats += [rng.uniform(-1, 1) * 10 ** rng.randrange(-8, 20) for _ in range(2000)]
+    floats += [round(rng.uniform(-1000, 1000), rng.randrange(4)) for _ in range(500)]
+    floats += [
+        5e-324,
+        2.2250738585072014e-308,
+        1.7976931348623157e308,
+        0.0,
+        -0.0,
+        1e16,
+        1e15,
+        9999999999999998.0,
+        1e-4,
+        1e-5,
+        1e22,
+    ]
+    for number in [x for x in floats if isfinite(x)] + [rng.randrange(-(10**k), 10**k) for k in range(25)]:
+        text = json.dumps(number)
+        value = Fraction(text)
+        assert packed.accepts(text) == (admits(shape, value)), text
+        assert is_tidy(text), text
+
+
+def test_short_tidy_texts_are_what_json_dumps_writes() -> None:
+    packed, rng, seen = Packed(NumberShape(), tidy=True), random.Random(29), 0
+    for text in texts_along(packed, rng, 3000):
+        if packed.accepts(text) and sum(map(str.isdigit, text.split("e")[0])) <= 15 and abs(float(text)) > 1e-300:
+            seen += 1
+            assert json.dumps(json.loads(text)) == text
+    assert seen > 500
+
+
+TIDY_SHAPES = [
+    *REAL,
+    NumberShape(low=Fraction(10) ** 15, high=Fraction(10) ** 17),
+    NumberShape(low=Fraction(12), high=Fraction(12)),
+    NumberShape(low=Fraction("0.00002"), high=Fraction("0.0003")),
+    NumberShape(low=Fraction(-5), high=Fraction(5), multiples=(Fraction("0.25"),)),
+    NumberShape(low=Fraction("99999.5"), high=Fraction("100000.25"), multiples=(Fraction("0.05"),)),
+    NumberShape(low=Fraction(0), high=Fraction(1), not_multiples=(Fraction("0.1"),)),
+    NumberShape(low=Fraction("12345678901234567.5"), high=Fraction("12345678901234567.5")),
+    NumberShape(low=Fraction(10) ** 17 + Fraction(1, 2), high=Fraction(10) ** 17 + Fraction(7, 2)),
+    NumberShape(low=Fraction(10) ** 18, multiples=(Fraction("0.7"),), high=3 * Fraction(10) ** 18),
+    NumberShape(high=Fraction("1e-400")),
+    NumberShape(low=Fraction("1e-330"), high=Fraction("1e-5")),
+    NumberShape(low=Fraction(10) ** 310),
+    NumberShape(fractional=True, plain=True),
+    NumberShape(integer=True, low=Fraction(10) ** 30),
+]
+
+
+def a_value_near(shape: NumberShape, rng: random.Random) -> Fraction:
+    """A number of few digits, or one beside what the shape names."""
+    named = [v for v in (shape.low, shape.high, *shape.multiples) if v]
+    if not named or rng.random() < 0.4:
+        return rng.choice((-1, 1)) * rng.randrange(10 ** rng.randrange(1, 20)) * Fraction(10) ** rng.randrange(-12, 14)
+    value = rng.choice(named) * rng.choice((1, 1, 2, 3, 10, Fraction(1, 10), 10 ** rng.randrange(20)))
+    return value + rng.choice((0, 0, 1, -1)) * Fraction(10) ** rng.randrange(-6, 20)
+
+
+def random_tidy_shapes(count: int) -> list[NumberShape]:
+    rng, shapes = random.Random(31), list[NumberShape]()
+    while len(shapes) < count:
+        shape = replace(a_shape(rng, rng.choice((1, 2, 5))), plain=False)
+        scale = Fraction(10) ** rng.choice((0, 0, 0, 12, 16, -6))
+        shape = replace(shape, low=shape.low and shape.low * scale, high=shape.high and shape.high * scale)
+        if not number_rows.plan(shape).is_empty:
+            shapes.append(shape)
+    return shapes
+
+
+@pytest.mark.parametrize("shapes", [TIDY_SHAPES, random_tidy_shapes(60)], ids=["named", "random"])
+def test_tidy_shapes(shapes: list[NumberShape]) -> None:
+    """Whatever lives has an end (texts_along says so), what is accepted is tidy and admitted; all tidy texts of values are."""
+    rng, right = random.Random(37), 0
+    for shape in shapes:
+        rows = [Packed(half, tidy=True) for half in number_rows.in_halves(shape) if not number_rows.plan(half).is_empty]
+        for packed in rows:
+            for text in texts_along(packed, rng, 12):
+                if packed.accepts(text):
+                    assert is_tidy(text), (shape, text)
+                    assert admits(shape, Fraction(text), text), (shape, text)
+        named = [abs(value) for value in (shape.low, shape.high, *shape.multiples) if value]
+        least, most = min([Fraction(25, 10**325), *named]), max([Fraction(17976931348623158 * 10**292), *named])
+        for value in [a_value_near(shape, rng) for _ in range(60)]:
+            if value and not least <= abs(value) <= most:
+                continue  # beyond what the shape names there may be more
+            for text in tidy_texts(value):
+                digits = len(text.lstrip("-0.").partition("e")[0].replace(".", ""))
+                if digits > 25 or (shape.integer and not text.lstrip("-").isdigit()):
+                    continue
+                wanted = admits(shape, value, text)
+                assert any(packed.accepts(text) for packed in rows) == wanted, (shape, text)
+                right += wanted
+            mantissa = tidy_texts(value)[-1]
+            for text in (
+                mantissa + "0",
+                mantissa + "e0",
+                mantissa.replace("e", "E"),
+                "-0",
+                "0.00",
+                "1.50",
+                "1e5",
+                "10.0e20",
+            ):
+                assert any(packed.accepts(text) for packed in rows) <= is_tidy(text), (shape, text)
+    assert right > 200
+
+
+def test_keys_of_tidy_rows() -> None:
+    for shape in (
+        NumberShape(),
+        NumberShape(low=Fraction(0)),
+        NumberShape(low=Fraction(1), high=Fraction(100)),
+        *TIDY_SHAPES[-9:],
+    ):
+        packed = Packed(shape, tidy=True)
+        texts = sorted(set(texts_along(packed, random.Random(41), 60)))
+        for most, after in ((1, 0), (2, 0), (1, 1), (0, 2)):
+            check_keys(packed, texts, most, after)

@@ -49,7 +49,7 @@ def written(tables, schema, way, texts=None):
         frozen, document = marshal.dumps(schema, 4), lambda: Document(schema)
         try:
             program = frozen_program(
-                frozen, "assert", False, tables.has_formats, lambda: writer, document, lambda: None
+                frozen, "assert", False, tables.spelling, tables.has_formats, lambda: writer, document, lambda: None
             )
         except NotPlain:
             program = None
@@ -365,7 +365,7 @@ def test_the_kernel_reads_what_marshal_writes(tables, name, has_formats):
     texts = Texts(lambda: TextAlgebra(shared=SHARED), 65_536)
     schema = FROZEN[name]
     if name in TAKEN_WHOLE:
-        assert frozen_reader().read(marshal.dumps(schema, 4), ASSERTS_FORMATS).tape is None
+        assert frozen_reader().read(marshal.dumps(schema, 4), ASSERTS_FORMATS, "any").tape is None
     kernel, reference = (written(tables, schema, way, texts) for way in ("frozen", "plain"))
     assert (kernel is None) == (reference is None)
     if kernel is not None:
@@ -407,7 +407,7 @@ def test_telling_objects_apart_has_an_end(tables):
         {"type": "object", "required": names, "properties": dict.fromkeys(names, listed[at % 2])} for at in range(64)
     ]
     schema = {"title": "x", "oneOf": objects}
-    assert frozen_reader().read(marshal.dumps(schema, 4), ASSERTS_FORMATS).tape is not None
+    assert frozen_reader().read(marshal.dumps(schema, 4), ASSERTS_FORMATS, "any").tape is not None
 
 
 def test_places_that_are_the_same_dict_are_read_once(tables):

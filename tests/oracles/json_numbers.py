@@ -243,3 +243,41 @@ class Universe:
             if lives[node]:
                 lives[parents[node]] = True
         return ends, lives
+
+
+TIDY_FORM = re.compile(
+    r"-?(0|[1-9][0-9]*)|-?(0|[1-9][0-9]*)\.(0|[0-9]*[1-9])|-?[1-9](\.[0-9]*[1-9])?e[+-]([0-9]{2}|[1-9][0-9]+)"
+)
+
+
+def is_tidy(text: str) -> bool:
+    """The text is what json.dumps writes of an int, or would write of a float that had so many digits."""
+    if TIDY_FORM.fullmatch(text) is None or text == "-0":
+        return False
+    mantissa, _, exponent = text.lstrip("-").partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    digits = (whole + fraction).lstrip("0")
+    if exponent:
+        return not -4 <= int(exponent) < 16
+    if not fraction or not digits:
+        return True
+    leading = len(fraction) - len(fraction.lstrip("0"))
+    return leading < 4 if whole == "0" else len(whole) <= 16
+
+
+def tidy_texts(value: Fraction) -> list[str]:
+    """What json.dumps writes of a number: as an int, as a float."""
+    found = [str(int(value))] if value.denominator == 1 else []
+    sign, power, digits = "-" if value < 0 else "", 0, abs(value)
+    if not value:
+        return ["0", "0.0", "-0.0"]
+    while digits.denominator != 1:
+        digits, power = digits * 10, power - 1
+    text = str(int(digits)).rstrip("0")
+    power += len(str(int(digits))) - 1  # of the first digit
+    if not -4 <= power < 16:
+        return [*found, f"{sign}{text[0]}{'.' if text[1:] else ''}{text[1:]}e{power:+03d}"]
+    if power < 0:
+        return [*found, f"{sign}0.{'0' * (-power - 1)}{text}"]
+    text = text.ljust(power + 1, "0")
+    return [*found, f"{sign}{text[: power + 1]}.{text[power + 1 :] or '0'}"]

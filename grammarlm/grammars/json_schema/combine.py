@@ -9,6 +9,7 @@ looked at, since a keyword around them wants to know what is unevaluated; then b
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ...errors import GrammarError, brief
@@ -163,7 +164,7 @@ def _points_alone(t: int, lists: list[list[Any]]) -> list[Any] | None:
             if t == STRINGS and shape.values is not None:
                 here.update(shape.values)
             elif t == NUMBERS and shape.low is not None and shape == _point(shape):
-                here.add(shape)
+                here.add(shape if shape.low.denominator != 1 else replace(shape, integer=True))  # 1.0 is 1
             else:
                 return None
         for value in here:

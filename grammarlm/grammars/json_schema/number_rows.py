@@ -20,6 +20,10 @@ text's future depends on its digits d1 d2 ... dn, and on the power q of ten of d
 finds them, so bounds become closed and are reached by values in the language; while the digits agree with a bound's, that bound
 can still be written, and nothing else needs to be known.
 
+**Tidy** numbers are as json.dumps writes them: whole numbers in digits (what the shape asks to be one has no other form), others,
+and those too, as Python's repr of a float is: without an exponent from 1e-4 to below 1e16, as d.ddde+XX beyond, without zeros that
+say nothing. They are the same values, with as many digits as any number here: up to 25, although a float needs only 17.
+
 **Multiples are one step.** "A multiple of each of these" is a multiple of their least common multiple, s = A 10^f with 10 not
 dividing A. Once a value is one, ten times it is too; once it is none, a tenth of it is none either. So the powers q that are right
 for given digits are an interval, whatever the shape.
@@ -32,7 +36,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from math import gcd, lcm, log2
@@ -67,6 +71,8 @@ LOW, LOW_LENGTH, LOW_AT, HIGH, HIGH_LENGTH, HIGH_AT = range(6)  # within a sign
 EASY, COARSEST, FINEST_STEP, LARGEST_EXPONENT = 24, 25, 26, 27
 NUMBER_COLUMNS = 28
 ZERO, PLAIN, SPELLED, SYMMETRIC, STEPS, OPEN = 1, 2, 4, 8, 16, 32  # flags; OPEN: any digits can go on to a value
+TIDY = 128  # only as json.dumps writes numbers
+LEAST_TIDY, MOST_TIDY = -4, 15  # powers of ten that are written without an exponent
 NEVER_EASY = 1 << 20
 
 CONTINUATION = re.compile(rb"([0-9]*\.?[0-9]*)(?:[eE][+-]?([0-9]*))?")  # of a number, from within the mantissa
@@ -395,10 +401,12 @@ def digits_ahead(tokens: Iterable[bytes]) -> tuple[int, int]:
     return most, after
 
 
-def pack(shape: NumberShape, pool: list[int], *, caps: Caps = CAPS, pointer: str | None = None) -> list[int]:
+def pack(
+    shape: NumberShape, pool: list[int], *, caps: Caps = CAPS, tidy: bool = False, pointer: str | None = None
+) -> list[int]:
     """The shape as a row of NUMBER_COLUMNS integers for the kernel; digit strings and exclusions go to the end of the pool."""
     try:
-        return placed(packed(shape, caps), pool)
+        return placed(packed(shape, caps, tidy), pool)
     except UnsupportedFeature as error:
         raise UnsupportedFeature(str(error), pointer=pointer, keywords=("multipleOf",)) from None
 
@@ -425,8 +433,42 @@ def beyond_caps(shape: NumberShape, caps: Caps = CAPS) -> str:
     )
 
 
+def in_halves(shape: NumberShape) -> list[NumberShape]:
+    """Shapes that one tidy row each can take. Where a bound lies among whole numbers so large that floats have an exponent, those
+    that are written in digits are apart from the others."""
+    if shape.integer or shape.fractional or shape.plain or not (shape.low or shape.high):
+        return [shape]
+    row = packed(shape, CAPS, True)[0]
+    sides = [
+        start
+        for start, side in zip((POSITIVE, NEGATIVE), plan(shape).sides, strict=True)
+        if side and side[0] != side[1]
+    ]
+    for start in sides:
+        for bound in (start + LOW, start + HIGH):
+            is_whole = row[bound] - row[bound + LOW_LENGTH] + 1 >= 0
+            if MOST_TIDY < row[bound] < row[DIGITS] and (row[FLAGS] & STEPS or not is_whole):
+                return [replace(shape, integer=True, plain=True), replace(shape, fractional=True, plain=True)]
+    return [shape]
+
+
+def tidied(row: list[int]) -> None:
+    """Makes a row one of tidy numbers."""
+    row[FLAGS] |= TIDY
+    if row[FLAGS] & PLAIN:
+        return
+    filled = [start for start in (POSITIVE, NEGATIVE) if row[start + LOW] <= row[start + HIGH]]
+    farthest = max(row[DIGITS] - 1, MOST_TIDY)
+    is_open = all(row[start + LOW] < LEAST_TIDY and row[start + HIGH] > farthest for start in filled)
+    row[FLAGS] &= ~OPEN
+    if is_open and not row[FLAGS] & (STEPS | SPELLED):
+        row[FLAGS] |= OPEN
+
+
 @lru_cache(maxsize=4096)
-def packed(shape: NumberShape, caps: Caps = CAPS) -> Packed:
+def packed(shape: NumberShape, caps: Caps = CAPS, tidy: bool = False) -> Packed:
+    if tidy and shape.integer and not shape.plain:
+        shape = replace(shape, plain=True)
     it = plan(shape, caps)
     if len(it.excluded) > MOST_EXCLUDED:
         raise UnsupportedFeature(
@@ -477,6 +519,8 @@ def packed(shape: NumberShape, caps: Caps = CAPS) -> Packed:
     if not it.plain and row[FLAGS] & STEPS == 0 and all(row[s + LOW] + 2 <= row[s + HIGH] for s in filled):
         row[FLAGS] |= OPEN
     _check_room(it, row)
+    if tidy:
+        tidied(row)
     return tuple(row), tuple(tail)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -66,6 +66,7 @@ def parts_of_values(n: Normaliser, values: list[Any], pointer: str, among: Parts
     parts: list[Any] = [EMPTY, EMPTY, EMPTY, [], [], [], []]
     words: dict[str, None] = {}
     points: dict[int | Fraction, None] = {}
+    floats: set[int | Fraction] = set()
     for value in values:
         kind = value.__class__
         if kind is str:
@@ -79,27 +80,34 @@ def parts_of_values(n: Normaliser, values: list[Any], pointer: str, among: Parts
             if among[t]:
                 n.check_on_the_way(len(parts[t]), pointer)
                 parts[t].append(_object(n, value, pointer) if kind is dict else _array(n, value, pointer))
+        elif kind is int:
+            points[value] = None
         else:
-            points[value if kind is int else numbers.exact(value)] = None
+            points[numbers.exact(value)] = None
+            floats.add(numbers.exact(value))
     if words:
         parts[STRINGS] = [StringShape(values=tuple(words))]
     if points:
-        parts[NUMBERS] = number_shapes(points)
+        parts[NUMBERS] = number_shapes(points, floats)
     return parts
 
 
-def number_shapes(points: Iterable[int | Fraction]) -> list[NumberShape]:
-    """A shape a number; one for several whole numbers in a row."""
+def number_shapes(
+    points: Iterable[int | Fraction], floats: Collection[int | Fraction] = frozenset()
+) -> list[NumberShape]:
+    """A shape a number; one for several whole numbers in a row. `floats`: those written with a point or an exponent, which plain
+    spelling may write so."""
     found = []
     ordered = sorted(points)
     i = 0
     while i < len(ordered):
         j = i
-        if ordered[i].denominator == 1:
-            while j + 1 < len(ordered) and ordered[j + 1] == ordered[j] + 1:
+        is_integer = ordered[i].denominator == 1 and ordered[i] not in floats
+        if is_integer:
+            while j + 1 < len(ordered) and ordered[j + 1] == ordered[j] + 1 and ordered[j + 1] not in floats:
                 j += 1
         low, high = numbers.exact(ordered[i]), numbers.exact(ordered[j])
-        found.append(NumberShape(low=low, high=high, integer=low.denominator == 1))
+        found.append(NumberShape(low=low, high=high, integer=is_integer))
         i = j + 1
     return found
 

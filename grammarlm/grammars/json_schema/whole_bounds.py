@@ -24,6 +24,7 @@ from .number_rows import (
     ZERO,
     Packed,
     packed,
+    tidied,
 )
 from .numbers import exact
 from .shapes import NumberShape
@@ -46,8 +47,10 @@ def _model(name: str, is_point: bool) -> tuple[int, ...]:
     return packed(kind)[0]
 
 
-def packed_whole(name: str, low: int | None, high: int | None) -> Packed | None:
+def packed_whole(name: str, low: int | None, high: int | None, tidy: bool = False) -> Packed | None:
     """The row of the numbers of a type from low to high, both included; None where it has to be made in the general way."""
+    if tidy and name == "integer":
+        name = "plain integer"
     if any(bound is not None and abs(bound) > FARTHEST for bound in (low, high)):
         return None
     least = None if name == "number" else 1
@@ -79,6 +82,8 @@ def packed_whole(name: str, low: int | None, high: int | None) -> Packed | None:
     if not flags & PLAIN:
         row[EASY] = 0 if is_easy else NEVER_EASY
     row[FLAGS] = flags | (OPEN if is_open else 0)
+    if tidy:
+        tidied(row)
     return tuple(row), tuple(tail)
 
 

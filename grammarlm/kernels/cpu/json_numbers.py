@@ -13,6 +13,11 @@ of ten that d1 has as written; how the digits compare with those of the two boun
 the digits before these zeros, as a number. Which q are right for given digits is an interval (`powers_of_ten`). When the exponent
 begins, the interval is all that stays.
 
+**TIDY** rows take numbers as Python's repr writes floats, and whole numbers as digits. There the exponent is not free: the digits
+before the point say it, or it must be below -4 or above 15. So for each form that the text can still have there is an interval of
+powers of ten, and what was said holds for it (`_tidy_can_be_completed`). Where digits alone say more than a float without an
+exponent does, bounds are whole numbers (`in_halves` in number_rows.py).
+
 Can digits go on to a value in the shape? If they agree with a bound so far: yes, to the bound. Otherwise what follows is free at
 every q strictly between, and a shape without exclusions is most likely met at the largest one (ten times a value is a value). There
 k more digits give the range [d 10^k, (d + 1) 10^k), at the finest place that both the step and the cap on digits allow: it holds a
@@ -31,8 +36,10 @@ LOW, LOW_LENGTH, LOW_AT, HIGH, HIGH_LENGTH, HIGH_AT = range(6)
 EASY, COARSEST, FINEST_STEP, LARGEST_EXPONENT = 24, 25, 26, 27
 NUMBER_COLUMNS = 28
 ZERO, PLAIN, SPELLED, SYMMETRIC, STEPS, OPEN = 1, 2, 4, 8, 16, 32
+TIDY = 128  # only as json.dumps writes numbers; beside PLAIN: whole numbers
 TOLD = 64  # one value, whose text in json_unique's form lies in the blob: start and size stand before the row
 NEVER_EASY = 1 << 20
+LEAST_TIDY, MOST_TIDY = -4, 15  # powers of ten that are written without an exponent
 
 # Where in a number: the low bits of x. Up to NOUGHTS nothing but zeros was read.
 START, MINUS, NOUGHT, NOUGHT_POINT, NOUGHTS, INTEGER, POINT, FRACTION, EXPONENT, SIGNED, POWER = range(11)
@@ -68,6 +75,7 @@ def number_start(row):
 def number_step(row, pool, x, y, byte):
     phase = x & 15
     digit = int64(byte) - 48
+    flags = word(row, FLAGS)
     if phase < INTEGER or phase > FRACTION or digit < 0 or digit > 9:
         return _step_elsewhere(row, pool, x, y, digit)
     # One more digit behind one that is not 0: nearly all steps. The rest is kept apart, so that this stays small.
@@ -77,16 +85,21 @@ def number_step(row, pool, x, y, byte):
         x += 1 << PLACE
     else:
         x |= FRACTION  # which is POINT and one bit more
-    if word(row, FLAGS) & OPEN and x & (3 << LOW_ORDER) and x & (3 << HIGH_ORDER):
+    if flags & (OPEN | TIDY) == OPEN and x & (3 << LOW_ORDER) and x & (3 << HIGH_ORDER):
         return x + (1 << COUNT), y  # nothing depends on what the digit is
     x = _with_digit(row, pool, x, digit)
     if digit and word(row, MODULUS) > 1:
         y = _with_rest(y, (x >> TRAILING) & COUNT_MASK, digit, word(row, MODULUS))
     if digit:
         x &= ~(COUNT_MASK << TRAILING)
-    if can_be_completed(row, pool, x, y):
-        return x, y
-    return UNKNOWN, y
+    return (x if _is_alive(row, pool, x, y) else UNKNOWN), y
+
+
+@part
+def _is_alive(row, pool, x, y):
+    if word(row, FLAGS) & (TIDY | PLAIN) == TIDY:
+        return _tidy_can_be_completed(row, pool, x, y)
+    return can_be_completed(row, pool, x, y)
 
 
 @part
@@ -126,8 +139,10 @@ def _step_elsewhere(row, pool, x, y, digit):
     flags = word(row, FLAGS)
     side = NEGATIVE if x & SIGN else POSITIVE
     filled = word(row, side + LOW) <= word(row, side + HIGH)
+    is_tidy = flags & (TIDY | PLAIN) == TIDY
     if digit == 0:
-        return _step_nought(row, x, filled), y
+        x = _step_nought(row, x, filled)
+        return (x if x < 0 or not is_tidy or _tidy_nought(row, pool, x, filled) else UNKNOWN), y
     if 1 <= digit <= 9:
         if not filled or phase == NOUGHT:
             return UNKNOWN, y
@@ -135,10 +150,14 @@ def _step_elsewhere(row, pool, x, y, digit):
         x = (x & SIGN) | (INTEGER if phase <= MINUS else FRACTION) | (place << PLACE)
         x = _with_digit(row, pool, x, digit)
         y = digit % word(row, MODULUS)
-        return (x if flags & OPEN or can_be_completed(row, pool, x, y) else UNKNOWN), y
+        return (x if flags & OPEN or _is_alive(row, pool, x, y) else UNKNOWN), y
     if digit == DASH and phase == START:
-        if flags & ZERO or word(row, NEGATIVE + LOW) <= word(row, NEGATIVE + HIGH):
+        if (flags & ZERO and flags & (TIDY | PLAIN) != TIDY | PLAIN) or word(row, NEGATIVE + LOW) <= word(
+            row, NEGATIVE + HIGH
+        ):
             return int64(MINUS | SIGN), y
+    elif is_tidy:
+        return _tidy_mark(row, pool, x, y, digit, filled)
     elif flags & PLAIN == 0:
         if digit == DOT:
             if phase == INTEGER and (x >> COUNT) & COUNT_MASK < word(row, DIGITS):
@@ -157,6 +176,8 @@ def _step_nought(row, x, filled):
     flags = word(row, FLAGS)
     if phase == NOUGHT or not (flags & ZERO or (filled and flags & PLAIN == 0)):
         return UNKNOWN
+    if x & SIGN and flags & (TIDY | PLAIN) == TIDY | PLAIN:
+        return UNKNOWN  # a whole number has no -0
     if phase <= MINUS:
         return (x & SIGN) | NOUGHT
     zeros = (x >> PLACE) + 1
@@ -168,14 +189,20 @@ def number_ends(row, pool, x, y):
     phase = x & 15
     flags = word(row, FLAGS)
     if phase == NOUGHT or phase == NOUGHTS:
+        if flags & TIDY and ((phase == NOUGHT and x & SIGN != 0) or (phase == NOUGHTS and x >> PLACE != 1)):
+            return False
         return flags & ZERO != 0 and (phase == NOUGHTS or flags & SPELLED == 0)
     if phase == INTEGER or phase == FRACTION:
         if phase == INTEGER and flags & SPELLED:
+            return False
+        if phase == FRACTION and flags & TIDY and _has_idle_zero(x):
             return False
         low, high = powers_of_ten(row, pool, x, y)
         return low <= (x >> PLACE) - AT_ZERO <= high
     if phase == POWER:
         value = (y >> (2 * EXPONENT_BITS)) & EXPONENT_MASK
+        if flags & TIDY and y >> (3 * EXPONENT_BITS) < 2:
+            return False
         return (y & EXPONENT_MASK) <= value <= ((y >> EXPONENT_BITS) & EXPONENT_MASK)
     return False
 
@@ -251,20 +278,133 @@ def can_be_completed(row, pool, x, y):
     if word(row, EXCLUDED) == 0:
         if word(row, STEP) == 1:
             return top >= first
-        return _holds_value(row, pool, top, count, trailing, y)
+        return _holds_value(row, pool, top, count, trailing, y, int64(NOWHERE), False)
     first = max(first, bottom)
     for power in range(first, min(top, max(first, word(row, FARTHEST))) + 1):
-        if _holds_value(row, pool, power, count, trailing, y):
+        if _holds_value(row, pool, power, count, trailing, y, int64(NOWHERE), False):
             return True
     return False
 
 
 @part
-def _holds_value(row, pool, power, count, trailing, y):
-    """More digits can make a value in the shape of the given ones, of which the first stands for 10^power; bounds are no matter."""
+def _tidy_can_be_completed(row, pool, x, y):
+    """The same of a tidy row: for each form that the text can still have, the powers of ten that belong to it."""
+    phase = x & 15
+    flags = word(row, FLAGS)
+    count, place, trailing = (x >> COUNT) & COUNT_MASK, (x >> PLACE) - AT_ZERO, (x >> TRAILING) & COUNT_MASK
+    is_idle = phase == FRACTION and _has_idle_zero(x)
+    if flags & OPEN and phase != POINT and (not is_idle or count < word(row, DIGITS)):
+        return True  # the bounds are beyond all that is written without an exponent
+    if phase == INTEGER:
+        if place <= MOST_TIDY and _holds(row, pool, x, y, place, int64(MOST_TIDY), int64(NOWHERE), False):
+            return True
+        longest = word(row, DIGITS) - 1
+        if flags & SPELLED == 0 and _holds(row, pool, x, y, max(place, MOST_TIDY + 1), longest, int64(0), False):
+            return True
+    elif _holds(row, pool, x, y, place, place, int64(NOWHERE), is_idle):
+        return True
+    if place != 0:
+        return False
+    another = phase == POINT or (phase == FRACTION and trailing > 0)  # the mantissa must go on to a digit that is not 0
+    far = word(row, LARGEST_EXPONENT)
+    return _holds(row, pool, x, y, int64(MOST_TIDY + 1), far, int64(NOWHERE), another) or _holds(
+        row, pool, x, y, -far, int64(LEAST_TIDY - 1), int64(NOWHERE), another
+    )
+
+
+@part
+def _has_idle_zero(x):
+    """The fraction ends in a zero, and is not that alone."""
+    count, place = (x >> COUNT) & COUNT_MASK, (x >> PLACE) - AT_ZERO
+    return (x >> TRAILING) & COUNT_MASK != 0 and count - 1 - place > 1
+
+
+@part
+def _holds(row, pool, x, y, least, most, floor, another):
+    """More digits, none finer than 10^floor, make a value in the shape where the first one stands for 10^least to 10^most.
+    `another`: at least one of them that is not 0."""
+    side = NEGATIVE if x & SIGN else POSITIVE
+    count = (x >> COUNT) & COUNT_MASK
+    low_order, high_order = (x >> LOW_ORDER) & 3, (x >> HIGH_ORDER) & 3
+    bottom, top = word(row, side + LOW), word(row, side + HIGH)
+    low_length, high_length = word(row, side + LOW_LENGTH), word(row, side + HIGH_LENGTH)
+    if low_order == EQUAL and least <= bottom <= most and (not another or count < low_length):
+        if bottom - low_length + 1 >= floor:
+            return True
+    if high_order == EQUAL and least <= top <= most and (not another or count < high_length):
+        if top - high_length + 1 >= floor:
+            return True
+    least = max(least, bottom + (low_order == LESS or (low_order == EQUAL and count < low_length)))
+    most = min(most, top - (high_order != LESS))
+    if least > most:
+        return False
+    if word(row, FLAGS) & STEPS == 0:
+        return not another or count < word(row, DIGITS)
+    trailing = (x >> TRAILING) & COUNT_MASK
+    if word(row, EXCLUDED) == 0:
+        return _holds_value(row, pool, most, count, trailing, y, floor, another)
+    for power in range(least, min(most, max(least, word(row, FARTHEST))) + 1):
+        if _holds_value(row, pool, power, count, trailing, y, floor, another):
+            return True
+    return False
+
+
+@part
+def _tidy_nought(row, pool, x, filled):
+    """May a tidy text go on behind these zeros, or end?"""
+    zeros = x >> PLACE if x & 15 == NOUGHTS else int64(0)
+    if word(row, FLAGS) & ZERO and zeros <= 1:
+        return True
+    return filled and _begins(row, pool, x & SIGN, int64(LEAST_TIDY), -1 - zeros)
+
+
+@part
+def _begins(row, pool, sign, least, most):
+    """Is there a value in the shape whose first digit stands for 10^least to 10^most?"""
+    if least > most:
+        return False
+    for digit in range(1, 10):
+        x = _with_digit(row, pool, sign | FRACTION | (int64(AT_ZERO) << PLACE), int64(digit))
+        if _holds(row, pool, x, digit % word(row, MODULUS), least, most, int64(NOWHERE), False):
+            return True
+    return False
+
+
+@part
+def _tidy_mark(row, pool, x, y, digit, filled):
+    """A point or an `e` in a tidy text."""
+    phase = x & 15
+    place = (x >> PLACE) - AT_ZERO
+    if digit == DOT:
+        if phase == NOUGHT and (
+            word(row, FLAGS) & ZERO or (filled and _begins(row, pool, x & SIGN, int64(LEAST_TIDY), int64(-1)))
+        ):
+            return x + (NOUGHT_POINT - NOUGHT), y
+        if phase == INTEGER and place <= MOST_TIDY and (x >> COUNT) & COUNT_MASK < word(row, DIGITS):
+            x += POINT - INTEGER
+            if _tidy_can_be_completed(row, pool, x, y):
+                return x, y
+    elif (
+        digit == SMALL_E
+        and place == 0
+        and (phase == INTEGER or (phase == FRACTION and not (x >> TRAILING) & COUNT_MASK))
+    ):
+        x2, y2 = _begin_exponent(row, pool, x, y)
+        low, high = (y2 & EXPONENT_MASK) - EXPONENT_BIAS, ((y2 >> EXPONENT_BITS) & EXPONENT_MASK) - EXPONENT_BIAS
+        if x2 >= 0 and (low < LEAST_TIDY or high > MOST_TIDY):
+            return x2, y2
+    return UNKNOWN, y
+
+
+@part
+def _holds_value(row, pool, power, count, trailing, y, floor, another):
+    """More digits can make a value in the shape of the given ones, of which the first stands for 10^power; bounds are no matter.
+    floor, another: as in `_holds`."""
     finest, step, powers = word(row, FINEST), word(row, STEP), word(row, POWERS)
     place = power - count + 1
-    more = min(word(row, DIGITS) - count, place - finest)
+    more = min(word(row, DIGITS) - count, place - max(finest, floor))
+    if more <= 0 and another:
+        return False
     if more <= 0:
         tens = _tens(y, step, powers)
         return (
@@ -284,10 +424,10 @@ def _holds_value(row, pool, power, count, trailing, y):
     if more >= 19:
         return True
     wide = TENS[more]
-    if wide // run >= step:
+    if wide // (run + another) >= step:
         return True
     rest = _shifted(y, trailing + more, step)
-    if rest:
+    if rest or another:
         rest = step - rest
     for _ in range(run):
         if rest >= wide:
@@ -342,6 +482,7 @@ def _step_exponent(row, x, y, digit):
     Before the sign both have EXPONENT_BIAS added, after it they are magnitudes.
     """
     phase = x & 15
+    is_tidy = word(row, FLAGS) & TIDY
     low, high = y & EXPONENT_MASK, (y >> EXPONENT_BITS) & EXPONENT_MASK
     if phase == EXPONENT:
         low -= EXPONENT_BIAS
@@ -349,7 +490,9 @@ def _step_exponent(row, x, y, digit):
         if digit == DASH:
             low, high = -high, -low
         low = max(low, 0)
-        if low > high:
+        if is_tidy:
+            low = max(low, int64(1 - LEAST_TIDY if digit == DASH else MOST_TIDY + 1))
+        if low > high or (is_tidy and digit != PLUS and digit != DASH):
             return UNKNOWN, y
         y = low | (high << EXPONENT_BITS)
         if digit == PLUS or digit == DASH:
@@ -359,8 +502,13 @@ def _step_exponent(row, x, y, digit):
     value = ((y >> (2 * EXPONENT_BITS)) & EXPONENT_MASK) * 10 + digit
     count = (y >> (3 * EXPONENT_BITS)) + 1
     least, largest = value, value
-    for _ in range(count, word(row, EXPONENT_DIGITS) + 1):
-        if least <= high and largest >= low:
+    most = word(row, EXPONENT_DIGITS)
+    if is_tidy and value < TENS[count - 1]:
+        most = int64(2)  # a zero is first only where there would be less than two digits without it
+    if is_tidy and count > most:
+        return UNKNOWN, y
+    for length in range(count, most + 1):
+        if least <= high and largest >= low and not (is_tidy and length < 2):
             return int64(POWER), low | (high << EXPONENT_BITS) | (value << 2 * EXPONENT_BITS) | (
                 count << 3 * EXPONENT_BITS
             )
@@ -379,6 +527,8 @@ def number_key(row, pool, x, y, most, after):
     """
     phase = x & 15
     flags = word(row, FLAGS)
+    if flags & (TIDY | PLAIN) == TIDY:
+        return _tidy_key(row, x, y, most, after)
     if phase == POWER:
         return _view_of_power(row, x, y)
     if phase <= MINUS or phase >= EXPONENT:
@@ -440,6 +590,27 @@ def number_key(row, pool, x, y, most, after):
             low_order, high_order, compared = int64(EQUAL), int64(EQUAL), int64(0)
     known |= VIEW_NEAR | (min(left, most + 1) << VIEW_LEFT) | ((place + AT_ZERO) << VIEW_PLACE)
     return known, low_order | (high_order << 2) | (compared << 4)
+
+
+@part
+def _tidy_key(row, x, y, most, after):
+    """The same of a tidy row: where no bound is near what is written without an exponent, most of what was read is no matter."""
+    phase = x & 15
+    flags = word(row, FLAGS)
+    if phase < INTEGER or phase > FRACTION or flags & (OPEN | STEPS) != OPEN:
+        return x, y
+    count, place = (x >> COUNT) & COUNT_MASK, (x >> PLACE) - AT_ZERO
+    known = phase | (x & SIGN) | (min(word(row, DIGITS) - count, most + 1) << VIEW_LEFT)
+    known |= (place == 0) << VIEW_LAST
+    if phase == INTEGER:
+        known |= min(max(MOST_TIDY + 1 - place, 0), most + 1) << (VIEW_LAST + 1)
+    elif phase == FRACTION:
+        is_last = min(count - 1 - place, 2)
+        known |= ((x >> TRAILING) & COUNT_MASK != 0) << (VIEW_LAST + 1) | is_last << (VIEW_LAST + 2)
+    if place != 0 or after == 0:
+        return known, int64(0)
+    orders = x & ((3 << LOW_ORDER) | (3 << HIGH_ORDER))
+    return known, orders | (count << COUNT)
 
 
 @part

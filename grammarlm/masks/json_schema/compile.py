@@ -126,7 +126,7 @@ class JsonSchemaProgram:
             return None
         self.texts = self._new_texts()
         return frozen_program(
-            frozen, grammar.formats, grammar.integers == "plain", self.tables.has_formats,
+            frozen, grammar.formats, grammar.integers == "plain", self.tables.spelling, self.tables.has_formats,
             lambda: self._writer(grammar), lambda: self.document, self.clock.tick,
         )  # fmt: skip
 

@@ -53,7 +53,7 @@ from ..shared_lock import MOMENT, shared_lock
 from .formats import format_automata
 from .plain import PLAIN, TYPES, NotPlain, PlainReader, packed_number, packed_range, string_alternative
 from .program import LITERALS, JsonProgram, ProgramWriter
-from .tables import TEMPLATE, TEMPLATE_AT
+from .tables import TEMPLATE, TEMPLATE_AT, TEMPLATE_ROWS
 
 LONGEST = 1 << 18  # bytes of a schema; a longer one is read in Python
 ROWS, LETTERS, MOST_LEFT, NEEDS = 1 << 17, 1 << 19, 1 << 14, 1 << 17
@@ -141,7 +141,8 @@ class FrozenReader:
         self._data = bytearray(LONGEST)
         self._bytes = memoryview(self._data)
         self._rows = array("q", bytes(8 * ROWS))
-        self._rows[: len(TEMPLATE)] = array("q", TEMPLATE)
+        self._templates = {spelling: array("q", rows) for spelling, rows in TEMPLATE_ROWS.items()}
+        self._spelling = ""
         self._kept: list[np.ndarray] = []  # whose addresses the arena holds
         self._blob, self._fixes = np.empty(LETTERS, np.uint8), np.empty((MOST_LEFT, Fix.LENGTH), np.int64)
         self._tape, self._patches = np.empty((LONGEST, Tape.LENGTH), np.int32), np.empty(ROWS, np.int32)
@@ -179,7 +180,7 @@ class FrozenReader:
             if start is not None:
                 entry[Keyword.FORMAT] = start | SHARED_BIT
 
-    def read(self, frozen: bytes, options: int) -> Reading | None:
+    def read(self, frozen: bytes, options: int, spelling: str) -> Reading | None:
         """The rows of a schema; None where Python has to read it. WITH_FORMATS: the vocabulary's tables have their automata."""
         size = len(frozen)
         if size > LONGEST:
@@ -188,6 +189,9 @@ class FrozenReader:
             self.learn_formats()
         with self._lock:
             self._bytes[:size] = frozen
+            if spelling != self._spelling:
+                self._rows[: len(TEMPLATE)] = self._templates[spelling]
+                self._spelling = spelling
             start = read_schema(self._address, size, options)
             if start == ODD:
                 return None
@@ -216,6 +220,7 @@ def frozen_program(
     frozen: bytes,
     formats: str,
     plain_integers: bool,
+    spelling: str,
     has_formats: bool,
     make_writer: Callable[[], ProgramWriter],
     make_document: Callable[[], Document],
@@ -225,7 +230,7 @@ def frozen_program(
     options = (
         ASSERTS_FORMATS * (formats == "assert") + WITH_PLAIN_INTEGERS * plain_integers + WITH_FORMATS * has_formats
     )
-    found = frozen_reader().read(frozen, options)
+    found = frozen_reader().read(frozen, options, spelling)
     if found is None:
         return None
     if not found.fixes:
@@ -306,7 +311,7 @@ class _Rest:
         key = name, values, tuple(map(type, values))
         known = self._numbers.get(key)
         if known is None:
-            known = self._numbers[key] = self._placed(packed_number(*key))
+            known = self._numbers[key] = self._placed(packed_number(*key, self._writer.is_tidy))
         return known
 
     def _range(self, low: int, high: int) -> int:
@@ -314,7 +319,7 @@ class _Rest:
         key = low, high
         known = self._numbers.get(key)
         if known is None:
-            known = self._numbers[key] = self._placed(packed_range(low, high))
+            known = self._numbers[key] = self._placed(packed_range(low, high, self._writer.is_tidy))
         return known
 
     def _placed(self, packed: Packed) -> int:

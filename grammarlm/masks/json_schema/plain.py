@@ -19,7 +19,7 @@ from ...grammars.json_schema import numbers, strings
 from ...grammars.json_schema.document import Document, escape
 from ...grammars.json_schema.final import finish
 from ...grammars.json_schema.keywords import ARRAY, IDENTITY, NUMBER, OBJECT, REFERENCE, STRING, TYPE, VALUES
-from ...grammars.json_schema.number_rows import Packed, packed
+from ...grammars.json_schema.number_rows import Packed, in_halves, packed
 from ...grammars.json_schema.places import NeedsScope
 from ...grammars.json_schema.shapes import Node, NumberShape
 from ...grammars.json_schema.values import number_shapes
@@ -227,7 +227,7 @@ class PlainReader:
             shape = _number_shape(name, said, tuple(map(type, said)))
         except TypeError:  # a list, or an object
             shape = None
-        if shape is None:
+        if shape is None or (self._writer.is_tidy and len(in_halves(shape)) > 1):
             raise NotPlain
         return self._writer.number(shape, Node())
 
@@ -384,23 +384,23 @@ def _whole(name: str, said: tuple[Any, ...]) -> tuple[int | None, int | None] | 
 
 
 @lru_cache(maxsize=4096)
-def packed_number(name: str, said: tuple[Any, ...], types: tuple[type, ...]) -> Packed:
+def packed_number(name: str, said: tuple[Any, ...], types: tuple[type, ...], tidy: bool) -> Packed:
     """A row for no program yet: of the numbers that values of NUMBER_WORDS allow (...: not there). `types` tells True from 1."""
     bounds = _whole(name, said)
-    found = None if bounds is None else packed_whole(name, *bounds)
+    found = None if bounds is None else packed_whole(name, *bounds, tidy)
     if found is not None:
         return found
     shape = _number_shape(name, said, types)
-    if shape is None:
+    if shape is None or (tidy and len(in_halves(shape)) > 1):
         raise NotPlain
-    return packed(shape)
+    return packed(shape, tidy=tidy)
 
 
 @lru_cache(maxsize=4096)
-def packed_range(low: int, high: int) -> Packed:
-    """Whole numbers of a list, one after the other; they may be written 1.0, too."""
-    return packed_whole("integer", low, high) or packed(
-        NumberShape(numbers.exact(low), False, numbers.exact(high), False, True)
+def packed_range(low: int, high: int, tidy: bool) -> Packed:
+    """Whole numbers of a list, one after the other; they may be written 1.0, too, where the spelling is not plain."""
+    return packed_whole("integer", low, high, tidy) or packed(
+        NumberShape(numbers.exact(low), False, numbers.exact(high), False, True), tidy=tidy
     )
 
 

@@ -12,13 +12,13 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...errors import LimitExceeded, UnsupportedFeature
 from ...grammars.json_schema import numbers, strings
 from ...grammars.json_schema.keys import language_of
 from ...grammars.json_schema.languages import Languages, only_format
-from ...grammars.json_schema.number_rows import pack, values
+from ...grammars.json_schema.number_rows import in_halves, pack, values
 from ...grammars.json_schema.parts import TYPE_NODES, TYPE_NODES_4
 from ...grammars.json_schema.shapes import (
     EVERY_STRING,
@@ -38,7 +38,7 @@ from ...kernels.cpu.json_numbers import FLAGS, TOLD
 from ...kernels.cpu.json_places import INLINE, Object, Shape
 from .languages import LanguageStates, bytes_of
 from .string_shapes import UnitedStrings, counted, is_text, spellable
-from .tables import NUMBERS, TEMPLATE, TEMPLATE_AT, JsonTables
+from .tables import NUMBERS, TEMPLATE_AT, TEMPLATE_ROWS, JsonTables
 
 LITERALS = {"true": 1, "false": 2, "null": 3}
 LARGEST = (1 << 24) - 1  # a row's offset has 24 bits
@@ -107,7 +107,8 @@ class ProgramWriter:
 
     def __init__(self, texts: Texts, tables: JsonTables, first_names: tuple[str, ...] = ()):
         """`first_names`: keys that come first, in this order, whatever the schema's is."""
-        self.rows = list(TEMPLATE)
+        self.is_tidy = tables.spelling == "plain"
+        self.rows = list(TEMPLATE_ROWS[tables.spelling])
         self.blob = bytearray()
         self.texts, self.tables = texts, tables
         self.turns = {name: turn for turn, name in enumerate(first_names)}
@@ -137,7 +138,7 @@ class ProgramWriter:
         while self._queue:
             node = self._queue.pop()
             at = self._nodes[id(node)]
-            for i, shape in enumerate(spellable(node)):
+            for i, shape in enumerate(self.spellable(node)):
                 kind, row = self.shape(shape, node)
                 self.rows[at + 2 + 2 * i], self.rows[at + 3 + 2 * i] = kind, row
         if len(self.rows) > LARGEST:
@@ -155,7 +156,7 @@ class ProgramWriter:
             return TEMPLATE_AT["anything"]
         known = self._nodes.get(id(node))
         if known is None:
-            count = len(spellable(node))
+            count = len(self.spellable(node))
             if not count:
                 return -1
             known = self._nodes[id(node)] = len(self.rows)
@@ -163,6 +164,14 @@ class ProgramWriter:
             self.rows += [count, 0] + [0] * (2 * count)
             self._queue.append(node)
         return known
+
+    def spellable(self, node: Node) -> list[Any]:
+        """The node's alternatives as rows have them."""
+        found: list[Any] = spellable(node)
+        if not self.is_tidy or not any(isinstance(shape, NumberShape) for shape in found):
+            return found
+        halves = [in_halves(shape) if isinstance(shape, NumberShape) else [shape] for shape in found]
+        return [half for few in halves for half in few if len(few) == 1 or _is_written(half)]
 
     def shape(self, shape, node: Node) -> tuple[int, int]:  # type: ignore[no-untyped-def]
         if isinstance(shape, Literal):
@@ -186,7 +195,7 @@ class ProgramWriter:
         if known is None:
             if numbers.is_empty(shape):  # a row without numbers would be a dead end
                 raise UnsupportedFeature(numbers.beyond_caps(shape), pointer=node.pointer)
-            row = pack(shape, self.rows, pointer=node.pointer)
+            row = pack(shape, self.rows, tidy=self.is_tidy, pointer=node.pointer)
             known = self._numbers[shape] = len(self.rows)
             self.rows += row
         return known
@@ -196,7 +205,7 @@ class ProgramWriter:
         known = self._told_rows.get(shape)
         if known is None:
             assert shape.low is not None
-            row, text = pack(shape, self.rows, pointer=node.pointer), _canonical(shape.low)
+            row, text = pack(shape, self.rows, tidy=self.is_tidy, pointer=node.pointer), _canonical(shape.low)
             known = self._told_rows[shape] = len(self.rows) + 2
             row[FLAGS] |= TOLD
             self.rows += [len(self.blob), len(text), *row]
@@ -604,6 +613,14 @@ def _canonical(value: Fraction) -> bytes:
     while whole % 10 == 0:
         whole, power = whole // 10, power + 1
     return b"n" + (b"-" if value < 0 else b"") + str(whole).encode() + (power + 65536).to_bytes(3, "little")
+
+
+def _is_written(half: NumberShape) -> bool:
+    """Is there a number in the half of a shape, and are its digits not too many?"""
+    try:
+        return not numbers.is_empty(half)
+    except UnsupportedFeature:
+        return False
 
 
 def _is_large(kind: object) -> bool:

@@ -72,15 +72,15 @@ NUMBERS = {
 }
 
 
-def template() -> tuple[list[int], dict[str, int]]:
-    """The rows that every program begins with, and where they are: any value, any of each type."""
+def template(tidy: bool) -> tuple[list[int], dict[str, int]]:
+    """The rows that every program begins with, and where they are: any value, any of each type. `tidy`: in plain spelling."""
     program = [0] * 8
     at = {"string": len(program)}
     program += [0, -1, 0, 0]
     at["nothing"] = len(program)
     program += [0, 0]
     for name, shape in NUMBERS.items():
-        row = pack(shape, program)
+        row = pack(shape, program, tidy=tidy)
         at[name] = len(program)
         program += row
     at["anything"] = len(program)
@@ -114,7 +114,9 @@ def template() -> tuple[list[int], dict[str, int]]:
     return program, at
 
 
-TEMPLATE, TEMPLATE_AT = template()
+TEMPLATE, TEMPLATE_AT = template(False)
+TEMPLATE_ROWS = {"any": TEMPLATE, "plain": template(True)[0]}  # by spelling
+assert template(True)[1] == TEMPLATE_AT
 assert TEMPLATE_AT["string"] == ANY_STRING
 
 
@@ -214,7 +216,7 @@ class JsonTables:
     def _fill_arena(self) -> None:
         """What all arenas over this vocabulary have in common; the rest is each constraint's (epoch.py)."""
         vocab, facts, arena, keep = self.vocab, self.facts, self.arena, self._keep
-        program = np.array(TEMPLATE, np.int64)
+        program = np.array(TEMPLATE_ROWS[self.spelling], np.int64)
         self.suspended = np.zeros(Suspended.STACK + 6 * (facts.deepest + 2), np.int64)  # where its walk stands
         table = np.full((SHARED_ROWS, KEY_WORDS + 1), -1, np.int64)
         self.pool = np.zeros(SHARED_POOL, np.int32)
