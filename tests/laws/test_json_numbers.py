@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
@@ -12,6 +13,7 @@ import pytest
 import grammarlm as gl
 from tests.laws.json_laws import WALKED, accepts, compiled
 from tests.laws.laws import allowed_ids
+from tests.oracles.json_numbers import is_tidy
 
 Number = int | float | Decimal
 NAMED: list[Number] = [
@@ -127,6 +129,8 @@ def test_what_a_mask_allows_has_an_end(name: str, spelling: str) -> None:
         for _ in range(3):
             text = walk(constraint, rng)
             assert holds(schema, fractions_of(text)), (schema, text)
+            if spelling == "plain":
+                assert all(map(is_tidy, re.findall("-?[0-9][0-9.eE+-]*", re.sub(r'"([^"\\]|\\.)*"', "", text)))), text
     assert refused <= (0.4 if spelling == "plain" else 0.2) * len(numbers), refused
 
 
@@ -182,3 +186,74 @@ def test_what_libraries_write_is_a_number(text: str) -> None:
 @pytest.mark.parametrize("text", ["1e-324", "1.8e308", "1e309", "1e99999", "1e-99999", "1e000005"])
 def test_what_readers_of_doubles_do_not_take_is_none(text: str) -> None:
     assert not accepts(compiled({"type": "number"}).matcher(), text.encode())
+
+
+@pytest.mark.parametrize(
+    ("schema", "good", "bad"),
+    [
+        (
+            {},
+            ["1", "1.0", "0", "0.0", "-0.0", "1e+16", "10000000000000000", "5e-324", "1e-05", "0.0001"],
+            ["-0", "1.50", "1e5", "1E+16"],
+        ),
+        ({"type": "integer"}, ["1", "-10", "0", "1" * 25], ["1.0", "1e+16", "-0", "0.0"]),
+        ({"type": "integer", "minimum": 10**30}, [str(10**30), str(10**30 + 7)], ["1e+30", str(10**29)]),
+        ({"const": 1}, ["1"], ["1.0", "1e0"]),
+        ({"const": 1.0}, ["1", "1.0"], ["1.00", "10e-1"]),
+        ({"enum": [1, 2.0, 3]}, ["1", "2", "2.0", "3"], ["1.0", "3.0"]),
+        ('{"const": 1e400}', ["1e+400"], ["10e+399", "1e400"]),
+        ({"const": 10**40}, [str(10**40)], ["1e+40"]),
+        (
+            {"type": "number", "minimum": 0, "maximum": 100},
+            ["0", "0.5", "100", "100.0", "1e-05"],
+            ["100.5", "1e+16", "-0.5"],
+        ),
+        ({"type": "number", "exclusiveMaximum": 10**20}, [str(10**20 - 1), "9.9e+19", "1.5"], ["1e+20", str(10**20)]),
+        ({"type": "number", "multipleOf": 0.25, "minimum": 10**16}, ["1e+16", str(10**16 + 1)], ["0.5", str(10**15)]),
+        ({"not": {"type": "integer"}, "type": "number"}, ["0.5", "1.25e-07"], ["1", "1.0", "1e+16"]),
+        ({"oneOf": [{"const": 1}, {"const": 1.0}, {"const": 2}]}, ["2"], ["1", "1.0", "2.0"]),
+        ({"type": "array", "items": {"enum": [1, 1.5]}, "uniqueItems": True}, ["[1,1.5]"], ["[1,1]", "[1.0]"]),
+        ({"const": {"a": [0.1, 1e-7]}}, ['{"a":[0.1,1e-07]}'], ['{"a":[0.1,1e-7]}']),
+    ],
+)
+def test_plain_spelling(schema: Any, good: list[str], bad: list[str]) -> None:
+    matcher = compiled(schema, whitespace="compact", spelling="plain").matcher()
+    assert [text for text in good if not accepts(matcher, text.encode())] == []
+    assert [text for text in bad if accepts(matcher, text.encode())] == []
+
+
+def test_what_json_dumps_writes_is_plain() -> None:
+    rng, matcher = random.Random(43), compiled({}, whitespace="compact", spelling="plain").matcher()
+    for _ in range(500):
+        numbers = [
+            rng.uniform(-1, 1) * 10 ** rng.randrange(-320, 308),
+            rng.randrange(10 ** rng.randrange(1, 25)),
+            rng.random(),
+        ]
+        assert accepts(matcher, json.dumps(numbers, separators=(",", ":")).encode()), numbers
+
+
+def test_plain_rows_are_the_same_by_all_ways() -> None:
+    """Dicts are read by a kernel, text with fractions in Python, and what is below `allOf` in the general way."""
+    rng = random.Random(47)
+    for _ in range(20):
+        low, high = sorted((round(rng.uniform(-50, 50), 1), rng.randrange(10 ** rng.randrange(1, 18))))
+        inner = {"type": rng.choice(["number", "integer"]), "minimum": low, "maximum": high + 2}
+        ways = [
+            {"items": inner},
+            json.dumps({"items": inner}),
+            {"items": {"allOf": [inner]}},
+            {"allOf": [{"items": inner}]},
+        ]
+        matchers = [compiled(way, whitespace="compact", spelling="plain").matcher() for way in ways]
+        for _ in range(20):
+            text = rng.choice(
+                [
+                    f"[{rng.randrange(60)}]",
+                    f"[{rng.uniform(-60, 60)!r}]",
+                    f"[{low!r}]",
+                    f"[{high}]",
+                    f"[{float(high)!r}]",
+                ]
+            )
+            assert len({accepts(matcher, text.encode()) for matcher in matchers}) == 1, (inner, text)

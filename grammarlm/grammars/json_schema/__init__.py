@@ -53,7 +53,8 @@ class JsonSchema(Grammar):
                      reader may not take the others, and "any" elsewhere
     strict           False: what cannot be enforced is relaxed, and listed in the report
     spelling         "any": every JSON spelling of a value; "plain": only the escapes that JSON needs, numbers as json.dumps writes
-                     them. None: "plain" where a model writes the texts, and "any" elsewhere
+                     them: integers in digits only, others as Python's repr has floats (1e-05, 0.1, 1e+16; at most 25 digits, so
+                     decimals can be written, too). None: "plain" where a model writes the texts, and "any" elsewhere
     extra            "allow" or "forbid": keys that an object's schema does not declare, where the schema itself says nothing.
                      None: what JSON Schema says ("allow"), and "forbid" for a Python type that does not ask for them itself
     unknown          "warn": keywords and formats that nobody knows are listed in the report; "refuse": they are errors

@@ -40,6 +40,10 @@ NUMBER_CAPS = (
     "exponent; 0, or from 2.5e-324 to 1.7976931348623158e308, what readers of doubles take; more where the schema names more"
 )
 PLAIN_STRINGS = "strings: only the escapes that JSON needs, as json.dumps(ensure_ascii=False) writes them"
+PLAIN_NUMBERS = (
+    "numbers as json.dumps writes them: integers in digits; others as Python's repr of floats, a whole number too where no "
+    'integer is asked for (1 and 1.0); single values in digits, and as a float too where the schema writes one ("const": 1.0)'
+)
 PLAIN_INTEGERS = "integers: plain digits, without fraction or exponent"
 PYTHON_INTEGERS = f"; of a Python type at most {INTEGER_DIGITS} of them, where its bounds do not ask for more"
 
@@ -79,7 +83,7 @@ class JsonSchemaProgram:
             raise UnsatisfiableGrammar("#: no JSON value is valid under the schema", pointer="")
         self.caps: tuple[str, ...] = (self.tables.blanks.description, NUMBER_CAPS)
         if grammar.spelling == "plain":
-            self.caps += (PLAIN_STRINGS,)
+            self.caps += (PLAIN_STRINGS, PLAIN_NUMBERS)
         if grammar.integers == "plain":
             self.caps += (PLAIN_INTEGERS + (PYTHON_INTEGERS if grammar.python_type is not None else ""),)
 

@@ -11,12 +11,13 @@ import functools
 import re
 from typing import Any
 
+from ...kernels.cpu.json_numbers import DIGITS
 from ...kernels.cpu.json_places import Array, Key, Object, Shape
 from ...vocab.vocabulary import Vocabulary
 from ..budget import INFINITE
 
 SPARE = 8  # tokens: half a character, half an escape, a quote, ...
-NUMBER = 40  # bytes: the rest of any number
+NUMBER = 15  # bytes of the rest of any number, beside its digits
 OPENING = re.compile(rb"\[|\{(?![{\[\w])")
 
 
@@ -125,7 +126,7 @@ class _Growth:
         if kind == Shape.LITERAL:
             return 5
         if kind == Shape.NUMBER:
-            return NUMBER
+            return NUMBER + int(rows[row + DIGITS])
         if kind == Shape.WORDS:
             table, low, high = rows[row], rows[row + 1], rows[row + 2]
             longest = max(range(low, high), key=lambda i: rows[table + i * Key.LENGTH + Key.SIZE])

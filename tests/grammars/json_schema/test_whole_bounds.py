@@ -35,22 +35,23 @@ BOUNDS = [
 BOUNDS += [-bound for bound in BOUNDS if bound]
 
 
-def in_general(name, low, high):
+def in_general(name, low, high, tidy):
     low, high = (None if bound is None else numbers.exact(bound) for bound in (low, high))
-    return packed(numbers.both(KINDS[name], NumberShape(low=low, high=high)))
+    return packed(numbers.both(KINDS[name], NumberShape(low=low, high=high)), tidy=tidy)
 
 
+@pytest.mark.parametrize("tidy", [False, True])
 @pytest.mark.parametrize("name", KINDS)
-def test_the_general_way_makes_the_same_row(name):
+def test_the_general_way_makes_the_same_row(name, tidy):
     chance = random.Random(name)
     pairs = list(itertools.product(BOUNDS, BOUNDS))
     pairs += [(chance.randrange(-(10 ** chance.randrange(1, 14)), 10 ** chance.randrange(1, 14)), chance.randrange(10**12))
               for _ in range(2000)]  # fmt: skip
     made = 0
     for low, high in pairs:
-        row = None if None not in (low, high) and low > high else packed_whole(name, low, high)
+        row = None if None not in (low, high) and low > high else packed_whole(name, low, high, tidy)
         if row is not None:
-            assert row == in_general(name, low, high), (low, high)
+            assert row == in_general(name, low, high, tidy), (low, high)
             made += 1
     assert made > 1000
 
