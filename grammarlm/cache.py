@@ -4,6 +4,7 @@ Files are keyed by content and written to a temporary name first, so two process
 """
 
 import contextlib
+import logging
 import os
 import sys
 import tempfile
@@ -11,6 +12,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
+
+from .notices import warn
+
+LOGGER = logging.getLogger("grammarlm.cache")
+UNWRITABLE: set[str] = set()  # the folders that this process has told of
 
 
 @dataclass
@@ -46,9 +52,23 @@ def write_atomically(path: Path, write: Callable[[IO[bytes]], object]) -> bool:
             temporary = file.name
             write(file)
         os.replace(temporary, path)
+        LOGGER.debug("wrote %s", path)
         return True
-    except OSError:
+    except OSError as error:
         if temporary:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
+        tell_unwritable(error)
         return False
+
+
+def tell_unwritable(error: OSError) -> None:
+    """Says that nothing can be kept, and what to do: once, whichever file was the first."""
+    folder, reason = str(cache_folder()), error.strerror or type(error).__name__
+    if folder not in UNWRITABLE:
+        UNWRITABLE.add(folder)
+        warn(
+            "grammarlm.cache",
+            f"the cache folder {folder} cannot be written ({reason}), so each process compiles and builds anew; "
+            "set GRAMMARLM_CACHE to a folder that can be",
+        )

@@ -168,7 +168,10 @@ class Branches:
         for text, row in zip(texts, logits, strict=True):
             seen = (*self.tasks[text[0]].prompt, *text[1:])
             self.sampling.penalize(row, seen.__iter__)
-        return log_softmax(logits / np.float32(self.sampling.temperature or 1.0))
+        is_finite = np.isfinite(logits)
+        with np.errstate(over="ignore"):  # at extreme temperatures; who has a probability keeps the least that there is
+            logits = (logits - logits.max(axis=1, keepdims=True)) / np.float32(self.sampling.warmth)
+            return np.where(is_finite, np.maximum(log_softmax(logits), np.finfo(np.float32).min), -np.inf)
 
     def _masks(self, texts: list[Text], failures: dict[Text, RowFailure]) -> tuple[np.ndarray, list[bool]]:
         """The masks, and which of them forbid something; notes the texts that have none."""

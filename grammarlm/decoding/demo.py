@@ -9,7 +9,6 @@ the library `jsonschema`.
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -136,7 +135,6 @@ def run(console: Console | None = None, load: Callable[[], tuple[Any, Any]] | No
     """Shows the examples and the times; 1 where an answer is not what its grammar says, else 0."""
     console = console or Console(highlight=False)
     console.width = min(WIDTH, console.width)
-    os.environ.setdefault("GRAMMARLM_PROGRESS", "1")  # who waits for kernels to be compiled is told so
     times: Times = []
     with measured(times, "import torch and transformers"):
         import torch

@@ -81,9 +81,9 @@ def generate(
     choices      texts, of which the answer is one
     items        sequences of token ids, of which the answer is one; or a gl.Tokens
 
-    where        beside any of them or alone: a function that gets the text so far and says whether it may go on (the text "": whether
-                 it may be all). Where it refuses all that could come next, the answer has no value and finish_reason "unsatisfied";
-                 where it raises, or the model's logits are NaN, that answer alone is "error". `out.error` says where and why
+    where        beside any of them or alone: a function that gets the text so far and says whether it may go on (of "", whether
+                 that may be all). Where it refuses all that could come next, the answer has no value and finish_reason
+                 "unsatisfied"; where it raises, or logits are NaN, that answer alone is "error". `out.error` says where and why
 
     **Sampling**: the constraint first, then in this order
 

@@ -171,7 +171,7 @@ class Row:
             raise nothing_left(len(self.tokens), len(logits))
         raw = self.sampling.penalize(logits, self._seen)
         drawn = first = draw(logits, self.sampling, self.position, None if raw else mass)
-        before, scale = logits, self.sampling.temperature or 1.0
+        before, scale = logits, self.sampling.warmth
         while not self._holds(drawn[0]):
             if before is logits:
                 before = logits.copy()

@@ -18,6 +18,7 @@ import math
 import secrets
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -67,14 +68,28 @@ class Sampling:
         """For methods that must draw: at temperature 0 that of temperature 1, with a seed that is always the same."""
         return self if self.temperature else replace(self, temperature=1.0, seed=self.seed or 0)
 
+    @property
+    def warmth(self) -> float:
+        """What logits are divided by: the temperature, as far as float32 goes; 1 where decoding is greedy."""
+        return min(max(self.temperature, COLDEST), HOTTEST) if self.temperature else 1.0
+
     def penalize(self, logits: np.ndarray, seen: Callable[[], Iterable[int]]) -> dict[int, float]:
         """Takes the tokens that were there before down, in place; returns what they had."""
         if self.repetition_penalty == 1:
             return {}
         ids = np.fromiter({i for i in seen() if i < len(logits)}, np.int64)
         before = logits[ids]
-        logits[ids] = np.where(before < 0, before * self.repetition_penalty, before / self.repetition_penalty)
+        logits[ids] = penalized(before, self.repetition_penalty)
         return dict(zip(ids.tolist(), before.tolist(), strict=True))
+
+
+def penalized(logits: np.ndarray, penalty: float) -> np.ndarray:
+    """Negative ones times the penalty, the others divided by it; what float32 cannot hold is the largest that it can."""
+    kind: Any = np.float32 if 1e-30 < penalty < 1e30 else np.float64  # which the penalty is an ordinary number of
+    exact, by = logits.astype(kind), kind(penalty)
+    with np.errstate(over="ignore"):
+        moved = np.where(exact < 0, exact * by, exact / by)
+    return np.where(np.isfinite(exact), np.clip(moved, -HOTTEST, HOTTEST), exact).astype(np.float32)
 
 
 def draw(logits: np.ndarray, sampling: Sampling, position: int, mass: float | None = None) -> tuple[int, float]:
@@ -87,7 +102,7 @@ def draw(logits: np.ndarray, sampling: Sampling, position: int, mass: float | No
     best = int(logits.argmax())
     if not sampling.temperature and mass is not None:
         return best, min(0.0, float(logits[best]) - mass)
-    temperature = min(max(sampling.temperature, COLDEST), HOTTEST) if sampling.temperature else 1.0
+    temperature = sampling.warmth
     floor = max(float(logits[best]) - NEGLIGIBLE * temperature, -HOTTEST)
     tokens = np.flatnonzero(logits >= floor)
     scaled = (logits[tokens] - logits[best]) / np.float32(temperature)  # the best is 0: no overflow at any temperature

@@ -27,9 +27,15 @@ def ids_of(row: np.ndarray) -> np.ndarray:
     return words[at] * 32 + bit
 
 
+LARGEST_INTEGER = 2**63 - 1
+
+
 def as_integer(value: Any, what: str) -> int:
+    """A plain int, as kernels take it; one beyond 64 bits is beyond every bound, and the largest of those says as much."""
     try:
-        return operator.index(value)
+        if isinstance(value, bool):
+            raise TypeError
+        return max(-LARGEST_INTEGER, min(int(operator.index(value)), LARGEST_INTEGER))
     except TypeError:
         raise TypeError(f"{what}, an integer, not {type(value).__name__}") from None
 

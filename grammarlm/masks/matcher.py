@@ -194,6 +194,10 @@ class Matcher:
         if not isinstance(tokens, Iterable):
             raise TypeError(f"validate(tokens) takes token ids one after another, not {type(tokens).__name__}")
         head = self._head
+        if getattr(tokens, "ndim", 1) != 1:
+            raise TypeError(
+                f"validate(tokens) takes token ids one after another, not an array of {tokens.ndim} dimensions"
+            )
         try:
             count = 0
             for token in tokens:

@@ -1,10 +1,15 @@
 """The CPU sampler: what top-k, top-p and min-p keep, against their definition, and the law of what is drawn."""
 
+import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
+import torch
 
+import grammarlm as gl
+from grammarlm.decoding.methods import METHODS
 from grammarlm.decoding.sampling import Sampling, draw, least_kept, uniform_of
 from grammarlm.kernels import reference_sampling
 
@@ -143,7 +148,6 @@ def test_a_seed_is_drawn_where_none_is_given():
 
 
 def test_typical_p_keeps_what_transformers_keeps():
-    torch = pytest.importorskip("torch")
     from transformers import TypicalLogitsWarper
 
     from grammarlm.decoding.sampling import typical
@@ -167,7 +171,6 @@ def test_typical_p_counts_what_the_other_filters_left():
 
 
 def test_repetition_penalty_is_that_of_transformers():
-    torch = pytest.importorskip("torch")
     from transformers import RepetitionPenaltyLogitsProcessor
 
     rng = np.random.default_rng(4)
@@ -181,6 +184,48 @@ def test_repetition_penalty_is_that_of_transformers():
         np.testing.assert_array_equal(ours, theirs[0].numpy())
         assert before == {i: logits[i] for i in set(seen)}
     assert Sampling().penalize(logits, lambda: [1]) == {}
+
+
+EXTREMES = [5e-324, 1e-300, 1e-45, 1e-38, 1e-5, 1.5, 1e38, 3.5e38, 1e300, 1.7e308]
+
+
+@pytest.mark.parametrize("penalty", EXTREMES)
+def test_extreme_penalties(penalty):
+    """A distribution is left, in the order that exact numbers give; who was forbidden stays so."""
+    rng = np.random.default_rng(6)
+    for temperature in (0.0, 5e-324, 1e-30, 1.0, 1e300):
+        for scale in (1e-30, 1.0, 1e30):
+            logits = (rng.normal(0, 3, 40) * scale).astype(np.float32)
+            logits[[3, 5, 9]] = -np.inf, 0.0, np.finfo(np.float32).max
+            sampling = Sampling(temperature, repetition_penalty=penalty, seed=1)
+            exact = [Fraction(float(x)) if x > -np.inf else None for x in logits]
+            for i in range(20):
+                if exact[i] is not None:
+                    exact[i] = exact[i] * Fraction(penalty) if exact[i] < 0 else exact[i] / Fraction(penalty)
+            sampling.penalize(logits, lambda: range(20))
+            assert np.isneginf(logits[3])
+            assert np.isfinite(np.delete(logits, 3)).all()
+            ranked = sorted((x, float(y)) for x, y in zip(exact, logits, strict=True) if x is not None)
+            assert all(low <= high for (_, low), (_, high) in itertools.pairwise(ranked))
+            token, logprob = draw(logits, sampling, 0)
+            assert 0 <= token < 40
+            assert token != 3
+            assert logprob <= 0
+            if not temperature:
+                assert token == logits.argmax()
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("penalty", EXTREMES)
+def test_extreme_settings_in_every_method(method, penalty):
+    vocab = gl.Vocabulary([b"a", b"b", b"c", b""], stop_ids=[3])
+    table = np.float32([[3, -2, 0, 1], [1e30, -1e30, 0, 1], [-5, -6, -7, -8], [0, 0, 0, 0]])
+    for temperature in (0.0,) if method == "beam" else (0.0, 5e-324, 1e-38, 1.0, 1e300):
+        out = gl.generate(
+            lambda ids: torch.from_numpy(table)[ids], [3], vocab=vocab, regex="[abc]{6}", temperature=temperature,
+            repetition_penalty=penalty, seed=3, method=method,
+        )  # fmt: skip
+        assert (out.finish_reason, len(out.text), out.error) == ("stop", 6, None)
 
 
 def test_seeds_of_samples():

@@ -29,8 +29,7 @@ cannot be written, a full disk or a damaged file costs a compilation, nothing el
 import contextlib
 import functools
 import hashlib
-import os
-import sys
+import logging
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -41,10 +40,12 @@ from llvmlite import ir
 from numba.core import caching, cgutils, sigutils, types
 from numba.extending import intrinsic
 
-from grammarlm.cache import FILLING, cache_folder
+from grammarlm.cache import FILLING, cache_folder, tell_unwritable
+from grammarlm.notices import warn
 
 from .parts import compile_part
 
+LOGGER = logging.getLogger("grammarlm.kernels")
 KERNELS: list[Any] = []  # every dispatcher that `kernel` made, in the order of their definition
 LARGE: set[Any] = set()  # those that take many seconds to compile, and that not every grammar needs
 SIGNATURES: dict[Any, str] = {}  # dispatcher -> its signature, where one was given
@@ -231,30 +232,34 @@ class _KernelCache(caching.FunctionCache):
                 raise ValueError(f"the file holds the kernel for {found.signature.args}, not for {sig}")
         except Exception:  # unpickling a damaged file raises almost anything
             found = None
+            LOGGER.info("the kept code of %s is damaged", self._kernel_name)
             with contextlib.suppress(OSError):
                 self.flush()
         if found is None:
             self._missed_at = time.perf_counter()
-            is_long = self.seconds >= LONG
-            _announce_compilation(self._kernel_name if is_long else "", self.seconds if is_long else 0)
+            _announce_compilation(self._kernel_name, self.seconds)
         return found
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        FILLING.seconds += time.perf_counter() - self._missed_at
-        with contextlib.suppress(OSError):
+        seconds = time.perf_counter() - self._missed_at
+        FILLING.seconds += seconds
+        LOGGER.debug("compiled %s in %.2f s", self._kernel_name, seconds)
+        try:
             super().save_overload(sig, data)
+        except OSError as error:
+            tell_unwritable(error)
 
 
-@functools.cache
 def _announce_compilation(name: str, seconds: int) -> None:
-    """One line for a kernel that takes long, one a process for all others (no name): for a person who waits.
+    """One line for each kernel that takes long, one a process for all others: nobody waits without a word."""
+    what = f"the kernel {name}" if seconds >= LONG else "kernels"
+    if what in _announced:
+        return
+    _announced.add(what)
+    if seconds < LONG:
+        others = [k for k in KERNELS if not k.overloads and SECONDS[k] < LONG and k not in LARGE]
+        seconds = max(seconds, sum(SECONDS[k] for k in others))
+    warn("grammarlm.kernels", f"compiling {what}, once (about {seconds} s) ...")
 
-    On a terminal, or where GRAMMARLM_PROGRESS is set.
-    """
-    if sys.stderr is not None and (os.environ.get("GRAMMARLM_PROGRESS") or sys.stderr.isatty()):
-        missing = [
-            kernel for kernel in KERNELS if not kernel.overloads and SECONDS[kernel] < LONG and kernel not in LARGE
-        ]
-        what = f"the kernel {name}" if name else "kernels"
-        seconds = seconds or sum(SECONDS[kernel] for kernel in missing)
-        print(f"grammarlm: compiling {what}, once (about {seconds} s) ...", file=sys.stderr, flush=True)
+
+_announced: set[str] = set()

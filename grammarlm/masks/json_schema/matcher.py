@@ -75,7 +75,10 @@ class JsonMatcher(Matcher):
             return True
         if state == FINISHED:
             return False
-        after = epoch.kernel(_ADVANCE, state, token, 0)
+        try:
+            after = epoch.kernel(_ADVANCE, state, token, 0)
+        except OverflowError:  # beyond 64 bits, so beyond the vocabulary
+            return False
         if after > 0 and trail is self._own and len(trail) == (at := at + STRIDE):  # as in Matcher.advance
             trail.append(after)
             trail.append(token)
