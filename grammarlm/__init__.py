@@ -14,6 +14,7 @@ _HOME = {
     "DeviceAutomaton": "decoding.device_automaton",
     "DeviceItems": "decoding.device_items",
     "DeviceLoop": "decoding.device_loop",
+    "Event": "decoding.events",
     "Ebnf": "grammars.ebnf",
     "JsonSchema": "grammars.json_schema",
     "Gbnf": "grammars.gbnf",
@@ -37,6 +38,7 @@ _HOME = {
     "LimitExceeded": "errors",
     "LogitsProcessor": "integrations.transformers",
     "MaskError": "errors",
+    "Result": "decoding.result",
     "TokenizerError": "errors",
     "UnsatisfiableGrammar": "errors",
     "UnsupportedFeature": "errors",
@@ -50,6 +52,9 @@ __all__ = sorted(_HOME)  # noqa: PLE0605 - computed, so that a name is written o
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        globals()[name] = value = import_module("grammarlm.version").version()
+        return value
     if name not in _HOME:
         raise AttributeError(f"module 'grammarlm' has no attribute {name!r}; there are {', '.join(__all__)}")
     value = getattr(import_module(f"grammarlm.{_HOME[name]}"), name)

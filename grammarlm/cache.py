@@ -62,6 +62,16 @@ def write_atomically(path: Path, write: Callable[[IO[bytes]], object]) -> bool:
         return False
 
 
+def log_read(path: Path, error: Exception | None = None) -> None:
+    """That a file is used (no error), is not there yet, or is there and of no use."""
+    if error is None:
+        LOGGER.debug("read %s", path)
+    elif isinstance(error, FileNotFoundError):
+        LOGGER.debug("%s is not there yet", path)
+    else:
+        LOGGER.info("%s is damaged or another's, and made anew (%s)", path, type(error).__name__)
+
+
 def tell_unwritable(error: OSError) -> None:
     """Says that nothing can be kept, and what to do: once, whichever file was the first."""
     folder, reason = str(cache_folder()), error.strerror or type(error).__name__

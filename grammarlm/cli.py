@@ -18,12 +18,12 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
 
 from .bench.arguments import add_bench
 from .commands.check import add_check
 from .commands.generate import add_generate
 from .commands.inspect import add_inspect
+from .version import version
 
 INTERRUPTED, PIPE_CLOSED = 130, 141
 
@@ -54,7 +54,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="grammarlm", description="Structured generation: language models held to grammars."
     )
-    parser.add_argument("--version", action="version", version=f"%(prog)s {installed_version()}")
+    parser.add_argument("--version", action="version", version=f"%(prog)s {version()}")
     parser.set_defaults(command=None)
     commands = parser.add_subparsers(title="commands", metavar="command")
     demo = commands.add_parser("demo", help="constrained generations on the embedded model, token by token")
@@ -70,10 +70,3 @@ def run_demo(options: argparse.Namespace) -> int:
     from .decoding.demo import run
 
     return run()
-
-
-def installed_version() -> str:
-    try:
-        return version("grammarlm")
-    except PackageNotFoundError:
-        return "(not installed)"

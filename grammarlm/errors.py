@@ -11,7 +11,12 @@
 A message says what was found, where, what would be accepted and what to do, in at most 500 characters.
 """
 
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar, cast
+
 LONGEST_MESSAGE = 500
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def shorten(message: str, longest: int = LONGEST_MESSAGE) -> str:
@@ -22,13 +27,42 @@ def shorten(message: str, longest: int = LONGEST_MESSAGE) -> str:
     return f"{message[:keep]} ... {message[-keep:]}"
 
 
-def brief(value: object) -> str:
-    """A value in a message. Whole numbers of many digits and deep nests have no repr."""
+def brief(value: object, longest: int = 40) -> str:
+    """A value in a message. Whole numbers of many digits, deep nests and what a caller's class makes of it have no repr."""
     try:
-        text = repr(value)
-    except (ValueError, RecursionError):
+        text = repr(value[: longest + 1] if isinstance(value, (str, bytes)) else value)
+    except Exception:
         return f"a value of type {type(value).__name__}"
-    return text if len(text) <= 40 else text[:37] + "..."
+    return text if len(text) <= longest else text[: longest - 3] + "..."
+
+
+def unknown_argument(function: str, name: str, known: Iterable[str]) -> TypeError:
+    """What to raise for an argument that a function does not have."""
+    from difflib import get_close_matches
+
+    names = sorted(known)
+    near = get_close_matches(name, names, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]}=?" if near else f"there are {', '.join(names)}"
+    return TypeError(shorten(f"{function}() has no argument {name[:60]}=; {hint}"))
+
+
+def suggesting(name: str) -> Callable[[Function], Function]:
+    """A function whose unknown arguments are answered by the name that may have been meant."""
+
+    def decorate(function: Function) -> Function:
+        code = function.__code__
+        known = set(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]) - {"self", "cls"}
+
+        @functools.wraps(function)
+        def call(*arguments: Any, **named: Any) -> Any:
+            for given in named:
+                if given not in known:
+                    raise unknown_argument(name, given, known)
+            return function(*arguments, **named)
+
+        return cast(Function, call)
+
+    return decorate
 
 
 class GrammarError(ValueError):

@@ -63,7 +63,7 @@ def per_prompt(name: str, value: Any, count: int | None) -> list[Any]:
     """An argument for each prompt: a list has one each, anything else is meant for all. `count` None: there is one prompt."""
     is_list = isinstance(value, (list, tuple)) and len(value) > 0
     if is_list and name in ("choices", "items"):  # of one prompt they are a list themselves
-        is_list = all(one is None or (not isinstance(one, (str, bytes)) and name == "choices") for one in value)
+        is_list = all(one is None or (name == "choices" and is_collection(one)) for one in value)
     if not is_list:
         return [value] * (count or 1)
     if count is None:
@@ -75,6 +75,10 @@ def per_prompt(name: str, value: Any, count: int | None) -> list[Any]:
             f"{name} is a list of {len(value)}, but there are {count} prompts; give one for each (None: without)"
         )
     return list(value)
+
+
+def is_collection(value: Any) -> bool:
+    return isinstance(value, Iterable) and not isinstance(value, (str, bytes))
 
 
 def check_vocabulary(tokenizer: Any, vocab: Any) -> None:

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import brief
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class BeamResult:
     """The items of one search, best first. There may be fewer than asked for, never one that is not in the set."""
 
@@ -18,6 +20,10 @@ class BeamResult:
     ids: np.ndarray | None  # what these rows are called, where the set has ids
     beams: int  # how many were asked for
     keys: list[float] | None = None  # by which they are ordered where that is not the score: with a value, or sampled
+
+    def __repr__(self) -> str:
+        best = f", the best {brief(self.items[0])} with score {self.scores[0]:.4g}" if self.items else ""
+        return f"<BeamResult: {len(self)} of {self.beams} items{best}>"
 
     def __len__(self) -> int:
         return len(self.items)

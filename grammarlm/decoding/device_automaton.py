@@ -68,6 +68,9 @@ class DeviceAutomaton:
         self.csr = Csr(*(shared if self.device.type == "cpu" else (array.to(self.device) for array in shared)))
         self._host_patches().clear()
 
+    def __repr__(self) -> str:
+        return f"<DeviceAutomaton on {self.device}, {self.vocab.size:,} tokens>"
+
     @classmethod
     def load(
         cls, path: str | os.PathLike[str], vocab: Vocabulary, *, device: str | torch.device = "cpu"
@@ -150,6 +153,9 @@ class TextBatch:
         self.automaton = automaton
         self.states = torch.full((size,), automaton.start, dtype=torch.int32, device=automaton.device)
         self._asked = torch.zeros((size, 2), dtype=torch.int32, device=automaton.device)
+
+    def __repr__(self) -> str:
+        return f"<TextBatch of {len(self)} texts on {self.automaton.device}>"
 
     def __len__(self) -> int:
         return len(self.states)

@@ -86,6 +86,9 @@ class DeviceItems:
         self._cells = torch.from_numpy(cells).to(self.device)
         self._numbers = torch.from_numpy(numbers).to(self.device)
 
+    def __repr__(self) -> str:
+        return f"<DeviceItems of {len(self):,} items on {self.device}>"
+
     def __len__(self) -> int:
         return len(self._numbers)
 

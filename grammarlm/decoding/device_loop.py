@@ -54,6 +54,9 @@ class DeviceLoop:
         self._settings = _tensors(self.sampling, size, device)
         self._graph: Any = None
 
+    def __repr__(self) -> str:
+        return f"<DeviceLoop of {len(self.texts)} texts, at most {self.longest} tokens each>"
+
     def run(self, first: torch.Tensor, steps: int) -> list[list[int]]:
         """So many steps from the batch's states: the tokens of each text, stop ids left out. `first`: what forward begins with."""
         if not 1 <= steps <= self.longest:

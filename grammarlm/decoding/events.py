@@ -20,6 +20,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from ..errors import brief
+
 if TYPE_CHECKING:
     from .result import Result
 
@@ -55,8 +57,8 @@ class Event:
 
     def __repr__(self) -> str:
         said = {"text": self.text, "chunk": self.chunk, "value": self.value, "result": self.result}
-        shown = [f"{name}={value!r}" for name, value in said.items() if name == OWN_FIELD.get(self.kind)]
-        where = [f"path={self.path!r}"] if self.kind not in ("text", "end") else []
+        shown = [f"{name}={brief(value, 120)}" for name, value in said.items() if name == OWN_FIELD.get(self.kind)]
+        where = [f"path={brief(self.path, 120)}"] if self.kind not in ("text", "end") else []
         return f"Event({', '.join([repr(self.kind), *where, *shown])})"
 
 

@@ -10,16 +10,22 @@ gl.generate(model, prompts, schema=[Person, None])                    # each wit
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import fields
+from inspect import signature
 from typing import Any
 
+from ..errors import unknown_argument
 from ..grammars.compose import Grammar
+from ..masks.constraint import Constraint
+from ..masks.limits import Limits
 from ..vocab.vocabulary import Vocabulary
 from .arguments import check_choice, check_integer
 from .decoding import Decoding
 from .masked import start as start_masked
 from .methods import method_of
 from .progress import shown
+from .rejection import Rejection
 from .request import Request, prepare
 from .result import Result
 from .sampling import Sampling
@@ -36,7 +42,7 @@ def generate(
     vocab: Vocabulary | None = None,
     schema: Any = None,
     regex: str | bytes | list[Any] | None = None,
-    grammar: Grammar | list[Any] | None = None,
+    grammar: Grammar | Constraint | list[Any] | None = None,
     choices: Iterable[Any] | None = None,
     items: Any = None,
     where: Any = None,
@@ -53,6 +59,7 @@ def generate(
     heal: bool = False,
     forced: str = "score",
     cache: str | None = None,
+    limits: Limits | None = None,
     method: str = "masked",
     batch_size: int = BATCH,
     progress: bool | None = None,
@@ -70,6 +77,7 @@ def generate(
                  (nothing is downloaded). Its vocabulary becomes as wide as the model's logits, and a text ends at every
                  end-of-sequence id of the tokenizer or the model's configs
     vocab        a gl.Vocabulary, instead of the tokenizer's
+    limits       a gl.Limits: what compiling a grammar and each step of it may cost
     cache        "dynamic", "static" or "off"; None: what the model's generation config asks for
 
     **What the answer is held to**, at most one of these. With a list of prompts it can be a list, one for each; None: free text
@@ -77,8 +85,8 @@ def generate(
     schema       a JSON schema as a dict, as JSON text or as a path; or a Python type: a pydantic model, dataclass, TypedDict, Enum,
                  Literal, list[T], or a function, whose arguments are meant. Then `out.value` is an instance
     regex        Python's syntax; the whole answer matches
-    grammar      any grammar object
-    choices      texts, of which the answer is one
+    grammar      any grammar object, or what gl.compile made of one for the model's vocabulary
+    choices      texts, of which the answer is one; or integers, which then are its value
     items        sequences of token ids, of which the answer is one; or a gl.Tokens
 
     where        beside any of them or alone: a function that gets the text so far and says whether it may go on (of "", whether
@@ -113,6 +121,7 @@ def generate(
     """
     given = locals()
     find = method_of(method)
+    check_arguments("generate", options, find, is_call=True)
     check_integer("batch_size", batch_size, 1)
     check_choice("progress", progress, (None, True, False))
     request = request_of(model, prompt, None, {name: given[name] for name in (*PREPARED, *SAMPLING)})
@@ -126,8 +135,21 @@ def generate(
 
 PREPARED = (
     "tokenizer", "vocab", "schema", "regex", "grammar", "choices", "items", "where", "max_tokens", "n", "close", "heal", "forced",
-    "cache",
+    "cache", "limits",
 )  # fmt: skip
+BESIDE = ("method", "batch_size", "progress")
+
+
+def check_arguments(function: str, given: Iterable[str], find: Callable[..., Any], *, is_call: bool = False) -> None:
+    """TypeError where an argument is neither generate()'s nor an option of the method; `is_call`: its own are bound already."""
+    parameters = signature(find).parameters.values()
+    options = {one.name for one in parameters if one.kind is one.KEYWORD_ONLY}
+    if any(one.kind is one.VAR_KEYWORD for one in parameters):
+        options |= {one.name for one in fields(Rejection)}
+    own = {*PREPARED, *SAMPLING, *BESIDE}
+    for name in given:
+        if name not in options and (is_call or name not in own):
+            raise unknown_argument(function, name, own | options)
 
 
 def start(model: Any, prompt: Any, *, sampling: Sampling | None = None, **arguments: Any) -> Decoding:
@@ -138,11 +160,14 @@ def start(model: Any, prompt: Any, *, sampling: Sampling | None = None, **argume
     return start_masked(request_of(model, prompt, sampling, arguments))
 
 
-def request_of(model: Any, prompt: Any, sampling: Sampling | None, arguments: dict[str, Any]) -> Request:
+def request_of(
+    model: Any, prompt: Any, sampling: Sampling | None, arguments: dict[str, Any], function: str = "start"
+) -> Request:
     """What generate() prepares of its arguments; those of sampling one by one or as a Sampling."""
-    unknown = set(arguments) - {*PREPARED, *SAMPLING}
-    if unknown:
-        raise TypeError(f"there is no argument {min(unknown)!r} here; generate() lists those of decoding step by step")
+    known = {*PREPARED, *SAMPLING}
+    for name in arguments:
+        if name not in known:
+            raise unknown_argument(function, name, known)
     loose = {name: value for name, value in arguments.items() if name in SAMPLING}
     others = {name: value for name, value in arguments.items() if name not in SAMPLING}
     return prepare(model, prompt, sampling=sampling or Sampling(**loose), **others)

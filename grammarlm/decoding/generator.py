@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ..errors import brief
 from ..grammars.compose import Grammar
+from ..masks.constraint import Constraint
 from .arguments import check_vocabulary
-from .generate import generate
+from .generate import check_arguments, generate
+from .methods import method_of
 from .output import one_output
-from .prepared import constraint_of, stop_ids_of, tokenizer_of, vocabulary_of
+from .prepared import stop_ids_of, tokenizer_of, vocabulary_of
 from .readers import check_model, width_of
+from .request import compiled_output
 
 
 class Generator:
@@ -28,7 +32,8 @@ class Generator:
     def __init__(self, model: Any, output_type: Any = None, **arguments: Any):
         check_model(model)
         self.model, self.output_type, self._arguments = model, output_type, arguments
-        name = "grammar" if isinstance(output_type, Grammar) else "schema"
+        check_arguments("Generator", arguments, method_of(arguments.get("method", "masked")))
+        name = "grammar" if isinstance(output_type, (Grammar, Constraint)) else "schema"
         self._held = {} if output_type is None else {name: output_type}
         tokenizer, vocab = arguments.get("tokenizer"), arguments.get("vocab")
         if tokenizer is None and vocab is None:
@@ -36,9 +41,7 @@ class Generator:
         check_vocabulary(tokenizer, vocab)
         if output_type is not None:
             vocab = vocab or vocabulary_of(tokenizer, width_of(model), stop_ids_of(model, tokenizer))
-            grammar = one_output(**self._held).grammar
-            assert grammar is not None
-            constraint_of(grammar, vocab)
+            compiled_output(one_output(**self._held), vocab, arguments.get("limits"))
 
     def __call__(self, prompt: Any, **arguments: Any) -> Any:
         """As generate(): a Result, or a list of them."""
@@ -51,4 +54,4 @@ class Generator:
         return stream(self.model, prompt, **{**self._arguments, **self._held, **arguments})
 
     def __repr__(self) -> str:
-        return f"Generator({type(self.model).__name__}, {self.output_type!r:.80})"
+        return f"Generator({type(self.model).__name__}, {brief(self.output_type, 80)})"

@@ -10,9 +10,11 @@ from __future__ import annotations
 import inspect
 import math
 import os
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,7 @@ from ..grammars.json_schema.python_types import is_python_type, reader_of
 from ..grammars.json_schema.schema_file import read_schema
 from ..grammars.regex import Regex
 from ..grammars.tokens import Tokens
+from ..masks.constraint import Constraint
 from .failures import said
 
 FORMS = ("schema", "regex", "grammar", "choices", "items")
@@ -39,6 +42,7 @@ class Output:
     grammar: Grammar | None = None
     read: Read | None = None
     find: FindItem | None = None
+    constraint: Constraint | None = None  # where the caller has compiled the grammar
 
     def value(self, text: str | bytes, tokens: list[int]) -> tuple[Any, str | None]:
         """What a complete text says; None and the reason where that cannot be told."""
@@ -62,9 +66,45 @@ def one_output(**forms: Any) -> Output:
             "Texts that satisfy several: grammar=gl.Regex(...) & gl.Choices(...)"
         )
     for name, value in given.items():
+        if isinstance(value, Constraint) and name in ("grammar", "schema"):
+            return replace(of_grammar(value.grammar), constraint=value)
+        check_place(name, value)
         made = MAKE[name](value)
         return made if made.grammar is None else replace(made, grammar=as_generated(made.grammar))
     return Output()
+
+
+def check_place(name: str, value: Any) -> None:
+    """TypeError where the value is what another argument takes."""
+    own = {"schema": JsonSchema, "items": Tokens, "grammar": Grammar}.get(name, ())
+    if isinstance(value, (Grammar, Constraint)) and not isinstance(value, own):
+        kind = "compiled constraint" if isinstance(value, Constraint) else f"gl.{type(value).__name__}"
+        raise TypeError(f"{name} is a {kind}; pass it as grammar=")
+    if name == "grammar" and (isinstance(value, (dict, bool)) or is_python_type(value)):
+        raise TypeError(f"grammar is {shown(value)}; a JSON schema or a Python type is schema=")
+    if name == "grammar" and isinstance(value, str):
+        raise TypeError(
+            f"grammar is {shown(value)}, and a text does not say what it is written in; {notation_of(value)}"
+        )
+    if name == "regex" and isinstance(value, re.Pattern):
+        raise TypeError(
+            f"regex is {shown(value)}, compiled by re; pass its text, with its flags written in it: (?i)..."
+        )
+
+
+def shown(value: Any) -> str:
+    return (
+        f"{type(value).__name__} {value!s:.60}" if isinstance(value, type) else f"{type(value).__name__}: {value!r:.60}"
+    )
+
+
+def notation_of(text: str) -> str:
+    """What a grammar's text seems to be written in."""
+    if re.search(r"^\s*[A-Za-z_]\w*(-\w+)*\s*::=", text, re.MULTILINE):
+        return "it looks like gl.Gbnf(text), llama.cpp's, or gl.Ebnf(text), xgrammar's"
+    if re.search(r"^\s*[?!]?[A-Za-z_]\w*(\.-?\d+)?\s*:", text, re.MULTILINE):
+        return "it looks like gl.Lark(text)"
+    return "there are gl.Lark(text), gl.Gbnf(text), gl.Ebnf(text) and regex=text; a file is read by pathlib.Path(...).read_text()"
 
 
 def of_schema(schema: Any) -> Output:
@@ -111,13 +151,29 @@ def of_regex(pattern: Any) -> Output:
 
 
 def of_choices(choices: Any) -> Output:
-    return Output(Choices(choices))
+    """Texts; and integers, which are written as Python does and stand for themselves."""
+    if isinstance(choices, (str, bytes)) or not isinstance(choices, Iterable):
+        return Output(Choices(choices))  # type: ignore[arg-type]  # which says what is wrong
+    listed = list(choices)
+    numbers = {str(one): one for one in listed if is_integer(one)}
+    if not numbers:
+        return Output(Choices(listed))
+    both = next((one for one in listed if isinstance(one, str) and one in numbers), None)
+    if both is not None:
+        raise ValueError(f"choices holds {both!r} and {numbers[both]!r}, which are one text; give one of them")
+    texts = [str(one) if is_integer(one) else one for one in listed]
+    return Output(Choices(texts), lambda text: numbers.get(text, text))
+
+
+def is_integer(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def of_grammar(grammar: Any) -> Output:
     if not isinstance(grammar, Grammar):
         raise TypeError(
-            f"grammar is {type(grammar).__name__}; pass a grammar such as gl.Regex(...) or gl.Choices([...])"
+            f"grammar is {type(grammar).__name__}; pass a grammar such as gl.Regex(...) or gl.Choices([...]), or what "
+            "gl.compile made of one"
         )
     if isinstance(grammar, JsonSchema):
         return of_schema(grammar)

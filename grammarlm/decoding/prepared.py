@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
 from ..grammars.compose import Grammar
 from ..masks.constraint import Constraint, compile
+from ..masks.limits import Limits
 from ..vocab.vocabulary import Vocabulary
 from .readers import is_transformers_model, text_config
 
+LOGGER = logging.getLogger("grammarlm.decoding")
 # Each constraint may grow to limits.max_bytes as it is used, so not many are kept. Vocabularies are kept by count too, not
 # by weak references: a vocabulary holds on to its tokenizer, to encode with, so that a weak key would never die.
 KEPT_CONSTRAINTS = 16
@@ -69,13 +72,16 @@ def stop_ids_of(model: Any, tokenizer: Any) -> list[int]:
     return sorted(set(found))
 
 
-def constraint_of(grammar: Grammar, vocab: Vocabulary) -> tuple[Constraint, bool]:
+def constraint_of(grammar: Grammar, vocab: Vocabulary, limits: Limits | None = None) -> tuple[Constraint, bool]:
     """The compiled grammar, and whether it was among the latest ones."""
     before = _compiled.cache_info().hits
     try:
-        return _compiled(grammar, vocab), _compiled.cache_info().hits > before
+        constraint = _compiled(grammar, vocab, limits=limits)
+        is_known = _compiled.cache_info().hits > before
+        LOGGER.debug("%r is %s", constraint, "among the latest" if is_known else "new")
+        return constraint, is_known
     except RecursionError:  # a chain of parts too long to be hashed; compile() turns its own into LimitExceeded
-        return compile(grammar, vocab), False
+        return compile(grammar, vocab, limits=limits), False
 
 
 _compiled = lru_cache(maxsize=KEPT_CONSTRAINTS)(compile)

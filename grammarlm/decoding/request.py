@@ -9,6 +9,7 @@ from typing import Any
 
 from ..grammars.tokens import Tokens
 from ..kernels.cpu.jit import load_all
+from ..masks.limits import Limits
 from ..vocab.vocabulary import Vocabulary
 from .arguments import check_choice, check_integer, check_vocabulary, is_batch, per_prompt, prompt_ids
 from .healing import take_back
@@ -78,10 +79,13 @@ def prepare(
     vocab: Vocabulary | None = None,
     sampling: Sampling | None = None,
     where: Any = None,
+    limits: Limits | None = None,
     **arguments: Any,
 ) -> Request:
     """Checks the arguments of generate(), makes vocabulary and constraints."""
     check_model(model)
+    if limits is not None and not isinstance(limits, Limits):
+        raise TypeError(f"limits is {type(limits).__name__}; it takes a gl.Limits, e.g. gl.Limits(max_ms=500)")
     settings = Settings(**{name: value for name, value in arguments.items() if name not in FORMS})
     tokenizer = tokenizer_of(model) if tokenizer is None and vocab is None else tokenizer
     check_vocabulary(tokenizer, vocab)
@@ -95,7 +99,7 @@ def prepare(
     start = perf_counter()
     vocab = vocab or vocabulary_of(tokenizer, width, stop_ids_of(model, tokenizer))
     load_all()  # those of sampling too
-    compiled = [compiled_output(output, vocab) for output in outputs]
+    compiled = [compiled_output(output, vocab, limits) for output in outputs]
     seconds = perf_counter() - start
     if settings.heal:
         check_healing(model, prompts, outputs)
@@ -142,8 +146,22 @@ def outputs_of(forms: dict[str, Any], count: int | None) -> list[Output]:
     return [one_output(**dict(zip(spread, values, strict=True))) for values in zip(*spread.values(), strict=True)]
 
 
-def compiled_output(output: Output, vocab: Vocabulary) -> Compiled:
-    return Compiled() if output.grammar is None else Compiled(*constraint_of(output.grammar, vocab))
+def compiled_output(output: Output, vocab: Vocabulary, limits: Limits | None = None) -> Compiled:
+    if output.grammar is None:
+        return Compiled()
+    if output.constraint is None:
+        return Compiled(*constraint_of(output.grammar, vocab, limits))
+    if limits is not None:
+        raise ValueError(
+            "limits= is for what is compiled here; a compiled constraint has its own, of gl.compile(limits=)"
+        )
+    known = output.constraint.vocab
+    if known != vocab:
+        raise ValueError(
+            f"the constraint is compiled for {known!r}, and the model's is {vocab!r}; pass vocab=constraint.vocab if its ids are "
+            "this model's, or the grammar itself, which is compiled here"
+        )
+    return Compiled(output.constraint, True)
 
 
 def checked_predicate(where: Any) -> Callable[[str], bool] | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..errors import brief
+
 COMPLETE = ("stop", "closed")  # the finish reasons of answers that are whole texts of what was asked for
 
 
@@ -22,7 +24,7 @@ class Stats:
     )
     seed: int | None = None  # what the random numbers hang on; None where nothing was drawn (temperature 0)
     # for each token the probability, at temperature 1, that the model gave to what the constraint forbade there
-    mass_removed: list[float] = field(default_factory=list)
+    mass_removed: list[float] = field(default_factory=list, repr=False)
     checks: int = 0  # questions to where= that this answer took part in; only methods that ask it in batches count them
     cache_hit: bool = False  # was the constraint compiled before?
     closes: bool = False  # is the answer held to the budget, so that it always ends within max_tokens?
@@ -32,7 +34,7 @@ class Stats:
     sampling_seconds: float = 0.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Population:
     """What sequential Monte Carlo found: texts with weights that sum to 1, which follow the model's law given the constraint.
 
@@ -51,8 +53,12 @@ class Population:
     ess: list[float]
     resampled: list[int]
 
+    def __repr__(self) -> str:
+        best = brief(self.texts[0]) if self.texts else "nothing"
+        return f"<Population of {len(self.texts)} texts, the heaviest {best}, log_evidence {self.log_evidence:.4g}>"
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Result:
     """One answer.
 
@@ -87,3 +93,8 @@ class Result:
     log_weight: float | None = None
     population: Population | None = None
     score: float | None = None
+
+    def __repr__(self) -> str:
+        own = {"text": self.text, "value": self.value, "error": self.error}
+        shown = [f"{name}={brief(value, 80)}" for name, value in own.items() if value is not None]
+        return f"Result({', '.join(shown)}, finish_reason={self.finish_reason!r}, {len(self.tokens)} tokens)"

@@ -51,7 +51,7 @@ def stream(
     check_choice("method", method, ("masked",))
     check_integer("batch_size", batch_size, 1)
     check_choice("progress", progress, (None, True, False))
-    request = request_of(model, prompt, None, arguments)
+    request = request_of(model, prompt, None, arguments, "stream")
     parts = request.parts(max(1, batch_size // request.n))
     first = next(parts)
     return events(request, chain([(first, start(first))], ((part, start(part)) for part in parts)))

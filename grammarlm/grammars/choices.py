@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..errors import UnsatisfiableGrammar
+from ..errors import UnsatisfiableGrammar, brief
 from .compose import Grammar, encode
 from .regular import Algebra
 from .terms import Term
@@ -31,7 +31,7 @@ class Choices(Grammar):
         object.__setattr__(self, "strings", copied)
 
     def __repr__(self) -> str:
-        shown = ", ".join(map(repr, self.strings[:3]))
+        shown = ", ".join(map(brief, self.strings[:3]))
         return f"Choices([{shown}{', ...' if len(self.strings) > 3 else ''}])"
 
     def language(self, algebra: Algebra) -> Term:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..errors import GrammarError
+from ..errors import GrammarError, brief
 from .regular import Algebra
 from .terms import Term
 
@@ -53,11 +53,14 @@ class Grammar:
         return _combine(Difference, other, self)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Literal(Grammar):
     """One text."""
 
     text: str
+
+    def __repr__(self) -> str:
+        return brief(self.text, 80)
 
     def language(self, algebra: Algebra) -> Term:
         return algebra.words([encode(self.text)])
@@ -77,7 +80,7 @@ class Combination(Grammar):
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        shown = f" {self.sign} ".join(map(repr, self.parts[:4]))
+        shown = f" {self.sign} ".join(brief(part, 100) for part in self.parts[:4])
         return f"({shown}{f' {self.sign} ... {len(self.parts):,} parts' if len(self.parts) > 4 else ''})"
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar, NoReturn
 
+from ..errors import brief
 from .compose import Grammar
 from .ebnf_scanner import EMPTY, SPACE, Notation, Scanner
 from .rules import Alternatives, Call, Node, Repeat, Rules, Sequence, Text
@@ -24,7 +25,7 @@ Handler = Callable[["RuleReader", str, int], None]
 Table = dict[str, Handler]  # which method reads a token, by its first character
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RuleText(Grammar):
     """All texts of the rule `start`, in one of the notations."""
 
@@ -36,6 +37,10 @@ class RuleText(Grammar):
             if not isinstance(value, str):
                 kind = type(self).__name__
                 raise TypeError(f"{kind}() takes a grammar and the name of a rule as str, not {type(value).__name__}")
+
+    def __repr__(self) -> str:
+        start = "" if self.start == "root" else f", start={brief(self.start)}"
+        return f"{type(self).__name__}({brief(self.text, 80)}{start})"
 
     def rules(self, tick: Callable[[], None]) -> Rules:
         """What the text says; `tick` is called again and again, and may raise."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..errors import UnsupportedFeature
+from ..errors import UnsupportedFeature, brief
 from . import library
 from .byte_classes import byte_sets
 from .compose import Grammar
@@ -49,8 +49,8 @@ class Lark(Grammar):
             raise TypeError(f"Lark(indent=...) takes a gl.Indent, not {type(self.indent).__name__}")
 
     def __repr__(self) -> str:
-        shown = self.text if len(self.text) <= 60 else f"{self.text[:60]}..."
-        return f"Lark({shown!r})" if self.start == "start" else f"Lark({shown!r}, start={self.start!r})"
+        start = "" if self.start == "start" else f", start={brief(self.start)}"
+        return f"Lark({brief(self.text, 80)}{start})"
 
 
 def _shipped(name: str) -> str:

@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from ..cache import cache_folder
+from ..cache import cache_folder, log_read
 from ..kept_arrays import demand, load_arrays, remove_oldest, save_arrays, touch
 from .indent import Indent
 from .lark_items import FlatItems
@@ -81,8 +81,10 @@ def load_entry(path: Path, algebra: Algebra, tick: Callable[[], None]) -> LarkPa
     """The parser of this entry; None where there is none, or none that is sound."""
     try:
         parser = _decode(load_arrays(path, LARGEST, _checksum), path, algebra, tick)
-    except Exception:  # a damaged file raises almost anything
+    except Exception as error:  # a damaged file raises almost anything
+        log_read(path, error)
         return None
+    log_read(path)
     touch(path)
     return parser
 

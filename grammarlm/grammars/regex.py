@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..errors import brief
 from .compose import Grammar
 from .regex_syntax import parse_regex
 from .regular import Algebra
 from .terms import Term
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Regex(Grammar):
     """All texts that the pattern matches as a whole."""
 
@@ -25,6 +26,9 @@ class Regex(Grammar):
     def __post_init__(self) -> None:
         if not isinstance(self.pattern, (str, bytes)):
             raise TypeError(f"Regex() takes a pattern as str or bytes, not {type(self.pattern).__name__}")
+
+    def __repr__(self) -> str:
+        return f"Regex(pattern={brief(self.pattern, 80)})"
 
     def language(self, algebra: Algebra) -> Term:
         return parse_regex(self.pattern, algebra)

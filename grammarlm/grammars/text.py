@@ -16,14 +16,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..errors import GrammarError
+from ..errors import GrammarError, brief
 from . import charset, utf8
 from .compose import Grammar, encode
 from .regular import EVERY_BYTE, Algebra
 from .terms import ANYTHING, FOREVER, Term
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class Text(Grammar):
     """Any UTF-8 text; with `until`, a string or several, it ends where one of them is first complete, and nowhere else."""
 
@@ -32,6 +32,9 @@ class Text(Grammar):
     def __init__(self, until: str | Iterable[str] | None = None):
         kept = until if until is None or isinstance(until, str) else _strings(until, "Text(until=...)")
         object.__setattr__(self, "until", kept)
+
+    def __repr__(self) -> str:
+        return "Text()" if self.until is None else f"Text(until={brief(self.until, 80)})"
 
     def language(self, algebra: Algebra) -> Term:
         if self.until is None:
@@ -62,7 +65,7 @@ class Ban(Grammar):
         object.__setattr__(self, "strings", _strings(strings, "Ban()"))
 
     def __repr__(self) -> str:
-        shown = ", ".join(map(repr, self.strings[:3]))
+        shown = ", ".join(map(brief, self.strings[:3]))
         return f"Ban([{shown}{', ...' if len(self.strings) > 3 else ''}])"
 
     def language(self, algebra: Algebra) -> Term:

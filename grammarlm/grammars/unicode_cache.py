@@ -16,7 +16,7 @@ from functools import cache
 
 import numpy as np
 
-from ..cache import cache_folder, write_atomically
+from ..cache import cache_folder, log_read, write_atomically
 
 
 def code_points(name: str, make: Callable[[], list[tuple[int, ...]]]) -> list[tuple[int, ...]]:
@@ -25,9 +25,11 @@ def code_points(name: str, make: Callable[[], list[tuple[int, ...]]]) -> list[tu
     try:
         table = np.load(path, allow_pickle=False)
         if table.dtype == np.int32 and table.ndim == 2 and _sum(path.name, table[:-1]) == tuple(table[-1]):
+            log_read(path)
             return [tuple(row) for row in table[:-1].tolist()]
-    except Exception:  # missing, cut short or damaged: numpy's reader raises almost anything
-        pass
+        log_read(path, ValueError())
+    except Exception as error:  # missing, cut short or damaged: numpy's reader raises almost anything
+        log_read(path, error)
     rows = make()
     table = np.array(rows, np.int32)
     write_atomically(

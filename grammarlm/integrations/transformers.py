@@ -26,6 +26,7 @@ import torch
 import transformers
 
 from ..decoding.apply_mask import apply_mask_
+from ..errors import brief
 from ..masks.batch import fill_masks
 from ..masks.constraint import Constraint
 from ..masks.mask_array import allocate_mask
@@ -86,6 +87,11 @@ class LogitsProcessor(transformers.LogitsProcessor):
             if each is not None:
                 each.matcher(max_tokens)  # a budget that is too small, or none at all, is told here
         self.reset()
+
+    def __repr__(self) -> str:
+        held = ", ".join(brief(one and one.grammar, 60) for one in self._constraints[:3])
+        more = f", ... {len(self._constraints)} prompts" if len(self._constraints) > 3 else ""
+        return f"LogitsProcessor({held}{more}, max_tokens={self._max_tokens})"
 
     def reset(self) -> None:
         """The next call begins with new prompts, whatever its ids are."""

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from functools import cache, cached_property
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from ..errors import LimitExceeded, TokenizerError, UnsatisfiableGrammar, UnsupportedFeature
+from ..errors import (
+    GrammarError,
+    LimitExceeded,
+    TokenizerError,
+    UnsatisfiableGrammar,
+    UnsupportedFeature,
+    brief,
+    suggesting,
+)
 from ..grammars.assembly import needs_stack
 from ..grammars.compose import Grammar
 from ..grammars.generated import as_generated
@@ -33,6 +43,7 @@ if TYPE_CHECKING:
     from .canonical import Canonical
 
 
+LOGGER = logging.getLogger("grammarlm.masks")
 USUAL_LIMITS = Limits()
 
 
@@ -93,6 +104,9 @@ class Constraint:
         grammar, limits, canonical_only = store.load(data, vocab)
         return compile(grammar, vocab, limits=limits, canonical_only=canonical_only)
 
+    def __repr__(self) -> str:
+        return f"<Constraint {brief(self.grammar, 100)}, {self.vocab.size:,} tokens, {self.nbytes:,} bytes>"
+
     def __copy__(self) -> Constraint:
         return self
 
@@ -109,6 +123,7 @@ class Constraint:
         return store.fingerprint(self.grammar, self.vocab, self._canonical is not None)
 
 
+@suggesting("compile")
 def compile(
     grammar: Grammar, vocab: Vocabulary, *, limits: Limits | None = None, canonical_only: bool = False
 ) -> Constraint:
@@ -132,11 +147,18 @@ def compile(
         )
     canonical = _canonical_tokens(vocab) if canonical_only else None
     load_all()  # the kernels: now, and not in the middle of a text
+    start = perf_counter()
     try:
         with PATIENT:
             automaton, report = _automaton(grammar, vocab, limits, canonical_only)
     except RecursionError:
         raise LimitExceeded("the grammar is nested too deeply for this process's recursion limit; flatten it") from None
+    except GrammarError as error:
+        if LOGGER.isEnabledFor(logging.INFO):
+            LOGGER.info("refused %s: %s: %s", brief(grammar, 100), type(error).__name__, error)
+        raise
+    if LOGGER.isEnabledFor(logging.DEBUG):
+        LOGGER.debug("compiled %s in %.2f ms", brief(grammar, 100), (perf_counter() - start) * 1e3)
     return Constraint(automaton, report, grammar, canonical)
 
 

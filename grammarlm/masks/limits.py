@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from numbers import Real
 
 from ..cache import FILLING
-from ..errors import LimitExceeded
+from ..errors import LimitExceeded, suggesting
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,19 @@ class Limits:
     def __post_init__(self) -> None:
         for f in fields(self):
             value = getattr(self, f.name)
-            if isinstance(value, bool) or not isinstance(value, Real) or not float(value) > 0:
-                raise ValueError(f"Limits({f.name}={value!r}): it takes a positive number")
+            if not is_positive(value):
+                raise ValueError(f"Limits({f.name}={value!r:.60}): it takes a positive number")
+
+
+Limits.__init__ = suggesting("Limits")(Limits.__init__)  # type: ignore[method-assign]
+
+
+def is_positive(value: object) -> bool:
+    """A number above 0, and one that a float can hold."""
+    try:
+        return isinstance(value, Real) and not isinstance(value, bool) and float(value) > 0
+    except OverflowError:
+        return False
 
 
 class Clock:

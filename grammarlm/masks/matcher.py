@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from ..errors import GrammarError, LimitExceeded, MaskError
+from ..errors import GrammarError, LimitExceeded, MaskError, brief
 from . import explain, forced, snapshot
 from .beside import NotNow
 from .budget import INFINITE, costs_of
@@ -194,9 +194,10 @@ class Matcher:
         if not isinstance(tokens, Iterable):
             raise TypeError(f"validate(tokens) takes token ids one after another, not {type(tokens).__name__}")
         head = self._head
-        if getattr(tokens, "ndim", 1) != 1:
+        dimensions = getattr(tokens, "ndim", 1)
+        if dimensions != 1:
             raise TypeError(
-                f"validate(tokens) takes token ids one after another, not an array of {tokens.ndim} dimensions"
+                f"validate(tokens) takes token ids one after another, not an array of {dimensions} dimensions"
             )
         try:
             count = 0
@@ -290,6 +291,10 @@ class Matcher:
         """The steps read so far, to go on from elsewhere: `constraint.restore(snapshot)`, in this process or another."""
         budget = self._start[4]
         return snapshot.take(self._constraint, self._head, None if budget is None else budget[0])
+
+    def __repr__(self) -> str:
+        state = "finished" if self.is_finished else "may end" if self.is_accepting else "open"
+        return f"<{type(self).__name__} of {brief(self._constraint.grammar, 100)}, {state}>"
 
     # ------------------------------------------------------------------ state
 

@@ -16,7 +16,7 @@ class CanonicalReport:
     rows_left_whole: int = 0  # no token that the grammar allows was canonical there
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
     """What compile() did with a grammar. Everything is enforced exactly, or compile() has refused it by name."""
 
@@ -30,6 +30,10 @@ class Report:
     canonical: CanonicalReport | None = None  # with canonical_only
     caps: tuple[str, ...] = ()  # bounds that the engine adds to the language, and what it does not prove of it
     keywords: Callable[[], Any] | None = None  # of a JSON schema: every keyword met, where, and what became of it
+
+    def __repr__(self) -> str:
+        counts = f"relaxed: {len(self.relaxed)}, caps: {len(self.caps)}"
+        return f"<Report of {self.grammar[:100]}: {counts}, {self.limits!r}>"
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from ..cache import cache_folder, write_atomically
+from ..cache import cache_folder, log_read, write_atomically
 from ..errors import TokenizerError
 
 FORMAT = 2  # part of the file's name: a change of the arrays' meaning makes new files
@@ -119,12 +119,12 @@ def load_or_build(data: np.ndarray, offsets: np.ndarray, ids: np.ndarray, nothin
         with np.load(path, allow_pickle=False) as arrays:
             trie = ByteTrie(*(arrays[f.name] for f in fields(ByteTrie)))
             is_its_own = str(arrays["name"]) == name
-        if is_its_own and is_sound(trie, ids, nothing):
-            return trie
-    except (
-        Exception
-    ):  # missing, cut short or damaged, where zipfile and numpy's reader raise almost anything: build it again
-        pass
+        if not (is_its_own and is_sound(trie, ids, nothing)):
+            raise ValueError("another's, or unsound")
+        log_read(path)
+        return trie
+    except Exception as error:  # missing, cut short or damaged: zipfile and numpy's reader raise almost anything
+        log_read(path, error)
     trie = build_trie(data, offsets, ids, nothing)
     kept = {f.name: getattr(trie, f.name) for f in fields(ByteTrie)}
     write_atomically(path, lambda file: np.savez(file, name=np.array(name), **kept))

@@ -10,7 +10,7 @@ from typing import IO
 
 import numpy as np
 
-from ..cache import cache_folder, write_atomically
+from ..cache import cache_folder, log_read, write_atomically
 from .token_table import LARGEST_ID, TokenTable
 
 # The number rises whenever the same tokenizer files are to give another table: old files are then never looked at.
@@ -37,10 +37,18 @@ def save(key: str, table: TokenTable) -> bool:
 
 
 def load(key: str) -> TokenTable | None:
+    path = path_of(key)
     try:
-        stored = path_of(key).read_bytes()
-    except OSError:
+        table = _read(key, path.read_bytes())
+    except OSError as error:
+        log_read(path, error)
         return None
+    log_read(path, None if table is not None else ValueError())
+    return table
+
+
+def _read(key: str, stored: bytes) -> TokenTable | None:
+    """None where it is not what was stored under this key."""
     start = len(MAGIC) + _DIGEST
     content = memoryview(stored)[start:]
     lengths = np.frombuffer(content[:32], _INT64).tolist() if len(content) >= 32 else []

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import TokenizerError
+from ..errors import TokenizerError, suggesting
 from .encoders import Encoder
 from .sources import read_tokenizer
 from .token_table import TokenTable
@@ -64,6 +64,7 @@ class Vocabulary:
         self._fill(TokenTable.from_tokens(tokens, special), size, stop_ids, None)
 
     @classmethod
+    @suggesting("Vocabulary.from_tokenizer")
     def from_tokenizer(
         cls, tokenizer: Any, *, size: int | None = None, stop_ids: Iterable[int] | None = None
     ) -> "Vocabulary":

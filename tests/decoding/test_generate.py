@@ -354,7 +354,11 @@ VOCAB = gl.Vocabulary([b"a", b"b", b""], stop_ids=[2])
         ({"vocab": None}, ValueError, "nothing says what the model's token ids mean, and no tokenizer lies where"),
         ({"vocab": "gpt2"}, TypeError, "vocab is str; pass a gl.Vocabulary"),
         ({"choices": ["a"]}, ValueError, "regex= and choices= are given; generate.. takes one of them"),
-        ({"regex": None, "grammar": "a"}, TypeError, "grammar is str; pass a grammar such as"),
+        (
+            {"regex": None, "grammar": "a"},
+            TypeError,
+            "grammar is str: 'a', and a text does not say what it is written in",
+        ),
         ({"regex": 7}, TypeError, "takes a pattern as str or bytes"),
         ({"regex": "("}, gl.GrammarError, "line 1, column 1"),
         ({"prompt": 7}, TypeError, "prompt is int: 7; it takes one text .str. or one list of token ids"),

@@ -18,7 +18,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 
-from ...errors import GrammarError, LimitExceeded, UnsupportedFeature, brief, caret, shorten
+from ...errors import GrammarError, LimitExceeded, UnsupportedFeature, brief, caret, shorten, suggesting
 from ..choices import Choices
 from ..compose import Grammar
 from ..regular import Algebra
@@ -60,6 +60,7 @@ class JsonSchema(Grammar):
     unknown          "warn": keywords and formats that nobody knows are listed in the report; "refuse": they are errors
     """
 
+    @suggesting("JsonSchema")
     def __init__(
         self,
         schema: Any,

@@ -62,6 +62,9 @@ class ItemSet:
         """No item has more tokens."""
         return max(segment.index.length for segment in self.segments)
 
+    def __repr__(self) -> str:
+        return f"<ItemSet of {len(self):,} items, {self.nbytes:,} bytes>"
+
     def __len__(self) -> int:
         """How many rows there are."""
         return sum(segment.count_alive for segment in self.segments)

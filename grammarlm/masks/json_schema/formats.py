@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...cache import cache_folder, write_atomically
+from ...cache import cache_folder, log_read, write_atomically
 from ...grammars.json_schema import formats
 from ...grammars.json_schema.languages import Languages
 from .languages import LanguageStates
@@ -71,10 +71,12 @@ def format_automata() -> FormatAutomata:
     try:
         with np.load(path, allow_pickle=False) as stored:
             found = FormatAutomata(names, stored["table"].astype(np.int32), stored["accepts"], stored["starts"])
-            if str(stored["fingerprint"]) == fingerprint and _is_sound(found):
-                return found
-    except Exception:  # missing, cut short or damaged: numpy's reader raises almost anything
-        pass
+            if not (str(stored["fingerprint"]) == fingerprint and _is_sound(found)):
+                raise ValueError("another's, or unsound")
+        log_read(path)
+        return found
+    except Exception as error:  # missing, cut short or damaged: numpy's reader raises almost anything
+        log_read(path, error)
     found = _smallest(*_explored(names), names)
     table, accepts, starts = found.table.astype(np.int16), found.accepts, found.starts
     about = np.array(fingerprint)

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...cache import cache_folder
+from ...cache import cache_folder, log_read
 from ...grammars.lexer import LexerState
 from ...kept_arrays import demand, load_arrays, remove_oldest, save_arrays, touch
 from ...kernels.cpu import places, survey_masks
@@ -143,8 +143,10 @@ def load(states: StackNumbers, path: Path) -> dict[str, np.ndarray] | None:
     try:
         arrays = load_arrays(path, LARGEST, _key)
         _check(states, arrays)
-    except Exception:  # a damaged file raises almost anything
+    except Exception as error:  # a damaged file raises almost anything
+        log_read(path, error)
         return None
+    log_read(path)
     touch(path)
     return arrays
 
