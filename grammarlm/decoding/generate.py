@@ -167,7 +167,7 @@ def request_of(
     known = {*PREPARED, *SAMPLING}
     for name in arguments:
         if name not in known:
-            raise unknown_argument(function, name, known)
+            raise unknown_argument(function, name, known if function == "start" else {*known, *BESIDE})
     loose = {name: value for name, value in arguments.items() if name in SAMPLING}
     others = {name: value for name, value in arguments.items() if name not in SAMPLING}
     return prepare(model, prompt, sampling=sampling or Sampling(**loose), **others)

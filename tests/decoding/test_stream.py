@@ -152,7 +152,7 @@ def test_python_types_and_nested_paths() -> None:
 
 def test_wrong_arguments_are_named_before_the_first_event(model, tokenizer) -> None:
     for wrong, error, message in (
-        ({"metod": "masked"}, TypeError, "no argument 'metod'"),
+        ({"metod": "masked"}, TypeError, "no argument metod=; did you mean method="),
         ({"method": "smc"}, ValueError, "method"),
         ({"batch_size": 0}, ValueError, "batch_size"),
         ({"regex": "a", "choices": ["a"]}, ValueError, "regex= and choices="),

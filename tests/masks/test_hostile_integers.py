@@ -24,7 +24,7 @@ GRAMMARS = {
     "parts": gl.Choices(["abc"]) | gl.JsonSchema(True),
 }
 BEYOND = [s * n for n in (10**400, 2**70, 2**64, 2**64 - 1, 2**63, 2**63 - 1, 2**32 + 97, 2**31, 300) for s in (1, -1)]
-BEYOND += [-1, 259, 2**5, np.uint64(2**64 - 1), np.int64(-(2**63)), np.int32(-1)]
+BEYOND += [-1, 259, np.uint64(2**64 - 1), np.int64(-(2**63)), np.int32(-1)]
 SAME = [np.int64(97), np.uint64(97), np.int8(97), np.array(97), Code.A]
 OTHERS = [
     True,
@@ -55,12 +55,11 @@ def test_tokens(name):
     for matcher in matchers(name):
         before = matcher.snapshot()
         for token in BEYOND:
-            if token != 2**5 or name != "regex":
-                assert matcher.advance(token) is False
-                assert matcher.validate([token, 97]) == 0
-                assert gl.fill_tree(matcher, [token], [-1], mask)[1]
-                assert not mask[1].any()
-                assert len(matcher.explain(token)) <= 500
+            assert matcher.advance(token) is False
+            assert matcher.validate([token, 97]) == 0
+            assert gl.fill_tree(matcher, [token], [-1], mask)[1]
+            assert not mask[1].any()
+            assert len(matcher.explain(token)) <= 500
         assert matcher.snapshot() == before
         for token in SAME:
             assert matcher.validate([token]) == matcher.validate([97])
@@ -79,9 +78,8 @@ def test_counts_and_rows(name):
         for number in BEYOND:
             with pytest.raises(ValueError, match="rollback"):
                 matcher.rollback(number)
-            if number not in (32, 259, 300):
-                with pytest.raises(gl.MaskError, match="beyond the mask"):
-                    matcher.fill_mask(mask, number)
+            with pytest.raises(gl.MaskError, match="beyond the mask"):
+                matcher.fill_mask(mask, number)
             assert matcher.forced_tokens(number) == (matcher.forced_tokens() if number > 0 else [])
             assert matcher.forced_bytes(number) == (matcher.forced_bytes() if number > 0 else b"")
             with pytest.raises(ValueError, match=r"parents\[0\] is"):
