@@ -473,3 +473,22 @@ def test_nothing_is_scanned_again_and_again(unit: str) -> None:
     text = 'root ::= "a" ' + unit * 200_000
     with contextlib.suppress(gl.GrammarError):
         read(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('"aé"', True),
+        ('"A"', True),
+        ('"a\\""', False),
+        ('"a\n"', False),
+        ('"a"', True),
+        ('"b"', False),
+        ('"a\x7f"', True),
+    ],
+)
+def test_the_engine_reads_what_a_string_of_json_has(text: str, expected: bool) -> None:
+    vocab = gl.Vocabulary([*(bytes([b]) for b in range(256)), b"</s>"], stop_ids=[256])
+    grammar = gl.Ebnf(r'root ::= "\"" Regex("(?i)a.*", json_string=true) "\"" ')
+    matcher = gl.compile(grammar, vocab).matcher()
+    assert (matcher.advance_bytes(text.encode()) and matcher.is_accepting) == expected

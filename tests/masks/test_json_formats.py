@@ -74,3 +74,31 @@ def test_no_mask_waits_for_a_state_of_a_format():
         assert matcher.advance(byte)
     assert len(matcher._head[1].program.states) <= 1
     assert matcher.is_accepting
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("xn--4gbwdl.xn--wgbh1c", True),
+        ("a.xn--p1ai.com", True),
+        ("XN--" + "a" * 59, True),
+        ("xn--" + "a" * 60, False),
+        ("xn--a-", False),
+        (".".join(["xn--" + "a" * 59] * 4), False),
+    ],
+)
+@pytest.mark.parametrize("schema", [{"format": "hostname"}, {"format": "hostname", "minLength": 2, "pattern": "."}])
+def test_masks_of_hostnames_take_punycode(schema, text, expected):
+    """Token by token, some of which begin with a quote, or cross `xn--`."""
+    tokens = [*(bytes([b]) for b in range(256)), b"</s>", b'"xn', b"xn--", b".xn--", b"n--4", b'c"']
+    vocab = gl.Vocabulary(tokens, stop_ids=[256])
+    constraint = gl.compile(gl.JsonSchema({"type": "string", **schema}), vocab)
+    written, rng = b'"%s"' % text.encode(), random.Random(text)
+    for _ in range(5):
+        matcher, at = constraint.matcher(), 0
+        while at < len(written):
+            token = rng.choice([i for i, t in enumerate(tokens) if i != 256 and written.startswith(t, at)])
+            if not matcher.advance(token):
+                break
+            at += len(tokens[token])
+        assert (at == len(written) and matcher.is_accepting) == expected
