@@ -3,21 +3,16 @@
 Both are walks over pieces of the vocabulary's trie (forests.py), made where a mask needs them:
 
     a JSON object, then "\\n```"
-    1  the part's automaton, over the nodes that lead to a split: a node from which a byte goes on that can begin what follows
-           }   }}   "}   ...                the part may end at }
-    2  what follows, over all that is below the nodes where the part may end; again from 2 where that ends in the midst of a token
+    1  the part's automaton, over the nodes that lead to a split (sieves.py): where do beginnings end the part?
+           }   }}   "}   ...                at } alone, if one object is open
+    2  what follows, over all that is below those nodes; again from 2 where that ends in the midst of a token, too
            }\\n   }\\n`   }\\n```             the tokens among them cross
-
-Of JSON texts it is known how they end: with a bracket, a quote, a digit or a letter, and white space. Nor does a beginning end one
-that closes fewer brackets than are open, or no string where one is: where a text stands in a string few nodes are walked.
 
 What is found in 2 depends on the nodes and on what follows, not on where the text stands: it is kept.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,47 +22,17 @@ from ..epoch import Epoch
 from ..json_schema.epoch import JsonEpoch
 from ..shared_rows import SharedRows
 from ..token_facts import pack_ids
-from .forests import (
-    MOST_CLOSERS,
-    WHITE,
-    Forest,
-    below,
-    has_below,
-    leading,
-    narrowed,
-    paths_of,
-    pieces,
-    states_over,
-)
+from .forests import MOST_CLOSERS, Forest, below, has_below, narrowed, paths_of, pieces, walked
+from .sieves import JSON_NEEDS, NOTHING_NEEDED, Needs, Rim, Sieve, json_lasts, sieves_of
 
 if TYPE_CHECKING:
     from .epoch import Place, Reader
     from .program import PartsProgram
 
-DIGITS = range(0x30, 0x3A)
-Needs = tuple[int, bool]  # so many closing brackets, and a quote
-NOTHING_NEEDED: Needs = (0, False)
+FEW_NODES, MANY_NODES = 1 << 9, 1 << 14
+KEY_BYTES = 300  # what a kept row takes beside row and nodes, roughly
+FEW_WANTED = 8  # of as many tokens one is still wanted: then nodes that lead to none are not walked
 IN_STRINGS = (Kind.STRING, Kind.WORD, Kind.KEY)
-# the byte that a JSON value begins with, and those that it may end with
-ENDS_BY_START = {
-    0x7B: (0x7D,), 0x5B: (0x5D,), 0x22: (0x22,), 0x74: (0x65,), 0x66: (0x65,), 0x6E: (0x6C,), 0x2D: DIGITS,
-    **dict.fromkeys(DIGITS, DIGITS),
-}  # fmt: skip
-Bytes = tuple[
-    bytes | None, bytes
-]  # a flag for each byte: may a part end with it (None: with any)? may what follows begin with it?
-
-
-@dataclass(frozen=True)
-class Sieve:
-    """The nodes that lead to splits of a border, and which of them are splits."""
-
-    forest: Forest
-    splits: np.ndarray  # bool [M]
-
-    @property
-    def nbytes(self) -> int:
-        return self.forest.nbytes + len(self.splits)
 
 
 class Borders:
@@ -75,52 +40,39 @@ class Borders:
 
     def __init__(self, program: PartsProgram, reader: Reader):
         self._program, self._reader = program, reader
-        self._trie = program.vocab.trie
+        self._trie, self._paths, self._sieves = program.vocab.trie, paths_of(program.vocab), sieves_of(program.vocab)
         self._text_row = pack_ids(program.vocab.text_ids, program.vocab.words)
         self._firsts: dict[int, np.ndarray] = {}  # by automaton
-        self._lasts: dict[int, bytes | None] = {}
-        self._bytes: dict[int, Bytes] = {}  # by part
-        self._splits: dict[Bytes, np.ndarray] = {}  # bool [N]
-        self._sieves: dict[tuple[Bytes, Needs], Sieve] = {}
-        self._rows: dict[tuple[int, bytes], np.ndarray] = {}
+        self._rows: dict[tuple[tuple[int, ...], bytes], np.ndarray] = {}  # by what follows and nodes
+        self._key_bytes = 0
         self._shared_rows = SharedRows()
         self._room = program.limits.max_bytes // 8
+        self.times_forgotten = 0  # of rows: whoever has some drops them, too
+        self.rims = [self._rim(part) for part in range(len(program.automata))]
+        for rim in set(self.rims) - {None}:  # much of what the first masks would take
+            program.clock.check()
+            for needs in JSON_NEEDS if rim.lasts is not None else [NOTHING_NEEDED]:
+                self._sieves.sieve(rim, needs)
+        for automaton in program.machines:
+            if isinstance(automaton.epoch, Epoch):
+                program.clock.check()
+                automaton.epoch.row(automaton.epoch.start)
 
     @property
     def nbytes(self) -> int:
-        made = sum(array.nbytes for array in self._splits.values()) + sum(s.nbytes for s in self._sieves.values())
-        return made + self._shared_rows.nbytes + sum(len(nodes) for _, nodes in self._rows)
+        return self._shared_rows.nbytes + self._key_bytes
 
-    # ------------------------------------------------------------------ single bytes
-
-    def bytes_of(self, part: int) -> Bytes | None:
+    def _rim(self, part: int) -> Rim | None:
         """What is known of a border by single bytes; None where no token crosses it."""
-        if not self._program.graph.follow[part] or self._program.has_items[part]:
+        program = self._program
+        if not program.graph.follow[part] or program.has_items[part]:
             return None
-        if part not in self._bytes:
-            follow = {place[0] for place in self._program.behind(part)}
-            firsts = np.zeros(256, bool)
-            for next_part in follow:
-                if not self._program.has_items[next_part]:
-                    firsts |= self._first_bytes(next_part)
-            self._bytes[part] = self._last_bytes(part), firsts.tobytes()
-        return self._bytes[part]
-
-    def may_cross(self, part: int, data: bytes) -> bool:
-        """Can a token cross a border, as far as single bytes tell?"""
-        known = self.bytes_of(part)
-        if known is None:
-            return False
-        lasts, firsts = known
-        if lasts is None:
-            return any(firsts[byte] for byte in data[1:])
-        last = -1
-        for byte, following in pairwise(data):
-            if byte not in WHITE:
-                last = byte
-            if firsts[following] and (last < 0 or lasts[last]):
-                return True
-        return False
+        firsts = np.zeros(256, bool)
+        for follower, _, _ in program.behind(part):
+            if not program.has_items[follower]:
+                firsts |= self._first_bytes(follower)
+        is_json = isinstance(program.automata[part].epoch, JsonEpoch)
+        return Rim(firsts.tobytes(), json_lasts(self._first_bytes(part)) if is_json else None)
 
     def _first_bytes(self, part: int) -> np.ndarray:
         """The bytes that a part's texts begin with."""
@@ -135,136 +87,113 @@ class Borders:
             self._firsts[id(automaton)] = np.array(found) > 0
         return self._firsts[id(automaton)]
 
-    def _last_bytes(self, part: int) -> bytes | None:
-        """The bytes that a JSON text may end with, before white space; None: the part is no JSON, and any byte may be its last."""
-        automaton = self._program.automata[part]
-        if id(automaton) not in self._lasts:
-            epoch, flags = automaton.epoch, np.zeros(256, bool)
-            if isinstance(epoch, JsonEpoch):
-                for first, lasts in ENDS_BY_START.items():
-                    if self._first_bytes(part)[first]:
-                        flags[list(lasts)] = True
-            self._lasts[id(automaton)] = flags.tobytes() if isinstance(epoch, JsonEpoch) else None
-        return self._lasts[id(automaton)]
-
-    # ------------------------------------------------------------------ splits
-
-    def _splits_of(self, known: Bytes) -> np.ndarray:
-        """At which nodes a part may end and something may follow, as far as single bytes tell; bool [N]."""
-        if known not in self._splits:
-            lasts, firsts = known
-            paths = paths_of(self._program.vocab)
-            goes_on = np.flatnonzero(np.frombuffer(firsts, bool)[self._trie.byte])
-            found = np.zeros(len(self._trie.byte) + 1, bool)  # of the root, too
-            found[paths.parent[goes_on]] = True
-            found = found[:-1]
-            if lasts is not None:
-                found &= np.append(np.frombuffer(lasts, bool), True)[paths.last]
-            self._make_room()
-            self._splits[known] = found
-        return self._splits[known]
-
-    def _sieve(self, known: Bytes, needs: Needs) -> Sieve:
-        if (known, needs) not in self._sieves:
-            if needs == NOTHING_NEEDED:
-                splits = self._splits_of(known)
-                forest = leading(self._trie, splits)
-                made = Sieve(forest, splits[forest.node])
-            else:
-                closers, quote = needs
-                wide, paths = self._sieve(known, NOTHING_NEEDED), paths_of(self._program.vocab)
-                is_split = wide.splits & (paths.closers[wide.forest.node] >= closers)
-                if quote:
-                    is_split &= paths.quote[wide.forest.node]
-                made = Sieve(*narrowed(wide.forest, is_split))
-            self._make_room()
-            self._sieves[known, needs] = made
-        return self._sieves[known, needs]
-
-    def _make_room(self) -> None:
-        """Forgets what takes too much; it is made again."""
-        if self.nbytes > self._room:
-            for kept in (self._splits, self._sieves, self._rows, self._shared_rows):
-                kept.clear()
-
     # ------------------------------------------------------------------ masks
 
-    def crossing(self, place: Place, own: np.ndarray) -> np.ndarray | None:
-        """The tokens that cross the part's end from a place; of those that its own row allows some may be left out."""
+    def crossing(self, place: Place, known: np.ndarray) -> np.ndarray | None:
+        """The tokens that cross the part's end from a place; of those that are known to be allowed some may be left out."""
         part, epoch, state = place
-        known = self.bytes_of(part)
-        if known is None:
+        rim = self.rims[part]
+        if rim is None:
             return None
-        sieve = self._sieve(known, _needs(epoch, state) if isinstance(epoch, JsonEpoch) else NOTHING_NEEDED)
-        if not len(sieve.forest.node):
+        wanted = self._text_row & ~known
+        if not wanted.any():
             return None
-        ends = self._ends(place, sieve.forest, np.flatnonzero(sieve.splits))
-        if isinstance(epoch, Epoch) and len(ends):
-            ends = self._still_wanted(ends, own)
-        if not len(ends):
-            return None
-        key = part, ends.tobytes()
+        is_regular = isinstance(epoch, Epoch)
+        sieve = self._sieves.sieve(rim, _needs(epoch, state) if isinstance(epoch, JsonEpoch) else NOTHING_NEEDED)
+        if not is_regular and len(sieve.forest.node) > FEW_NODES and self._are_few(wanted):
+            sieve = self._narrowed(sieve, wanted)
+        ends = self._ends(place, sieve)
+        if is_regular and int((self._trie.end[ends] - ends).sum()) > MANY_NODES:
+            ends = ends[has_below(self._trie, self._nodes_of(wanted), ends)]
+        return self._row_behind(part, ends) if len(ends) else None
+
+    def _are_few(self, wanted: np.ndarray) -> bool:
+        return FEW_WANTED * int(np.bitwise_count(wanted).sum()) < len(self._program.vocab.text_ids)
+
+    def _nodes_of(self, row: np.ndarray) -> np.ndarray:
+        return self._paths.node_of[np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little"))]
+
+    def _narrowed(self, sieve: Sieve, wanted: np.ndarray) -> Sieve:
+        """The nodes that lead to splits below which there are tokens that are wanted."""
+        marked = self._nodes_of(wanted)
+        at = np.flatnonzero(sieve.is_split)
+        is_split = np.zeros(len(sieve.is_split), bool)
+        is_split[at] = has_below(self._trie, marked, sieve.forest.node[at])
+        return Sieve(*narrowed(sieve.forest, is_split))
+
+    def _ends(self, place: Place, sieve: Sieve) -> np.ndarray:
+        """The splits at which the part may end."""
+        epoch, at, states = self._walked(place, sieve.forest)
+        is_split = sieve.is_split[at]
+        at, states = at[is_split], states[is_split]
+        return sieve.forest.node[at[_accepting(epoch, states)]]
+
+    def _walked(self, place: Place, forest: Forest) -> tuple[Any, np.ndarray, np.ndarray]:
+        program = self._program
+        epoch, (at, states) = self._reader.inside(
+            place, lambda epoch, state: walked(epoch, state, forest, program.byte_tokens, program.clock)
+        )
+        return epoch, at, states
+
+    def _row_behind(self, part: int, ends: np.ndarray) -> np.ndarray:
+        """The tokens below nodes whose rests can be read where the part ends at the node."""
+        key = self._program.graph.follow[part], ends.tobytes()
         if key not in self._rows:
-            made = self._row_after(part, ends)
-            self._make_room()
+            made = self._made_row(part, ends)
+            if self.nbytes + made.nbytes + len(key[1]) > self._room:
+                self._rows.clear()
+                self._shared_rows.clear()
+                self._key_bytes = 0
+                self.times_forgotten += 1
             self._rows[key] = self._shared_rows.shared(made)
+            self._key_bytes += len(key[1]) + KEY_BYTES
         return self._rows[key]
 
-    def _still_wanted(self, nodes: np.ndarray, own: np.ndarray) -> np.ndarray:
-        """Of the nodes those below which there are tokens that are not allowed yet."""
-        wanted = np.append(np.unpackbits((self._text_row & ~own).view(np.uint8), bitorder="little"), 0)
-        return nodes[has_below(self._trie, wanted[self._trie.token] > 0, nodes)]
-
-    def _ends(self, place: Place, forest: Forest, at: np.ndarray) -> np.ndarray:
-        """The nodes, of those at some places of a forest, at which the part may end."""
-        epoch, states = self._states(place, forest)
-        return forest.node[_accepted(epoch, states, at)]
-
-    def _states(self, place: Place, forest: Forest) -> tuple[Any, np.ndarray]:
-        program = self._program
-        return self._reader.inside(
-            place, lambda epoch, state: states_over(epoch, state, forest, program.byte_tokens, program.clock)
-        )
-
-    def _row_after(self, part: int, ends: np.ndarray) -> np.ndarray:
-        """The tokens below nodes whose rests can be read where the part ends at the node."""
+    def _made_row(self, part: int, ends: np.ndarray) -> np.ndarray:
         program, trie = self._program, self._trie
         found = np.zeros(program.vocab.words * 32 + 1, np.uint8)
-        waiting, seen = [(part, ends)], {part: np.zeros(len(trie.byte), bool)}
+        waiting, seen = [(part, ends)], dict[int, np.ndarray]()
         while waiting:
             part, nodes = waiting.pop()
-            nodes = nodes[~seen[part][nodes]]
-            seen[part][nodes] = True
+            seen_here = seen.setdefault(part, np.zeros(len(trie.byte), bool))
+            nodes = nodes[~seen_here[nodes]]
+            seen_here[nodes] = True
             places = [place for place in program.behind(part) if not program.has_items[place[0]]]
             for piece in pieces(trie, nodes):
                 program.clock.check()
                 forest = below(trie, piece)
                 for place in places:
-                    epoch, states = self._states(place, forest)
-                    alive = np.flatnonzero(states)
-                    found[trie.token[forest.node[alive]]] = 1
-                    known = self.bytes_of(place[0])
-                    if known is not None:
-                        at = alive[self._splits_of(known)[forest.node[alive]]]
-                        ended = np.unique(forest.node[_accepted(epoch, states, at)])
-                        if len(ended):
-                            seen.setdefault(place[0], np.zeros(len(trie.byte), bool))
-                            waiting.append((place[0], ended))
+                    epoch, at, states = self._walked(place, forest)
+                    alive = forest.node[at]
+                    found[trie.token[alive]] = 1
+                    ended = self._ended(place[0], epoch, alive, states)
+                    if len(ended):
+                        waiting.append((place[0], ended))
         found[trie.twins[:, 0]] |= found[trie.twins[:, 1]]
         return np.packbits(found[:-1], bitorder="little").view(np.int32)
 
+    def _ended(self, part: int, epoch: Any, nodes: np.ndarray, states: np.ndarray) -> np.ndarray:
+        """Of nodes, and the states there, the splits at which the part may end, each once and in order."""
+        rim = self.rims[part]
+        if rim is None:
+            return nodes[:0]
+        is_split = self._sieves.splits(rim)[nodes]
+        ended = np.sort(nodes[is_split][_accepting(epoch, states[is_split])])
+        return ended[np.diff(ended, prepend=-1) > 0]
 
-def _accepted(epoch: Any, states: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """Of some places of a forest those at which the text may end."""
-    at = at[states[at] > 0]
+
+def _accepting(epoch: Any, states: np.ndarray) -> np.ndarray:
+    """May the text end in these states?"""
     if isinstance(epoch, Epoch):
-        return at[np.array(epoch.accepting, bool)[states[at]]]
-    known = {state: bool(epoch.accepting[state]) for state in set(states[at].tolist())}
-    return at[[known[state] for state in states[at].tolist()]] if len(at) else at
+        return np.array(epoch.accepting, bool)[states]
+    known = {state: bool(epoch.accepting[state]) for state in set(states.tolist())}
+    return np.array([known[state] for state in states.tolist()], bool)
 
 
 def _needs(epoch: JsonEpoch, state: int) -> Needs:
-    """How many brackets must be closed to end the text, up to MOST_CLOSERS, and whether a string must be."""
+    """What must come to end the text: brackets, as many as are open in each thread, and a quote if all are in strings."""
+    if epoch.accepting[state]:
+        return NOTHING_NEEDED
     closers, quote = MOST_CLOSERS, True
     while state:
         c, _, _, frame, state = epoch.arrays["records"][state].tolist()
@@ -274,4 +203,4 @@ def _needs(epoch: JsonEpoch, state: int) -> Needs:
             depth += 1
             frame = int(epoch.arrays["frames"][frame, Frame.PARENT])
         closers = depth
-    return closers, quote
+    return Needs(closers, quote, True)

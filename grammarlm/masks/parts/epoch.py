@@ -20,7 +20,7 @@ from ...errors import GrammarError, LimitExceeded, UnsupportedFeature
 from ...kernels.cpu.table import DEAD
 from ..beside import NotNow
 from ..budget import costs_of
-from ..epoch import FINISHED
+from ..epoch import FINISHED, Epoch
 from ..json_schema.epoch import JsonEpoch
 
 if TYPE_CHECKING:
@@ -165,16 +165,17 @@ class PartsEpoch:
         self.accepting = [False, True]
         self.terms = _Terms(self)
         self._numbers: dict[frozenset[Place], int] = {}
-        self._crossings: dict[Place, np.ndarray | None] = {}
+        self._crossings: dict[Hashable, np.ndarray | None] = {}
+        self._times_forgotten = 0
         self.is_full = False
         self._room = program.limits.max_bytes // 4
-        self._epochs = [automaton.epoch for automaton in program.automata]
+        self._epochs = [automaton.epoch for automaton in program.machines]
         self.start = self.state_of(program.start)
 
     def _number(self, places: dict[Place, None]) -> int:
         if not places:
             return DEAD
-        if any(a.epoch is not e for a, e in zip(self.program.automata, self._epochs, strict=True)):
+        if any(a.epoch is not e for a, e in zip(self.program.machines, self._epochs, strict=True)):
             self.is_full = True  # places of a part's old epoch keep it alive: move over with the next call
         key = frozenset(places)
         found = self._numbers.get(key)
@@ -200,9 +201,9 @@ class PartsEpoch:
 
     @property
     def nbytes(self) -> int:
-        inner = {id(automaton): automaton.epoch.nbytes for automaton in self.program.automata}
+        inner = sum(automaton.epoch.nbytes for automaton in self.program.machines)
         own = STATE_BYTES * (len(self.places) + len(self._crossings))
-        return own + self.program.borders.nbytes + sum(inner.values())
+        return own + self.program.borders.nbytes + inner
 
     # ------------------------------------------------------------------ masks
 
@@ -211,27 +212,35 @@ class PartsEpoch:
             return self.program.facts.stop_row
         stops = self.program.facts.stop_row
         made = np.zeros(self.program.vocab.words, np.int32)
+        open_borders = []
         for place in self.places[state]:
-            _, row = self.reader.inside(place, _row)
-            made |= row & ~stops
-            crossing = self._crossing(place, row)
-            if crossing is not None:
-                made |= crossing
+            epoch, own = self.reader.inside(place, _row)
+            made |= own & ~stops
+            if isinstance(epoch, Epoch):
+                self._add_crossing(place, place, own, made)
+            else:
+                open_borders.append(place)
+        for place in open_borders:  # what the others allow need not be found again
+            self._add_crossing((state, place), place, made, made)
         return made | stops if self.accepting[state] else made
+
+    def _add_crossing(self, key: Hashable, place: Place, known: np.ndarray, made: np.ndarray) -> None:
+        """Adds the tokens that cross the part's end from a place."""
+        borders = self.program.borders
+        if self._times_forgotten != borders.times_forgotten or STATE_BYTES * len(self._crossings) > self._room:
+            self._crossings.clear()
+            self._times_forgotten = borders.times_forgotten
+        if key not in self._crossings:
+            self._crossings[key] = borders.crossing(place, known)
+        crossing = self._crossings[key]
+        if crossing is not None:
+            made |= crossing
 
     def try_row(self, state: int) -> np.ndarray | None:
         return None
 
     def row_beside(self, state: int) -> np.ndarray | NotNow:
         return NotNow.UNDER_THE_LOCK
-
-    def _crossing(self, place: Place, own: np.ndarray) -> np.ndarray | None:
-        """The tokens that cross the part's end from this place."""
-        if place not in self._crossings:
-            if STATE_BYTES * len(self._crossings) > self._room:
-                self._crossings.clear()
-            self._crossings[place] = self.program.borders.crossing(place, own)
-        return self._crossings[place]
 
     def close(self) -> None:
         """A call was interrupted in the midst of something: nobody asks for more here, and whoever stands here moves on."""
@@ -250,7 +259,8 @@ class PartsEpoch:
             epoch, after = reader.inside(place, lambda epoch, state: epoch.after_token(state, token))
             if after:
                 reader.land(place[0], epoch, after, found)
-            if len(data) > 1 and self.program.borders.may_cross(place[0], data):
+            rim = self.program.borders.rims[place[0]]
+            if rim is not None and rim.may_cross(data):
                 crossing[place] = None
         if crossing:
             found |= reader.read_across(crossing, data)
@@ -296,7 +306,7 @@ class PartsEpoch:
     def rests(self) -> list[list[int] | None]:
         """For each part the fewest tokens behind its end."""
         program = self.program
-        if any(isinstance(automaton.epoch, JsonEpoch) for automaton in program.automata):
+        if any(isinstance(automaton.epoch, JsonEpoch) for automaton in program.machines):
             raise UnsupportedFeature(
                 "a budget of tokens (matcher(max_tokens=...), min_tokens_left) is not supported for a JsonSchema beside other "
                 "grammars yet; leave it out"

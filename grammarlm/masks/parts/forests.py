@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from ...kernels.cpu.table import DEAD, Arena
+from ...kernels.cpu.table import Arena
 from ...kernels.cpu.targets import fill_targets
 from ...kernels.cpu.walk import DONE
 from ...vocab.byte_trie import ByteTrie
@@ -38,10 +38,6 @@ class Forest:
     depth: np.ndarray  # uint16 [M]: of a tree's uppermost nodes 1
     end: np.ndarray  # int32 [M]: the first place behind the subtree
 
-    @cached_property
-    def lists(self) -> tuple[list[int], list[int], list[int]]:
-        return self.byte.tolist(), self.depth.tolist(), self.end.tolist()
-
     @property
     def nbytes(self) -> int:
         return 16 * len(self.node)
@@ -55,6 +51,7 @@ class Paths:
     closers: np.ndarray  # uint8 [N]: how many closing brackets, up to MOST_CLOSERS
     quote: np.ndarray  # bool [N]: is there a quote?
     last: np.ndarray  # int16 [N]: the last byte that is no white space, -1 where all are
+    node_of: np.ndarray  # int32: the node of each token
 
 
 @lru_cache(maxsize=2)
@@ -71,7 +68,17 @@ def paths_of(vocab: Vocabulary) -> Paths:
     while (changes := (solid >= 0) & (solid[solid] != solid)).any():
         solid[changes] = solid[solid[changes]]
     last = np.where(solid >= 0, trie.byte[solid].astype(np.int16), -1).astype(np.int16)
-    return Paths(parent, np.minimum(closers, MOST_CLOSERS).astype(np.uint8), quotes > 0, last)
+    closers = np.minimum(closers, MOST_CLOSERS)
+    return Paths(parent, closers.astype(np.uint8), quotes > 0, last, _nodes_of_tokens(vocab))
+
+
+def _nodes_of_tokens(vocab: Vocabulary) -> np.ndarray:
+    trie = vocab.trie
+    found = np.full(vocab.words * 32, ROOT, np.int32)
+    ends_token = np.flatnonzero(trie.token < vocab.words * 32)
+    found[trie.token[ends_token]] = ends_token
+    found[trie.twins[:, 0]] = found[trie.twins[:, 1]]
+    return found
 
 
 def _parents(trie: ByteTrie) -> np.ndarray:
@@ -129,8 +136,10 @@ def narrowed(forest: Forest, marked: np.ndarray) -> tuple[Forest, np.ndarray]:
 
 
 def has_below(trie: ByteTrie, marked: np.ndarray, nodes: np.ndarray) -> np.ndarray:
-    """Is a node marked that is below these?"""
-    before = _counted(marked)
+    """Is one of the marked nodes below these?"""
+    flags = np.zeros(len(trie.byte), bool)
+    flags[marked] = True
+    before = _counted(flags)
     found: np.ndarray = before[trie.end[nodes]] > before[nodes + 1]
     return found
 
@@ -142,16 +151,20 @@ def _counted(marked: np.ndarray) -> np.ndarray:
     return found
 
 
-def states_over(epoch: Any, state: int, forest: Forest, byte_tokens: list[int], clock: Clock) -> np.ndarray:
-    """The state at each node of a forest, DEAD where its bytes cannot be read."""
+def walked(
+    epoch: Any, state: int, forest: Forest, byte_tokens: list[int], clock: Clock
+) -> tuple[np.ndarray, np.ndarray]:
+    """The places in a forest whose bytes can be read, and the state at each."""
     if isinstance(epoch, Epoch):
-        return _regular_states(epoch, state, forest)
-    found = [DEAD] * len(forest.node)
+        return _regular_walk(epoch, state, forest)
+    places, states = [], []
     known: dict[int, int] = {}  # by state and byte
     above = [state] * (int(forest.depth.max(initial=0)) + 1)
-    (byte, depth, end), at = forest.lists, 0
-    while at < len(found):
-        before = above[depth[at] - 1]
+    byte, depth, end = forest.byte.data, forest.depth.data, forest.end.data
+    at, count = 0, len(byte)
+    while at < count:
+        here = depth[at]
+        before = above[here - 1]
         step = before << 8 | byte[at]
         after = known.get(step)
         if after is None:
@@ -160,15 +173,17 @@ def states_over(epoch: Any, state: int, forest: Forest, byte_tokens: list[int], 
             after = epoch.after_token(before, token) if token >= 0 else epoch.after_bytes(before, bytes([byte[at]]))
             known[step] = after
         if after:
-            above[depth[at]] = found[at] = after
+            above[here] = after
+            places.append(at)
+            states.append(after)
             at += 1
         else:
             at = end[at]
-    return np.array(found, np.int64)
+    return np.array(places, np.int64), np.array(states, np.int64)
 
 
-def _regular_states(epoch: Epoch, state: int, forest: Forest) -> np.ndarray:
-    """The kernel that finds the states behind all tokens, over the forest in place of the trie, each node a token."""
+def _regular_walk(epoch: Epoch, state: int, forest: Forest) -> tuple[np.ndarray, np.ndarray]:
+    """The kernel that finds the states after all tokens, over the forest in place of the trie, each node a token."""
     count = len(forest.node)
     places = np.arange(count, dtype=np.uint32)
     found = np.zeros(count + 1, np.int32)
@@ -188,5 +203,6 @@ def _regular_states(epoch: Epoch, state: int, forest: Forest) -> np.ndarray:
         arena[Arena.TWIN_COUNT] = 0
         missing = fill_targets(arena.ctypes.data, scratch.ctypes.data, len(scratch), found.ctypes.data)
         if missing == DONE:
-            return found[:-1]
+            alive = np.flatnonzero(found[:-1])
+            return alive, found[alive]
         epoch.expand(missing)

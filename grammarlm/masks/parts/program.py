@@ -30,7 +30,7 @@ from ..shared_lock import PARTS, shared_lock
 from ..token_facts import token_facts
 from .borders import Borders
 from .epoch import PartsEpoch, Place, Reader
-from .forests import paths_of
+from .sieves import sieves_of
 
 ALL_BYTES = (1 << 256) - 1
 Compile = Callable[[Grammar], tuple[Automaton, Report]]
@@ -64,7 +64,8 @@ class PartsProgram:
         self.reports: list[Report] = []
         self._load_kernels()
         self._compile_parts(compile_part)
-        self.clock = _Clocks(limits, self.automata)
+        self.machines = list({id(automaton): automaton for automaton in self.automata}.values())
+        self.clock = _Clocks(limits, self.machines)
         self.byte_tokens = self._byte_tokens()
         self.borders = Borders(self, Reader(self))
 
@@ -93,7 +94,7 @@ class PartsProgram:
 
     def _load_kernels(self) -> None:
         """What compiles once a machine, and is made once a vocabulary, is not the grammar's time."""
-        paths_of(self.vocab)
+        sieves_of(self.vocab)
         if any(map(needs_stack, self.graph.parts)):
             load_all(large=True)
         if self.facts.single_bytes == ALL_BYTES:  # else a schema is refused
@@ -142,8 +143,7 @@ def parts_automaton(
     grammar: Grammar, vocab: Vocabulary, limits: Limits, compile_part: Compile, canonical_only: bool
 ) -> tuple[Automaton, Report]:
     program = PartsProgram(grammar, vocab, limits, compile_part)
-    reports = list(dict.fromkeys(map(id, program.reports)))
-    parts = [next(r for r in program.reports if id(r) == key) for key in reports]
+    parts = list({id(report): report for report in program.reports}.values())
     report = Report(
         repr(grammar)[:200],
         limits,

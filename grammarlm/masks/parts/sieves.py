@@ -1,0 +1,146 @@
+"""Where tokens may cross a border, as far as single bytes tell: the same for all grammars whose borders have these bytes.
+
+A **split** is a node of the vocabulary's trie from which a byte goes on that can begin what follows. Of JSON texts it is known how
+they end: with a bracket, a quote, a digit or a letter, and white space. Nor does a beginning end one that closes fewer brackets
+than are open, or no string where one is, nor white space one that may not end yet: where a text stands in a string few nodes are
+walked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from ...vocab.vocabulary import Vocabulary
+from ..shared_lock import TABLES, shared_lock
+from .forests import MOST_CLOSERS, WHITE, Forest, leading, narrowed, paths_of
+
+MOST_BYTES = 32 << 20  # of all sieves of a vocabulary
+DIGITS = range(0x30, 0x3A)
+# the byte that a JSON value begins with, and those that it may end with
+ENDS_BY_START = {
+    0x7B: (0x7D,), 0x5B: (0x5D,), 0x22: (0x22,), 0x74: (0x65,), 0x66: (0x65,), 0x6E: (0x6C,), 0x2D: DIGITS,
+    **dict.fromkeys(DIGITS, DIGITS),
+}  # fmt: skip
+
+
+class Needs(NamedTuple):
+    """What a beginning must hold to end a part."""
+
+    closers: int  # so many closing brackets
+    quote: bool
+    solid: bool  # something that is no white space
+
+
+NOTHING_NEEDED = Needs(0, False, False)
+JSON_NEEDS = [
+    NOTHING_NEEDED,
+    *(Needs(closers, quote, True) for closers in range(MOST_CLOSERS + 1) for quote in (False, True)),
+]
+
+
+@dataclass(frozen=True)
+class Rim:
+    """The bytes at a border, a flag for each."""
+
+    firsts: bytes  # may what follows begin with it?
+    lasts: (
+        bytes | None
+    )  # may the part end with it, before white space? None: the part is no JSON, and any byte may be its last
+
+    def may_cross(self, data: bytes) -> bool:
+        """Can a token cross the border?"""
+        last = -1
+        for byte, following in pairwise(data):
+            if byte not in WHITE:
+                last = byte
+            if self.firsts[following] and (self.lasts is None or last < 0 or self.lasts[last]):
+                return True
+        return False
+
+
+def json_lasts(firsts: np.ndarray) -> bytes:
+    """The bytes that JSON texts may end with which begin with these."""
+    found = np.zeros(256, bool)
+    for first, lasts in ENDS_BY_START.items():
+        if firsts[first]:
+            found[list(lasts)] = True
+    return found.tobytes()
+
+
+@dataclass(frozen=True)
+class Sieve:
+    """The nodes that lead to splits of a border."""
+
+    forest: Forest
+    is_split: np.ndarray  # bool [M]
+
+    @property
+    def nbytes(self) -> int:
+        return self.forest.nbytes + len(self.is_split)
+
+
+class Sieves:
+    """Of one vocabulary."""
+
+    def __init__(self, vocab: Vocabulary):
+        self._trie, self._paths = vocab.trie, paths_of(vocab)
+        self._known: dict[tuple[Rim, Needs], Sieve] = {}
+        self._splits: dict[Rim, np.ndarray] = {}
+        self._nbytes = 0
+        self._lock = shared_lock(TABLES)
+
+    def splits(self, rim: Rim) -> np.ndarray:
+        """Which nodes are splits; bool [N]."""
+        with self._lock:
+            found = self._splits.get(rim)
+            if found is None:
+                goes_on = np.flatnonzero(np.frombuffer(rim.firsts, bool)[self._trie.byte])
+                found = np.zeros(len(self._trie.byte) + 1, bool)  # the root's comes last
+                found[self._paths.parent[goes_on]] = True
+                found = found[:-1]
+                if rim.lasts is not None:
+                    found &= np.append(np.frombuffer(rim.lasts, bool), True)[self._paths.last]
+                self._count(found.nbytes)
+                self._splits[rim] = found
+            return found
+
+    def sieve(self, rim: Rim, needs: Needs = NOTHING_NEEDED) -> Sieve:
+        with self._lock:
+            found = self._known.get((rim, needs))
+            if found is None:
+                if needs == NOTHING_NEEDED:
+                    is_split = self.splits(rim)
+                    forest = leading(self._trie, is_split)
+                    found = Sieve(forest, is_split[forest.node])
+                else:
+                    found = self._needing(self.sieve(rim), needs)
+                self._count(found.nbytes)
+                self._known[rim, needs] = found
+            return found
+
+    def _needing(self, wide: Sieve, needs: Needs) -> Sieve:
+        node, paths = wide.forest.node, self._paths
+        is_split = wide.is_split & (paths.closers[node] >= needs.closers)
+        if needs.quote:
+            is_split &= paths.quote[node]
+        if needs.solid:
+            is_split &= paths.last[node] >= 0
+        return Sieve(*narrowed(wide.forest, is_split))
+
+    def _count(self, nbytes: int) -> None:
+        """Forgets all where it is too much; it is made again."""
+        if self._nbytes + nbytes > MOST_BYTES:
+            self._known.clear()
+            self._splits.clear()
+            self._nbytes = 0
+        self._nbytes += nbytes
+
+
+@lru_cache(maxsize=2)
+def sieves_of(vocab: Vocabulary) -> Sieves:
+    return Sieves(vocab)
