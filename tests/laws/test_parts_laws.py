@@ -1,6 +1,9 @@
-"""Random Lark grammars with something before and behind them: every law that needs no oracle of its own.
+"""Random grammars of parts.
 
-What a lexer cuts across the end of a part has no other reading than the machine's bytes, one by one: masks are held against those.
+Lark grammars with something before and behind them: every law that needs no oracle of its own. What a lexer cuts across the end of
+a part has no other reading than the machine's bytes, one by one: masks are held against those.
+
+JSON schemas beside anything: all laws, against a regular expression of the same texts.
 """
 
 import random
@@ -13,8 +16,10 @@ import pytest
 import grammarlm as gl
 from tests.laws.cfg_laws import assert_advance_agrees, assert_batch_of_three, assert_rollback_undoes
 from tests.laws.cfg_vocabularies import VOCABULARIES
-from tests.laws.laws import allowed_ids
+from tests.laws.laws import allowed_ids, assert_walk_equals_oracle
 from tests.oracles.random_lark import RandomLark
+from tests.oracles.random_parts import RandomParts, crossing_tokens
+from tests.oracles.regex_oracle import Oracle, TooManyStates
 
 AROUND: dict[str, Callable[[gl.Lark], Any]] = {
     "behind": lambda lark: lark + gl.Regex("[ab1]{1,2}"),
@@ -98,4 +103,34 @@ def test_random_parts(around: str) -> None:
 @pytest.mark.parametrize("around", AROUND)
 def test_many_random_parts(around: str, name: str, record_property: Any) -> None:
     for outcome, count in sorted(check_many(around, name, "many", 60, 10).items()):
+        record_property(outcome, count)
+
+
+def check_json_parts(seed: str, count: int, steps: int, tokens: int) -> Counter[str]:
+    drawn, outcomes, rng = RandomParts(f"json {seed}"), Counter[str](), random.Random(f"walks {seed}")
+    token_list = crossing_tokens(seed, tokens)
+    vocab = token_list.vocabulary()
+    for number in range(count):
+        grammar, pattern = drawn.nest(1 + number // 4 % 3) if number % 4 == 0 else drawn.draw()
+        matcher = gl.compile(grammar, vocab).matcher()
+        try:
+            assert_walk_equals_oracle(matcher, token_list.token_oracle(Oracle(pattern)), vocab, rng, steps)
+            outcomes["walked"] += 1
+        except TooManyStates:
+            outcomes["too many states"] += 1
+        except AssertionError as broken:
+            raise AssertionError(f"{seed} {number}: {grammar!r} {pattern!r}: {broken}") from broken
+    assert outcomes["walked"] > count / 2, outcomes
+    return outcomes
+
+
+@pytest.mark.parametrize("seed", ["one", "two"])
+def test_random_json_parts(seed: str) -> None:
+    check_json_parts(seed, 12, 8, 150)
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("seed", [f"many {number}" for number in range(8)])
+def test_many_random_json_parts(seed: str, record_property: Any) -> None:
+    for outcome, count in sorted(check_json_parts(seed, 60, 14, 400).items()):
         record_property(outcome, count)

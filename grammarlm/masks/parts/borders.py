@@ -13,6 +13,7 @@ What is found in 2 depends on the nodes and on what follows, not on where the te
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,10 +23,11 @@ from ..epoch import Epoch
 from ..json_schema.epoch import JsonEpoch
 from ..shared_rows import SharedRows
 from ..token_facts import pack_ids
-from .forests import MOST_CLOSERS, Forest, below, has_below, narrowed, paths_of, pieces, walked
-from .sieves import JSON_NEEDS, NOTHING_NEEDED, Needs, Rim, Sieve, json_lasts, sieves_of
+from .forests import MOST_CLOSERS, Forest, below, has_below, narrowed, paths_of, pieces, trees, walked
+from .sieves import JSON_NEEDS, NOTHING_NEEDED, Needs, Rim, Sieve, json_lasts, needing, sieves_of
 
 if TYPE_CHECKING:
+    from ..automaton import Automaton
     from .epoch import Place, Reader
     from .program import PartsProgram
 
@@ -44,15 +46,18 @@ class Borders:
         self._text_row = pack_ids(program.vocab.text_ids, program.vocab.words)
         self._firsts: dict[int, np.ndarray] = {}  # by automaton
         self._rows: dict[tuple[tuple[int, ...], bytes], np.ndarray] = {}  # by what follows and nodes
-        self._key_bytes = 0
+        self._narrow_sieves: dict[tuple[Rim, Needs, frozenset[int]], Sieve] = {}  # by automata that follow
+        self._key_bytes = self._narrow_bytes = 0
         self._shared_rows = SharedRows()
         self._room = program.limits.max_bytes // 8
         self.times_forgotten = 0  # of rows: whoever has some drops them, too
+        self._followers = [[program.automata[q] for q, _, _ in self._places_behind(f)] for f in program.graph.follow]
         self.rims = [self._rim(part) for part in range(len(program.automata))]
-        for rim in set(self.rims) - {None}:  # much of what the first masks would take
-            program.clock.check()
-            for needs in JSON_NEEDS if rim.lasts is not None else [NOTHING_NEEDED]:
-                self._sieves.sieve(rim, needs)
+        for part, rim in enumerate(self.rims):  # much of what the first masks would take
+            if rim is not None:
+                program.clock.check()
+                for needs in JSON_NEEDS if rim.lasts is not None else [NOTHING_NEEDED]:
+                    self._sieve(part, rim, needs)
         for automaton in program.machines:
             if isinstance(automaton.epoch, Epoch):
                 program.clock.check()
@@ -60,7 +65,7 @@ class Borders:
 
     @property
     def nbytes(self) -> int:
-        return self._shared_rows.nbytes + self._key_bytes
+        return self._shared_rows.nbytes + self._key_bytes + self._narrow_bytes
 
     def _rim(self, part: int) -> Rim | None:
         """What is known of a border by single bytes; None where no token crosses it."""
@@ -68,15 +73,20 @@ class Borders:
         if not program.graph.follow[part] or program.has_items[part]:
             return None
         firsts = np.zeros(256, bool)
-        for follower, _, _ in program.behind(part):
-            if not program.has_items[follower]:
-                firsts |= self._first_bytes(follower)
-        is_json = isinstance(program.automata[part].epoch, JsonEpoch)
-        return Rim(firsts.tobytes(), json_lasts(self._first_bytes(part)) if is_json else None)
+        for follower in self._followers[part]:
+            firsts |= self._first_bytes(follower)
+        automaton = program.automata[part]
+        is_json = isinstance(automaton.epoch, JsonEpoch)
+        return Rim(firsts.tobytes(), json_lasts(self._first_bytes(automaton)) if is_json else None)
 
-    def _first_bytes(self, part: int) -> np.ndarray:
-        """The bytes that a part's texts begin with."""
-        automaton = self._program.automata[part]
+    def _places_behind(self, follow: tuple[int, ...]) -> list[Place]:
+        """Where the rest of a token may begin when a part has ended: not in items, which are whole tokens."""
+        found: dict[Place, None] = {}
+        self._reader.enter(follow, found)
+        return [place for place in found if not self._program.has_items[place[0]]]
+
+    def _first_bytes(self, automaton: Automaton) -> np.ndarray:
+        """The bytes that an automaton's texts begin with."""
         if id(automaton) not in self._firsts:
             epoch, state = automaton.renew(automaton.program.start)
             tokens = self._program.byte_tokens
@@ -86,6 +96,46 @@ class Borders:
             ]
             self._firsts[id(automaton)] = np.array(found) > 0
         return self._firsts[id(automaton)]
+
+    # ------------------------------------------------------------------ where tokens may cross
+
+    def _sieve(self, part: int, rim: Rim, needs: Needs) -> Sieve:
+        """The sieve of a border. Of JSON texts, which are not walked by a kernel, it has no splits from which no token goes on."""
+        followers = self._followers[part]
+        if rim.lasts is None or not all(isinstance(a.epoch, Epoch) for a in followers):
+            return self._sieves.sieve(rim, needs)
+        key = rim, needs, frozenset(map(id, followers))
+        if key not in self._narrow_sieves:
+            wide = self._live(part, rim) if needs == NOTHING_NEEDED else self._sieve(part, rim, NOTHING_NEEDED)
+            made = needing(wide, needs, self._paths)
+            self._make_room(made.nbytes)
+            self._narrow_sieves[key] = made
+            self._narrow_bytes += made.nbytes
+        return self._narrow_sieves[key]
+
+    def _live(self, part: int, rim: Rim) -> Sieve:
+        """The splits from which a token goes on that what follows can read, or end within; all where there are many tokens."""
+        trie, wide, splits = self._trie, self._sieves.sieve(rim), self._sieves.splits(rim)
+        parent, tops = self._paths.parent, self._sieves.starts(rim.firsts)
+        tops = tops[splits[parent[tops]]]
+        if int((trie.end[tops] - tops).sum()) > MANY_NODES:
+            return wide
+        forest, tree = trees(trie, tops)
+        is_live = np.zeros(len(trie.byte), bool)
+        for place in self._places_behind(self._program.graph.follow[part]):
+            epoch, at, states = self._walked(place, forest)
+            goes_on = trie.token[forest.node[at]] < self._program.vocab.words * 32
+            is_live[parent[tops[tree[at[goes_on | _accepting(epoch, states)]]]]] = True
+        return Sieve(*narrowed(wide.forest, wide.is_split & is_live[wide.forest.node]))
+
+    def _make_room(self, nbytes: int) -> None:
+        """Forgets what is kept where more would be too much; it is made again."""
+        if self.nbytes + nbytes > self._room:
+            self._rows.clear()
+            self._shared_rows.clear()
+            self._narrow_sieves.clear()
+            self._key_bytes = self._narrow_bytes = 0
+            self.times_forgotten += 1
 
     # ------------------------------------------------------------------ masks
 
@@ -99,7 +149,7 @@ class Borders:
         if not wanted.any():
             return None
         is_regular = isinstance(epoch, Epoch)
-        sieve = self._sieves.sieve(rim, _needs(epoch, state) if isinstance(epoch, JsonEpoch) else NOTHING_NEEDED)
+        sieve = self._sieve(part, rim, _needs(epoch, state) if isinstance(epoch, JsonEpoch) else NOTHING_NEEDED)
         if not is_regular and len(sieve.forest.node) > FEW_NODES and self._are_few(wanted):
             sieve = self._narrowed(sieve, wanted)
         ends = self._ends(place, sieve)
@@ -140,11 +190,7 @@ class Borders:
         key = self._program.graph.follow[part], ends.tobytes()
         if key not in self._rows:
             made = self._made_row(part, ends)
-            if self.nbytes + made.nbytes + len(key[1]) > self._room:
-                self._rows.clear()
-                self._shared_rows.clear()
-                self._key_bytes = 0
-                self.times_forgotten += 1
+            self._make_room(made.nbytes + len(key[1]))
             self._rows[key] = self._shared_rows.shared(made)
             self._key_bytes += len(key[1]) + KEY_BYTES
         return self._rows[key]
@@ -158,10 +204,9 @@ class Borders:
             seen_here = seen.setdefault(part, np.zeros(len(trie.byte), bool))
             nodes = nodes[~seen_here[nodes]]
             seen_here[nodes] = True
-            places = [place for place in program.behind(part) if not program.has_items[place[0]]]
-            for piece in pieces(trie, nodes):
+            places = self._places_behind(program.graph.follow[part])
+            for forest in self._rests(part, nodes):
                 program.clock.check()
-                forest = below(trie, piece)
                 for place in places:
                     epoch, at, states = self._walked(place, forest)
                     alive = forest.node[at]
@@ -171,6 +216,19 @@ class Borders:
                         waiting.append((place[0], ended))
         found[trie.twins[:, 0]] |= found[trie.twins[:, 1]]
         return np.packbits(found[:-1], bitorder="little").view(np.int32)
+
+    def _rests(self, part: int, ends: np.ndarray) -> Iterator[Forest]:
+        """What can follow the end of a part at nodes, as far as first bytes tell."""
+        rim = self.rims[part]
+        starts = self._sieves.starts(rim.firsts) if rim is not None else ends[:0]
+        if len(starts) > MANY_NODES:  # most of what is below
+            for piece in pieces(self._trie, ends):
+                yield below(self._trie, piece)
+        else:
+            is_end = np.zeros(len(self._trie.byte), bool)
+            is_end[ends] = True
+            for piece in pieces(self._trie, starts[is_end[self._paths.parent[starts]]]):
+                yield trees(self._trie, piece)[0]
 
     def _ended(self, part: int, epoch: Any, nodes: np.ndarray, states: np.ndarray) -> np.ndarray:
         """Of nodes, and the states there, the splits at which the part may end, each once and in order."""

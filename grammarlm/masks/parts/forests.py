@@ -95,16 +95,23 @@ def _parents(trie: ByteTrie) -> np.ndarray:
 
 def below(trie: ByteTrie, nodes: np.ndarray) -> Forest:
     """The trees below nodes."""
-    first = nodes.astype(np.int64) + 1
-    count = trie.end[nodes] - first
+    return _forest(trie, nodes + 1, trie.end[nodes], trie.depth[nodes])
+
+
+def trees(trie: ByteTrie, nodes: np.ndarray) -> tuple[Forest, np.ndarray]:
+    """The trees whose uppermost nodes these are, and for each node of the forest which tree it is in."""
+    return _forest(trie, nodes, trie.end[nodes], trie.depth[nodes] - 1), np.repeat(
+        np.arange(len(nodes)), trie.end[nodes] - nodes
+    )
+
+
+def _forest(trie: ByteTrie, first: np.ndarray, end: np.ndarray, above: np.ndarray) -> Forest:
+    """Ranges of nodes, one after another; `above`: how deep what is above each of them is."""
+    count = end - first
     moved = np.repeat(first - (np.cumsum(count) - count), count)
     node = np.arange(len(moved)) + moved
-    return Forest(
-        node,
-        trie.byte[node],
-        trie.depth[node] - np.repeat(trie.depth[nodes], count),
-        (trie.end[node] - moved).astype(np.int32),
-    )
+    depth = trie.depth[node] - np.repeat(above, count)
+    return Forest(node, trie.byte[node], depth, (trie.end[node] - moved).astype(np.int32))
 
 
 def pieces(trie: ByteTrie, nodes: np.ndarray) -> Iterator[np.ndarray]:

@@ -29,7 +29,7 @@ from ..report import CanonicalReport, Report
 from ..shared_lock import PARTS, shared_lock
 from ..token_facts import token_facts
 from .borders import Borders
-from .epoch import PartsEpoch, Place, Reader
+from .epoch import PartsEpoch, Reader
 from .sieves import sieves_of
 
 ALL_BYTES = (1 << 256) - 1
@@ -128,12 +128,6 @@ class PartsProgram:
     def text_of(self, token: int) -> bytes:
         """The bytes of a token that is text; none of others."""
         return self.vocab.token_bytes(token) if self.facts.is_text[token] else b""
-
-    def behind(self, part: int) -> dict[Place, None]:
-        """The places where a part has just ended, its own left out."""
-        beginnings: dict[Place, None] = {}
-        Reader(self).enter(self.graph.follow[part], beginnings)
-        return beginnings
 
     def forget(self) -> None:
         """Nothing that was made for one text only is kept here."""

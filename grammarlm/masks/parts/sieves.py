@@ -17,7 +17,7 @@ import numpy as np
 
 from ...vocab.vocabulary import Vocabulary
 from ..shared_lock import TABLES, shared_lock
-from .forests import MOST_CLOSERS, WHITE, Forest, leading, narrowed, paths_of
+from .forests import MOST_CLOSERS, WHITE, Forest, Paths, leading, narrowed, paths_of
 
 MOST_BYTES = 32 << 20  # of all sieves of a vocabulary
 DIGITS = range(0x30, 0x3A)
@@ -84,6 +84,17 @@ class Sieve:
         return self.forest.nbytes + len(self.is_split)
 
 
+def needing(wide: Sieve, needs: Needs, paths: Paths) -> Sieve:
+    """What is left of a sieve for a text that needs something to end."""
+    node = wide.forest.node
+    is_split = wide.is_split & (paths.closers[node] >= needs.closers)
+    if needs.quote:
+        is_split &= paths.quote[node]
+    if needs.solid:
+        is_split &= paths.last[node] >= 0
+    return Sieve(*narrowed(wide.forest, is_split))
+
+
 class Sieves:
     """Of one vocabulary."""
 
@@ -91,6 +102,7 @@ class Sieves:
         self._trie, self._paths = vocab.trie, paths_of(vocab)
         self._known: dict[tuple[Rim, Needs], Sieve] = {}
         self._splits: dict[Rim, np.ndarray] = {}
+        self._starts: dict[bytes, np.ndarray] = {}
         self._nbytes = 0
         self._lock = shared_lock(TABLES)
 
@@ -99,14 +111,22 @@ class Sieves:
         with self._lock:
             found = self._splits.get(rim)
             if found is None:
-                goes_on = np.flatnonzero(np.frombuffer(rim.firsts, bool)[self._trie.byte])
-                found = np.zeros(len(self._trie.byte) + 1, bool)  # the root's comes last
-                found[self._paths.parent[goes_on]] = True
-                found = found[:-1]
+                found = np.zeros(len(self._trie.byte), bool)
+                found[self._paths.parent[self.starts(rim.firsts)]] = True
                 if rim.lasts is not None:
                     found &= np.append(np.frombuffer(rim.lasts, bool), True)[self._paths.last]
                 self._count(found.nbytes)
                 self._splits[rim] = found
+            return found
+
+    def starts(self, firsts: bytes) -> np.ndarray:
+        """The nodes, those right below the root left out, to which these bytes lead."""
+        with self._lock:
+            found = self._starts.get(firsts)
+            if found is None:
+                found = np.flatnonzero(np.frombuffer(firsts, bool)[self._trie.byte] & (self._trie.depth > 1))
+                self._count(found.nbytes)
+                self._starts[firsts] = found
             return found
 
     def sieve(self, rim: Rim, needs: Needs = NOTHING_NEEDED) -> Sieve:
@@ -118,25 +138,17 @@ class Sieves:
                     forest = leading(self._trie, is_split)
                     found = Sieve(forest, is_split[forest.node])
                 else:
-                    found = self._needing(self.sieve(rim), needs)
+                    found = needing(self.sieve(rim), needs, self._paths)
                 self._count(found.nbytes)
                 self._known[rim, needs] = found
             return found
-
-    def _needing(self, wide: Sieve, needs: Needs) -> Sieve:
-        node, paths = wide.forest.node, self._paths
-        is_split = wide.is_split & (paths.closers[node] >= needs.closers)
-        if needs.quote:
-            is_split &= paths.quote[node]
-        if needs.solid:
-            is_split &= paths.last[node] >= 0
-        return Sieve(*narrowed(wide.forest, is_split))
 
     def _count(self, nbytes: int) -> None:
         """Forgets all where it is too much; it is made again."""
         if self._nbytes + nbytes > MOST_BYTES:
             self._known.clear()
             self._splits.clear()
+            self._starts.clear()
             self._nbytes = 0
         self._nbytes += nbytes
 
