@@ -22,7 +22,6 @@ from ...kernels.cpu.json_places import Frame, Kind
 from ..epoch import Epoch
 from ..json_schema.epoch import JsonEpoch
 from ..shared_rows import SharedRows
-from ..token_facts import pack_ids
 from .forests import MOST_CLOSERS, Forest, below, has_below, narrowed, paths_of, pieces, trees, walked
 from .sieves import JSON_NEEDS, NOTHING_NEEDED, Needs, Rim, Sieve, json_lasts, needing, sieves_of
 
@@ -43,7 +42,6 @@ class Borders:
     def __init__(self, program: PartsProgram, reader: Reader):
         self._program, self._reader = program, reader
         self._trie, self._paths, self._sieves = program.vocab.trie, paths_of(program.vocab), sieves_of(program.vocab)
-        self._text_row = pack_ids(program.vocab.text_ids, program.vocab.words)
         self._firsts: dict[int, np.ndarray] = {}  # by automaton
         self._rows: dict[tuple[tuple[int, ...], bytes], np.ndarray] = {}  # by what follows and nodes
         self._narrow_sieves: dict[tuple[Rim, Needs, frozenset[int]], Sieve] = {}  # by automata that follow
@@ -145,7 +143,7 @@ class Borders:
         rim = self.rims[part]
         if rim is None:
             return None
-        wanted = self._text_row & ~known
+        wanted = self._paths.text_row & ~known
         if not wanted.any():
             return None
         is_regular = isinstance(epoch, Epoch)
@@ -158,7 +156,9 @@ class Borders:
         return self._row_behind(part, ends) if len(ends) else None
 
     def _are_few(self, wanted: np.ndarray) -> bool:
-        return FEW_WANTED * int(np.bitwise_count(wanted).sum()) < len(self._program.vocab.text_ids)
+        return FEW_WANTED * int(np.count_nonzero(np.unpackbits(wanted.view(np.uint8)))) < len(
+            self._program.vocab.text_ids
+        )
 
     def _nodes_of(self, row: np.ndarray) -> np.ndarray:
         return self._paths.node_of[np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little"))]

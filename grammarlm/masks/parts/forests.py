@@ -20,6 +20,7 @@ from ...vocab.byte_trie import ByteTrie
 from ...vocab.vocabulary import Vocabulary
 from ..epoch import Epoch
 from ..limits import Clock
+from ..token_facts import pack_ids
 
 MOST_NODES = 1 << 18  # of a forest; where there are more they are walked one forest after another
 MOST_CLOSERS = 3  # more closing brackets on a path are not counted
@@ -45,13 +46,15 @@ class Forest:
 
 @dataclass(frozen=True)
 class Paths:
-    """What the bytes that lead to each node of a trie are."""
+    """What the bytes that lead to each node of a trie are, and where tokens are."""
 
     parent: np.ndarray  # int32 [N], ROOT where a node has none
     closers: np.ndarray  # uint8 [N]: how many closing brackets, up to MOST_CLOSERS
     quote: np.ndarray  # bool [N]: is there a quote?
     last: np.ndarray  # int16 [N]: the last byte that is no white space, -1 where all are
     node_of: np.ndarray  # int32: the node of each token
+    text_row: np.ndarray  # int32 [W]: all tokens that are text
+    byte_tokens: list[int]  # for each byte the token that is this byte alone, -1 where there is none
 
 
 @lru_cache(maxsize=2)
@@ -69,7 +72,10 @@ def paths_of(vocab: Vocabulary) -> Paths:
         solid[changes] = solid[solid[changes]]
     last = np.where(solid >= 0, trie.byte[solid].astype(np.int16), -1).astype(np.int16)
     closers = np.minimum(closers, MOST_CLOSERS)
-    return Paths(parent, closers.astype(np.uint8), quotes > 0, last, _nodes_of_tokens(vocab))
+    text_row = pack_ids(vocab.text_ids, vocab.words)
+    return Paths(
+        parent, closers.astype(np.uint8), quotes > 0, last, _nodes_of_tokens(vocab), text_row, _byte_tokens(vocab)
+    )
 
 
 def _nodes_of_tokens(vocab: Vocabulary) -> np.ndarray:
@@ -79,6 +85,15 @@ def _nodes_of_tokens(vocab: Vocabulary) -> np.ndarray:
     found[trie.token[ends_token]] = ends_token
     found[trie.twins[:, 0]] = found[trie.twins[:, 1]]
     return found
+
+
+def _byte_tokens(vocab: Vocabulary) -> list[int]:
+    ids, offsets = vocab.text_ids, vocab.offsets
+    alone = ids[offsets[ids + 1] - offsets[ids] == 1]
+    found = np.full(256, -1)
+    found[vocab.data[offsets[alone]]] = alone
+    tokens: list[int] = found.tolist()
+    return tokens
 
 
 def _parents(trie: ByteTrie) -> np.ndarray:

@@ -13,8 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from ...errors import UnsatisfiableGrammar, UnsupportedFeature
 from ...grammars.assembly import needs_stack
 from ...grammars.compose import Grammar
@@ -30,6 +28,7 @@ from ..shared_lock import PARTS, shared_lock
 from ..token_facts import token_facts
 from .borders import Borders
 from .epoch import PartsEpoch, Reader
+from .forests import paths_of
 from .sieves import sieves_of
 
 ALL_BYTES = (1 << 256) - 1
@@ -66,7 +65,7 @@ class PartsProgram:
         self._compile_parts(compile_part)
         self.machines = list({id(automaton): automaton for automaton in self.automata}.values())
         self.clock = _Clocks(limits, self.machines)
-        self.byte_tokens = self._byte_tokens()
+        self.byte_tokens = paths_of(vocab).byte_tokens
         self.borders = Borders(self, Reader(self))
 
     def _compile_parts(self, compile_part: Compile) -> None:
@@ -116,14 +115,6 @@ class PartsProgram:
                 "whether tokens can complete a text is not decided; use a tokenizer with all bytes"
             )
         return automaton, report
-
-    def _byte_tokens(self) -> list[int]:
-        """For each byte the token that is this byte alone, -1 where there is none."""
-        ids, offsets = self.vocab.text_ids, self.vocab.offsets
-        alone = ids[offsets[ids + 1] - offsets[ids] == 1]
-        found = np.full(256, -1)
-        found[self.vocab.data[offsets[alone]]] = alone
-        return found.tolist()
 
     def text_of(self, token: int) -> bytes:
         """The bytes of a token that is text; none of others."""
