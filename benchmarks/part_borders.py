@@ -203,7 +203,8 @@ def main():
         return
     found = {}
     if arguments.base:
-        command, folder = [sys.executable, os.path.abspath(__file__), "--measure"], os.path.abspath(arguments.base)
+        run = f"import runpy; runpy.run_path({os.path.abspath(__file__)!r}, run_name='__main__')"
+        command, folder = [sys.executable, "-c", run, "--measure"], os.path.abspath(arguments.base)
         child = subprocess.run(
             command, env={**os.environ, "PYTHONPATH": folder}, cwd=folder, stdout=subprocess.PIPE, text=True, check=True
         )

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from .epoch import Place, Reader
     from .program import PartsProgram
 
+NO_NODES = np.zeros(0, np.int64)
+MOST_TOKENS = 1 << 16  # of which it is kept whether they may cross
 FEW_NODES, MANY_NODES = 1 << 9, 1 << 14
 KEY_BYTES = 300  # what a kept row takes beside row and nodes, roughly
 FEW_WANTED = 8  # of as many tokens one is still wanted: then nodes that lead to none are not walked
@@ -45,9 +47,12 @@ class Borders:
         self._firsts: dict[int, np.ndarray] = {}  # by automaton
         self._rows: dict[tuple[tuple[int, ...], bytes], np.ndarray] = {}  # by what follows and nodes
         self._narrow_sieves: dict[tuple[Rim, Needs, frozenset[int]], Sieve] = {}  # by automata that follow
-        self._key_bytes = self._narrow_bytes = 0
+        self._by_part: dict[tuple[int, Needs], Sieve] = {}
+        self._held: dict[int, Sieve] = {}  # those of _by_part, each once
+        self._key_bytes = self._sieve_bytes = 0
         self._shared_rows = SharedRows()
         self._room = program.limits.max_bytes // 8
+        self._may_cross: dict[tuple[int, int], bool] = {}  # by part and token
         self.times_forgotten = 0  # of rows: whoever has some drops them, too
         self._followers = [[program.automata[q] for q, _, _ in self._places_behind(f)] for f in program.graph.follow]
         self.rims = [self._rim(part) for part in range(len(program.automata))]
@@ -63,7 +68,7 @@ class Borders:
 
     @property
     def nbytes(self) -> int:
-        return self._shared_rows.nbytes + self._key_bytes + self._narrow_bytes
+        return self._shared_rows.nbytes + self._key_bytes + self._sieve_bytes
 
     def _rim(self, part: int) -> Rim | None:
         """What is known of a border by single bytes; None where no token crosses it."""
@@ -98,18 +103,37 @@ class Borders:
     # ------------------------------------------------------------------ where tokens may cross
 
     def _sieve(self, part: int, rim: Rim, needs: Needs) -> Sieve:
-        """The sieve of a border. Of JSON texts, which are not walked by a kernel, it has no splits from which no token goes on."""
+        """The sieve of a border."""
+        found = self._by_part.get((part, needs))
+        if found is None:
+            found = self._shared_sieve(part, rim, needs)
+            if id(found) not in self._held:
+                self._make_room(found.nbytes)
+                self._held[id(found)] = found
+                self._sieve_bytes += found.nbytes
+            self._by_part[part, needs] = found
+        return found
+
+    def _shared_sieve(self, part: int, rim: Rim, needs: Needs) -> Sieve:
+        """One for all borders with these bytes. No kernel walks JSON texts: splits from which no token goes on are left out there."""
         followers = self._followers[part]
         if rim.lasts is None or not all(isinstance(a.epoch, Epoch) for a in followers):
             return self._sieves.sieve(rim, needs)
         key = rim, needs, frozenset(map(id, followers))
         if key not in self._narrow_sieves:
             wide = self._live(part, rim) if needs == NOTHING_NEEDED else self._sieve(part, rim, NOTHING_NEEDED)
-            made = needing(wide, needs, self._paths)
-            self._make_room(made.nbytes)
-            self._narrow_sieves[key] = made
-            self._narrow_bytes += made.nbytes
+            self._narrow_sieves[key] = needing(wide, needs, self._paths)
         return self._narrow_sieves[key]
+
+    def may_cross(self, part: int, token: int) -> bool:
+        """Can a token cross the end of a part, as far as single bytes tell?"""
+        found = self._may_cross.get((part, token))
+        if found is None:
+            rim = self.rims[part]
+            if len(self._may_cross) >= MOST_TOKENS:
+                self._may_cross.clear()
+            found = self._may_cross[part, token] = rim is not None and rim.may_cross(self._program.text_of(token))
+        return found
 
     def _live(self, part: int, rim: Rim) -> Sieve:
         """The splits from which a token goes on that what follows can read, or end within; all where there are many tokens."""
@@ -131,8 +155,9 @@ class Borders:
         if self.nbytes + nbytes > self._room:
             self._rows.clear()
             self._shared_rows.clear()
-            self._narrow_sieves.clear()
-            self._key_bytes = self._narrow_bytes = 0
+            for kept in (self._narrow_sieves, self._by_part, self._held):
+                kept.clear()
+            self._key_bytes = self._sieve_bytes = 0
             self.times_forgotten += 1
 
     # ------------------------------------------------------------------ masks
@@ -143,17 +168,21 @@ class Borders:
         rim = self.rims[part]
         if rim is None:
             return None
-        wanted = self._paths.text_row & ~known
-        if not wanted.any():
-            return None
-        is_regular = isinstance(epoch, Epoch)
-        sieve = self._sieve(part, rim, _needs(epoch, state) if isinstance(epoch, JsonEpoch) else NOTHING_NEEDED)
-        if not is_regular and len(sieve.forest.node) > FEW_NODES and self._are_few(wanted):
-            sieve = self._narrowed(sieve, wanted)
-        ends = self._ends(place, sieve)
-        if is_regular and int((self._trie.end[ends] - ends).sum()) > MANY_NODES:
-            ends = ends[has_below(self._trie, self._nodes_of(wanted), ends)]
+        if isinstance(epoch, Epoch):
+            ends = self._regular_ends(place, self._sieve(part, rim, NOTHING_NEEDED), known)
+        else:
+            sieve = self._sieve(part, rim, _needs(epoch, state) if isinstance(epoch, JsonEpoch) else NOTHING_NEEDED)
+            if len(sieve.forest.node) > FEW_NODES and self._are_few(wanted := self._paths.text_row & ~known):
+                sieve = self._narrowed(sieve, wanted)
+            ends = self._ends(place, sieve)
         return self._row_behind(part, ends) if len(ends) else None
+
+    def _regular_ends(self, place: Place, sieve: Sieve, known: np.ndarray) -> np.ndarray:
+        wanted = self._paths.text_row & ~known
+        ends = self._ends(place, sieve) if wanted.any() else NO_NODES
+        if int((self._trie.end[ends] - ends).sum()) > MANY_NODES:
+            ends = ends[has_below(self._trie, self._nodes_of(wanted), ends)]
+        return ends
 
     def _are_few(self, wanted: np.ndarray) -> bool:
         return FEW_WANTED * int(np.count_nonzero(np.unpackbits(wanted.view(np.uint8)))) < len(
@@ -173,7 +202,11 @@ class Borders:
 
     def _ends(self, place: Place, sieve: Sieve) -> np.ndarray:
         """The splits at which the part may end."""
+        if not len(sieve.forest.node):
+            return NO_NODES
         epoch, at, states = self._walked(place, sieve.forest)
+        if not len(at):
+            return NO_NODES
         is_split = sieve.is_split[at]
         at, states = at[is_split], states[is_split]
         return sieve.forest.node[at[_accepting(epoch, states)]]

@@ -253,17 +253,16 @@ class PartsEpoch:
 
     def after_token(self, state: int, token: int) -> int:
         found: dict[Place, None] = {}
-        reader, data = self.reader, self.program.text_of(token)
-        crossing: dict[Place, None] = {}
+        reader, may_cross = self.reader, self.program.borders.may_cross
+        crossing: list[Place] = []
         for place in self.places[state]:
             epoch, after = reader.inside(place, lambda epoch, state: epoch.after_token(state, token))
             if after:
                 reader.land(place[0], epoch, after, found)
-            rim = self.program.borders.rims[place[0]]
-            if rim is not None and rim.may_cross(data):
-                crossing[place] = None
+            if may_cross(place[0], token):
+                crossing.append(place)
         if crossing:
-            found |= reader.read_across(crossing, data)
+            found |= reader.read_across(crossing, self.program.text_of(token))
         return self._number(reader.thinned(found))
 
     def after_bytes(self, state: int, data: bytes) -> int:
