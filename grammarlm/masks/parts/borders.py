@@ -115,7 +115,7 @@ class Borders:
         return found
 
     def _shared_sieve(self, part: int, rim: Rim, needs: Needs) -> Sieve:
-        """One for all borders with these bytes. No kernel walks JSON texts: splits from which no token goes on are left out there."""
+        """One for all borders with these bytes. No kernel walks JSON texts: splits from which no token goes on are left out."""
         followers = self._followers[part]
         if rim.lasts is None or not all(isinstance(a.epoch, Epoch) for a in followers):
             return self._sieves.sieve(rim, needs)
