@@ -58,6 +58,7 @@ CAPS = Caps()
 Packed = tuple[tuple[int, ...], tuple[int, ...]]  # a row's columns; what they refer to, elsewhere
 MOST_DIGITS = 1000  # of a bound or multiple; the kernel counts them in few bits
 MOST_ZEROS = 1000
+FAR_BITS = 1000  # what is less than 2^1000 and more than 2^-1000 is within the caps
 LARGEST_MODULUS = 9 * 10**17  # ten times it, and a digit, fit 63 bits
 MOST_EXCLUDED = 10
 
@@ -151,7 +152,11 @@ def _ten(power: int) -> Fraction:
 
 def _range(named: list[Fraction], caps: Caps) -> tuple[Fraction, Fraction, int]:
     """The least and the largest magnitude of a sign that such magnitudes are named of, and the power of ten of the least."""
-    least, largest, smallest = _limits(caps)
+    usual = least, largest, smallest = _limits(caps)
+    if caps is CAPS:  # nearly all are far from both
+        named = [v for v in named if abs(v.numerator.bit_length() - v.denominator.bit_length()) >= FAR_BITS]
+    if not named:
+        return usual
     for value in named:
         if value >= largest:
             largest = _ten(_power(value) + 2)
@@ -168,8 +173,9 @@ def _limits(caps: Caps) -> tuple[Fraction, Fraction, int]:
 
 
 @lru_cache
-def _in_units(limit: Fraction, places: int) -> int:
-    return int(limit * _ten_to(places))
+def _limits_in_units(caps: Caps, places: int) -> tuple[int, int]:
+    least, largest, _ = _limits(caps)
+    return int(least * _ten_to(places)), int(largest * _ten_to(places))
 
 
 def _magnitudes(shape: NumberShape) -> tuple[list[Fraction], list[Fraction]]:
@@ -204,9 +210,10 @@ def plan(shape: NumberShape, caps: Caps = CAPS) -> Plan:
     digits = _digits(shape, caps)
     if digits > MOST_DIGITS:
         raise UnsupportedFeature(f"a number of {digits - 1:,} digits (at most {MOST_DIGITS - 1} are compared)")
+    usual = _limits(caps)
     ranges = [_range(named, caps) for named in _magnitudes(shape)]
-    smallest = min(power for _, _, power in ranges)
-    is_named = smallest < _limits(caps)[2]
+    smallest = min(ranges[0][2], ranges[1][2])
+    is_named = smallest < usual[2]
     places, zeros = digits - smallest, max(caps.zeros, min(-smallest, MOST_ZEROS)) if is_named else caps.zeros
     unit = _ten_to(places)
     plain = shape.plain and shape.integer
@@ -228,7 +235,9 @@ def plan(shape: NumberShape, caps: Caps = CAPS) -> Plan:
     sides, from_least = [], []
     bounds = (low, high), (None if high is None else -high, None if low is None else -low)
     for (lowest, highest), limits in zip(bounds, ranges, strict=True):
-        least, most = _in_units(limits[0], places), _in_units(limits[1], places)
+        least, most = _limits_in_units(caps, places)
+        if limits is not usual:
+            least, most = int(limits[0] * unit), int(limits[1] * unit)
         if plain:
             most = min(most, (_ten_to(digits) - 1) * unit)
         side = ends.between(
