@@ -14,7 +14,8 @@ and nothing can begin there that it could go on with. Special tokens are no text
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import cached_property
+from typing import Any, ClassVar
 
 from ..errors import GrammarError, brief
 from .regular import Algebra
@@ -66,22 +67,75 @@ class Literal(Grammar):
         return algebra.words([encode(self.text)])
 
 
-@dataclass(frozen=True, repr=False)
 class Combination(Grammar):
-    """Grammars and how they combine. a + b + c is one of three parts, so that long chains are not deep."""
+    """Grammars and how they combine. a + b + c is one of three parts, so that long chains are not deep.
 
-    parts: tuple[Grammar, ...]
+    An operator keeps its two sides only, and the parts are listed when somebody asks: a chain of n operators costs n, not n * n.
+    """
+
     sign: ClassVar[str]
+    SAVED: ClassVar[dict[str, Any]] = {"parts": tuple[Grammar, ...]}
+
+    def __init__(self, parts: tuple[Grammar, ...]):
+        self._sides, self._is_listed = parts, True
+
+    @classmethod
+    def of_sides(cls, left: Grammar, right: Grammar) -> Combination:
+        made = cls((left, right))
+        made._is_listed = False
+        return made
+
+    @cached_property
+    def parts(self) -> tuple[Grammar, ...]:
+        """Those of sides of the same kind among them."""
+        if self._is_listed:
+            return self._sides
+        kind = type(self)
+        found: list[Grammar] = []
+        waiting: list[tuple[Grammar, bool]] = [(self, True)]
+        while waiting:
+            side, dissolves = waiting.pop()
+            if not dissolves or not isinstance(side, Combination) or type(side) is not kind:
+                found.append(side)
+            elif side._is_listed:
+                found += side.parts
+            else:
+                left, right = side._sides
+                waiting += [(right, kind is not Difference), (left, True)]
+        self._sides, self._is_listed = tuple(found), True
+        return self._sides
+
+    def saved(self) -> list[Any]:
+        return [self.parts]
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self.parts == other.parts  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.parts))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.parts,)
 
     def language(self, algebra: Algebra) -> Term:
-        return self.join([part.language(algebra) for part in self.parts], algebra)
+        terms = []
+        for part in self.parts:
+            algebra.tick()
+            terms.append(part.language(algebra))
+        return self.join(terms, algebra)
 
     def join(self, terms: list[Term], algebra: Algebra) -> Term:
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        shown = f" {self.sign} ".join(brief(part, 100) for part in self.parts[:4])
-        return f"({shown}{f' {self.sign} ... {len(self.parts):,} parts' if len(self.parts) > 4 else ''})"
+        return self._shown(3)
+
+    def _shown(self, levels: int) -> str:
+        if not levels:
+            return f"(... {self.sign} ...)"
+        parts = [p._shown(levels - 1) if isinstance(p, Combination) else brief(p, 100) for p in self.parts[:4]]
+        more = f" {self.sign} ... {len(self.parts):,} parts" if len(self.parts) > 4 else ""
+        return f"({f' {self.sign} '.join(parts)}{more})"
 
 
 class Sequence(Combination):
@@ -127,7 +181,4 @@ def _combine(kind: type[Combination], left: Grammar | str, right: Grammar | str)
     sides = [Literal(side) if isinstance(side, str) else side for side in (left, right)]
     if not all(isinstance(side, Grammar) for side in sides):
         return NotImplemented
-    first, last = sides
-    left_parts = first.parts if type(first) is kind else (first,)  # type: ignore[attr-defined]
-    right_parts = last.parts if type(last) is kind and kind is not Difference else (last,)  # type: ignore[attr-defined]
-    return kind((*left_parts, *right_parts))  # type: ignore[arg-type]
+    return kind.of_sides(*sides)  # type: ignore[arg-type]

@@ -35,6 +35,7 @@ from .limits import Clock, Limits
 from .matcher import Matcher
 from .program import Program
 from .report import CanonicalReport, Report
+from .sizes import check_size
 from .snapshot import restore
 from .stack.compile import stack_program
 from .stack.epoch import StackEpoch
@@ -145,6 +146,7 @@ def compile(
         raise TypeError(
             f"compile(limits=...) takes a gl.Limits, not {type(limits).__name__}; e.g. gl.Limits(max_ms=500)"
         )
+    check_size(grammar, limits)
     canonical = _canonical_tokens(vocab) if canonical_only else None
     load_all()  # the kernels: now, and not in the middle of a text
     start = perf_counter()

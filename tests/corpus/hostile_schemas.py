@@ -5,6 +5,7 @@ A case is a name, what makes the schema (only then: some take megabytes), and th
 name of the error that compile raises with ordinary limits.
 """
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -284,4 +285,11 @@ CASES: tuple[Case, ...] = (
             "$defs": {"x": {"$id": "x", "$dynamicAnchor": "n"}},
         },
     ),
+    Case("enum of a million strings", lambda: {"enum": [f"value {i}" for i in range(10**6)]}),
+    Case("enum of 40 strings of a megabyte", lambda: {"enum": [str(i) + "x" * 10**6 for i in range(40)]}),
+    Case("a description of 40 MB", lambda: {"description": "x" * 40_000_000}),
+    Case("100,000 properties, 10 MB", lambda: {"type": "object", "properties": wide(100_000)}),
+    Case("100,000 properties as text, 10 MB", lambda: json.dumps({"type": "object", "properties": wide(100_000)})),
+    Case("a million empty schemas as text", lambda: '{"$defs": {"a": [' + ",".join(["{}"] * 10**6) + "]}}"),
+    Case("a million required names", lambda: {"required": [f"name {i}" for i in range(10**6)]}),
 )

@@ -34,6 +34,7 @@ INTEGERS = ("any", "plain")
 SPELLINGS = ("any", "plain")
 EXTRAS = ("allow", "forbid")
 UNKNOWN = ("warn", "refuse")
+SMALL = 1 << 16  # bytes of a schema
 MOST_PARTS = 4_000_000  # of a schema that is written out
 MOST_WRITTEN_BITS = 166_000  # of a whole number
 
@@ -132,6 +133,18 @@ class JsonSchema(Grammar):
         if isinstance(source, str):
             source = frozen(parsed(source))
         return source if isinstance(source, bytes) else None
+
+    @property
+    def is_small(self) -> bool:
+        """Is there so little of it that reading it need not be bounded beforehand?"""
+        source = self._source
+        if isinstance(source, (bytes, str)):
+            return len(source) <= SMALL and self._registry is None and isinstance(self.property_order, str)
+        return is_python_type(source)
+
+    def sources(self) -> list[Any]:
+        """The schema and the documents of the registry as they are kept: text, bytes, or Python data where it is neither."""
+        return [self._source, *(self._registry or {}).values()]
 
     @property
     def python_type(self) -> Any:

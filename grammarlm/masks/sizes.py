@@ -1,0 +1,103 @@
+"""How large a description is, and whether it can be read within the limits at all: asked before anything of it is read.
+
+Most of reading is a loop that asks the clock, but parts of it are single calls that cannot be stopped: a schema is unpacked, strings
+are sorted and packed, a text is split. What those take is bounded here, by counts that cost next to nothing beside them: bytes, and
+the things that become objects. Both are estimates: of time the least that it can be, of memory what it usually is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ..errors import LimitExceeded
+from ..grammars.compose import Combination, Grammar
+from ..grammars.json_schema import JsonSchema
+from ..grammars.tokens import Tokens
+from .limits import Limits
+
+SMALL = 1 << 16  # bytes or things of a description that need not be looked at
+BYTES_A_MS, THINGS_A_MS = 500_000, 1_000  # at most, of those that are read in single calls
+MEMORY_A_BYTE, MEMORY_A_THING = 6, 450
+# Of marshal's format: short strings, lists and dicts; longer strings and small numbers have zeros in them.
+MARKS = (b"{", b"[", b"z", b"Z", b"\xfb", b"\xdb", b"\xfa", b"\xda", b"\0\0")
+SIGNS = (",", "{", "[")  # of JSON text: there are no more values than these, and one
+DEEPEST = 500  # combinations in combinations
+
+
+def check_size(grammar: Grammar, limits: Limits) -> None:
+    """LimitExceeded where the description is larger than max_ms or max_bytes allow."""
+    if type(grammar) is JsonSchema and grammar.is_small:
+        return
+    _Size(limits).add(grammar)
+
+
+class _Size:
+    """What a description comes to so far."""
+
+    def __init__(self, limits: Limits):
+        self._limits = limits
+        self.bytes = self.things = 0
+
+    def count(self, size: int, things: int = 0) -> None:
+        self.bytes, self.things = self.bytes + size, self.things + things
+        took = self.bytes / BYTES_A_MS + self.things / THINGS_A_MS
+        if took > self._limits.max_ms:
+            raise LimitExceeded(
+                f"the description has {self._told}: reading it takes {took:,.0f} ms or more, limits.max_ms is "
+                f"{self._limits.max_ms:g}; make it smaller, or raise the limit"
+            )
+        memory = MEMORY_A_BYTE * self.bytes + MEMORY_A_THING * self.things
+        if memory > 2 * max(self._limits.max_bytes, SMALL << 10):
+            raise LimitExceeded(
+                f"the description has {self._told}: reading it takes about {memory:,} bytes, limits.max_bytes is "
+                f"{self._limits.max_bytes:,}; make it smaller, or raise the limit"
+            )
+
+    @property
+    def _told(self) -> str:
+        return f"{self.bytes:,} bytes" + (f" and about {self.things:,} parts" if self.things else "")
+
+    def add(self, grammar: Grammar) -> None:
+        """Every part as often as it stands there: one that stands in two places is read twice."""
+        waiting: list[tuple[Grammar, int]] = [(grammar, 0)]
+        while waiting:
+            part, depth = waiting.pop()
+            if not isinstance(part, Combination):
+                self._add_plain(part)
+                continue
+            if depth == DEEPEST:
+                raise LimitExceeded(f"the grammar has more than {DEEPEST} combinations within each other; flatten it")
+            self.count(0, len(part.parts))
+            waiting += [(inner, depth + 1) for inner in part.parts]
+
+    def _add_plain(self, part: Any) -> None:
+        if isinstance(part, JsonSchema):
+            for source in part.sources():
+                self._add_source(source)
+            if isinstance(part.property_order, tuple):
+                self.count(0, len(part.property_order))
+            return
+        if isinstance(part, Tokens):
+            self._add_strings(part.strings or ())
+            self.count(0 if part.strings is not None else part.rows.nbytes)
+            return
+        for name in ("pattern", "text"):
+            self.count(len(getattr(part, name, ())))
+        for name in ("strings", "until"):
+            found = getattr(part, name, None) or ()
+            self._add_strings((found,) if isinstance(found, str) else found)
+
+    def _add_strings(self, strings: Iterable[str]) -> None:
+        strings = tuple(strings)
+        self.count(0, len(strings))
+        self.count(sum(map(len, strings)))
+
+    def _add_source(self, source: Any) -> None:
+        if not isinstance(source, (bytes, str)):
+            return
+        self.count(len(source))
+        if len(source) > SMALL:
+            marks: Any = MARKS if isinstance(source, bytes) else SIGNS
+            for mark in marks:
+                self.count(0, source.count(mark))
