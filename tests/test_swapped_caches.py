@@ -1,7 +1,7 @@
 """Files of a cache under each other's names: what is kept for one thing is never taken for another.
 
-For each kind of cache there are two files of it; their contents change places, and everything is as it was: the masks of each grammar
-and the tables of each tokenizer, made anew by a process that finds the files so.
+For each kind of cache there are two files of it; their contents change places, and everything is as it was: the masks of each
+grammar and the tables of each tokenizer, made anew by a process that finds the files so.
 """
 
 import json
@@ -110,7 +110,7 @@ def test_swapped_automata_of_formats_are_made_anew(cache: Path, monkeypatch: pyt
             whole = found["first"]
             turned = formats.FormatAutomata(whole.names, whole.table, whole.accepts, whole.starts[::-1].copy())
             monkeypatch.setattr(formats, "_explored", lambda names: (None, None, None))
-            monkeypatch.setattr(formats, "_smallest", lambda *arguments: turned)
+            monkeypatch.setattr(formats, "_smallest", lambda *arguments, turned=turned: turned)
         found[version] = made()
     swap(*sorted((cache / "formats").iterdir()))
     for version in ("first", "second"):

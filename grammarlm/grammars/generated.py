@@ -7,8 +7,6 @@ otherwise, schemas are natural and plain.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from .compose import Combination, Grammar
 from .json_schema import JsonSchema
 
@@ -16,16 +14,20 @@ from .json_schema import JsonSchema
 def as_generated(grammar: Grammar) -> Grammar:
     """The same grammar, with the defaults of its schemas for texts that are generated; itself where there are none of these."""
     try:
-        return _as_generated(grammar)
+        return _as_generated(grammar, {})
     except RecursionError:  # too deep for compile, too, which says so
         return grammar
 
 
-def _as_generated(grammar: Grammar) -> Grammar:
+def _as_generated(grammar: Grammar, made: dict[int, Grammar]) -> Grammar:
+    """`made`: by id, since one part may stand in 2^60 places."""
     if isinstance(grammar, JsonSchema):
         return grammar.as_generated()
-    if isinstance(grammar, Combination):
-        parts = tuple(map(_as_generated, grammar.parts))
-        if any(part is not before for part, before in zip(parts, grammar.parts, strict=True)):
-            return replace(grammar, parts=parts)
-    return grammar
+    if not isinstance(grammar, Combination):
+        return grammar
+    known = made.get(id(grammar))
+    if known is None:
+        parts = tuple(_as_generated(part, made) for part in grammar.parts)
+        is_same = all(part is before for part, before in zip(parts, grammar.parts, strict=True))
+        known = made[id(grammar)] = grammar if is_same else type(grammar)(parts)
+    return known

@@ -1,8 +1,8 @@
 """How large a description is, and whether it can be read within the limits at all: asked before anything of it is read.
 
-Most of reading is a loop that asks the clock, but parts of it are single calls that cannot be stopped: a schema is unpacked, strings
-are sorted and packed, a text is split. What those take is bounded here, by counts that cost next to nothing beside them: bytes, and
-the things that become objects. Both are estimates: of time the least that it can be, of memory what it usually is.
+Most of reading is a loop that asks the clock, but parts of it are single calls that cannot be stopped: a schema is unpacked,
+strings are sorted and packed, a text is split. What those take is bounded here, by counts that cost next to nothing beside them:
+bytes, and the things that become objects. Both are estimates: of time the least that it can be, of memory what it usually is.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 from ..errors import LimitExceeded
 from ..grammars.compose import Combination, Grammar
 from ..grammars.json_schema import JsonSchema
+from ..grammars.token_list import TokenList
 from ..grammars.tokens import Tokens
 from .limits import Limits
 
@@ -78,6 +79,7 @@ class _Size:
             if isinstance(part.property_order, tuple):
                 self.count(0, len(part.property_order))
             return
+        part = part.items if isinstance(part, TokenList) else part
         if isinstance(part, Tokens):
             self._add_strings(part.strings or ())
             self.count(0 if part.strings is not None else part.rows.nbytes)

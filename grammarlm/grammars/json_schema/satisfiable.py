@@ -29,6 +29,7 @@ from .parts import (
     LooseObject,
     Work,
 )
+from .strings import is_text
 
 if TYPE_CHECKING:
     from .working import Normaliser
@@ -54,7 +55,8 @@ def _explore(n: Normaliser, root: Work) -> list[Work]:
             parts = n.parts(node)
         except GrammarError as error:
             raise _placed(error, node) from None
-        sure = bool(parts[NUMBERS] or parts[STRINGS] or parts[NULL] or parts[TRUE] or parts[FALSE])
+        sure = bool(parts[NUMBERS] or parts[NULL] or parts[TRUE] or parts[FALSE])
+        sure = sure or any(shape.values is None or any(map(is_text, shape.values)) for shape in parts[STRINGS])
         for shape in parts[OBJECTS]:
             if shape is ANY_OBJECT:
                 sure = True
@@ -167,7 +169,7 @@ def object_possible(n: Normaliser, shape: LooseObject) -> bool:
     properties = shape.properties
     needed = closure(shape, shape.required) if shape.implied else shape.required
     for name in needed:
-        if not properties[name].satisfiable:
+        if not properties[name].satisfiable or not is_text(name):
             return False
     for _, node, _ in shape.some:
         if not node.satisfiable:
@@ -182,14 +184,14 @@ def object_possible(n: Normaliser, shape: LooseObject) -> bool:
 
 def can_open(shape: LooseObject, name: str) -> bool:
     """May the key be there at all?"""
-    if not shape.properties[name].satisfiable:
+    if not shape.properties[name].satisfiable or not is_text(name):
         return False
     if not shape.implied:
         return shape.maximum is None or name in shape.required or len(shape.required) < shape.maximum
     together = closure(shape, shape.required | {name})
     if shape.maximum is not None and len(together) > shape.maximum:
         return False
-    return all(shape.properties[other].satisfiable for other in together)
+    return all(shape.properties[other].satisfiable and is_text(other) for other in together)
 
 
 def available(n: Normaliser, shape: LooseObject, enough: int) -> int:

@@ -143,3 +143,12 @@ def count(shape: StringShape, most: int, languages: Languages) -> int:
     if shape.values is not None:
         return min(len(set(shape.values)), most)
     return languages.count(shape.language, shape.minimum, shape.maximum, most)
+
+
+def is_text(text: str) -> bool:
+    """Half a surrogate pair is no text: no string of ours equals it."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -22,12 +22,12 @@ from ...grammars.json_schema.keywords import ARRAY, IDENTITY, NUMBER, OBJECT, RE
 from ...grammars.json_schema.number_rows import Packed, in_halves, packed
 from ...grammars.json_schema.places import NeedsScope
 from ...grammars.json_schema.shapes import Node, NumberShape
+from ...grammars.json_schema.strings import is_text
 from ...grammars.json_schema.values import number_shapes
 from ...grammars.json_schema.whole_bounds import packed_whole
 from ...grammars.json_schema.working import Normaliser
 from ...kernels.cpu.json_places import Shape
 from .program import LITERALS, ProgramWriter, bound
-from .string_shapes import is_text
 from .tables import NUMBERS, TEMPLATE_AT
 
 ANYTHING, ANY_STRING, ANY_OBJECT, ANY_ARRAY = (TEMPLATE_AT[name] for name in ("anything", "string", "object", "array"))
@@ -223,6 +223,8 @@ class PlainReader:
 
     def _number(self, schema: dict[str, Any], name: str) -> int:
         said = tuple([schema.get(word, ...) for word in NUMBER_WORDS])
+        if ... in schema.values():  # no JSON, and it would stand for a word that is not there
+            raise NotPlain
         try:
             shape = _number_shape(name, said, tuple(map(type, said)))
         except TypeError:  # a list, or an object

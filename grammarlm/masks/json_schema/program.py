@@ -32,12 +32,13 @@ from ...grammars.json_schema.shapes import (
     StringShape,
 )
 from ...grammars.json_schema.shapes import Shape as Shape_
+from ...grammars.json_schema.strings import is_text
 from ...grammars.json_schema.text_algebra import TextAlgebra
 from ...grammars.terms import accepts_empty
 from ...kernels.cpu.json_numbers import FLAGS, TOLD
 from ...kernels.cpu.json_places import INLINE, Object, Shape
 from .languages import LanguageStates, bytes_of
-from .string_shapes import UnitedStrings, counted, is_text, spellable
+from .string_shapes import UnitedStrings, counted, spellable
 from .tables import NUMBERS, TEMPLATE_AT, TEMPLATE_ROWS, JsonTables
 
 LITERALS = {"true": 1, "false": 2, "null": 3}

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from ...grammars.json_schema.shapes import Node, StringShape
 from ...grammars.json_schema.shapes import Shape as Shape_
+from ...grammars.json_schema.strings import is_text
 
 # One character, whichever; then a pattern in which one of them is repeated.
 UNIT = r"(?:\[(?:[^\[\]\\]|\\.)+\]|\\[dDwWsS./-]|[^\\^$*+?()\[\]{}|])"
@@ -58,12 +59,3 @@ def counted(shape: StringShape) -> StringShape:
         return shape
     low, high = max(low, shape.minimum), high if shape.maximum is None else min(high, shape.maximum)
     return StringShape(low, high, frozenset({("pattern", f"^{before}{repeated}*{behind}$", True)}))
-
-
-def is_text(text: str) -> bool:
-    """Half a surrogate pair is no text: no string of ours equals it."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
