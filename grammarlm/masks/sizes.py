@@ -20,6 +20,8 @@ from .limits import Limits
 SMALL = 1 << 16  # bytes or things of a description that need not be looked at
 BYTES_A_MS, THINGS_A_MS = 500_000, 1_000  # at most, of those that are read in single calls
 MEMORY_A_BYTE, MEMORY_A_THING = 6, 450
+ROOM = 16 << 20  # bytes that reading may take beyond twice max_bytes
+LETTERS_AS_BYTES = 4  # of strings that are sorted, and whose bytes are told apart
 # Of marshal's format: short strings, lists and dicts; longer strings and small numbers have zeros in them.
 MARKS = (b"{", b"[", b"z", b"Z", b"\xfb", b"\xdb", b"\xfa", b"\xda", b"\0\0")
 SIGNS = (",", "{", "[")  # of JSON text: there are no more values than these, and one
@@ -49,7 +51,7 @@ class _Size:
                 f"{self._limits.max_ms:g}; make it smaller, or raise the limit"
             )
         memory = MEMORY_A_BYTE * self.bytes + MEMORY_A_THING * self.things
-        if memory > 2 * max(self._limits.max_bytes, SMALL << 10):
+        if memory > 2 * self._limits.max_bytes + ROOM:
             raise LimitExceeded(
                 f"the description has {self._told}: reading it takes about {memory:,} bytes, limits.max_bytes is "
                 f"{self._limits.max_bytes:,}; make it smaller, or raise the limit"
@@ -82,7 +84,7 @@ class _Size:
         part = part.items if isinstance(part, TokenList) else part
         if isinstance(part, Tokens):
             self._add_strings(part.strings or ())
-            self.count(0 if part.strings is not None else part.rows.nbytes)
+            self.count(0 if part.strings is not None else part.rows.nbytes // MEMORY_A_BYTE)  # sorted, in as many bytes
             return
         for name in ("pattern", "text"):
             self.count(len(getattr(part, name, ())))
@@ -93,9 +95,12 @@ class _Size:
     def _add_strings(self, strings: Iterable[str]) -> None:
         strings = tuple(strings)
         self.count(0, len(strings))
-        self.count(sum(map(len, strings)))
+        self.count(sum(map(len, strings)) * LETTERS_AS_BYTES)
 
     def _add_source(self, source: Any) -> None:
+        if isinstance(source, (dict, list)):
+            self._add_data(source)
+            return
         if not isinstance(source, (bytes, str)):
             return
         self.count(len(source))
@@ -103,3 +108,13 @@ class _Size:
             marks: Any = MARKS if isinstance(source, bytes) else SIGNS
             for mark in marks:
                 self.count(0, source.count(mark))
+
+    def _add_data(self, data: Any) -> None:
+        """Dicts and lists that marshal does not write; what stands in several places is read once."""
+        waiting, seen = [data], {id(data)}
+        for here in waiting:  # it grows
+            inner = list(here.values()) if isinstance(here, dict) else here
+            self.count(0, len(inner) + 1)
+            below = [value for value in inner if isinstance(value, (dict, list)) and id(value) not in seen]
+            seen.update(map(id, below))
+            waiting += below
