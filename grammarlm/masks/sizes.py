@@ -18,6 +18,8 @@ from ..grammars.tokens import Tokens
 from .limits import Limits
 
 SMALL = 1 << 16  # bytes or things of a description that need not be looked at
+FEW = 1_000  # likewise, of things
+WIDE = range(SMALL + 1)  # in place of a text
 BYTES_A_MS, THINGS_A_MS = 500_000, 1_000  # at most, of those that are read in single calls
 MEMORY_A_BYTE, MEMORY_A_THING = 6, 450
 ROOM = 16 << 20  # bytes that reading may take beyond twice max_bytes
@@ -30,7 +32,10 @@ DEEPEST = 500  # combinations in combinations
 
 def check_size(grammar: Grammar, limits: Limits) -> None:
     """LimitExceeded where the description is larger than max_ms or max_bytes allow."""
-    if type(grammar) is JsonSchema and grammar.is_small:
+    if type(grammar) is JsonSchema:
+        if grammar.is_small:
+            return
+    elif len(getattr(grammar, "pattern", None) or getattr(grammar, "text", None) or WIDE) <= SMALL:
         return
     _Size(limits).add(grammar)
 
@@ -44,6 +49,8 @@ class _Size:
 
     def count(self, size: int, things: int = 0) -> None:
         self.bytes, self.things = self.bytes + size, self.things + things
+        if self.bytes <= SMALL and self.things <= FEW:
+            return
         took = self.bytes / BYTES_A_MS + self.things / THINGS_A_MS
         if took > self._limits.max_ms:
             raise LimitExceeded(
