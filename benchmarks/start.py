@@ -3,7 +3,8 @@
 usage: python -m benchmarks.start [--tokenizers llama3_1 gemma3]
 
 Each start is a new process: once with an empty cache folder (as after the installation: kernels compile, the trie is built), then
-five times with what that left behind. Beside it: building the byte trie, loading it, and one call of fill_mask and of advance on a
+five times with what that left behind; for a regular expression, a JSON schema and a Lark grammar, which compile more kernels each.
+Beside it: building the byte trie, loading it, and one call of fill_mask and of advance on a
 state that is known (medians of batches of 1,000 calls), and 100,000 choices.
 """
 
@@ -24,16 +25,27 @@ import time
 start = time.perf_counter()
 import grammarlm as gl
 vocab = gl.Vocabulary.from_tokenizer({path!r})
-matcher, mask = gl.compile(gl.Regex("[a-z]+[0-9]{{2}}"), vocab).matcher(), gl.allocate_mask(1, vocab.size)
+matcher, mask = gl.compile({grammar}, vocab).matcher(), gl.allocate_mask(1, vocab.size)
 matcher.fill_mask(mask)
 print(time.perf_counter() - start)
 """
 
 
-def start(path: str, cache: str) -> float:
+GRAMMARS = {
+    "regex": """gl.Regex("[a-z]+[0-9]{2}")""",
+    "JSON schema": """gl.JsonSchema({"properties": {"name": {"type": "string"}, "age": {"type": "integer"}}})""",
+    "Lark": """gl.Lark('start: "(" start ")" | /[a-z]+/')""",
+}
+
+
+def start(path: str, grammar: str, cache: str) -> float:
     environment = {**os.environ, "GRAMMARLM_CACHE": cache}
     child = subprocess.run(
-        [sys.executable, "-c", CHILD.format(path=path)], env=environment, capture_output=True, text=True, check=True
+        [sys.executable, "-c", CHILD.format(path=path, grammar=grammar)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return float(child.stdout)
 
@@ -43,12 +55,15 @@ def starts(name: str) -> list[list[str]]:
     path = (
         os.path.join(data, "tokenizers", name) if data else os.path.join(os.path.dirname(gl.__file__), "models", "tiny")
     )
-    with tempfile.TemporaryDirectory() as cache:
-        first = start(path, cache)
-        later = [start(path, cache) for _ in range(5)]
-    after = [name, "first mask after the installation", f"{first:.2f} s"]
-    what = "import + first mask in a later process (median, slowest of 5)"
-    return [after, [name, what, f"{statistics.median(later):.2f} s, {max(later):.2f} s"]]
+    rows = []
+    for kind, grammar in GRAMMARS.items():
+        with tempfile.TemporaryDirectory() as cache:
+            first = start(path, grammar, cache)
+            later = [start(path, grammar, cache) for _ in range(5)]
+        rows.append([name, f"{kind}: first mask after the installation", f"{first:.2f} s"])
+        what = f"{kind}: import + first mask in a later process (median, slowest of 5)"
+        rows.append([name, what, f"{statistics.median(later):.2f} s, {max(later):.2f} s"])
+    return rows
 
 
 def batches(call, repeats: int = 30, calls: int = 1000) -> str:

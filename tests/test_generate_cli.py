@@ -403,3 +403,22 @@ def test_places_of_a_schema() -> None:
         assert schema_places(schema, path) == want, path
     assert schema_places(True, ("a",)) == []
     assert pointer(("a/b", 0, "c~")) == "/a~1b/0/c~0"
+
+
+def test_limits_and_answers_without_a_value(folder, capsys, tmp_path):
+    """--limit names a limit of gl.Limits, for a prompt and for lines."""
+    asked = ("--model", folder, "--prompt", "the cat", "--regex", "[a-z]{3}")
+    code, out, _ = call(capsys, *asked, "--limit", "max_ms=9000", "--limit", "max_states=1000")
+    assert (code, bool(re.fullmatch("[a-z]{3}", out.strip()))) == (0, True)
+    code, _, error = call(capsys, *asked, "--limit", "max_ms=1e-6", "--limit", "max_depth=1")
+    assert (code, "max_depth" in error) == (1, True), error
+    for wrong, message in (
+        ("max_mss=5", "did you mean max_ms=?"),
+        ("max_ms=-1", "takes a positive number"),
+        ("max_ms", "takes a positive number"),
+    ):
+        code, _, error = call(capsys, *asked, "--limit", wrong)
+        assert (code, message in error) == (2, True)
+    lines = write(tmp_path / "lines.jsonl", '{"prompt": "the"}\n')
+    code, out, _ = call(capsys, "--model", folder, "--jsonl", lines, "--regex", "[a-z]{2}", "--limit", "max_ms=8000")
+    assert (code, len(json.loads(out)["text"])) == (0, 2)

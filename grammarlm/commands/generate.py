@@ -70,6 +70,13 @@ def add_method(parser: argparse.ArgumentParser) -> None:
     found.add_argument("--heal", action="store_true", help="a word of the prompt's end may go on in the answer")
     found.add_argument("--method", choices=METHODS, default="masked", help="masked is the default")
     found.add_argument(
+        "--limit",
+        action="append",
+        default=[],
+        metavar="NAME=N",
+        help="what a grammar may cost: max_ms=N, max_bytes=N, max_states=N or max_depth=N",
+    )
+    found.add_argument(
         "--set",
         action="append",
         default=[],
@@ -135,7 +142,20 @@ def checked_settings(options: argparse.Namespace) -> dict[str, Any]:
     except ValueError as error:
         options.usage_error(str(error))
     settings = {**sampling, "max_tokens": options.max_tokens, "close": not options.no_close}
+    if options.limit:
+        settings["limits"] = limits_of(options)
     return settings | {"n": options.n, "heal": options.heal, "method": options.method} | method_options(options)
+
+
+def limits_of(options: argparse.Namespace) -> Any:
+    """--limit NAME=N, as often as there are limits."""
+    from ..masks.limits import Limits
+
+    given = dict(one.partition("=")[::2] for one in options.limit)
+    try:
+        return Limits(**{name: json.loads(value or "null") for name, value in given.items()})
+    except (ValueError, TypeError) as error:
+        options.usage_error(f"--limit {' '.join(options.limit)}: {error}")
 
 
 def method_options(options: argparse.Namespace) -> dict[str, Any]:

@@ -86,7 +86,7 @@ def read_lines(
 ) -> list[Asked | Failed]:
     """All lines of the input; empty ones are left out, but counted."""
     told = None if grammar is None else hashlib.sha256(encode(grammar, is_brief=True)).hexdigest()
-    salt = json.dumps([options.model, told, sorted(settings.items())])
+    salt = json.dumps([options.model, told, sorted(settings.items())], default=repr)
     rows = enumerate(read_text(name, LARGEST).split("\n"), 1)
     return [read_line(number, text, salt, grammar) for number, text in rows if text.strip()]
 
