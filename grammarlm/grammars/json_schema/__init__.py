@@ -24,6 +24,8 @@ from ..compose import Grammar
 from ..regular import Algebra
 from ..terms import Term
 from ..tokens import Tokens
+from .closing import close_objects
+from .json_data import check_json
 from .number_rows import decimal
 from .python_types import is_python_type, schema_of
 
@@ -57,7 +59,8 @@ class JsonSchema(Grammar):
                      them: integers in digits only, others as Python's repr has floats (1e-05, 0.1, 1e+16; at most 25 digits, so
                      decimals can be written, too). None: "plain" where a model writes the texts, and "any" elsewhere
     extra            "allow" or "forbid": keys that an object's schema does not declare, where the schema itself says nothing.
-                     None: what JSON Schema says ("allow"), and "forbid" for a Python type that does not ask for them itself
+                     None: what JSON Schema says ("allow"), and "forbid" for a Python type that does not ask for them itself.
+                     Where parts (allOf, $ref, ...) declare keys together, any of them may come: see closing.py
     unknown          "warn": keywords and formats that nobody knows are listed in the report; "refuse": they are errors
     """
 
@@ -103,7 +106,7 @@ class JsonSchema(Grammar):
             )
         if registry is not None and not isinstance(registry, dict):
             raise TypeError(f"JsonSchema(registry=...) takes a dict of schemas by URI, not {type(registry).__name__}")
-        self._source = frozen(schema)
+        self._source, self._is_json = frozen(schema), False
         self.whitespace, self.formats, self.draft, self.strict = whitespace, formats, draft, bool(strict)
         self.integers, self.spelling, self.extra, self.unknown = integers, spelling, extra, unknown
         self.property_order = property_order if isinstance(property_order, str) else tuple(property_order)
@@ -122,15 +125,21 @@ class JsonSchema(Grammar):
         """The schema as Python data, a copy of its own."""
         schema = thawed(self._source)
         if isinstance(schema, str):
-            return parsed(schema)
-        if isinstance(schema, (dict, bool)):
-            return schema
-        return schema_of(schema, self.extra)
+            schema = parsed(schema)
+        elif not isinstance(schema, (dict, bool)):
+            schema = schema_of(schema, self.extra)
+        elif not self._is_json:
+            for document in (schema, *(self.registry or {}).values()):
+                check_json(document)
+            self._is_json = True
+        return close_objects(schema, self.registry, self.draft) if self.extra == "forbid" else schema
 
     def as_bytes(self) -> bytes | None:
         """The schema as `marshal` writes it; None where it is no plain data, or has to be made from a Python type first."""
         source = self._source
-        if isinstance(source, str):
+        if self.extra == "forbid" and self.python_type is None:
+            source = frozen(self.document())
+        elif isinstance(source, str):
             source = frozen(parsed(source))
         return source if isinstance(source, bytes) else None
 
@@ -252,7 +261,7 @@ def thawed(value: Any) -> Any:
 def parsed(text: str) -> Any:
     """JSON text as Python data; fractions keep all their digits, and so do whole numbers that Python does not read."""
     try:
-        return json.loads(text, parse_float=_decimal, parse_int=_whole)
+        return json.loads(text, parse_float=_decimal, parse_int=_whole, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
         raise GrammarError(
             f"the schema is no JSON: {error.msg} in line {error.lineno}, column {error.colno}\n"
@@ -286,6 +295,10 @@ def _decimal(text: str) -> Decimal:
         raise UnsupportedFeature(
             f"the schema has the number {shorten(text, 60)}: exponents of so many digits are not read"
         ) from None
+
+
+def _no_constant(name: str) -> Any:
+    raise GrammarError(f"the schema is no JSON: {name} is no number of JSON's")
 
 
 def copied(value: Any) -> Any:

@@ -351,7 +351,7 @@ class _Objects(Base):
         with within(getattr(kind, "__name__", None) or config.get("title", "TypedDict")):
             found: Schema = super().typed_dict_schema(schema)  # type: ignore[misc]
         if getattr(kind, "__closed__", None) is False:
-            return found
+            return {**found, "additionalProperties": True}
         extra = schema.get("extra_behavior") or config.get("extra_fields_behavior")
         return self._close(found, {"extra_behavior": extra})
 

@@ -1,0 +1,66 @@
+"""Is a schema JSON at all? A dict of Python's may have keys that are no strings, values that no JSON has, and itself inside."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from ...errors import GrammarError, brief
+from .document import below, escape
+
+FOR_READERS = frozenset(
+    ["default", "examples", "example", "title", "description", "$comment"]
+)  # whatever it is, it says nothing
+OPEN, DONE = 1, 2
+
+
+def check_json(schema: Any) -> None:
+    """GrammarError that names the key, or the place of the value. What stands in several places is looked at once."""
+    seen: dict[int, int] = {}
+    todo: list[tuple[Any, str, str]] = [(schema, "", "schema")]
+    while todo:
+        here, pointer, reading = todo.pop()
+        if reading == "end":
+            seen[id(here)] = DONE
+        elif not isinstance(here, (dict, list, tuple)):
+            _check_scalar(here, pointer)
+        elif seen.get(id(here)) == OPEN:
+            raise GrammarError(f"{pointer or '#'}: the schema holds itself; say it with a $ref", pointer=pointer)
+        elif id(here) not in seen:
+            seen[id(here)] = OPEN
+            todo.append((here, pointer, "end"))
+            todo += _inside(here, pointer, reading)
+
+
+def _inside(here: Any, pointer: str, reading: str) -> list[tuple[Any, str, str]]:
+    if not isinstance(here, dict):
+        inner = "schema" if reading == "list" else "data"
+        return [(value, f"{pointer}/{i}", inner) for i, value in enumerate(here)]
+    found = []
+    for key, value in here.items():
+        if not isinstance(key, str):
+            raise GrammarError(
+                f"{pointer or '#'}: the key {brief(key)} is of type {type(key).__name__}; the keys of JSON are strings",
+                pointer=pointer,
+            )
+        if reading != "schema" or key not in FOR_READERS:
+            found.append((value, f"{pointer}/{escape(key)}", below(reading, key, value)))
+    return found
+
+
+def _check_scalar(value: Any, pointer: str) -> None:
+    if value is None or isinstance(value, (str, bool)):
+        return
+    if isinstance(value, (int, Fraction)):
+        return
+    if isinstance(value, float) and math.isfinite(value):
+        return
+    if isinstance(value, Decimal) and value.is_finite():
+        return
+    raise GrammarError(
+        f"{pointer or '#'}: {brief(value)} of type {type(value).__name__} is no JSON value: a schema has dicts with strings as "
+        "keys, lists, strings, finite numbers, True, False and None",
+        pointer=pointer,
+    )
