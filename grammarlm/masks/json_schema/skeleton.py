@@ -1,0 +1,90 @@
+"""The bytes that a JSON text must go on with, the white space between its tokens left out.
+
+    {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"], "additionalProperties": False}
+    {            "name":"               the model may choose white space after the bracket, and before the string; nothing else
+
+`forced_bytes` ends where white space may come. What follows it is as forced, where texts are natural and plain: all but the values.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...kernels.cpu.json_places import Kind
+from ...vocab.vocabulary import Vocabulary
+from ..matcher import Matcher
+from .blanks import BLANK_BYTES
+from .epoch import JsonEpoch
+
+BETWEEN = (Kind.VALUE, Kind.AFTER, Kind.KEYS, Kind.COLON, Kind.ENTRY)  # places where white space stands between tokens
+Gap = Callable[[bytes], bytes | None]
+
+
+def no_white_space(before: bytes) -> bytes:
+    return b""
+
+
+def skeleton(matcher: Matcher, limit: int = 256, gap: Gap = no_white_space) -> bytes:
+    """What must come next, at most `limit` bytes; b"" where nothing must, and for texts that are no JSON.
+
+    gap(bytes so far) is the white space to put where there may be some; None: to end there. What cannot stand there is left out.
+    """
+    if not isinstance(matcher._automaton.epoch, JsonEpoch) or matcher.is_finished:
+        return b""
+    return matcher._made(lambda epoch, state: _skeleton(epoch, state, limit, gap))
+
+
+def _skeleton(epoch: JsonEpoch, state: int, limit: int, gap: Gap) -> bytes:
+    tokens = single_bytes(epoch.program.vocab)
+    found = bytearray()
+    while len(found) < limit and not epoch.accepting[state]:
+        next_bytes = _next_bytes(epoch, state, tokens)
+        if stands_between(epoch, state):
+            is_free = any(byte in BLANK_BYTES for byte in next_bytes)
+            next_bytes = [byte for byte in next_bytes if byte not in BLANK_BYTES]
+            if is_free and len(next_bytes) == 1:
+                blanks = gap(bytes(found))
+                if blanks is None:
+                    break
+                after = epoch.after_bytes(state, blanks + bytes(next_bytes))
+                if after:
+                    found += blanks + bytes(next_bytes)
+                    state = after
+                    continue
+        if len(next_bytes) != 1:
+            break
+        state = epoch.after_bytes(state, bytes(next_bytes))
+        found += bytes(next_bytes)
+    return bytes(found)
+
+
+def _next_bytes(epoch: JsonEpoch, state: int, tokens: np.ndarray) -> list[int]:
+    """The bytes that may come next: of JSON texts each is a token."""
+    row = epoch.row(state)
+    bits = row[tokens >> 5] >> (tokens & 31) & 1
+    return [int(byte) for byte in np.flatnonzero((bits != 0) & (tokens >= 0))]
+
+
+@functools.lru_cache(maxsize=8)
+def single_bytes(vocab: Vocabulary) -> np.ndarray:
+    """For each byte a token that is this byte alone, -1 where there is none."""
+    found = np.full(256, -1, np.int64)
+    ids, offsets = vocab.text_ids, vocab.offsets
+    alone = ids[offsets[ids + 1] - offsets[ids] == 1]
+    found[vocab.data[offsets[alone]]] = alone
+    return found
+
+
+def stands_between(epoch: JsonEpoch, state: int) -> bool:
+    """Does the text stand between two of its tokens, however it is read? A number ends where it can."""
+    records: Any = epoch.arrays["records"]
+    while state:
+        kind = int(records[state, 0]) & 31
+        if kind not in BETWEEN:
+            return False
+        state = int(records[state, 4])
+    return True
