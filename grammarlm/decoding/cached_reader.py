@@ -36,6 +36,11 @@ class CachedReader(CallableReader):
         longest = max(map(len, prompts)) + room
         self._cache = _static_cache(model, longest) if self.in_step else None
 
+    @property
+    def can_forget(self) -> bool:
+        """Where places of the cache can be passed over; what kind of cache it is the first forward tells."""
+        return not self._is_cached or (bool(self._masks[0]) and not self.in_step)
+
     def read(self, chunks: Sequence[Sequence[int]], scored: Sequence[int]) -> torch.Tensor:
         if not self._is_cached:
             return super().read(chunks, scored)
@@ -90,6 +95,14 @@ class CachedReader(CallableReader):
         if self._is_cached and list(texts) != list(range(len(self._masks))):
             reorder(self._cache, texts, self._device)
         self._masks = [list(self._masks[i]) for i in texts]
+
+    def forget(self, counts: Sequence[int]) -> None:
+        """The ids become pads: they keep their places in the cache, where nobody sees them."""
+        super().forget(counts)
+        for mask, count in zip(self._masks, counts, strict=True):
+            seen = [at for at, is_seen in enumerate(mask) if is_seen]
+            for at in seen[len(seen) - count :]:
+                mask[at] = 0
 
 
 def reorder(cache: Any, texts: Sequence[int], device: torch.device) -> None:

@@ -113,6 +113,8 @@ class Decoding:
             is_filled = self._fill_together(rows)
         for row in rows:
             row.prepare(is_filled)
+            if self._reader.can_forget and (self._is_started or self._n == 1):
+                row.propose()
 
     def _fill_together(self, rows: list[Row]) -> bool:
         """False where one of the masks cannot be made: each row then makes its own, and that one fails."""
@@ -174,7 +176,7 @@ class Decoding:
         """What is read of each text: all that is there to be read, unless all texts must go in step."""
         rows = self._live
         if not self._reader.in_step:
-            return [row.pending for row in rows]
+            return [row.pending + row.run for row in rows]
         if not self._is_started:
             return [row.pending[: row.skip + 1] for row in rows]
         width = min(len(row.pending) for row in rows)
@@ -187,23 +189,45 @@ class Decoding:
         with timed(self._live, "sampling_seconds"):
             before = self._masses.of(logits)
         raw = logits.clone().numpy() if self.keeps_model_logits else None
-        choices = []
+        places: dict[
+            Row, deque[int]
+        ] = {}  # of the logits that choices are made from: one, and one for each token proposed
         for at, (row, mass) in enumerate(zip(owners, before, strict=True)):
             if row.finish_reason:  # it has failed at a token before this one
                 continue
-            if not math.isfinite(mass):
+            if row in places or (not row.unscored and math.isfinite(mass)):
+                places.setdefault(row, deque()).append(at)
+            elif not math.isfinite(mass):
                 row.end(Ending.of(no_distribution(len(row.tokens), logits[at].numpy())))
-            elif row.unscored:
-                step = forced_step(row, mass, logits[at].numpy())
-                if step is None:
-                    continue
-                self._steps.append(step if raw is None else replace(step, model_logits=raw[at]))
             else:
-                choices.append(at)
-        if choices:
-            rows = [owners[at] for at in choices]
-            kept = logits if len(choices) == len(logits) else logits[torch.tensor(choices)]
-            self._choose(rows, kept, choices, [before[at] for at in choices], None if raw is None else raw[choices])
+                step = forced_step(row, mass, logits[at].numpy())
+                if step is not None:
+                    self._steps.append(step if raw is None else replace(step, model_logits=raw[at]))
+        while places:
+            self._choose_at([(row, waiting.popleft()) for row, waiting in places.items()], logits, before, raw)
+            places = {row: waiting for row, waiting in places.items() if row.follows_run() and waiting}
+        self._forget()
+
+    def _choose_at(
+        self, choices: list[tuple[Row, int]], logits: torch.Tensor, before: list[float], raw: np.ndarray | None
+    ) -> None:
+        """One token more for these texts, each from the logits at a place."""
+        for row, at in choices:
+            if not math.isfinite(before[at]):
+                row.end(Ending.of(no_distribution(len(row.tokens), logits[at].numpy())))
+        rows = [row for row, _ in choices if not row.finish_reason]
+        chosen_from = [at for row, at in choices if not row.finish_reason]
+        if rows:
+            kept = logits if len(rows) == len(logits) else logits[torch.tensor(chosen_from)]
+            own = None if raw is None else raw[chosen_from]
+            self._choose(rows, kept, chosen_from, [before[at] for at in chosen_from], own)
+
+    def _forget(self) -> None:
+        """What the model has read of runs that were not drawn."""
+        if any(row.misread for row in self._live):
+            self._reader.forget([row.misread for row in self._live])
+            for row in self._live:
+                row.misread = 0
 
     def _choose(
         self, rows: list[Row], logits: torch.Tensor, places: list[int], before: list[float], raw: np.ndarray | None

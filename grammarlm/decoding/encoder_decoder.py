@@ -20,6 +20,7 @@ class EncoderDecoderReader:
     """The first read takes the prompts along."""
 
     in_step = True
+    can_forget = False
 
     def __init__(self, model: Any, prompts: Sequence[Sequence[int]]):
         self._model, self._device, self.width = model, device_of(model), width_of(model)
@@ -51,6 +52,9 @@ class EncoderDecoderReader:
         cache = getattr(output, "past_key_values", None)
         self._cache = cache if grows(getattr(cache, "self_attention_cache", cache)) else None
         return rows_of(output.logits, [output.logits.shape[1]] * len(chunks), scored)
+
+    def forget(self, counts: Sequence[int]) -> None:
+        raise NotImplementedError
 
     def _source(self) -> dict[str, Any]:
         """The prompts, or what the encoder made of them."""

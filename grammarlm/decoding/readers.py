@@ -31,6 +31,10 @@ class Reader(Protocol):
     width: int | None  # of the logits; None where only a forward can tell
     in_step: bool  # must all texts get as many ids as each other, once the beginnings are read?
 
+    @property
+    def can_forget(self) -> bool:
+        """Is there a way back?"""
+
     def read(self, chunks: Sequence[Sequence[int]], scored: Sequence[int]) -> torch.Tensor:
         """Reads a chunk of ids more of each text; float32 [sum of scored, V] on the CPU, which belongs to the caller.
 
@@ -40,6 +44,9 @@ class Reader(Protocol):
 
     def select(self, texts: Sequence[int]) -> None:
         """Text i is from now on what was text `texts[i]`: to drop, repeat or reorder texts."""
+
+    def forget(self, counts: Sequence[int]) -> None:
+        """The last `counts[i]` ids of text i were never read. Only where `can_forget` says so."""
 
 
 def open_reader(model: Any, prompts: Sequence[Sequence[int]], room: int, cache: str | None = None) -> Reader:
@@ -99,6 +106,10 @@ class CallableReader:
 
     in_step = False
 
+    @property
+    def can_forget(self) -> bool:
+        return True
+
     def __init__(self, model: Any, prompts: Sequence[Sequence[int]]):
         self._model, self._device, self.width = model, device_of(model), width_of(model)
         self.beginnings = [list(prompt) for prompt in prompts]
@@ -132,6 +143,10 @@ class CallableReader:
 
     def select(self, texts: Sequence[int]) -> None:
         self._texts = [list(self._texts[i]) for i in texts]
+
+    def forget(self, counts: Sequence[int]) -> None:
+        for text, count in zip(self._texts, counts, strict=True):
+            del text[len(text) - count :]
 
 
 def device_of(model: Any) -> torch.device:

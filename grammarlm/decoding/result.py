@@ -22,6 +22,10 @@ class Stats:
     forced_tokens: int = (
         0  # of these, tokens that the constraint left no choice for, and that no forward of their own was spent on
     )
+    draft_tokens: int = (
+        0  # tokens that were proposed, because their bytes are forced, and read by a forward beside others
+    )
+    accepted_tokens: int = 0  # of these, tokens that were then drawn, and that no forward of their own was spent on
     seed: int | None = None  # what the random numbers hang on; None where nothing was drawn (temperature 0)
     # for each token the probability, at temperature 1, that the model gave to what the constraint forbade there
     mass_removed: list[float] = field(default_factory=list, repr=False)

@@ -23,6 +23,7 @@ from ..masks.matcher import Matcher
 from . import healing
 from .failures import Ending, answer_of, nothing_left
 from .result import COMPLETE, Result, Stats
+from .runs import run_of
 from .sampling import draw
 from .task import Task
 
@@ -61,6 +62,8 @@ class Row:
         self.pending = list(beginning)  # ids that the model has not read
         self.skip = len(beginning) - 1  # after so many of them nobody needs the logits
         self.unscored: deque[int] = deque()  # forced tokens
+        self.run: list[int] = []  # tokens that are proposed behind the next choices (runs.py)
+        self.misread = 0  # how many ids the model has read that are not in the text
         self.is_prepared = False
         self.finish_reason: str | None = None
         self._end: str | None = None  # the finish reason, once all forced tokens are scored
@@ -95,22 +98,25 @@ class Row:
     def _seen(self) -> list[int]:
         return [*self.task.prompt, *self.tokens]
 
-    def prepare(self, is_filled: bool = False) -> None:
-        """Takes forced tokens up to the next choice, whose mask is then in `mask`. `is_filled`: the mask is there already."""
+    def prepare(self, is_filled: bool = False, in_run: bool = False) -> None:
+        """Takes forced tokens up to the next choice, whose mask is then in `mask`. `is_filled`: the mask is there already.
+
+        `in_run`: the logits of the next choice have come; it is made even where only one token is left.
+        """
         self.is_prepared = True
         if self.rest:
             self.mask[0], self.is_masked = healing.row_of(self.task.vocab, self.task.constraint, self.rest), True
             return
         self.is_masked = self.is_masked and self.matcher is not None  # the mask may be that of a rest
         try:
-            self._take_forced(is_filled)
+            self._take_forced(is_filled, in_run)
         except Exception as error:  # the predicate's, or a limit of the matcher's
             self._end, self.error = "error", Ending.of(error).error
         if self._end and self.unscored:
             self.pending.pop()  # it is scored by the logits before it
         self._finish_if_scored()
 
-    def _take_forced(self, is_filled: bool) -> None:
+    def _take_forced(self, is_filled: bool, in_run: bool) -> None:
         while self._end is None:
             if not is_filled and self.matcher is not None:
                 self.is_masked = self.matcher.fill_mask(self.mask)
@@ -120,11 +126,30 @@ class Row:
             self._end = self._reason_to_end(token)
             if self._end in COMPLETE and not self._may_end():
                 self._end, self.error = "unsatisfied", Ending.unsatisfied(self.count, self.data).error
-            if self._end or token is None or not self._may_be_forced(token):
+            if self._end or in_run or token is None or not self._may_be_forced(token):
                 break
             self._advance(token, self.bytes_of(token))
             self.unscored.append(token)
             self.pending.append(token)
+
+    def propose(self) -> None:
+        """What the model is to read beside all that is pending: it is forced to come, in these tokens most likely."""
+        if self.finish_reason is None and self._end is None:
+            self.run = run_of(self)
+            self.stats.draft_tokens += len(self.run)
+
+    def follows_run(self) -> bool:
+        """Was the last choice the one that was proposed, and is the next one prepared, whose logits are there?"""
+        if self.finish_reason or not self.run:
+            return False
+        proposed, *self.run = self.run
+        if self.tokens[-1] != proposed:
+            self.misread, self.run = 1 + len(self.run), []
+            return False
+        self.stats.accepted_tokens += 1
+        self.pending = []
+        self.prepare(in_run=True)
+        return self.finish_reason is None
 
     def _may_be_forced(self, token: int) -> bool:
         """Not where each token has a forward of its own, nor where the model may not know this one or the predicate refuses it."""

@@ -38,11 +38,16 @@ def skeleton(matcher: Matcher, limit: int = 256, gap: Gap = no_white_space) -> b
     return matcher._made(lambda epoch, state: _skeleton(epoch, state, limit, gap))
 
 
+def may_be_forced(mask: np.ndarray, vocab: Vocabulary) -> bool:
+    """Does a mask leave one next byte, white space aside? Told at a glance, and of most places that it does not."""
+    return len([byte for byte in _bytes_of(mask, single_bytes(vocab)) if byte not in BLANK_BYTES]) == 1
+
+
 def _skeleton(epoch: JsonEpoch, state: int, limit: int, gap: Gap) -> bytes:
     tokens = single_bytes(epoch.program.vocab)
     found = bytearray()
     while len(found) < limit and not epoch.accepting[state]:
-        next_bytes = _next_bytes(epoch, state, tokens)
+        next_bytes = _bytes_of(epoch.row(state), tokens)
         if stands_between(epoch, state):
             is_free = any(byte in BLANK_BYTES for byte in next_bytes)
             next_bytes = [byte for byte in next_bytes if byte not in BLANK_BYTES]
@@ -62,11 +67,11 @@ def _skeleton(epoch: JsonEpoch, state: int, limit: int, gap: Gap) -> bytes:
     return bytes(found)
 
 
-def _next_bytes(epoch: JsonEpoch, state: int, tokens: np.ndarray) -> list[int]:
+def _bytes_of(mask: np.ndarray, tokens: np.ndarray) -> list[int]:
     """The bytes that may come next: of JSON texts each is a token."""
-    row = epoch.row(state)
-    bits = row[tokens >> 5] >> (tokens & 31) & 1
-    return [int(byte) for byte in np.flatnonzero((bits != 0) & (tokens >= 0))]
+    bits = mask[tokens >> 5] >> (tokens & 31) & 1
+    found: list[int] = np.flatnonzero((bits != 0) & (tokens >= 0)).tolist()
+    return found
 
 
 @functools.lru_cache(maxsize=8)
