@@ -108,8 +108,8 @@ def generate(
     close        True: an answer with a grammar is always finished within max_tokens (finish_reason "closed" where that changed it);
                  ValueError where the grammar may need more. A schema beside other grammars knows no budgets (stats.closes)
     heal         True: tokens at the end of the prompt are taken back and written again, so that a word may go on over its end
-    forced       "score": tokens that the constraint leaves no choice for share a forward; "off": each has its own. The answers
-                 are equal
+    forced       "score": tokens that the constraint leaves no choice for share a forward, and of bytes that a schema forces those
+                 that the model draws as they were proposed; "off": each has its own. The answers are equal
 
     method       how texts are found; each has options of its own, which are given beside these arguments
                  "masked": each step masked and renormalised. "awrs": draws with weights, under where= by rejection (rejection.py).

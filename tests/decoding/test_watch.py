@@ -22,7 +22,9 @@ torch = pytest.importorskip("torch")
                 "properties": {"cat": {"enum": ["aé", 12]}},
                 "required": ["cat"],
                 "additionalProperties": False,
-            }
+            },
+            whitespace="natural",
+            spelling="plain",
         ),
     ],
     ids=["regex", "schema"],
