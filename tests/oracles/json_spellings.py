@@ -15,7 +15,7 @@ MOST_BLANKS = 40
 MOST_DIGITS = 25
 LEAST, GREATEST = Fraction(25, 10**325), Fraction(17976931348623158 * 10**292)
 _RUN = re.compile(r"[ \t]*(?:\r?\n[ \t]*){0,2}")
-_LINE = re.compile(r"\n[ \t]{0,40}")
+_LINE = re.compile(r"\n(?: {0,40}|\t{0,40})")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _SPACE_OR_STRING = re.compile(r'"(?:[^"\\]|\\.)*"|[ \t\r\n]+|-?[0-9][0-9.eE+-]*', re.DOTALL)
 

@@ -71,7 +71,7 @@ def blanks_of(whitespace: str) -> Blanks:
         return Blanks(
             _natural(),
             "white space as json.dumps and pretty-printers write it: a blank after a comma or colon, or lines with "
-            f"at most {LONGEST_RUN} blanks and tabs of indentation",
+            f"an indentation of at most {LONGEST_RUN} blanks or tabs",
             is_natural=True,
         )
     return Blanks(_of_pattern(whitespace), f"white space between tokens: {whitespace!r}")
@@ -101,19 +101,24 @@ def _flexible() -> np.ndarray:
 
 
 def _natural() -> np.ndarray:
-    """The gaps by their numbers; then indentation by how many blanks were read, before a bracket and before anything else."""
+    """The gaps by their numbers; then a line's end with its indentation, before a bracket and before anything else.
+
+    Indentation is blanks or tabs, never both: as states, none of it, so many blanks, so many tabs.
+    """
     closing = AFTER_COLON + 1
-    going_on = closing + LONGEST_RUN + 1
-    table = np.full((going_on + LONGEST_RUN + 1, 5), -1, np.int16)
+    going_on = closing + 1 + 2 * LONGEST_RUN
+    table = np.full((going_on + 1 + 2 * LONGEST_RUN, 5), -1, np.int16)
     table[: AFTER_COLON + 1, 4] = ANYTHING
     table[CAN_START : GOES_ON + 1] = _ENDED
     table[BEFORE_CLOSE, 2] = closing
     table[[AFTER_OPEN, AFTER_COMMA], 2] = going_on
     table[[AFTER_COMMA, AFTER_COLON], 0] = GOES_ON
     for first, follows in ((closing, BRACKET), (going_on, FOLLOWS)):
-        for count in range(LONGEST_RUN + 1):
-            more = first + count + 1 if count < LONGEST_RUN else -1
-            table[first + count] = [more, more, -1, -1, follows]
+        blanks, tabs = first + 1, first + 1 + LONGEST_RUN
+        table[first : tabs + LONGEST_RUN, 4] = follows
+        table[first, :2] = blanks, tabs
+        table[blanks : tabs - 1, 0] = np.arange(blanks + 1, tabs)
+        table[tabs : tabs + LONGEST_RUN - 1, 1] = np.arange(tabs + 1, tabs + LONGEST_RUN)
     return table
 
 
