@@ -3,9 +3,10 @@
     python -m tests.fuzz --seconds 60 [--seed 1] [--findings FOLDER] [--kind Lark]      make fuzz SECONDS=60
     python -m tests.fuzz --replay FOLDER/NAME.json                                      one finding again, in this process
 
-An input is a grammar (a kind, a text, perhaps something beside it), limits, and numbers that drive a walk: compile, fill_mask,
-advance, advance_bytes, rollback, fork, snapshot, from_bytes. Inputs grow out of the corpora of the tests by mutation of their
-pieces; one that reaches an edge between two lines of grammarlm that none has reached before is kept and mutated in its turn.
+An input is a grammar (a kind, a text, perhaps others beside it, options), limits, and numbers that drive a walk: compile,
+fill_mask, advance, advance_bytes, rollback, fork, snapshot, from_bytes, integers of no token. Inputs grow out of the corpora of the
+tests by mutation of their pieces; one that reaches an edge between two lines of grammarlm that none has reached before is kept and
+mutated in its turn.
 
 The child does the work and writes down each input before it runs it; the parent watches. A crash, a call beyond its time, memory
 beyond 1 GB, an exception that is no GrammarError and a broken invariant (fuzz_walk.py) are findings: kept in a folder, cut down a
@@ -24,7 +25,7 @@ import sys
 import time
 from typing import Any
 
-from tests.fuzz_inputs import Input, mutated, seeds, smaller
+from tests.fuzz_inputs import KINDS, Input, mutated, seeds, smaller
 from tests.fuzz_walk import EXTRA_SECONDS, Coverage, Walker, signature
 
 ROOT = pathlib.Path(__file__).parent.parent
@@ -174,8 +175,10 @@ class Supervisor:
 
 def replay(path: str) -> None:
     """Runs one kept input and prints what comes of it."""
+    chosen = Input.from_json(json.loads(pathlib.Path(path).read_text())["input"])
+    kinds = {chosen.kind, *(kind for _, kind, _ in chosen.beside)}
     try:
-        Walker().run(Input.from_json(json.loads(pathlib.Path(path).read_text())["input"]))
+        Walker(has_schemas=not kinds.isdisjoint({"JsonSchema", "Schema", "Parts"})).run(chosen)
     except Exception as error:
         print(signature(error))
         if sys.stdout.isatty():
@@ -188,7 +191,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz")
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=int(time.time()))
-    parser.add_argument("--kind", choices=["Regex", "Choices", "Gbnf", "Ebnf", "Lark", "Text", "Ban"])
+    parser.add_argument("--kind", choices=KINDS)
     parser.add_argument("--findings", default="/tmp/grammarlm-fuzz")
     parser.add_argument("--replay", help="a kept finding")
     parser.add_argument("--work", action="store_true", help=argparse.SUPPRESS)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import functools
 import pathlib
 import random
 import sys
 import time
 import traceback
+from collections.abc import Sequence
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -17,6 +20,7 @@ import grammarlm as gl
 from grammarlm.masks.sealed import seal
 from tests.fuzz_inputs import Input
 from tests.laws.cfg_vocabularies import pieces
+from tests.laws.json_laws import WALKED
 from tests.laws.laws import allowed_ids
 from tests.laws.vocabularies import every_byte, few_bytes
 
@@ -30,50 +34,110 @@ LIMITS = {
     "little memory": gl.Limits(max_ms=MAX_MS, max_bytes=300_000),
 }
 SAMPLED = 30
+MOST_KEPT = 20  # of earlier constraints, whose bytes are put in the place of others'
+HOSTILE = [
+    sign * number for number in (2**31, 2**32 + 97, 2**63, 2**64 - 1, 2**70, 10**400, 10**5000) for sign in (1, -1)
+]
+HOSTILE += [-1, -2]
+
+
+EVERYTHING = tuple(range(16)) * 2
+WARMING = [
+    Input("Regex", "a[ab]{2}", drive=EVERYTHING),
+    Input("Gbnf", 'root ::= "(" root? ")"', drive=EVERYTHING),
+    Input("JsonSchema", "true", options=("whitespace=natural", "spelling=plain"), drive=EVERYTHING, vocabulary=3),
+    Input("JsonSchema", '{"items": {"minimum": 1.5}, "uniqueItems": true}', drive=EVERYTHING),
+    Input("JsonSchema", "true", (("+", "Regex", "x*"), ("|", "Text", "<>")), drive=EVERYTHING),
+]
+SNAPSHOT, SAVED = b"grammarlm matcher\n", b"grammarlm constraint\n"
 
 
 class Broken(AssertionError):
     """An invariant does not hold."""
 
 
+@functools.cache
+def opened() -> set[str]:
+    """Texts that no file may be opened by; an audit hook, which is never removed, sees to it."""
+    texts: set[str] = set()
+
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "open" and isinstance(arguments[0], str) and arguments[0] in texts:
+            raise Broken("a text is opened as a file")
+
+    sys.addaudithook(hook)
+    return texts
+
+
+@dataclasses.dataclass(frozen=True)
+class Kept:
+    """A constraint of an earlier input, as bytes."""
+
+    fingerprint: bytes
+    snapshot: bytes
+    saved: bytes
+
+
 class Walker:
     """Runs inputs; what is wrong is raised."""
 
-    def __init__(self) -> None:
-        self.vocabularies = [each.vocabulary() for each in (every_byte(), pieces(), few_bytes())]
+    def __init__(self, has_schemas: bool = True) -> None:
+        self.vocabularies = [*(each.vocabulary() for each in (every_byte(), pieces(), few_bytes())), WALKED]
         self.refused = self.steps = 0
-        for grammar in (gl.Regex("a"), gl.Gbnf('root ::= "(" root? ")"')):  # compiles the kernels where nobody has yet
-            gl.compile(grammar, self.vocabularies[0]).matcher().fill_mask(
-                gl.allocate_mask(1, self.vocabularies[0].size)
-            )
+        self.kept: list[Kept] = []
+        for first in WARMING if has_schemas else WARMING[:2]:  # compiles what nobody has yet, which takes minutes
+            with contextlib.suppress(Broken):
+                self.run(first)
+        self.refused = self.steps = 0
 
     def run(self, chosen: Input) -> None:
+        opened().update(text for text in (chosen.text, *(text for _, _, text in chosen.beside)) if text)
+        try:
+            self._run(chosen)
+        finally:
+            opened().clear()
+
+    def _run(self, chosen: Input) -> None:
         vocab, limits = self.vocabularies[chosen.vocabulary], LIMITS[chosen.limits]
         try:
-            grammar = chosen.grammar()
-        except (TypeError, ValueError):  # not even a description
+            grammar = timed(chosen.grammar)
+        except (TypeError, ValueError) as error:  # not even a description
+            check_refusal(error)
             return
+        timed(repr, grammar)
         try:
             constraint = timed(gl.compile, grammar, vocab, limits=limits)
+            timed(lambda: constraint.fingerprint)
         except gl.GrammarError as error:
             self.refused += 1
-            if len(str(error)) > 500:
-                raise Broken("a message of more than 500 characters") from error
+            check_refusal(error)
             return
-        walk = Walk(constraint, chosen.drive)
+        walk = Walk(constraint, chosen.drive, self.kept)
         try:
             for number in chosen.drive:
                 walk.step(number)
                 self.steps += 1
         except gl.LimitExceeded:
             walk.check_closed()
+        if walk.latest is not None:
+            self.kept = [*self.kept, walk.latest][-MOST_KEPT:]
+
+
+def check_refusal(error: Exception) -> None:
+    """A refusal is an error that was raised on purpose, and says what it says in few characters."""
+    if len(str(error)) > 500:
+        raise Broken("a message of more than 500 characters") from error
+    innermost = traceback.extract_tb(error.__traceback__)[-1]
+    if innermost.filename.startswith(PACKAGE) and not (innermost.line or "").startswith("raise"):
+        raise error
 
 
 class Walk:
     """A matcher, a shadow of it that reads the same bytes one by one, and the masks seen on the way."""
 
-    def __init__(self, constraint: gl.Constraint, drive: tuple[int, ...]):
+    def __init__(self, constraint: gl.Constraint, drive: tuple[int, ...], kept: Sequence[Kept] = ()):
         self.constraint, self.vocab = constraint, constraint.vocab
+        self.kept, self.latest = kept, None
         self.rng = random.Random(str(drive))
         self.matcher, self.shadow = constraint.matcher(), constraint.matcher()
         self.path: list[int] = []
@@ -104,6 +168,8 @@ class Walk:
             self.matcher.explain(argument % self.vocab.size)
         elif what == 7 and self.matcher.is_accepting and not self.matcher.is_finished:
             self.read(min(allowed & set(self.vocab.stop_ids)))
+        elif what == 8:
+            self.hostile(argument)
         elif texts:
             self.read(texts[argument % len(texts)])
         else:
@@ -162,23 +228,68 @@ class Walk:
         self.check(
             allowed_ids(restored, self.vocab) == allowed_ids(self.matcher, self.vocab), "a restored mask differs"
         )
-        forged = bytearray(snapshot[len(b"grammarlm matcher\n") + 1 : -16])
-        forged[self.rng.randrange(len(forged))] ^= 1 << self.rng.randrange(8)
-        self.refusing(self.constraint.restore, seal(b"grammarlm matcher\n", 1, bytes(forged)))
-        saved = self.constraint.to_bytes()
+        self.damaged(SNAPSHOT, snapshot, self.constraint.restore)
+        try:
+            saved = timed(self.constraint.to_bytes)
+        except gl.LimitExceeded:
+            raise
+        except gl.GrammarError:  # a schema with a value in it, of no effect, that no JSON text has
+            return
         again = gl.Constraint.from_bytes(saved, self.vocab).restore(snapshot)
         self.check(allowed_ids(again, self.vocab) == allowed_ids(self.matcher, self.vocab), "a reloaded mask differs")
-        content = bytearray(saved[len(b"grammarlm constraint\n") + 1 : -16])
+        self.damaged(SAVED, saved, lambda data: gl.Constraint.from_bytes(data, self.vocab))
+        self.swapped(snapshot, saved)
+        self.latest = Kept(self.constraint.fingerprint, snapshot, saved)
+
+    def damaged(self, magic: bytes, data: bytes, call: Any) -> None:
+        """With a few bits turned and the checksum of that, bytes are read or refused; with a wrong checksum, or cut, refused."""
+        content = bytearray(data[len(magic) + 1 : -16])
         for _ in range(self.rng.randint(1, 3)):
             content[self.rng.randrange(len(content))] ^= 1 << self.rng.randrange(8)
-        self.refusing(
-            lambda data: gl.Constraint.from_bytes(data, self.vocab), seal(b"grammarlm constraint\n", 1, bytes(content))
-        )
+        self.refusing(call, seal(magic, data[len(magic)], bytes(content)))
+        for wrong in (
+            data[: self.rng.randrange(len(data))],
+            data[: len(magic) + 1] + bytes(content) + data[-16:],
+            data + b"\0",
+        ):
+            self.check(wrong == data or self.refusing(call, wrong) is None, "damaged bytes are read")
 
-    def refusing(self, call: Any, data: bytes) -> None:
-        """Forged bytes are read, or refused with a GrammarError."""
-        with contextlib.suppress(gl.GrammarError):
-            timed(call, data)
+    def swapped(self, snapshot: bytes, saved: bytes) -> None:
+        """What was kept of another constraint is none of this one; half of it, sealed anew, is read or refused."""
+        if not self.kept:
+            return
+        other = self.rng.choice(self.kept)
+        if other.fingerprint != self.constraint.fingerprint:
+            self.check(self.refusing(self.constraint.restore, other.snapshot) is None, "a snapshot of another is read")
+        loaded = self.refusing(lambda data: gl.Constraint.from_bytes(data, self.vocab), other.saved)
+        self.check(loaded is None or loaded.fingerprint == other.fingerprint, "another constraint is loaded")
+        for magic, mine, theirs, call in (
+            (SNAPSHOT, snapshot, other.snapshot, self.constraint.restore),
+            (SAVED, saved, other.saved, lambda data: gl.Constraint.from_bytes(data, self.vocab)),
+        ):
+            cut = self.rng.randrange(len(magic) + 1, len(mine) - 16)
+            self.refusing(call, seal(magic, mine[len(magic)], mine[len(magic) + 1 : cut] + theirs[cut:-16]))
+
+    def refusing(self, call: Any, data: bytes) -> Any:
+        """What comes of forged bytes; None where they are refused with a GrammarError."""
+        try:
+            return timed(call, data)
+        except gl.GrammarError:
+            return None
+
+    def hostile(self, argument: int) -> None:
+        """Integers beyond all tokens and steps are refused, and change nothing."""
+        before, number = allowed_ids(self.matcher, self.vocab), HOSTILE[argument % len(HOSTILE)]
+        self.check(self.matcher.advance(number) is False, "a hostile integer is a token")
+        self.check(self.matcher.validate([number, 1]) == 0, "a hostile integer is validated")
+        self.check(len(self.matcher.explain(number)) <= 500, "a long explanation")
+        try:
+            self.matcher.rollback(number)
+        except ValueError as error:
+            check_refusal(error)
+        else:
+            raise Broken("a hostile integer is rolled back")
+        self.check(allowed_ids(self.matcher, self.vocab) == before, "a hostile integer changed the mask")
 
     def bytes_again(self, argument: int) -> None:
         """Bytes that are refused change nothing; those of the path so far lead to the same mask."""
@@ -189,13 +300,20 @@ class Walk:
             self.check(allowed_ids(fork, self.vocab) == before, "refused bytes changed the mask")
 
     def budget(self) -> None:
-        """A matcher with just enough tokens ends in time."""
-        fresh = self.constraint.matcher()
-        fewest = timed(lambda: fresh.min_tokens_left)
-        if fewest > 40:
+        """From where the matcher stands an end is reached within the tokens that it says it needs."""
+        if self.matcher.is_finished:
+            return
+        try:
+            left = timed(lambda: self.matcher.min_tokens_left)
+        except gl.UnsupportedFeature:  # schemas beside others have none
+            return
+        fewest = max(len(self.path) + left, self.constraint.matcher().min_tokens_left)
+        if fewest - len(self.path) > 40:
             return
         budgeted = self.constraint.matcher(max_tokens=fewest + 2)
-        for _ in range(fewest + 3):
+        if not all(timed(budgeted.advance, token) for token in self.path):
+            return  # on the way here more was needed
+        for _ in range(fewest + 3 - len(self.path)):
             texts = sorted(timed(allowed_ids, budgeted, self.vocab) - set(self.vocab.stop_ids))
             if not texts:
                 break
@@ -214,7 +332,7 @@ class Walk:
         self.check(allowed_ids(self.matcher, self.vocab) == before, "forced_tokens changed the mask")
 
     def check_closed(self) -> None:
-        """Behind LimitExceeded: either the mask is there, or the row holds the stop ids alone and the steps are what they were."""
+        """After LimitExceeded: either the mask is there, or the row holds the stop ids alone and the steps are what they were."""
         mask = gl.allocate_mask(1, self.vocab.size)
         try:
             timed(self.matcher.fill_mask, mask)

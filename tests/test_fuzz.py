@@ -3,17 +3,21 @@
 import json
 import pathlib
 import random
+import re
 import subprocess
 import sys
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
 import grammarlm as gl
 from grammarlm.grammars.regular import Algebra
+from grammarlm.masks.sealed import seal
 from tests.fuzz_inputs import Input, mutated, seeds, smaller
-from tests.fuzz_walk import Broken, Coverage, Walker
+from tests.fuzz_schemas import mutated_schema, odd, spelled, trees
+from tests.fuzz_walk import Broken, Coverage, Walker, check_refusal
 
 ROOT = pathlib.Path(__file__).parent.parent
 DRIVE = tuple(random.Random("drive").choices(range(1 << 16), k=120))
@@ -21,6 +25,36 @@ INPUTS = [
     Input("Regex", "(ab|b1)*[a-c]{3,9}", drive=DRIVE),
     Input("Gbnf", 'root ::= "(" root ")" root | [ab]*', drive=DRIVE),
     Input("Lark", 'start: (A | B | "(" start ")")+\nA: /a+b?/\nB: /b+/', limits="tiny", drive=DRIVE),
+]
+SCHEMAS = [
+    Input(
+        "JsonSchema",
+        '{"prefixItems": [{"const": 5e-324}, {"enum": [{"a": 1e400}]}]}',
+        options=("spelling=plain",),
+        drive=DRIVE,
+    ),
+    Input(
+        "JsonSchema",
+        '{"enum": ["xn--p1ai.com", "a b"], "format": "hostname"}',
+        options=("whitespace=natural",),
+        drive=DRIVE[:40],
+    ),
+    Input(
+        "JsonSchema",
+        '{"maximum": 3}',
+        (("+", "Text", "<>"), ("|", "JsonSchema", "false")),
+        vocabulary=3,
+        drive=DRIVE[:40],
+    ),
+    Input("Parts", "7 nest", drive=DRIVE[:40]),
+    Input("Schema", '{"minimum": "!Decimal 1e309", "default": "!digits 9000", "type": "integer"}', drive=DRIVE),
+]
+REFUSED = [
+    Input("JsonSchema", "/dev/zero"),
+    Input("JsonSchema", '{"minimum": 1e99999999999999999999999}'),
+    Input("Schema", '{"properties": {1: {}}}'),
+    Input("Schema", '{"const": "!digits 9000"}', beside=(("|", "JsonSchema", "false"),)),
+    Input("Lark", "/etc/passwd", drive=DRIVE),
 ]
 WALKER = Walker()
 
@@ -55,15 +89,50 @@ def forgets(snapshot: Any) -> Callable[..., Any]:
     return take
 
 
+def takes_great_ones(advance: Any) -> Callable[..., Any]:
+    return lambda matcher, token: advance(matcher, token) or token > 2**30
+
+
+def forgives(rollback: Any) -> Callable[..., Any]:
+    return lambda matcher, n: rollback(matcher, n) if 0 <= n < 1000 else None
+
+
+def takes_any(restore: Any) -> Callable[..., Any]:
+    def take(constraint: Any, snapshot: bytes) -> Any:
+        try:
+            return restore(constraint, snapshot)
+        except gl.GrammarError:
+            return constraint.matcher()
+
+    return take
+
+
 def stumbles(advance: Any) -> Callable[..., Any]:
     return lambda matcher, data: 1 // (len(data) - 1) and advance(matcher, data)
 
 
-@pytest.mark.parametrize("chosen", INPUTS, ids=[each.kind for each in INPUTS])
+@pytest.mark.parametrize("chosen", INPUTS + SCHEMAS, ids=[each.kind for each in INPUTS + SCHEMAS])
 def test_nothing_is_wrong(chosen: Input) -> None:
     steps = WALKER.steps
     WALKER.run(chosen)
     assert WALKER.steps > steps
+
+
+@pytest.mark.parametrize("chosen", REFUSED, ids=[each.text for each in REFUSED])
+def test_a_refusal_is_no_finding(chosen: Input) -> None:
+    steps = WALKER.steps
+    WALKER.run(chosen)
+    assert WALKER.steps == steps
+
+
+def test_errors_that_nobody_raised_on_purpose_and_opened_files_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValueError, match="range") as caught:
+        seal(b"", 300, b"")  # where a number does not fit a byte
+    with pytest.raises(ValueError, match="range"):
+        check_refusal(caught.value)
+    monkeypatch.setattr(gl, "JsonSchema", lambda text, **_: pathlib.Path(text).read_text())
+    with pytest.raises(Broken, match="opened as a file"):
+        WALKER.run(REFUSED[0])
 
 
 @pytest.mark.parametrize(
@@ -75,10 +144,14 @@ def test_nothing_is_wrong(chosen: Input) -> None:
         ("fill_mask", lacks_some, "the mask False"),
         ("snapshot", forgets, "a restored mask differs"),
         ("advance_bytes", stumbles, "division"),
+        ("advance", takes_great_ones, "a hostile integer is a token"),
+        ("rollback", forgives, "a hostile integer is rolled back"),
+        ("restore", takes_any, "damaged bytes are read"),
     ],
 )
 def test_a_broken_promise_is_found(name: str, breaks: Any, finding: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gl.Matcher, name, breaks(getattr(gl.Matcher, name)))
+    broken = gl.Constraint if name == "restore" else gl.Matcher
+    monkeypatch.setattr(broken, name, breaks(getattr(broken, name)))
     for chosen in INPUTS:
         with pytest.raises((Broken, ZeroDivisionError), match=finding):
             WALKER.run(chosen)
@@ -86,13 +159,41 @@ def test_a_broken_promise_is_found(name: str, breaks: Any, finding: str, monkeyp
 
 def test_inputs_survive_json_and_grow_smaller() -> None:
     rng, corpus = random.Random(1), seeds()
-    assert {each.kind for each in corpus} == {"Regex", "Gbnf", "Ebnf", "Lark", "Choices", "Text", "Ban"}
+    assert {each.kind for each in corpus} == {
+        "Regex",
+        "Gbnf",
+        "Ebnf",
+        "Lark",
+        "Choices",
+        "Text",
+        "Ban",
+        "JsonSchema",
+        "Schema",
+        "Parts",
+    }
     changed = [mutated(rng.choice(corpus), corpus, rng) for _ in range(300)]
     for each in changed:
         assert Input.from_json(json.loads(json.dumps(each.as_json()))) == each
     assert len({each.text for each in changed} - {each.text for each in corpus}) > 100
     sizes = [(each, list(smaller(each, rng))) for each in changed[:20]]
     assert all(len(less.text) <= len(each.text) for each, several in sizes for less in several)
+
+
+def test_schemas_become_other_schemas() -> None:
+    """Most changes of a tree are JSON still, numbers are kept as they are spelled, and every kind of change comes."""
+    rng, text = random.Random(2), '{"properties": {"a": {"const": 1.50}}, "required": ["a"]}'
+    assert spelled(trees(text)) == text
+    changed = {mutated_schema(text, '{"enum": [5e-324]}', rng) for _ in range(300)}
+    assert len(changed) > 100
+    assert {"format", "prefixItems", "5e-324", "1.50"} <= set(re.findall(r"[\w.-]+", " ".join(changed)))
+    assert all(spelled(trees(each)) == each for each in changed)
+
+
+def test_values_that_no_text_holds() -> None:
+    assert odd('{"a": "!Decimal 1e400", 1: ["!digits 5000"]}') == {"a": Decimal("1e400"), 1: [10**5000]}
+    for wrong in ("{", "f()", '"!Decimal x"', "[" * 3000, "{[]: 1}", "1" * 9999):
+        with pytest.raises(ValueError, match=r"literal|malformed|integer string"):
+            odd(wrong)
 
 
 def test_coverage_tells_new_lines_from_old_ones() -> None:

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 Schema = Any
@@ -80,6 +80,25 @@ def overlapping(count: int) -> Schema:
     return {"oneOf": [{"type": "object", "properties": {f"p{i}": {"minimum": i}}} for i in range(count)]}
 
 
+PLACES: dict[str, Callable[[Any], Schema]] = {
+    "an optional property": lambda v: {"properties": {"a": {"const": v}}},
+    "a required property": lambda v: {"properties": {"a": {"const": v}}, "required": ["a"]},
+    "positions": lambda v: {"prefixItems": [{"const": v}, {"enum": [v, None]}], "minItems": 2},
+    "anyOf": lambda v: {"anyOf": [{"const": [v]}, {"enum": [{"a": v}]}]},
+    "an object in an enum": lambda v: {"enum": [{"a": v}, {"b": 1}]},
+    "an array in an array": lambda v: {"const": [[v], v]},
+    "a bound": lambda v: {"type": "number", "minimum": v, "maximum": v},
+    "multiples": lambda v: {"type": "number", "multipleOf": abs(v)},
+    "not": lambda v: {"items": {"type": "number", "not": {"const": v}}, "type": "array", "minItems": 1},
+}
+
+MAGNITUDES: dict[str, Any] = {
+    "the least double": 5e-324,
+    "the least normal double": 2.2250738585072014e-308,
+    "more than the greatest double": Decimal("1.7976931348623158e308"),
+    "1e400": Decimal("1e400"),
+    "-10^309": -(10**309),
+}
 _STRING = {"type": "string"}
 CASES: tuple[Case, ...] = (
     Case("objects in objects, 800 deep", lambda: nested(800, lambda s: {"type": "object", "properties": {"a": s}})),
@@ -292,4 +311,49 @@ CASES: tuple[Case, ...] = (
     Case("100,000 properties as text, 10 MB", lambda: json.dumps({"type": "object", "properties": wide(100_000)})),
     Case("a million empty schemas as text", lambda: '{"$defs": {"a": [' + ",".join(["{}"] * 10**6) + "]}}"),
     Case("a million required names", lambda: {"required": [f"name {i}" for i in range(10**6)]}),
+    # Numbers of every magnitude, wherever a schema holds one
+    *(
+        Case(f"{name} in {place}", partial(around, number), "built")
+        for place, around in PLACES.items()
+        for name, number in MAGNITUDES.items()
+    ),
+    Case(
+        "text with a bound of an exponent of 23 digits",
+        lambda: '{"minimum": 1e99999999999999999999999}',
+        "UnsupportedFeature",
+    ),
+    Case("text with an integer of 5,000 digits", lambda: '{"const": ' + "7" * 5000 + "}", "UnsupportedFeature"),
+    Case("text with an integer of 5,000 digits that says nothing", lambda: '{"x": ' + "7" * 5000 + "}", "built"),
+    Case("text with a number of a million digits", lambda: '{"multipleOf": 0.' + "1" * 10**6 + "}"),
+    Case("a thousand numbers of a thousand digits", lambda: {"enum": [10**998 + i for i in range(1000)]}),
+    # What is no JSON
+    Case("a key that is a number", lambda: {"properties": {1: {}}}, "GrammarError"),
+    Case("keys of every kind", lambda: {None: 1, (1, 2): {}, b"a": [], 1.5: True}),
+    Case("values of every kind", lambda: {"const": {"a": (1, {2}), "b": b"c"}, "enum": [1j]}, "GrammarError"),
+    Case("a description that is a class", lambda: {"description": object, "type": "null"}, "built"),
+    Case("half a surrogate pair as a key", lambda: {"required": ["\ud800"], "type": "object"}, "UnsatisfiableGrammar"),
+    # Text that looks like a path is text
+    *(
+        Case(f"the text {path!r}", partial(str, path), "GrammarError")
+        for path in (
+            "/etc/passwd",
+            "/dev/zero",
+            "/proc/self/environ",
+            "schema.json",
+            "~",
+            "../..",
+            "file:///dev/zero",
+            "",
+        )
+    ),
+    # Labels in Punycode
+    Case("labels in Punycode", lambda: {"format": "hostname", "enum": ["xn--4gbwdl.xn--wgbh1c", "xn--p1ai"]}, "built"),
+    Case(
+        "labels that only look like Punycode",
+        lambda: {"format": "hostname", "enum": ["xn--", "xn---", "xn--99999999", "-xn--a"]},
+    ),
+    Case(
+        "hostnames of one length that match a pattern",
+        lambda: {"format": "hostname", "pattern": "^xn--[a-z0-9]*\\.", "minLength": 70, "maxLength": 70},
+    ),
 )

@@ -22,7 +22,7 @@ from tests.laws.json_laws import (
 )
 from tests.oracles.json_schema_oracle import Judge, NoVerdict, formats_are_loose
 from tests.oracles.json_values import read_json
-from tests.oracles.random_json_schemas import RandomSchemas
+from tests.oracles.random_json_schemas import MAGNITUDES, NUMBERS, RandomSchemas
 
 pytestmark = pytest.mark.skipif(not hasattr(gl, "JsonSchema"), reason="gl.JsonSchema is not there yet")
 DATA = os.environ.get("GRAMMARLM_DATA")
@@ -40,9 +40,9 @@ _PIECES = {
 }
 
 
-def check_pairs(seed: str, wanted: int, **options: Any) -> Counter[str]:
+def check_pairs(seed: str, wanted: int, numbers: Any = NUMBERS, **options: Any) -> Counter[str]:
     """As many random schemas as it takes to judge `wanted` texts."""
-    rng, supply, outcomes = random.Random(f"pairs {seed}"), RandomSchemas(seed), Counter[str]()
+    rng, supply, outcomes = random.Random(f"pairs {seed}"), RandomSchemas(seed, numbers=numbers), Counter[str]()
     while outcomes["valid"] + outcomes["invalid"] < wanted:
         outcomes += check_schema(supply.schema(), rng, **options) + Counter(schemas=1)
     assert outcomes["refused"] <= max(2, _MOST_REFUSED * outcomes["schemas"]), outcomes
@@ -53,6 +53,11 @@ def check_pairs(seed: str, wanted: int, **options: Any) -> Counter[str]:
 
 def test_random_schemas_agree_with_the_oracle() -> None:
     check_pairs("few", 400)
+
+
+@pytest.mark.parametrize("spelling", ["any", "plain"])
+def test_schemas_with_numbers_of_every_magnitude_agree_with_the_oracle(spelling: str) -> None:
+    check_pairs(f"great {spelling}", 80, MAGNITUDES, spelling=spelling)
 
 
 @pytest.mark.parametrize("options", [{"draft": "declared"}, {"formats": "annotation"}], ids=str)
@@ -93,8 +98,9 @@ def test_many_other_words_change_nothing(record_property) -> None:
     record_counts(record_property, outcomes)
 
 
-def check_random_walks(seed: str, count: int, **options: Any) -> Counter[str]:
-    rng, supply, outcomes = random.Random(f"walks {seed}"), RandomSchemas(f"walks {seed}"), Counter[str]()
+def check_random_walks(seed: str, count: int, numbers: Any = NUMBERS, **options: Any) -> Counter[str]:
+    supply = RandomSchemas(f"walks {seed}", numbers=numbers)
+    rng, outcomes = random.Random(f"walks {seed}"), Counter[str]()
     while outcomes["walks"] < count:
         outcomes += check_walks(supply.schema(), rng, WALKED, 2, **options)
     return outcomes
@@ -103,6 +109,19 @@ def check_random_walks(seed: str, count: int, **options: Any) -> Counter[str]:
 @pytest.mark.parametrize("order", ["any", "schema"])
 def test_walks_end_in_valid_instances(order: str) -> None:
     check_random_walks(order, 60, property_order=order)
+
+
+@pytest.mark.parametrize("spelling", ["any", "plain"])
+def test_walks_with_numbers_of_every_magnitude_end_in_valid_instances(spelling: str) -> None:
+    check_random_walks(f"great {spelling}", 30, MAGNITUDES, spelling=spelling)
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("spelling", ["any", "plain"])
+def test_many_numbers_of_every_magnitude(spelling: str, record_property) -> None:
+    outcomes = check_random_walks(f"many great {spelling}", 1500, MAGNITUDES, spelling=spelling)
+    outcomes += check_pairs(f"many great {spelling}", 1500, MAGNITUDES, spelling=spelling)
+    record_property("cases", outcomes["walks"] + outcomes["valid"] + outcomes["invalid"])
 
 
 @pytest.mark.proof

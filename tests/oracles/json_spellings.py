@@ -1,19 +1,24 @@
 """Spellings of one JSON value: white space, escapes, number forms, key orders; and the caps within which a spelling is a text.
 
 The caps are those of the default language: a run of white space is `[ \\t]*(\\r?\\n[ \\t]*){0,2}` with at most 40 blanks and tabs,
-a number has at most 25 significant digits and is 0 or between 2.5e-324 and 1.7976931348623158e308.
+a number has at most 25 significant digits and is 0 or between 2.5e-324 and 1.7976931348623158e308, unless the schema names others.
 """
 
 import json
 import random
 import re
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from math import gcd, lcm
 from typing import Any
+
+from tests.oracles.json_values import exact
 
 MOST_BLANKS = 40
 MOST_DIGITS = 25
 LEAST, GREATEST = Fraction(25, 10**325), Fraction(17976931348623158 * 10**292)
+_MARK = "a number that no double is: "
 _RUN = re.compile(r"[ \t]*(?:\r?\n[ \t]*){0,2}")
 _LINE = re.compile(r"\n(?: {0,40}|\t{0,40})")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
@@ -28,19 +33,20 @@ def spellings(value: Any, rng: random.Random, wildness: float = 0.3) -> str:
 def usual_spellings(value: Any) -> list[str]:
     """What writers of JSON write: compact, json.dumps' own, indented, in ASCII."""
     plain = _plain(value)
-    return [
+    texts = [
         json.dumps(plain, ensure_ascii=False, separators=(",", ":")),
         json.dumps(plain, ensure_ascii=False),
         json.dumps(plain, ensure_ascii=False, indent=2),
         json.dumps(plain),
         json.dumps(plain, ensure_ascii=False, indent="\t").replace("\n", "\r\n"),
     ]
+    return list(map(_with_numbers, texts))
 
 
 def natural_spellings(value: Any) -> list[str]:
     """What json.dumps writes, whatever it is told of white space."""
     styles: list[dict[str, Any]] = [{}, {"separators": (",", ":")}, *({"indent": indent} for indent in (1, 2, 4, "\t"))]
-    return [json.dumps(_plain(value), ensure_ascii=False, **style) for style in styles]
+    return [_with_numbers(json.dumps(_plain(value), ensure_ascii=False, **style)) for style in styles]
 
 
 def is_spelled(text: str, whitespace: str = "flexible", spelling: str = "any", **_: Any) -> bool:
@@ -83,25 +89,75 @@ def has_plain_numbers(text: str) -> bool:
     return all(_NUMBER.fullmatch(number) and json.dumps(json.loads(number)) == number for number in numbers)
 
 
-def is_within_caps(text: str) -> bool:
+@dataclass(frozen=True)
+class NumberCaps:
+    """How long, how small and how large a number other than 0 may be."""
+
+    digits: int = MOST_DIGITS
+    least: Fraction = LEAST
+    greatest: Fraction = GREATEST
+
+
+USUAL_CAPS = NumberCaps()
+
+
+def widest_caps(schema: Any) -> NumberCaps:
+    """The caps where each number that a schema names anywhere is named.
+
+    A number of more digits or of another magnitude has room for a digit more, a magnitude beyond the usual caps for two powers of
+    ten; what numbers are multiples of counts together.
+    """
+    steps, named, left = Fraction(1), [], [exact(schema)]
+    while left:
+        value = left.pop()
+        if isinstance(value, dict):
+            left += value.values()
+            several = value.get("multipleOf")
+            if isinstance(several, (int, Fraction)) and several > 0:
+                both = Fraction(several)
+                steps = Fraction(lcm(steps.numerator, both.numerator), gcd(steps.denominator, both.denominator))
+        elif isinstance(value, list):
+            left += value
+        elif isinstance(value, (int, Fraction)) and value and not isinstance(value, bool):
+            named.append(abs(Fraction(value)))
+    named += [steps, 1 / Fraction(steps.denominator)]
+    digits = [len(f"{value.numerator * 10 ** _places(value) // value.denominator}") + 1 for value in named]
+    beyond = [value for value in named if not LEAST < value < GREATEST]
+    return NumberCaps(
+        max([MOST_DIGITS, *digits]),
+        min([LEAST, *(value / 100 for value in beyond)]),
+        max([GREATEST, *(value * 100 for value in beyond)]),
+    )
+
+
+def _places(value: Fraction) -> int:
+    """Decimal places of a decimal fraction."""
+    twos = (value.denominator & -value.denominator).bit_length() - 1
+    fives, rest = 0, value.denominator >> twos
+    while rest > 1:
+        fives, rest = fives + 1, rest // 5
+    return max(twos, fives)
+
+
+def is_within_caps(text: str, caps: NumberCaps = USUAL_CAPS) -> bool:
     """Whether white space and numbers of a text that may be no JSON at all keep within the caps."""
     for found in _SPACE_OR_STRING.finditer(text):
         piece = found[0]
         if piece[0] in " \t\r\n":
             if not _RUN.fullmatch(piece) or len(re.sub(r"[\r\n]", "", piece)) > MOST_BLANKS:
                 return False
-        elif piece[0] != '"' and _NUMBER.fullmatch(piece) and not number_is_within_caps(piece):
+        elif piece[0] != '"' and _NUMBER.fullmatch(piece) and not number_is_within_caps(piece, caps):
             return False
     return True
 
 
-def number_is_within_caps(text: str) -> bool:
+def number_is_within_caps(text: str, caps: NumberCaps = USUAL_CAPS) -> bool:
     mantissa, _, exponent = text.lower().partition("e")
     digits = mantissa.replace("-", "").replace(".", "").lstrip("0")
-    if len(digits) > MOST_DIGITS or len(exponent.lstrip("+-")) > 5:
+    if len(digits) > caps.digits or len(exponent.lstrip("+-")) > 5:
         return False
     size = abs(Fraction(Decimal(text)))
-    return size == 0 or LEAST <= size <= GREATEST
+    return size == 0 or caps.least <= size <= caps.greatest
 
 
 def decimal_text(value: Fraction) -> str:
@@ -109,21 +165,28 @@ def decimal_text(value: Fraction) -> str:
     scale = 0
     while (value * 10**scale).denominator != 1:
         scale += 1
-        if scale > 400:
+        if scale > 1000:
             raise ValueError(f"{value} is no decimal fraction")
     sign, digits = ("-" if value < 0 else ""), str(abs(int(value * 10**scale))).rjust(scale + 1, "0")
     return f"{sign}{digits[:-scale]}.{digits[-scale:]}" if scale else sign + digits
 
 
 def _plain(value: Any) -> Any:
-    """Fractions as floats where json.dumps then says the same."""
+    """Fractions as floats where json.dumps then says the same; others as strings that `_with_numbers` opens."""
     if isinstance(value, list):
         return [_plain(item) for item in value]
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, Fraction) and value.denominator == 1:
+        return int(value)
     if isinstance(value, Fraction):
-        return int(value) if value.denominator == 1 else float(value)
+        nearest = float(value) if abs(value) < GREATEST else 0.0
+        return nearest if exact(nearest) == value else f"{_MARK}{decimal_text(value)}"
     return value
+
+
+def _with_numbers(text: str) -> str:
+    return re.sub(f'"{_MARK}([^"]*)"', r"\1", text)
 
 
 def _space(rng: random.Random, wildness: float) -> str:

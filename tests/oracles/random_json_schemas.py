@@ -5,8 +5,10 @@ A `$ref` in place of a value leads to later definitions only, inside of items an
 itself without reading a byte. Numbers are written as JSON would hold them: ints and floats.
 """
 
+import json
 import random
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 NAMES = ("a", "b", "ab", "ba", "c", "é")
@@ -37,6 +39,12 @@ FORMATS: dict[str, tuple[str, ...]] = {
 }
 NUMBERS = (-1, 0, 1, 2, 3, 5, 10, 0.5, 1.5, 2.5, -0.5, 0.1)
 MULTIPLES = (1, 2, 3, 0.5, 1.5, 0.1, 7, 10)
+# At the edges of doubles, beyond them, and a few between.
+MAGNITUDES: tuple[Any, ...] = (
+    *(5e-324, -5e-324, 1e-323, 2.2250738585072014e-308, Decimal("2.4e-324"), Decimal("1e-400"), Decimal("-7e-400")),
+    *(1.7976931348623157e308, Decimal("1.7976931348623158e308"), -1e308, 10**309, -(10**309), 10**309 + 1, 10**400),
+    *(Decimal("-1.25e400"), 10**40 + 1, 1e16, 1e-5, 0, 1, -1, 0.1),
+)
 TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
 DRAFTS = (
     *[None] * 12,
@@ -57,10 +65,21 @@ _TEXTS = tuple(text for texts in PATTERNS.values() for text in texts)
 _COMBINED = ("allOf", "anyOf", "oneOf", "not", "if", "$ref", "enum", "const")
 
 
-class RandomSchemas:
-    """An endless supply of schemas."""
+def written(value: Any) -> str:
+    """The JSON text of a schema, each number as it is."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(key)}: {written(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(written, value))}]"
+    return str(value) if isinstance(value, Decimal) else json.dumps(value)
 
-    def __init__(self, seed: str, depth: int = 3):
+
+class RandomSchemas:
+    """An endless supply of schemas; `numbers`: those that bounds, multiples and constants are."""
+
+    def __init__(self, seed: str, depth: int = 3, numbers: tuple[Any, ...] = NUMBERS):
+        self._numbers = numbers
+        self._multiples = MULTIPLES if numbers is NUMBERS else tuple(abs(number) for number in numbers if number)
         self._rng = random.Random(f"schemas {seed}")
         self._aside = random.Random(f"keywords that nobody knows {seed}")
         self._depth = depth
@@ -174,7 +193,7 @@ class RandomSchemas:
 
     def _number(self, _depth: int = 0, _in_place: bool = False) -> dict[str, Any]:
         rng, made = self._rng, {}
-        low, high = rng.choice(NUMBERS), rng.choice(NUMBERS)
+        low, high = rng.choice(self._numbers), rng.choice(self._numbers)
         if low > high and rng.random() < 0.9:
             low, high = high, low
         for bound, names in ((low, ("minimum", "exclusiveMinimum")), (high, ("maximum", "exclusiveMaximum"))):
@@ -183,7 +202,7 @@ class RandomSchemas:
         if "minimum" in made and rng.random() < 0.15:
             made["exclusiveMinimum"] = rng.choice([True, True, False, low])
         if rng.random() < 0.3:
-            made["multipleOf"] = rng.choice(MULTIPLES)
+            made["multipleOf"] = rng.choice(self._multiples)
         return made
 
     def _array(self, depth: int, _in_place: bool = False) -> dict[str, Any]:
@@ -262,7 +281,7 @@ class RandomSchemas:
             "null": [None],
             "boolean": [True, False],
             "integer": range(-1, 6),
-            "number": NUMBERS,
+            "number": self._numbers,
             "string": _TEXTS,
         }
         return rng.choice(constants[kind])

@@ -60,7 +60,8 @@ def test_spellings_say_the_same_value_within_the_caps(wildness: float) -> None:
     ("text", "expected"),
     [
         (" \t\r\n\t 1", True),
-        ("\n\n1", False),
+        ("\n\n1", True),
+        ("\n\n\n1", False),
         ("\r1", False),
         (" " * 40 + "1", True),
         ("1" + " " * 41, False),
