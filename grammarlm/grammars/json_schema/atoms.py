@@ -57,8 +57,9 @@ class SchemaAtom:
         self.holds_places = dict in kinds or list in kinds
         if self.mask & (STRING | NUMBER | NOT_SCALAR) or ("enum" in schema and "const" in schema):
             return
-        named = schema["type"] if self.mask & TYPE else _KINDS
-        allowed = {_KINDS.get(name) for name in ([named] if named.__class__ is str else named) if name.__class__ is str}
+        named = schema["type"] if self.mask & TYPE else list(_KINDS)
+        names = named if isinstance(named, list) else [named]
+        allowed = {_KINDS.get(name) for name in names if name.__class__ is str}
         if kinds <= allowed and (int not in kinds or self.resource.draft != 4):  # where 1.0 is not what 1 is
             self.listed = tuple({(v.__class__, v): v for v in values}.values())
 

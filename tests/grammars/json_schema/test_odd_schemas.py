@@ -112,7 +112,8 @@ def compiled(schema: Any) -> gl.Constraint | None:
 def test_whatever_a_keyword_says(keyword: str) -> None:
     mask = gl.allocate_mask(1, VOCAB.size)
     for value in ODD:
-        for schema in ({keyword: value}, {"properties": {"a": {keyword: value}}, "required": ["a"]}):
+        inside = {"properties": {"a": {keyword: value}}, "required": ["a"]}
+        for schema in ({keyword: value}, inside, {"const": "a", keyword: value}, {"enum": [1, [2]], keyword: value}):
             constraint = compiled(schema)
             if constraint is not None:
                 constraint.matcher().fill_mask(mask)
