@@ -16,6 +16,7 @@ import marshal
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
+from math import isfinite
 from typing import Any, ClassVar
 
 from ...errors import GrammarError, LimitExceeded, UnsupportedFeature, brief, caret, shorten, suggesting
@@ -417,6 +418,8 @@ def written(schema: Any) -> str:
         elif isinstance(item, dict):
             inner: list[Any] = []
             for key, value in item.items():
+                if not isinstance(key, str):
+                    raise GrammarError(f"the schema has a key that no JSON has: {brief(key)}")
                 inner += [_Raw(("," if inner else "{") + json.dumps(str(key)) + ":"), value]
             todo += reversed([*(inner or [_Raw("{")]), _Raw("}")])
         elif isinstance(item, list):
@@ -424,6 +427,8 @@ def written(schema: Any) -> str:
             for value in item:
                 inner += [_Raw("," if inner else "["), value]
             todo += reversed([*(inner or [_Raw("[")]), _Raw("]")])
+        elif not (item.is_finite() if isinstance(item, Decimal) else not isinstance(item, float) or isfinite(item)):
+            raise GrammarError(f"the schema has a value that no JSON has: {brief(item)}")
         else:
             parts.append(_json(item))
     return "".join(parts)

@@ -1,6 +1,7 @@
 """What stands in a schema and is no JSON, or no text: refused by name or without effect, and never an error of another kind."""
 
 import contextlib
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -145,3 +146,17 @@ def test_what_needs_half_a_surrogate_pair_has_no_text(schema: Any) -> None:
 def test_an_ellipsis_is_no_bound() -> None:
     with pytest.raises(gl.GrammarError, match="minimum"):
         gl.compile(gl.JsonSchema({"type": "integer", "minimum": ...}), VOCAB)
+
+
+@pytest.mark.parametrize(
+    "value", [float("nan"), float("inf"), {"a": [float("-inf")]}, {1: 2}, {None: 1}, b"a"], ids=repr
+)
+def test_what_no_json_has_and_says_nothing_is_not_saved(value: Any) -> None:
+    constraint = gl.compile(gl.JsonSchema({"type": "null", "default": value}), VOCAB)
+    with pytest.raises(gl.GrammarError, match="no JSON has"):
+        constraint.to_bytes()
+
+
+def test_numbers_that_no_double_is_are_saved() -> None:
+    constraint = gl.compile(gl.JsonSchema({"enum": [Decimal("1e400"), Decimal("-1e-400"), 5e-324, 10**400]}), VOCAB)
+    assert gl.Constraint.from_bytes(constraint.to_bytes(), VOCAB).fingerprint == constraint.fingerprint
