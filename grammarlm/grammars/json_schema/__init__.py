@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import marshal
+import math
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
@@ -389,6 +390,8 @@ def _long(item: int) -> str:
 
 def _json(item: Any) -> str:
     """A scalar as JSON text."""
+    if isinstance(item, float) and not math.isfinite(item) or isinstance(item, Decimal) and not item.is_finite():
+        return "null"  # only what says nothing, such as a default, may be a number that JSON does not have
     if isinstance(item, Fraction):
         mantissa, power = decimal(item)
         return f"{_json(mantissa)}e{power}"
