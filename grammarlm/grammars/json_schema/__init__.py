@@ -390,7 +390,8 @@ def _long(item: int) -> str:
 
 def _json(item: Any) -> str:
     """A scalar as JSON text."""
-    if isinstance(item, float) and not math.isfinite(item) or isinstance(item, Decimal) and not item.is_finite():
+    is_finite = item.is_finite() if isinstance(item, Decimal) else not isinstance(item, float) or math.isfinite(item)
+    if not is_finite:
         return "null"  # only what says nothing, such as a default, may be a number that JSON does not have
     if isinstance(item, Fraction):
         mantissa, power = decimal(item)
