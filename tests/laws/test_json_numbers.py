@@ -183,6 +183,16 @@ def test_what_libraries_write_is_a_number(text: str) -> None:
     assert accepts(compiled({}).matcher(), f"[{text}]".encode())
 
 
+@pytest.mark.parametrize("value", [10**25, 10**30, -(10**30), 12 * 10**60, 10**309, 7 * 10**990])
+def test_what_a_schema_names_can_be_written_in_digits(value: int) -> None:
+    bound = {"minimum" if value > 0 else "maximum": value}
+    for schema in ({"const": value}, {"enum": [value, "a"]}, {"type": "integer", **bound}, {"const": {"a": [value]}}):
+        text = json.dumps({"a": [value]} if isinstance(schema.get("const"), dict) else value).encode()
+        for spelling in ("any", "plain"):
+            assert accepts(compiled(schema, spelling=spelling).matcher(), text), (schema, spelling)
+            assert not accepts(compiled(schema, spelling=spelling).matcher(), text.replace(b"0", b"00", 1) + b"x")
+
+
 @pytest.mark.parametrize("text", ["1e-324", "1.8e308", "1e309", "1e99999", "1e-99999", "1e000005"])
 def test_what_readers_of_doubles_do_not_take_is_none(text: str) -> None:
     assert not accepts(compiled({"type": "number"}).matcher(), text.encode())

@@ -4,7 +4,8 @@ The language of a shape is every JSON number (`-?(0|[1-9][0-9]*)(\\.[0-9]+)?([eE
 admits, within caps that keep a model from writing digits for ever:
 
     digits           25   written from the first that is not 0 to the last one before the exponent; more where a bound, a multiple
-                          or a single value of the shape has more (one more than that has: something fits between two bounds)
+                          or a single value of the shape has more (one more than that has: something fits between two bounds);
+                          single values and the least of integers can be written in digits alone, 10^30 in 31
     zeros            330  zeros between the point and the first other digit; more where the schema names a smaller magnitude
     exponent_digits  5    digits of the exponent, zeros before the others included
     smallest, largest     the magnitude of what is not 0: 2.5e-324 to 1.7976931348623158e308. What readers of doubles take, denormal
@@ -198,10 +199,11 @@ def _digits(shape: NumberShape, caps: Caps) -> int:
     for value in (*bounds, *shape.multiples, *shape.not_multiples):
         if value.denominator != 1 or not -few < value < few:
             most = max(most, _length(abs(decimal(value)[0]) or 1) + 1)
-    if shape.plain and shape.integer:  # no exponent: the least magnitude must be written out
+    if shape.integer or (bounds and shape.low == shape.high):
         for magnitude in (shape.low or 0, -(shape.high or 0), *shape.multiples):
-            if few <= magnitude:
-                most = max(most, _length(int(magnitude)) + 1)
+            length = _length(int(magnitude)) + 1 if few <= magnitude else 0  # with the zeros that it ends in
+            if length <= MOST_DIGITS or (shape.plain and shape.integer):  # without an exponent it has no other form
+                most = max(most, length)
     return most
 
 
