@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import marshal
-import math
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
@@ -390,9 +389,6 @@ def _long(item: int) -> str:
 
 def _json(item: Any) -> str:
     """A scalar as JSON text."""
-    is_finite = item.is_finite() if isinstance(item, Decimal) else not isinstance(item, float) or math.isfinite(item)
-    if not is_finite:
-        return "null"  # only what says nothing, such as a default, may be a number that JSON does not have
     if isinstance(item, Fraction):
         mantissa, power = decimal(item)
         return f"{_json(mantissa)}e{power}"
