@@ -37,6 +37,7 @@ from .lark_items import FlatItems
 from .lark_parser import LarkParser, Productions
 from .lark_tables import CLOSES_BRACKET, STATES, LrTables
 from .lexer import Lexer, LexerStart, Terminal
+from .ordered import SOMETHING, TEXT_START, UNKNOWN
 from .regular import Algebra
 
 MOST_FILES, MOST_BYTES, LARGEST = 200, 256 << 20, 16 << 20
@@ -117,7 +118,7 @@ def _encode(parser: LarkParser) -> dict[str, np.ndarray]:
         plain["productions"] = [productions.start, productions.ignored, productions.rules]
     if tables is not None:
         contexts = {start: i for i, start in enumerate(dict.fromkeys(tables.lexers))}
-        plain["contexts"] = [[start.ordered, start.keywords] for start in contexts]
+        plain["contexts"] = [[start.ordered, start.keywords, start.before] for start in contexts]
         plain["tables"] = [tables.start, tables.shift_won, tables.blocks, tables.expansions, tables.names]
         plain["lost"] = [[state, rule, hex(bits)] for (state, rule), bits in tables.lost.items()]
         plain["productive"] = tables.productive
@@ -168,7 +169,7 @@ def _decode_tables(arrays: dict[str, np.ndarray], plain: dict[str, Any], lexer: 
         blocks = tuple(_below(len(whole["ignored"]), terminal) for terminal in blocks)
         demand(len(blocks) == 3)
     demand(len(whole["ignored"]) >= len(lexer.terminals))
-    contexts = [_context(lexer, ordered, keywords) for ordered, keywords in plain["contexts"]]
+    contexts = [_context(lexer, *context) for context in plain["contexts"]]
     context_of = _of_kind(arrays["context_of"], np.int32)
     demand(len(context_of) == len(whole["action"]))
     demand(((context_of >= 0) & (context_of < len(contexts))).all())
@@ -196,11 +197,11 @@ def _decode_tables(arrays: dict[str, np.ndarray], plain: dict[str, Any], lexer: 
     return tables
 
 
-def _context(lexer: Lexer, ordered: Sequence[int], keywords: Sequence[Sequence[int]]) -> LexerStart:
+def _context(lexer: Lexer, ordered: Sequence[int], keywords: Sequence[Sequence[int]], before: int | None) -> LexerStart:
     count = len(lexer.terminals)
-    return lexer.start(
-        [_below(count, t) for t in ordered], [(_below(count, of), _below(count, word)) for of, word in keywords]
-    )
+    demand(before in (UNKNOWN, SOMETHING, TEXT_START))
+    pairs = [(_below(count, of), _below(count, word)) for of, word in keywords]
+    return lexer.start([_below(count, t) for t in ordered], pairs, before)
 
 
 def check_tables(tables: LrTables) -> None:

@@ -20,6 +20,7 @@ from .indent import Indent
 from .lark_analysis import check_analysis
 from .lark_reductions import check_reductions, derived
 from .lexer import Lexer, LexerStart, Terminal
+from .ordered import SOMETHING, TEXT_START, UNKNOWN
 from .regular import Algebra
 
 WHOLE = -1  # in place of a nonterminal: the rule that a whole text follows
@@ -265,8 +266,11 @@ def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTable
         if loaded.index[name] not in comes:
             action[:, loaded.index[name]] = 0
     check_reductions(action, goto, rule, expansions, [*nonterminals], tick)
-    lexers = _contextual(loaded, lexer, action, ignored, renamed)
     start = number[table.start_states[loaded.start]]
+    lexers = _contextual(loaded, lexer, action, ignored, renamed, start)
+    is_placed = any(
+        known.before is not UNKNOWN for known in lexers
+    )  # then a terminal may have no lexeme where it may come
     return LrTables(
         action,
         goto,
@@ -276,7 +280,9 @@ def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTable
         start,
         _shift_won(analysis),
         lost,
-        len(derived(expansions, lambda _: True, tick)) == len(nonterminals) and not loaded.renamed_only,
+        len(derived(expansions, lambda _: True, tick)) == len(nonterminals)
+        and not loaded.renamed_only
+        and not is_placed,
         access,
         blocks,
         items,
@@ -437,18 +443,27 @@ def _lost(
 
 
 def _contextual(
-    loaded: Loaded, lexer: Lexer, action: np.ndarray, ignored: np.ndarray, renamed: list[tuple[int, int, bool]]
+    loaded: Loaded,
+    lexer: Lexer,
+    action: np.ndarray,
+    ignored: np.ndarray,
+    renamed: list[tuple[int, int, bool]],
+    start: int,
 ) -> list[LexerStart]:
-    """The lexer's start state in each LR state; equal sets of terminals share one."""
+    """The lexer's start state in each LR state; equal sets of terminals share one, if none asks for the start of the text."""
     apart = {loaded.index[name] for name in loaded.renamed_only}
     twins = {loaded.index[f"{name} (ignored)"] for name in loaded.renamed_only}
-    known: dict[bytes, LexerStart] = {}
+    known: dict[tuple[bytes, int | None], LexerStart] = {}
     out = []
     accepted = (action[:, : len(loaded.terminals)] != 0) | (ignored[: len(loaded.terminals)] != 0)[None, :]
     if lexer.newline is not None:  # ends of lines are read everywhere, and dropped within brackets
         accepted[:, lexer.newline] = True
-    for row in accepted:
-        key = row.tobytes()
+    # The parser comes to its first state once: nothing has been read there, unless lexemes are dropped.
+    first = UNKNOWN if loaded.ignored or lexer.newline is not None else TEXT_START
+    asks = np.array([not t.is_first and t.pattern.start.looks_back for t in lexer.terminals], bool)
+    for number, row in enumerate(accepted):
+        before = UNKNOWN if not (row & asks).any() else first if number == start else SOMETHING
+        key = row.tobytes(), before
         state = known.get(key)
         if state is None:
             here = set(np.flatnonzero(row).tolist())
@@ -456,8 +471,8 @@ def _contextual(
             pairs = [(of, keyword) for of, keyword, _ in renamed if of in here and keyword in words]
             hidden = apart.union(keyword for of, keyword, embedded in renamed if embedded and of in here)
             asked = [t for t in sorted(here) if t not in hidden]
-            lexer.check_first_characters(asked)
-            state = known[key] = lexer.start(asked, pairs)
+            lexer.check_first_characters(asked, before)
+            state = known[key] = lexer.start(asked, pairs, before)
         out.append(state)
     return out
 

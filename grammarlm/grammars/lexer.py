@@ -22,7 +22,7 @@ from typing import Any
 
 from . import utf8
 from .indent import EMPTY_LINE, LINE_END, SPACE, TAB, WIDEST, column_after
-from .ordered import Head, Pattern, Rest
+from .ordered import TEXT_START, UNKNOWN, Head, Pattern, Rest
 from .regular import Algebra
 from .terms import ANYTHING, NOTHING, Term
 
@@ -97,11 +97,14 @@ class LexerState:
 class LexerStart(LexerState):
     """The state before a lexeme. Which terminals may come is known, their patterns are read when first asked for."""
 
-    __slots__ = ("keywords", "ordered")
+    __slots__ = ("before", "keywords", "ordered")
     start = True
 
-    def __init__(self, lexer: Lexer, ordered: tuple[int, ...], keywords: tuple[tuple[int, int], ...]):
-        self.lexer, self.ordered, self.keywords = lexer, ordered, keywords
+    def __init__(
+        self, lexer: Lexer, ordered: tuple[int, ...], keywords: tuple[tuple[int, int], ...], before: int | None
+    ):
+        """`before`: what is known of the character before the lexeme (ordered.py)."""
+        self.lexer, self.ordered, self.keywords, self.before = lexer, ordered, keywords, before
         self.column = EMPTY_LINE if lexer.newline in ordered else None
         self._made = None
 
@@ -109,7 +112,8 @@ class LexerStart(LexerState):
         """The list and the keywords, once: a slot that is empty is looked for here."""
         patterns = self.lexer.terminals
         if name == "entries":
-            self.entries = tuple((t, patterns[t].pattern.start, ANYTHING, None) for t in self.ordered)
+            starts = [(t, patterns[t].pattern.start) for t in self.ordered]
+            self.entries = tuple((t, s, ANYTHING, self.before if s.looks_back else UNKNOWN) for t, s in starts)
         elif name == "typing":
             self.typing = tuple((of, word, patterns[word].pattern.start) for of, word in self.keywords)
         else:
@@ -159,9 +163,11 @@ class Lexer:
             found = self._states[key] = LexerState(self, entries, typing, at)
         return found
 
-    def start(self, ordered: Iterable[int], keywords: Iterable[tuple[int, int]]) -> LexerStart:
+    def start(
+        self, ordered: Iterable[int], keywords: Iterable[tuple[int, int]], before: int | None = UNKNOWN
+    ) -> LexerStart:
         """The state before a lexeme, where these terminals may come, in lark's order; `keywords` are (lexeme's, keyword's)."""
-        key = tuple(ordered), tuple(keywords)
+        key = tuple(ordered), tuple(keywords), before
         found = self._starts.get(key)
         if found is None:
             self.tick()
@@ -170,16 +176,16 @@ class Lexer:
 
     def takes_whole(self, terminal: int, text: str) -> bool:
         """Would the terminal, alone, match all of this text?"""
-        state: LexerState | None = self.start([terminal], [])
+        state: LexerState | None = self.start([terminal], [], TEXT_START)
         for byte in text.encode(errors="surrogatepass"):  # of a lone half nothing is made
             state = next((target for bits, target in state.edges if bits >> byte & 1), None) if state else None
         return state is not None and any(border.nullable for _, border in state.commits)
 
-    def check_first_characters(self, terminals: Iterable[int]) -> None:
+    def check_first_characters(self, terminals: Iterable[int], before: int | None = UNKNOWN) -> None:
         """Raises where one asks about the character before a lexeme: now, and not in the middle of a text."""
         for terminal in terminals:
             pattern = self.terminals[terminal].pattern
-            pattern.heads(pattern.start, None)
+            pattern.heads(pattern.start, before)
 
     def characters(self) -> list[utf8.Edges]:
         """The character automata of all patterns: which bytes they tell apart."""

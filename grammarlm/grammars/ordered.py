@@ -35,7 +35,9 @@ CHAR, BRANCH, LOOP, AHEAD, BEHIND, MATCH, INSIDE = range(7)
 # Plain integers: Python's own flags take a microsecond each time they are asked.
 ASCII, DOTALL, IGNORECASE, MULTILINE = int(re.ASCII), int(re.DOTALL), int(re.IGNORECASE), int(re.MULTILINE)
 FIRST_SURROGATE = 0xD800
-UNKNOWN = None  # what is known of the character before a lexeme
+# What is known of the character before a lexeme, where it is not a set of bits: nothing; that there is one; that there is none.
+UNKNOWN = None
+SOMETHING, TEXT_START = -1, -2
 NO_CHARACTER: CharSet = ()  # the set that what stands before the text is in, and no character
 LARGEST = 20_000  # continuations of one pattern
 EACH_BYTE: utf8.Edges = ((EVERY_BYTE, 0),)  # look-ahead in a term of its own, where nothing looks back
@@ -291,9 +293,8 @@ class Pattern:
 
     def heads(self, rest: Rest, before: int | None) -> tuple[Head, ...]:
         """In order; `before` tells the look-behind sets of the last character as bits, None where no character is known."""
-        if before is UNKNOWN and self.is_first:
-            before = self._before_text()
-        key = before if rest.looks_back else -1
+        before = self._placed(before)
+        key = before if rest.looks_back else 0
         known = rest.heads.get(key)
         if known is None:
             known = rest.heads[key] = tuple(self._cut(self._find_heads(rest, before)))
@@ -334,11 +335,7 @@ class Pattern:
                 stack.append((here.then, self.algebra.both((condition, here.data)), open_loops))
             elif kind == BEHIND:
                 index, negated = here.data
-                if before is UNKNOWN:
-                    raise self._refuse(
-                        "a look-behind (or \\b, or ^) before the first character of a terminal that other lexemes may stand before"
-                    )
-                if bool(before >> index & 1) != negated:
+                if self._holds(index, before) != negated:
                     stack.append((here.then, condition, open_loops))
             else:
                 body, low, high, lazy = here.data
@@ -353,6 +350,16 @@ class Pattern:
                     leave = [(here.then, condition, open_loops)]
                 stack += again + leave if lazy else leave + again
         return out
+
+    def _holds(self, index: int, before: int | None) -> bool:
+        """Is the character before in a look-behind set?"""
+        if before == SOMETHING and self.behind[index] == NO_CHARACTER:
+            return False
+        if before is UNKNOWN or before == SOMETHING:
+            raise self._refuse(
+                "a look-behind (or \\b, or ^) before the first character of a terminal that other lexemes may stand before"
+            )
+        return bool(before >> index & 1)
 
     def _characters(self, here: Rest, condition: Term) -> list[Head]:
         """One head a kind of character: characters that look-behind tells apart are apart."""
@@ -388,8 +395,7 @@ class Pattern:
 
     def texts(self, rest: Rest, before: int | None) -> Term:
         """All texts that begin with a match of the continuation: which one `re` would take plays no part."""
-        if before is UNKNOWN and self.is_first:
-            before = self._before_text()
+        before = self._placed(before)
         key = rest, before if rest.looks_back else None
         known = self._terms.get(key)
         if known is None:
@@ -397,11 +403,14 @@ class Pattern:
             each = self._tracker() if self.behind else EACH_BYTE
             if term.prev:
                 self.heads(rest, before)  # refuses where look-behind asks about an unknown character
-                term = self.algebra.resolve(term, self._told(before or 0))
+                term = self.algebra.resolve(term, self._told(0 if before is UNKNOWN or before == SOMETHING else before))
             known = self._terms[key] = self.algebra.scope(term, each, each)
         return known
 
-    def _before_text(self) -> int:
+    def _placed(self, before: int | None) -> int | None:
+        """The same, at the start of the text as bits."""
+        if before != TEXT_START and (before is not UNKNOWN or not self.is_first):
+            return before
         return 1 << self.behind.index(NO_CHARACTER) if NO_CHARACTER in self.behind else 0
 
     def _told(self, bits: int) -> int:

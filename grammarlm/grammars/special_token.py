@@ -1,9 +1,11 @@
-"""One special token, by its text or its id, never through its bytes.
+"""One token, by its id, or a special one by its text; never through its bytes.
 
     Token("<|tool_call|>") + JsonSchema(...)          Token(151657) | Regex(...)
 
 A model's special tokens are no text: the bytes `<|tool_call|>` spell other tokens, and no mask of a text allows the id. This is the
 only way to ask for it. It adds no bytes to the text and one token to its length. GBNF writes it `<think>` or `<[12]>`.
+
+A token that is ordinary text may be asked for by its id, too. Where it is read, its bytes may be meant as well: both are followed.
 
 Which id is meant is told when the grammar meets a vocabulary (masks/named_tokens.py).
 """
@@ -17,7 +19,7 @@ from .compose import Grammar
 
 @dataclass(frozen=True)
 class Token(Grammar):
-    """The special token with this text or this id."""
+    """The token with this id, or the special token with this text."""
 
     name: str | int
 

@@ -37,7 +37,7 @@ from .program import Program
 from .report import CanonicalReport, Report
 from .sizes import check_size
 from .snapshot import restore
-from .stack.compile import stack_program
+from .stack.compile import refuse_named_text, stack_program
 from .stack.epoch import StackEpoch
 
 if TYPE_CHECKING:
@@ -191,6 +191,8 @@ def _automaton(grammar: Grammar, vocab: Vocabulary, limits: Limits, canonical_on
     algebra = Algebra(limits.max_depth, clock.tick)
     if with_stack:
         program: Any = stack_program(grammar, algebra, vocab, limits, clock)
+        if canonical_only and program.named_texts:
+            refuse_named_text(program, "with canonical_only=True")
         automaton = Automaton(program, StackEpoch)
         program.keep(len(automaton.epoch.origins) + len(automaton.epoch.border_origins))
     else:

@@ -68,7 +68,7 @@ def _expected(matcher: Matcher, read: bytes) -> str:
     vocab = matcher._constraint.vocab
     names = [f"the token {vocab.token_bytes(t).decode(errors='replace')!r:.60}" for t in tokens[:5]]
     if len(tokens) > len(names):
-        names.append(f"{len(tokens) - len(names)} other special tokens")
+        names.append(f"{len(tokens) - len(names)} other tokens")
     return ", ".join([shown(bytes_), *names] if bytes_ or not names else names)
 
 

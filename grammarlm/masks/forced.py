@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -64,9 +64,13 @@ class _Beginning:
 
     @classmethod
     def at(cls, matcher: Matcher, place: int, steps: int) -> _Beginning | None:
-        """None where the text may end or go on with something that has no bytes: nothing must come there."""
+        """None where the text may end or go on with something that has no bytes: nothing must come there. Nor where a token may be
+        asked for by its id: what comes after it depends on which tokens spell its text."""
         ids = ids_of(matcher._row())
-        if matcher.is_accepting or not matcher._automaton.program.facts.is_text[ids].all():
+        program = matcher._automaton.program
+        if matcher.is_accepting or not program.facts.is_text[ids].all():
+            return None
+        if getattr(program, "named_texts", None) and matcher._made(_named_of):
             return None
         return cls(matcher, place, steps, ids)
 
@@ -83,6 +87,11 @@ class _Beginning:
         token = int(self.ids[ends][0])
         self.ids = self.ids[~ends]
         return token
+
+
+def _named_of(epoch: Any, state: int) -> list[int]:
+    tokens: list[int] = epoch.special_tokens(state)
+    return tokens
 
 
 def _only_bit(row: np.ndarray) -> int | None:

@@ -38,9 +38,9 @@ class NamedTokens:
                 f"{shown} ends a text, so it cannot be part of one; leave it out, or give the vocabulary other stop_ids",
                 position=position,
             )
-        if token not in self.vocab.special_ids:
+        if isinstance(name, str) and token not in self.vocab.special_ids:
             raise GrammarError(
-                f"{shown} is ordinary text in this vocabulary; write its text as a string instead of a token",
+                f"{shown} is ordinary text in this vocabulary; write its text as a string, or its id for this one token",
                 position=position,
             )
         if not self.vocab.token_bytes(token):

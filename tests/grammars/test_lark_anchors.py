@@ -28,12 +28,23 @@ FIRST = [
     "start: first /b/\nfirst: /^a/ | /^b/",
     "start: A B\nA: /^/ (/a/ | /b^/)\nB: /b/",
 ]
-REFUSED = [
+LATER = [
     'start: "a"* /^b/',
-    'start: "a" /^b/',
+    'start: "a" /^b/ | /b/ /a/',
     'start: first? /^b/\nfirst: "a"',
     'start: start /^b/ | "a"',
+    "start: (A | B)+\nA: /^a|b/\nB: /^b|a/",
+    'start: (/^a+/ | /a/ /b/)+ "b"',
+    'start: "b" (/^a/ | /(?:^|a)b/)*',
+    r'start: /(?:^b|a)\b/ (/^a/ | "a" | /\n/)*',
+    'start: "b" /^a/?\n%ignore "\\n"',
+    "start: T+\nT: /^(a|ab)(b|$)/ | /^b/ | /ba/",
+    'start: x /^b/\nx: | "a"',
+    'start: "ab" A | "b"\nA: /^a/',
+]
+REFUSED = [
     'start: /^b/\n%ignore "a"',
+    'start: "a" /^b/m',
     'start: "b"\n%ignore /^a/',
     r'start: "b" /\ba/',
 ]
@@ -83,6 +94,31 @@ def test_what_stands_before_the_first_lexeme_is_known(text: str) -> None:
     assert assert_same(text)
 
 
+@pytest.mark.parametrize("text", LATER)
+def test_a_later_lexeme_is_not_at_the_start_of_the_text(text: str) -> None:
+    """There `^` does not hold, wherever the lexeme begins."""
+    assert assert_same(text)
+
+
+@pytest.mark.parametrize("text", LATER)
+def test_masks_of_tokens_over_several_lexemes(text: str) -> None:
+    """A token is allowed iff one of the short texts goes on with it; no grammar here needs long ones."""
+    tokens = [*(bytes([b]) for b in range(256)), b"<eos>", b"ab", b"ba", b"aa", b"bb", b"\nb", b"a\n", b"bab"]
+    vocab = gl.Vocabulary(tokens, stop_ids=[256])
+    parser, constraint = stock(text), gl.compile(gl.Lark(text), vocab)
+    begun = {t[:size] for t in TEXTS if is_read(parser, t) for size in range(len(t) + 1)}
+    for read in ("", "a", "b", "\n", "ab", "ba"):
+        matcher, mask = constraint.matcher(), gl.allocate_mask(1, vocab.size)
+        assert matcher.advance_bytes(read.encode()) == (read in begun), read
+        if read not in begun:
+            continue
+        matcher.fill_mask(mask)
+        for token in (97, 98, 10, *range(257, len(tokens))):
+            after = read + tokens[token].decode()
+            if len(after) <= 4:
+                assert bool(mask[0, token >> 5] >> (token & 31) & 1) == (after in begun), after
+
+
 @pytest.mark.parametrize("text", REFUSED)
 def test_elsewhere_it_is_not(text: str) -> None:
     stock(text)
@@ -96,8 +132,11 @@ def piece(rng: random.Random) -> str:
 
 
 def terminal(rng: random.Random, is_first: bool) -> str:
-    begin = piece(rng) if is_first else rng.choice(["a", "b", r"\n", "[ab]"])
-    return f"/{begin}{''.join(piece(rng) for _ in range(rng.randrange(3)))}/{rng.choice(['', 'm', 'm'])}"
+    begin = piece(rng) if is_first else rng.choice(["a", "b", r"\n", "[ab]", "^a", "(?:^|a)b", "(?:^b|a)"])
+    flags = (
+        rng.choice(["", "m", "m"]) if is_first or "^" not in begin else ""
+    )  # under m the character before would count
+    return f"/{begin}{''.join(piece(rng) for _ in range(rng.randrange(3)))}/{flags}"
 
 
 @pytest.mark.parametrize("part", range(4))

@@ -197,7 +197,6 @@ def test_budgets_count_a_special_token_as_one() -> None:
         ("<think>", r"303 \(b'<think>'\) is ordinary text"),
         ("</s>", r"300 \(b'</s>'\) ends a text"),
         (STOP, r"ends a text"),
-        (97, r"97 \(b'a'\) is ordinary text"),
         ("<end>", r"2 special tokens have the text '<end>' \(ids 302, 304\)"),
         (VOCAB.size, r"there is no token 325: the ids of this vocabulary are 0 to 324"),
         (-1, r"there is no token -1"),

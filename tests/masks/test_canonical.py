@@ -155,6 +155,11 @@ def gpt2() -> gl.Vocabulary:
     return vocabulary(TOKENIZERS["gpt2"]())
 
 
+def test_a_token_of_text_by_its_id_is_refused() -> None:
+    with pytest.raises(gl.UnsupportedFeature, match="by its id with canonical_only=True"):
+        gl.compile(gl.Ebnf('root ::= "a" Token(64)'), gpt2(), canonical_only=True)
+
+
 def test_only_one_way_to_write_a_text() -> None:
     vocab = gpt2()
     for text in ("the cat", "that's 12345 km", "aaaaa  ab"):

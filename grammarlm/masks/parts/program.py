@@ -25,6 +25,7 @@ from ..json_schema.compile import tables_of
 from ..limits import Clock, Limits
 from ..report import CanonicalReport, Report
 from ..shared_lock import PARTS, shared_lock
+from ..stack.compile import refuse_named_text
 from ..token_facts import token_facts
 from .borders import Borders
 from .epoch import PartsEpoch, Reader
@@ -109,6 +110,8 @@ class PartsProgram:
             if self.facts.single_bytes == ALL_BYTES:
                 return named
             raise named from None  # tokens may be missing that spell it, and what crosses its borders may spell it yet
+        if getattr(automaton.program, "named_texts", None):
+            refuse_named_text(automaton.program, "beside a JsonSchema or Tokens")
         if not automaton.program.tokens_spell_all:
             raise UnsupportedFeature(
                 f"the part {part!r:.120} beside a JsonSchema or Tokens, over a vocabulary that lacks tokens for some of its bytes: "

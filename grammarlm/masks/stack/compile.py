@@ -33,7 +33,7 @@ def stack_program(grammar: Grammar, algebra: Algebra, vocab: Vocabulary, limits:
         check_border(grammar, assembly, tables)
         # Bytes that the border alone speaks of are in no text.
         partition = replace(byte_partition(*terms, assembly.border, sets=sets), used=partition.used)
-    return StackProgram(
+    program = StackProgram(
         first,
         rules,
         tables,
@@ -46,6 +46,18 @@ def stack_program(grammar: Grammar, algebra: Algebra, vocab: Vocabulary, limits:
         assembly.parsers,
         assembly.is_lark,
         assembly.border,
+    )
+    if program.named_texts and (assembly.parsers or assembly.border is not ANYTHING):
+        refuse_named_text(program, "beside a Lark grammar, '&' or '-'")
+    return program
+
+
+def refuse_named_text(program: StackProgram, where: str) -> None:
+    """A token that is text, asked for by its id, where its bytes and its id would have to be told apart by something else, too."""
+    token = min(program.named_texts)
+    raise UnsupportedFeature(
+        f"the token {token} ({program.vocab.token_bytes(token)!r:.80}) by its id {where}: it is ordinary text in this vocabulary; "
+        "write its text as a string"
     )
 
 

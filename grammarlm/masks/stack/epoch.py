@@ -90,6 +90,10 @@ class StackEpoch(StackStates):
         for thread in threads:
             stack = self._stack_of(thread.stack, forks)
             rows.append((self._number_of(thread.state), stack, self._border_of(thread.border)))
+        return self._config_of(rows)
+
+    def _config_of(self, rows: list[tuple[int, int, int]]) -> int:
+        """The number of the config of these threads, which are closed here."""
         while True:
             self._arrays[Place.WORK][: len(rows)] = rows
             found = walk.make_config(self.address, len(rows))
@@ -188,6 +192,11 @@ class StackEpoch(StackStates):
             with PATIENT:  # all that one mask makes is looked through once
                 known = self.rows[state] = self._make_row(state)
         return known
+
+    @property
+    def reads_bytes(self) -> bool:
+        """Is it told by its bytes where a token leads?"""
+        return not self.program.named_texts
 
     @property
     def makes_beside(self) -> bool:
@@ -412,7 +421,7 @@ class StackEpoch(StackStates):
             self.arena[Place.TURN] = 0
 
     def special_tokens(self, state: int) -> list[int]:
-        """The special tokens that may come next."""
+        """The tokens that may come next by their ids."""
         columns = self.program.token_columns
         if not columns or state <= FINISHED:
             return []
@@ -433,10 +442,20 @@ class StackEpoch(StackStates):
 
     def after_token(self, state: int, token: int) -> int:
         """The state behind a token, 0 where it is refused."""
-        column = self.program.token_columns.get(token)
-        if column is not None:
-            return self._usable(self._made(walk.advance_column, state, column))
+        if token in self.program.token_columns:
+            return self._usable(self._after_named(state, token))
         return self._usable(self._made(walk.advance, state, token))
+
+    def _after_named(self, state: int, token: int) -> int:
+        """The state after a token that the grammar names; one that is text is read by its bytes as well, in other threads."""
+        named = self._made(walk.advance_column, state, self.program.token_columns[token])
+        spelled = self._made(walk.advance, state, token) if token in self.program.named_texts else 0
+        if not named or not spelled:
+            return named or spelled
+        rows = [(q, stack, border) for q, stack, border in [*self.threads_of(named), *self.threads_of(spelled)]]
+        if len(rows) > places.WIDEST:
+            self._supply(-places.TOO_WIDE)
+        return self._config_of(rows)
 
     def peek_token(self, address: int, state: int, token: int) -> int:
         """What after_token says, negative where Python must make something first."""
@@ -497,7 +516,7 @@ class StackEpoch(StackStates):
         scratch[0] = state
         self._made(walk.fill_targets, scratch.ctypes.data, len(scratch), targets.ctypes.data)
         for token in self.special_tokens(state):
-            targets[token] = self._made(walk.advance_column, state, self.program.token_columns[token])
+            targets[token] = self._after_named(state, token)
         return targets[:-1]
 
     def made(self, kernel: Callable[..., int], *arguments: int) -> int:

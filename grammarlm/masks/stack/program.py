@@ -81,8 +81,9 @@ class StackProgram:
         self.start = (Thread(start, (), border),)
         # Beside a whole text special tokens add nothing to what a border reads; a lexeme's border ends before one.
         self.border_reads_on = border is not ANYTHING
-        # The special tokens that the grammar names, by id: each has a column behind the bytes'.
+        # The tokens that the grammar names, by id: each has a column behind the bytes'. Some may be text.
         self.token_columns = {token: len(partition.samples) + i for i, token in enumerate(rules.tokens)}
+        self.named_texts = frozenset(token for token in rules.tokens if self.facts.is_text[token])
         used = functools.reduce(operator.or_, partition.used) & EVERY_BYTE
         # Where each byte that the grammar uses is a token of its own, tokens can spell whatever bytes can.
         self.lacking = [b for b in range(256) if (used & ~self.facts.single_bytes) >> b & 1]

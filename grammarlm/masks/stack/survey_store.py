@@ -90,7 +90,10 @@ def _numbering(lr: LrTables) -> bytes:
         digest.update(f"{table.dtype} {table.shape}".encode())
         digest.update(table.tobytes())
     contexts = {lexer: i for i, lexer in enumerate(dict.fromkeys(lr.lexers))}
-    plain = [[lexer.ordered, lexer.keywords] for lexer in contexts], [contexts[lexer] for lexer in lr.lexers]
+    plain = (
+        [[lexer.ordered, lexer.keywords, lexer.before] for lexer in contexts],
+        [contexts[lexer] for lexer in lr.lexers],
+    )
     digest.update(json.dumps([*plain, lr.start, lr.blocks, sorted(lr.lost.items())]).encode())
     return digest.digest()
 
