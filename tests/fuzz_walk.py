@@ -140,6 +140,9 @@ class Walk:
         self.kept, self.latest = kept, None
         self.rng = random.Random(str(drive))
         self.matcher, self.shadow = constraint.matcher(), constraint.matcher()
+        # A token that is asked for by its id is not what its bytes are.
+        named = getattr(self.matcher._automaton.program, "named_texts", ())
+        self.reads_bytes = constraint.report.tokens_spell_all and not named
         self.path: list[int] = []
         self.masks: list[set[int]] = []  # before each step of the path
 
@@ -206,9 +209,9 @@ class Walk:
             self.check(self.shadow.advance(token), "the shadow refuses a stop id")
             return
         for byte in self.vocab.token_bytes(token):
-            if self.constraint.report.tokens_spell_all:
+            if self.reads_bytes:
                 self.check(timed(self.shadow.advance_bytes, bytes([byte])), "the bytes of an allowed token are refused")
-        if not self.constraint.report.tokens_spell_all:
+        if not self.reads_bytes:
             self.shadow.advance(token)
 
     def roll_back(self, count: int) -> None:
