@@ -288,6 +288,8 @@ class Branches:
 
         `ending`: how it ends instead; then nothing is asked of its grammar, which may be what has failed.
         """
+        if is_cut and ending is None:
+            ending = self._refused_whole(text)
         task = replace(self.tasks[text[0]], scores_forced=False, where=None, sampling=self.sampling)
         row = Row(task if ending is None else replace(task, compiled=Compiled()), place, [])
         for token, note in zip(text[1:], notes, strict=True):
@@ -307,6 +309,13 @@ class Branches:
         for name, seconds in self.seconds.items():
             setattr(row.stats, name, seconds)
         return row.result()
+
+    def _refused_whole(self, text: Text) -> Ending | None:
+        """Why a text that is cut has no value: the predicate has not seen what it ends with, within a character, and refuses it."""
+        [answer] = self.holds([(text, self.vocab.stop_ids[0])])
+        if isinstance(answer, Exception):
+            return Ending.of(answer)
+        return None if answer else Ending.unsatisfied(len(text) - 1, self.data(text))
 
     @contextmanager
     def timed(self, part: str) -> Iterator[None]:

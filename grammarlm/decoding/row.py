@@ -124,7 +124,7 @@ class Row:
             self._is_narrowed = self._is_narrowed or (self.matcher is not None and self.matcher.is_narrowed)
             token = only_bit(self.mask[0]) if self.is_masked else None
             self._end = self._reason_to_end(token)
-            if self._end in COMPLETE and not self._may_end():
+            if self._end and not self._may_end():
                 self._end, self.error = "unsatisfied", Ending.unsatisfied(self.count, self.data).error
             if self._end or in_run or token is None or not self._may_be_forced(token):
                 break

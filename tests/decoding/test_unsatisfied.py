@@ -157,3 +157,14 @@ def test_a_predicate_of_many():
     for method in METHODS:
         out = gl.generate(model, [4], vocab=VOCAB, regex="[abc]{3}", where=Short(), method=method)
         assert (out.finish_reason, out.value) == ("unsatisfied", None)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_text_that_is_cut_within_its_only_character_is_asked_about(method: str) -> None:
+    """The model writes the first byte of a character: nothing of the text was readable before."""
+
+    def begins(ids):
+        return torch.where(torch.arange(8) == 5, 0.0, -20.0).expand(*ids.shape, 8)
+
+    out = gl.generate(begins, [0], vocab=VOCAB, where=lambda text: False, method=method, max_tokens=1)
+    assert (out.finish_reason, out.value) == ("unsatisfied", None)
