@@ -46,7 +46,7 @@ proof: .venv/everything
 
 # What needs no torch, with the lowest versions that pyproject.toml declares.
 CORE := tests/test_regex_corpus.py tests/vocab/test_plain_vocabulary.py tests/grammars/test_gbnf.py \
-	tests/grammars/test_library_corpus.py tests/masks/test_completion.py tests/masks/test_json_matcher.py \
+	tests/grammars/test_ebnf.py tests/masks/test_completion.py tests/masks/test_json_matcher.py \
 	tests/masks/test_json_masks.py tests/masks/test_stack_matcher.py
 lowest: .venv-lowest/everything
 	PYTHONPATH=. .venv-lowest/bin/python -m pytest -p no:cacheprovider $(CORE) $(ARGS)
