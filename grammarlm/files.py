@@ -10,8 +10,12 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 LARGEST = 256 << 20  # bytes of a grammar, a schema or a text
+LONGEST_HEADER = 10_000  # bytes of what a .npy file says of its array: numpy looks after it has read them
 KINDS = (
     (stat.S_ISDIR, "a folder"),
     (stat.S_ISFIFO, "a pipe"),
@@ -38,6 +42,25 @@ def read_file(path: str | os.PathLike[str], largest: int = LARGEST) -> bytes:
         if len(data) <= largest:
             return data
     raise ValueError(f"{shown(path)} is larger than {largest:,} bytes, the most that is read")
+
+
+def map_array(path: str | os.PathLike[str]) -> np.ndarray[Any, Any]:
+    """The array of a .npy file, mapped: its file must stay as it is. ValueError where it holds none."""
+    check_regular(path)
+    with open(path, "rb") as file:
+        start = file.read(12)  # what it is, its version, and how long what it says of the array is
+    if start[:6] != np.lib.format.MAGIC_PREFIX:
+        raise ValueError(f"{shown(path)} is no .npy file; numpy.save(path, array) writes one")
+    length = int.from_bytes(start[8 : 10 if start[6:7] == b"\x01" else 12], "little")
+    if length <= LONGEST_HEADER:
+        try:
+            return np.load(path, mmap_mode="r", allow_pickle=False)
+        except Exception:  # numpy's reader raises almost anything, and repeats what stands there
+            pass
+    raise ValueError(
+        f"{shown(path)} is a .npy file that cannot be mapped: it is damaged, cut off, or holds Python objects; "
+        "numpy.save(path, array) writes one anew"
+    )
 
 
 def shown(path: str | os.PathLike[str]) -> str:

@@ -143,6 +143,52 @@ def test_references_and_imports_open_nothing(secret: Path, monkeypatch: pytest.M
 # ------------------------------------------------------------------ other files
 
 
+def test_items_as_text_open_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    np.save(tmp_path / "items.npy", np.array([[1, 2]]))
+    for text in (str(tmp_path / "items.npy"), "items.npy", "nowhere.npy", ""):
+        for take in (gl.Tokens, gl.ItemSet, lambda items: generate(items=items)):
+            with pytest.raises(TypeError, match=r"text is never taken for a path: pass pathlib\.Path"):
+                take(text)
+    assert gl.Tokens(tmp_path / "items.npy") == gl.Tokens([[1, 2]])
+    with pytest.raises(FileNotFoundError):
+        gl.Tokens(tmp_path / "nowhere.npy")
+
+
+def npy(header: bytes, version: int = 1, length: int | None = None) -> bytes:
+    size = (len(header) if length is None else length).to_bytes(2 if version == 1 else 4, "little")
+    return b"\x93NUMPY" + bytes([version, 0]) + size + header
+
+
+SHAPED = b"{'descr': '<i8', 'fortran_order': False, 'shape': %s, }\n"
+NO_ARRAYS = {
+    "nothing": (b"", "is no .npy file"),
+    "text": (SECRET.encode(), "is no .npy file"),
+    "a zip": (b"PK\x03\x04" + SECRET.encode(), "is no .npy file"),
+    "the beginning alone": (b"\x93NUMPY", "cannot be mapped"),
+    "another version": (npy(SHAPED % b"(1, 1)", 9), "cannot be mapped"),
+    "no header": (npy(SECRET.encode()), "cannot be mapped"),
+    "an endless header": (npy(b"", 2, 2**32 - 1), "cannot be mapped"),
+    "a header of brackets": (npy(b"(" * 9_000), "cannot be mapped"),
+    "cut off": (npy(SHAPED % b"(9, 9)"), "cannot be mapped"),
+    "larger than the memory": (npy(SHAPED % b"(%d, 2)" % 2**50), "cannot be mapped"),
+    "less than nothing": (npy(SHAPED % b"(-1, 2)"), "cannot be mapped"),
+    "objects": (npy(b"{'descr': '|O', 'fortran_order': False, 'shape': (1, 1), }\n") + bytes(8), "cannot be mapped"),
+    "fractions": (npy(b"{'descr': '<f8', 'fortran_order': False, 'shape': (1, 1), }\n") + bytes(8), "float64"),
+    "one row": (npy(SHAPED % b"(1,)") + bytes(8), "one row for each item"),
+}
+
+
+@pytest.mark.parametrize("name", NO_ARRAYS)
+def test_items_in_a_file_that_is_no_matrix(tmp_path: Path, name: str) -> None:
+    content, reason = NO_ARRAYS[name]
+    (tmp_path / "items.npy").write_bytes(content)
+    with pytest.raises((TypeError, ValueError), match=reason) as caught:
+        gl.Tokens(tmp_path / "items.npy")
+    assert "items.npy" in str(caught.value)
+    assert "a secret" not in str(caught.value)
+
+
 def test_items_tokenizers_and_saved_sets_are_regular_files(no_file: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="not a regular file"):
         gl.Tokens(no_file)

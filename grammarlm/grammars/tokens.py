@@ -1,6 +1,6 @@
 """A set of items, each one sequence of token ids: what a generative retriever chooses from.
 
-    Tokens([[17, 4, 99], [17, 5]])        Tokens(matrix)        Tokens("items.npy")        Tokens(iterator_of_chunks)
+    Tokens([[17, 4, 99], [17, 5]])        Tokens(matrix)        Tokens(Path("items.npy"))        Tokens(iterator_of_chunks)
 
 An item is this very sequence of tokens. (`Choices` allows every way in which tokens spell a string; `Tokens(["red lamp"])` takes
 strings too, and means the tokens that the tokenizer makes of each.) Items may have different lengths, one may be the beginning
@@ -23,8 +23,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..errors import UnsupportedFeature
-from ..files import check_regular
+from ..errors import UnsupportedFeature, brief
+from ..files import map_array, shown
 from .compose import Grammar
 from .regular import Algebra
 from .terms import Term
@@ -155,12 +155,16 @@ def _are_strings(items: Any) -> bool:
 
 def _matrix(items: Any) -> np.ndarray:
     """The rows of whatever was given."""
-    if isinstance(items, (str, os.PathLike)):
-        check_regular(items)
-        return _integers(np.load(items, mmap_mode="r", allow_pickle=False), f"the array in {os.fspath(items)}")
+    if isinstance(items, os.PathLike):
+        return _integers(map_array(items), f"the array in {shown(items)}")
+    if isinstance(items, str):
+        raise TypeError(
+            f"items is the text {brief(items)}, and text is never taken for a path: pass pathlib.Path(...) for a .npy file, "
+            "a list for items that are strings"
+        )
     if isinstance(items, (bytes, bytearray, dict, set, frozenset)):
         raise TypeError(
-            f"Tokens() takes a matrix, a list of sequences, a .npy file or chunks, not {type(items).__name__}"
+            f"Tokens() takes a matrix, a list of sequences, the path of a .npy file or chunks, not {type(items).__name__}"
         )
     if isinstance(items, np.memmap):
         return _integers(items, "the mapped array")
@@ -171,7 +175,8 @@ def _matrix(items: Any) -> np.ndarray:
     if isinstance(items, Iterator):
         return _joined([_compact(_integers(c, "a chunk")) if _is_array(c) else _rows_of(c) for c in items])
     raise TypeError(
-        f"Tokens() takes a matrix, a list of sequences, a .npy file or an iterator of chunks, not {type(items).__name__}"
+        "Tokens() takes a matrix, a list of sequences, the path of a .npy file or an iterator of chunks, not "
+        f"{type(items).__name__}"
     )
 
 

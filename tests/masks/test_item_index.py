@@ -105,7 +105,6 @@ def test_all_ways_to_give_items_are_one(tmp_path):
         gl.Tokens(np.array(rows)),
         gl.Tokens(np.array(rows, np.uint32)),
         gl.Tokens(tmp_path / "items.npy"),
-        gl.Tokens(str(tmp_path / "items.npy")),
         gl.Tokens(np.load(tmp_path / "items.npy", mmap_mode="r")),
         gl.Tokens(iter([np.array(rows[:2]), rows[2:]])),
     ]

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import GrammarError
-from ...files import check_regular, read_file
+from ...files import map_array, read_file
 from ...grammars.tokens import CHUNK, LARGEST_TOKEN
 from ...kernels.item_arrays import ALL_ROWS
 from ..items import HIGH, LOW_BITS, ItemIndex
@@ -166,8 +166,7 @@ class _Folder:
         """A mapped array; `kind` is a type as numpy writes it, or a choice of kinds."""
         self.names.append(name)
         try:
-            check_regular(self.path / name)
-            array = np.load(self.path / name, mmap_mode="r", allow_pickle=False)
+            array = map_array(self.path / name)
         except (OSError, ValueError) as error:
             raise self.error(name, str(error)) from None
         is_kind = array.dtype == np.dtype(kind) if kind[1:].isdigit() else array.dtype.kind in kind
