@@ -18,6 +18,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 from ..errors import GrammarError, LimitExceeded, UnsupportedFeature, caret
@@ -39,7 +40,8 @@ FIRST_SURROGATE = 0xD800
 UNKNOWN = None
 SOMETHING, TEXT_START = -1, -2
 NO_CHARACTER: CharSet = ()  # the set that what stands before the text is in, and no character
-LARGEST = 20_000  # continuations of one pattern
+LARGE = 5_000  # characters of a pattern, counted by its repeats: beyond it not every position is looked at in proofs
+MOST_MADE = 1_000_000  # continuations of one pattern, which are made as texts come to them
 EACH_BYTE: utf8.Edges = ((EVERY_BYTE, 0),)  # look-ahead in a term of its own, where nothing looks back
 
 
@@ -97,11 +99,8 @@ class Pattern:
         found = self._made.get(key)
         if found is None:
             self.tick()
-            if len(self._made) > LARGEST:
-                raise LimitExceeded(
-                    f"terminal {self.name} is too large: more than {LARGEST} positions; let a rule repeat a smaller terminal, "
-                    f"as in start: A~2..50000"
-                )
+            if len(self._made) > MOST_MADE:
+                raise self.too_large(f"more than {MOST_MADE:,} positions were visited")
             found = self._made[key] = Rest(kind, data, then, len(self._made))
             below = data if kind == BRANCH else (then,) if then is not None else ()
             found.looks_back = kind == BEHIND or (
@@ -110,6 +109,16 @@ class Pattern:
             if kind == LOOP:
                 found.looks_back = found.looks_back or bool(self.behind)
         return found
+
+    def too_large(self, why: str) -> LimitExceeded:
+        return LimitExceeded(
+            f"terminal {self.name} is too large: {why}; let a rule repeat a smaller terminal, as in start: A~2..50000"
+        )
+
+    @cached_property
+    def is_large(self) -> bool:
+        """May one text of the pattern have more than LARGE characters, repeats without an end left aside?"""
+        return _length(self._tree) > LARGE
 
     # ------------------------------------------------------------------ from Python's tree to continuations
 
@@ -458,6 +467,25 @@ class _Body:
 
     def __init__(self, items: Any, flags: int):
         self.items, self.flags = items, flags
+
+
+def _length(items: Any) -> int:
+    """Characters of a part of Python's tree, its repeats written out; those without an end stand for their least turns and one."""
+    total, waiting = 0, [(items, 1)]
+    while waiting and total <= LARGE:
+        here, turns = waiting.pop()
+        for op, value in here:
+            name = str(op)
+            if name == "SUBPATTERN":
+                waiting.append((value[3], turns))
+            elif name == "BRANCH":
+                waiting += [(branch, turns) for branch in value[1]]
+            elif name in ("MAX_REPEAT", "MIN_REPEAT"):
+                low, high, body = value
+                waiting.append((body, turns * (int(low) + 1 if high == re_parser.MAXREPEAT else int(high))))
+            else:
+                total += turns
+    return total
 
 
 def _looks_around(items: Any) -> bool:

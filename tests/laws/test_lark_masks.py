@@ -16,6 +16,9 @@ from typing import Any
 import pytest
 
 import grammarlm as gl
+from grammarlm.grammars import ordered
+from grammarlm.masks.stack import lexing
+from grammarlm.masks.stack.trust import Trust
 from tests.laws.cfg_laws import (
     assert_advance_agrees,
     assert_batch_of_three,
@@ -274,6 +277,37 @@ def test_dead_ends_of_the_lexer(grammar: str, alphabet: str, completion: int, lo
     assert counts["dead"]
     assert counts["viable"]
     assert not counts["unknown"]
+
+
+@pytest.fixture
+def every_terminal_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The proof of terminals whose positions cannot all be visited, for small ones: it stops behind a position or two."""
+    monkeypatch.setattr(ordered, "LARGE", 0)
+    monkeypatch.setattr(lexing, "ENOUGH", 1)
+    monkeypatch.setattr(lexing, "AT_MOST", 2)
+    monkeypatch.setattr(Trust, "_recall", lambda trust: False)
+    monkeypatch.setattr(Trust, "_remember", lambda trust: None)
+    monkeypatch.setattr(Trust, "_refuse_what_is_too_large", lambda trust: None)
+
+
+@pytest.mark.parametrize(("grammar", "alphabet", "completion", "longest"), BOUNDED)
+@pytest.mark.usefixtures("every_terminal_is_large")
+def test_dead_ends_of_large_terminals(grammar: str, alphabet: str, completion: int, longest: int) -> None:
+    test_dead_ends_of_the_lexer(grammar, alphabet, completion, longest)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.usefixtures("every_terminal_is_large")
+def test_masks_of_large_terminals(name: str) -> None:
+    check_many(name, "large", 3, 4)
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.usefixtures("every_terminal_is_large")
+def test_masks_of_many_large_terminals(name: str, record_property) -> None:
+    for outcome, count in sorted(check_many(name, "many large", 60, 6).items()):
+        record_property(outcome, count)
 
 
 @pytest.mark.parametrize("grammar", ["keyword and name", "numbers and space", "not LALR"])

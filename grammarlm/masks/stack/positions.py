@@ -30,80 +30,114 @@ Position = tuple[Context, Term]
 
 
 class SafePositions:
-    """The positions that a text can come to, and which of them are safe."""
+    """The positions that texts were found to come to, and which of them are safe.
 
-    def __init__(self, seen: set[Position], safe: set[Position], behind: dict[int, set[Context]]):
-        self._seen, self._safe, self._behind = seen, safe, behind
-        self._borders = {border for _, border in seen}
-        self._doubtful = {border for _, border in seen - safe}
+    Those are all that there are, unless a terminal is so large that its states cannot all be visited (`are_all`): then what is
+    offered at a position is perhaps more than what was found, which takes none of the safe ones away, and a position that was not
+    found is looked at when it is asked about.
+    """
+
+    def __init__(self, lr: LrTables, lexing: Lexing, clock: Clock):
+        self.lexing, self.clock = lexing, clock
+        self._ignored = lr.ignored
+        ends = lr.action[:, -1] != 0
+        contexts = [Context(lexer, bool(end)) for lexer, end in zip(lr.lexers, ends, strict=True)]
+        self._contexts = dict.fromkeys(contexts)
+        self._terminals = {
+            context: [t for t in np.flatnonzero(row[:-1]).tolist() if not lr.ignored[t]]
+            for context, row in zip(contexts, lr.action, strict=True)
+        }
+        self._behind: dict[int, set[Context]] = {}
+        for row in lr.action.tolist():
+            for terminal, what in enumerate(row[:-1]):
+                if what > 0:
+                    self._behind.setdefault(terminal, set()).add(contexts[what - 1])
+        self.are_all = True
+        self._safe: set[Position] = set()
+        self._seen: set[Position] = set()
+        self._borders: set[Term] = set()
+        self._doubtful: set[Term] = set()
+        self.is_found = self._look_at((contexts[lr.start], ANYTHING))
 
     @property
     def are_all_safe(self) -> bool:
-        return not self._doubtful
+        return self.are_all and not self._doubtful
 
     def trusts_anywhere(self, border: Term) -> bool:
+        if not self.are_all:
+            return all(self._is_safe(context, border) for context in self._contexts)
         return border in self._borders and border not in self._doubtful
 
     def trusts_at(self, lexer: LexerState, border: Term) -> bool:
         """Is the position safe, whatever LR state asks this lexer?"""
-        here = {(Context(lexer, False), border), (Context(lexer, True), border)} & self._seen
+        both = [context for context in (Context(lexer, False), Context(lexer, True)) if context in self._contexts]
+        if not self.are_all:
+            return bool(both) and all(self._is_safe(context, border) for context in both)
+        here = {(context, border) for context in both} & self._seen
         return bool(here) and here <= self._safe
 
     def trusts_behind(self, terminal: int, border: Term) -> bool:
-        return all((context, border) in self._safe for context in self._behind.get(terminal, ()))
+        return all(self._is_safe(context, border) for context in self._behind.get(terminal, ()))
+
+    def _is_safe(self, context: Context, border: Term) -> bool:
+        position = context, border
+        if position not in self._seen and not self.are_all:
+            self._look_at(position)
+        return position in self._safe
+
+    def _look_at(self, first: Position) -> bool:
+        """Finds what a position leads to, and which of that is safe. False where that is too much."""
+        lexing, ignored = self.lexing, self._ignored
+        queue, found = [first], {first}
+        offers: dict[Position, dict[int, set[Term]]] = {}
+        users: dict[Position, list[Position]] = {}
+        may_end = {}
+        for position in queue:
+            self.clock.tick()
+            context, border = position
+            self.are_all = self.are_all and not lexing.is_large(context.lexer)
+            behind: list[Position] = []
+            for terminal, left in lexing.some_commits(context.lexer, border):
+                if ignored[terminal]:
+                    behind.append((context, left))
+            read, ends = lexing.next(context.lexer, context.lexer, border, some=True)
+            may_end[position] = any(left.nullable for left in ends)
+            offers[position] = {t: set() for t in self._terminals[context]}
+            for terminal, left in read:
+                if terminal not in offers[position]:
+                    continue
+                offers[position][terminal].add(left)
+                for other in self._behind.get(terminal, ()):
+                    users.setdefault((other, left), []).append(position)
+                    behind.append((other, left))
+            new = [one for one in dict.fromkeys(behind) if one not in found and one not in self._seen]
+            found.update(new)
+            queue += new
+            if len(queue) > MOST:
+                self._seen.add(first)  # and not safe
+                return False
+        safe = found | self._safe
+        waiting = list(found)
+        while waiting:
+            self.clock.tick()
+            position = waiting.pop()
+            if position not in safe:
+                continue
+            good = (may_end[position] or not position[0].ends) and all(
+                any(all((other, left) in safe for other in self._behind.get(t, ())) for left in offered)
+                for t, offered in offers[position].items()
+            )
+            if not good:
+                safe.discard(position)
+                waiting += users.get(position, ())
+        self._safe = safe
+        self._seen |= found
+        self._borders.update(border for _, border in found)
+        self._doubtful.update(border for _, border in found - safe)
+        return True
 
 
 def find_safe_positions(lr: LrTables, lexing: Lexing, clock: Clock) -> SafePositions | None:
     """None where there are too many positions."""
-    contexts = [Context(lexer, bool(ends)) for lexer, ends in zip(lr.lexers, lr.action[:, -1] != 0, strict=True)]
-    terminals = {
-        context: [t for t in np.flatnonzero(row[:-1]).tolist() if not lr.ignored[t]]
-        for context, row in zip(contexts, lr.action, strict=True)
-    }
-    behind: dict[int, set[Context]] = {}
-    for row in lr.action.tolist():
-        for terminal, what in enumerate(row[:-1]):
-            if what > 0:
-                behind.setdefault(terminal, set()).add(contexts[what - 1])
-    first = contexts[lr.start], ANYTHING
-    queue: list[Position] = [first]
-    seen = {first}
-    offers: dict[Position, dict[int, set[Term]]] = {}
-    users: dict[Position, list[Position]] = {}
-    may_end = {}
-    for position in queue:
-        clock.tick()
-        context, border = position
-        for terminal, left in lexing.commits(context.lexer, border):
-            if lr.ignored[terminal] and (context, left) not in seen:
-                seen.add((context, left))
-                queue.append((context, left))
-        read, ends = lexing.next(context.lexer, context.lexer, border)
-        may_end[position] = any(left.nullable for left in ends)
-        offers[position] = {t: set() for t in terminals[context]}
-        for terminal, left in read:
-            if terminal not in offers[position]:
-                continue
-            offers[position][terminal].add(left)
-            for other in behind.get(terminal, ()):
-                users.setdefault((other, left), []).append(position)
-                if (other, left) not in seen:
-                    seen.add((other, left))
-                    queue.append((other, left))
-        if len(queue) > MOST:
-            return None
-    safe = set(seen)
-    waiting = list(seen)
-    while waiting:
-        clock.tick()
-        position = waiting.pop()
-        if position not in safe:
-            continue
-        good = (may_end[position] or not position[0].ends) and all(
-            any(all((other, left) in safe for other in behind.get(t, ())) for left in offered)
-            for t, offered in offers[position].items()
-        )
-        if not good:
-            safe.discard(position)
-            waiting += users.get(position, ())
-    return SafePositions(seen, safe, behind)
+    positions = SafePositions(lr, lexing, clock)
+    return positions if positions.is_found else None

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...grammars.lexer import Lexer, LexerState
+from ...grammars.lexer import Lexer, LexerState, Terminal
 from ...grammars.pushdown import Entrance
 from ...grammars.terms import ANYTHING, NOTHING, Term
 from ...kernels.cpu.places import DOUBTS, EVERYTHING, UNCHECKED
@@ -29,6 +29,8 @@ from .samples import Samples, find_samples
 
 PROOF = "stack_trust 2"
 MOST_LINKS = 20_000  # of goals, where it is asked whether there are dead ends at all
+LONGEST_SEARCH = 60_000  # states of a large terminal, asked whether its lexemes can be finished
+NOT_TOLD = "whether its lexemes can be finished is not told without a look at each of its positions"
 ALL = -1  # every terminal, as bits
 
 
@@ -56,6 +58,7 @@ class Trust:
         self.needs_walks = False  # surveys know no stacks, so they cannot ask about threads
         self.level = self._find_level()
         self.needs_walks = self.level == EVERYTHING
+        self._refuse_what_is_too_large()
 
     def _find_level(self) -> int:
         program, lr = self.program, self.program.lr
@@ -69,11 +72,27 @@ class Trust:
         return DOUBTS if self.all_live or self.samples is not None or self.positions is not None else EVERYTHING
 
     def _has_no_dead_end(self) -> bool:
-        """Is that shown by looking at everything? Not tried where a border holds from the start."""
-        if not self._is_free:
+        """Is that shown by looking at everything? Not tried where a border holds from the start, or where that is too much."""
+        if not self._is_free or self._large_terminal() is not None:
             return False
         liveness = StackLiveness(self.program, self.lexing, trusts=False)
         return liveness.all_live(self.program.start, MOST_LINKS)
+
+    def _large_terminal(self) -> Terminal | None:
+        """One whose states cannot all be visited."""
+        terminals = [terminal for parser in self.program.parsers for terminal in parser.lexer.terminals]
+        return next((terminal for terminal in terminals if terminal.pattern.is_large), None)
+
+    def _refuse_what_is_too_large(self) -> None:
+        """Now, and not in the middle of a text."""
+        large = self._large_terminal() if self.level == EVERYTHING else None
+        if large is not None:
+            raise large.pattern.too_large(NOT_TOLD)
+
+    def _refuse_long_search(self, state: LexerState, visited: int) -> None:
+        if visited > LONGEST_SEARCH and self.lexing.is_large(state):
+            terminals = [state.lexer.terminals[terminal] for terminal in sorted(state.terminals)]
+            raise next(t for t in terminals if t.pattern.is_large).pattern.too_large(NOT_TOLD)
 
     # What is proved of a Lark grammar holds for every vocabulary and is kept with its tables.
 
@@ -268,6 +287,7 @@ class Trust:
                     wanted.discard(own_number)
             if not wanted:
                 break
+            self._refuse_long_search(state, len(queue))
             for step in lexing.steps(at, rest):
                 if step not in seen and step[0].terminals & wanted:
                     seen.add(step)
@@ -297,6 +317,7 @@ class Trust:
                     at = came_from[at]
                 if not wanted:
                     break
+            self._refuse_long_search(state, len(queue))
             for _, target in here.edges if whole is None else ():
                 if target not in came_from and target.candidates << offset & wanted:
                     came_from[target] = here
