@@ -9,7 +9,7 @@ help:
 	@echo "make demo    install, then run constrained generations on the embedded model"
 	@echo "make test    install, then the whole test suite (8 minutes at most)"
 	@echo "make lowest  install the lowest declared versions beside, then the core tests with them"
-	@echo "make proof   the same laws with their full counts; results go to benchmarks/results/proof/"
+	@echo "make proof   the same laws with their full counts; results go to benchmarks/results/proof.md"
 	@echo "make fuzz    a minute of mutated grammars and token sequences (SECONDS=60); findings go to FINDINGS"
 	@echo "make check   ruff, mypy, import contracts"
 	@echo "make bench   the benchmarks; results go to benchmarks/results/, figures into README.md"
@@ -37,7 +37,7 @@ test: .venv/everything
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal $(ARGS)
 
 proof: .venv/everything
-	$(BIN)/python -m tests.proof $(ARGS)
+	$(BIN)/python -m tests.proof --numprocesses $(WORKERS) --dist worksteal $(ARGS)
 
 .venv-lowest/everything: constraints-lowest.txt
 	$(PYTHON) -m venv .venv-lowest

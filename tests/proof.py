@@ -1,10 +1,11 @@
-"""The laws with their full counts: runs every test marked `proof` and writes what was proved to benchmarks/results/proof/.
+"""The laws with their full counts: runs every test marked `proof` and writes the results to benchmarks/results/proof.md.
 
-usage: python -m tests.proof [pytest arguments]              (make proof)
-       python -m tests.proof NAME.md [pytest arguments]      a part of the laws, with a table of its own
+usage: python -m tests.proof [pytest options]       all of them (make proof: on two workers, an hour)
+       python -m tests.proof tests/laws ...         some of them, without a table
 
-A test that calls record_property("cases", n) has its count in the table. The time is CPU time, memory is what the process holds
-behind the test: where that grows and grows, an engine or an oracle keeps what it should drop.
+The table is written after each test, so a run that is cut off leaves one that says how many are missing. A test that calls
+record_property("cases", n) has its count in it. The time is CPU time, memory is what the process holds after the test: where that
+grows and grows, an engine or an oracle keeps what it should drop.
 """
 
 import datetime
@@ -18,7 +19,7 @@ import pytest
 
 from benchmarks.report import machine, table, versions
 
-FOLDER = Path(__file__).parent.parent / "benchmarks" / "results" / "proof"
+TABLE = Path(__file__).parent.parent / "benchmarks" / "results" / "proof.md"
 
 
 @pytest.hookimpl(wrapper=True)
@@ -33,14 +34,19 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 
 
 class Collector:
-    """A pytest plug-in that keeps each test's outcome, CPU time, memory and counts."""
+    """A pytest plug-in that keeps each test's outcome, CPU time, memory and counts in a table."""
 
-    def __init__(self) -> None:
+    def __init__(self, path: Path | None) -> None:
+        self.path, self.began, self.commit = path, time.time(), state()
         self.rows: list[list[str]] = []
         self.collected = 0
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        self.collected = len(session.items)
+        self.collected = max(self.collected, len(getattr(session, "items", ())))
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, node: object, ids: list[str]) -> None:
+        self.collected = len(ids)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when == "call" or (report.when == "setup" and report.outcome != "passed"):
@@ -50,6 +56,24 @@ class Collector:
                 f"{value:,} {name}" if isinstance(value, int) else f"{name} {value}" for name, value in said.items()
             )
             self.rows.append([report.nodeid.removeprefix("tests/"), report.outcome, used, held, counts])
+            self.write()
+
+    def write(self, ended: str = "") -> None:
+        if self.path is None or not self.rows:
+            return
+        facts = f"{datetime.date.today().isoformat()}, {machine()}; " + ", ".join(
+            f"{k} {v}" for k, v in versions().items()
+        )
+        passed = sum(row[1] == "passed" for row in self.rows)
+        text = f"# Laws proved with their full counts\n\n{facts}. Commit {self.commit}. Command: `make proof`\n\n"
+        text += (
+            f"{passed} of {self.collected} tests passed in {(time.time() - self.began) / 60:.0f} minutes.{ended}\n\n"
+        )
+        if len(self.rows) < self.collected:
+            text += f"Not come to run: {self.collected - len(self.rows)}\n\n"
+        self.path.write_text(
+            text + table(["test", "outcome", "CPU time", "memory", "counts"], sorted(self.rows)) + "\n"
+        )
 
 
 def memory() -> str:
@@ -68,28 +92,16 @@ def state() -> str:
 
 
 def main() -> int:
-    collector, commit = Collector(), state()
     arguments = sys.argv[1:]
-    name = arguments.pop(0) if arguments and arguments[0].endswith(".md") else None if arguments else "laws.md"
+    is_whole = not any(Path(argument.split("::")[0]).exists() for argument in arguments)
+    collector = Collector(TABLE if is_whole else None)
     options = ["-m", "proof", "-p", "no:cacheprovider", "-p", "tests.proof", *arguments]
-    ended = ""
     try:
-        status = int(pytest.main(options, plugins=[collector]))
-    except Exception as error:  # behind the last test: what was proved is written down nevertheless
-        status, ended = 1, f"pytest ended in {type(error).__name__}: {error}\n\n"
-    facts = f"{datetime.date.today().isoformat()}, {machine()}; " + ", ".join(f"{k} {v}" for k, v in versions().items())
-    text = f"# Laws proved with their full counts\n\n{facts}. Commit {commit}. Command: `{_command()}`\n\n"
-    if len(collector.rows) < collector.collected:
-        text += f"Not come to run: {collector.collected - len(collector.rows)} of {collector.collected} tests\n\n"
-    text += ended + table(["test", "outcome", "CPU time", "memory", "counts"], sorted(collector.rows)) + "\n"
-    if name is not None:  # a part of the laws without a name is no proof to keep
-        FOLDER.mkdir(parents=True, exist_ok=True)
-        (FOLDER / name).write_text(text)
+        status, ended = int(pytest.main(options, plugins=[collector])), ""
+    except Exception as error:  # after the last test: what was proved is written down nevertheless
+        status, ended = 1, f" pytest ended in {type(error).__name__}: {error}"
+    collector.write(ended)
     return status
-
-
-def _command() -> str:
-    return " ".join(["python -m tests.proof", *sys.argv[1:]]) if len(sys.argv) > 1 else "make proof"
 
 
 if __name__ == "__main__":
