@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...errors import GrammarError
+from .expected import refusal
 from .objects import count_of
 from .parts import ANY_ARRAY, ANY_ITEM, ANYTHING, NOTHING, Evaluated, LooseArray, Ways, Work, both_evaluated
 
@@ -21,9 +21,7 @@ def positions(n: Normaliser, atom: SchemaAtom) -> tuple[list[Work], Work, bool]:
     if "prefixItems" in schema:
         listed = schema["prefixItems"]
         if not isinstance(listed, list):
-            raise GrammarError(
-                f"{pointer}/prefixItems: a list of schemas is expected", pointer=f"{pointer}/prefixItems"
-            )
+            raise refusal(schema, "prefixItems", pointer)
         prefix = [n.child(below, atom, "prefixItems", str(i)) for i, below in enumerate(listed)]
     if items.__class__ is list:
         if "prefixItems" not in schema:
@@ -42,6 +40,13 @@ def counted(schema: dict[str, Any], pointer: str) -> tuple[int, int | None]:
     return 1 if low is None else low, count_of(schema, "maxContains", pointer)
 
 
+def are_unique(schema: dict[str, Any], pointer: str) -> bool:
+    unique = schema.get("uniqueItems", False)
+    if not isinstance(unique, bool):
+        raise refusal(schema, "uniqueItems", pointer)
+    return unique
+
+
 def read(n: Normaliser, atom: SchemaAtom, track: bool) -> LooseArray:
     """The shape of the plain keywords of a schema."""
     schema, pointer = atom.schema, atom.pointer
@@ -49,10 +54,7 @@ def read(n: Normaliser, atom: SchemaAtom, track: bool) -> LooseArray:
     shape = LooseArray(tuple(_way(node) for node in prefix), _way(rest))
     shape.minimum = count_of(schema, "minItems", pointer) or 0
     shape.maximum = count_of(schema, "maxItems", pointer)
-    unique = schema.get("uniqueItems", False)
-    if not isinstance(unique, bool):
-        raise GrammarError(f"{pointer}/uniqueItems: true or false is expected", pointer=f"{pointer}/uniqueItems")
-    shape.unique = unique
+    shape.unique = are_unique(schema, pointer)
     wanted = None
     if "contains" in schema:
         wanted = n.child(schema["contains"], atom, "contains")
@@ -174,7 +176,7 @@ def opposites(n: Normaliser, atom: SchemaAtom) -> list[LooseArray]:
             found.append(containing(n, LooseArray(), wanted, 0, low - 1))
         if high is not None:
             found.append(containing(n, LooseArray(), wanted, high + 1, None))
-    if schema.get("uniqueItems") is True:
+    if are_unique(schema, pointer):
         twice = LooseArray(minimum=2)
         twice.refusal = (
             "two equal items, which is what the opposite of uniqueItems asks for",

@@ -119,14 +119,16 @@ class _Closing:
         if any(word in schema for word in SAYS):
             return
         own, others, required, has_patterns = self._declared(place)
-        if has_patterns or not (own or others is not None):
-            return
+        if has_patterns or not (own or others is not None) or own != ("properties" in schema):
+            return  # properties that are no object are refused where they are read
         if self.roles[id(schema)] & CONDITION:
             raise UnsupportedFeature(
                 f"{pointer or '#'}: extra='forbid' does not close what is a condition (not, if, contains, oneOf) and a description "
                 "at once: say additionalProperties in the schema itself",
                 pointer=pointer,
             )
+        if not isinstance(schema.get("allOf", []), list):
+            return  # it is refused where it is read
         if own and not self.roles[id(schema)] & PART and (others or set()) <= schema["properties"].keys():
             schema["properties"].update({name: True for name in required if name not in schema["properties"]})
             schema["additionalProperties"] = False
@@ -159,11 +161,11 @@ class _Closing:
                 continue
             seen.add(id(inner))
             has_patterns = has_patterns or "patternProperties" in inner
-            if "properties" in inner and not any(word in inner for word in SAYS):
+            if _declares(inner) and not any(word in inner for word in SAYS):
                 others = (others or set()) | set(inner["properties"])
             required |= _required(inner)
             todo += self._parts_of(part, False)
-        return "properties" in schema, others, required, has_patterns
+        return _declares(schema), others, required, has_patterns
 
     def _parts_of(self, place: Place, is_entry: bool) -> list[Place]:
         """What is said of the same value, as far as it is not closed by itself."""
@@ -176,6 +178,10 @@ class _Closing:
                 if not by_itself:
                     found.append((inner, where, home))
         return found
+
+
+def _declares(schema: dict[str, Any]) -> bool:
+    return isinstance(schema.get("properties"), dict)
 
 
 def _required(schema: dict[str, Any]) -> set[str]:

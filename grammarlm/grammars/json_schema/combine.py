@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ...errors import GrammarError, brief
 from . import arrays, keys, objects, strings
+from .expected import refusal
 from .keywords import COMBINE, REFERENCE, UNEVALUATED
 from .parts import (
     ANY,
@@ -83,8 +83,7 @@ def branches(n: Normaliser, atom: SchemaAtom, keyword: str) -> list[Work]:
     """The nodes of a list of schemas."""
     listed = atom.schema[keyword]
     if not isinstance(listed, list) or (not listed and keyword != "allOf"):
-        where = f"{atom.pointer}/{keyword}"
-        raise GrammarError(f"{where}: a list of schemas is expected, not {brief(listed)}", pointer=where)
+        raise refusal(atom.schema, keyword, atom.pointer)
     return [n.child(below, atom, keyword, str(i)) for i, below in enumerate(listed)]
 
 

@@ -93,44 +93,37 @@ def whole(value: Any) -> int | None:
     return number.numerator if number.denominator == 1 else None
 
 
-def read(
-    schema: dict[str, Any], *, booleans: bool = True, numbers: bool = True, pointer: str | None = None
-) -> NumberShape:
-    """What the keywords of one schema object say about numbers.
+def read(schema: dict[str, Any], *, booleans: bool = True, numbers: bool = True) -> NumberShape:
+    """What the keywords of one schema object say about numbers. An error begins with the keyword that it is about.
 
     `exclusiveMinimum` and `exclusiveMaximum` are booleans in draft 4 (`booleans`) and numbers later (`numbers`); by default both
     are read, whatever the draft.
     """
     if KEYWORDS.isdisjoint(schema):
         return EVERY_NUMBER
-    reader = _Reader(schema, booleans, numbers, pointer)
+    reader = _Reader(schema, booleans, numbers)
     low, low_open = reader.bound("minimum", "exclusiveMinimum", max)
     high, high_open = reader.bound("maximum", "exclusiveMaximum", min)
     multiple = reader.number("multipleOf")
     if multiple is not None and multiple <= 0:
-        raise GrammarError(
-            f"multipleOf must be above 0, found {brief(schema['multipleOf'])}", pointer=reader.at("multipleOf")
-        )
+        raise GrammarError(f"multipleOf must be above 0, found {brief(schema['multipleOf'])}")
     return NumberShape(low, low_open, high, high_open, multiples=() if multiple is None else (multiple,))
 
 
 class _Reader:
-    def __init__(self, schema: dict[str, Any], booleans: bool, numbers: bool, pointer: str | None):
-        self.schema, self.booleans, self.numbers, self.pointer = schema, booleans, numbers, pointer
-
-    def at(self, keyword: str) -> str | None:
-        return None if self.pointer is None else f"{self.pointer}/{keyword}"
+    def __init__(self, schema: dict[str, Any], booleans: bool, numbers: bool):
+        self.schema, self.booleans, self.numbers = schema, booleans, numbers
 
     def number(self, keyword: str) -> Fraction | None:
         if keyword not in self.schema:
             return None
         value = self.schema[keyword]
         if isinstance(value, bool) or not isinstance(value, int | float | Decimal | Fraction):
-            raise GrammarError(f"{keyword} must be a number, found {brief(value)}", pointer=self.at(keyword))
+            raise GrammarError(f"{keyword} must be a number, found {brief(value)}")
         try:
             return exact(value)
         except GrammarError as error:
-            raise type(error)(f"{keyword}: {error}", pointer=self.at(keyword)) from None
+            raise type(error)(f"{keyword}: {error}") from None
 
     def bound(self, keyword: str, exclusive: str, tighter: Any) -> tuple[Fraction | None, bool]:
         """The tighter one of an inclusive bound and an exclusive one, and whether it is exclusive."""
@@ -139,7 +132,7 @@ class _Reader:
         if isinstance(value, bool) and self.booleans:
             return inclusive, value and inclusive is not None
         if value is not None and not self.numbers:
-            raise GrammarError(f"{exclusive} must be true or false in this draft", pointer=self.at(exclusive))
+            raise GrammarError(f"{exclusive} must be true or false in this draft")
         other = self.number(exclusive)
         if other is None or (inclusive is not None and inclusive != other and tighter(inclusive, other) == inclusive):
             return inclusive, False

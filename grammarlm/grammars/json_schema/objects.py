@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import GrammarError, brief
 from . import numbers
+from .expected import refusal
 from .keys import Others, meet_others, node_of, sort_out
 from .parts import ANY_OBJECT, ANY_OTHERS, ANYTHING, NOTHING, Evaluated, LooseObject, Work, both_evaluated
 from .shapes import EVERY_STRING
@@ -18,37 +19,26 @@ if TYPE_CHECKING:
 
 def count_of(schema: dict[str, Any], keyword: str, pointer: str) -> int | None:
     """The value of minItems and its kind; None where there is none."""
-    value = schema.get(keyword)
-    if value is None:
-        if keyword in schema:
-            raise GrammarError(
-                f"{pointer}/{keyword}: a whole number is expected, not null", pointer=f"{pointer}/{keyword}"
-            )
+    if keyword not in schema:
         return None
+    value = schema[keyword]
     if value.__class__ is not int:
-        whole = numbers.whole(value)
-        if whole is None:
-            raise GrammarError(
-                f"{pointer}/{keyword}: a whole number is expected, not {brief(value)}", pointer=f"{pointer}/{keyword}"
-            )
-        value = whole
-    return max(value, 0) if keyword.startswith("min") else value
+        value = numbers.whole(value)
+    if value is None or value < 0:
+        raise refusal(schema, keyword, pointer)
+    return value  # type: ignore[no-any-return]
 
 
 def mapping(schema: dict[str, Any], keyword: str, pointer: str) -> dict[str, Any]:
-    value = schema.get(keyword)
-    if value is None and keyword not in schema:
-        return {}
+    value = schema.get(keyword, {})
     if not isinstance(value, dict):
-        raise GrammarError(
-            f"{pointer}/{keyword}: an object is expected, not {brief(value)}", pointer=f"{pointer}/{keyword}"
-        )
+        raise refusal(schema, keyword, pointer)
     return value
 
 
 def required_of(schema: dict[str, Any], pointer: str) -> list[str]:
-    value = schema.get("required")
-    if value is None or isinstance(value, bool):  # draft 3 said "required": true beside a property
+    value = schema.get("required", [])
+    if isinstance(value, bool):  # draft 3 said "required": true beside a property
         return []
     return names_of(value, f"{pointer}/required")
 
@@ -66,10 +56,11 @@ def implications(schema: dict[str, Any], atom: SchemaAtom) -> dict[str, frozense
         if keyword not in schema or keyword not in atom.resource.bits:
             continue
         for name, needed in mapping(schema, keyword, atom.pointer).items():
-            if isinstance(needed, str):  # draft 3
-                needed = [needed]  # noqa: PLW2901
-            if keyword == "dependencies" and not isinstance(needed, list):
-                continue
+            if keyword == "dependencies":
+                if isinstance(needed, str):  # draft 3
+                    needed = [needed]  # noqa: PLW2901
+                if not isinstance(needed, list):
+                    continue
             listed = names_of(needed, f"{atom.pointer}/{keyword}/{name}")
             if listed:
                 found[name] = found.get(name, frozenset()) | frozenset(listed)
@@ -81,22 +72,16 @@ def read(n: Normaliser, atom: SchemaAtom, track: bool) -> LooseObject:
     schema, pointer = atom.schema, atom.pointer
     child = n.child
     properties: dict[str, Work] = {}
-    declared = schema.get("properties")
-    if declared is not None:
-        if declared.__class__ is not dict:
-            mapping(schema, "properties", pointer)
-        for name, below in declared.items():
-            properties[name] = child(below, atom, "properties", name)
+    declared = mapping(schema, "properties", pointer)
+    for name, below in declared.items():
+        properties[name] = child(below, atom, "properties", name)
     rest = ANYTHING
     if "additionalProperties" in schema:
         rest = child(schema["additionalProperties"], atom, "additionalProperties")
     others: Others = ANY_OTHERS if rest is ANYTHING else () if rest is NOTHING else ((EVERY_STRING, rest),)
-    patterns = schema.get("patternProperties")
+    patterns = mapping(schema, "patternProperties", pointer)
     if patterns:
-        found = [
-            (n.pattern(p, atom), child(below, atom, "patternProperties", p))
-            for p, below in mapping(schema, "patternProperties", pointer).items()
-        ]
+        found = [(n.pattern(p, atom), child(below, atom, "patternProperties", p)) for p, below in patterns.items()]
         others = sort_out(n, found, rest)
         for name, node in properties.items():
             for language, more in found:
@@ -116,8 +101,7 @@ def read(n: Normaliser, atom: SchemaAtom, track: bool) -> LooseObject:
         shape.implied = implied
         mention(n, shape, [name for key, needed in implied.items() for name in (key, *sorted(needed))])
     if track:
-        names = frozenset(declared or ())
-        shape.evaluated = Evaluated(names, frozenset(patterns or ()), "additionalProperties" in schema)
+        shape.evaluated = Evaluated(frozenset(declared), frozenset(patterns), "additionalProperties" in schema)
     return shape
 
 

@@ -156,7 +156,8 @@ class Places(Nodes):
         }
         if "oneOf" in schema and "oneOf" not in kept and "oneOf" in bits:
             self._moved[id(schema["oneOf"])] = f"{pointer}/oneOf"
-            kept["allOf"] = [*kept.get("allOf", []), {"anyOf": schema["oneOf"]}]
+            if isinstance(kept.get("allOf", []), list):  # else it is refused where it is read
+                kept["allOf"] = [*kept.get("allOf", []), {"anyOf": schema["oneOf"]}]
         elif len(kept) == len(schema):
             return schema
         self._kept.append(kept)

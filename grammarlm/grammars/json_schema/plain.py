@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import GrammarError, brief, placed_error
 from . import arrays, numbers, objects, strings
+from .expected import refusal
 from .keywords import ARRAY, NUMBER, OBJECT, PLAIN, STRING, TYPE, VALUES
 from .parts import (
     ANY,
@@ -68,13 +69,15 @@ def types(atom: SchemaAtom) -> Parts:
     if listed.__class__ is str and listed in of_type:
         return of_type[listed]
     names = listed if isinstance(listed, list) else [listed]
+    if not names:
+        raise refusal(atom.schema, "type", atom.pointer)
     found: list[Any] = list(NONE)
     for name in names:
         if not isinstance(name, str) or name not in of_type:
-            if isinstance(name, dict) or name == "any":
+            if name == "any":
                 return ANY  # draft 3
-            where = f"{atom.pointer}/type"
-            raise GrammarError(f"{where}: there is no type {brief(name)}", pointer=where)
+            where, known = f"{atom.pointer}/type", ", ".join(of_type)
+            raise GrammarError(f"{where}: there is no type {brief(name)}; there are {known}", pointer=where)
         for t, shapes in enumerate(of_type[name]):
             if shapes and (not found[t] or found[t] is INTEGERS or found[t] is PLAIN_INTEGERS):
                 found[t] = shapes
@@ -88,8 +91,7 @@ def listings(atom: SchemaAtom) -> list[tuple[str, list[Any]]]:
     if "enum" in schema and "enum" in bits:
         listed = schema["enum"]
         if not isinstance(listed, list):
-            where = f"{atom.pointer}/enum"
-            raise GrammarError(f"{where}: a list of values is expected, not {brief(listed)}", pointer=where)
+            raise refusal(schema, "enum", atom.pointer)
         found.append(("enum", listed))
     if "const" in schema and "const" in bits:
         found.append(("const", [schema["const"]]))
@@ -114,7 +116,7 @@ def read_strings(n: Normaliser, atom: SchemaAtom) -> list[StringShape]:
 
 def read_number(atom: SchemaAtom) -> NumberShape:
     try:
-        return numbers.read(atom.schema, pointer=atom.pointer)
+        return numbers.read(atom.schema)
     except GrammarError as error:
         raise _placed(error, atom) from None
 

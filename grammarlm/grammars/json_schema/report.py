@@ -4,7 +4,7 @@
     relaxed       it could not be enforced, and the caller allowed to leave it out
     annotation    it asserts nothing: titles, `$defs`, extensions, `format` where the caller wants it to be one
     unread        a keyword where no draft reads it, or the declared one does not: what stands beside `$ref` up to draft 7, `then`
-                  without `if`
+                  without `if`; or a value that no draft has for it, where none of the language's texts can come to it
     unknown       a keyword or a format that nobody has defined; JsonSchema(..., unknown="refuse") refuses it
 
 The last two are what a schema's author may not know: they are the warnings of a report. There is no sixth: what is none of these
@@ -19,6 +19,7 @@ from typing import Any
 
 from ...errors import GrammarError, UnsupportedFeature
 from .document import DRAFTS, Document, Place, Resource, below, escape
+from .expected import wrong_value
 from .formats import CHECKED, FORMATS, KNOWN
 from .keywords import KEYWORDS
 from .unknown import about_format, about_keyword, annotation
@@ -93,12 +94,14 @@ class _Lines:
         if keyword == "$schema" and not self._is_draft(value):
             return UNREAD, "no draft that is known here: read as 2020-12"
         if keyword in ("$id", "id"):
-            return ANNOTATION, "an address" if keyword in resource.bits else ""
+            if keyword in resource.bits:
+                return _annotation("an address", "$id", value)
+            return ANNOTATION, ""
         note = annotation(keyword, value)
         if note is not None:
-            return ANNOTATION, note
+            return _annotation(note, keyword, value)
         if keyword == "format" and not self._document.formats:
-            return ANNOTATION, "formats='annotation'"
+            return _annotation("formats='annotation'", keyword, value)
         if keyword not in KEYWORDS:
             return UNKNOWN, about_keyword(keyword, value)
         if keyword not in resource.bits:
@@ -114,8 +117,13 @@ class _Lines:
         return isinstance(address, str) and (address.rstrip("#") in DRAFTS or self._document.has(address))
 
 
+def _annotation(note: str, keyword: str, value: Any) -> tuple[str, str]:
+    wrong = wrong_value(keyword, value)
+    return (UNREAD, wrong) if wrong else (ANNOTATION, note)
+
+
 def _missing(schema: dict[str, Any], keyword: str, value: Any) -> str:
-    """Why a keyword says nothing beside these."""
+    """Why a keyword says nothing beside these, or with this value: where somebody reads it, that has been refused."""
     beside = _NEEDS.get(keyword)
     if beside is not None and beside not in schema:
         return f"says nothing without {beside!r}"
@@ -127,9 +135,11 @@ def _missing(schema: dict[str, Any], keyword: str, value: Any) -> str:
         return "a list of schemas beside 'prefixItems', which is read in its place"
     if keyword == "required" and isinstance(value, bool):
         return 'draft 3\'s: name the property in the list "required" of the object around it'
+    if keyword == "type" and "any" in (value if isinstance(value, list) else [value]):
+        return "draft 3's type 'any': every value has it; leave it out"
     if isinstance(value, bool) and keyword in _EXCLUSIVE and _EXCLUSIVE[keyword] not in schema:
         return f"says nothing without {_EXCLUSIVE[keyword]!r}"
-    return ""
+    return wrong_value(keyword, value)
 
 
 def _of_format(name: Any) -> tuple[str, str]:

@@ -76,9 +76,8 @@ def test_read(schema: dict, shape: NumberShape) -> None:
     ],
 )
 def test_broken_schemas_are_named(schema: dict) -> None:
-    with pytest.raises(GrammarError) as raised:
-        read(schema, pointer="#/items")
-    assert raised.value.pointer == f"#/items/{next(iter(schema))}"
+    with pytest.raises(GrammarError, match=f"^{next(iter(schema))} must be"):
+        read(schema)
 
 
 def test_strict_drafts_read_one_form_only() -> None:

@@ -103,6 +103,11 @@ WARNED: dict[str, tuple[Any, list[tuple[str, str, str]]]] = {
         ("/divisibleBy", "unknown", "multipleOf"), ("/extends", "unknown", "allOf"), ("/disallow", "unknown", '"not"')]),
     "required of draft 3": (
         {"properties": {"a": {"required": True}}}, [("/properties/a/required", "unread", "around it")]),
+    "a type of draft 3": ({"type": "any"}, [("/type", "unread", "leave it out")]),
+    "an address of another type": ({"$id": 3}, [("/$id", "unread", "a string is expected")]),
+    "what is wrong where nothing is read": (
+        {"type": "null", "minItems": -1, "$defs": {"a": {"required": "b"}}},
+        [("/minItems", "unread", "not negative is expected"), ("/$defs/a/required", "unread", "a list of names is expected")]),
     "nullable": ({"type": "string", "nullable": True}, [("/nullable", "unknown", '"null"')]),
     "beside a reference": (
         {"$schema": "http://json-schema.org/draft-07/schema#", "properties": {
