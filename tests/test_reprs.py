@@ -33,6 +33,14 @@ def deep(depth):
     return schema
 
 
+def shared(levels):
+    """A schema with 2^levels places."""
+    schema = {}
+    for _ in range(levels):
+        schema = {"anyOf": [schema, schema]}
+    return schema
+
+
 def results():
     plain = gl.generate(model, [65], vocab=VOCAB, regex="[a-z]{3}")
     yield plain, ["text='aaa'", "finish_reason='stop'", "3 tokens"]
@@ -70,6 +78,10 @@ def grammars():
     yield gl.JsonSchema({"const": LONG}), ["JsonSchema("]
     yield gl.JsonSchema({"minimum": 10**5000}), ["JsonSchema("]
     yield gl.JsonSchema(deep(5000)), ["JsonSchema("]
+    yield gl.JsonSchema({"enum": list(range(0, 4_000_002, 2))}), ["JsonSchema({", '"enum":[0,2,4,', "..."]
+    yield gl.JsonSchema(f'{{"const": "{LONG}"}}'), ["JsonSchema('{"]
+    yield gl.JsonSchema(shared(300)), ['JsonSchema({"anyOf":[{"anyOf":']
+    yield gl.JsonSchema(dict[str, int]), ["JsonSchema(dict[str, int])"]
     yield gl.Tokens([[1, 2], [3, 4]]), ["Tokens(2 items)"]
     yield gl.TokenList(gl.Tokens(["ab", "c"])), ["TokenList(", "Tokens(2 strings)"]
     yield gl.Regex(LONG) + gl.Regex("b") | gl.Choices(["c"]), [" | Choices(['c'])"]

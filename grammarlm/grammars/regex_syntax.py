@@ -27,9 +27,15 @@ Item = bytes | tuple | Term
 
 FLAGS = {"i": IGNORECASE, "m": MULTILINE, "s": DOTALL, "x": VERBOSE, "u": UNICODE, "a": 0}
 QUANTIFIERS = "*+?{"
+SHORT = 1_000  # characters of a pattern that need not be weighed
 PLAIN = re.compile(
     r"[^\\.\[(){*+?|^$\ud800-\udfff]+"
 )  # characters that stand for themselves, but for the flags i and x
+# Bytes that reading takes, as measured: for a part with its term, a member of a set, any other letter.
+PER_PART, PER_MEMBER, PER_LETTER = 400, 140, 6
+PARTS = "([.\\*+?{|^$"
+MEMBERS = re.compile(r"\[[^\]]*")
+LETTERS_ARE_PARTS = re.compile(r"\(\?[a-zA-Z]*[ix]")
 
 
 @dataclass
@@ -67,6 +73,8 @@ class RegexParser(Anchors):
 
     def read(self) -> None:
         """Reads all of the pattern into the one group that is left, `groups[0]`."""
+        if len(self.text) > SHORT:
+            self.weigh()
         while self.at < len(self.text):
             start, char = self.at, self.text[self.at]
             if self.flags & VERBOSE and char in " \t\n\r\v\f#":
@@ -101,6 +109,17 @@ class RegexParser(Anchors):
                 self.literals(plain.group())
         if len(self.groups) > 1:
             raise self.error("missing ), unterminated subpattern: '(' is not closed", self.groups[-1].start)
+
+    def weigh(self) -> None:
+        """A long pattern is weighed before anything of it is read; its sets only where there are not too many of them."""
+        text, weigh = self.text, self.algebra.weigh
+        what = f"the regex of {len(text):,} characters"
+        each = PER_PART if LETTERS_ARE_PARTS.search(text) else PER_LETTER
+        weigh(each * len(text), what)
+        for mark in PARTS:
+            weigh(PER_PART * text.count(mark), what)
+        if "[" in text:
+            weigh(PER_MEMBER * sum(map(len, MEMBERS.findall(text))), what)
 
     def dot(self) -> CharSet:
         return self.complement(charset.NEWLINE)

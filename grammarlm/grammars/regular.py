@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from .look_around import LookAround
-from .terms import ALT, AND, ANYTHING, CAT, CHARS, NIL, NOT, NOTHING, REP, SCOPE, WORDS, Term
+from .terms import ALT, AND, ANYTHING, CAT, CHARS, FOREVER, NIL, NOT, NOTHING, REP, SCOPE, WORDS, Term
 
 EVERY_BYTE = (1 << 256) - 1
 
@@ -24,8 +24,8 @@ Pair = tuple[Term, Term]  # two terms in a row that no term has been made of: `A
 class Algebra(LookAround):
     """Terms and their derivatives. One object belongs to one automaton."""
 
-    def __init__(self, max_depth: int = 100, tick: Callable[[], None] | None = None):
-        super().__init__(max_depth, tick)
+    def __init__(self, max_depth: int = 100, tick: Callable[[], None] | None = None, max_bytes: float = FOREVER):
+        super().__init__(max_depth, tick, max_bytes)
         self._edges: dict[Term, EdgeList] = {}
 
     def forget(self) -> None:

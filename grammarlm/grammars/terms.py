@@ -24,6 +24,7 @@ from . import utf8
 
 EMPTY, EPS, CHARS, CAT, ALT, AND, NOT, REP, WORDS, LOOK, PREV, SCOPE = range(12)
 FOREVER = float("inf")  # the `high` of an unbounded repeat
+ROOM = 16 << 20  # bytes that reading may take beyond twice max_bytes
 
 _serials = count()
 
@@ -67,10 +68,11 @@ ANYTHING = Term(NOT, (NOTHING,), None, True, True)  # every byte string
 class Terms:
     """Makes terms, each once, in the simplest form that the laws beside each constructor give."""
 
-    def __init__(self, max_depth: int = 100, tick: Callable[[], None] | None = None):
+    def __init__(self, max_depth: int = 100, tick: Callable[[], None] | None = None, max_bytes: float = FOREVER):
         """`tick` is called for each new term: it raises where the caller's time is over."""
-        self.max_depth = max_depth
+        self.max_depth, self.max_bytes = max_depth, max_bytes
         self.tick = tick or (lambda: None)
+        self._read = 0  # bytes that reading took, about
         self._terms: dict = {}
         self._pairs: dict[tuple[Term, Term], Term] = {}  # CAT
         self._lists: dict[tuple[bytes, ...], ById] = {}
@@ -87,6 +89,16 @@ class Terms:
         self._pairs.clear()
         self._lists.clear()
         self._singles.clear()
+        self._read = 0
+
+    def weigh(self, size: int, what: str) -> None:
+        """Asked before something is read that becomes terms: LimitExceeded where all that was read so far takes too much."""
+        self._read += size
+        if self._read > 2 * self.max_bytes + ROOM:
+            raise LimitExceeded(
+                f"{what}: reading it takes about {self._read:,} bytes, limits.max_bytes is {self.max_bytes:,}; make it smaller, "
+                "or raise the limit"
+            )
 
     def _make(self, kind: int, parts: tuple[Term, ...], data, nullable: bool, sure: bool) -> Term:
         key = (kind, parts, data)

@@ -66,12 +66,15 @@ def encode(value: Any, *, is_brief: bool = False) -> bytes:
     stack = [(value, 0)]
     while stack:
         value, depth = stack.pop()
-        if depth > DEEPEST or len(out) > LARGEST:
+        if depth > DEEPEST or (len(out) > LARGEST and not is_brief):
             raise LimitExceeded(f"the grammar is nested deeper than {DEEPEST} levels, or larger than {LARGEST:,} bytes")
         inner: list[Any] = []
         if isinstance(value, tuple):
             out += b"(" + number(len(value))
-            inner = list(value)
+            if set(map(type, value)) == {str}:  # perhaps millions
+                out += b"".join(map(_scalar, value))
+            else:
+                inner = list(value)
         elif isinstance(value, (compose.Grammar, Indent)):
             name = type(value).__name__
             if kind_of(name) is not type(value):

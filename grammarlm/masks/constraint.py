@@ -188,7 +188,7 @@ def _automaton(grammar: Grammar, vocab: Vocabulary, limits: Limits, canonical_on
     if with_stack:
         load_all(large=True)
     clock = Clock(limits)
-    algebra = Algebra(limits.max_depth, clock.tick)
+    algebra = Algebra(limits.max_depth, clock.tick, limits.max_bytes)
     if with_stack:
         program: Any = stack_program(grammar, algebra, vocab, limits, clock)
         if canonical_only and program.named_texts:

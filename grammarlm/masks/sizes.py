@@ -11,22 +11,24 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..errors import LimitExceeded
-from ..grammars.compose import Combination, Grammar
+from ..grammars.compose import Combination, Grammar, Literal
 from ..grammars.json_schema import JsonSchema
+from ..grammars.terms import ROOM
 from ..grammars.token_list import TokenList
 from ..grammars.tokens import Tokens
-from .limits import Limits
+from .limits import Clock, Limits
 
 SMALL = 1 << 16  # bytes or things of a description that need not be looked at
 FEW = 1_000  # likewise, of things
 WIDE = range(SMALL + 1)  # in place of a text
 BYTES_A_MS, THINGS_A_MS = 500_000, 1_000  # at most, of those that are read in single calls
 MEMORY_A_BYTE, MEMORY_A_THING = 6, 450
-ROOM = 16 << 20  # bytes that reading may take beyond twice max_bytes
+THINGS_A_DOCUMENT = 3  # of a registry: its address, the bytes that it is kept as, what they say
 LETTERS_AS_BYTES = 4  # of strings that are sorted, and whose bytes are told apart
 # Of marshal's format: short strings, lists and dicts; longer strings and small numbers have zeros in them.
 MARKS = (b"{", b"[", b"z", b"Z", b"\xfb", b"\xdb", b"\xfa", b"\xda", b"\0\0")
 SIGNS = (",", "{", "[")  # of JSON text: there are no more values than these, and one
+PIECES = ("\n", '"', "[", "(", "|")  # of a grammar's text: it has about half as many parts as these
 DEEPEST = 500  # combinations in combinations
 
 
@@ -44,7 +46,7 @@ class _Size:
     """What a description comes to so far."""
 
     def __init__(self, limits: Limits):
-        self._limits = limits
+        self._limits, self._clock = limits, Clock(limits)
         self.bytes = self.things = 0
 
     def count(self, size: int, things: int = 0) -> None:
@@ -72,6 +74,7 @@ class _Size:
         """Every part as often as it stands there: one that stands in two places is read twice."""
         waiting: list[tuple[Grammar, int]] = [(grammar, 0)]
         while waiting:
+            self._clock.tick()
             part, depth = waiting.pop()
             if not isinstance(part, Combination):
                 self._add_plain(part)
@@ -83,21 +86,29 @@ class _Size:
 
     def _add_plain(self, part: Any) -> None:
         if isinstance(part, JsonSchema):
-            for source in part.sources():
+            sources = part.sources()
+            self.count(0, THINGS_A_DOCUMENT * (len(sources) - 1))
+            for source in sources:
+                self._clock.tick()
                 self._add_source(source)
             if isinstance(part.property_order, tuple):
                 self.count(0, len(part.property_order))
             return
-        part = part.items if isinstance(part, TokenList) else part
+        if isinstance(part, TokenList):
+            self._add_strings((part.separator,))
+            part = part.items
         if isinstance(part, Tokens):
             self._add_strings(part.strings or ())
             self.count(0 if part.strings is not None else part.rows.nbytes // MEMORY_A_BYTE)  # sorted, in as many bytes
             return
         for name in ("pattern", "text"):
-            self.count(len(getattr(part, name, ())))
+            if found := getattr(part, name, None):
+                self.count(len(found))
+                if name == "text" and len(found) > SMALL and not isinstance(part, Literal):
+                    self.count(0, sum(map(found.count, PIECES)) // 2)
         for name in ("strings", "until"):
-            found = getattr(part, name, None) or ()
-            self._add_strings((found,) if isinstance(found, str) else found)
+            if found := getattr(part, name, None):
+                self._add_strings((found,) if isinstance(found, str) else found)
 
     def _add_strings(self, strings: Iterable[str]) -> None:
         strings = tuple(strings)

@@ -67,7 +67,7 @@ def test_a_value_that_no_text_spells_is_unsatisfiable() -> None:
 
 
 def test_a_schema_whose_parts_stand_in_very_many_places(monkeypatch) -> None:
-    monkeypatch.setattr("grammarlm.grammars.json_schema.MOST_PARTS", 100_000)
+    monkeypatch.setattr("grammarlm.grammars.json_schema.content.MOST_PARTS", 100_000)
     schema: Any = {"type": "integer"}
     for _ in range(300):
         schema = {"type": "object", "properties": {"a": schema, "b": schema}}
@@ -77,8 +77,14 @@ def test_a_schema_whose_parts_stand_in_very_many_places(monkeypatch) -> None:
     assert accepts(schema, '{"a": {"b": {"a": {}}}}') is True
     schema["maxProperties"], schema["allOf"] = 1, [{"required": ["a"]}, schema["properties"]["a"]]
     assert accepts(schema, '{"a": {"b": {}}}') is True
+    grammar = gl.JsonSchema(schema)
+    assert len(repr(grammar)) < 200
+    assert grammar == gl.JsonSchema(schema)
+    assert hash(grammar) != hash(gl.JsonSchema(schema | {"maxProperties": 2}))
+    constraint = gl.compile(grammar, VOCAB)
+    assert constraint.fingerprint
     with pytest.raises(gl.LimitExceeded, match="places"):
-        repr(gl.JsonSchema(schema))
+        constraint.to_bytes()
 
 
 def test_a_state_that_cannot_be_made_is_a_limit() -> None:

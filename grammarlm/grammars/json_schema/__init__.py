@@ -13,10 +13,9 @@ from __future__ import annotations
 
 import json
 import marshal
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
-from fractions import Fraction
 from functools import cached_property
-from math import isfinite
 from typing import Any, ClassVar
 
 from ...errors import GrammarError, LimitExceeded, UnsupportedFeature, brief, caret, shorten, suggesting
@@ -26,8 +25,8 @@ from ..regular import Algebra
 from ..terms import Term
 from ..tokens import Tokens
 from .closing import close_objects
+from .content import digest_of, shown, written
 from .json_data import check_json
-from .number_rows import decimal
 from .python_types import is_python_type, schema_of
 
 ORDERS = ("schema", "any")
@@ -38,8 +37,6 @@ SPELLINGS = ("any", "plain")
 EXTRAS = ("allow", "forbid")
 UNKNOWN = ("warn", "refuse")
 SMALL = 1 << 16  # bytes of a schema
-MOST_PARTS = 4_000_000  # of a schema that is written out
-MOST_WRITTEN_BITS = 166_000  # of a whole number
 
 
 class JsonSchema(Grammar):
@@ -118,28 +115,29 @@ class JsonSchema(Grammar):
         if self.whitespace is not None and self.spelling is not None:
             return self
         other: JsonSchema = object.__new__(JsonSchema)
-        other.__dict__.update({name: value for name, value in self.__dict__.items() if name != "_content"})
+        other.__dict__.update({name: value for name, value in self.__dict__.items() if name != "digest"})
         other.whitespace, other.spelling = self.whitespace or "natural", self.spelling or "plain"
         return other
 
-    def document(self) -> Any:
-        """The schema as Python data, a copy of its own."""
+    def document(self, tick: Callable[[], None] = lambda: None) -> Any:
+        """The schema as Python data, a copy of its own. `tick` is called now and then: it raises where time is over."""
         schema = thawed(self._source)
         if isinstance(schema, str):
             schema = parsed(schema)
         elif not isinstance(schema, (dict, bool)):
             schema = schema_of(schema, self.extra)
         elif not self._is_json:
-            for document in (schema, *(self.registry or {}).values()):
-                check_json(document)
+            check_json(schema, tick)
+            for document in (self._registry or {}).values():
+                check_json(thawed(document), tick)
             self._is_json = True
-        return close_objects(schema, self.registry, self.draft) if self.extra == "forbid" else schema
+        return close_objects(schema, self.registry, self.draft, tick) if self.extra == "forbid" else schema
 
-    def as_bytes(self) -> bytes | None:
+    def as_bytes(self, tick: Callable[[], None] = lambda: None) -> bytes | None:
         """The schema as `marshal` writes it; None where it is no plain data, or has to be made from a Python type first."""
         source = self._source
         if self.extra == "forbid" and self.python_type is None:
-            source = frozen(self.document())
+            source = frozen(self.document(tick))
         elif isinstance(source, str):
             source = frozen(parsed(source))
         return source if isinstance(source, bytes) else None
@@ -162,34 +160,24 @@ class JsonSchema(Grammar):
         return self._source if is_python_type(self._source) else None
 
     @property
-    def registry(self) -> dict[str, Any] | None:
-        return None if self._registry is None else {uri: thawed(document) for uri, document in self._registry.items()}
+    def registry(self) -> Mapping[str, Any] | None:
+        return None if self._registry is None else _Documents(self._registry)
 
     @cached_property
-    def _content(self) -> tuple[Any, ...]:
-        registry = self.registry
-        known = None if registry is None else tuple((uri, flat(registry[uri])) for uri in sorted(registry))
+    def digest(self) -> bytes:
+        """Equal for grammars that say the same, be they text or dicts; the same in any process."""
+        source, registry = self._source, self._registry or {}
         try:
-            schema = flat(self.document())
-        except LimitExceeded:
-            if not isinstance(self._source, str):
-                raise
-            schema = self._source  # JSON text that is nested too deeply
-        except GrammarError:  # no JSON: compile will say so
-            schema = str(self._source)
-        return (
-            schema,
-            self.whitespace,
-            self.property_order,
-            self.formats,
-            self.draft,
-            self.strict,
-            self.integers,
-            self.spelling,
-            self.extra,
-            self.unknown,
-            known,
-        )
+            if self.extra == "forbid" or self.python_type is not None:
+                schema = self.document()
+            else:
+                schema = parsed(source) if isinstance(source, str) else thawed(source)
+        except GrammarError:  # no JSON, or nested too deeply: compile will say so
+            schema = str(source)
+        documents = [[uri, digest_of(thawed(registry[uri]))] for uri in sorted(registry)]
+        known = None if self._registry is None else documents
+        options = [getattr(self, name) for name in self.SAVED if name not in ("schema", "registry")]
+        return bytes.fromhex(digest_of([schema, known, options]))
 
     def language(self, algebra: Algebra) -> Term:
         raise UnsupportedFeature(
@@ -229,13 +217,36 @@ class JsonSchema(Grammar):
         return cls(schema, registry=documents, **options)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, JsonSchema) and self._content == other._content
+        return isinstance(other, JsonSchema) and self.digest == other.digest
 
     def __hash__(self) -> int:
-        return hash(self._content)
+        return hash(self.digest)
 
     def __repr__(self) -> str:
-        return f"JsonSchema({str(self._content[0])[:120]})"
+        source = self._source
+        if isinstance(source, str):
+            return f"JsonSchema({brief(source, 120)})"
+        kind = self.python_type
+        return f"JsonSchema({brief(kind, 120) if kind is not None else shown(thawed(source), 120)})"
+
+
+class _Documents(Mapping[str, Any]):
+    """The documents of a registry, each made when it is first asked for."""
+
+    def __init__(self, kept: dict[str, Any]):
+        self._kept = kept
+        self._made: dict[str, Any] = {}
+
+    def __getitem__(self, uri: str) -> Any:
+        if uri not in self._made:
+            self._made[uri] = thawed(self._kept[uri])
+        return self._made[uri]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._kept)
+
+    def __len__(self) -> int:
+        return len(self._kept)
 
 
 def frozen(value: Any) -> Any:
@@ -338,101 +349,3 @@ def strings_of(items: Choices | Tokens) -> tuple[str, ...]:
             "or put the JSON around the items: gl.Regex(r'\\{\"item\": \"') + items + gl.Regex(r'\"\\}')"
         )
     return items.strings
-
-
-def flat(value: Any) -> str:
-    """A text that two values share iff they are equal, the order of keys included."""
-    parts: list[str] = []
-    todo: list[Any] = [value]
-    while todo:
-        _check_size(parts)
-        item = todo.pop()
-        if isinstance(item, _Raw):
-            parts.append(item)
-        elif isinstance(item, dict):
-            parts.append("{")
-            todo.append(_Raw("}"))
-            for key in reversed(item):
-                todo += [item[key], _Raw(json.dumps(key) if isinstance(key, str) else repr(key)), _Raw(",")]
-        elif isinstance(item, list):
-            parts.append("[")
-            todo.append(_Raw("]"))
-            for element in reversed(item):
-                todo += [element, _Raw(",")]
-        else:
-            parts.append(_scalar(item))
-    return "".join(parts)
-
-
-def _check_size(parts: list[str]) -> None:
-    if len(parts) > MOST_PARTS:
-        raise LimitExceeded(
-            f"the schema has more than {MOST_PARTS:,} places when it is written out: parts of it stand in several"
-        )
-
-
-def _scalar(item: Any) -> str:
-    if isinstance(item, float):
-        return str(Decimal(float.__repr__(item)))
-    if isinstance(item, (str, bool, type(None))):
-        return json.dumps(item)
-    try:
-        return str(item)
-    except ValueError:
-        return _long(item) if isinstance(item, int) else f"{item.numerator:#x}/{item.denominator:#x}"
-
-
-def _long(item: int) -> str:
-    """A whole number of more digits than Python writes. In decimal that takes a time that is quadratic in their number."""
-    return str(Decimal(item)) if item.bit_length() <= MOST_WRITTEN_BITS else f"{item:#x}"
-
-
-def _json(item: Any) -> str:
-    """A scalar as JSON text."""
-    if isinstance(item, Fraction):
-        mantissa, power = decimal(item)
-        return f"{_json(mantissa)}e{power}"
-    if isinstance(item, Decimal):
-        return str(item)
-    try:
-        return json.dumps(item)
-    except ValueError:
-        if item.bit_length() > MOST_WRITTEN_BITS:
-            raise LimitExceeded(
-                "the schema has a whole number of more than 50,000 digits, which is not written out"
-            ) from None
-        return _long(item)
-    except TypeError:
-        raise GrammarError(f"the schema has a value that no JSON has: {brief(item)}") from None
-
-
-def written(schema: Any) -> str:
-    """The schema as JSON text, however deep it is."""
-    parts: list[str] = []
-    todo: list[Any] = [schema]
-    while todo:
-        _check_size(parts)
-        item = todo.pop()
-        if isinstance(item, _Raw):
-            parts.append(item)
-        elif isinstance(item, dict):
-            inner: list[Any] = []
-            for key, value in item.items():
-                if not isinstance(key, str):
-                    raise GrammarError(f"the schema has a key that no JSON has: {brief(key)}")
-                inner += [_Raw(("," if inner else "{") + json.dumps(str(key)) + ":"), value]
-            todo += reversed([*(inner or [_Raw("{")]), _Raw("}")])
-        elif isinstance(item, list):
-            inner = []
-            for value in item:
-                inner += [_Raw("," if inner else "["), value]
-            todo += reversed([*(inner or [_Raw("[")]), _Raw("]")])
-        elif not (item.is_finite() if isinstance(item, Decimal) else not isinstance(item, float) or isfinite(item)):
-            raise GrammarError(f"the schema has a value that no JSON has: {brief(item)}")
-        else:
-            parts.append(_json(item))
-    return "".join(parts)
-
-
-class _Raw(str):
-    __slots__ = ()

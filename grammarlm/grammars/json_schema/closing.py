@@ -14,7 +14,7 @@ closed schema is one of the schema. Names in `required` count as declared.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ...errors import LimitExceeded, UnsupportedFeature
@@ -30,16 +30,22 @@ MOST_PLACES = 1_000_000  # of a schema whose parts stand in several places
 FIRST_WITH_UNEVALUATED = 2019
 
 
-def close_objects(schema: Any, registry: Mapping[str, Any] | None = None, draft: str = "auto") -> Any:
+def close_objects(
+    schema: Any,
+    registry: Mapping[str, Any] | None = None,
+    draft: str = "auto",
+    tick: Callable[[], None] = lambda: None,
+) -> Any:
     """A copy of the schema whose objects are closed."""
-    return _Closing(unshared(schema), registry, draft).run() if isinstance(schema, dict) else schema
+    return _Closing(unshared(schema, tick), registry, draft, tick).run() if isinstance(schema, dict) else schema
 
 
-def unshared(schema: Any) -> Any:
+def unshared(schema: Any, tick: Callable[[], None]) -> Any:
     """A copy in which each place has a schema of its own: one dict may be a condition here and a description there."""
     root: list[Any] = [schema]
     todo: list[Any] = [root]
     for count, here in enumerate(todo):  # it grows
+        tick()
         if count > MOST_PLACES:
             raise LimitExceeded(f"the schema has more than {MOST_PLACES:,} places when it is written out")
         for key, value in list(here.items() if isinstance(here, dict) else enumerate(here)):
@@ -50,9 +56,11 @@ def unshared(schema: Any) -> Any:
 
 
 class _Closing:
-    def __init__(self, schema: dict[str, Any], registry: Mapping[str, Any] | None, draft: str):
-        self.schema, self.declared = schema, draft == "declared"
-        self.document = Document(schema, registry=registry, draft=draft)
+    def __init__(
+        self, schema: dict[str, Any], registry: Mapping[str, Any] | None, draft: str, tick: Callable[[], None]
+    ):
+        self.schema, self.declared, self.tick = schema, draft == "declared", tick
+        self.document = Document(schema, registry=registry, draft=draft, tick=tick)
         self.roles: dict[int, int] = {}  # of each schema, by id: what it is, everywhere that it stands
         self.places: dict[int, Place] = {}
 
@@ -66,6 +74,7 @@ class _Closing:
     def _mark(self) -> None:
         todo: list[tuple[Any, str, Resource, int]] = [(self.schema, "", self.document.root, ENTRY)]
         while todo:
+            self.tick()
             schema, pointer, resource, role = todo.pop()
             if not isinstance(schema, dict) or self.roles.get(id(schema), 0) & role:
                 continue

@@ -37,8 +37,8 @@ class TextAlgebra(Algebra):
         shared: SharedAlgebra | None = None,
         max_bytes: float = FOREVER,
     ):
-        super().__init__(max_depth, tick)
-        self.shared, self.max_bytes = shared, max_bytes
+        super().__init__(max_depth, tick, max_bytes)
+        self.shared = shared
         self._terms_take = 0
         self._begin()
 

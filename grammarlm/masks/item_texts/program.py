@@ -42,16 +42,16 @@ class ItemsProgram:
         items = items.spelled(vocab.encode)
         _check_ids(items, vocab)
         self.index = ItemIndex.build(items)
+        self.clock = Clock(limits)  # begins here: sorting millions of items is nobody's attack
         self.reader: Any = self._reader(grammar, items.facts.longest)
         self.start: tuple[Thread, ...] = (self.reader.start,)
-        self.clock = Clock(limits)  # begins here: sorting millions of items is nobody's attack
 
     def _reader(self, grammar: Tokens | TokenList, longest: int) -> OneItem | ItemList:
         if isinstance(grammar, Tokens):
             return OneItem(self.index, longest)
         if self.index.is_end(self.index.root):
             raise UnsupportedFeature("a TokenList of items one of which has no tokens; leave the empty item out")
-        separator = Separator(grammar.separator, self.vocab)
+        separator = Separator(grammar.separator, self.vocab, self.clock.check)
         return ItemList(self.index, longest, (grammar.fewest, grammar.most), grammar.distinct, separator)
 
     def forget(self) -> None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
@@ -17,8 +18,8 @@ from ...vocab.vocabulary import Vocabulary
 class Separator:
     """Offsets in the string are states; an offset that no tokens complete is never entered."""
 
-    def __init__(self, text: str, vocab: Vocabulary):
-        self._data, self._vocab = encode(text), vocab
+    def __init__(self, text: str, vocab: Vocabulary, tick: Callable[[], None]):
+        self._data, self._vocab, self._tick = encode(text), vocab, tick
         if self._rests[0] is None:
             raise UnsatisfiableGrammar(f"no tokens of this vocabulary spell the separator {text!r:.80}")
 
@@ -35,28 +36,31 @@ class Separator:
 
     def rest(self, offset: int) -> list[int]:
         """The fewest tokens that complete the string."""
-        rest = self._rests[offset]
-        assert rest is not None
-        return list(rest)
+        rest = []
+        while offset < len(self._data):
+            way = self._rests[offset]
+            assert way is not None
+            rest.append(way[1])
+            offset = self._fitting[offset][way[1]]
+        return rest
 
     @cached_property
     def _fitting(self) -> list[dict[int, int]]:
         """For each offset the tokens that fit there, and the offsets behind them."""
-        return [
-            {t: at + length for t, length in tokens_at(self._vocab, self._vocab.text_ids, self._data, at)}
-            for at in range(len(self._data))
-        ]
+        found = []
+        for at in range(len(self._data)):
+            self._tick()
+            tokens = tokens_at(self._vocab, self._vocab.text_ids, self._data, at)
+            found.append({t: at + length for t, length in tokens})
+        return found
 
     @cached_property
-    def _rests(self) -> list[list[int] | None]:
-        rests: list[list[int] | None] = [None] * len(self._data) + [[]]
+    def _rests(self) -> list[tuple[int, int] | None]:
+        """For each offset how many tokens complete the string, and the first of them."""
+        rests: list[tuple[int, int] | None] = [None] * len(self._data) + [(0, -1)]
         for at in range(len(self._data) - 1, -1, -1):
-            ways = [(len(rest), t) for t, behind in self._fitting[at].items() if (rest := rests[behind]) is not None]
-            if ways:
-                token = min(ways)[1]
-                rest = rests[self._fitting[at][token]]
-                assert rest is not None
-                rests[at] = [token, *rest]
+            ways = [(rest[0] + 1, t) for t, behind in self._fitting[at].items() if (rest := rests[behind]) is not None]
+            rests[at] = min(ways, default=None)
         return rests
 
     @cached_property

@@ -39,6 +39,7 @@ BLANK_BYTES = b" \t\n\r"
 LONGEST_RUN = 40  # blanks and tabs at one place, where white space is flexible or natural
 MOST_LINE_ENDS = 2  # at one place, where white space is flexible
 MOST_STATES = 4096
+LONGEST_PATTERN = 1_000  # characters: patterns are read once a process, for all limits
 ANYTHING = FOLLOWS | BRACKET
 
 
@@ -123,6 +124,10 @@ def _natural() -> np.ndarray:
 
 
 def _of_pattern(pattern: str) -> np.ndarray:
+    if len(pattern) > LONGEST_PATTERN:
+        raise LimitExceeded(
+            f"whitespace= takes a pattern of at most {LONGEST_PATTERN:,} characters, not {len(pattern):,}"
+        )
     algebra = Algebra()
     start = parse_regex(pattern, algebra)
     states: dict[Term, int] = {start: 0}

@@ -96,7 +96,7 @@ class JsonSchemaProgram:
             written = None
         if written is not None:
             return written
-        schema, options = grammar.document(), self._options
+        schema, options = grammar.document(tick), self._options
         while True:
             writer = self._writer(grammar)  # the one before may have been left half-way
             languages, strict = self.texts.languages, grammar.strict
@@ -125,7 +125,7 @@ class JsonSchemaProgram:
         """The rows out of the schema's frozen form; None where Python has to read it."""
         if grammar.draft != "auto" or grammar.registry is not None or isinstance(grammar.property_order, tuple):
             return None
-        frozen = grammar.as_bytes()
+        frozen = grammar.as_bytes(self.clock.tick)
         if frozen is None:
             return None
         self.texts = self._new_texts()
@@ -147,7 +147,7 @@ class JsonSchemaProgram:
     @functools.cached_property
     def document(self) -> Document:
         """The schema with its references: read where somebody asks."""
-        return Document(self._grammar.document(), tick=self.clock.tick, **self._options)
+        return Document(self._grammar.document(self.clock.tick), tick=self.clock.tick, **self._options)
 
     def _new_texts(self) -> Texts:
         limits, tick = self.limits, self.clock.tick
