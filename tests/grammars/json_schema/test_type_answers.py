@@ -28,7 +28,7 @@ VERSION = tuple(map(int, pydantic.VERSION.split(".")[:2]))
 HAS_EMAIL = importlib.util.find_spec("email_validator") is not None
 
 VOCAB = gl.Vocabulary([bytes([byte]) for byte in range(256)] + [b""], stop_ids=[256])
-COUNT = 200
+ANSWERS, MORE_ANSWERS = 16, 200
 
 
 class Permission(enum.IntFlag):
@@ -218,11 +218,22 @@ def name_of(kind: Any) -> str:
     return kind.__name__ if isinstance(kind, type) else str(kind).replace("typing.", "")[:70]
 
 
+def check_answers(kind: Any, count: int) -> None:
+    adapter = kind if isinstance(kind, pydantic.TypeAdapter) else pydantic.TypeAdapter(kind)
+    for text in answers(kind, count):
+        adapter.validate_json(text)
+
+
 @pytest.mark.parametrize("kind", TYPES, ids=name_of)
 def test_every_answer_is_an_instance(kind: Any) -> None:
-    adapter = kind if isinstance(kind, pydantic.TypeAdapter) else pydantic.TypeAdapter(kind)
-    for text in answers(kind, COUNT):
-        adapter.validate_json(text)
+    check_answers(kind, ANSWERS)
+
+
+@pytest.mark.proof
+def test_every_one_of_more_answers_is_an_instance(record_property: Any) -> None:
+    for kind in TYPES:
+        check_answers(kind, MORE_ANSWERS)
+    record_property("cases", len(TYPES) * MORE_ANSWERS)
 
 
 class Odd(enum.Enum):
