@@ -49,6 +49,20 @@ def cases():
         "eight, with commas": (sum((("," + schema) for _ in range(7)), schema), ",".join([VALUE] * 8), len(VALUE)),
         "any string, and a text": (gl.JsonSchema({"type": "string"}) + gl.Regex("[^x]*"), '"hello world" said he', 13),
         "any value, and a text": (gl.JsonSchema({}) + gl.Regex("[^x]*"), '{"a": "hello world"} said he', 20),
+        "any string, anything": (gl.JsonSchema({"type": "string"}) + gl.Text(), '"hello world" said he', 1),
+        "any value, anything": (gl.JsonSchema({}) + gl.Text(), '\n[{"a": "hello world"}, 2510.5] said he', 1),
+        "any number, a text": (gl.JsonSchema({}) + gl.Regex("[^x]*"), "251.75 and so on", 1),
+        "any value, 100 characters": (gl.JsonSchema({}) + gl.Regex("[^x]{0,100}"), "251.75 and so on", 1),
+        "any value, a text, a value": (
+            gl.JsonSchema({}) + gl.Text(until="k>") + gl.JsonSchema({}),
+            '"a" k and k> {"a": 1}',
+            1,
+        ),
+        "calls that are none": (
+            gl.Ban(["<tool_call>"]) | (gl.Text(until="<tool_call>") + schema + "</tool_call>"),
+            "I <tool and <tool_cal, <tool_x " + CALL,
+            1,
+        ),
     }
     for levels in NESTS:
         grammar = gl.Text()

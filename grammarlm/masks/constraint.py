@@ -31,6 +31,7 @@ from .automaton import Automaton
 from .budgeted import BudgetedMatcher
 from .canonical_matcher import CanonicalBudgetedMatcher, CanonicalMatcher
 from .collector import PATIENT
+from .empty_parts import named
 from .limits import Clock, Limits
 from .matcher import Matcher
 from .program import Program
@@ -39,6 +40,7 @@ from .sizes import check_size
 from .snapshot import restore
 from .stack.compile import refuse_named_text, stack_program
 from .stack.epoch import StackEpoch
+from .token_facts import ALL_BYTES, token_facts
 
 if TYPE_CHECKING:
     from .canonical import Canonical
@@ -184,6 +186,20 @@ def _automaton(grammar: Grammar, vocab: Vocabulary, limits: Limits, canonical_on
         return parts_automaton(
             grammar, vocab, limits, lambda part: _automaton(part, vocab, limits, canonical_only), canonical_only
         )
+    try:
+        return _plain_automaton(grammar, vocab, limits, canonical_only)
+    except UnsatisfiableGrammar as error:
+        if (
+            token_facts(vocab).single_bytes != ALL_BYTES
+        ):  # tokens may be missing that spell a part, and others spell it with the next
+            raise
+        found = named(grammar, error, lambda part: _plain_automaton(part, vocab, limits, canonical_only), limits)
+        raise found from None
+
+
+def _plain_automaton(
+    grammar: Grammar, vocab: Vocabulary, limits: Limits, canonical_only: bool
+) -> tuple[Automaton, Report]:
     with_stack = needs_stack(grammar)
     if with_stack:
         load_all(large=True)

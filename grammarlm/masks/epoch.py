@@ -11,7 +11,7 @@ again under the lock. A row of the table is MISS until all of its targets are kn
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,6 +29,10 @@ from .shared_rows import SharedRows
 
 FINISHED = 1  # the state behind a stop token
 FIRST_CAPACITY = 64  # states; doubled when full
+MOST_MODELS = 4
+FEW_NODES = 1 << 14  # are walked as fast as a row is taken over
+SHARE = 4  # of the nodes that a walk may visit at most one in so many is walked where a row is taken over
+Piece = tuple[int, int, int]  # of the trie: how deep is what is above it, its first node, the one behind its last
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,7 @@ class Epoch:
         self.accepting: list[bool] = [False, False]
         self.rows: list[np.ndarray | None] = [np.zeros(program.vocab.words, np.int32), program.facts.stop_row]
         self._index: dict[Term | Pair, int] = {}
+        self._models: tuple[int, ...] = ()  # the last states whose rows took a long walk
         self._shared_rows = SharedRows()
         self._completions: Completions | None = None
         self.is_full = False
@@ -248,34 +253,84 @@ class Epoch:
         known = self.rows[state]
         if known is not None:
             return known
-        tables = self.tables
-        row, scratch = self._begin_row(state)
-        if walk.fill_row(tables.address, scratch.ctypes.data, len(scratch), row.ctypes.data) != walk.DONE:
+        row = self._made_row(state, may_make=False)
+        if row is None:
             return None
-        known = self._share(row[:-1].copy())
+        known = self._share(row)
         self.rows[state] = known
         return known
 
-    def _begin_row(self, state: int) -> tuple[np.ndarray, np.ndarray]:
-        """A row, with the stop ids where the text may end, and a word behind it that the walk writes too; and a walk's memory."""
-        stops = self.program.facts.stop_row
-        row = np.zeros(len(stops) + 1, np.int32)
-        if self.accepting[state]:
-            row[:-1] = stops
-        return row, self._scratch(state)
-
     def _make_row(self, state: int) -> np.ndarray:
-        row, scratch = self._begin_row(state)
-        addresses = scratch.ctypes.data, len(scratch), row.ctypes.data
-        while True:
-            tables = self.tables  # kept in a local: its arrays must outlive the call
-            missing = walk.fill_row(tables.address, *addresses)
-            if missing == walk.DONE:
-                return row[:-1].copy()
-            if missing > 0:
-                self.expand(missing)
-            else:
-                self.is_usable(-missing)
+        self.expand(state)
+        row = self._made_row(state, may_make=True)
+        assert row is not None  # all that it lacks is made
+        return row
+
+    def _made_row(self, state: int, may_make: bool) -> np.ndarray | None:
+        """The row of a state, None where something is missing that may not be made.
+
+        Behind a byte that leads two states to the same one they read the same. A text that must not hold a word stands, within the
+        word, as at its start but for the byte that comes next in it: nearly all of its row is the start's.
+        """
+        models, tables, facts = (
+            self._models,
+            self.tables,
+            self.program.facts,
+        )  # in this order: no model is beyond the tables
+        after = tables.next[state]
+        if after[0] == MISS:
+            return None
+        row, pieces = np.zeros(len(facts.stop_row) + 1, np.int32), [(0, 0, len(self.program.vocab.trie.byte))]
+        sizes = facts.trees[:, 1] - facts.trees[:, 0]
+        most = int(sizes[after[tables.class_of] != DEAD].sum())
+        is_model = most > FEW_NODES
+        for model in models if is_model else ():
+            known, differs = self.rows[model], (tables.next[model] != after)[tables.class_of] & (sizes > 0)
+            if known is not None and SHARE * int(sizes[differs].sum()) < most:
+                pieces = [(0, first, end) for first, end in facts.trees[differs].tolist()]
+                row[:-1] = known & ~facts.stop_row & ~self._tokens_in(pieces)
+                is_model = False
+                break
+        if self.accepting[state]:
+            row[:-1] |= facts.stop_row
+        if not self._add_tokens(state, pieces, row, may_make):
+            return None
+        if is_model:
+            self._models = (state, *models)[:MOST_MODELS]
+        return row[:-1].copy()
+
+    def _tokens_in(self, pieces: list[Piece]) -> np.ndarray:
+        trie, bits = self.program.vocab.trie, np.zeros(self.program.vocab.words * 32 + 1, np.uint8)
+        for _, first, end in pieces:
+            bits[trie.token[first:end]] = 1
+        bits[trie.twins[:, 0]] = bits[trie.twins[:, 1]]
+        return np.packbits(bits[:-1], bitorder="little").view(np.int32)
+
+    def add_below(self, state: int, nodes: np.ndarray, row: np.ndarray) -> None:
+        """Allows the tokens below nodes of the trie whose rests can be read from a state, in a row with a word to spare."""
+        trie = self.program.vocab.trie
+        pieces = zip(trie.depth[nodes].tolist(), (nodes + 1).tolist(), trie.end[nodes].tolist(), strict=True)
+        self._add_tokens(state, pieces, row, may_make=True)
+
+    def _add_tokens(self, state: int, pieces: Iterable[Piece], row: np.ndarray, may_make: bool) -> bool:
+        """Allows the tokens of pieces of the trie; False where something is missing that may not be made."""
+        scratch, tables = self._scratch(state), self.tables
+        arena = tables.arena.copy()
+        address, memory = arena.ctypes.data, (scratch.ctypes.data, len(scratch), row.ctypes.data)
+        for depth, first, end in pieces:
+            scratch[depth], scratch[-1], arena[Arena.NODES] = state, first, end
+            while missing := walk.fill_row(address, *memory):
+                if not may_make:
+                    return False
+                if missing > 0:
+                    self.expand(missing)
+                else:
+                    self.is_usable(-missing)
+                tables = self.tables  # kept in a local: its arrays must outlive the call
+                arena = tables.arena.copy()
+                arena[Arena.NODES] = end
+                address = arena.ctypes.data
+        return True
 
     def _share(self, row: np.ndarray) -> np.ndarray:
         """States with equal rows share one array; all rows are dropped when they take too much."""

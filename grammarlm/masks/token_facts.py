@@ -10,6 +10,8 @@ import numpy as np
 
 from ..vocab.vocabulary import Vocabulary
 
+ALL_BYTES = (1 << 256) - 1  # as in single_bytes
+
 
 @dataclass(frozen=True)
 class TokenFacts:
@@ -21,6 +23,9 @@ class TokenFacts:
     is_text: np.ndarray  # uint8: may a mask allow this id for its bytes?
     single_bytes: int  # the bytes that are tokens of their own, as a 256-bit integer
     deepest: int  # bytes of the longest token
+    trees: (
+        np.ndarray
+    )  # int64 [256, 2]: for each byte the first node of the trie that begins with it, and the one behind the last
 
 
 @functools.lru_cache(maxsize=16)
@@ -31,7 +36,11 @@ def token_facts(vocab: Vocabulary) -> TokenFacts:
     complete = len(vocab.text_ids) + len(stops) == vocab.size
     everything = pack_ids(range(vocab.size), vocab.words) if complete else None
     single_bytes = sum(1 << b for b in range(256) if vocab.single_bytes[b])
-    return TokenFacts(stops, pack_ids(stops, vocab.words), everything, is_text, single_bytes, vocab.trie.deepest)
+    stop_row, trie = pack_ids(stops, vocab.words), vocab.trie
+    tops = np.flatnonzero(trie.depth == 1)
+    trees = np.zeros((256, 2), np.int64)
+    trees[trie.byte[tops]] = np.stack([tops, trie.end[tops]], axis=1)
+    return TokenFacts(stops, stop_row, everything, is_text, single_bytes, trie.deepest, trees)
 
 
 def pack_ids(ids: Iterable[int], words: int) -> np.ndarray:

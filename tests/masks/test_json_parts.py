@@ -7,6 +7,8 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.grammars.compose import Choice, Grammar, Sequence
+from grammarlm.masks import epoch as regular_epoch
+from grammarlm.masks.parts import borders
 from grammarlm.masks.parts import epoch as parts_epoch
 
 ORDER = gl.JsonSchema({"type": "object", "properties": {"n": {"type": "integer", "maximum": 40}}, "required": ["n"]})
@@ -56,6 +58,9 @@ GRAMMARS = {
     "parts that may be empty": NUMBER + gl.Regex("x?") + (ORDER | gl.Regex("7?")) + gl.Regex("3?") + NUMBER,
     "rests with a stack": NUMBER + gl.Gbnf('root ::= "(" root ")" | "x"') + gl.Regex("[x)]?"),
     "a string and anything": gl.JsonSchema({"type": "string"}) + gl.Regex("[^x]*"),
+    "any value and anything": gl.JsonSchema({}) + gl.Regex("[^x]*"),
+    "any value and a little": gl.JsonSchema({}) + gl.Regex("[^x]{0,3}"),
+    "any value, a text, a number": gl.JsonSchema({}) + gl.Text(until="k>") + NUMBER,
 }  # fmt: skip
 
 
@@ -142,6 +147,25 @@ def check_masks(name: str, texts: int, seed: int = 0) -> int:
 @pytest.mark.parametrize("name", GRAMMARS)
 def test_masks_are_what_can_be_read(name):
     assert check_masks(name, 3) >= 6
+
+
+SKIPPING = ["calls", "calls in calls", "a string and anything", "any value and anything", "any value, a text, a number"]
+
+
+@pytest.mark.parametrize("name", SKIPPING)
+def test_masks_where_much_is_left_out(name, monkeypatch):
+    """What is done over large vocabularies only."""
+    monkeypatch.setattr(borders, "FEWEST_NODES", 0)
+    monkeypatch.setattr(borders, "FEW_NODES", 0)
+    monkeypatch.setattr(borders, "FEW_WANTED", 1)
+    monkeypatch.setattr(regular_epoch, "FEW_NODES", 0)
+    assert check_masks(name, 3, seed=11) >= 6
+
+
+@pytest.mark.parametrize("name", SKIPPING)
+def test_masks_where_parts_end_in_many_places(name, monkeypatch):
+    monkeypatch.setattr(borders, "FEW_ENDS", 0)
+    assert check_masks(name, 3, seed=12) >= 6
 
 
 @pytest.mark.proof
@@ -260,6 +284,13 @@ def test_a_side_without_a_text_is_left_out(empty, beside):
     for grammar in (side + beside, beside + side, beside + (side | side) + "c"):
         with pytest.raises(gl.UnsatisfiableGrammar):
             gl.compile(grammar, VOCAB)
+
+
+def test_all_empty_sides_are_told_of():
+    with pytest.raises(gl.UnsatisfiableGrammar, match="parts without a text beside it: 1"):
+        gl.compile(gl.JsonSchema(False) | gl.Regex("(?!)"), VOCAB)
+    with pytest.raises(gl.UnsatisfiableGrammar, match=r"the part Regex\(pattern='\(\?!\)'\) matches no text"):
+        gl.compile(NUMBER + (gl.Regex("a") + gl.Regex("(?!)")), VOCAB)
 
 
 def test_budgets_are_refused_by_name():

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
+from grammarlm.grammars.compose import Grammar
+from grammarlm.masks import epoch
 
 TOKENS = [bytes([b]) for b in range(256)] + [b"ab", b"", b"</s>", b"<pad>", b"<eot>"]
 STOP, PAD, OTHER_STOP = 258, 259, 260
@@ -315,6 +317,57 @@ def test_nothing_to_match_is_refused() -> None:
     for grammar in (gl.Regex("(?!)"), gl.Regex("a") & gl.Regex("b"), gl.Regex("[^\\d\\D]"), gl.Regex("a") - "a"):
         with pytest.raises(gl.UnsatisfiableGrammar, match="matches no text at all"):
             gl.compile(grammar, VOCAB)
+
+
+NOTHING, LETTER = gl.Regex("[^\\s\\S]"), gl.Regex("a")
+
+
+@pytest.mark.parametrize(
+    ("grammar", "words"),
+    [
+        (LETTER + NOTHING, f"the part {NOTHING!r} matches no text: "),
+        (LETTER + "b" + NOTHING + "c" + LETTER, f"the part {NOTHING!r} matches no text: "),
+        (
+            LETTER + (gl.Choices(["a"]) & gl.Choices(["b"])),
+            "the part (Choices(['a']) & Choices(['b'])) matches no text: ",
+        ),
+        (gl.Gbnf('root ::= root "a"') + LETTER, "the part Gbnf('root ::= root \"a\"') matches no text: "),
+        (gl.Gbnf('root ::= "a"') + NOTHING, f"the part {NOTHING!r} matches no text: "),
+        (
+            (LETTER + NOTHING) | gl.Regex("(?!)"),
+            f"no side of | matches a text, for these parts match none: {NOTHING!r}, Regex(",
+        ),
+        (LETTER + (NOTHING | NOTHING), f"the part ({NOTHING!r} | {NOTHING!r}) matches no text: "),
+    ],
+)
+def test_the_part_that_matches_nothing_is_named(grammar: Grammar, words: str) -> None:
+    vocab = gl.Vocabulary([*(bytes([b]) for b in range(256)), b"ab", b"<eos>"], stop_ids=[257])
+    with pytest.raises(gl.UnsatisfiableGrammar) as caught:
+        gl.compile(grammar, vocab)
+    assert str(caught.value).startswith(words)
+    assert len(str(caught.value)) <= 500
+
+
+@pytest.mark.parametrize("letters", [b"abcdef ", bytes(range(256))])
+@pytest.mark.parametrize("grammar", [gl.Ban(["abc", "dd"]), gl.Text(until="abcd"), gl.Regex("(?s)[^ ]*x?.*[a-c]")])
+def test_rows_that_are_taken_over_from_other_states(
+    grammar: Grammar, letters: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(epoch, "FEW_NODES", 0)
+    monkeypatch.setattr(epoch, "SHARE", 1)
+    taken, tokens_in = [], epoch.Epoch._tokens_in
+    monkeypatch.setattr(epoch.Epoch, "_tokens_in", lambda self, pieces: taken.append(pieces) or tokens_in(self, pieces))
+    longer = [b"ab", b"abc", b"bc", b"cd", b"dd", b"abab", b"c d", b"cdd", b"ab", b"dda", b"x"]
+    tokens = [*(bytes([b]) for b in letters), *longer]
+    vocab = gl.Vocabulary([*tokens, b"<eos>"], stop_ids=[len(tokens)])
+    constraint, mask = gl.compile(grammar, vocab), gl.allocate_mask(1, vocab.size)
+    for text in (b"", b"a", b"ab", b"dab", b"d", b"abca", b"ab ab", b"abd", b""):
+        matcher = constraint.matcher()
+        if matcher.advance_bytes(text):
+            matcher.fill_mask(mask)
+            bits = np.unpackbits(mask[0].view(np.uint8), bitorder="little")[: vocab.size].tolist()
+            assert bits == [int(matcher.fork().advance(token)) for token in range(vocab.size)], text
+    assert taken
 
 
 def test_a_vocabulary_that_cannot_spell_it_is_refused() -> None:

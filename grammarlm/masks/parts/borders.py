@@ -13,17 +13,30 @@ What is found in 2 depends on the nodes and on what follows, not on where the te
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...kernels.cpu.json_places import Frame, Kind
-from ..epoch import Epoch
+from ...kernels.cpu.table import DEAD
+from ..epoch import Epoch, Piece
 from ..json_schema.epoch import JsonEpoch
 from ..shared_rows import SharedRows
-from .forests import MOST_CLOSERS, Forest, below, has_below, narrowed, paths_of, pieces, trees, walked
-from .sieves import JSON_NEEDS, NOTHING_NEEDED, Needs, Rim, Sieve, json_lasts, needing, sieves_of
+from .forests import (
+    MOST_CLOSERS,
+    Forest,
+    below,
+    has_below,
+    narrowed,
+    none_left_out,
+    paths_of,
+    pieces,
+    trees,
+    walked,
+    walked_pieces,
+)
+from .sieves import JSON_NEEDS, NOTHING_NEEDED, Needs, Rim, Sieve, fewer, json_lasts, needing, sieves_of
 
 if TYPE_CHECKING:
     from ..automaton import Automaton
@@ -32,9 +45,10 @@ if TYPE_CHECKING:
 
 NO_NODES = np.zeros(0, np.int64)
 MOST_TOKENS = 1 << 16  # of which it is kept whether they may cross
-FEW_NODES, MANY_NODES = 1 << 9, 1 << 14
+FEW_WANTED = 8  # of as many tokens one is still wanted
+FEWEST_NODES, FEW_NODES, MANY_NODES = 1 << 6, 1 << 9, 1 << 14
 KEY_BYTES = 300  # what a kept row takes beside row and nodes, roughly
-FEW_WANTED = 8  # of as many tokens one is still wanted: then nodes that lead to none are not walked
+FEW_ENDS = 128  # below as many nodes what follows walks the vocabulary's trie itself
 IN_STRINGS = (Kind.STRING, Kind.WORD, Kind.KEY)
 
 
@@ -92,12 +106,16 @@ class Borders:
         """The bytes that an automaton's texts begin with."""
         if id(automaton) not in self._firsts:
             epoch, state = automaton.renew(automaton.program.start)
-            tokens = self._program.byte_tokens
-            found = [
-                epoch.after_token(state, token) if token >= 0 else epoch.after_bytes(state, bytes([byte]))
-                for byte, token in enumerate(tokens)
-            ]
-            self._firsts[id(automaton)] = np.array(found) > 0
+            if isinstance(epoch, Epoch):
+                found = _next_bytes(epoch, state)
+            else:
+                found = np.array(
+                    [
+                        epoch.after_token(state, token) if token >= 0 else epoch.after_bytes(state, bytes([byte]))
+                        for byte, token in enumerate(self._program.byte_tokens)
+                    ]
+                )
+            self._firsts[id(automaton)] = found > 0
         return self._firsts[id(automaton)]
 
     # ------------------------------------------------------------------ where tokens may cross
@@ -117,12 +135,15 @@ class Borders:
     def _shared_sieve(self, part: int, rim: Rim, needs: Needs) -> Sieve:
         """One for all borders with these bytes. No kernel walks JSON texts: splits from which no token goes on are left out."""
         followers = self._followers[part]
-        if rim.lasts is None or not all(isinstance(a.epoch, Epoch) for a in followers):
+        if rim.lasts is None or self._sieves.is_wide(rim) or not all(isinstance(a.epoch, Epoch) for a in followers):
             return self._sieves.sieve(rim, needs)
         key = rim, needs, frozenset(map(id, followers))
         if key not in self._narrow_sieves:
-            wide = self._live(part, rim) if needs == NOTHING_NEEDED else self._sieve(part, rim, NOTHING_NEEDED)
-            self._narrow_sieves[key] = needing(wide, needs, self._paths)
+            self._narrow_sieves[key] = (
+                self._live(part, rim)
+                if needs == NOTHING_NEEDED
+                else needing(self._sieve(part, rim, fewer(needs)), needs, self._paths)
+            )
         return self._narrow_sieves[key]
 
     def may_cross(self, part: int, token: int) -> bool:
@@ -136,12 +157,9 @@ class Borders:
         return found
 
     def _live(self, part: int, rim: Rim) -> Sieve:
-        """The splits from which a token goes on that what follows can read, or end within; all where there are many tokens."""
-        trie, wide, splits = self._trie, self._sieves.sieve(rim), self._sieves.splits(rim)
-        parent, tops = self._paths.parent, self._sieves.starts(rim.firsts)
-        tops = tops[splits[parent[tops]]]
-        if int((trie.end[tops] - tops).sum()) > MANY_NODES:
-            return wide
+        """The splits from which a token goes on that what follows can read, or end within."""
+        trie, wide, tops = self._trie, self._sieves.sieve(rim), self._sieves.tops(rim)
+        parent = self._paths.parent
         forest, tree = trees(trie, tops)
         is_live = np.zeros(len(trie.byte), bool)
         for place in self._places_behind(self._program.graph.follow[part]):
@@ -162,19 +180,22 @@ class Borders:
 
     # ------------------------------------------------------------------ masks
 
-    def crossing(self, place: Place, known: np.ndarray) -> np.ndarray | None:
-        """The tokens that cross the part's end from a place; of those that are known to be allowed some may be left out."""
+    def crossing(self, place: Place, own: np.ndarray, known: np.ndarray) -> np.ndarray | None:
+        """The tokens that cross the part's end from a place with this row of its own; some of those that are known may be left out.
+
+        A regular part's crossing tells the same whatever else is known.
+        """
         part, epoch, state = place
         rim = self.rims[part]
         if rim is None:
             return None
         if isinstance(epoch, Epoch):
-            ends = self._regular_ends(place, self._sieve(part, rim, NOTHING_NEEDED), known)
+            ends = self._regular_ends(place, self._sieve(part, rim, NOTHING_NEEDED), own)
         else:
             sieve = self._sieve(part, rim, _needs(epoch, state) if isinstance(epoch, JsonEpoch) else NOTHING_NEEDED)
-            if len(sieve.forest.node) > FEW_NODES and self._are_few(wanted := self._paths.text_row & ~known):
-                sieve = self._narrowed(sieve, wanted)
-            ends = self._ends(place, sieve)
+            count = len(sieve.forest.node)
+            is_left_out = self._useless(own, known, count > FEW_NODES) if count > FEWEST_NODES else none_left_out
+            ends = self._ends(place, sieve, is_left_out)
         return self._row_behind(part, ends) if len(ends) else None
 
     def _regular_ends(self, place: Place, sieve: Sieve, known: np.ndarray) -> np.ndarray:
@@ -184,37 +205,49 @@ class Borders:
             ends = ends[has_below(self._trie, self._nodes_of(wanted), ends)]
         return ends
 
-    def _are_few(self, wanted: np.ndarray) -> bool:
-        return FEW_WANTED * int(np.count_nonzero(np.unpackbits(wanted.view(np.uint8)))) < len(
-            self._program.vocab.text_ids
-        )
+    def _useless(self, own: np.ndarray, known: np.ndarray, is_large: bool) -> Callable[[int], bool]:
+        """Which nodes lead to no end that is looked for: the part cannot read them, or no token below them is still wanted."""
+        tokens, wanted = self._trie.token, _flags(self._paths.text_row & ~known)
+        token, end, depth, is_refused = tokens.data, self._trie.end.data, self._trie.depth.data, _flags(~own).data
+        deepest = 0  # where it is asked what is below: that takes as long as some bytes
+        if is_large:
+            is_rare = FEW_WANTED * int(np.count_nonzero(wanted)) < len(self._program.vocab.text_ids)
+            deepest = self._program.facts.deepest if is_rare else 1
+
+        def is_useless(node: int) -> bool:
+            if is_refused[token[node]]:
+                return True
+            looks = depth[node] <= deepest and end[node] - node < MANY_NODES
+            return looks and not wanted[tokens[node + 1 : end[node]]].any()
+
+        return is_useless
 
     def _nodes_of(self, row: np.ndarray) -> np.ndarray:
         return self._paths.node_of[np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little"))]
 
-    def _narrowed(self, sieve: Sieve, wanted: np.ndarray) -> Sieve:
-        """The nodes that lead to splits below which there are tokens that are wanted."""
-        marked = self._nodes_of(wanted)
-        at = np.flatnonzero(sieve.is_split)
-        is_split = np.zeros(len(sieve.is_split), bool)
-        is_split[at] = has_below(self._trie, marked, sieve.forest.node[at])
-        return Sieve(*narrowed(sieve.forest, is_split))
-
-    def _ends(self, place: Place, sieve: Sieve) -> np.ndarray:
+    def _ends(self, place: Place, sieve: Sieve, is_left_out: Callable[[int], bool] = none_left_out) -> np.ndarray:
         """The splits at which the part may end."""
         if not len(sieve.forest.node):
             return NO_NODES
-        epoch, at, states = self._walked(place, sieve.forest)
+        if isinstance(place[1], Epoch):
+            epoch, (at, states) = self._reader.inside(
+                place,
+                lambda epoch, state: walked_pieces(epoch, state, sieve.forest, _readable(epoch, state, sieve.forest)),
+            )
+        else:
+            epoch, at, states = self._walked(place, sieve.forest, is_left_out)
         if not len(at):
             return NO_NODES
         is_split = sieve.is_split[at]
         at, states = at[is_split], states[is_split]
         return sieve.forest.node[at[_accepting(epoch, states)]]
 
-    def _walked(self, place: Place, forest: Forest) -> tuple[Any, np.ndarray, np.ndarray]:
+    def _walked(
+        self, place: Place, forest: Forest, is_left_out: Callable[[int], bool] = none_left_out
+    ) -> tuple[Any, np.ndarray, np.ndarray]:
         program = self._program
         epoch, (at, states) = self._reader.inside(
-            place, lambda epoch, state: walked(epoch, state, forest, program.byte_tokens, program.clock)
+            place, lambda epoch, state: walked(epoch, state, forest, program.byte_tokens, program.clock, is_left_out)
         )
         return epoch, at, states
 
@@ -231,16 +264,23 @@ class Borders:
     def _made_row(self, part: int, ends: np.ndarray) -> np.ndarray:
         program, trie = self._program, self._trie
         found = np.zeros(program.vocab.words * 32 + 1, np.uint8)
+        row = np.zeros(program.vocab.words + 1, np.int32)
         waiting, seen = [(part, ends)], dict[int, np.ndarray]()
         while waiting:
             part, nodes = waiting.pop()
             seen_here = seen.setdefault(part, np.zeros(len(trie.byte), bool))
             nodes = nodes[~seen_here[nodes]]
             seen_here[nodes] = True
-            places = self._places_behind(program.graph.follow[part])
-            for forest in self._rests(part, nodes):
+            to_walk = []
+            for place in self._places_behind(program.graph.follow[part]):
+                if len(nodes) <= FEW_ENDS and isinstance(place[1], Epoch):
+                    self._reader.inside(place, _below(nodes, row))
+                    waiting += self._ends_below(place, nodes)
+                else:
+                    to_walk.append(place)
+            for forest in self._rests(part, nodes) if to_walk else ():
                 program.clock.check()
-                for place in places:
+                for place in to_walk:
                     epoch, at, states = self._walked(place, forest)
                     alive = forest.node[at]
                     found[trie.token[alive]] = 1
@@ -248,7 +288,7 @@ class Borders:
                     if len(ended):
                         waiting.append((place[0], ended))
         found[trie.twins[:, 0]] |= found[trie.twins[:, 1]]
-        return np.packbits(found[:-1], bitorder="little").view(np.int32)
+        return np.packbits(found[:-1], bitorder="little").view(np.int32) | row[:-1]
 
     def _rests(self, part: int, ends: np.ndarray) -> Iterator[Forest]:
         """What can follow the end of a part at nodes, as far as first bytes tell."""
@@ -263,6 +303,21 @@ class Borders:
             for piece in pieces(self._trie, starts[is_end[self._paths.parent[starts]]]):
                 yield trees(self._trie, piece)[0]
 
+    def _ends_below(self, place: Place, nodes: np.ndarray) -> list[tuple[int, np.ndarray]]:
+        """The splits below nodes at which a regular part may end that begins at them; none where no token crosses its end."""
+        rim = self.rims[place[0]]
+        if rim is None:
+            return []
+        forest, trie = self._sieve(place[0], rim, NOTHING_NEEDED).forest, self._trie
+        first, end = np.searchsorted(forest.node, nodes + 1), np.searchsorted(forest.node, trie.end[nodes])
+        some = first < end
+        pieces = list(zip(trie.depth[nodes][some].tolist(), first[some].tolist(), end[some].tolist(), strict=True))
+        epoch, (at, states) = self._reader.inside(
+            place, lambda epoch, state: walked_pieces(epoch, state, forest, pieces)
+        )
+        ended = self._ended(place[0], epoch, forest.node[at], states)
+        return [(place[0], ended)] if len(ended) else []
+
     def _ended(self, part: int, epoch: Any, nodes: np.ndarray, states: np.ndarray) -> np.ndarray:
         """Of nodes, and the states there, the splits at which the part may end, each once and in order."""
         rim = self.rims[part]
@@ -271,6 +326,35 @@ class Borders:
         is_split = self._sieves.splits(rim)[nodes]
         ended = np.sort(nodes[is_split][_accepting(epoch, states[is_split])])
         return ended[np.diff(ended, prepend=-1) > 0]
+
+
+def _next_bytes(epoch: Epoch, state: int) -> np.ndarray:
+    """Which bytes can come next; bool [256]."""
+    epoch.expand(state)
+    found: np.ndarray = epoch.tables.next[state][epoch.tables.class_of] != DEAD
+    return found
+
+
+def _readable(epoch: Epoch, state: int, forest: Forest) -> list[Piece]:
+    """The trees of a sieve's forest that begin with bytes that can come next."""
+    pieces: list[Piece] = []
+    for first, end in np.searchsorted(forest.node, epoch.program.facts.trees[_next_bytes(epoch, state)]).tolist():
+        if pieces and pieces[-1][2] == first:
+            pieces[-1] = (0, pieces[-1][1], end)
+        elif first < end:
+            pieces.append((0, first, end))
+    return pieces
+
+
+def _below(nodes: np.ndarray, row: np.ndarray) -> Callable[[Any, int], None]:
+    return lambda epoch, state: epoch.add_below(state, nodes, row)
+
+
+def _flags(row: np.ndarray) -> np.ndarray:
+    """The bits of a row, and one behind them that is not set: that of nodes without a token."""
+    found = np.zeros(32 * len(row) + 1, bool)
+    found[:-1] = np.unpackbits(row.view(np.uint8), bitorder="little")
+    return found
 
 
 def _accepting(epoch: Any, states: np.ndarray) -> np.ndarray:

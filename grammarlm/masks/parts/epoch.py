@@ -219,19 +219,19 @@ class PartsEpoch:
             if isinstance(epoch, Epoch):
                 self._add_crossing(place, place, own, made)
             else:
-                open_borders.append(place)
-        for place in open_borders:  # what the others allow need not be found again
-            self._add_crossing((state, place), place, made, made)
+                open_borders.append((place, own))
+        for place, own in open_borders:  # what the others allow need not be found again
+            self._add_crossing((state, place), place, own, made)
         return made | stops if self.accepting[state] else made
 
-    def _add_crossing(self, key: Hashable, place: Place, known: np.ndarray, made: np.ndarray) -> None:
+    def _add_crossing(self, key: Hashable, place: Place, own: np.ndarray, made: np.ndarray) -> None:
         """Adds the tokens that cross the part's end from a place."""
         borders = self.program.borders
         if self._times_forgotten != borders.times_forgotten or STATE_BYTES * len(self._crossings) > self._room:
             self._crossings.clear()
             self._times_forgotten = borders.times_forgotten
         if key not in self._crossings:
-            self._crossings[key] = borders.crossing(place, known)
+            self._crossings[key] = borders.crossing(place, own, made)
         crossing = self._crossings[key]
         if crossing is not None:
             made |= crossing

@@ -6,19 +6,19 @@ leading    the nodes that lead to some nodes: where beginnings can end
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from ...kernels.cpu.table import Arena
+from ...kernels.cpu.table import DEAD, Arena
 from ...kernels.cpu.targets import fill_targets
 from ...kernels.cpu.walk import DONE
 from ...vocab.byte_trie import ByteTrie
 from ...vocab.vocabulary import Vocabulary
-from ..epoch import Epoch
+from ..epoch import Epoch, Piece
 from ..limits import Clock
 from ..token_facts import pack_ids
 
@@ -28,6 +28,11 @@ CLOSERS = (0x5D, 0x7D)
 QUOTE = 0x22
 WHITE = (0x09, 0x0A, 0x0D, 0x20)
 ROOT = -1
+NO_PLACES, NO_STATES = np.zeros(0, np.int64), np.zeros(0, np.int32)
+
+
+def none_left_out(node: int) -> bool:
+    return False
 
 
 @dataclass(frozen=True)
@@ -174,21 +179,29 @@ def _counted(marked: np.ndarray) -> np.ndarray:
 
 
 def walked(
-    epoch: Any, state: int, forest: Forest, byte_tokens: list[int], clock: Clock
+    epoch: Any,
+    state: int,
+    forest: Forest,
+    byte_tokens: list[int],
+    clock: Clock,
+    is_left_out: Callable[[int], bool],
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The places in a forest whose bytes can be read, and the state at each."""
+    """The places in a forest whose bytes can be read, and the state at each; where it goes byte by byte nodes can be left out."""
     if isinstance(epoch, Epoch):
         return _regular_walk(epoch, state, forest)
     places, states = [], []
     known: dict[int, int] = {}  # by state and byte
     above = [state] * (int(forest.depth.max(initial=0)) + 1)
-    byte, depth, end = forest.byte.data, forest.depth.data, forest.end.data
+    node, byte, depth, end = forest.node.data, forest.byte.data, forest.depth.data, forest.end.data
     at, count = 0, len(byte)
     while at < count:
         here = depth[at]
         before = above[here - 1]
         step = before << 8 | byte[at]
         after = known.get(step)
+        if after != DEAD and is_left_out(node[at]):
+            at = end[at]
+            continue
         if after is None:
             clock.tick()
             token = byte_tokens[byte[at]]
@@ -205,26 +218,36 @@ def walked(
 
 
 def _regular_walk(epoch: Epoch, state: int, forest: Forest) -> tuple[np.ndarray, np.ndarray]:
-    """The kernel that finds the states after all tokens, over the forest in place of the trie, each node a token."""
-    count = len(forest.node)
-    places = np.arange(count, dtype=np.uint32)
-    found = np.zeros(count + 1, np.int32)
+    return walked_pieces(epoch, state, forest, [(0, 0, len(forest.node))])
+
+
+def walked_pieces(epoch: Epoch, state: int, forest: Forest, pieces: Iterable[Piece]) -> tuple[np.ndarray, np.ndarray]:
+    """The same for pieces of a forest, each walked from the state. The kernel that finds the states after tokens takes the piece
+    for the trie, and each node for a token. No piece is empty.
+    """
+    places, states = [], []
     scratch = np.zeros(int(forest.depth.max(initial=0)) + 2, np.int32)
-    scratch[0] = state
-    while True:
-        tables = epoch.tables
-        arena = tables.arena.copy()
-        for place, array in (
-            (Arena.BYTE, forest.byte),
-            (Arena.DEPTH, forest.depth),
-            (Arena.END, forest.end),
-            (Arena.TOKEN, places),
-        ):
-            arena[place] = array.ctypes.data
-        arena[Arena.NODES] = arena[Arena.NOTHING] = count
-        arena[Arena.TWIN_COUNT] = 0
-        missing = fill_targets(arena.ctypes.data, scratch.ctypes.data, len(scratch), found.ctypes.data)
-        if missing == DONE:
-            alive = np.flatnonzero(found[:-1])
-            return alive, found[alive]
-        epoch.expand(missing)
+    for above, first, end in pieces:
+        count, ends = end - first, forest.end[first:end] - first
+        numbers, found = np.arange(count, dtype=np.uint32), np.zeros(count + 1, np.int32)
+        scratch[above], scratch[-1] = state, 0
+        while True:
+            tables = epoch.tables
+            arena = tables.arena.copy()
+            for place, array in (
+                (Arena.BYTE, forest.byte[first:end]),
+                (Arena.DEPTH, forest.depth[first:end]),
+                (Arena.END, ends),
+                (Arena.TOKEN, numbers),
+            ):
+                arena[place] = array.ctypes.data
+            arena[Arena.NODES] = arena[Arena.NOTHING] = count
+            arena[Arena.TWIN_COUNT] = 0
+            missing = fill_targets(arena.ctypes.data, scratch.ctypes.data, len(scratch), found.ctypes.data)
+            if missing == DONE:
+                break
+            epoch.expand(missing)
+        alive = np.flatnonzero(found[:-1])
+        places.append(alive + first)
+        states.append(found[alive])
+    return np.concatenate([NO_PLACES, *places]), np.concatenate([NO_STATES, *states])

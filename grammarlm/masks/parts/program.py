@@ -26,13 +26,12 @@ from ..limits import Clock, Limits
 from ..report import CanonicalReport, Report
 from ..shared_lock import PARTS, shared_lock
 from ..stack.compile import refuse_named_text
-from ..token_facts import token_facts
+from ..token_facts import ALL_BYTES, token_facts
 from .borders import Borders
 from .epoch import PartsEpoch, Reader
 from .forests import paths_of
 from .sieves import sieves_of
 
-ALL_BYTES = (1 << 256) - 1
 Compile = Callable[[Grammar], tuple[Automaton, Report]]
 
 
@@ -84,7 +83,9 @@ class PartsProgram:
             all_parts = self.graph
             self.graph = without(all_parts, empty)
             if not self.graph.firsts:
-                raise next(error for part in all_parts.parts if isinstance(error := made[part], UnsatisfiableGrammar))
+                errors = [error for error in made.values() if isinstance(error, UnsatisfiableGrammar)]
+                others = f"; parts without a text beside it: {len(errors) - 1}" if len(errors) > 1 else ""
+                raise UnsatisfiableGrammar(f"{errors[0]}{others}")
         for part in self.graph.parts:
             found = made[part]
             assert isinstance(found, tuple)  # the others were left out

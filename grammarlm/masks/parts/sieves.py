@@ -20,6 +20,7 @@ from ..shared_lock import TABLES, shared_lock
 from .forests import MOST_CLOSERS, WHITE, Forest, Paths, leading, narrowed, paths_of
 
 MOST_BYTES = 32 << 20  # of all sieves of a vocabulary
+MANY_NODES = 1 << 14
 DIGITS = range(0x30, 0x3A)
 # the byte that a JSON value begins with, and those that it may end with
 ENDS_BY_START = {
@@ -41,6 +42,13 @@ JSON_NEEDS = [
     NOTHING_NEEDED,
     *(Needs(closers, quote, True) for closers in range(MOST_CLOSERS + 1) for quote in (False, True)),
 ]
+
+
+def fewer(needs: Needs) -> Needs:
+    """A need less, so that a sieve is made of a small one."""
+    if needs.quote:
+        return needs._replace(quote=False)
+    return needs._replace(closers=needs.closers - 1) if needs.closers else NOTHING_NEEDED
 
 
 @dataclass(frozen=True)
@@ -102,6 +110,7 @@ class Sieves:
         self._trie, self._paths = vocab.trie, paths_of(vocab)
         self._known: dict[tuple[Rim, Needs], Sieve] = {}
         self._splits: dict[Rim, np.ndarray] = {}
+        self._tops: dict[Rim, np.ndarray] = {}
         self._starts: dict[bytes, np.ndarray] = {}
         self._nbytes = 0
         self._lock = shared_lock(TABLES)
@@ -129,6 +138,22 @@ class Sieves:
                 self._starts[firsts] = found
             return found
 
+    def tops(self, rim: Rim) -> np.ndarray:
+        """The nodes right behind splits to which the bytes of what follows lead."""
+        with self._lock:
+            found = self._tops.get(rim)
+            if found is None:
+                starts = self.starts(rim.firsts)
+                found = starts[self.splits(rim)[self._paths.parent[starts]]]
+                self._count(found.nbytes)
+                self._tops[rim] = found
+            return found
+
+    def is_wide(self, rim: Rim) -> bool:
+        """Is there so much below splits that a walk of it would take longer than it saves?"""
+        tops = self.tops(rim)
+        return len(tops) > MANY_NODES or int((self._trie.end[tops] - tops).sum()) > MANY_NODES
+
     def sieve(self, rim: Rim, needs: Needs = NOTHING_NEEDED) -> Sieve:
         with self._lock:
             found = self._known.get((rim, needs))
@@ -138,7 +163,7 @@ class Sieves:
                     forest = leading(self._trie, is_split)
                     found = Sieve(forest, is_split[forest.node])
                 else:
-                    found = needing(self.sieve(rim), needs, self._paths)
+                    found = needing(self.sieve(rim, fewer(needs)), needs, self._paths)
                 self._count(found.nbytes)
                 self._known[rim, needs] = found
             return found
@@ -148,6 +173,7 @@ class Sieves:
         if self._nbytes + nbytes > MOST_BYTES:
             self._known.clear()
             self._splits.clear()
+            self._tops.clear()
             self._starts.clear()
             self._nbytes = 0
         self._nbytes += nbytes
