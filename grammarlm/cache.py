@@ -4,18 +4,22 @@ Files are keyed by content and written to a temporary name first, so two process
 """
 
 import contextlib
+import functools
+import hashlib
 import logging
 import os
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from .notices import warn
+from .version import version
 
 LOGGER = logging.getLogger("grammarlm.cache")
+PACKAGE = Path(__file__).parent
 UNWRITABLE: set[str] = set()  # the folders that this process has told of
 
 
@@ -41,6 +45,45 @@ def cache_folder(*parts: str) -> Path:
     else:
         base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base, "grammarlm", *parts)
+
+
+@functools.cache
+def sources_digest(*packages: str) -> str:
+    """Identifies the sources in these folders (all that is below them) and files of this package: what they make is kept under it.
+
+    Reading them takes milliseconds, so the digest is itself kept, for as long as no file has another name, size or time: as
+    Python keeps what it compiles. In a zip file there are no such files; there the version has to do.
+    """
+    files = sorted(_sources(packages))
+    if not files:
+        return hashlib.sha256(f"{packages} {version()}".encode()).hexdigest()
+    listing = hashlib.sha256(f"{PACKAGE} {packages} {files}".encode()).hexdigest()
+    kept = cache_folder("sources") / hashlib.sha256(f"{PACKAGE} {packages}".encode()).hexdigest()[:40]
+    with contextlib.suppress(OSError, ValueError):
+        known, digest = kept.read_text(encoding="ascii").split()
+        if known == listing and len(digest) == len(listing):
+            return digest
+    content = hashlib.sha256()
+    for name, size, _ in files:
+        content.update(f"\0{name} {size}\0".encode())
+        content.update(Path(PACKAGE, name).read_bytes())
+    write_atomically(kept, lambda file: file.write(f"{listing} {content.hexdigest()}".encode()))
+    return content.hexdigest()
+
+
+def _sources(packages: tuple[str, ...]) -> Iterator[tuple[str, int, int]]:
+    """Each source file below the packages: its name from the package on, its size, when it was written."""
+    for package in packages:
+        path = os.path.join(PACKAGE, package)
+        folders = [os.path.dirname(path)] if package.endswith(".py") else [path]
+        for folder in folders:  # it grows
+            with contextlib.suppress(OSError), os.scandir(folder) as entries:
+                for entry in entries:
+                    if entry.is_dir():
+                        folders += [] if package.endswith(".py") else [entry.path]
+                    elif entry.path == path or (entry.name.endswith(".py") and not package.endswith(".py")):
+                        told = entry.stat()
+                        yield os.path.relpath(entry.path, PACKAGE).replace(os.sep, "/"), told.st_size, told.st_mtime_ns
 
 
 def write_atomically(path: Path, write: Callable[[IO[bytes]], object]) -> bool:

@@ -4,7 +4,7 @@ lark's loader and its LALR analysis take half a second for a large grammar, and 
 checked in 1-2 ms. It holds what reading a grammar comes to and nothing derived from a vocabulary: the tables, the terminals (their
 patterns are read when the lexer first needs them), which terminals may come in each LR state, the byte sets that they tell apart.
 
-    name     sha256 over the text, the start rule, the indentation, `max_depth`, the sources that make an entry, lark's version,
+    name     sha256 over the text, the start rule, the indentation, `max_depth`, the sources of this room, lark's version,
              Python's (its `re` reads the patterns) and Unicode's: another of any of them is another entry
     content  arrays (kept_arrays.py); kernels check no bounds, so everything that they index with is checked here
     written  when compile has succeeded: what it refuses is never there, and what is there need not be looked at again
@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from ..cache import cache_folder, log_read
+from ..cache import cache_folder, log_read, sources_digest
 from ..kept_arrays import demand, load_arrays, remove_oldest, save_arrays, touch
 from .indent import Indent
 from .lark_items import FlatItems
@@ -41,19 +41,6 @@ from .ordered import SOMETHING, TEXT_START, UNKNOWN
 from .regular import Algebra
 
 MOST_FILES, MOST_BYTES, LARGEST = 200, 256 << 20, 16 << 20
-SOURCES = (
-    "lark",
-    "lark_cache",
-    "lark_guard",
-    "lark_items",
-    "lark_parser",
-    "lark_reductions",
-    "lark_tables",
-    "lexer",
-    "ordered",
-    "charset",
-    "utf8",
-)
 WHOLE_TABLES = {"action": np.int32, "goto": np.int32, "rule": np.int32, "ignored": np.uint8, "access": np.uint8}
 
 
@@ -66,15 +53,14 @@ def entry_path(text: str, start: str, indent: Indent | None, max_depth: int) -> 
 
 @cache
 def _versions() -> bytes:
-    """All that an entry hangs on beside the grammar. lark tells its version in its first file; importing it costs 0.1 s."""
-    here = Path(__file__).parent
-    digest = hashlib.sha256(f"{sys.implementation.name} {sys.version} {unicodedata.unidata_version}".encode())
+    """All that an entry depends on beside the grammar. lark tells its version in its first file; importing it costs 0.1 s."""
+    python = f"{sys.implementation.name} {sys.version} {unicodedata.unidata_version}"
+    digest = hashlib.sha256(f"{python} {sources_digest('grammars', 'kept_arrays.py')}".encode())
     spec = importlib.util.find_spec("lark")
     assert spec is not None  # lark is a dependency
     assert spec.origin is not None
-    for path in (Path(spec.origin), *(here / f"{name}.py" for name in SOURCES)):
-        with contextlib.suppress(OSError):  # sources may lie in a zip file, then versions have to do
-            digest.update(path.read_bytes())
+    with contextlib.suppress(OSError):  # it may lie in a zip file
+        digest.update(Path(spec.origin).read_bytes())
     return digest.digest()
 
 

@@ -1,7 +1,7 @@
 """Tables over all characters on disk: making one takes 10-30 ms, reading it a fraction of one.
 
-A table is rows of code points. It hangs on Unicode's version, on Python and on the `regex` package, and the file's name does, too;
-the name is summed with the rows, so that a file under another's name is none.
+A table is rows of code points. It depends on the versions of Unicode, Python and the `regex` package and on the code that makes it,
+and so does the file's name; the name is summed with the rows, so that a file under another's name is none.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from functools import cache
 
 import numpy as np
 
-from ..cache import cache_folder, log_read, write_atomically
+from ..cache import cache_folder, log_read, sources_digest, write_atomically
 
 
 def code_points(name: str, make: Callable[[], list[tuple[int, ...]]]) -> list[tuple[int, ...]]:
@@ -47,7 +47,8 @@ def _sum(name: str, table: np.ndarray) -> tuple[int, ...]:
 @cache
 def _versions() -> str:
     """`regex` is known by its files: importing it takes longer than most tables."""
-    digest = hashlib.sha256(f"{sys.implementation.name} {sys.version} {unicodedata.unidata_version}".encode())
+    python = f"{sys.implementation.name} {sys.version} {unicodedata.unidata_version}"
+    digest = hashlib.sha256(f"{python} {sources_digest('grammars')}".encode())
     spec = importlib.util.find_spec("regex")
     for folder in (spec and spec.submodule_search_locations) or ():
         for entry in sorted(os.scandir(folder), key=lambda e: e.name):

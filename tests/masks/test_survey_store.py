@@ -1,6 +1,7 @@
 """Surveys on disk: a second constraint goes on where the first one stopped, and no file makes a mask crash."""
 
 import json
+import gc
 import os
 import random
 import shutil
@@ -105,6 +106,18 @@ def test_what_numbers_stand_for_is_found_again(vocab):
         assert type(ours) is type(theirs)
         assert getattr(ours, "terminals", None) == getattr(theirs, "terminals", None)
     assert [content(term) for term in new.border_terms] == [content(term) for term in old.border_terms]
+
+
+def test_what_nobody_uses_any_more_is_written_at_the_next_compile(vocab, a_cache):
+    """Not where Python collects it, which may be in the middle of anything."""
+    first = gl.compile(GRAMMARS["keywords"], vocab)
+    walk(first, 0)
+    path = epoch_of(first)._path
+    del first
+    gc.collect()
+    assert not path.exists()
+    gl.compile(GRAMMARS["json"], vocab)
+    assert path.exists()
 
 
 def test_states_that_are_lacking_when_an_array_is_full(vocab):

@@ -19,7 +19,8 @@ and `numba.carray` make an array of it again. Nobody checks bounds, and the call
 `int`s, and arrays of the very type of the signature: a bool, an np.int32 or a read-only array is another type to
 numba, and compiles the kernel once more.
 
-Compiled code is kept in `cache_folder("numba", <hash>)`. The hash covers every source file beside this one, because
+Compiled code is kept in `cache_folder("numba", <hash>)`. The hash covers every source file beside this one and
+those that they import constants from, because
 numba alone does not notice an edit in a function that a cached one calls. So whatever a kernel calls must live in
 this folder, at module level: numba keys a closure by a pickle that can differ at each start. The cache is attached to
 our dispatchers only; numba.config, and with it the cache of the host application, stays as it is. A folder that
@@ -40,7 +41,7 @@ from llvmlite import ir
 from numba.core import caching, cgutils, sigutils, types
 from numba.extending import intrinsic
 
-from grammarlm.cache import FILLING, cache_folder, tell_unwritable
+from grammarlm.cache import FILLING, cache_folder, sources_digest, tell_unwritable
 from grammarlm.notices import warn
 
 from .parts import compile_part
@@ -178,13 +179,9 @@ _loaded: dict[bool, int] = {}  # how many kernels there were when all of them we
 
 @functools.cache
 def kernel_folder() -> Path:
-    """The cache folder of this very version of the kernels."""
-    digest = hashlib.sha256(numba.__version__.encode())
-    here = Path(__file__).parent
-    for source in sorted(here.rglob("*.py")):
-        digest.update(f"\0{source.relative_to(here).as_posix()}\0".encode())
-        digest.update(source.read_bytes())
-    return cache_folder("numba", digest.hexdigest()[:16])
+    """The cache folder of this very version of the kernels, and of the constants that are compiled into them."""
+    sources = sources_digest("kernels/cpu", "kernels/item_arrays.py", "kernels/reference_csr.py")
+    return cache_folder("numba", hashlib.sha256(f"{numba.__version__} {sources}".encode()).hexdigest()[:16])
 
 
 class _KernelLocator(caching.UserProvidedCacheLocator):

@@ -6,14 +6,12 @@ process reads them in a few milliseconds, and no mask waits for a state of a for
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from functools import cache, cached_property
-from pathlib import Path
 
 import numpy as np
 
-from ...cache import cache_folder, log_read, write_atomically
+from ...cache import cache_folder, log_read, sources_digest, write_atomically
 from ...grammars.json_schema import formats
 from ...grammars.json_schema.languages import Languages
 from .languages import LanguageStates
@@ -23,7 +21,6 @@ LEFT_OUT = {
     "regex",
     "hostname",
 }  # of too many states; a hostname's length is counted beside the automaton of its labels
-VERSION = 1
 
 
 @dataclass(frozen=True)
@@ -137,9 +134,5 @@ def _is_sound(found: FormatAutomata) -> bool:
 
 
 def _fingerprint() -> str:
-    """Of all that the automata hang on: the sources of the grammars' side, and this file."""
-    digest = hashlib.sha256(f"{VERSION}".encode())
-    folder = Path(formats.__file__).parent
-    for source in sorted([*folder.glob("*.py"), *folder.parent.glob("*.py"), Path(__file__)]):
-        digest.update(source.name.encode() + b"\0" + source.read_bytes())
-    return digest.hexdigest()[:24]
+    """Of all that the automata depend on: the sources of the grammars' side, and this file."""
+    return sources_digest("grammars", "masks/json_schema/formats.py")[:24]

@@ -15,11 +15,13 @@ from ...vocab.vocabulary import Vocabulary
 from ..limits import Clock, Limits
 from ..liveness import Liveness
 from ..named_tokens import NamedTokens
+from .numbers import keep_left_surveys
 from .program import StackProgram
 
 
 def stack_program(grammar: Grammar, algebra: Algebra, vocab: Vocabulary, limits: Limits, clock: Clock) -> StackProgram:
     """Everything that can be refused is refused here."""
+    keep_left_surveys()
     liveness = Liveness(algebra, limits, clock)
     assembly = assemble(grammar, algebra, NamedTokens(vocab).id_of, limits.max_depth, clock.tick)
     rules = assembly.machine

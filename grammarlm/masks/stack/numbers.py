@@ -11,8 +11,8 @@ objects that their numbers stand for. Those are found again as soon as something
 from __future__ import annotations
 
 import atexit
+import collections
 import contextlib
-import threading
 import weakref
 
 import numpy as np
@@ -257,7 +257,7 @@ class StackNumbers(StackArena):
 
     def keep_surveys(self) -> None:
         """Leaves what is known on the disk, where that is worth while."""
-        if self._path is None or len(self.program.vocab.trie.byte) < LARGE_TRIE:
+        if not self._has_news:
             return
         with self.program.lock:
             made = int(self.arena[Place.SURVEY_COUNT])
@@ -266,13 +266,28 @@ class StackNumbers(StackArena):
                     kept = survey_store.save(self, self._path)
                 self._kept = made if kept else self._kept
 
+    @property
+    def _has_news(self) -> bool:
+        """Asked without the lock: the count only grows."""
+        if self._path is None or len(self.program.vocab.trie.byte) < LARGE_TRIE:
+            return False
+        return int(self.arena[Place.SURVEY_COUNT]) >= self._kept + WORTH_KEEPING
+
     def __del__(self) -> None:
-        if self.__dict__.get("_path") is not None and not _closing.is_set():
-            self.keep_surveys()
+        """Runs wherever Python happens to collect, perhaps under a lock, so nothing is written here: it is left for later."""
+        if self.__dict__.get("_path") is not None and self._has_news:
+            _LEFT.append(self)
 
 
 _KEEPERS: weakref.WeakSet[StackNumbers] = weakref.WeakSet()
-_closing = threading.Event()
+_LEFT: collections.deque[StackNumbers] = collections.deque(maxlen=2)  # let go with surveys that are not on the disk yet
+
+
+def keep_left_surveys() -> None:
+    """Writes the surveys of generations that nobody uses any more: at the next compile, or when the process ends."""
+    while _LEFT:
+        with contextlib.suppress(IndexError):  # another thread has taken it
+            _LEFT.popleft().keep_surveys()
 
 
 @atexit.register
@@ -280,4 +295,4 @@ def _keep_all() -> None:
     """The process ends: whoever has made surveys leaves them to the next one."""
     for states in list(_KEEPERS):
         states.keep_surveys()
-    _closing.set()
+    keep_left_surveys()

@@ -28,7 +28,7 @@ from ..liveness import Liveness
 from ..shared_lock import PROGRAM, shared_lock
 from ..token_facts import token_facts
 from .spelling import Spelling
-from .trust import Trust
+from .trust import Trust, proof_name
 
 FIRST_STATES = "states"  # how many the first state of all needs, among what is known of a Lark grammar
 MOST_TERMS = 100_000  # that stay from one epoch to the next; a few hundred bytes each
@@ -143,14 +143,14 @@ class StackProgram:
         """An earlier compile of this very grammar has made its first state, in no more states than may be made now."""
         if not (self.is_lark and self.parsers[0].is_known and self.tokens_spell_all):
             return False
-        needed = self.parsers[0].verdicts.get(FIRST_STATES)
+        needed = self.parsers[0].verdicts.get(proof_name(FIRST_STATES))
         return isinstance(needed, int) and needed <= self.limits.max_states
 
     def keep(self, made: int) -> None:
         """Leaves what was made of Lark grammars on the disk: nothing more can be refused, and `made` states have been made."""
         for parser in self.parsers:
             if self.is_lark:
-                parser.verdicts[FIRST_STATES] = made
+                parser.verdicts[proof_name(FIRST_STATES)] = made
             save_entry(parser)
 
     def is_alive(self, border: Term) -> bool:

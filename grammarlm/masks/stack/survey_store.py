@@ -17,7 +17,6 @@ A file that is missing, damaged or unsound is none.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import json
@@ -26,7 +25,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...cache import cache_folder, log_read
+from ...cache import cache_folder, log_read, sources_digest
 from ...grammars.lexer import LexerState
 from ...kept_arrays import demand, load_arrays, remove_oldest, save_arrays, touch
 from ...kernels.cpu import places, survey_masks
@@ -59,14 +58,9 @@ COUNTED = {  # arrays whose length stands in the arena
 
 
 @functools.cache
-def _versions() -> bytes:
-    """All that the arrays hang on beside the grammar and the vocabulary: the kernels' folder is named by their sources."""
-    digest = hashlib.sha256(kernel_folder().name.encode())
-    here = Path(__file__).parent
-    for path in sorted([*here.parent.glob("*.py"), *here.glob("*.py"), *(here.parents[1] / "grammars").glob("*.py")]):
-        with contextlib.suppress(OSError):  # sources may lie in a zip file, then the kernels' have to do
-            digest.update(path.read_bytes())
-    return digest.digest()
+def _versions() -> str:
+    """All that the arrays depend on beside the grammar and the vocabulary."""
+    return f"{kernel_folder().name} {sources_digest('grammars', 'masks', 'vocab')}"
 
 
 def store_path(states: StackNumbers) -> Path | None:
@@ -76,7 +70,7 @@ def store_path(states: StackNumbers) -> Path | None:
         return None
     if program.has_forgotten:  # terms are the means to find again what numbers from the disk stand for
         return None
-    digest = hashlib.sha256(_versions())
+    digest = hashlib.sha256(_versions().encode())
     digest.update(program.parsers[0].path.name.encode() + program.vocab.fingerprint.encode())
     digest.update(bytes([program.trust.level]))
     digest.update(_numbering(program.lr))

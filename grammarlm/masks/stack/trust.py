@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...cache import sources_digest
 from ...grammars.lexer import Lexer, LexerState, Terminal
 from ...grammars.pushdown import Entrance
 from ...grammars.terms import ANYTHING, NOTHING, Term
@@ -27,11 +28,16 @@ from .lr_ends import always_ends
 from .positions import SafePositions, find_safe_positions
 from .samples import Samples, find_samples
 
-PROOF = "stack_trust 2"
 MOST_LINKS = 20_000  # of goals, where it is asked whether there are dead ends at all
+DEAD_ENDS = "dead ends"
 LONGEST_SEARCH = 60_000  # states of a large terminal, asked whether its lexemes can be finished
 NOT_TOLD = "whether its lexemes can be finished is not told without a look at each of its positions"
 ALL = -1  # every terminal, as bits
+
+
+def proof_name(what: str) -> str:
+    """The name of what this version of the code proves of a grammar: it is kept with the grammar's tables."""
+    return f"{what} {sources_digest('grammars', 'masks')}"
 
 
 class Verdict(NamedTuple):
@@ -100,14 +106,14 @@ class Trust:
         if not self.program.is_lark or (self.positions is not None and not self.all_live):
             return
         samples = self.samples
-        self.program.parsers[0].verdicts[PROOF] = {
+        self.program.parsers[0].verdicts[proof_name(DEAD_ENDS)] = {
             "all live": self.all_live,
             "samples": samples
             and [samples.gap.hex(), [g.hex() for g in samples.gaps], [s.hex() for s in samples.samples]],
         }
 
     def _recall(self) -> bool:
-        proof: Any = self.program.parsers[0].verdicts.get(PROOF) if self.program.is_lark else None
+        proof: Any = self.program.parsers[0].verdicts.get(proof_name(DEAD_ENDS)) if self.program.is_lark else None
         try:
             if proof["samples"] is not None:
                 gap, gaps, texts = proof["samples"]
