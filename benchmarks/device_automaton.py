@@ -27,7 +27,7 @@ import grammarlm as gl
 from benchmarks.corpora import load as load_corpus
 from benchmarks.report import table, write
 from benchmarks.tokenizers import load as load_tokenizer
-from grammarlm.kernels.reference_csr import FIRST, MISS
+from grammarlm.layout.csr import FIRST, MISS
 
 REGEXES = {
     "a date": r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])",

@@ -31,7 +31,7 @@ from benchmarks.report import table, write
 from grammarlm.decoding import beam_search
 from grammarlm.decoding.beam_levels import NO_PENALTIES, NONE
 from grammarlm.kernels.cpu.items import item_step
-from grammarlm.kernels.item_arrays import Beams, Level
+from grammarlm.layout.items import Beams, Level
 from grammarlm.masks.item_sets.item_set import ItemSet
 from grammarlm.masks.item_sets.search import Searched
 

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from ..kernels.cpu.items import allowed_norms
-from ..kernels.item_arrays import FINISHED, Beams, Level, Sets
+from ..layout.items import FINISHED, Beams, Level, Sets
 from ..masks.item_sets.search import Searched
 from .beam_result import BeamResult, merge_groups
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels.cpu.items import item_step
-from ..kernels.item_arrays import FINISHED, NO_TOKEN, Beams, Level, Sets
+from ..layout.items import FINISHED, NO_TOKEN, Beams, Level, Sets
 from ..masks.item_sets.search import Searched
 
 Opened = tuple[np.ndarray, np.ndarray]

@@ -24,7 +24,7 @@ import torch
 
 from ..errors import LimitExceeded, MaskError
 from ..grammars.tokens import Tokens
-from ..kernels.reference_csr import FIRST, MISS, Csr
+from ..layout.csr import FIRST, MISS, Csr
 from ..masks.constraint import Constraint
 from ..masks.csr import fixed as files
 from ..masks.csr.automaton import CsrAutomaton, Place

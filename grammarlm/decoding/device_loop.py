@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..kernels.reference_csr import FIRST
+from ..layout.csr import FIRST
 from .device_automaton import TextBatch
 from .sampling import Sampling, draw
 

@@ -32,10 +32,11 @@ import numpy as np
 
 from ..cache import cache_folder, log_read, sources_digest
 from ..kept_arrays import demand, load_arrays, remove_oldest, save_arrays, touch
+from ..layout.stack import CLOSES_BRACKET, STATES
 from .indent import Indent
 from .lark_items import FlatItems
 from .lark_parser import LarkParser, Productions
-from .lark_tables import CLOSES_BRACKET, STATES, LrTables
+from .lark_tables import LrTables
 from .lexer import Lexer, LexerStart, Terminal
 from .ordered import SOMETHING, TEXT_START, UNKNOWN
 from .regular import Algebra
@@ -55,7 +56,7 @@ def entry_path(text: str, start: str, indent: Indent | None, max_depth: int) -> 
 def _versions() -> bytes:
     """All that an entry depends on beside the grammar. lark tells its version in its first file; importing it costs 0.1 s."""
     python = f"{sys.implementation.name} {sys.version} {unicodedata.unidata_version}"
-    digest = hashlib.sha256(f"{python} {sources_digest('grammars', 'kept_arrays.py')}".encode())
+    digest = hashlib.sha256(f"{python} {sources_digest('grammars', 'layout', 'kept_arrays.py')}".encode())
     spec = importlib.util.find_spec("lark")
     assert spec is not None  # lark is a dependency
     assert spec.origin is not None

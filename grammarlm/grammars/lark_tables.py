@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import GrammarError, LimitExceeded, UnsupportedFeature
+from ..layout.stack import CLOSES_BLOCK, CLOSES_BRACKET, OPENS_BLOCK, OPENS_BRACKET, STATES
 from .indent import Indent
 from .lark_analysis import check_analysis
 from .lark_reductions import check_reductions, derived
@@ -24,8 +25,6 @@ from .ordered import SOMETHING, TEXT_START, UNKNOWN
 from .regular import Algebra
 
 WHOLE = -1  # in place of a nonterminal: the rule that a whole text follows
-STATES = 1 << 14  # what a symbol on the stack has room for
-OPENS_BLOCK, CLOSES_BLOCK, OPENS_BRACKET, CLOSES_BRACKET = 1, 2, 3, 4
 
 
 @dataclass(frozen=True)

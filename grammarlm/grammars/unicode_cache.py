@@ -48,7 +48,7 @@ def _sum(name: str, table: np.ndarray) -> tuple[int, ...]:
 def _versions() -> str:
     """`regex` is known by its files: importing it takes longer than most tables."""
     python = f"{sys.implementation.name} {sys.version} {unicodedata.unidata_version}"
-    digest = hashlib.sha256(f"{python} {sources_digest('grammars')}".encode())
+    digest = hashlib.sha256(f"{python} {sources_digest('grammars', 'layout')}".encode())
     spec = importlib.util.find_spec("regex")
     for folder in (spec and spec.submodule_search_locations) or ():
         for entry in sorted(os.scandir(folder), key=lambda e: e.name):

@@ -17,24 +17,9 @@ All three can be decoded on without harm: their masks are the stop ids, and behi
 kernels/cpu/csr.py and kernels/gpu/csr.py have functions of the same names and arguments.
 """
 
-from typing import Any, NamedTuple
-
 import numpy as np
 
-DEAD, FINISHED, MISS = 0, 1, 2
-FIRST = 3  # the first state that a text can stand in
-
-
-class Csr(NamedTuple):
-    """S states, E entries, R base rows of W words; numpy arrays, or torch tensors of one device."""
-
-    rows: Any  # int32 [R, W]; row 0 is empty
-    base: Any  # int32 [S]
-    default: Any  # int32 [S]
-    first: Any  # int32 [S]: where the state's exceptions begin
-    count: Any  # int32 [S]
-    tokens: Any  # int32 [E], sorted within each state
-    targets: Any  # int32 [E]
+from ..layout.csr import DEAD, MISS, Csr
 
 
 def advance_(csr: Csr, states: np.ndarray, tokens: np.ndarray, asked: np.ndarray) -> None:

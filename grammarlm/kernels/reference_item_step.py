@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .item_arrays import END
+from ..layout.items import END
 
 
 def best_children(

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .item_arrays import END, FINISHED, LOW_BITS, NO_TOKEN, Beams, Level, Segment, Selection, Sets
+from ..layout.items import END, FINISHED, LOW_BITS, NO_TOKEN, Beams, Level, Segment, Selection, Sets
 
 
 class Child(NamedTuple):

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import GrammarError, LimitExceeded, UnsatisfiableGrammar
-from ..kernels.cpu.table import DEAD
+from ..layout.table import DEAD
 from .epoch import Epoch
 
 

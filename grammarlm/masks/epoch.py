@@ -20,8 +20,8 @@ from ..errors import LimitExceeded
 from ..grammars.regular import Algebra, Pair
 from ..grammars.terms import NOTHING, Term
 from ..kernels.cpu import walk
-from ..kernels.cpu.table import DEAD, MISS, Arena
 from ..kernels.cpu.targets import fill_targets
+from ..layout.table import DEAD, MISS, Arena
 from .beside import NotNow
 from .completion import Completions
 from .program import Program

@@ -7,7 +7,7 @@ import functools
 import numpy as np
 
 from ..kernels.cpu import greedy
-from ..kernels.cpu.table import Arena
+from ..layout.table import Arena
 from ..vocab.vocabulary import Vocabulary
 
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from ..errors import LimitExceeded
 from ..grammars.tokens import CHUNK, Tokens
-from ..kernels.item_arrays import END, LOW_BITS, Segment
+from ..layout.items import END, LOW_BITS, Segment
 from .item_sets.sort import sorted_order
 
 HIGH = (0, 2, 4, 8)  # further bits of a cell that there can be

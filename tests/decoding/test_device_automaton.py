@@ -8,7 +8,7 @@ import torch
 
 import grammarlm as gl
 from grammarlm.decoding.sampling import Sampling, draw
-from grammarlm.kernels.reference_csr import DEAD, FINISHED, FIRST, MISS
+from grammarlm.layout.csr import DEAD, FINISHED, FIRST, MISS
 from grammarlm.masks.csr.fixed import checked, fixed, load
 from tests.masks.test_csr_automaton import ENDLESS, FINITE, STOPS, VOCAB, Walker, ids_of, walk
 

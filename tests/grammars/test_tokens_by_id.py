@@ -11,7 +11,7 @@ import pytest
 import xgrammar
 
 import grammarlm as gl
-from grammarlm.kernels.reference_csr import DEAD
+from grammarlm.layout.csr import DEAD
 from grammarlm.masks.csr import automaton as automaton_module
 from tests.laws.laws import allowed_ids
 

@@ -6,7 +6,7 @@ import pytest
 import grammarlm as gl
 from grammarlm.kernels import reference_items
 from grammarlm.kernels.cpu import items
-from grammarlm.kernels.item_arrays import ALL_ROWS, FINISHED, Beams, Level, Sets
+from grammarlm.layout.items import ALL_ROWS, FINISHED, Beams, Level, Sets
 from grammarlm.masks.item_sets.bits import selection_of
 from grammarlm.masks.items import ItemIndex
 

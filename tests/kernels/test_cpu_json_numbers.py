@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 
 from grammarlm.grammars.json_schema import number_rows
-from grammarlm.grammars.json_schema.number_rows import CAPS, NUMBER_COLUMNS, Caps, pack
+from grammarlm.grammars.json_schema.number_rows import CAPS, Caps, pack
 from grammarlm.grammars.json_schema.shapes import NumberShape
 from grammarlm.kernels.cpu import json_numbers
 from grammarlm.kernels.cpu.json_numbers import number_ends, number_key, number_start, number_step
+from grammarlm.layout.numbers import NUMBER_COLUMNS
 from tests.oracles.json_numbers import (
     ALPHABET,
     Language,

@@ -9,7 +9,7 @@ import torch
 
 from grammarlm.kernels import reference_csr
 from grammarlm.kernels.cpu import csr as cpu
-from grammarlm.kernels.reference_csr import DEAD, FIRST, MISS, Csr
+from grammarlm.layout.csr import DEAD, FIRST, MISS, Csr
 
 POISON = 0x5A5A5A5A
 SHAPES = [(7, 1, 3), (40, 3, 12), (300, 10, 40), (3000, 94, 20), (2049, 65, 70)]  # size, words, states

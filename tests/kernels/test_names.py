@@ -8,8 +8,8 @@ import numba
 import pytest
 
 import grammarlm.kernels.cpu
-from grammarlm.kernels.cpu.constants import Constants
-from grammarlm.kernels.cpu.table import Arena
+from grammarlm.layout.constants import Constants
+from grammarlm.layout.table import Arena
 
 FOLDER = Path(grammarlm.kernels.cpu.__file__).parent
 

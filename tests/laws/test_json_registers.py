@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 import grammarlm as gl
-from grammarlm.kernels.cpu.json_places import At, Store
 from grammarlm.kernels.cpu.json_rows import KEY_WORDS
+from grammarlm.layout.json import At, Store
 from grammarlm.masks.json_schema.tables import SERIALS
 from tests.laws.laws import allowed_ids
 from tests.laws.test_rows_by_shape import FIRST, VOCABULARIES

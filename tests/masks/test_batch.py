@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
-from grammarlm.kernels.cpu.json_places import LACKING
+from grammarlm.layout.json import LACKING
 from grammarlm.masks import batch, beside
 from grammarlm.masks.beside import Job, NotNow, SideBySide
 from tests.laws import vocabularies

@@ -12,7 +12,7 @@ import pytest
 import grammarlm as gl
 from grammarlm.kernels import reference_csr as reference
 from grammarlm.kernels.cpu import csr as cpu
-from grammarlm.kernels.reference_csr import DEAD, FINISHED, FIRST, MISS
+from grammarlm.layout.csr import DEAD, FINISHED, FIRST, MISS
 from grammarlm.masks.csr import automaton as module
 from grammarlm.masks.csr.automaton import CsrAutomaton
 from grammarlm.masks.csr.tables import Room, TablesFull

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
-from grammarlm.kernels.cpu.json_places import Store
+from grammarlm.layout.json import Store
 from tests.laws.laws import allowed_ids
 from tests.masks.json_cases import ANY, CASES, OTHER_STOP, STOP, TOKENS, case, vocabulary
 

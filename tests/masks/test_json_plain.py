@@ -13,7 +13,9 @@ import grammarlm as gl
 from grammarlm.grammars.json_schema.document import Document
 from grammarlm.grammars.json_schema.formats import SHARED
 from grammarlm.grammars.json_schema.normalise import normalise
-from grammarlm.grammars.json_schema.number_rows import (
+from grammarlm.grammars.json_schema.text_algebra import TextAlgebra
+from grammarlm.layout.json import INLINE, Array, Key, Object, Shape
+from grammarlm.layout.numbers import (
     EXCLUDED,
     EXCLUDED_AT,
     HIGH_AT,
@@ -24,9 +26,7 @@ from grammarlm.grammars.json_schema.number_rows import (
     NUMBER_COLUMNS,
     POSITIVE,
 )
-from grammarlm.grammars.json_schema.text_algebra import TextAlgebra
-from grammarlm.kernels.cpu.json_places import INLINE, Array, Key, Object, Shape
-from grammarlm.kernels.cpu.schema_places import ASSERTS_FORMATS
+from grammarlm.layout.schema import ASSERTS_FORMATS
 from grammarlm.masks.json_schema.compile import tables_of
 from grammarlm.masks.json_schema.frozen import frozen_program, frozen_reader
 from grammarlm.masks.json_schema.plain import NotPlain, plain_start

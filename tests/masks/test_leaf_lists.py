@@ -7,7 +7,7 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.kernels.cpu import leaf_lists
-from grammarlm.kernels.cpu.places import LEAF_LISTS, Place
+from grammarlm.layout.stack import LEAF_LISTS, Place
 from tests.laws.laws import assert_walk_equals_oracle
 from tests.laws.vocabularies import TokenList
 from tests.oracles.automata import TokenOracle

@@ -14,7 +14,7 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.grammars.regex_syntax import parse_regex
-from grammarlm.kernels.cpu.places import DOUBTS, EVERYTHING, UNCHECKED
+from grammarlm.layout.stack import DOUBTS, EVERYTHING, UNCHECKED
 from grammarlm.masks.stack.program import StackProgram, Thread
 from tests.laws.laws import allowed_ids
 from tests.oracles.cfg_oracle import CfgOracle

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
-from grammarlm.kernels.cpu.places import Place
+from grammarlm.layout.stack import Place
 from grammarlm.masks.beside import NotNow
 from grammarlm.masks.stack.arena import NAMED_IN, B
 from grammarlm.masks.stack.seat import StackSeat

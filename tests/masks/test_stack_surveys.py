@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
-from grammarlm.kernels.cpu.places import TOO_WIDE, Place
 from grammarlm.kernels.cpu.survey_walk import HOW, KEY, NODE, WAITS
+from grammarlm.layout.stack import TOO_WIDE, Place
 from grammarlm.masks.stack import epoch as stack_epoch
 from grammarlm.masks.stack.epoch import StackEpoch
 from grammarlm.masks.stack.states import NeedsWalks

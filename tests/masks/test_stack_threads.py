@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
-from grammarlm.kernels.cpu.places import Place
+from grammarlm.layout.stack import Place
 from grammarlm.masks.stack import arena
 from tests.laws.cfg_laws import View, view
 from tests.laws.vocabularies import every_byte

@@ -7,7 +7,7 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.kernels.cpu import stack_calls
-from grammarlm.kernels.cpu.places import UNION, UNITING, WIDE, WIDEST, Place
+from grammarlm.layout.stack import UNION, UNITING, WIDE, WIDEST, Place
 from grammarlm.masks.stack.epoch import StackEpoch
 from tests.laws.cfg_laws import budgeted_text
 from tests.laws.cfg_vocabularies import VOCABULARIES

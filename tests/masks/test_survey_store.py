@@ -1,7 +1,7 @@
 """Surveys on disk: a second constraint goes on where the first one stopped, and no file makes a mask crash."""
 
-import json
 import gc
+import json
 import os
 import random
 import shutil
@@ -16,8 +16,8 @@ import grammarlm as gl
 from grammarlm.grammars import lark_tables
 from grammarlm.kept_arrays import _sum_of
 from grammarlm.kernels.cpu.jit import kernel_folder
-from grammarlm.kernels.cpu.places import ACCEPT, CALL, ENTER, EXIT, EXPANDED, FULL, Place
 from grammarlm.kernels.cpu.row_key import row_key
+from grammarlm.layout.stack import ACCEPT, CALL, ENTER, EXIT, EXPANDED, FULL, Place
 from grammarlm.masks.stack import numbers, survey_store
 from grammarlm.masks.stack import program as stack_program
 from grammarlm.models.tiny import FOLDER

@@ -45,6 +45,43 @@ from math import gcd, lcm, log2
 from grammarlm.errors import UnsupportedFeature
 from grammarlm.grammars.json_schema.shapes import NumberShape
 
+from ...layout.numbers import (
+    COARSEST,
+    DIGITS,
+    EASY,
+    EXCLUDED,
+    EXCLUDED_AT,
+    EXPONENT_DIGITS,
+    FARTHEST,
+    FINEST,
+    FINEST_STEP,
+    FLAGS,
+    HIGH,
+    HIGH_AT,
+    LARGEST_EXPONENT,
+    LEAST_TIDY,
+    LOW,
+    LOW_AT,
+    LOW_LENGTH,
+    MODULUS,
+    MOST_TIDY,
+    NEGATIVE,
+    NEVER_EASY,
+    NUMBER_COLUMNS,
+    OPEN,
+    PLAIN,
+    POSITIVE,
+    POWERS,
+    RUN,
+    SPELLED,
+    STEP,
+    STEPS,
+    SYMMETRIC,
+    TIDY,
+    ZERO,
+    ZEROS,
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Caps:
@@ -65,17 +102,6 @@ MOST_EXCLUDED = 10
 
 # Among so many consecutive integers there is one that k given integers above 1 do not divide (Jacobsthal's function of k primes).
 LONGEST_RUN = (1, 2, 4, 6, 10, 14, 22, 26, 34, 40, 46)
-
-# The columns of a row; kernels/cpu/json_numbers.py reads them by the same numbers.
-FLAGS, DIGITS, ZEROS, EXPONENT_DIGITS, FINEST, STEP, POWERS, MODULUS, EXCLUDED, EXCLUDED_AT, RUN, FARTHEST = range(12)
-POSITIVE, NEGATIVE = 12, 18
-LOW, LOW_LENGTH, LOW_AT, HIGH, HIGH_LENGTH, HIGH_AT = range(6)  # within a sign
-EASY, COARSEST, FINEST_STEP, LARGEST_EXPONENT = 24, 25, 26, 27
-NUMBER_COLUMNS = 28
-ZERO, PLAIN, SPELLED, SYMMETRIC, STEPS, OPEN = 1, 2, 4, 8, 16, 32  # flags; OPEN: any digits can go on to a value
-TIDY = 128  # only as json.dumps writes numbers
-LEAST_TIDY, MOST_TIDY = -4, 15  # powers of ten that are written without an exponent
-NEVER_EASY = 1 << 20
 
 CONTINUATION = re.compile(rb"([0-9]*\.?[0-9]*)(?:[eE][+-]?([0-9]*))?")  # of a number, from within the mantissa
 TENS = [10**i for i in range(700)]

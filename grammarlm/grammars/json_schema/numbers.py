@@ -20,7 +20,6 @@ from grammarlm.grammars.json_schema.number_rows import (
     CAPS,
     LONGEST_RUN,
     MOST_EXCLUDED,
-    NUMBER_COLUMNS,
     Caps,
     beyond_caps,
     count,
@@ -29,6 +28,8 @@ from grammarlm.grammars.json_schema.number_rows import (
     values,
 )
 from grammarlm.grammars.json_schema.shapes import NumberShape
+
+from ...layout.numbers import NUMBER_COLUMNS
 
 __all__ = [
     "CAPS",

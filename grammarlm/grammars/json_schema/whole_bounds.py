@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from .number_rows import (
-    CAPS,
+from ...layout.numbers import (
     EASY,
     FLAGS,
     HIGH,
@@ -22,10 +21,8 @@ from .number_rows import (
     STEPS,
     SYMMETRIC,
     ZERO,
-    Packed,
-    packed,
-    tidied,
 )
+from .number_rows import CAPS, Packed, packed, tidied
 from .numbers import exact
 from .shapes import NumberShape
 

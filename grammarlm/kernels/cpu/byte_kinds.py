@@ -10,8 +10,9 @@ looked at inside a JSON string.
 import numpy as np
 from numba import carray, int64
 
+from ...layout.stack import HAS_EXITS, Place
 from .jit import inlined, kernel, part, pointer
-from .places import HAS_EXITS, Place, arena_of, octets
+from .places import arena_of, octets
 from .pushdown_walk import after_byte, noted
 
 # Kinds: what is not UTF-8, where a text begins with the token; and all other bytes from 0x80 on.

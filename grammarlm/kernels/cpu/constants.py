@@ -1,28 +1,11 @@
-"""Named constants that kernels and Python share: members of an IntEnum to Python, plain integers to numba.
+"""How numba reads the constants of layout/constants.py: as plain integers."""
 
-    class Place(Constants):
-        CLASSES = 0
-        STATES = 1
-
-    arena[Place.STATES]         the same in a kernel and outside
-
-numba gives a member of an ordinary IntEnum a type of its own, and only some versions take that as an index. In a kernel a member of
-these classes is an int64 constant, which all versions take.
-"""
-
-from enum import EnumMeta, IntEnum
 from typing import Any
 
 from numba.core import types
 from numba.extending import models, register_model, typeof_impl
 
-
-class _ConstantsMeta(EnumMeta):
-    """How numba tells these classes from other IntEnums."""
-
-
-class Constants(IntEnum, metaclass=_ConstantsMeta):
-    """The base of all of them."""
+from ...layout.constants import ConstantsMeta
 
 
 class _ConstantsClass(types.IntEnumClass):
@@ -36,6 +19,6 @@ class _ConstantsClass(types.IntEnumClass):
 register_model(_ConstantsClass)(models.OpaqueModel)  # nothing of a class is there when a kernel runs
 
 
-@typeof_impl.register(_ConstantsMeta)
+@typeof_impl.register(ConstantsMeta)
 def _type_of_constants(value: Any, context: Any) -> Any:
     return _ConstantsClass(value, types.int64)

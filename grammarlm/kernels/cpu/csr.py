@@ -3,7 +3,7 @@
 import numpy as np
 from numba import carray, int32, int64, uint64
 
-from ..reference_csr import DEAD, MISS, Csr
+from ...layout.csr import DEAD, MISS, Csr
 from .jit import copy_bytes, inlined, kernel, pointer
 
 PLACES = 9  # of a table of addresses: the seven arrays, then words a row, then the batch

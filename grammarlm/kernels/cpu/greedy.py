@@ -3,8 +3,8 @@
 import numpy as np
 from numba import carray, int32, int64, uint32, uint64
 
+from ...layout.table import Arena
 from .jit import kernel, pointer
-from .table import Arena
 from .walk import trie_arrays
 
 

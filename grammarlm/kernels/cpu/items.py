@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numba import carray, int64
 
-from ..item_arrays import Beams, Level, Sets
+from ...layout.items import Beams, Level, Sets
 from .item_best import RANKED, Parents, rank, room_for, sort_best_first, words_of_room
 from .item_expand import NEVER, SLACK, expand, expand_rows, keep_better_half, offer, write_down
 from .item_rows import BITS, END, LENGTH, NO_TOKEN, NOTHING, SHIFT, cell_at, low_column, next_child, take_ends

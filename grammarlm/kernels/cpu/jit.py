@@ -44,6 +44,7 @@ from numba.extending import intrinsic
 from grammarlm.cache import FILLING, cache_folder, sources_digest, tell_unwritable
 from grammarlm.notices import warn
 
+from . import constants  # noqa: F401  it teaches numba to read those of layout/
 from .parts import compile_part
 
 LOGGER = logging.getLogger("grammarlm.kernels")
@@ -180,7 +181,7 @@ _loaded: dict[bool, int] = {}  # how many kernels there were when all of them we
 @functools.cache
 def kernel_folder() -> Path:
     """The cache folder of this very version of the kernels, and of the constants that are compiled into them."""
-    sources = sources_digest("kernels/cpu", "kernels/item_arrays.py", "kernels/reference_csr.py")
+    sources = sources_digest("kernels/cpu", "layout")
     return cache_folder("numba", hashlib.sha256(f"{numba.__version__} {sources}".encode()).hexdigest()[:16])
 
 

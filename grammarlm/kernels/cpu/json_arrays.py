@@ -6,9 +6,10 @@ is kept 16 bits a kind, never beyond what matters: the most that is allowed, or 
 
 from numba import int64
 
+from ...layout.json import ARRAY_BIT, Array, At, Frame
 from .jit import inlined, part
 from .json_keys import copy_frame
-from .json_places import ARRAY_BIT, Array, At, Frame, longs
+from .json_places import longs
 
 PLENTY = 1 << 40
 

@@ -3,10 +3,11 @@
 import numpy as np
 from numba import carray, int64
 
+from ...layout.json import BARRIER, At, Store
 from .jit import copy_bytes, kernel, part, pointer
 from .json_ends import survey_tokens
 from .json_masks import fill_mask
-from .json_places import BARRIER, At, Store, arena_of
+from .json_places import arena_of
 from .json_reads import may_end, read_bytes, read_token
 from .json_rows import KEY_WORDS, find_row, words
 from .json_walk import visit, walk

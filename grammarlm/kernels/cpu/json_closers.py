@@ -7,9 +7,10 @@ the string's own language) only those count that it lets pass.
 import numpy as np
 from numba import carray, int32, int64
 
+from ...layout.json import ARRAY_BIT, BARRIER, DEAD, FURTHER, At, Frame, Kind, Store, Trie
 from .jit import copy_bytes, inlined, part, pointer
 from .json_keys import copy_frame, names_may_end
-from .json_places import ARRAY_BIT, BARRIER, DEAD, FURTHER, At, Frame, Kind, Store, Trie, longs, thread
+from .json_places import longs, thread
 from .json_rows import (
     BEHIND_VIEW,
     KEY_WORDS,

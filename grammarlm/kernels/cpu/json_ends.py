@@ -10,11 +10,8 @@ What a class needs of frames and chains is left standing; the caller takes it ba
 import numpy as np
 from numba import carray, int32, int64, uint64
 
-from .constants import Constants
-from .jit import inlined, part, pointer
-from .json_languages import is_universal
-from .json_numbers import number_ends
-from .json_places import (
+from ...layout.constants import Constants
+from ...layout.json import (
     BRACKET,
     CAN_START,
     CLOSES,
@@ -28,10 +25,11 @@ from .json_places import (
     Frame,
     Kind,
     Trie,
-    arena_of,
-    longs,
-    thread,
 )
+from .jit import inlined, part, pointer
+from .json_languages import is_universal
+from .json_numbers import number_ends
+from .json_places import arena_of, longs, thread
 from .json_reads import verdict
 from .json_step import NO_LANGUAGE, ROW, blanks, step
 from .json_text import BODY, LAST_1

@@ -9,9 +9,10 @@ then.
 import numpy as np
 from numba import carray, int64, uint64
 
+from ...layout.json import BARRIER, COUNT_BIT, FURTHER, INLINE, At, Frame, Key, Object
 from .jit import inlined, part, pointer
 from .json_languages import after, case_of, note_missing
-from .json_places import BARRIER, COUNT_BIT, FURTHER, INLINE, At, Frame, Key, Object, longs
+from .json_places import longs
 
 GROW_FRAMES, GROW_CHAINS = 1, 64  # in WANTED: an arena is full
 ENDLESS = np.int64(1 << 40)  # of COUNTS: so many strings that they are not counted

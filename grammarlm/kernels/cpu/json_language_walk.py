@@ -8,6 +8,7 @@ must be looked at (`note_ends`).
 import numpy as np
 from numba import carray, int64, uint64
 
+from ...layout.json import ENOUGH, SHARED_BIT, WAITS, At, Suspended, Trie
 from .jit import copy_bytes, part, pointer
 from .json_languages import (
     CHARACTERS_AT,
@@ -19,7 +20,7 @@ from .json_languages import (
     note_missing,
     table_of,
 )
-from .json_places import ENOUGH, SHARED_BIT, WAITS, At, Suspended, Trie, longs
+from .json_places import longs
 from .json_walk import bytes_before, clear_below, is_of_case, set_token
 
 PATIENCE = 2000  # nodes that a walk goes on for when a state is lacking: what else may be?

@@ -7,8 +7,9 @@ the byte were refused; whoever called the kernel makes the states and calls agai
 import numpy as np
 from numba import carray, int64, uint64
 
+from ...layout.json import ENOUGH, SHARED_BIT, At, Key
 from .jit import inlined, part, pointer
-from .json_places import ENOUGH, SHARED_BIT, At, Key, longs
+from .json_places import longs
 from .json_text import utf8_byte, utf8_length
 
 MISSING_MOST, MISSING_ENOUGH = 255, 12

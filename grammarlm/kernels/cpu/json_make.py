@@ -7,13 +7,7 @@ token that leaves the frame is noted as a crossing; a row that lacks something (
 import numpy as np
 from numba import carray, int32, int64
 
-from .jit import copy_bytes, inlined, part, pointer
-from .json_arrays import array_row
-from .json_closers import BASE_BODY, BASE_ZERO, BODY_REMAINDERS, WANT_LIMITED, closers_behind, keep_filtered, store_of
-from .json_keys import with_other
-from .json_language_walk import note_ends, run_language
-from .json_languages import after, case_of, goes_on_as_text, is_total, is_universal, table_of
-from .json_places import (
+from ...layout.json import (
     BARRIER,
     BEHIND,
     CAN_START,
@@ -31,10 +25,14 @@ from .json_places import (
     Shape,
     Spot,
     Trie,
-    key_range,
-    longs,
-    thread,
 )
+from .jit import copy_bytes, inlined, part, pointer
+from .json_arrays import array_row
+from .json_closers import BASE_BODY, BASE_ZERO, BODY_REMAINDERS, WANT_LIMITED, closers_behind, keep_filtered, store_of
+from .json_keys import with_other
+from .json_language_walk import note_ends, run_language
+from .json_languages import after, case_of, goes_on_as_text, is_total, is_universal, table_of
+from .json_places import key_range, longs, thread
 from .json_rows import (
     BEHIND_VIEW,
     KEY_WORDS,

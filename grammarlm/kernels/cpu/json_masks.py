@@ -15,6 +15,21 @@ json_rows.py says what rows hang on and keeps them; here they are made and used.
 import numpy as np
 from numba import carray, int32, int64
 
+from ...layout.json import (
+    ARRAY_BIT,
+    BARRIER,
+    CAN_START,
+    DEAD,
+    FURTHER,
+    NO_FRAME,
+    SHARED_BIT,
+    At,
+    Frame,
+    Kind,
+    Object,
+    Spot,
+    Store,
+)
 from .jit import copy_bytes, inlined, part, pointer
 from .json_arrays import with_item
 from .json_closers import (
@@ -30,24 +45,7 @@ from .json_closers import (
 from .json_languages import is_universal
 from .json_make import make_row
 from .json_numbers import number_ends
-from .json_places import (
-    ARRAY_BIT,
-    BARRIER,
-    CAN_START,
-    DEAD,
-    FURTHER,
-    NO_FRAME,
-    SHARED_BIT,
-    At,
-    Frame,
-    Kind,
-    Object,
-    Spot,
-    Store,
-    arena_of,
-    longs,
-    thread,
-)
+from .json_places import arena_of, longs, thread
 from .json_reads import run_threads, verdict
 from .json_rows import (
     BEHIND_VIEW,

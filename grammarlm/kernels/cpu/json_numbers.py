@@ -27,19 +27,41 @@ multiple of m iff -d 10^k mod m is below 10^k. Nothing is looked up by remainder
 import numpy as np
 from numba import carray, int64, uint64
 
+from ...layout.numbers import (
+    COARSEST,
+    DIGITS,
+    EASY,
+    EXCLUDED,
+    EXCLUDED_AT,
+    EXPONENT_DIGITS,
+    FARTHEST,
+    FINEST,
+    FINEST_STEP,
+    FLAGS,
+    HIGH,
+    HIGH_LENGTH,
+    LARGEST_EXPONENT,
+    LEAST_TIDY,
+    LOW,
+    LOW_AT,
+    LOW_LENGTH,
+    MODULUS,
+    MOST_TIDY,
+    NEGATIVE,
+    OPEN,
+    PLAIN,
+    POSITIVE,
+    POWERS,
+    RUN,
+    SPELLED,
+    STEP,
+    STEPS,
+    SYMMETRIC,
+    TIDY,
+    ZERO,
+    ZEROS,
+)
 from .jit import part, pointer
-
-# The columns of a row, as in number_rows.py.
-FLAGS, DIGITS, ZEROS, EXPONENT_DIGITS, FINEST, STEP, POWERS, MODULUS, EXCLUDED, EXCLUDED_AT, RUN, FARTHEST = range(12)
-POSITIVE, NEGATIVE = 12, 18
-LOW, LOW_LENGTH, LOW_AT, HIGH, HIGH_LENGTH, HIGH_AT = range(6)
-EASY, COARSEST, FINEST_STEP, LARGEST_EXPONENT = 24, 25, 26, 27
-NUMBER_COLUMNS = 28
-ZERO, PLAIN, SPELLED, SYMMETRIC, STEPS, OPEN = 1, 2, 4, 8, 16, 32
-TIDY = 128  # only as json.dumps writes numbers; beside PLAIN: whole numbers
-TOLD = 64  # one value, whose text in json_unique's form lies in the blob: start and size stand before the row
-NEVER_EASY = 1 << 20
-LEAST_TIDY, MOST_TIDY = -4, 15  # powers of ten that are written without an exponent
 
 # Where in a number: the low bits of x. Up to NOUGHTS nothing but zeros was read.
 START, MINUS, NOUGHT, NOUGHT_POINT, NOUGHTS, INTEGER, POINT, FRACTION, EXPONENT, SIGNED, POWER = range(11)

@@ -3,9 +3,10 @@
 import numpy as np
 from numba import carray, int64
 
+from ...layout.json import DEAD, LACKING, NO_FRAME, OUT_OF_ROOM, TOO_MANY, WIDEST, At, Kind
 from .jit import inlined, part, pointer
 from .json_numbers import number_ends
-from .json_places import DEAD, LACKING, NO_FRAME, OUT_OF_ROOM, TOO_MANY, WIDEST, At, Kind, arena_of, longs
+from .json_places import arena_of, longs
 from .json_step import ROW, blanks, step
 from .json_unique import same_frame
 

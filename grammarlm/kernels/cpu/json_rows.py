@@ -22,23 +22,11 @@ exceptions, two words each; the crossings, four words each; the filter: which to
 import numpy as np
 from numba import carray, int32, int64, uint64
 
+from ...layout.json import ARRAY_BIT, ESCAPE, FIELD, INLINE, Array, At, Frame, Key, Kind, Object, Store
 from .jit import copy_bytes, inlined, part, pointer
 from .json_keys import any_open, object_closes, one_open, open_keys, others_open, with_key, with_other
 from .json_numbers import number_key
-from .json_places import (
-    ARRAY_BIT,
-    ESCAPE,
-    FIELD,
-    INLINE,
-    Array,
-    At,
-    Frame,
-    Key,
-    Kind,
-    Object,
-    Store,
-    longs,
-)
+from .json_places import longs
 from .json_step import NO_LANGUAGE, ROW
 from .json_walk import note_crossing
 

@@ -7,9 +7,9 @@ takes is in it, and what holds nothing else need not be walked: 256 nodes of Lla
 import numpy as np
 from numba import carray, int32, int64
 
+from ...layout.json import SHARED_BIT, WAITS, At
 from .jit import inlined, part, pointer
 from .json_languages import CHARACTERS_AT, MANY_CHARACTERS, note_missing, table_of
-from .json_places import SHARED_BIT, WAITS, At
 
 RUN_ROWS = 256  # base rows of runs that are kept
 LONGEST_RUN, ENDLESS_RUN = 24, 1 << 20  # characters that are counted; and as many as anyone likes

@@ -10,6 +10,34 @@ A closing byte that leads out of the barrier frame is not read: c' = CROSS, and 
 import numpy as np
 from numba import carray, int64
 
+from ...layout.json import (
+    AFTER_COLON,
+    AFTER_COMMA,
+    AFTER_OPEN,
+    ANY_STRING,
+    ARRAY_BIT,
+    BARRIER,
+    BEFORE_CLOSE,
+    BEHIND,
+    BRACKET,
+    CAN_START,
+    CROSS,
+    DEAD,
+    ESCAPE,
+    FIELD,
+    FOLLOWS,
+    FURTHER,
+    GAP,
+    INLINE,
+    NO_FRAME,
+    Array,
+    At,
+    Frame,
+    Key,
+    Kind,
+    Object,
+    Shape,
+)
 from .jit import inlined, part, pointer
 from .json_arrays import array_closes, array_continues, array_row, way_fits, ways_at, with_item
 from .json_keys import (
@@ -38,37 +66,7 @@ from .json_languages import (
     takes_some,
 )
 from .json_numbers import number_ends, number_start, number_step
-from .json_places import (
-    AFTER_COLON,
-    AFTER_COMMA,
-    AFTER_OPEN,
-    ANY_STRING,
-    ARRAY_BIT,
-    BARRIER,
-    BEFORE_CLOSE,
-    BEHIND,
-    BRACKET,
-    CAN_START,
-    CROSS,
-    DEAD,
-    ESCAPE,
-    FIELD,
-    FOLLOWS,
-    FURTHER,
-    GAP,
-    INLINE,
-    NO_FRAME,
-    Array,
-    At,
-    Frame,
-    Key,
-    Kind,
-    Object,
-    Shape,
-    key_range,
-    longs,
-    thread,
-)
+from .json_places import key_range, longs, thread
 from .json_text import BODY, DONE, PART, QUOTE, RANGES, RAW, WRONG, escape_range, text_step, utf8_byte, utf8_length
 from .json_unique import (
     is_literal_new,

@@ -9,6 +9,8 @@ An item lives iff it can become one that has not been read: `begins_new`, `strin
 import numpy as np
 from numba import carray, int64
 
+from ...layout.json import ARRAY_BIT, BARRIER, Array, At, Frame, Key, Kind
+from ...layout.numbers import FLAGS, TOLD
 from .jit import inlined, part, pointer
 from .json_keys import (
     all_gone,
@@ -21,8 +23,8 @@ from .json_keys import (
     same_entries,
 )
 from .json_languages import after_point, first_point
-from .json_numbers import FLAGS, TOLD, number_ends, number_step, word
-from .json_places import ARRAY_BIT, BARRIER, Array, At, Frame, Key, Kind, longs
+from .json_numbers import number_ends, number_step, word
+from .json_places import longs
 from .json_text import (
     BODY,
     DONE,

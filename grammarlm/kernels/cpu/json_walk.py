@@ -11,23 +11,11 @@ one.
 import numpy as np
 from numba import carray, int32, int64, uint64
 
+from ...layout.json import BARRIER, CROSS, DEAD, FIELD, OUT_OF_ROOM, At, Frame, Key, Kind, Object, Trie
 from .jit import inlined, part, pointer
 from .json_keys import same_chain
 from .json_languages import case_of, is_universal
-from .json_places import (
-    BARRIER,
-    CROSS,
-    DEAD,
-    FIELD,
-    OUT_OF_ROOM,
-    At,
-    Frame,
-    Key,
-    Kind,
-    Object,
-    Trie,
-    longs,
-)
+from .json_places import longs
 from .json_step import LITERALS, NO_LANGUAGE, ROW, step
 
 GROW_CROSSED, GROW_PENDING, GROW_NOTED = 16, 32, 1 << 40  # in WANTED

@@ -9,8 +9,9 @@ last turn (turns.py).
 import numpy as np
 from numba import carray, int64, uint64
 
+from ...layout.stack import LEAF_LISTS, Place
 from .jit import part, pointer
-from .places import LEAF_LISTS, Place, arena_of, ints, mixed
+from .places import arena_of, ints, mixed
 
 WORTH_NOTING = 500  # nodes of a trie that takes longer to make than to find
 

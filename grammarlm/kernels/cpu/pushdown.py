@@ -24,8 +24,7 @@ done.
 import numpy as np
 from numba import carray, int64, uint64
 
-from .jit import inlined, part, pointer
-from .places import (
+from ...layout.stack import (
     ACCEPT,
     ACCEPTS,
     ANY,
@@ -60,13 +59,9 @@ from .places import (
     WIDE,
     WIDEST,
     Place,
-    arena_of,
-    ints,
-    lacks,
-    lr_state,
-    mixed,
-    octets,
 )
+from .jit import inlined, part, pointer
+from .places import arena_of, ints, lacks, lr_state, mixed, octets
 from .stacks import (
     at_end,
     both,

@@ -7,8 +7,9 @@
 import numpy as np
 from numba import carray, int32, int64, uint32, uint64
 
+from ...layout.stack import FULL, NEED_LIVE, NEED_STATE, NEEDED, Place
 from .jit import inlined, part, pointer
-from .places import FULL, NEED_LIVE, NEED_STATE, NEEDED, Place, arena_of, ints, lacks, mixed, octets
+from .places import arena_of, ints, lacks, mixed, octets
 from .pushdown import step
 from .walk import set_bit
 

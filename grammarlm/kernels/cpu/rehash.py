@@ -3,8 +3,9 @@
 import numpy as np
 from numba import carray, int64, uint64
 
+from ...layout.stack import Place
 from .jit import kernel, part, pointer
-from .places import Place, arena_of, ints, mixed
+from .places import arena_of, ints, mixed
 from .pushdown import key_of, slot_of
 from .stacks import key_of_class
 from .survey_masks import key_of_signature

@@ -11,20 +11,9 @@ A draft that has the entries of a known trie is that trie.
 import numpy as np
 from numba import carray, int64, uint64
 
+from ...layout.stack import ANY, EXPANDED, FULL, NEED_BORDER, TOO_WIDE, Place
 from .jit import inlined, part, pointer
-from .places import (
-    ANY,
-    EXPANDED,
-    FULL,
-    NEED_BORDER,
-    TOO_WIDE,
-    Place,
-    arena_of,
-    ints,
-    lacks,
-    mixed,
-    octets,
-)
+from .places import arena_of, ints, lacks, mixed, octets
 
 FULL_NODES, FULL_ENTRIES, FULL_TRIES, FULL_SURVEYS, FULL_SPARSE, FULL_DENSE, FULL_EXITS = 4, 5, 6, 7, 8, 9, 10
 FULL_DRAFT_NODES, FULL_DRAFT_ENTRIES, FULL_POOL = 11, 12, 13

@@ -2,10 +2,11 @@
 
 from numba import int64
 
+from ...layout.json import Shape
+from ...layout.schema import ODD, RANGE_FIX, Fix, Keyword, Read, Tape, Value, Word
 from .jit import part
-from .json_places import Shape
 from .schema_notes import has_room, left_to_python, put_word
-from .schema_places import ODD, RANGE_FIX, Fix, Keyword, Read, Tape, Value, Word, ints, longs, tell
+from .schema_places import ints, longs, tell
 from .schema_scan import compare, keyword_of, sort_texts
 
 MOST_POINTS = 256  # whole numbers of a list

@@ -6,28 +6,11 @@ here calls itself.
 
 from numba import carray, int32, int64
 
+from ...layout.schema import NO_KEY, NOWHERE, ODD, UNION, Keyword, Queued, Read, Said, Tape, Template, Value, Word
 from .jit import part, pointer
 from .schema_lists import kinds_of, listed
 from .schema_notes import has_room, have_addresses_a_say, left_node, read_keywords, remember, remember_chain
-from .schema_places import (
-    NO_KEY,
-    NOWHERE,
-    ODD,
-    UNION,
-    Keyword,
-    Queued,
-    Read,
-    Said,
-    Tape,
-    Template,
-    Value,
-    Word,
-    bytes_at,
-    ints,
-    longs,
-    tell,
-    template,
-)
+from .schema_places import bytes_at, ints, longs, tell, template
 from .schema_scan import keyword_of, value_below
 
 LONGEST_CHAIN = 32  # references to references

@@ -2,24 +2,9 @@
 
 from numba import int64
 
+from ...layout.schema import LEFT, NODE_FIX, ODD, Fix, Keyword, Read, Said, Tape, Value, Word
 from .jit import part
-from .schema_places import (
-    LEFT,
-    NODE_FIX,
-    ODD,
-    Fix,
-    Keyword,
-    Read,
-    Said,
-    Tape,
-    Value,
-    Word,
-    bytes_at,
-    ints,
-    longs,
-    of,
-    tell,
-)
+from .schema_places import bytes_at, ints, longs, of, tell
 from .schema_scan import keyword_of
 
 

@@ -7,11 +7,8 @@ that holds something odd is not read at all; Python has the words for it.
 
 from numba import carray, int32, int64
 
-from .jit import copy_bytes, kernel, part, pointer
-from .json_places import INLINE, Key, Object, Shape
-from .schema_nodes import NEWEST
-from .schema_notes import has_room, left_to_python, need, put_node, put_word, read_keywords
-from .schema_places import (
+from ...layout.json import INLINE, MOST_REQUIRED, Key, Object, Shape
+from ...layout.schema import (
     ASSERTS_FORMATS,
     NO_KEY,
     NUMBER_FIX,
@@ -28,17 +25,14 @@ from .schema_places import (
     Template,
     Value,
     Word,
-    bytes_at,
-    ints,
-    longs,
-    read_arena,
-    tell,
-    template,
 )
+from .jit import copy_bytes, kernel, part, pointer
+from .schema_nodes import NEWEST
+from .schema_notes import has_room, left_to_python, need, put_node, put_word, read_keywords
+from .schema_places import bytes_at, ints, longs, read_arena, tell, template
 from .schema_scan import compare, find_text, keyword_at, keyword_of, scan, sort_texts
 from .schema_unions import node
 
-MOST_REQUIRED = 2000  # program.py refuses more in a large object
 MOST_NAMELESS = 64  # required keys that no property declares
 SETTLING, NO_VALUE_YET = 1000, -1  # rounds; a mark
 

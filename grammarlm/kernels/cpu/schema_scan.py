@@ -5,21 +5,9 @@ Bytes are our own `marshal.dumps(..., 4)`; a kind of value that is not known her
 
 from numba import int32, int64, uint64
 
+from ...layout.schema import DEEPEST, LONGEST_KEYWORD, REFERRED_BIT, Keyword, Read, Tape, Value
 from .jit import inlined, part
-from .schema_places import (
-    DEEPEST,
-    LONGEST_KEYWORD,
-    REFERRED_BIT,
-    Keyword,
-    Read,
-    Tape,
-    Value,
-    bytes_at,
-    ints,
-    longs,
-    of,
-    tell,
-)
+from .schema_places import bytes_at, ints, longs, of, tell
 
 
 @inlined

@@ -6,26 +6,11 @@ have it, or never with the same text: how calls of functions and tagged variants
 
 from numba import int64
 
+from ...layout.schema import LEFT, NO_KEY, NOWHERE, ODD, UNION, UNION_FIX, Fix, Read, Said, Tape, Value, Word
 from .jit import part
 from .schema_nodes import LONGEST_CHAIN, simple_node
 from .schema_notes import has_room, left_node, left_to_python, need, read_keywords, remember, remember_chain
-from .schema_places import (
-    LEFT,
-    NO_KEY,
-    NOWHERE,
-    ODD,
-    UNION,
-    UNION_FIX,
-    Fix,
-    Read,
-    Said,
-    Tape,
-    Value,
-    Word,
-    ints,
-    longs,
-    tell,
-)
+from .schema_places import ints, longs, tell
 from .schema_scan import compare, value_below
 
 MOST_UNITED = 64  # nodes of a union

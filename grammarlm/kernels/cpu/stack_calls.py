@@ -5,8 +5,9 @@ The functions below the kernel have the arguments of the parts that they ask for
 
 from numba import int64
 
+from ...layout.stack import FOR_TURN, FULL, NEED_LOCK, UNION_TURNS, Place
 from .jit import kernel, part
-from .places import FOR_TURN, FULL, NEED_LOCK, UNION_TURNS, Place, arena_of, lacks
+from .places import arena_of, lacks
 from .pushdown import close, step
 from .pushdown_walk import advance as _advance
 from .pushdown_walk import advance_bytes as _advance_bytes

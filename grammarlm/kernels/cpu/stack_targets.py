@@ -6,8 +6,9 @@ Beside it all configs that are one byte away, which a search for the end of a te
 import numpy as np
 from numba import carray, int32, int64, uint32, uint64
 
+from ...layout.stack import Place
 from .jit import part, pointer
-from .places import Place, arena_of, ints, octets
+from .places import arena_of, ints, octets
 from .pushdown import step
 from .pushdown_walk import DONE, row_of
 

@@ -7,8 +7,7 @@ know of the stack it begins on: the lexer's state there, and the terminals that 
 import numpy as np
 from numba import carray, int64, uint64
 
-from .jit import inlined, part, pointer
-from .places import (
+from ...layout.stack import (
     ANY,
     CLOSES_BLOCK,
     CLOSES_BRACKET,
@@ -27,13 +26,9 @@ from .places import (
     UNITS,
     WIDTH,
     Place,
-    arena_of,
-    ints,
-    lacks,
-    lr_state,
-    mixed,
-    octets,
 )
+from .jit import inlined, part, pointer
+from .places import arena_of, ints, lacks, lr_state, mixed, octets
 from .turns import end_turn, take_turn
 
 LONG_CHAIN = 64  # reductions one after another

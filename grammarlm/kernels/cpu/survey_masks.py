@@ -13,25 +13,9 @@ What a mask makes on its way, stacks and configs, is forgotten at its end.
 import numpy as np
 from numba import carray, int64, uint32, uint64
 
+from ...layout.stack import ANY, AT_ONCE, EXIT, FOR_SIGNATURE, FULL, LR_BASE, NEED_LOCK, TOO_WIDE, WIDEST, Place
 from .jit import inlined, part, pointer
-from .places import (
-    ANY,
-    AT_ONCE,
-    EXIT,
-    FOR_SIGNATURE,
-    FULL,
-    LR_BASE,
-    NEED_LOCK,
-    TOO_WIDE,
-    WIDEST,
-    Place,
-    arena_of,
-    ints,
-    lacks,
-    lr_state,
-    mixed,
-    octets,
-)
+from .places import arena_of, ints, lacks, lr_state, mixed, octets
 from .pushdown import close_threads, key_of, leave, must_ask
 from .stacks import at_end, narrowed_class, next_line, shift, stack_class
 from .survey_walk import stop_waiting

@@ -11,25 +11,10 @@ call goes on from there. Where it lacks a state it looks on a little, to note wh
 import numpy as np
 from numba import carray, int32, int64, uint32, uint64
 
+from ...layout.stack import ANY, EXIT, EXPANDED, FULL, HAS_EXITS, HAS_THREADS, NEED_BORDER, STAYING, TOO_WIDE, Place
 from .byte_kinds import WORD_BYTES, WORDS, find_inside
 from .jit import copy_bytes, inlined, part, pointer
-from .places import (
-    ANY,
-    EXIT,
-    EXPANDED,
-    FULL,
-    HAS_EXITS,
-    HAS_THREADS,
-    NEED_BORDER,
-    STAYING,
-    TOO_WIDE,
-    Place,
-    arena_of,
-    ints,
-    lacks,
-    mixed,
-    octets,
-)
+from .places import arena_of, ints, lacks, mixed, octets
 from .pushdown import step
 from .pushdown_walk import after_byte, noted, row_of
 from .walk import set_bit

@@ -20,24 +20,10 @@ Surveys, their tries and rows belong to the grammar and the vocabulary, never to
 import numpy as np
 from numba import carray, int64, uint32, uint64
 
+from ...layout.stack import ANY, EXPANDED, FOR_FIRST_BYTES, FOR_SURVEY, FULL, NEED_BORDER, NEED_LOCK, WIDEST, Place
 from .jit import inlined, part, pointer
 from .leaf_lists import note_leaves, trie_of_leaves
-from .places import (
-    ANY,
-    EXPANDED,
-    FOR_FIRST_BYTES,
-    FOR_SURVEY,
-    FULL,
-    NEED_BORDER,
-    NEED_LOCK,
-    WIDEST,
-    Place,
-    arena_of,
-    ints,
-    lacks,
-    mixed,
-    octets,
-)
+from .places import arena_of, ints, lacks, mixed, octets
 from .pushdown import config_of
 from .remainders import (
     FULL_DENSE,

@@ -9,36 +9,8 @@ State 0 is dead. An entry MISS means that the row has not been made yet: the ker
 import numpy as np
 from numba import carray, uint64
 
-from .constants import Constants
+from ...layout.table import Arena
 from .jit import inlined, pointer
-
-DEAD = 0
-MISS = -1
-
-
-class Arena(Constants):
-    """What is where in the arena: addresses of arrays, and how long they are."""
-
-    NEXT = 0  # int32 [S, classes]
-    CLASSES = 1
-    STATES = 2
-    CLASS_OF = 3  # uint8 [256]
-    USABLE = 4  # uint8 [S]: 1 = tokens can finish from here, 2 = they cannot, 0 = not known yet
-    NODES = 5  # the byte trie of the vocabulary, see vocab/byte_trie.py
-    BYTE = 6
-    DEPTH = 7
-    END = 8
-    TOKEN = 9
-    TWINS = 10
-    TWIN_COUNT = 11
-    NOTHING = 12  # what `token` holds where a node stands for no token: the first bit behind a row
-    VOCABULARY = 13  # how many ids have bytes
-    OFFSETS = 14  # int64 [VOCABULARY + 1]
-    DATA = 15  # uint8: all tokens' bytes
-    DATA_LENGTH = 16
-    IS_TEXT = 17  # uint8 [VOCABULARY]: may a mask allow this id for its bytes?
-    SPELLS_ALL = 18  # 1: tokens can finish from every state, `usable` need not be asked
-    LENGTH = 19
 
 
 @inlined

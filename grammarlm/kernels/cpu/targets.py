@@ -3,8 +3,9 @@
 import numpy as np
 from numba import carray, int32, int64, uint32, uint64
 
+from ...layout.table import DEAD, MISS, Arena
 from .jit import kernel, pointer
-from .table import DEAD, MISS, Arena, byte_classes, step, transitions
+from .table import byte_classes, step, transitions
 from .walk import DONE, trie_arrays
 
 

@@ -12,8 +12,9 @@ advice: one that is forgotten, or that somebody left behind, costs time and noth
 import numpy as np
 from numba import carray, int64
 
+from ...layout.stack import CLAIMS, FOR_ANOTHER, NEED_LOCK, Place
 from .jit import inlined, part, pointer, try_lock, unlock
-from .places import CLAIMS, FOR_ANOTHER, NEED_LOCK, Place, arena_of, lacks
+from .places import arena_of, lacks
 
 ATTEMPTS = 20_000  # some two hundred microseconds: an array may be replaced meanwhile
 # What surveys and signatures are written down from: scratch that whoever writes lends for so long.

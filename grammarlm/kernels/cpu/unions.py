@@ -20,22 +20,9 @@ stacks are forgotten. Where too many are new the call ends.
 import numpy as np
 from numba import carray, int64, uint64
 
+from ...layout.stack import EXIT, FULL, TOO_WIDE, UNION, UNIONS, UNITED, UNITING, WIDEST, Place
 from .jit import inlined, part, pointer
-from .places import (
-    EXIT,
-    FULL,
-    TOO_WIDE,
-    UNION,
-    UNIONS,
-    UNITED,
-    UNITING,
-    WIDEST,
-    Place,
-    arena_of,
-    ints,
-    lacks,
-    mixed,
-)
+from .places import arena_of, ints, lacks, mixed
 from .stacks import push
 
 FULL_UNIONS = 17  # there is no room for them yet: few grammars need it

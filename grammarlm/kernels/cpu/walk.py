@@ -12,8 +12,9 @@ Returns 0 when done, s > 0 when the transitions of state s are missing, -s when 
 import numpy as np
 from numba import carray, int32, int64, uint32, uint64
 
+from ...layout.table import DEAD, MISS, Arena
 from .jit import inlined, kernel, pointer
-from .table import DEAD, MISS, Arena, byte_classes, step, transitions
+from .table import byte_classes, step, transitions
 
 YES, NO, UNKNOWN = 1, 2, 0
 DONE = 0

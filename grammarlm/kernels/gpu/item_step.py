@@ -15,7 +15,8 @@ import triton
 import triton.language as tl
 
 from grammarlm.kernels.gpu.csr import first_not_less
-from grammarlm.kernels.item_arrays import END as END_CELL
+
+from ...layout.items import END as END_CELL
 
 END = tl.constexpr(END_CELL)
 NOTHING = tl.constexpr(-(2**63))  # less than any child's number

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import LimitExceeded, UnsupportedFeature
-from ...kernels.reference_csr import DEAD, FINISHED, FIRST, MISS
+from ...layout.csr import DEAD, FINISHED, FIRST, MISS
 from ..epoch import Epoch
 from ..mask_array import ids_of
 from ..matcher import Matcher

@@ -17,7 +17,7 @@ import numpy as np
 
 from ...errors import GrammarError
 from ...files import check_regular
-from ...kernels.reference_csr import DEAD, FIRST, MISS, Csr
+from ...layout.csr import DEAD, FIRST, MISS, Csr
 from ...vocab.vocabulary import Vocabulary
 from ..token_facts import token_facts
 

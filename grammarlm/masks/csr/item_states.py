@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...kernels.item_arrays import END
-from ...kernels.reference_csr import DEAD, FINISHED, FIRST, MISS, Csr
+from ...layout.csr import DEAD, FINISHED, FIRST, MISS, Csr
+from ...layout.items import END
 from ...vocab.vocabulary import Vocabulary
 from ..items import ItemIndex
 from .fixed import FixedAutomaton, rows_without_base

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...kernels.reference_csr import DEAD, FINISHED, FIRST, MISS, Csr
+from ...layout.csr import DEAD, FINISHED, FIRST, MISS, Csr
 from ..token_facts import pack_ids
 
 SPARE = 8  # entries for edges that a list of exceptions does not have yet, where its default is MISS

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ...kernels.item_arrays import ALL_ROWS, Selection
+from ...layout.items import ALL_ROWS, Selection
 
 WORD = 64
 

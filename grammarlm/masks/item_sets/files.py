@@ -23,7 +23,7 @@ import numpy as np
 from ...errors import GrammarError
 from ...files import map_array, read_file
 from ...grammars.tokens import CHUNK, LARGEST_TOKEN
-from ...kernels.item_arrays import ALL_ROWS
+from ...layout.items import ALL_ROWS
 from ..items import HIGH, LOW_BITS, ItemIndex
 from .bits import with_summary
 from .segment import ItemSegment

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ...grammars.tokens import Tokens
-from ...kernels.item_arrays import Selection
+from ...layout.items import Selection
 from ..items import ItemIndex
 from ..shared_lock import MOMENT, shared_lock
 from . import files

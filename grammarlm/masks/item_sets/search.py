@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...kernels.item_arrays import FINISHED, Beams, Sets
+from ...layout.items import FINISHED, Beams, Sets
 from .bits import first_selected
 from .item_set import ItemSet, Subset
 from .segment import ItemSegment

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...grammars.tokens import CHUNK, Tokens
-from ...kernels.item_arrays import ALL_ROWS, Selection
+from ...layout.items import ALL_ROWS, Selection
 from ..items import ItemIndex
 from .bits import is_selected, selection_of, without
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...errors import LimitExceeded, shorten
-from ...kernels.cpu.table import DEAD
+from ...layout.table import DEAD
 from ..beside import NotNow
 from ..epoch import FINISHED
 from ..shared_rows import SharedRows

@@ -23,17 +23,7 @@ from ...errors import GrammarError, LimitExceeded
 from ...grammars.regex_syntax import parse_regex
 from ...grammars.regular import Algebra
 from ...grammars.terms import NOTHING, Term, accepts_empty
-from ...kernels.cpu.json_places import (
-    AFTER_COLON,
-    AFTER_COMMA,
-    AFTER_OPEN,
-    BEFORE_CLOSE,
-    BRACKET,
-    CAN_START,
-    FOLLOWS,
-    GAP,
-    GOES_ON,
-)
+from ...layout.json import AFTER_COLON, AFTER_COMMA, AFTER_OPEN, BEFORE_CLOSE, BRACKET, CAN_START, FOLLOWS, GAP, GOES_ON
 
 BLANK_BYTES = b" \t\n\r"
 LONGEST_RUN = 40  # blanks and tabs at one place, where white space is flexible or natural

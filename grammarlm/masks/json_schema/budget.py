@@ -18,9 +18,9 @@ from ...kernels.cpu.json_call import SURVEY
 from ...kernels.cpu.json_closers import BODY_REMAINDERS
 from ...kernels.cpu.json_ends import CLASS_WORDS, QUOTED
 from ...kernels.cpu.json_ends import Survey as Places
-from ...kernels.cpu.json_places import ANY_STRING, ESCAPE, FIELD, At, Kind
 from ...kernels.cpu.json_step import NO_LANGUAGE, ROW
 from ...kernels.cpu.json_text import BODY
+from ...layout.json import ANY_STRING, ESCAPE, FIELD, At, Kind
 from .. import greedy
 from ..budget import costs_of
 from ..budgeted import BudgetedMatcher, _ordinary

@@ -22,9 +22,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...kernels.cpu.json_ends import QUOTED
-from ...kernels.cpu.json_places import ARRAY_BIT, FIELD, FOLLOWS, INLINE, Array, Frame, Key, Kind, Object
 from ...kernels.cpu.json_step import NO_LANGUAGE, ROW
 from ...kernels.cpu.json_text import BODY, LAST_1
+from ...layout.json import ARRAY_BIT, FIELD, FOLLOWS, INLINE, Array, Frame, Key, Kind, Object
 from ..budget import INFINITE
 from .endings.machine import AFTER, COMMA, NO_TAIL, OPEN, Scratch, Tail
 from .endings.objects import MOST_EXTRA

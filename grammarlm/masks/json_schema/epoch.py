@@ -23,22 +23,10 @@ from ...kernels.cpu.json_closers import WANT_LIMITED
 from ...kernels.cpu.json_keys import GROW_CHAINS, GROW_FRAMES
 from ...kernels.cpu.json_languages import MISSING_MOST
 from ...kernels.cpu.json_masks import WANT_SPOT
-from ...kernels.cpu.json_places import (
-    BARRIER,
-    COUNT_BIT,
-    INLINE,
-    TOO_MANY,
-    WAITS,
-    WIDEST,
-    At,
-    Frame,
-    Kind,
-    Object,
-    Store,
-)
 from ...kernels.cpu.json_reads import GROW_RECORDS
 from ...kernels.cpu.json_rows import KEY_WORDS
 from ...kernels.cpu.json_walk import GROW_CROSSED, GROW_NOTED, GROW_PENDING
+from ...layout.json import BARRIER, COUNT_BIT, INLINE, TOO_MANY, WAITS, WIDEST, At, Frame, Kind, Object, Store
 from ..beside import NotNow
 from ..collector import PATIENT
 from ..epoch import FINISHED

@@ -135,4 +135,4 @@ def _is_sound(found: FormatAutomata) -> bool:
 
 def _fingerprint() -> str:
     """Of all that the automata depend on: the sources of the grammars' side, and this file."""
-    return sources_digest("grammars", "masks/json_schema/formats.py")[:24]
+    return sources_digest("grammars", "layout", "masks/json_schema/formats.py")[:24]

@@ -25,8 +25,9 @@ from ...grammars.json_schema.keywords import COMBINE, IDENTITY, SCHEMA_MAPS, bit
 from ...grammars.json_schema.number_rows import Packed, placed
 from ...grammars.json_schema.places import NeedsScope
 from ...kernels.cpu.jit import load_all
-from ...kernels.cpu.json_places import SHARED_BIT, Shape
-from ...kernels.cpu.schema_places import (
+from ...kernels.cpu.schema_rows import read_schema
+from ...layout.json import SHARED_BIT, Shape
+from ...layout.schema import (
     ASSERTS_FORMATS,
     DEEPEST,
     LEFT,
@@ -48,7 +49,6 @@ from ...kernels.cpu.schema_places import (
     Value,
     Word,
 )
-from ...kernels.cpu.schema_rows import read_schema
 from ..shared_lock import MOMENT, shared_lock
 from .formats import format_automata
 from .plain import PLAIN, TYPES, NotPlain, PlainReader, packed_number, packed_range, string_alternative

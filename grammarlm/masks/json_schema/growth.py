@@ -11,8 +11,8 @@ import functools
 import re
 from typing import Any
 
-from ...kernels.cpu.json_numbers import DIGITS
-from ...kernels.cpu.json_places import Array, Key, Object, Shape
+from ...layout.json import Array, Key, Object, Shape
+from ...layout.numbers import DIGITS
 from ...vocab.vocabulary import Vocabulary
 from ..budget import INFINITE
 

@@ -26,7 +26,7 @@ from ...grammars.json_schema.strings import is_text
 from ...grammars.json_schema.values import number_shapes
 from ...grammars.json_schema.whole_bounds import packed_whole
 from ...grammars.json_schema.working import Normaliser
-from ...kernels.cpu.json_places import Shape
+from ...layout.json import Shape
 from .program import LITERALS, ProgramWriter, bound
 from .tables import NUMBERS, TEMPLATE_AT
 

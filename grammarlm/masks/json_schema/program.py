@@ -35,8 +35,8 @@ from ...grammars.json_schema.shapes import Shape as Shape_
 from ...grammars.json_schema.strings import is_text
 from ...grammars.json_schema.text_algebra import TextAlgebra
 from ...grammars.terms import accepts_empty
-from ...kernels.cpu.json_numbers import FLAGS, TOLD
-from ...kernels.cpu.json_places import INLINE, Object, Shape
+from ...layout.json import INLINE, MOST_REQUIRED, Object, Shape
+from ...layout.numbers import FLAGS, TOLD
 from .languages import LanguageStates, bytes_of
 from .string_shapes import UnitedStrings, counted, spellable
 from .tables import NUMBERS, TEMPLATE_AT, TEMPLATE_ROWS, JsonTables
@@ -48,7 +48,6 @@ DEPENDENCIES = ("dependencies", "dependentRequired", "dependentSchemas")
 MOST_CHARACTERS = (1 << 38) - 1
 MOST_ITEMS = 4096
 FEW_NUMBERS = 64  # read side by side, where they must differ
-MOST_REQUIRED = 2000
 MOST_LENGTHS = 1 << 16  # of strings that have both a language and lengths
 MOST_TOLD_APART = 3  # patterns of keys, of which all cases are counted
 EVERYTHING = Node(is_anything=True)

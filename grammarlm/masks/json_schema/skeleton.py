@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...kernels.cpu.json_places import Kind
+from ...layout.json import Kind
 from ...vocab.vocabulary import Vocabulary
 from ..matcher import Matcher
 from .blanks import BLANK_BYTES

@@ -24,7 +24,9 @@ from ...grammars.json_schema.shapes import NumberShape
 from ...kernels.cpu.jit import load_all
 from ...kernels.cpu.json_call import BASE, BELOW, FORGET, json_call
 from ...kernels.cpu.json_masks import WHOLE_MASKS
-from ...kernels.cpu.json_places import (
+from ...kernels.cpu.json_rows import KEY_WORDS
+from ...kernels.cpu.json_runs import RUN_ROWS
+from ...layout.json import (
     ANY_STRING,
     BARRIER,
     BRACKET,
@@ -40,8 +42,6 @@ from ...kernels.cpu.json_places import (
     Suspended,
     Trie,
 )
-from ...kernels.cpu.json_rows import KEY_WORDS
-from ...kernels.cpu.json_runs import RUN_ROWS
 from ...vocab.byte_trie import ByteTrie
 from ...vocab.vocabulary import Vocabulary
 from ..shared_lock import TABLES, shared_lock

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...kernels.cpu.json_places import Frame, Kind
-from ...kernels.cpu.table import DEAD
+from ...layout.json import Frame, Kind
+from ...layout.table import DEAD
 from ..epoch import Epoch, Piece
 from ..json_schema.epoch import JsonEpoch
 from ..shared_rows import SharedRows

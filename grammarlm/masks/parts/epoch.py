@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from ...errors import GrammarError, LimitExceeded, UnsupportedFeature
-from ...kernels.cpu.table import DEAD
+from ...layout.table import DEAD
 from ..beside import NotNow
 from ..budget import costs_of
 from ..epoch import FINISHED, Epoch

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ...kernels.cpu.table import DEAD, Arena
 from ...kernels.cpu.targets import fill_targets
 from ...kernels.cpu.walk import DONE
+from ...layout.table import DEAD, Arena
 from ...vocab.byte_trie import ByteTrie
 from ...vocab.vocabulary import Vocabulary
 from ..epoch import Epoch, Piece

@@ -1,7 +1,7 @@
 """The arena of a pushdown machine: all its arrays, and how they grow.
 
 One that is full is replaced by one twice as long; when they take more than limits.max_bytes the arena is full, and its owner opens
-a new one. What the arrays mean stands in kernels/cpu/places.py.
+a new one. What the arrays mean stands in layout/stack.py, how they are made in layout/stack_arena.py.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ import numpy as np
 
 from ...errors import LimitExceeded
 from ...grammars.lark_tables import LrTables
-from ...kernels.cpu import byte_kinds, places, pushdown_walk, rehash, remainders, stack_calls, survey_masks, unions
-from ...kernels.cpu.places import Place
+from ...kernels.cpu import byte_kinds, pushdown_walk, rehash, remainders, stack_calls, survey_masks, unions
+from ...layout import stack as layout
+from ...layout.stack import Place
+from ...layout.stack_arena import ARRAYS, BY_PLACE, COLUMNS, OF_SURVEYS, ROW, TWICE_WORDS, USED_OF, WORDS, places
 from ...vocab.byte_trie import ByteTrie
 from ...vocab.vocabulary import Vocabulary
 from ..token_facts import pack_ids, token_facts
@@ -35,30 +37,19 @@ LONGEST_TURN = 10.0  # seconds; turns take microseconds
 MUCH_MEMORY = 64 << 20
 FIRST_REAL = 3  # automaton states 0, 1, 2 are dead, ACCEPT and EXIT
 
-WIDE = (Place.Q_LIVE, Place.K_LIVE, Place.VERDICTS)  # of 64-bit sets of terminals
-KINDS: dict[Place, Any] = {
-    **dict.fromkeys((*WIDE, Place.TRIE_KEY), np.uint64),
-    **dict.fromkeys((Place.B_AND, Place.SURVEY_KEY), np.int64),
-    **dict.fromkeys((Place.Q_STATUS, Place.B_STATUS, Place.C_ACCEPTS, Place.C_KIND, Place.X_BYTE), np.uint8),
-    Place.X_DEPTH: np.uint16,
-}
-# Arrays that grow together, rows at first; the hash table that finds their rows; where the kernels read how many rows there are.
-Q = (Place.Q_NEXT, Place.Q_STATUS, Place.Q_MOVES, Place.Q_LIVE)
-B = (Place.B_NEXT, Place.B_STATUS)
-STACKS = (Place.S_PARENT, Place.S_SYMBOL, Place.S_CLASS, Place.S_HASH)
-BLOCKS = (Place.S_INDENT, Place.S_OPENER, Place.S_BRACKETS)
-CONFIGS = (Place.C_OFFSET, Place.C_LENGTH, Place.C_ACCEPTS, Place.C_ROW, Place.C_KIND, Place.C_HASH)
-CLASSES = (Place.K_LEXER, Place.K_LIVE, Place.K_HASH)
-SURVEY_ARRAYS = {
-    remainders.FULL_NODES: (Place.X_BYTE, Place.X_DEPTH, Place.X_END, Place.X_FIRST, Place.X_COUNT),
-    remainders.FULL_ENTRIES: (Place.X_TOKEN,),
-    remainders.FULL_TRIES: (Place.TRIES, Place.TRIE_KEY, Place.TRIE_HASH),
-    remainders.FULL_SURVEYS: (Place.SURVEY, Place.SURVEY_KEY, Place.SURVEY_HASH),
-    remainders.FULL_SPARSE: (Place.SPARSE,),
-    remainders.FULL_DENSE: (Place.DENSE,),
-    remainders.FULL_EXITS: (Place.EXITS,),
-    survey_masks.FULL_SIGNATURES: (Place.SIGNATURES, Place.SIGNATURE_HASH),
-    survey_masks.FULL_KNOWN: (Place.KNOWN_SIGNATURE,),
+# The table of all growing arrays (layout/stack_arena.py), by group.
+Q, B = places("states"), places("borders")
+STACKS, BLOCKS, CONFIGS, CLASSES = places("stacks"), places("blocks"), places("configs"), places("classes")
+SURVEY_GROUPS = {  # by what a kernel calls full
+    remainders.FULL_NODES: "nodes",
+    remainders.FULL_ENTRIES: "entries",
+    remainders.FULL_TRIES: "tries",
+    remainders.FULL_SURVEYS: "surveys",
+    remainders.FULL_SPARSE: "sparse rows",
+    remainders.FULL_DENSE: "dense rows",
+    remainders.FULL_EXITS: "exits",
+    survey_masks.FULL_SIGNATURES: "signatures",
+    survey_masks.FULL_KNOWN: "known signatures",
 }
 # What names rows of an array: where that gets longer while seats read, these take a new place, too, with the same content. A seat
 # holds the old ones, and nothing that comes later is named there.
@@ -67,34 +58,6 @@ NAMED_IN = {
     Place.B_NEXT: (*Q, Place.B_AND),
     Place.VERDICTS: (Place.JUDGED,),
 }
-SURVEY_COUNTS = {  # how many rows of these are in use
-    remainders.FULL_NODES: Place.X_NODES,
-    remainders.FULL_ENTRIES: Place.X_TOKENS,
-    remainders.FULL_TRIES: Place.TRIE_COUNT,
-    remainders.FULL_SURVEYS: Place.SURVEY_COUNT,
-    remainders.FULL_SPARSE: Place.SPARSE_COUNT,
-    remainders.FULL_DENSE: Place.DENSE_COUNT,
-    remainders.FULL_EXITS: Place.EXIT_COUNT,
-    survey_masks.FULL_SIGNATURES: Place.SIGNATURE_COUNT,
-    survey_masks.FULL_KNOWN: Place.KNOWN_COUNT,
-}
-FIRST_ROWS = (
-    *dict.fromkeys(
-        (*Q, *CLASSES, Place.C_NEXT, Place.TRIES, Place.TRIE_KEY, Place.SURVEY, Place.SURVEY_KEY), 64
-    ).items(),
-    *dict.fromkeys((*B, Place.VERDICTS), 16).items(),
-    *dict.fromkeys((Place.JUDGED, Place.B_AND, Place.SIGNATURES), 64).items(),
-    *dict.fromkeys((*STACKS, *CONFIGS, Place.MOVES, Place.EXITS), 512).items(),
-    *dict.fromkeys(
-        (Place.X_BYTE, Place.X_DEPTH, Place.X_END, Place.X_FIRST, Place.X_COUNT, Place.X_TOKEN), 4096
-    ).items(),
-    *dict.fromkeys((Place.SPARSE, Place.KNOWN_SIGNATURE), 1024).items(),
-    (Place.THREADS, 1024),
-    (Place.DENSE, 16),
-    *dict.fromkeys((Place.S_HASH, Place.C_HASH), 1024).items(),
-    *dict.fromkeys((Place.K_HASH, Place.TRIE_HASH, Place.SURVEY_HASH, Place.SIGNATURE_HASH), 512).items(),
-)
-USUAL_ROWS = dict(FIRST_ROWS)
 HASHES = {
     Place.S_HASH: rehash.rehash_stacks,
     Place.C_HASH: rehash.rehash_configs,
@@ -105,40 +68,8 @@ HASHES = {
     Place.B_AND: None,  # these two hold what they find, and are filled again from what they were
     Place.JUDGED: None,
 }
-SIZES = {
-    Place.B_AND: Place.B_AND_SIZE,
-    Place.S_HASH: Place.S_HASH_SIZE,
-    Place.S_PARENT: Place.S_CAPACITY,
-    Place.K_LEXER: Place.K_CAPACITY,
-    Place.K_HASH: Place.K_HASH_SIZE,
-    Place.C_OFFSET: Place.C_CAPACITY,
-    Place.C_HASH: Place.C_HASH_SIZE,
-    Place.THREADS: Place.T_CAPACITY,
-    Place.C_NEXT: Place.R_CAPACITY,
-    Place.X_BYTE: Place.X_NODE_CAPACITY,
-    Place.X_TOKEN: Place.X_TOKEN_CAPACITY,
-    Place.TRIES: Place.TRIE_CAPACITY,
-    Place.TRIE_HASH: Place.TRIE_HASH_SIZE,
-    Place.SURVEY: Place.SURVEY_CAPACITY,
-    Place.SURVEY_HASH: Place.SURVEY_HASH_SIZE,
-    Place.SPARSE: Place.SPARSE_CAPACITY,
-    Place.DENSE: Place.DENSE_CAPACITY,
-    Place.EXITS: Place.EXIT_CAPACITY,
-    Place.JUDGED: Place.JUDGED_SIZE,
-    Place.SIGNATURES: Place.SIGNATURE_CAPACITY,
-    Place.SIGNATURE_HASH: Place.SIGNATURE_HASH_SIZE,
-    Place.KNOWN_SIGNATURE: Place.KNOWN_CAPACITY,
-    Place.LEAF_NUMBERS: Place.LEAF_ROOM,
-}
-
-
-SURVEYS_ONLY = {
-    *(place for group in SURVEY_ARRAYS.values() for place in group),
-    *CLASSES,
-    Place.UNITS,
-    Place.UNITS_ON,
-    Place.CHAIN,
-}
+SIZES = {array.place: array.size for array in ARRAYS if array.size is not None} | {Place.LEAF_NUMBERS: Place.LEAF_ROOM}
+SURVEYS_ONLY = {*places(*OF_SURVEYS), Place.UNITS, Place.UNITS_ON, Place.CHAIN}
 
 
 @dataclass(frozen=True)
@@ -158,41 +89,34 @@ class Plan:
 @functools.lru_cache(maxsize=64)
 def plan_of(columns: int, words: int, row_words: int, deepest: int, surveys: str, has_blocks: bool) -> Plan:
     """`surveys`: VERY_MANY, MANY, ..."""
-    widths = {place: 1 for place, _ in FIRST_ROWS}
-    widths |= dict.fromkeys((Place.Q_NEXT, Place.B_NEXT, Place.C_NEXT), columns)
-    widths |= dict.fromkeys((Place.Q_MOVES, Place.B_AND, Place.X_TOKEN, Place.SURVEY_KEY, Place.SIGNATURES), 2)
-    widths |= dict.fromkeys((Place.MOVES, Place.THREADS, Place.EXITS), 3)
-    widths |= dict.fromkeys((Place.TRIES, Place.SURVEY), 5)
-    widths |= {Place.Q_LIVE: words, Place.K_LIVE: words, Place.VERDICTS: 2 * words, Place.JUDGED: 4}
-    widths |= {Place.DENSE: row_words} | dict.fromkeys(BLOCKS, 1)
-    first = dict(FIRST_ROWS) | dict.fromkeys(BLOCKS, 512 if has_blocks else 1)
+    named = {COLUMNS: columns, WORDS: words, TWICE_WORDS: 2 * words, ROW: row_words}
+    widths = {array.place: array.width if isinstance(array.width, int) else named[array.width] for array in ARRAYS}
     scratch = {  # as long as they are for ever
-        Place.WORK: (np.int32, (places.WIDEST, 3)),
-        Place.KEPT: (np.int32, (places.WIDEST, 3)),
+        Place.WORK: (np.int32, (layout.WIDEST, 3)),
+        Place.KEPT: (np.int32, (layout.WIDEST, 3)),
         Place.PAIR: (np.int64, (3,)),
-        Place.NEEDED: (np.int32, (places.NEEDED,)),
-        Place.CLAIMS: (np.int64, (places.CLAIMS + 1, 3)),
-        Place.UNITING: (np.int32, (places.UNITING, 5)),
-        Place.UNITED: (np.int32, (places.UNITED,)),
+        Place.NEEDED: (np.int32, (layout.NEEDED,)),
+        Place.CLAIMS: (np.int64, (layout.CLAIMS + 1, 3)),
+        Place.UNITING: (np.int32, (layout.UNITING, 5)),
+        Place.UNITED: (np.int32, (layout.UNITED,)),
         Place.STEPS: (np.int64, (pushdown_walk.STEPS_KEPT, 2)),
         Place.PATH: (np.int32, (deepest,)),
-        Place.CHAIN: (np.int32, (places.STATES,)),
-        Place.UNITS: (np.int32, (places.UNITS,)),
-        Place.UNITS_ON: (np.uint64, (places.UNITS, words)),
+        Place.CHAIN: (np.int32, (layout.STATES,)),
+        Place.UNITS: (np.int32, (layout.UNITS,)),
+        Place.UNITS_ON: (np.uint64, (layout.UNITS, words)),
     }
     shapes: list[tuple[Place, Any, tuple[int, ...]]] = []
-    for place, wanted in first.items():
-        rows = wanted
+    for array in ARRAYS:
+        place, rows = array.place, 1 if array.group == "blocks" and not has_blocks else array.first
         if place in SURVEYS_ONLY and surveys == VERY_MANY:
             rows *= 2 if place == Place.DENSE else MORE
         elif place in SURVEYS_ONLY and surveys != MANY:
-            rows = 1 if surveys in (NONE, LENT) or place == Place.DENSE else 32 if place in HASHES else 16
-        is_matrix = widths[place] > 1 or place in WIDE or place in (Place.Q_NEXT, Place.B_NEXT, Place.C_NEXT)
-        shapes.append((place, KINDS.get(place, np.int32), (rows, widths[place]) if is_matrix else (rows,)))
+            rows = 1 if surveys in (NONE, LENT) or place == Place.DENSE else 32 if array.is_hash else 16
+        shapes.append((place, array.dtype, (rows, widths[place]) if array.is_matrix else (rows,)))
     has_scratch = surveys in (VERY_MANY, MANY, LENT)
     shapes += [(place, *what) for place, what in scratch.items() if has_scratch or place not in SURVEYS_ONLY]
     if surveys not in (NONE, LENT):
-        shapes.append((Place.LEAF_LISTS, np.int64, (places.LEAF_LISTS, 4)))
+        shapes.append((Place.LEAF_LISTS, np.int64, (layout.LEAF_LISTS, 4)))
         shapes.append((Place.LEAF_NUMBERS, np.int32, (LEAF_NUMBERS if surveys == VERY_MANY else LEAF_NUMBERS // 32,)))
     shapes.sort(key=lambda one: one[0] in HASHES)
     arrays, at, tables = [], 0, 0
@@ -301,8 +225,8 @@ class StackArena:
         self._arrays[Place.K_LIVE][0] = ~np.uint64(0)
         self._arrays[Place.S_CLASS][0] = 0
         self._arrays[Place.C_ROW][:2] = -1
-        self._arrays[Place.Q_STATUS][:FIRST_REAL] = places.EXPANDED | places.LIVE_KNOWN | places.READS
-        self._arrays[Place.B_STATUS][:2] = (places.EXPANDED, places.EXPANDED | places.ACCEPTS)
+        self._arrays[Place.Q_STATUS][:FIRST_REAL] = layout.EXPANDED | layout.LIVE_KNOWN | layout.READS
+        self._arrays[Place.B_STATUS][:2] = (layout.EXPANDED, layout.EXPANDED | layout.ACCEPTS)
         self._arrays[Place.B_NEXT][1] = 1
         if lr:
             self._take_tables(lr)
@@ -345,11 +269,9 @@ class StackArena:
 
     def _resize(self, place: Place, rows: int) -> None:
         """The array at this place with more rows; hash tables are filled again."""
-        width, hashed = self._widths[place], place in HASHES
-        matrix = width > 1 or place in WIDE or place in (Place.Q_NEXT, Place.B_NEXT, Place.C_NEXT)
-        new: np.ndarray = (np.full if hashed else _zeros)(
-            (rows, width) if matrix else rows, -1, KINDS.get(place, np.int32)
-        )
+        facts, hashed = BY_PLACE[place], place in HASHES
+        shape = (rows, self._widths[place]) if facts.is_matrix else rows
+        new: np.ndarray = (np.full if hashed else _zeros)(shape, -1, facts.dtype)
         old = self._arrays[place]
         if not hashed:
             new[: len(old)] = old
@@ -371,7 +293,7 @@ class StackArena:
         old = self._arrays[group[0]]
         rows = len(old) * 4 if old.nbytes < SMALL else len(old) * 2 if old.nbytes < LARGE else len(old) * 3 // 2
         if group[0] in SURVEYS_ONLY and group[0] != Place.DENSE:
-            rows = max(rows, USUAL_ROWS[group[0]])
+            rows = max(rows, BY_PLACE[group[0]].first)
         if (
             self.nbytes > self.program.limits.max_bytes
         ):  # asked once: arrays of one length stay so, kernels may go on with them
@@ -412,7 +334,7 @@ class StackArena:
             stack_calls.leave_turn(self.address)
 
     def _grow_full(self, index: int) -> None:
-        """What a kernel calls full (places.FULL)."""
+        """What a kernel calls full (layout.FULL)."""
         if index == 0:
             self._grow(*(BLOCKS if self.arena[Place.INDENTS] else ()), *STACKS)
         elif index == 1:
@@ -420,16 +342,17 @@ class StackArena:
         elif index == 3:
             self._grow(Place.C_NEXT)
         elif index == unions.FULL_UNIONS:
-            self._fixed(Place.UNIONS, np.zeros((places.UNIONS, 4), np.int32))
-        elif index in SURVEY_ARRAYS:
-            self._grow(*SURVEY_ARRAYS[index])
+            self._fixed(Place.UNIONS, np.zeros((layout.UNIONS, 4), np.int32))
+        elif index in SURVEY_GROUPS:
+            self._grow(*places(SURVEY_GROUPS[index]))
             # Those that are next, too: a seat that meets a full one has to ask. And who surveys once needs all of them.
-            for other, count in SURVEY_COUNTS.items():
-                first = SURVEY_ARRAYS[other][0]
+            for group in SURVEY_GROUPS.values():
+                first = places(group)[0]
                 rows = len(self._arrays[first])
-                is_next = 2 * int(self.arena[count]) > rows or (rows < USUAL_ROWS[first] and first != Place.DENSE)
+                is_small = rows < BY_PLACE[first].first and first != Place.DENSE
+                is_next = 2 * int(self.arena[USED_OF[group]]) > rows or is_small
                 if is_next and ROOMY * self.nbytes < self.program.limits.max_bytes:
-                    self._grow(*SURVEY_ARRAYS[other])
+                    self._grow(*places(group))
         elif self.arena[Place.C_COUNT] >= self.arena[Place.C_CAPACITY]:
             self._grow(*CONFIGS)
         else:
@@ -439,9 +362,9 @@ class StackArena:
         """The stacks that a union is (kernels/cpu/unions.py); of another stack itself."""
         parents, symbols = self._arrays[Place.S_PARENT], self._arrays[Place.S_SYMBOL]
         ways = []
-        while places.UNION <= (symbol := int(symbols[stack])) < places.LR_BASE:
+        while layout.UNION <= (symbol := int(symbols[stack])) < layout.LR_BASE:
             ways.append(int(parents[stack]))
-            stack = symbol - places.UNION
+            stack = symbol - layout.UNION
         return [*ways, stack]
 
     def array(self, place: Place) -> np.ndarray:

@@ -25,7 +25,7 @@ from ...grammars.lark_tables import WHOLE
 from ...grammars.lexer import LexerState
 from ...grammars.terms import ANYTHING, Term
 from ...kernels.cpu import stack_calls
-from ...kernels.cpu.places import ACCEPT, LR_BASE, STATES, Place
+from ...layout.stack import ACCEPT, LR_BASE, STATES, Place
 from ..completion import LONGEST
 from .spelling import SPECIAL, Spelling, order
 

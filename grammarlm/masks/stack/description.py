@@ -15,7 +15,7 @@ from ...grammars.lexer import LexerState
 from ...grammars.pushdown import call_bits
 from ...grammars.terms import Term
 from ...kernels.cpu import stack_calls
-from ...kernels.cpu.places import EXIT, LR_BASE, STATES, UNION, Place
+from ...layout.stack import EXIT, LR_BASE, STATES, UNION, Place
 
 if TYPE_CHECKING:
     from .epoch import StackEpoch

@@ -16,16 +16,16 @@ import numpy as np
 
 from ...errors import GrammarError
 from ...grammars.terms import Term
-from ...kernels.cpu import places
 from ...kernels.cpu import stack_calls as walk
 from ...kernels.cpu.jit import direct
-from ...kernels.cpu.places import LR_BASE, UNION, Place
 from ...kernels.cpu.stack_calls import ADVANCE, FILL_SIGNED, SIGN
+from ...layout import stack as layout
+from ...layout.stack import LR_BASE, UNION, Place
 from ..beside import NotNow
 from ..collector import PATIENT
 from ..mask_array import ids_of
 from ..shared_rows import SharedRows
-from .arena import SURVEY_ARRAYS
+from .arena import SURVEY_GROUPS
 from .completion import StackEnds, parts
 from .description import RuleNames, describe
 from .numbers import ACCEPTED, ROOT
@@ -154,7 +154,7 @@ class StackEpoch(StackStates):
             forks[union] = Fork(tuple(self._symbols(way, forks) for way in self.ways_of(union)))
         return tuple(
             Thread(
-                ACCEPTED if q == places.ACCEPT else self.objects[q],
+                ACCEPTED if q == layout.ACCEPT else self.objects[q],
                 self._symbols(stack, forks),
                 self.border_terms[border],
             )
@@ -303,8 +303,8 @@ class StackEpoch(StackStates):
             return True
         asked, is_inside = self._asked  # try_row and row ask one after the other
         if asked != state:
-            threads = [thread for thread in self.threads_of(state) if thread[0] > places.EXIT]
-            is_inside = all(border == places.ANY and self._stays_inside(q) for q, _, border in threads)
+            threads = [thread for thread in self.threads_of(state) if thread[0] > layout.EXIT]
+            is_inside = all(border == layout.ANY and self._stays_inside(q) for q, _, border in threads)
             self._asked = state, is_inside
         return is_inside
 
@@ -402,7 +402,7 @@ class StackEpoch(StackStates):
         self._idle.append(scratch)
 
     def _grow_full(self, index: int) -> None:
-        remains = index in SCRATCH or (index in SURVEY_ARRAYS and self.arena[Place.X_TOKENS] > MOST_REMAINS)
+        remains = index in SCRATCH or (index in SURVEY_GROUPS and self.arena[Place.X_TOKENS] > MOST_REMAINS)
         if remains and self._is_signing and self.only_inside:  # where what remains is not little, a walk is better
             raise NeedsWalks
         if index in SCRATCH:
@@ -453,8 +453,8 @@ class StackEpoch(StackStates):
         if not named or not spelled:
             return named or spelled
         rows = [(q, stack, border) for q, stack, border in [*self.threads_of(named), *self.threads_of(spelled)]]
-        if len(rows) > places.WIDEST:
-            self._supply(-places.TOO_WIDE)
+        if len(rows) > layout.WIDEST:
+            self._supply(-layout.TOO_WIDE)
         return self._config_of(rows)
 
     def peek_token(self, address: int, state: int, token: int) -> int:
@@ -541,7 +541,7 @@ class StackEpoch(StackStates):
 
 def _moves_on(question: int, address: int, a: int, b: int, c: int) -> int:
     """In place of the kernel, for an epoch that is closed: something must be made first."""
-    return -8 * places.FOR_LOCK - places.NEED_LOCK
+    return -8 * layout.FOR_LOCK - layout.NEED_LOCK
 
 
 class _Exports:

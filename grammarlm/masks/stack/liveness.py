@@ -25,7 +25,7 @@ from ...errors import UnsupportedFeature
 from ...grammars.lexer import LexerState
 from ...grammars.pushdown import Entrance
 from ...grammars.terms import ANYTHING, NOTHING, Term
-from ...kernels.cpu.places import CALL, ENTER, POP
+from ...layout.stack import CALL, ENTER, POP
 from .lexing import UNDECIDED, Lexing
 
 Stack = Hashable

@@ -20,8 +20,9 @@ import numpy as np
 from ...errors import LimitExceeded
 from ...grammars.lexer import LexerState
 from ...grammars.terms import ANYTHING, NOTHING, Term
-from ...kernels.cpu import places, rehash
-from ...kernels.cpu.places import Place
+from ...kernels.cpu import rehash
+from ...layout import stack as layout
+from ...layout.stack import Place
 from . import survey_store
 from .arena import FIRST_REAL, HASHES, SIZES, B, Q, StackArena
 from .program import StackProgram
@@ -59,7 +60,7 @@ class StackNumbers(StackArena):
     def _number(self, state: object, origin: tuple[int, int, int]) -> int:
         """The number of an automaton state, given when it is first met."""
         if state is ACCEPTED:
-            return places.ACCEPT
+            return layout.ACCEPT
         number = self._states.get(state)
         if number is None:
             limits = self.program.limits
@@ -77,9 +78,9 @@ class StackNumbers(StackArena):
             self.origins.append(origin)
             if not (isinstance(state, LexerState) and state.lexer.shifts):
                 self._arrays[Place.Q_LIVE][number] = ~np.uint64(0)
-                self._arrays[Place.Q_STATUS][number] = places.LIVE_KNOWN
+                self._arrays[Place.Q_STATUS][number] = layout.LIVE_KNOWN
             elif state.start:
-                self._arrays[Place.Q_STATUS][number] = places.STARTS
+                self._arrays[Place.Q_STATUS][number] = layout.STARTS
         return number
 
     def _border(self, term: Term, origin: tuple[int, int, int]) -> int:
@@ -96,8 +97,8 @@ class StackNumbers(StackArena):
                     self._grow(*B)
                 self._border_terms.append(term)
                 self.border_origins.append(origin)
-                trusted = places.TRUSTED if self.program.trust.trusts(term) else 0
-                self._arrays[Place.B_STATUS][number] = trusted | (places.ACCEPTS if term.nullable else 0)
+                trusted = layout.TRUSTED if self.program.trust.trusts(term) else 0
+                self._arrays[Place.B_STATUS][number] = trusted | (layout.ACCEPTS if term.nullable else 0)
             self._borders[term] = number
         return number
 
@@ -219,10 +220,10 @@ class StackNumbers(StackArena):
             self._border_terms[number] = term
             self._borders[term] = number
         for number in range(FIRST_REAL, len(self.origins)):
-            if self._arrays[Place.Q_STATUS][number] & places.EXPANDED:
+            if self._arrays[Place.Q_STATUS][number] & layout.EXPANDED:
                 self._check_state(number, made_of(number))
         for number in range(2, len(self.border_origins)):
-            if self._arrays[Place.B_STATUS][number] & places.EXPANDED:
+            if self._arrays[Place.B_STATUS][number] & layout.EXPANDED:
                 self._check_border(number)
 
     def _check_state(self, number: int, made: tuple) -> None:
@@ -230,7 +231,7 @@ class StackNumbers(StackArena):
         edges, moves, _ = made
         row = self._arrays[Place.Q_NEXT][number].tolist()
         for bits, target in edges:
-            after = self._states.get(target, places.ACCEPT if target is ACCEPTED else None)
+            after = self._states.get(target, layout.ACCEPT if target is ACCEPTED else None)
             if any(row[column] != after for column in self.program.byte_sets.classes_in(bits)):
                 raise ValueError("another row")
         first, count = self._arrays[Place.Q_MOVES][number].tolist()
@@ -240,12 +241,12 @@ class StackNumbers(StackArena):
 
     def _differ(self, move: tuple, written: list[int]) -> bool:
         kind, operand, other = move
-        if kind == places.CALL:
+        if kind == layout.CALL:
             after = 0 if other is None else self._states.get(other)
             return written != [kind, self._states.get(operand), after]
-        if kind in (places.LEX, places.LINE, places.POP):
+        if kind in (layout.LEX, layout.LINE, layout.POP):
             border = self._borders.get(other, None if self.program.is_alive(other) else 0)
-            return written != [kind, 0 if kind == places.POP else operand, border]
+            return written != [kind, 0 if kind == layout.POP else operand, border]
         return written[0] != kind
 
     def _check_border(self, number: int) -> None:
@@ -257,7 +258,7 @@ class StackNumbers(StackArena):
 
     def keep_surveys(self) -> None:
         """Leaves what is known on the disk, where that is worth while."""
-        if not self._has_news:
+        if self._path is None or not self._has_news:
             return
         with self.program.lock:
             made = int(self.arena[Place.SURVEY_COUNT])

@@ -21,7 +21,7 @@ from ...grammars.lexer import LexerState
 from ...grammars.pushdown import Entrance, Pushdown, call_bits
 from ...grammars.regular import Algebra
 from ...grammars.terms import ANYTHING, FOREVER, NIL, REP, Term
-from ...kernels.cpu.places import CALL, END, ENTER, LEX, LINE, POP
+from ...layout.stack import CALL, END, ENTER, LEX, LINE, POP
 from ...vocab.vocabulary import Vocabulary
 from ..limits import Clock, Limits
 from ..liveness import Liveness

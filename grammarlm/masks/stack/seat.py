@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...kernels.cpu import places
 from ...kernels.cpu import stack_calls as walk
-from ...kernels.cpu.places import Place
 from ...kernels.cpu.unions import FULL_UNIONS
+from ...layout import stack as layout
+from ...layout.stack import Place
+from ...layout.stack_arena import ARRAYS, OF_SEATS
 from ..beside import NotNow
-from .arena import BLOCKS, CLASSES, CONFIGS, LENT, STACKS, StackArena
+from .arena import BLOCKS, CLASSES, LENT, STACKS, StackArena
 from .survey_scratch import GROWING as SCRATCH
 from .survey_scratch import PLACES as SCRATCH_PLACES
 from .survey_scratch import SIZES as SCRATCH_SIZES
@@ -36,10 +37,13 @@ COPIED = (
     (Place.K_HASH, Place.K_COUNT, CLASSES, (Place.K_CAPACITY, Place.K_HASH_SIZE)),
 )
 OWN = {
-    *(*STACKS, *BLOCKS, *CLASSES, *CONFIGS),
-    *(Place.S_COUNT, Place.K_COUNT),
-    *(Place.S_CAPACITY, Place.S_HASH_SIZE, Place.K_CAPACITY, Place.K_HASH_SIZE, Place.C_CAPACITY, Place.C_HASH_SIZE),
-    *(Place.C_COUNT, Place.THREADS, Place.T_COUNT, Place.T_CAPACITY, Place.C_NEXT, Place.R_COUNT, Place.R_CAPACITY),
+    *(
+        place
+        for array in ARRAYS
+        if array.group in OF_SEATS
+        for place in (array.place, array.size, array.used)
+        if place is not None
+    ),
     *(Place.WORK, Place.KEPT, Place.PAIR, Place.STEPS, Place.PATH, Place.CHAIN, Place.UNITS, Place.UNITS_ON),
     *(Place.NEEDED, Place.NEEDED_COUNT, Place.READ_ONLY, Place.LINE_STACK, Place.LINE_AFTER),
     *(Place.UNITING, Place.UNITED, Place.UNIONS, Place.UNION_ROUND, Place.UNION_TURNS),
@@ -51,8 +55,8 @@ SHARED = np.array([place for place in Place if place not in OWN and place != Pla
 GROWING = np.array([Place.S_COUNT, Place.C_COUNT, Place.REPLACED])
 CONFIG = 2  # the number, here, of the config whose row is made
 FOR_OTHERS = {
-    (places.NEED_LOCK, places.FOR_LOCK): NotNow.UNDER_THE_LOCK,
-    (places.NEED_LOCK, places.FOR_ANOTHER): NotNow.SOON,
+    (layout.NEED_LOCK, layout.FOR_LOCK): NotNow.UNDER_THE_LOCK,
+    (layout.NEED_LOCK, layout.FOR_ANOTHER): NotNow.SOON,
 }
 
 
@@ -92,23 +96,23 @@ class StackSeat(StackArena):
             found: int = walk.ask(walk.SIGN, self.address, CONFIG, goes_on, 0)
             reason, index = -found & 7, -found >> 3
             goes_on = 1  # what has been made so far is taken back at the end, or below
-            if reason == places.FULL and index in SCRATCH:
+            if reason == layout.FULL and index in SCRATCH:
                 if self.only_inside:  # more remains of the tokens than a survey is worth
                     walk.forget(self.address)
                     return NotNow.UNDER_THE_LOCK
                 scratch.grow(index, self.program.limits.max_bytes, self.arena)
-            elif reason == places.FULL and index in (0, 2, 3, FULL_UNIONS):  # stacks, configs, rows, unions: its own
+            elif reason == layout.FULL and index in (0, 2, 3, FULL_UNIONS):  # stacks, configs, rows, unions: its own
                 self._grow_full(index)
             elif found >= 0:
                 return self._signed(found)
-            elif reason == places.NEED_LOCK and index == places.FOR_SIGNATURE:
+            elif reason == layout.NEED_LOCK and index == layout.FOR_SIGNATURE:
                 with lock:
                     if epoch.is_full:
                         return NotNow.UNDER_THE_LOCK
                     signature = epoch.take_signature(scratch, int(self.arena[Place.SIGNATURE_END]))
                     self._look()
                 return self._signed(signature)
-            elif reason in (places.FULL, places.TOO_WIDE) or (reason, index) in FOR_OTHERS:
+            elif reason in (layout.FULL, layout.TOO_WIDE) or (reason, index) in FOR_OTHERS:
                 walk.forget(self.address)
                 return FOR_OTHERS.get((reason, index), NotNow.UNDER_THE_LOCK)
             else:
@@ -127,11 +131,11 @@ class StackSeat(StackArena):
     def _hand_over(self, reason: int, index: int, scratch: SurveyScratch) -> None:
         """What the seat has found, or what it lacks, to the epoch. Under the lock."""
         epoch = self._epoch
-        if reason != places.NEED_LOCK:
+        if reason != layout.NEED_LOCK:
             epoch.supply_to(self, -(8 * index + reason))
-        elif index == places.FOR_SURVEY:
+        elif index == layout.FOR_SURVEY:
             epoch.take_survey(scratch, self.arena)
-        elif index == places.FOR_CLASS:
+        elif index == layout.FOR_CLASS:
             epoch.take_class(self)
         else:
             epoch.take_first_bytes(scratch, int(self.array(Place.PAIR)[0]))

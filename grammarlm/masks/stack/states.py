@@ -14,8 +14,9 @@ import numpy as np
 from ...errors import LimitExceeded
 from ...grammars.lexer import LexerState
 from ...grammars.terms import CAT, WORDS, Term
-from ...kernels.cpu import places, rehash
-from ...kernels.cpu.places import LR_BASE, Place
+from ...kernels.cpu import rehash
+from ...layout import stack as layout
+from ...layout.stack import LR_BASE, Place
 from ..collector import PATIENT
 from .arena import FIRST_REAL
 from .numbers import BOTH, BY_BYTE, OPERAND, RETURN, StackNumbers
@@ -43,47 +44,47 @@ class StackStates(StackNumbers):
         """Makes what a kernel's negative answer asks for."""
         self.program.clock.check()
         reason, index = -code & 7, -code >> 3
-        if reason == places.NEED_LOCK:  # a seat writes down a survey
+        if reason == layout.NEED_LOCK:  # a seat writes down a survey
             time.sleep(0)
             return
         needed = self._arrays[Place.NEEDED][: self.arena[Place.NEEDED_COUNT]].tolist()
         self.arena[Place.NEEDED_COUNT] = 0
-        if needed or reason not in (places.FULL, places.TOO_WIDE):
+        if needed or reason not in (layout.FULL, layout.TOO_WIDE):
             self._resolve()
         for number in needed:
             self._expand_ahead(number)
-        if reason == places.NEED_STATE:
+        if reason == layout.NEED_STATE:
             self._expand_ahead(index)
-        elif reason == places.NEED_BORDER:
+        elif reason == layout.NEED_BORDER:
             self._expand_borders(index)
-        elif reason == places.NEED_AND:
+        elif reason == layout.NEED_AND:
             b, c, _ = self._arrays[Place.PAIR].tolist()
             self._conjoin(b, c)
-        elif reason == places.NEED_LIVE:
+        elif reason == layout.NEED_LIVE:
             self._expand_ahead(index)
-        elif reason == places.NEED_VERDICT:
+        elif reason == layout.NEED_VERDICT:
             self._judge(*self._arrays[Place.PAIR].tolist())
-        elif reason == places.FULL:
+        elif reason == layout.FULL:
             self._grow_full(index)
         elif self._is_signing and self.only_inside:
             raise NeedsWalks
         else:
             raise LimitExceeded(
-                f"the text so far can be read in more than {places.WIDEST:,} ways at once; make the grammar less ambiguous"
+                f"the text so far can be read in more than {layout.WIDEST:,} ways at once; make the grammar less ambiguous"
             )
 
     def _expand_ahead(self, number: int) -> None:
         """Makes a state, and those that bytes lead to from it: a walk over tokens that needs one needs the others next."""
-        done = places.EXPANDED | places.LIVE_KNOWN
+        done = layout.EXPANDED | layout.LIVE_KNOWN
         terms = AHEAD_TERMS if self.uses_surveys and not self.only_inside else 1
         waiting, seen = [number], {number}
         for here in waiting:
             state, status = self._objects[here], int(self._arrays[Place.Q_STATUS][here])
-            if status & places.EXPANDED:
+            if status & layout.EXPANDED:
                 targets = self._arrays[Place.Q_NEXT][here].tolist()
             else:
                 targets = self._expand_word(here, state) or self._expand(here)
-            if not status & places.LIVE_KNOWN:
+            if not status & layout.LIVE_KNOWN:
                 self._find_live(here)
             if len(waiting) < (AHEAD if isinstance(state, LexerState) else terms):
                 statuses = self._arrays[Place.Q_STATUS]
@@ -94,7 +95,7 @@ class StackStates(StackNumbers):
 
     def _expand_word(self, number: int, state: object) -> list[int]:
         """Makes a state before a string, and those within it, as `_expand` would one by one; none where it is not one."""
-        if not isinstance(state, Term) or self.program.trust.level != places.UNCHECKED:
+        if not isinstance(state, Term) or self.program.trust.level != layout.UNCHECKED:
             return []
         head = state.parts[0] if state.kind == CAT else state
         if head.kind != WORDS or head.nullable or head.data[2] != head.data[1] + 1:
@@ -119,7 +120,7 @@ class StackStates(StackNumbers):
         arrays = self._arrays
         arrays[Place.Q_NEXT][made[:-1]] = rows
         arrays[Place.Q_MOVES][made[:-1]] = self.move_count, 0
-        arrays[Place.Q_STATUS][made[:-1]] |= places.EXPANDED | places.READS
+        arrays[Place.Q_STATUS][made[:-1]] |= layout.EXPANDED | layout.READS
         return made[-1:]
 
     def _expand(self, number: int) -> list[int]:
@@ -148,32 +149,32 @@ class StackStates(StackNumbers):
             self.move_count = first + len(encoded)
         self._arrays[Place.Q_NEXT][number] = row
         self._arrays[Place.Q_MOVES][number] = first, len(moves)
-        status = places.EXPANDED | (places.READS if targets else 0)
-        ends = program.lr_alone and all(move[0] == places.END for move in moves)  # with the whole text
+        status = layout.EXPANDED | (layout.READS if targets else 0)
+        ends = program.lr_alone and all(move[0] == layout.END for move in moves)  # with the whole text
         if targets and getattr(state, "start", False) and (ends or not moves):
-            status |= places.AT_ONCE
+            status |= layout.AT_ONCE
         trust = program.trust
-        if trust.level != places.UNCHECKED:
-            status |= places.BETWEEN if trust.is_between(state) else 0
-            status |= places.DOUBTFUL if trust.is_doubtful(state) else 0
-        self._arrays[Place.Q_STATUS][number] |= status | (places.LOOPS if program.loops(state) else 0)
+        if trust.level != layout.UNCHECKED:
+            status |= layout.BETWEEN if trust.is_between(state) else 0
+            status |= layout.DOUBTFUL if trust.is_doubtful(state) else 0
+        self._arrays[Place.Q_STATUS][number] |= status | (layout.LOOPS if program.loops(state) else 0)
         return targets
 
     def _move(self, kind: int, operand: Any, other: Any, of: int, which: int) -> tuple[int, int, int]:
-        if kind == places.CALL:
+        if kind == layout.CALL:
             after = 0 if other is None else self._number(other, (RETURN, of, which))
             if after:
                 self._mark_loop(after)
             return kind, self._number(operand, (OPERAND, of, which)), after
-        if kind in (places.LEX, places.LINE):
+        if kind in (layout.LEX, layout.LINE):
             return kind, operand, self._border(other, (OPERAND, of, which))
-        if kind == places.POP:
+        if kind == layout.POP:
             return kind, 0, self._border(other, (OPERAND, of, which))
         return kind, operand or 0, 0
 
     def _mark_loop(self, number: int) -> None:
         if self.program.loops(self._objects[number]):
-            self._arrays[Place.Q_STATUS][number] |= places.LOOPS
+            self._arrays[Place.Q_STATUS][number] |= layout.LOOPS
 
     def _expand_borders(self, number: int) -> None:
         """Makes a border's row, and those of the newest others that have none: a walk that ends for want of one goes on sooner.
@@ -184,7 +185,7 @@ class StackStates(StackNumbers):
         known = len(self._border_terms)
         if known > MOST_BORDERS:
             return
-        waiting = np.flatnonzero(self._arrays[Place.B_STATUS][:known] & places.EXPANDED == 0)
+        waiting = np.flatnonzero(self._arrays[Place.B_STATUS][:known] & layout.EXPANDED == 0)
         for other in waiting[-AHEAD:].tolist():
             if len(self._border_terms) > MOST_BORDERS or 2 * len(self._border_terms) > self.program.limits.max_states:
                 return
@@ -202,7 +203,7 @@ class StackStates(StackNumbers):
         elif term.nullable:  # a special token is no text: what the border is about has ended
             row[len(program.byte_sets.samples) :] = 1
         self._arrays[Place.B_NEXT][number] = row
-        self._arrays[Place.B_STATUS][number] |= places.EXPANDED
+        self._arrays[Place.B_STATUS][number] |= layout.EXPANDED
 
     def _conjoin(self, b: int, c: int) -> None:
         number = self._border(self.program.algebra.both((self._border_terms[b], self._border_terms[c])), (BOTH, b, c))
@@ -213,7 +214,7 @@ class StackStates(StackNumbers):
         assert isinstance(state, LexerState)
         bits = self.program.trust.may_become(state)
         self._arrays[Place.Q_LIVE][number] = self._as_words(bits) if self._words > 1 else bits & ONE_WORD
-        self._arrays[Place.Q_STATUS][number] |= places.LIVE_KNOWN
+        self._arrays[Place.Q_STATUS][number] |= layout.LIVE_KNOWN
 
     def _as_words(self, bits: int) -> list[int]:
         return [bits >> 64 * w & ONE_WORD for w in range(max(1, self._words))]
@@ -255,7 +256,7 @@ class StackStates(StackNumbers):
         found: list[tuple[Any, Any]] = []
         for one in self.ways_of(stack):
             symbol = int(symbols[one])
-            top = None if symbol == places.ROOT else symbol - LR_BASE if symbol >= LR_BASE else self._objects[symbol]
+            top = None if symbol == layout.ROOT else symbol - LR_BASE if symbol >= LR_BASE else self._objects[symbol]
             found.append((top, int(parents[one])))
         return found
 

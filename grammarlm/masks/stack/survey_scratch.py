@@ -7,8 +7,9 @@ import functools
 import numpy as np
 
 from ...errors import LimitExceeded
-from ...kernels.cpu import places, remainders, survey_masks, survey_walk
-from ...kernels.cpu.places import Place
+from ...kernels.cpu import remainders, survey_masks, survey_walk
+from ...layout import stack as layout
+from ...layout.stack import Place
 from ...vocab.vocabulary import Vocabulary
 from ..token_facts import token_facts
 
@@ -61,7 +62,7 @@ class SurveyScratch:
             Place.SLOTS: np.zeros(survey_walk.SLOTS, np.int16),
             Place.LETS_ON: np.zeros(survey_walk.GROUPS * survey_walk.MOST_CLASSES, np.uint8),
             Place.ENDS: np.zeros((2, 3 + survey_walk.GROUPS), np.int64),
-            Place.STAYING: np.zeros((places.STAYING, 2), np.int64),
+            Place.STAYING: np.zeros((layout.STAYING, 2), np.int64),
         }
         assert set(self.arrays) == set(PLACES)
         self._note_addresses()

@@ -28,11 +28,13 @@ import numpy as np
 from ...cache import cache_folder, log_read, sources_digest
 from ...grammars.lexer import LexerState
 from ...kept_arrays import demand, load_arrays, remove_oldest, save_arrays, touch
-from ...kernels.cpu import places, survey_masks
+from ...kernels.cpu import survey_masks
 from ...kernels.cpu.jit import kernel_folder
-from ...kernels.cpu.places import Place
 from ...kernels.cpu.row_key import row_key
 from ...kernels.cpu.soundness import entries_are_sound, tries_are_sound
+from ...layout import stack as layout
+from ...layout.stack import Place
+from ...layout.stack_arena import ARRAYS, USED_OF, places
 
 if TYPE_CHECKING:
     from ...grammars.lark_tables import LrTables
@@ -40,21 +42,9 @@ if TYPE_CHECKING:
 
 MOST_FILES, MOST_BYTES, LARGEST = 100, 512 << 20, 64 << 20
 ROOT = 3  # the origin of states that are known from the program, see numbers.py
-Q_ROWS = (Place.Q_NEXT, Place.Q_STATUS, Place.Q_MOVES, Place.Q_LIVE)
-B_ROWS = (Place.B_NEXT, Place.B_STATUS)
-NODES = (Place.X_BYTE, Place.X_DEPTH, Place.X_END, Place.X_FIRST, Place.X_COUNT)
-COUNTED = {  # arrays whose length stands in the arena
-    **dict.fromkeys(NODES, Place.X_NODES),
-    Place.X_TOKEN: Place.X_TOKENS,
-    **dict.fromkeys((Place.TRIES, Place.TRIE_KEY), Place.TRIE_COUNT),
-    **dict.fromkeys((Place.SURVEY, Place.SURVEY_KEY), Place.SURVEY_COUNT),
-    Place.SPARSE: Place.SPARSE_COUNT,
-    Place.DENSE: Place.DENSE_COUNT,
-    Place.EXITS: Place.EXIT_COUNT,
-    Place.SIGNATURES: Place.SIGNATURE_COUNT,
-    Place.KNOWN_SIGNATURE: Place.KNOWN_COUNT,
-    **dict.fromkeys((Place.K_LEXER, Place.K_LIVE), Place.K_COUNT),
-}
+Q_ROWS, B_ROWS, NODES = places("states"), places("borders"), places("nodes")
+# Arrays whose length stands in the arena.
+COUNTED = {array.place: USED_OF[array.group] for array in ARRAYS if array.saved and array.group in USED_OF}
 
 
 @functools.cache
@@ -216,16 +206,16 @@ def _check_moves(states: StackNumbers, arrays: dict[str, np.ndarray], q: int, b:
     _within(ranges[:, 1], 0, len(moves) + 1)
     _within(ranges.sum(axis=1, dtype=np.int64), 0, len(moves) + 1)
     kind, operand, other = moves[:, 0], moves[:, 1], moves[:, 2]
-    _within(kind, 0, places.LINE + 1)
-    bounds = {places.CALL: (q, q), places.POP: (1, b), places.LEX: (len(lr.ignored), b), places.END: (1, 1)}
-    bounds |= {places.ENTER: (len(lr.action), 1), places.LINE: (places.STATES, b)}
+    _within(kind, 0, layout.LINE + 1)
+    bounds = {layout.CALL: (q, q), layout.POP: (1, b), layout.LEX: (len(lr.ignored), b), layout.END: (1, 1)}
+    bounds |= {layout.ENTER: (len(lr.action), 1), layout.LINE: (layout.STATES, b)}
     for which, (most, most_other) in bounds.items():
         _within(operand[kind == which], 0, most)
         _within(other[kind == which], 0, most_other)
-    demand(lr.blocks is not None or not (kind == places.LINE).any())
+    demand(lr.blocks is not None or not (kind == layout.LINE).any())
     tables = states.program.parsers[0].tables
     assert tables is not None
-    demand((operand[kind == places.ENTER] == tables.start).all())  # from any other reductions go below the stack
+    demand((operand[kind == layout.ENTER] == tables.start).all())  # from any other reductions go below the stack
     after = arrays["Q_NEXT"]
     demand(not ((after > 0) & (after < 3)).any())
     of, column = np.nonzero(after)
@@ -233,13 +223,13 @@ def _check_moves(states: StackNumbers, arrays: dict[str, np.ndarray], q: int, b:
     many = ranges[:, 1].astype(np.int64)
     of = np.repeat(np.arange(q), many)
     each = np.repeat(ranges[:, 0], many) + np.arange(len(of)) - np.repeat(np.cumsum(many) - many, many)
-    lexical = np.isin(kind[each], (places.LEX, places.LINE, places.END))
+    lexical = np.isin(kind[each], (layout.LEX, layout.LINE, layout.END))
     demand((lexical == is_lexical[of]).all())
     status = arrays["Q_STATUS"]
-    demand((status[~is_lexical] & places.LIVE_KNOWN != 0).all())
-    is_made = status & places.EXPANDED != 0
+    demand((status[~is_lexical] & layout.LIVE_KNOWN != 0).all())
+    is_made = status & layout.EXPANDED != 0
     demand(not arrays["Q_NEXT"][~is_made].any() and not ranges[~is_made].any())
-    calls = moves[kind == places.CALL]
+    calls = moves[kind == layout.CALL]
     demand((calls[:, 1] >= 3).all() and not is_lexical[calls[:, 1:]].any())
     demand(((calls[:, 2] == 0) | (calls[:, 2] >= 3)).all())  # nobody returns to a pseudo-state
 
@@ -289,7 +279,7 @@ def _check_surveys(states: StackNumbers, arrays: dict[str, np.ndarray], q: int, 
         _within(packed & 0xFFFFFFFF, 0, low)
     lr = states.program.lr
     assert lr is not None
-    _within(exits[:, 0], 0, len(lr.ignored) + 2 + places.STATES)
+    _within(exits[:, 0], 0, len(lr.ignored) + 2 + layout.STATES)
     demand(lr.blocks is not None or bool((exits[:, 0] < len(lr.ignored) + 2).all()))
     _within(exits[:, 1], 0, b)
     _within(exits[:, 2], 1, max(2, len(arrays["TRIES"])))

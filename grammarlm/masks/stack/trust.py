@@ -21,7 +21,7 @@ from ...cache import sources_digest
 from ...grammars.lexer import Lexer, LexerState, Terminal
 from ...grammars.pushdown import Entrance
 from ...grammars.terms import ANYTHING, NOTHING, Term
-from ...kernels.cpu.places import DOUBTS, EVERYTHING, UNCHECKED
+from ...layout.stack import DOUBTS, EVERYTHING, UNCHECKED
 from .lexing import Lexing
 from .liveness import StackLiveness
 from .lr_ends import always_ends
@@ -37,7 +37,7 @@ ALL = -1  # every terminal, as bits
 
 def proof_name(what: str) -> str:
     """The name of what this version of the code proves of a grammar: it is kept with the grammar's tables."""
-    return f"{what} {sources_digest('grammars', 'masks')}"
+    return f"{what} {sources_digest('grammars', 'layout', 'masks')}"
 
 
 class Verdict(NamedTuple):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ....kernels.cpu.json_places import ARRAY_BIT, Array, Frame, Kind, Shape
 from ....kernels.cpu.json_step import ROW
+from ....layout.json import ARRAY_BIT, Array, Frame, Kind, Shape
 from ...completion import LONGEST
 from .lexemes import ENOUGH
 from .machine import AFTER, COMMA

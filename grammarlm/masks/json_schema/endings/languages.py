@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ....grammars.terms import NOTHING
-from ....kernels.cpu.json_places import SHARED_BIT
 from ....kernels.cpu.json_text import BODY, LAST_1
+from ....layout.json import SHARED_BIT
 from ...budget import INFINITE
 from ...completion import Completions
 from ..formats import format_automata

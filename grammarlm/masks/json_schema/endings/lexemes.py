@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ....errors import LimitExceeded
-from ....kernels.cpu.json_places import FIELD, Key, Kind
 from ....kernels.cpu.json_step import ROW
 from ....kernels.cpu.json_text import BODY, LAST_1, LAST_2, LEAD_E0, LEAD_ED, LOW_BACKSLASH, LOW_U
+from ....layout.json import FIELD, Key, Kind
 from ...budget import INFINITE
 from ...completion import LONGEST
 from .languages import EndingsOfLanguages

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....kernels.cpu.json_call import ENDS, READ, json_call
-from ....kernels.cpu.json_places import BARRIER, ESCAPE, NO_FRAME, At, Frame, Key, Kind
+from ....layout.json import BARRIER, ESCAPE, NO_FRAME, At, Frame, Key, Kind
 from ... import greedy
 from ..tables import SERIALS
 from .texts import Replayed, Thread

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ....kernels.cpu.json_places import INLINE, Frame, Key, Object
+from ....layout.json import INLINE, Frame, Key, Object
 from ...completion import LONGEST
 from .lexemes import EndingsOfLexemes
 from .machine import AFTER, COMMA

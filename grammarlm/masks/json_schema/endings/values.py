@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ....kernels.cpu.json_places import ARRAY_BIT, Array, Kind, Object, Shape
+from ....layout.json import ARRAY_BIT, Array, Kind, Object, Shape
 from ...completion import LONGEST
 from .arrays import LITERALS, EndingsOfArrays
 from .machine import OPEN, Scratch

@@ -1,0 +1,18 @@
+"""An automaton over tokens as arrays with default edges; kernels/reference_csr.py has their meaning."""
+
+from typing import Any, NamedTuple
+
+DEAD, FINISHED, MISS = 0, 1, 2
+FIRST = 3  # the first state that a text can stand in
+
+
+class Csr(NamedTuple):
+    """S states, E entries, R base rows of W words; numpy arrays, or torch tensors of one device."""
+
+    rows: Any  # int32 [R, W]; row 0 is empty
+    base: Any  # int32 [S]
+    default: Any  # int32 [S]
+    first: Any  # int32 [S]: where the state's exceptions begin
+    count: Any  # int32 [S]
+    tokens: Any  # int32 [E], sorted within each state
+    targets: Any  # int32 [E]
