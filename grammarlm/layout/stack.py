@@ -1,7 +1,7 @@
-"""What lies where in the arena of a pushdown machine, and how its parts get at it.
+"""What lies where in the arena of a pushdown machine.
 
 The arena is one array of integers: addresses of arrays, and numbers. A kernel is handed its address alone. `masks/stack/arena.py`
-fills it; `pushdown.py` says what the arrays mean to the machine, `surveys.py` what they mean to masks.
+fills it; `kernels/cpu/pushdown.py` says what the arrays mean to the machine, `surveys.py` what they mean to masks.
 """
 
 from .constants import Constants

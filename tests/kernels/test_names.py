@@ -7,11 +7,14 @@ from pathlib import Path
 import numba
 import pytest
 
-import grammarlm.kernels.cpu
+import grammarlm.kernels.cpu.jit
+import grammarlm.layout
 from grammarlm.layout.constants import Constants
 from grammarlm.layout.table import Arena
 
 FOLDER = Path(grammarlm.kernels.cpu.__file__).parent
+LAYOUT = Path(grammarlm.layout.__file__).parent
+SOURCES = sorted([*FOLDER.glob("*.py"), *LAYOUT.glob("*.py")])
 
 
 def names_of(path: Path) -> Counter[str]:
@@ -24,8 +27,8 @@ def names_of(path: Path) -> Counter[str]:
 
 
 def test_no_constant_is_given_twice() -> None:
-    modules = {path.name: names_of(path) for path in FOLDER.glob("*.py")}
-    assert "LOOPS" in modules["places.py"]
+    modules = {path.relative_to(FOLDER.parents[1]).as_posix(): names_of(path) for path in SOURCES}
+    assert "LOOPS" in modules["layout/stack.py"]
     assert [(name, twice) for name, names in modules.items() for twice, n in names.items() if n > 1] == []
 
 
@@ -40,7 +43,7 @@ def test_constants_are_plain_integers_to_numba() -> None:
     assert last.nopython_signatures[0].return_type == numba.types.UniTuple(numba.int64, 2)
 
 
-@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_kernels_have_no_other_enums(path: Path) -> None:
     if path.stem == Constants.__module__.rpartition(".")[2]:
         return

@@ -1,4 +1,4 @@
-"""Plain schemas, from the tape (schema_scan.py) straight to the rows of a program (json_places.py).
+"""Plain schemas, from the tape (schema_scan.py) straight to the rows of a program (layout/json.py).
 
 What is plain and what it comes down to is masks/json_schema/plain.py's business: its PlainReader is this kernel's reference. What
 is left to Python stands in FIXES: a string with a pattern or a format, a number with bounds, a schema that is not plain. A document
@@ -129,7 +129,7 @@ def put_array(arena, entry, place):
     if not has_room(arena, 11, 0):
         return int64(ODD)
     at = arena[Read.USED]
-    rows[at] = 1  # ways, where they lie, then the array itself: see json_places.py
+    rows[at] = 1  # ways, where they lie, then the array itself: see layout/json.py
     put_node(arena, at + 1, item)
     rows[at + 2], rows[at + 3] = 0, at
     rows[at + 4], rows[at + 5], rows[at + 6], rows[at + 7] = 0, at + 3, low, high

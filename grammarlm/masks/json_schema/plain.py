@@ -318,7 +318,7 @@ class PlainReader:
             return ANY_ARRAY
         rows = self._writer.rows
         at = len(rows)
-        # ways, where they lie, then the array itself: see json_places.py
+        # ways, where they lie, then the array itself: see layout/json.py
         rows += (1, item, 0, at, 0, at + 3, bound(least), bound(most), 0, at + 4, 0)
         return at + 4
 

@@ -1,4 +1,4 @@
-"""From shapes to the rows that the JSON machine runs (kernels/cpu/json_places.py has their layout).
+"""From shapes to the rows that the JSON machine runs (layout/json.py has their layout).
 
 The walk over nodes is a work list: schemas may be nested as deep as they like. A node's row is reserved when somebody first refers
 to it and filled when its turn comes, so nodes may contain themselves.
