@@ -7,6 +7,7 @@ of the cache, or a state that reads one id after another, would count the pads: 
 
     cache="dynamic"    grows with the text (the default)
     cache="static"     one allocation for the longest text there can be; the default where the model's generation config asks for it
+                       (from transformers 5.4 on: before, a batch of unequal prompts gets wrong logits from one)
     cache="off"        none: all texts are read anew with each token, and the same goes for models whose cache cannot be handed back
 """
 
@@ -17,10 +18,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+import transformers
 
+from ..errors import UnsupportedFeature
 from .readers import KEEP_LOGITS, CallableReader, rows_of, text_config
 
 CACHES = ("dynamic", "static", "off")
+FIRST_STATIC = (5, 4)  # the version of transformers
 PLAIN_LAYERS = frozenset({"DynamicLayer"})  # that look at positions and the mask alone
 
 
@@ -122,8 +126,19 @@ def grows(cache: Any) -> bool:
 
 
 def _wants_static(model: Any, cache: str | None) -> bool:
+    if cache == "static":
+        if not static_caches_are_right():
+            raise UnsupportedFeature(
+                f"cache='static' needs transformers 5.4 or newer, this is {transformers.__version__}; leave cache= out"
+            )
+        return True
     asked = getattr(getattr(model, "generation_config", None), "cache_implementation", None)
-    return cache == "static" or (cache is None and asked == "static")
+    return cache is None and asked == "static" and static_caches_are_right()
+
+
+def static_caches_are_right() -> bool:
+    major, minor = transformers.__version__.split(".")[:2]
+    return (int(major), int(minor)) >= FIRST_STATIC
 
 
 def _static_cache(model: Any, longest: int) -> Any:
