@@ -106,7 +106,9 @@ def probe(tmp_path):
     for name, text in PROBE.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(textwrap.dedent(text))
-    for name in ("cache.py", "errors.py", "notices.py", "kernels/cpu/jit.py", "kernels/cpu/parts.py"):
+    kernels = ("kernels/cpu/jit.py", "kernels/cpu/parts.py", "kernels/cpu/constants.py", "layout/constants.py")
+    for name in ("cache.py", "errors.py", "notices.py", "version.py", *kernels):
+        (root / "grammarlm" / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(PACKAGE / name, root / "grammarlm" / name)
 
     def run(cache=tmp_path / "cache"):
@@ -227,7 +229,7 @@ def test_a_folder_that_cannot_be_written_is_said_once(probe, tmp_path):
     )
     ran = python("writes.py", cache=tmp_path / "file" / "cache", cwd=root)
     assert ran.stdout == "2 [False, False]\n"
-    compiling, unwritable = ran.stderr.splitlines()
+    unwritable, compiling = ran.stderr.splitlines()
     assert unwritable.startswith(
         f"grammarlm: the cache folder {tmp_path / 'file' / 'cache'} cannot be written (Not a directory)"
     )
