@@ -75,6 +75,11 @@ class Epoch:
         self.rows: list[np.ndarray | None] = [np.zeros(program.vocab.words, np.int32), program.facts.stop_row]
         self._index: dict[Term | Pair, int] = {}
         self._models: tuple[int, ...] = ()  # the last states whose rows took a long walk
+        sizes = np.diff(program.facts.trees, axis=1)[:, 0]
+        classes = len(program.byte_sets.samples)
+        self._nodes_below = np.bincount(
+            program.byte_sets.class_of, sizes, classes
+        )  # of the trie, after a byte of each class
         self._shared_rows = SharedRows()
         self._completions: Completions | None = None
         self.is_full = False
@@ -263,41 +268,56 @@ class Epoch:
     def _make_row(self, state: int) -> np.ndarray:
         self.expand(state)
         row = self._made_row(state, may_make=True)
-        assert row is not None  # all that it lacks is made
+        assert row is not None  # whatever was missing has been made
         return row
 
     def _made_row(self, state: int, may_make: bool) -> np.ndarray | None:
-        """The row of a state, None where something is missing that may not be made.
-
-        Behind a byte that leads two states to the same one they read the same. A text that must not hold a word stands, within the
-        word, as at its start but for the byte that comes next in it: nearly all of its row is the start's.
-        """
-        models, tables, facts = (
-            self._models,
-            self.tables,
-            self.program.facts,
-        )  # in this order: no model is beyond the tables
-        after = tables.next[state]
-        if after[0] == MISS:
-            return None
-        row, pieces = np.zeros(len(facts.stop_row) + 1, np.int32), [(0, 0, len(self.program.vocab.trie.byte))]
-        sizes = facts.trees[:, 1] - facts.trees[:, 0]
-        most = int(sizes[after[tables.class_of] != DEAD].sum())
-        is_model = most > FEW_NODES
-        for model in models if is_model else ():
-            known, differs = self.rows[model], (tables.next[model] != after)[tables.class_of] & (sizes > 0)
-            if known is not None and SHARE * int(sizes[differs].sum()) < most:
-                pieces = [(0, first, end) for first, end in facts.trees[differs].tolist()]
-                row[:-1] = known & ~facts.stop_row & ~self._tokens_in(pieces)
-                is_model = False
-                break
+        """The row of a state, None where something is missing that may not be made."""
+        row = np.zeros(len(self.program.facts.stop_row) + 1, np.int32)
+        pieces = self._take_over(state, row)
         if self.accepting[state]:
-            row[:-1] |= facts.stop_row
-        if not self._add_tokens(state, pieces, row, may_make):
+            row[:-1] |= self.program.facts.stop_row
+        is_done = (
+            self._walk_all(state, row, may_make) if pieces is None else self._add_tokens(state, pieces, row, may_make)
+        )
+        return row[:-1].copy() if is_done else None
+
+    def _take_over(self, state: int, row: np.ndarray) -> list[Piece] | None:
+        """Copies what another state's row has in common with this one's; the pieces of the trie that are left. None: all of it.
+
+        After a byte that leads two states to the same one they read the same. A text that must not hold a word stands, within the
+        word, as at its start but for the byte that comes next in it: nearly all of its row is the start's. Asked only where a walk
+        is long: most rows are made faster than they are compared.
+        """
+        models, tables = self._models, self.tables  # in this order: no model is beyond the tables
+        after = tables.next[state]
+        most = int(self._nodes_below @ (after > DEAD))  # nodes that a walk may visit
+        if most <= FEW_NODES:
             return None
-        if is_model:
-            self._models = (state, *models)[:MOST_MODELS]
-        return row[:-1].copy()
+        facts = self.program.facts
+        for model in models:
+            known, differs = self.rows[model], tables.next[model] != after
+            if known is not None and SHARE * int(self._nodes_below @ differs) < most:
+                trees = facts.trees[differs[tables.class_of]]
+                pieces = [(0, first, end) for first, end in trees.tolist() if first < end]
+                row[:-1] = known & ~facts.stop_row & ~self._tokens_in(pieces)
+                return pieces
+        self._models = (state, *models)[:MOST_MODELS]
+        return None
+
+    def _walk_all(self, state: int, row: np.ndarray, may_make: bool) -> bool:
+        """Adds the tokens of a whole walk over the trie; False where something is missing that may not be made."""
+        scratch = self._scratch(state)
+        addresses = scratch.ctypes.data, len(scratch), row.ctypes.data
+        while True:
+            tables = self.tables  # kept in a local: its arrays must outlive the call
+            missing = walk.fill_row(tables.address, *addresses)
+            if missing == walk.DONE or not may_make:
+                return missing == walk.DONE
+            if missing > 0:
+                self.expand(missing)
+            else:
+                self.is_usable(-missing)
 
     def _tokens_in(self, pieces: list[Piece]) -> np.ndarray:
         trie, bits = self.program.vocab.trie, np.zeros(self.program.vocab.words * 32 + 1, np.uint8)
