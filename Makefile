@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
 
-.PHONY: help demo test lowest proof fuzz check format bench gpu train clean
+.PHONY: help demo test lowest proof fuzz check docs format bench gpu train clean
 
 help:
 	@echo "make demo    install, then run constrained generations on the embedded model"
@@ -12,7 +12,8 @@ help:
 	@echo "make proof   the same laws with their full counts; results go to benchmarks/results/proof.md"
 	@echo "make fuzz    a minute of mutated grammars and token sequences (SECONDS=60); findings go to FINDINGS"
 	@echo "make check   ruff, mypy, import contracts"
-	@echo "make bench   the benchmarks; results go to benchmarks/results/, figures into README.md"
+	@echo "make docs    the documentation as a site, in build/site"
+	@echo "make bench   the benchmarks; results go to benchmarks/results/, tables into docs/figures/"
 	@echo "make gpu     kernel tests and benchmarks on an NVIDIA GPU"
 	@echo "make train   train the embedded model again (about an hour on two cores)"
 
@@ -26,6 +27,10 @@ help:
 
 .venv/everything: .venv/package
 	$(INSTALL) --editable ".[dev,gpu,bench]"
+	@touch $@
+
+.venv/site: .venv/package
+	$(INSTALL) --editable ".[docs]"
 	@touch $@
 
 demo: .venv/package
@@ -61,6 +66,9 @@ check: .venv/everything
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: .venv/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet --site-dir build/site
 
 format: .venv/everything
 	$(BIN)/ruff check --fix .

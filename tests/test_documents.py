@@ -1,0 +1,128 @@
+"""The documents are true: their examples run in order, their commands exist, their links lead somewhere."""
+
+import re
+import shlex
+from dataclasses import fields
+
+import pytest
+import torch
+
+import grammarlm as gl
+from benchmarks.all import FIGURES, as_section
+from benchmarks.report import RESULTS
+from grammarlm.cli import main
+from grammarlm.decoding.methods import METHODS
+from grammarlm.grammars.json_schema.formats import CHECKED, FORMATS
+from grammarlm.grammars.json_schema.keywords import KEYWORDS
+from tests.documents import ROOT, SITE, broken_links, commands, examples, name_of, pages, run_examples, steps
+
+BENCHES = ("maskbench", "schema-suite")
+PAGES = pages()
+WITH_EXAMPLES = [page for page in PAGES if examples(page)]
+WITH_SESSIONS = [page for page in PAGES if any(steps(page))]
+
+# Each example that is not run, by its page and the reason that stands before it. There are at most eight.
+NOT_RUN = [
+    ("docs/guide/devices.md", "needs a CUDA device"),
+]
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Two threads of torch on two busy cores wait for each other: the examples would take four times as long."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("page", WITH_EXAMPLES, ids=name_of)
+def test_the_examples_run(page) -> None:
+    run_examples(page)
+
+
+def test_the_guide_has_an_example_on_each_page() -> None:
+    guide = {page for page in PAGES if page.parent == SITE / "guide"}
+    assert guide <= {*WITH_EXAMPLES, *WITH_SESSIONS}
+    assert len(guide) >= 8
+
+
+def test_few_examples_are_not_run() -> None:
+    found = [
+        (name_of(block.page), block.not_run) for page in PAGES for block in examples(page) if block.not_run is not None
+    ]
+    assert found == NOT_RUN
+    assert len(found) <= 8
+
+
+@pytest.mark.parametrize("page", WITH_SESSIONS, ids=name_of)
+def test_the_sessions_are_true(page, capsys, monkeypatch) -> None:
+    monkeypatch.chdir(ROOT)
+    for command, shown in steps(page):
+        assert main(shlex.split(command)) in (0, 1)
+        out, err = capsys.readouterr()
+        assert shown.fullmatch(out + err), (command, out + err)
+
+
+def test_there_are_sessions() -> None:
+    assert sum(1 for page in WITH_SESSIONS for _ in steps(page)) >= 4
+
+
+def test_the_commands_are_targets_of_the_makefile() -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
+    named = {command for page in PAGES if page.name != "NOTES.md" for command in commands(page)}
+    assert {"demo", "test", "docs"} <= named <= targets
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_the_links_lead_somewhere(page) -> None:
+    assert not broken_links(page)
+
+
+def test_all_pages_are_in_the_navigation() -> None:
+    named = set(re.findall(r"[\w/-]+\.md", (ROOT / "mkdocs.yml").read_text(encoding="utf-8")))
+    assert named == {page.relative_to(SITE).as_posix() for page in SITE.rglob("*.md")}
+
+
+def test_the_front_pages_are_short() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) < 200
+    assert len((ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").splitlines()) <= 140
+
+
+def test_the_reference_has_all_public_names() -> None:
+    objects = re.findall(r"^::: ([\w.]+)", (SITE / "reference" / "api.md").read_text(encoding="utf-8"), re.MULTILINE)
+    named = {path.rpartition(".")[2]: path.rpartition(".")[0] for path in objects}
+    homes = {name: f"grammarlm.{home}" for name, home in gl._HOME.items()}
+    assert homes.items() <= named.items()
+
+
+def test_the_reference_has_all_keywords_formats_and_limits() -> None:
+    support = (SITE / "reference" / "support.md").read_text(encoding="utf-8")
+    words = set(re.findall(r"`([^`]+)`", support))
+    assert words >= KEYWORDS
+    assert words >= FORMATS
+    for name, sentence in CHECKED.items():
+        assert f"| `{name}` | {sentence} |" in support
+    limits = (SITE / "reference" / "limits.md").read_text(encoding="utf-8")
+    for field in fields(gl.Limits):
+        assert f"| `{field.name}` | {field.default:,.0f}" in limits
+
+
+def test_the_methods_are_those_of_the_guide() -> None:
+    guide = (SITE / "guide" / "generate.md").read_text(encoding="utf-8")
+    assert re.findall(r'^\| `"(\w+)"` \| .* \| .*\|$', guide, flags=re.MULTILINE)[-len(METHODS) :] == list(METHODS)
+
+
+def test_figures_are_what_the_results_say() -> None:
+    seen = []
+    for page in sorted(FIGURES.glob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        for name, body in re.findall(r"<!-- figures: (\w+) -->\n(.*?)\n<!-- end -->", text, flags=re.DOTALL):
+            seen.append(name)
+            assert body == as_section((RESULTS / f"{name}.md").read_text(encoding="utf-8")), f"{name}: make bench"
+            words = re.findall(r"Command: `(.+?)`", body)[0].split()
+            if words[:2] == ["grammarlm", "bench"]:
+                assert words[2] in BENCHES
+            else:  # python -m benchmarks.NAME ...
+                assert (ROOT / (words[2].replace(".", "/") + ".py")).exists()
+    assert len(seen) == len(set(seen)) >= 15
