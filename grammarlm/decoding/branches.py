@@ -1,16 +1,16 @@
-"""Texts that branch: what the model, the grammar and the predicate say of any of them.
+"""Texts that branch: model distribution, grammar mask and predicate for any of them.
 
 The methods that follow several texts at once (particles, beams, lookahead) name a text by a tuple, the number of its prompt and
-then its tokens, and ask about whatever texts they like:
+then its tokens, and ask about any texts:
 
     branches = Branches(request)
-    steps = branches.steps([(0,), (1,)])            # the beginnings of two answers: log-probabilities, and what is allowed
+    steps = branches.steps([(0,), (1,)])            # the beginnings of two answers: log-probabilities, and the allowed tokens
     steps = branches.steps([(0, 5), (0, 7), (1, 5)])
 
-Texts that are asked about together are equally long and each comes once. Who is asked about next is mostly a text of now with
-a token more; then the model reads that token only, on top of the cache of what it has read, whose rows are dropped, repeated
-and reordered as the texts are (and left where they are if nothing changes). Whoever goes back pays for it: texts
-whose beginnings are not in the cache are read anew. The same holds for the grammar's matchers.
+Texts that are asked about together have equal length and no duplicates. Usually each is a text of the last call with one more
+token; then the model reads only that token, on top of its key-value cache, whose rows are dropped, repeated and reordered to match
+(and left alone if nothing changes). Backtracking is expensive: if the prefix of one text is not in the cache, all texts are read
+again from the start. Likewise for the grammar's matchers.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 class Dead(Exception):
-    """A text ends so, and its prompt's answers with it: a search among several texts is nothing without one of them."""
+    """A text failed, and the answers to its prompt with it: a search over several texts cannot go on without one of them."""
 
     def __init__(self, text: Text, ending: Ending):
         super().__init__(ending.error)
@@ -51,11 +51,11 @@ class Dead(Exception):
 
 @dataclass(frozen=True)
 class Steps:
-    """What may come behind each of some texts. Rows of float32 [V], log-probabilities.
+    """The distributions of the next token after each of some texts. Arrays are float32 [rows, V], log-probabilities.
 
     `model`    the model's own
-    `drawn`    those that tokens are drawn from, softmax(logits / temperature) with penalties: sums to 1
-    `allowed`  the same, -inf where the grammar forbids: its mass is what the grammar left
+    `drawn`    the sampling distribution, softmax(logits / temperature) with penalties: sums to 1
+    `allowed`  the same, -inf where the grammar forbids: its total mass is what the grammar left
     `failures` texts that cannot go on, though the grammar allows something: all of `allowed` is -inf there
     """
 
@@ -66,13 +66,13 @@ class Steps:
     failures: dict[Text, RowFailure] = field(default_factory=dict)
 
     def check(self) -> Steps:
-        """Dead where one of the texts cannot go on."""
+        """Raises Dead if one of the texts cannot go on."""
         for text, failure in self.failures.items():
             raise Dead(text, Ending.of(failure))
         return self
 
     def nothing_left(self, row: int) -> Ending:
-        """How the text ends whose `allowed` is -inf everywhere."""
+        """How a text ends whose `allowed` is -inf everywhere."""
         text = self.texts[row]
         return Ending.of(self.failures.get(text) or nothing_left(len(text) - 1, self.model.shape[1]))
 
@@ -81,24 +81,24 @@ class Steps:
         return [min(log_sum(row), 0.0) for row in self.allowed]
 
     def log_end(self, row: int, stops: Iterable[int]) -> float:
-        """How probable the model finds the end; that of several stop ids is one end."""
+        """Log-probability that the text ends here: the sum over all stop ids."""
         return log_sum(self.model[row, [stop for stop in stops if stop < self.model.shape[1]]])
 
     def split(self) -> list[Steps]:
-        """Each text by itself."""
+        """One Steps for each text."""
         rows = zip(self.texts, self.model, self.drawn, self.allowed, strict=True)
         return [Steps([text], model[None], drawn[None], allowed[None]) for text, model, drawn, allowed in rows]
 
     def mass_removed(self, row: int) -> float:
-        """The probability, at temperature 1, of what the grammar forbids."""
+        """The probability, at temperature 1, of the forbidden tokens."""
         return max(0.0, -math.expm1(log_sum(np.where(self.allowed[row] > -np.inf, self.model[row], -np.inf))))
 
 
 class Branches:
-    """All texts that one call of generate() is about."""
+    """All texts of one call of generate()."""
 
     def __init__(self, request: Request, sampling: Sampling):
-        """`sampling`: the temperature and penalty of `drawn`; at temperature 0 they are those of temperature 1."""
+        """`sampling`: the temperature and penalty of `drawn`; temperature 0 is treated as 1."""
         self.request, self.tasks, self.sampling = request, request.tasks, sampling
         self.vocab = request.tasks[0].vocab
         if any(task.rest for task in self.tasks):
@@ -108,7 +108,7 @@ class Branches:
         self.stops = frozenset(self.vocab.stop_ids)
         self.forwards = 0
         self.seconds = {"model_seconds": 0.0, "mask_seconds": 0.0, "sampling_seconds": 0.0}
-        self._read: list[Text] = []  # what the reader has read, row by row
+        self._read: list[Text] = []  # the texts that the reader has read, row by row
         self._reader: Reader | None = None
         started = [task.matcher() for task in self.tasks]
         self.closes = [closes for _, closes in started]
@@ -169,12 +169,12 @@ class Branches:
             seen = (*self.tasks[text[0]].prompt, *text[1:])
             self.sampling.penalize(row, seen.__iter__)
         is_finite = np.isfinite(logits)
-        with np.errstate(over="ignore"):  # at extreme temperatures; who has a probability keeps the least that there is
+        with np.errstate(over="ignore"):  # at extreme temperatures; a finite logit stays finite
             logits = (logits - logits.max(axis=1, keepdims=True)) / np.float32(self.sampling.warmth)
             return np.where(is_finite, np.maximum(log_softmax(logits), np.finfo(np.float32).min), -np.inf)
 
     def _masks(self, texts: list[Text], failures: dict[Text, RowFailure]) -> tuple[np.ndarray, list[bool]]:
-        """The masks, and which of them forbid something; notes the texts that have none."""
+        """The masks, and which of them forbid anything; records the texts whose mask fails."""
         matchers: list[Matcher | None] = []
         for text in texts:
             try:
@@ -186,7 +186,7 @@ class Branches:
         masks = allocate_mask(len(texts), self.vocab.size)
         try:
             return masks, fill_masks(matchers, masks)
-        except Exception:  # one by one, to see whose it is
+        except Exception:  # one by one, to find out which one fails
             needed = [True] * len(texts)
         for row, (text, matcher) in enumerate(zip(texts, matchers, strict=True)):
             try:
@@ -196,7 +196,7 @@ class Branches:
         return masks, needed
 
     def matcher(self, text: Text) -> Matcher | None:
-        """Where the text stands; a fork of where its beginning stood, if that was among the last ones."""
+        """The matcher after this text: a fork of its prefix's matcher if that is cached, else replayed from the start."""
         start = self._starts[text[0]]
         if start is None or text in self._matchers:
             return self._matchers.get(text)
@@ -210,7 +210,7 @@ class Branches:
     # ------------------------------------------------------------------ the predicate
 
     def held(self, pairs: Sequence[tuple[Text, int]]) -> list[bool]:
-        """As `holds`; Dead where it cannot be asked."""
+        """As `holds`, but raises Dead where the predicate raised."""
         answers = self.holds(pairs)
         for (text, _), answer in zip(pairs, answers, strict=True):
             if isinstance(answer, Exception):
@@ -218,10 +218,10 @@ class Branches:
         return [bool(answer) for answer in answers]
 
     def holds(self, pairs: Sequence[tuple[Text, int]]) -> list[bool | RowFailure]:
-        """Does where= accept the text with the token after it? The questions that are new go to it as one call, if it takes many.
+        """Does where= accept the text with this token appended? New questions go to `where.many` as one call, if it has that.
 
-        It sees whole characters only, and is not asked about a text that it has accepted, as it was before its end. What it raised
-        stands in place of an answer.
+        It sees whole characters only. At an end it is not asked again about a text that it has accepted already. If it raised, the
+        exception stands in place of an answer.
         """
         asked: list[tuple[int, str] | None] = []
         for text, token in pairs:
@@ -234,8 +234,9 @@ class Branches:
         return [True if key is None else self._answers[key] for key in asked]
 
     def _question(self, number: int, data: bytes, token: int) -> tuple[int, str] | None:
-        """What where= must be asked; None where it has accepted that before. An end is news if the text is empty, or ends within
-        a character."""
+        """The question for where=; None if it has accepted that already. An end is asked about if the text is empty, or ends within
+        a character.
+        """
         before = readable(data)
         if token in self.stops:
             text = data.decode(errors="replace")
@@ -263,7 +264,7 @@ class Branches:
                 self._answers.update(((number, text), reason) for text in texts)
 
     def data(self, text: Text) -> bytes:
-        """What the tokens spell."""
+        """The bytes of the tokens."""
         if len(text) == 1:
             return b""
         if text not in self._data:
@@ -276,17 +277,17 @@ class Branches:
         return b"" if token in self.vocab.special_ids else self.vocab.token_bytes(token)
 
     def is_full(self, text: Text) -> bool:
-        """Is the text cut here? One that is held to its budget is not: its mask leaves the end alone."""
+        """Is the text cut here by max_tokens? Not where the matcher keeps the budget: its mask then allows the end alone."""
         return len(text) - 1 >= self.tasks[text[0]].max_tokens and not self.closes[text[0]]
 
-    # ------------------------------------------------------------------ the outcome
+    # ------------------------------------------------------------------ the result
 
     def result(
         self, text: Text, notes: Sequence[Note], *, is_cut: bool = False, ending: Ending | None = None, place: int = 0
     ) -> Result:
-        """The answer that the text is: its tokens are replayed into a row of the ordinary loop, which knows how answers end.
+        """The Result of a text: its tokens are replayed into a Row of the ordinary loop, which decides how answers end.
 
-        `ending`: how it ends instead; then nothing is asked of its grammar, which may be what has failed.
+        `ending`: how it ends instead; its grammar is then not used, as that may be what failed.
         """
         if is_cut and ending is None:
             ending = self._refused_whole(text)
@@ -311,7 +312,7 @@ class Branches:
         return row.result()
 
     def _refused_whole(self, text: Text) -> Ending | None:
-        """Why a text that is cut has no value: the predicate has not seen what it ends with, within a character, and refuses it."""
+        """Why a text that is cut has no value: where= sees its last, incomplete character now, and refuses the whole text."""
         [answer] = self.holds([(text, self.vocab.stop_ids[0])])
         if isinstance(answer, Exception):
             return Ending.of(answer)
@@ -326,7 +327,7 @@ class Branches:
 
 @dataclass(frozen=True)
 class Note:
-    """Of a token that was taken: what Result says of it."""
+    """What Result reports of one token."""
 
     logprob: float  # in softmax(masked logits / temperature)
     model_logprob: float
@@ -334,13 +335,13 @@ class Note:
 
 
 class Notes:
-    """What is noted of tokens as they are taken, by the text that they make: a text's notes are those of its beginnings."""
+    """Notes of tokens, keyed by the text that ends with them: the notes of a text are those of all its prefixes."""
 
     def __init__(self) -> None:
         self._notes: dict[Text, Note] = {}
 
     def take(self, steps: Steps, row: int, token: int, log_left: float) -> Text:
-        """The text with the token."""
+        """Appends the token to the text of this row, and records its note."""
         text = (*steps.texts[row], token)
         if text not in self._notes:
             own, allowed = float(steps.model[row, token]), float(steps.allowed[row, token])
@@ -352,10 +353,10 @@ class Notes:
 
 
 def answers_of_prompt(branches: Branches, notes: Notes, n: int, find: Callable[[], list[Result]]) -> list[Result]:
-    """The n answers to one prompt that `find` returns; where it comes to nothing, n that say why."""
+    """The n answers to one prompt that `find` returns; if it fails, n results that say why."""
     try:
         return find()
-    except RowFailure as failure:  # of a function of the caller's that is about no single text
+    except RowFailure as failure:  # raised by a caller's function, about no single text
         dead = Dead(branches.beginnings()[0], Ending.of(failure))
     except Dead as found:
         dead = found
@@ -372,12 +373,12 @@ def log_softmax(logits: np.ndarray) -> np.ndarray:
 
 
 def log_sum(row: np.ndarray) -> float:
-    """log(sum of exp) of one row; -inf where nothing is above it."""
+    """Log-sum-exp of one row; -inf where all are -inf."""
     top = float(row.max(initial=-np.inf))
     return top + math.log(float(np.exp(row - row.dtype.type(top)).sum(dtype=np.float64))) if top > -math.inf else top
 
 
 def bits_of(mask: np.ndarray, width: int) -> np.ndarray:
-    """bool [width]: which tokens a row of a mask allows; none beyond it."""
+    """bool [width]: the tokens that a mask row allows; False beyond its end."""
     bits = np.unpackbits(mask.view(np.uint8), bitorder="little")[:width].astype(bool)
     return np.concatenate([bits, np.zeros(width - len(bits), bool)]) if len(bits) < width else bits

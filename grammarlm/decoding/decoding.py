@@ -1,12 +1,12 @@
-"""The loop: prepare, read, choose, for all texts of a batch at once, until each has ended.
+"""The decoding loop: prepare, forward, choose, for all rows of a batch at once, until each has ended.
 
     decoding = start(model, "Ada, 36.\n", tokenizer=tokenizer, regex="[0-9]+")     # in generate.py
     for step in decoding:
         print(step.row, step.token, step.logprob)
     result = decoding.result()          # decoding.results() where there are several texts
 
-`generate` runs it to its end at once; whoever wants to watch takes it step by step. A turn of the loop is one forward of the
-model, after which each text has one token more by choice, and those that its constraint forces before the next choice (row.py).
+`generate` runs it to the end; iterate over it to watch each step. An iteration is one forward of the model, after which each row
+has one chosen token more, plus the tokens that its constraint forces before the next choice (row.py).
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ from .task import Task
 
 @dataclass(frozen=True)
 class Step:
-    """A token, whose text it belongs to, and what it was drawn from."""
+    """A token, the row it belongs to, and the distribution it was drawn from."""
 
     row: int  # which text: n of the first prompt, n of the second, ...
     token: int
-    data: bytes  # what it adds to the text
+    data: bytes  # the bytes it appends to the text
     logprob: float
     model_logprob: float
     mass_removed: float
     is_forced: bool
-    logits: np.ndarray  # float32 [V]: the model's, -inf where the constraint forbids
-    model_logits: np.ndarray | None = None  # the same before that, where `keeps_model_logits` asks for them
+    logits: np.ndarray  # float32 [V]: the model's, -inf where the constraint forbids the token
+    model_logits: np.ndarray | None = None  # the logits before masking, if `keeps_model_logits` is set
 
 
 class Decoding:
-    """Texts on their way from a model, a step at a time. Not to be shared between threads."""
+    """A batch of texts being decoded, one step at a time. Not thread-safe."""
 
-    keeps_model_logits = False  # True: each step has the logits from before the mask, a copy more of them a step
+    keeps_model_logits = False  # True: each step has the logits before masking, at one more copy a step
 
     def __init__(self, reader: Reader, tasks: Sequence[Task], n: int = 1):
         self.vocab = tasks[0].vocab
@@ -60,7 +60,7 @@ class Decoding:
         self._reader, self._n = reader, n
         self._steps: deque[Step] = deque()
         self._masses = Masses()
-        # What is read and written now. Up to the first read one text stands for all n of a prompt, which share what is read there.
+        # Unfinished rows. Until the first forward one row stands for all n samples of a prompt: they share the prefill.
         self._live = [
             Row(task, number, beginning)
             for number, (task, beginning) in enumerate(zip(tasks, reader.beginnings, strict=True))
@@ -71,11 +71,11 @@ class Decoding:
 
     @property
     def stats(self) -> Stats:
-        """Of the first text."""
+        """Statistics of the first text."""
         return (self.rows[0] or self._live[0]).stats
 
     def __iter__(self) -> Iterator[Step]:
-        """The steps that nobody has taken yet."""
+        """The steps not yet consumed; decodes more as needed."""
         while True:
             while self._steps:
                 yield self._steps.popleft()
@@ -84,16 +84,16 @@ class Decoding:
             self._turn()
 
     def results(self) -> list[Result]:
-        """The answers, n of the first prompt, n of the second, ...; what is left of them is decoded first."""
+        """All results, n of the first prompt, n of the second, ...; decodes to the end first."""
         for _ in self:
             pass
         return [row.result() for row in self.rows if row]
 
     def result(self) -> Result:
-        """The first answer."""
+        """The first result."""
         return self.results()[0]
 
-    # ------------------------------------------------------------------ a turn
+    # ------------------------------------------------------------------ one iteration
 
     def _turn(self) -> None:
         with timed(self._live, "mask_seconds"):
@@ -109,7 +109,7 @@ class Decoding:
     def _prepare(self) -> None:
         rows = [row for row in self._live if not row.is_prepared]
         is_filled = False
-        if len(rows) > 1:  # their masks by several threads, where that helps
+        if len(rows) > 1:  # their masks are filled by several threads where that helps
             is_filled = self._fill_together(rows)
         for row in rows:
             row.prepare(is_filled)
@@ -117,7 +117,7 @@ class Decoding:
                 row.propose()
 
     def _fill_together(self, rows: list[Row]) -> bool:
-        """False where one of the masks cannot be made: each row then makes its own, and that one fails."""
+        """Fills all masks at once. False if one of them fails: each row then fills its own, and only that row fails."""
         masks = allocate_mask(len(rows), self.vocab.size)
         try:
             needed = fill_masks([None if row.rest else row.matcher for row in rows], masks)
@@ -139,7 +139,7 @@ class Decoding:
             self._reader.select(left)
 
     def _samples_of(self, row: Row) -> list[Row]:
-        """The n texts that one has stood for."""
+        """The n rows that this row has stood for."""
         samples = [row.sample(j) for j in range(self._n)] if self._n > 1 else [row]
         self.rows[row.number * self._n : (row.number + 1) * self._n] = samples
         for j, sample in enumerate(samples):
@@ -147,7 +147,7 @@ class Decoding:
         return samples
 
     def _start(self, logits: torch.Tensor, scored: list[int]) -> tuple[torch.Tensor, list[int]]:
-        """The prompts have been read: from now on each text goes its own way."""
+        """The prompts have been read: from now on each sample is a row of its own."""
         self._is_started, n = True, self._n
         ends = np.cumsum([0, *scored])
         places = [at for i in range(len(scored)) for _ in range(n) for at in range(ends[i], ends[i + 1])]
@@ -160,7 +160,7 @@ class Decoding:
     # ------------------------------------------------------------------ the model
 
     def _read(self) -> tuple[torch.Tensor, list[int]]:
-        """Logits that somebody waits for, and how many of them each text does."""
+        """One forward: the logits that are needed, and how many rows of them belong to each text."""
         rows = self._live
         chunks = self._chunks()
         scored = [max(0, len(chunk) - row.skip) for row, chunk in zip(rows, chunks, strict=True)]
@@ -173,7 +173,7 @@ class Decoding:
         return logits, scored
 
     def _chunks(self) -> list[list[int]]:
-        """What is read of each text: all that is there to be read, unless all texts must go in step."""
+        """The ids that each text reads now: all pending ones and the proposed run, unless chunks must have equal length."""
         rows = self._live
         if not self._reader.in_step:
             return [row.pending + row.run for row in rows]
@@ -182,18 +182,16 @@ class Decoding:
         width = min(len(row.pending) for row in rows)
         return [row.pending[:width] for row in rows]
 
-    # ------------------------------------------------------------------ what the logits say
+    # ------------------------------------------------------------------ using the logits
 
     def _use(self, logits: torch.Tensor, owners: list[Row]) -> None:
-        """Scores forced tokens and makes the choices; `owners[i]` has waited for logits i."""
+        """Scores forced tokens and makes the choices; `owners[i]` is the row that logits i belong to."""
         with timed(self._live, "sampling_seconds"):
             before = self._masses.of(logits)
         raw = logits.clone().numpy() if self.keeps_model_logits else None
-        places: dict[
-            Row, deque[int]
-        ] = {}  # of the logits that choices are made from: one, and one for each token proposed
+        places: dict[Row, deque[int]] = {}  # indices of logits to choose from: one, plus one for each proposed token
         for at, (row, mass) in enumerate(zip(owners, before, strict=True)):
-            if row.finish_reason:  # it has failed at a token before this one
+            if row.finish_reason:  # it failed at an earlier token of this chunk
                 continue
             if row in places or (not row.unscored and math.isfinite(mass)):
                 places.setdefault(row, deque()).append(at)
@@ -211,7 +209,7 @@ class Decoding:
     def _choose_at(
         self, choices: list[tuple[Row, int]], logits: torch.Tensor, before: list[float], raw: np.ndarray | None
     ) -> None:
-        """One token more for these texts, each from the logits at a place."""
+        """One more token for each of these rows, from the logits at the given index."""
         for row, at in choices:
             if not math.isfinite(before[at]):
                 row.end(Ending.of(no_distribution(len(row.tokens), logits[at].numpy())))
@@ -223,7 +221,7 @@ class Decoding:
             self._choose(rows, kept, chosen_from, [before[at] for at in chosen_from], own)
 
     def _forget(self) -> None:
-        """What the model has read of runs that were not drawn."""
+        """Drops from the model's cache the tokens of proposed runs that were not drawn (rollback)."""
         if any(row.misread for row in self._live):
             self._reader.forget([row.misread for row in self._live])
             for row in self._live:
@@ -232,7 +230,7 @@ class Decoding:
     def _choose(
         self, rows: list[Row], logits: torch.Tensor, places: list[int], before: list[float], raw: np.ndarray | None
     ) -> None:
-        """One token more for each of these texts, whose logits stood at `places` among all that were read."""
+        """One more token for each of these rows; `places` are their indices among all logits of this forward."""
         with timed(self._live, "mask_seconds"):
             masks, which = self._apply(rows, logits)
         with timed(self._live, "sampling_seconds"):
@@ -248,9 +246,9 @@ class Decoding:
                     self._steps.append(step if raw is None else replace(step, model_logits=raw[at]))
 
     def _apply(self, rows: list[Row], logits: torch.Tensor) -> tuple[np.ndarray | None, np.ndarray]:
-        """The constraints; where there is none only ids that do not exist are taken away, as they cannot be decoded.
+        """Applies the masks. Ids beyond the vocabulary are always masked, as they cannot be decoded.
 
-        Returns the masks, and which of them is whose (-1: none).
+        Returns the masks, and for each row its index in them (-1: none).
         """
         logits[:, self.vocab.size :] = -math.inf
         masked = [i for i, row in enumerate(rows) if row.is_masked]
@@ -264,7 +262,7 @@ class Decoding:
 
 
 def chosen(row: Row, logits: np.ndarray, left: float) -> Choice | None:
-    """What the row draws; None where it ends instead."""
+    """The token that the row draws; None where the row ends instead."""
     try:
         return row.choose(logits, left)
     except Exception as error:
@@ -273,7 +271,7 @@ def chosen(row: Row, logits: np.ndarray, left: float) -> Choice | None:
 
 
 def accepted(row: Row, choice: Choice, mass: float, removed: float) -> bool:
-    """Has the answer the token now? Not where it ends with it, or fails."""
+    """Was the token appended to the answer? False where the row ends with it, or fails."""
     try:
         return row.accept(choice, mass, removed)
     except Exception as error:
@@ -282,7 +280,7 @@ def accepted(row: Row, choice: Choice, mass: float, removed: float) -> bool:
 
 
 def forced_step(row: Row, mass: float, logits: np.ndarray) -> Step | None:
-    """The next forced token has been scored: its place in the logits is all that its mask leaves. None: the row has failed."""
+    """Scores the next forced token: its logit is the only one that its mask leaves. None: the row has failed."""
     try:
         token = row.score(mass, logits)
     except Exception as error:
@@ -310,7 +308,7 @@ def last_step(row: Row, logits: np.ndarray, is_forced: bool) -> Step:
 
 @contextmanager
 def timed(rows: Sequence[Row], part: str) -> Iterator[None]:
-    """Adds the time that the block takes to a field of the stats of all that take part."""
+    """Adds the elapsed time of the block to a field of the stats of all rows."""
     rows = list(rows)
     start = perf_counter()
     yield

@@ -1,16 +1,16 @@
 """Constraints that live on a device: masks and steps of a whole batch without the host.
 
     automaton = DeviceAutomaton(gl.compile(grammar, vocab), device="cuda")
-    automaton.complete()                    # True where the grammar is finite: nothing will be missed
+    automaton.complete()                    # True where the automaton is finite and fits: no edge can be missing
     texts = automaton.batch(64)
     mask = texts.fill_mask()                # int32 [64, W] on the device, one kernel
     texts.advance_(tokens)                  # tokens int64 [64] on the device, one kernel
-    texts.settle()                          # makes what was missed; looks at the device, so only where something can be missed
+    texts.settle()                          # computes missing edges; synchronises, so only needed where edges can be missing
 
-A text is a state, a number on the device; the automaton's arrays (kernels/reference_csr.py) say what it allows and where tokens
-lead. An edge that has not been made leads to MISS. There a text stands still: its mask is the stop ids, and they change nothing.
-`settle` asks the constraint on the host for the edges that are lacking and patches the arrays where they are. When these are full
-it begins anew with the states in which texts stand.
+A text is a state, a number on the device; the automaton's CSR arrays (kernels/reference_csr.py) hold each state's mask and edges.
+An edge that has not been computed leads to MISS. A text in MISS stands still: its mask is the stop ids, and they change nothing.
+`settle` asks the constraint on the host for the missing edges and patches the arrays in place. When these are full, they are
+cleared, and only the states in which texts stand are added again.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from ..masks.csr.item_states import item_automaton
 from ..masks.csr.tables import Room, TablesFull
 from ..vocab.vocabulary import Vocabulary
 
-NEAR = 4096  # entries between two patches that are rather copied than left out
+NEAR = 4096  # patches with a gap of at most so many entries are merged into one copy
 
 
 class DeviceAutomaton:
     """A constraint's states, masks and edges on the CPU or a CUDA device, shared by any number of batches.
 
-    `states`, `edges` and `rows` are what there is room for: 24 bytes a state and an edge, a mask's width a row. An item set is made
-    whole, with the room that it needs.
+    `states`, `edges` and `rows` are capacities: 24 bytes a state and an edge, a mask's width a row. An item set is converted whole,
+    with the capacity that it needs.
     """
 
     def __init__(
@@ -60,8 +60,8 @@ class DeviceAutomaton:
         room = Room(states, edges, rows)
         self.host: Any = _on_host(constraint, room)
         self.vocab: Vocabulary = constraint.vocab
-        self.misses = 0  # edges that decoding has asked for
-        self.restarts = 0  # how often the arrays were full
+        self.misses = 0  # missing edges that decoding has asked for
+        self.restarts = 0  # how often the arrays were full and cleared
         self._batches: weakref.WeakSet[TextBatch] = weakref.WeakSet()
         arrays = self._host_arrays
         shared = map(torch.from_numpy, arrays)
@@ -83,7 +83,7 @@ class DeviceAutomaton:
         files.save(self.host, path)
 
     def to_scipy(self) -> tuple[Any, int]:
-        """(scipy.sparse.csr_matrix [states, vocab.size], start): entry [state, token] is the state behind the token, 1 the end."""
+        """(scipy.sparse.csr_matrix [states, vocab.size], start): entry [state, token] is the state after the token, 1 the end."""
         return files.to_scipy(self.host)
 
     @classmethod
@@ -99,22 +99,22 @@ class DeviceAutomaton:
 
     @property
     def is_complete(self) -> bool:
-        """Is every edge there, so that nothing can be missed?"""
+        """Have all edges been computed, so that none can be missing?"""
         return self.host.is_complete
 
     @property
     def nbytes(self) -> int:
-        """What states, edges and rows take that have been made."""
+        """Bytes of the states, edges and rows computed so far."""
         return self.host.nbytes if isinstance(self.host, FixedAutomaton) else self.host.tables.nbytes
 
     def complete(self) -> bool:
-        """Makes all states and edges; False where there is no room for them, or they have no end."""
+        """Computes all states and edges; False where they exceed the capacity, or are infinitely many."""
         done = isinstance(self.host, FixedAutomaton) or self.host.complete()
         self.update()
         return done
 
     def batch(self, size: int) -> TextBatch:
-        """So many texts, at their start."""
+        """A batch of so many texts, at the start state."""
         if isinstance(size, bool) or not isinstance(size, int) or size < 1:
             raise ValueError(f"batch({size!r}): it takes a number of texts, 1 or more")
         made = TextBatch(self, size)
@@ -122,7 +122,7 @@ class DeviceAutomaton:
         return made
 
     def update(self) -> None:
-        """Brings what the host has made to the device."""
+        """Copies what the host has computed since to the device."""
         patches = self._host_patches()
         if self.device.type != "cpu":
             for name, first, end in _joined(patches):
@@ -138,7 +138,7 @@ class DeviceAutomaton:
         return [] if isinstance(self.host, FixedAutomaton) else self.host.tables.patches
 
     def _start_anew(self) -> None:
-        """Empties the arrays; every batch keeps its places in new states."""
+        """Clears the arrays; the texts of every batch get new states."""
         kept = [(batch, batch._places()) for batch in self._batches]
         self.restarts += 1
         self.host.clear()
@@ -147,7 +147,7 @@ class DeviceAutomaton:
 
 
 class TextBatch:
-    """Texts side by side, each a state on the device. `states` (int32) may be read, copied, and written back to roll back."""
+    """A batch of texts, each a state on the device. `states` (int32) may be read, copied, and written back to roll back."""
 
     def __init__(self, automaton: DeviceAutomaton, size: int):
         self.automaton = automaton
@@ -161,7 +161,7 @@ class TextBatch:
         return len(self.states)
 
     def fill_mask(self, mask: torch.Tensor | None = None) -> torch.Tensor:
-        """int32 [B, W]: what each text may go on with; a finished, refused or missed one with the stop ids."""
+        """int32 [B, W]: the tokens that each text may take next; stop ids for a finished, refused or missed text."""
         words = self.automaton.vocab.words
         if mask is None:
             mask = torch.empty((len(self), words), dtype=torch.int32, device=self.automaton.device)
@@ -175,7 +175,7 @@ class TextBatch:
         return mask
 
     def advance_(self, tokens: torch.Tensor) -> None:
-        """Reads a token each. A refused one ends in DEAD (0), a stop id in FINISHED (1), what is not there yet in MISS (2)."""
+        """Reads one token each. A refused one leads to DEAD (0), a stop id to FINISHED (1), a missing edge to MISS (2)."""
         if tokens.shape != self.states.shape or tokens.dtype != torch.int64 or not tokens.is_contiguous():
             raise MaskError(
                 f"tokens are {tokens.dtype} {list(tokens.shape)}; this batch takes contiguous torch.int64 [{len(self)}]"
@@ -185,7 +185,7 @@ class TextBatch:
         self._run("advance_", self.states, tokens, self._asked)
 
     def settle(self) -> int:
-        """Puts texts that stand in MISS where they belong; how many there were. Waits for the device."""
+        """Computes the true state of each text in MISS; returns how many there were. Waits for the device."""
         automaton, host = self.automaton, self.automaton.host
         states = self.states.cpu().numpy().copy()
         missed = np.flatnonzero(states == MISS)
@@ -207,14 +207,14 @@ class TextBatch:
         return len(missed)
 
     def reset(self) -> None:
-        """All texts back to their start."""
+        """All texts back to the start."""
         self.states.fill_(self.automaton.start)
 
     def _write(self, states: np.ndarray) -> None:
         self.states.copy_(torch.from_numpy(states))
 
     def _places(self) -> list[Place | int]:
-        """Where the texts stand, for other arrays: places in the constraint, or one of the states that no text stands in."""
+        """Where the texts stand, to be moved to new arrays: places in the constraint, or DEAD or FINISHED."""
         host, asked = self.automaton.host, self._asked.cpu().numpy()
         found: list[Place | int] = []
         for text, state in enumerate(self.states.cpu().tolist()):
@@ -256,7 +256,7 @@ def _on_host(constraint: Constraint | FixedAutomaton, room: Room) -> Any:
 
 
 def _joined(patches: list[tuple[str, int, int]]) -> list[tuple[str, int, int]]:
-    """The same places in fewer pieces."""
+    """Merges patches that overlap or are close."""
     found: list[tuple[str, int, int]] = []
     for name, first, end in sorted(patches):
         if found and found[-1][0] == name and first <= found[-1][2] + NEAR:

@@ -1,17 +1,17 @@
-"""Item searches that stay on the device: from the logits of one level to the prefixes of the next without the host.
+"""Beam search over item sets, entirely on the device: from the logits of one level to the prefixes of the next without the host.
 
     items = DeviceItems(gl.Tokens(matrix), device="cuda")
     found = items.search(step, beams=20, batch=4)
     found.items, found.scores                    # tensors [4, 20] on the device: row numbers, log-probabilities
-    found.results()                              # the same on the host, as `beam_search` gives it
+    found.results()                              # the same on the host, as `beam_search` returns it
 
-`step(tokens, parents) -> logits` is that of `beam_search`, with tensors: the first call has tokens=None, parents = 0 .. batch - 1,
-and each later one a token and the row of the call before for every beam, [batch * beams] of both. Beams that have ended, or are not
-there, read token 0 behind some row; nobody looks at their logits. There are as many calls as the longest item has tokens, and one
-more with `stop`, whatever is found: nothing waits for the device, and a search can be captured in a CUDA graph.
+`step(tokens, parents) -> logits` is that of `beam_search`, with tensors: the first call has tokens=None, parents = 0 .. batch - 1;
+each later call has for every beam a token and its parent's row in the previous call, both [batch * beams]. Beams that have ended,
+or do not exist, read token 0 after an arbitrary row; their logits are ignored. The number of calls is the length of the longest
+item, plus one with `stop`, whatever is found: nothing synchronises with the device, so a search can be captured in a CUDA graph.
 
-The items are those of the set when this was made: its rows sorted, a cell of 4 bytes for each token. Which beams are kept is said
-in beam.py; groups, values and draws are on the host only.
+The items are a snapshot of the set: its rows sorted, 4 bytes for each token. Which beams are kept is defined in beam.py; groups,
+values and sampling exist on the host only.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ Step = Callable[[Any, Any], torch.Tensor]
 
 @dataclass(frozen=True, eq=False)
 class DeviceFound:
-    """What a batch of searches found, best first; tensors on the device."""
+    """The items found by a batch of searches, best first; tensors on the device."""
 
     items: torch.Tensor  # int64 [B, M]: row numbers, -1 where there is none
     scores: torch.Tensor  # float64 [B, M], -inf where there is none
-    tokens: torch.Tensor  # int32 [B, M, L], -1 behind an item's last
-    ids: np.ndarray | None  # what the rows of the set are called
+    tokens: torch.Tensor  # int32 [B, M, L], -1 after an item's last token
+    ids: np.ndarray | None  # names of the set's rows
 
     def results(self) -> list[BeamResult]:
         """The same on the host."""
@@ -58,16 +58,16 @@ class DeviceFound:
 
 @dataclass(frozen=True, eq=False)
 class _Beams:
-    """Entries of all searches, [B, E]: prefixes that are open, and items that are finished; -inf: nothing is there."""
+    """Beam entries of all searches, [B, E]: open prefixes and finished items; score -inf: an empty slot."""
 
-    lows: torch.Tensor  # int32: the rows that begin with it
+    lows: torch.Tensor  # int32: the range of sorted rows with this prefix
     highs: torch.Tensor
     scores: torch.Tensor  # float64
     is_open: torch.Tensor
 
 
 class DeviceItems:
-    """An item set on a device. Its rows do not change: make another one when the set has."""
+    """An item set on a device. A snapshot: create another one when the set has changed."""
 
     def __init__(
         self, items: Any, device: Any = "cuda", *, subset: Subset | Any = None, vocab: Vocabulary | None = None
@@ -80,7 +80,7 @@ class DeviceItems:
         chosen = subset if subset is None or isinstance(subset, Subset) else known.subset(subset)
         rows, numbers = _sorted_rows(Searched.of(known, [chosen]), known.longest)
         self._ids, self._empty = known.ids, int((rows == -1).all(1).sum())
-        cells = np.zeros((known.longest + 1, len(rows)), np.int32)  # the last column holds nothing
+        cells = np.zeros((known.longest + 1, len(rows)), np.int32)  # one more column of 0: no token
         np.add(rows.T, 1, out=cells[:-1])
         self.largest = int(rows.max(initial=-1))
         self._cells = torch.from_numpy(cells).to(self.device)
@@ -114,7 +114,7 @@ class DeviceItems:
         return self._found(entries, beams)
 
     def _roots(self, batch: int, stop: int) -> _Beams:
-        """Of each search the item without tokens, which is finished unless it needs `stop`, and all others."""
+        """The entries of each search: the item without tokens, finished unless it needs `stop`, and an open one of all others."""
         ended = self._empty if stop < 0 else 0
         lows = torch.tensor([[0, ended]] * batch, dtype=torch.int32, device=self.device)
         highs = torch.tensor([[ended, len(self)]] * batch, dtype=torch.int32, device=self.device)
@@ -136,7 +136,7 @@ class DeviceItems:
     def _next(
         self, beams: _Beams, logits: torch.Tensor, depth: int, width: int, stop: int, is_allowed: bool
     ) -> tuple[_Beams, torch.Tensor, torch.Tensor]:
-        """The entries of the next level, and of each the token that was added and the row that it was read behind."""
+        """The entries of the next level, and for each the token that was added and its parent's row."""
         from ..kernels.gpu.item_step import best_children, rows_and_logits, spans
 
         batch, count = beams.lows.shape
@@ -148,7 +148,7 @@ class DeviceItems:
         highs = beams.highs.reshape(-1, 1).expand_as(starts).contiguous()
         ends, opens = spans(self._cells, starts, highs, depth)
         cells = self._cells[depth][starts.long()]
-        if stop >= 0:  # an item ends with its own child, no child splits
+        if stop >= 0:  # the end of an item is a child of its own (cell 0), so no child is both an end and a prefix
             opens = torch.where(cells == 0, ends, starts)
         gains = values.double() - norms.double()[:, None]
         scores = beams.scores.reshape(-1, 1) + torch.where(gains.isnan(), -torch.inf, gains)
@@ -169,7 +169,7 @@ class DeviceItems:
         own = torch.arange(count, device=self.device)
         above = torch.cat([own.repeat_interleave(2 * starts.shape[1]), own]).expand(batch, -1)
 
-        by_row = torch.argsort(lows, dim=1)  # ranges are disjoint, and rows sorted: the least tokens come first
+        by_row = torch.argsort(lows, dim=1)  # ranges are disjoint and rows sorted: ties go to the smallest tokens
         best = torch.sort(found.gather(1, by_row), dim=1, descending=True, stable=True).indices[:, :width]
         chosen = by_row.gather(1, best)
         missing = width - chosen.shape[1]
@@ -184,7 +184,7 @@ class DeviceItems:
         return after, tokens.reshape(-1).long(), parents.reshape(-1)
 
     def _found(self, beams: _Beams, width: int) -> DeviceFound:
-        """All that is finished; nothing is open any more."""
+        """All finished items; no entry is open any more."""
         missing = width - beams.lows.shape[1]
         scores = torch.nn.functional.pad(beams.scores, (0, max(missing, 0)), value=-torch.inf)[:, :width]
         lows = torch.nn.functional.pad(beams.lows, (0, max(missing, 0)))[:, :width].long()
@@ -199,7 +199,7 @@ class DeviceItems:
 
 
 def _sorted_rows(searched: Searched, longest: int) -> tuple[np.ndarray, np.ndarray]:
-    """int32 [N, L] the chosen rows, sorted, -1 behind a shorter one's last token, and int64 [N] their numbers."""
+    """int32 [N, L] the chosen rows, sorted, padded with -1, and int64 [N] their numbers."""
     parts, numbers = [], []
     for segment, selection in zip(searched.segments, searched.sets.selections[0], strict=True):
         places = np.flatnonzero(is_selected(selection, 0, len(segment)))

@@ -4,8 +4,8 @@
     tokens = loop.run(first_tokens, steps=40)              # list of lists, without stop ids
 
 `forward(tokens [B], position [1]) -> logits [B, V]` is the model's step over its own static cache; all that it needs must be on the
-device. Nothing looks at the device between the steps: tokens are written to a table there, and texts that have ended go on with a
-stop id. Where edges can be missed the host makes them after each step, and the loop runs without a graph.
+device. Nothing synchronises with the host between steps: tokens are written to a table on the device, and texts that have ended go
+on with a stop id. Where edges can be missing the host computes them after each step, and the loop runs without a graph.
 
 On the CPU the same loop runs with the CPU's kernels and draws the same tokens.
 """
@@ -22,14 +22,14 @@ from ..layout.csr import FIRST
 from .device_automaton import TextBatch
 from .sampling import Sampling, draw
 
-NONE = -1  # in place of a token, where a text had ended
-WARM_UP = 3  # steps before a capture: kernels compile, caches are made
+NONE = -1  # in place of a token, after the end of a text
+WARM_UP = 3  # steps before graph capture: kernels compile, caches are allocated
 
 Forward = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 
 class DeviceLoop:
-    """Decodes a batch under a device automaton. One at a time for each batch."""
+    """Decodes a batch under a device automaton. A batch has at most one loop at a time."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class DeviceLoop:
         return f"<DeviceLoop of {len(self.texts)} texts, at most {self.longest} tokens each>"
 
     def run(self, first: torch.Tensor, steps: int) -> list[list[int]]:
-        """So many steps from the batch's states: the tokens of each text, stop ids left out. `first`: what forward begins with."""
+        """Runs so many steps from the batch's states; returns each text's tokens without stop ids. `first`: forward's first tokens."""
         if not 1 <= steps <= self.longest:
             raise ValueError(
                 f"run(steps={steps}): it takes 1 to {self.longest} steps; DeviceLoop(longest=...) has room for more"
@@ -113,7 +113,7 @@ class DeviceLoop:
         return Sampling(s.temperature, s.top_k, s.top_p, s.min_p, seed=seed)
 
     def _capture(self) -> None:
-        """Records one step; states, tokens and position are as before it."""
+        """Records one step as a CUDA graph; states, tokens and position are restored afterwards."""
         kept = [t.clone() for t in (self.texts.states, self.tokens, self.position, self.drawn)]
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
@@ -131,7 +131,7 @@ class DeviceLoop:
 
 
 def _tensors(sampling: Sampling, size: int, device: torch.device) -> dict[str, torch.Tensor]:
-    """What the GPU's sampler takes: one value a row."""
+    """Settings of the GPU's sampler: one value a row."""
     given = {
         "temperature": float(sampling.temperature),
         "top_k": sampling.top_k,

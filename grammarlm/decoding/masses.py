@@ -1,7 +1,7 @@
-"""What a constraint takes away: the mass of all tokens, and of those that it leaves, out of one pass of exponentials.
+"""Log-sum-exp of all logits and of the allowed ones, out of one pass of exponentials: how much mass a constraint removes.
 
-The exponential of -inf is the slowest of all: to ask torch for the log-sum-exp of masked logits takes three times as long as for
-the model's own. The exponentials of a turn lie in memory that the next turn uses again.
+The exponential of -inf is the slowest of all: torch's log-sum-exp of masked logits takes three times as long as that of the
+model's own. The buffer of exponentials is reused from one forward to the next.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import torch
 
 from ..kernels.cpu.allowed_sum import allowed_sums
 
-LEAST = 1e-20  # a sum below this is made of numbers near the end of float32, or of none
+LEAST = 1e-20  # a sum below this consists of values near float32's underflow, or of none, and is recomputed in float64
 
 
 class Masses:
-    """Logarithms of sums of exp(logits), for the rows of one turn after another."""
+    """Logarithms of sums of exp(logits), for the rows of one forward after another."""
 
     def __init__(self) -> None:
         self._exps = torch.empty(0, 0)
@@ -26,7 +26,7 @@ class Masses:
         self._all: list[float] = []
 
     def of(self, logits: torch.Tensor) -> list[float]:
-        """Of each row; no finite number where its logits are no distribution. What `left` is asked about later."""
+        """The log-sum-exp of each row; not finite where its logits are no distribution. Keeps the exponentials for `left`."""
         if self._exps.shape != logits.shape:
             self._exps = torch.empty_like(logits, memory_format=torch.contiguous_format)
         tops = logits.amax(dim=1, keepdim=True)
@@ -43,9 +43,9 @@ class Masses:
     def left(
         self, rows: Sequence[int], masks: np.ndarray | None, places: np.ndarray, masked: np.ndarray
     ) -> list[float]:
-        """Of the tokens of each of these rows that the mask at its place allows (-1: all).
+        """The log-sum-exp of the allowed tokens of each of these rows; places[i] is the mask of row i (-1: all tokens).
 
-        `masked` are the rows with -inf elsewhere, cut off where the vocabulary ends.
+        `masked` are the rows with -inf elsewhere, cut off at the end of the vocabulary.
         """
         chosen, width = np.asarray(rows, np.int64), masked.shape[1]
         sums = self._sums(chosen, masks, places, width)

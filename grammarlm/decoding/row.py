@@ -1,13 +1,13 @@
-"""One text on its way: its matcher, what it has, what the model still has to read of it.
+"""One text being decoded: its matcher, its tokens, and the ids that the model has yet to read.
 
-Between two choices there may be tokens that are forced, each the only one that its mask allows. Nobody need ask the model for
-them, so `prepare` takes them at once, and the model reads them together with the token before them; its logits come back for
-each, and `score` takes note of how probable they were. What is written is the same as without (`scores_forced=False`): a draw
-from one token is that token, whatever its logit.
+Between two choices there may be forced tokens: each is the only one that its mask allows. The model need not be asked for them, so
+`prepare` appends them at once, and the model reads them together with the token before them. Its logits come back for each, and
+`score` records how probable they were. The text is the same as without (`scores_forced=False`): a draw from a single token is that
+token, whatever its logit.
 
-    prepare()      takes forced tokens, then leaves the mask of the next choice, or knows that the text ends there
-    score(...)     the logits of a forced token have come
-    accept(...)    the choice was made
+    prepare()      appends forced tokens, then leaves the mask of the next choice, or finds that the text ends there
+    score(...)     receives the logits of a forced token
+    accept(...)    receives the choice
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .runs import run_of
 from .sampling import draw
 from .task import Task
 
-HEALING = 1 << 62  # positions of tokens that are not part of the answer
+HEALING = 1 << 62  # offset of `position` while the prompt's end is healed
 
 
 @dataclass(frozen=True)
@@ -35,14 +35,14 @@ class Choice:
     """A token that was drawn."""
 
     token: int
-    logprob: float  # in softmax(masked logits / temperature)
+    logprob: float  # under softmax(masked logits / temperature)
     logit: float  # the model's own
 
 
 class Row:
-    """The text of one task."""
+    """The state of one text of a batch."""
 
-    width: int | None = None  # of the model's logits, once that is known
+    width: int | None = None  # of the model's logits, once known
 
     def __init__(self, task: Task, number: int, beginning: list[int]):
         self.task, self.number, self.sampling = task, number, task.sampling
@@ -55,24 +55,24 @@ class Row:
         self.tokens: list[int] = []
         self.logprobs: list[float] = []
         self.model_logprobs: list[float] = []
-        self.pieces: list[bytes] = []  # what each token adds to the text
+        self.pieces: list[bytes] = []  # the bytes that each token appends
         self.rest = task.rest
-        self._healed = 0  # how many tokens have spelled what was there before the rest
-        self.data = bytearray()  # what the tokens spell, those included that are forced and not scored yet
-        self.pending = list(beginning)  # ids that the model has not read
-        self.skip = len(beginning) - 1  # after so many of them nobody needs the logits
-        self.unscored: deque[int] = deque()  # forced tokens
-        self.run: list[int] = []  # tokens that are proposed behind the next choices (runs.py)
-        self.misread = 0  # how many ids the model has read that are not in the text
+        self._healed = 0  # how many tokens have been written while healing the prompt's end
+        self.data = bytearray()  # the bytes of all tokens, including forced ones not scored yet
+        self.pending = list(beginning)  # ids that the model has not read yet
+        self.skip = len(beginning) - 1  # the logits of the first `skip` of them are not needed
+        self.unscored: deque[int] = deque()  # forced tokens, appended but not scored
+        self.run: list[int] = []  # draft tokens, proposed for the next choices (runs.py)
+        self.misread = 0  # how many ids the model has read that are not in the text: to be rolled back
         self.is_prepared = False
         self.finish_reason: str | None = None
-        self._end: str | None = None  # the finish reason, once all forced tokens are scored
+        self._end: str | None = None  # becomes the finish reason once all forced tokens are scored
         self.error: str | None = None  # why there is no answer
-        self._is_narrowed = False  # did the budget have a say in the text?
+        self._is_narrowed = False  # has the token budget removed tokens from a mask?
         self._where = task.where
 
     def sample(self, number: int) -> Row:
-        """A text that goes on from here by itself; only the random numbers are others."""
+        """An independent copy that continues from here; only its random numbers differ."""
         other: Row = object.__new__(Row)
         other.__dict__.update(self.__dict__)
         other.sampling = self.sampling.of_sample(number)
@@ -87,33 +87,33 @@ class Row:
 
     @property
     def count(self) -> int:
-        """Of all tokens, scored or not."""
+        """Number of all tokens, scored or not."""
         return len(self.tokens) + len(self.unscored)
 
     @property
     def position(self) -> int:
-        """What the random numbers of the next choice hang on, beside seed and sample."""
+        """The position that the random numbers of the next choice depend on, with the seed and the sample's number."""
         return HEALING + self._healed if self.rest else len(self.tokens)
 
     def _seen(self) -> list[int]:
         return [*self.task.prompt, *self.tokens]
 
     def prepare(self, is_filled: bool = False, in_run: bool = False) -> None:
-        """Takes forced tokens up to the next choice, whose mask is then in `mask`. `is_filled`: the mask is there already.
+        """Appends forced tokens up to the next choice, whose mask is then in `mask`. `is_filled`: the mask is already filled.
 
-        `in_run`: the logits of the next choice have come; it is made even where only one token is left.
+        `in_run`: the logits of the next choice are already here, so it is a choice even where only one token is left.
         """
         self.is_prepared = True
         if self.rest:
             self.mask[0], self.is_masked = healing.row_of(self.task.vocab, self.task.constraint, self.rest), True
             return
-        self.is_masked = self.is_masked and self.matcher is not None  # the mask may be that of a rest
+        self.is_masked = self.is_masked and self.matcher is not None  # the mask may still be that of healing
         try:
             self._take_forced(is_filled, in_run)
-        except Exception as error:  # the predicate's, or a limit of the matcher's
+        except Exception as error:  # raised by the predicate, or a limit of the matcher
             self._end, self.error = "error", Ending.of(error).error
         if self._end and self.unscored:
-            self.pending.pop()  # it is scored by the logits before it
+            self.pending.pop()  # the last token need not be read: the logits before it score it
         self._finish_if_scored()
 
     def _take_forced(self, is_filled: bool, in_run: bool) -> None:
@@ -133,13 +133,13 @@ class Row:
             self.pending.append(token)
 
     def propose(self) -> None:
-        """What the model is to read beside all that is pending: it is forced to come, in these tokens most likely."""
+        """Sets `run`: draft tokens to be read with the pending ones. Their bytes are forced, this tokenization is likely."""
         if self.finish_reason is None and self._end is None:
             self.run = run_of(self)
             self.stats.draft_tokens += len(self.run)
 
     def follows_run(self) -> bool:
-        """Was the last choice the one that was proposed, and is the next one prepared, whose logits are there?"""
+        """Was the last choice the proposed token, and is the next one prepared, whose logits are already here?"""
         if self.finish_reason or not self.run:
             return False
         proposed, *self.run = self.run
@@ -152,11 +152,11 @@ class Row:
         return self.finish_reason is None
 
     def _may_be_forced(self, token: int) -> bool:
-        """Not where each token has a forward of its own, nor where the model may not know this one or the predicate refuses it."""
+        """No where each token gets its own forward, where the model has no logit for it, or where the predicate refuses it."""
         return self.task.scores_forced and self.width is not None and token < self.width and self._holds(token)
 
     def _reason_to_end(self, only: int | None) -> str | None:
-        """Why the text ends here, whatever the model says."""
+        """Why the text ends here, whatever the model predicts; None: it goes on."""
         is_full = self.count == self.task.max_tokens
         if is_full and self.stats.closes:
             return "closed"
@@ -165,13 +165,13 @@ class Row:
         return "length" if is_full else None
 
     def _only_stops(self, only: int | None) -> bool:
-        """Does the mask leave nothing but the end?"""
+        """Does the mask allow stop ids only?"""
         if only is not None or len(self.task.vocab.stop_ids) == 1:
             return only in self.task.vocab.stop_ids
         return self.is_masked and np.array_equal(self.mask[0], self.task.stop_row)
 
     def score(self, before: float, logits: np.ndarray) -> int:
-        """The logits of the next forced token have come, `before` is the logarithm of their mass; returns the token."""
+        """Scores the next forced token from its logits; `before` is the log-sum-exp of all logits. Returns the token."""
         token = self.unscored.popleft()
         own = float(logits[token])
         if own == -math.inf:
@@ -188,9 +188,10 @@ class Row:
     # ------------------------------------------------------------------ the choice
 
     def choose(self, logits: np.ndarray, mass: float | None = None) -> Choice | None:
-        """What comes next, drawn from masked logits of this mass; None where `where=` accepts nothing: the text ends here.
+        """The next token, drawn from masked logits of this log mass; None where `where=` accepts nothing: the text ends here.
 
-        Where it refuses a token, the next one to arrive is taken: an exact draw from those that it accepts.
+        Where it refuses a token, that token is masked and the next one to arrive in the race is taken: an exact draw from those
+        that it accepts.
         """
         if mass == -math.inf:
             raise nothing_left(len(self.tokens), len(logits))
@@ -209,7 +210,7 @@ class Row:
         return Choice(token, logprob, float(raw.get(token, before[token])))
 
     def _holds(self, token: int) -> bool:
-        """Does the predicate, which sees whole characters only, accept the text with this token?"""
+        """Does the predicate accept the text with this token? It sees whole characters only."""
         if token in self.task.vocab.stop_ids:
             return self._may_end()
         if not self.rest and self._where is None:
@@ -223,7 +224,7 @@ class Row:
         return after == before or bool(answer_of("where", self._where, after))
 
     def _may_end(self) -> bool:
-        """Does the predicate accept the whole text? It may be new to it: where it is empty, or ends within a character."""
+        """Does the predicate accept the whole text? It has not seen it yet where the text is empty, or ends within a character."""
         if self._where is None:
             return True
         text = self.data.decode(errors="replace")
@@ -231,7 +232,7 @@ class Row:
         return is_known or bool(answer_of("where", self._where, text))
 
     def _piece(self, token: int) -> bytes:
-        """What a token adds to the text: of one that spells the end of the prompt again only what goes on behind it."""
+        """The bytes that a token appends to the text: of one that spells the end of the prompt again, only those after that end."""
         return self.bytes_of(token)[len(self.rest) :]
 
     def _matcher_behind(self, piece: bytes) -> Matcher | None:
@@ -240,11 +241,11 @@ class Row:
         return healing.matcher_behind(self.task.constraint, piece, left)
 
     def end(self, ending: Ending) -> None:
-        """The text ends here, without a value."""
+        """Ends the text here, without a value."""
         self.finish_reason, self.error = ending.finish_reason, ending.error
 
     def accept(self, choice: Choice, before: float, removed: float) -> bool:
-        """Takes a token that was drawn, `before` is the logarithm of the mass of all logits; True if the answer has it."""
+        """Appends a drawn token; `before` is the log-sum-exp of all logits. True if it is part of the answer."""
         token = choice.token
         self.is_prepared = False
         if token in self.task.vocab.stop_ids:
@@ -279,14 +280,14 @@ class Row:
         self.stats.tokens += 1
 
     def bytes_of(self, token: int) -> bytes:
-        """What it adds to the text: special tokens, which only a text without a grammar can have, add nothing."""
+        """The bytes that a token appends: none for special tokens, which occur only where there is no grammar."""
         vocab = self.task.vocab
         return b"" if token in vocab.special_ids else vocab.token_bytes(token)
 
     def place(self) -> str:
         return f"after {len(self.tokens)} tokens"
 
-    # ------------------------------------------------------------------ the outcome
+    # ------------------------------------------------------------------ the result
 
     def result(self) -> Result:
         assert self.finish_reason
@@ -308,8 +309,8 @@ class Row:
 
 
 def only_bit(row: np.ndarray) -> int | None:
-    """The number of the bit where exactly one is set."""
-    word = int(row.view(np.uint32).argmax())  # the largest word: the only one that may have bits
+    """The index of the set bit where exactly one is set."""
+    word = int(row.view(np.uint32).argmax())  # the largest word: the only one that may have a bit set
     bits = int(row[word]) & 0xFFFFFFFF
     if not bits or bits & (bits - 1) or np.count_nonzero(row) > 1:
         return None
@@ -317,7 +318,7 @@ def only_bit(row: np.ndarray) -> int | None:
 
 
 def readable(data: bytes | bytearray) -> str:
-    """The text as far as its last whole character; what is no UTF-8 before that shows as U+FFFD."""
+    """The text up to its last whole character; invalid UTF-8 before that is U+FFFD."""
     try:
         return data.decode()
     except UnicodeDecodeError as error:

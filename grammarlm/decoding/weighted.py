@@ -1,14 +1,14 @@
-"""method="awrs" and method="smc": draws that know what the constraint did to the model's law.
+"""method="awrs" and method="smc": weighted draws, which correct for how the constraint changed the model's distribution.
 
     out = gl.generate(model, prompt, regex="...", where=compiles, method="awrs", temperature=1.0)
-    out.log_weight                               # log of an unbiased estimate of the mass that was left on the way
+    out.log_weight                               # log of an unbiased estimate of the mass that the constraint left on the way
 
     out = gl.generate(model, prompt, schema=Person, method="smc", particles=16)
     out.population.weights, out.population.log_evidence, out.population.ess
 
-Both draw from the model's whole distribution at the temperature. Under a grammar the weight of a step is known, it is the mass that
-the mask leaves; under where= it is estimated by rejection inside the mask (rejection.py), so its checks hang on what the predicate
-refuses of what the grammar allows, and on nothing else. The questions of all texts are asked together, each once.
+Both draw from the model's whole distribution at the temperature. Under a grammar the weight of a step is known exactly: the mass
+that the mask leaves. Under where= it is estimated by rejection inside the mask (rejection.py), so the number of checks depends only
+on how much the predicate refuses of what the grammar allows. The questions of all texts are batched, each asked once.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from .sampling import Sampling, draw
 if TYPE_CHECKING:
     from .request import Request
 
-RESAMPLING = 2**63  # in place of a position, which is less: the noise of resampling and of the choice among particles
+RESAMPLING = 2**63  # above any position: seeds resampling and the choice among particles
 
 
 def awrs(request: Request, **options: Any) -> list[Result]:
-    """Independent draws, each with its weight; the options are the fields of `Rejection`. At temperature 0 nothing is drawn: the
-    most probable token that where= accepts is taken, and there is no weight.
+    """Independent weighted draws; the options are the fields of `Rejection`. At temperature 0 nothing is drawn: the most probable
+    token that where= accepts is taken, and there is no weight.
 
-    A text that where= lets not go on has the weight 0, and no value ("unsatisfied").
+    A text that where= does not let go on has weight 0, and no value ("unsatisfied").
     """
     how = Rejection(**options)
     sampling = request.tasks[0].sampling
@@ -68,12 +68,12 @@ def smc(
     critic: Callable[[list[str]], Sequence[float]] | None = None,
     **options: Any,
 ) -> list[Result]:
-    """Sequential Monte Carlo. With a temperature an answer is drawn from the particles; at temperature 0, where they are those of
-    temperature 1, it is the text with the largest weight, and n answers are the n heaviest.
+    """Sequential Monte Carlo. With a temperature, answers are drawn from the particles by weight. At temperature 0 the particles
+    are those of temperature 1, the answer is the text with the largest weight, and n answers are the n heaviest.
 
-    particles   how many; forwards are shared by those whose texts are equal
-    threshold   they are resampled when the effective size falls below this share of them: 0 never, 1 always
-    critic      gets the texts that go on, returns for each the log of a score: where to look. It doesn't change the law
+    particles   how many; particles with equal texts share a forward
+    threshold   resample when the effective sample size falls below this share of them: 0 never, 1 always
+    critic      gets the unfinished texts, returns for each the log of a score that steers the search; the target law stays the same
     options     fields of `Rejection`, where where= is given
     """
     check_integer("particles", particles, 1)
@@ -85,7 +85,7 @@ def smc(
     check_threshold(threshold)
     sampling = chosen.warm()
     results: list[Result] = []
-    for part in request.parts(1):  # prompt by prompt: particles of one population share their forwards
+    for part in request.parts(1):  # one prompt at a time: the particles of a population share their forwards
         branches = Branches(part, sampling)
         draws = Draws(branches, [sampling.of_sample(place) for place in range(particles)], how)
         noise = generator(sampling.seed, RESAMPLING)
@@ -112,7 +112,7 @@ def smc(
 
 
 def answers_of(found: Particles, draws: Draws, n: int, noise: np.random.Generator | None) -> list[Result]:
-    """n answers from the particles: drawn by weight, or without noise the heaviest."""
+    """n answers from the particles: drawn by weight, or the heaviest where `noise` is None."""
     law = found.law()
     if not law:
         place, ending = min(draws.endings.items())
@@ -136,7 +136,7 @@ def answers_of(found: Particles, draws: Draws, n: int, noise: np.random.Generato
 
 
 def heaviest(population: Population) -> list[int]:
-    """Of each text its heaviest tokenization, the texts by the weight of all of theirs."""
+    """The index of each text's heaviest tokenization, texts ordered by the total weight of all their tokenizations."""
     totals: dict[str, float] = {}
     first: dict[str, int] = {}
     for at, (text, weight) in enumerate(zip(population.texts, population.weights, strict=True)):
@@ -146,7 +146,7 @@ def heaviest(population: Population) -> list[int]:
 
 
 def check_whole_distribution(sampling: Sampling, method: str) -> None:
-    """What thins out a distribution behind the constraint leaves no law to be true to; it is refused, not passed over."""
+    """ValueError for top-k, top-p, min-p and typical-p: truncating the masked distribution leaves no well-defined target law."""
     given = [name for name in ("top_k", "top_p", "min_p", "typical_p") if getattr(sampling, name) is not None]
     if given:
         raise ValueError(
@@ -156,7 +156,7 @@ def check_whole_distribution(sampling: Sampling, method: str) -> None:
 
 
 def generator(seed: int | None, position: int) -> np.random.Generator:
-    """Random numbers beside those of the race, as much a function of seed and position."""
+    """Random numbers independent of the race's, also a function of seed and position alone."""
     assert seed is not None
     return np.random.Generator(np.random.Philox(key=np.array([seed, position], np.uint64)))
 
@@ -166,10 +166,10 @@ def resampling(noise: np.random.Generator) -> Resample:
 
 
 class Draws:
-    """A token more for each of some particles; `samplings[i]` has the seed of place i.
+    """Draws the next token of particles; `samplings[i]` has the seed of place i.
 
-    `endings` says of each place whose text has come to nothing how it has. Where the particles are not independent answers, one
-    that fails takes the others along (Dead).
+    `endings` says for each place whose text failed how it ended. Where the particles are not independent answers, a failure ends
+    all of them (Dead).
     """
 
     def __init__(self, branches: Branches, samplings: list[Sampling], how: Rejection, *, are_independent: bool = False):
@@ -185,7 +185,7 @@ class Draws:
         return self.extend(steps, [row_of[text] for text in texts], places)
 
     def extend(self, steps: Steps, rows: list[int], places: list[int]) -> list[Extension]:
-        """What is drawn for each place from a row of these steps."""
+        """The draw of each place, from its row of these steps."""
         with self.branches.timed("sampling_seconds"):
             left = steps.log_left()
             drawn = self._draw(steps if self._are_independent else steps.check(), rows, places, left)
@@ -213,7 +213,7 @@ class Draws:
         return drawn
 
     def _came_to_nothing(self, text: Text, place: int, drawn: Drawn) -> None:
-        """The predicate refuses all, or cannot be asked."""
+        """Records how a text ends where the predicate refuses all tokens, or raised."""
         ending = Ending.unsatisfied(len(text) - 1, self.branches.data(text))
         if drawn.failure is not None:
             ending = Ending.of(drawn.failure)
@@ -222,7 +222,7 @@ class Draws:
         self.endings[place] = ending
 
     def _race(self, log_p: np.ndarray, place: int, position: int) -> Race:
-        """At temperature 0 all have the same noise, so that the most probable comes first."""
+        """At temperature 0 all tokens have the same noise, so that the most probable arrives first."""
         sampling = self._samplings[place]
         if not sampling.temperature:
             return Race(log_p, np.full(len(log_p), 0.5, np.float32), np.random.default_rng)
