@@ -10,7 +10,7 @@ then its tokens, and ask about any texts:
 Texts that are asked about together have equal length and no duplicates. Usually each is a text of the last call with one more
 token; then the model reads only that token, on top of its key-value cache, whose rows are dropped, repeated and reordered to match
 (and left alone if nothing changes). Backtracking is expensive: if the prefix of one text is not in the cache, all texts are read
-again from the start. Likewise for the grammar's matchers.
+again from the start. A matcher whose prefix is not cached is replayed.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ class DeviceItems:
         chosen = subset if subset is None or isinstance(subset, Subset) else known.subset(subset)
         rows, numbers = _sorted_rows(Searched.of(known, [chosen]), known.longest)
         self._ids, self._empty = known.ids, int((rows == -1).all(1).sum())
-        cells = np.zeros((known.longest + 1, len(rows)), np.int32)  # one more column of 0: no token
+        cells = np.zeros((known.longest + 1, len(rows)), np.int32)  # the last level is all 0: no token
         np.add(rows.T, 1, out=cells[:-1])
         self.largest = int(rows.max(initial=-1))
         self._cells = torch.from_numpy(cells).to(self.device)
@@ -148,7 +148,7 @@ class DeviceItems:
         highs = beams.highs.reshape(-1, 1).expand_as(starts).contiguous()
         ends, opens = spans(self._cells, starts, highs, depth)
         cells = self._cells[depth][starts.long()]
-        if stop >= 0:  # the end of an item is a child of its own (cell 0), so no child is both an end and a prefix
+        if stop >= 0:  # an end is a child of its own (cell 0): each child is either finished or open
             opens = torch.where(cells == 0, ends, starts)
         gains = values.double() - norms.double()[:, None]
         scores = beams.scores.reshape(-1, 1) + torch.where(gains.isnan(), -torch.inf, gains)

@@ -58,7 +58,7 @@ class DeviceLoop:
         return f"<DeviceLoop of {len(self.texts)} texts, at most {self.longest} tokens each>"
 
     def run(self, first: torch.Tensor, steps: int) -> list[list[int]]:
-        """Runs so many steps from the batch's states; returns each text's tokens without stop ids. `first`: forward's first tokens."""
+        """Runs so many steps from the batch's states; each text's tokens without stop ids. `first`: forward's first tokens."""
         if not 1 <= steps <= self.longest:
             raise ValueError(
                 f"run(steps={steps}): it takes 1 to {self.longest} steps; DeviceLoop(longest=...) has room for more"

@@ -1,20 +1,20 @@
 """Sequential Monte Carlo: many texts at once, weighted so that together they follow the model's own law under the constraint.
 
-Masking alone does not: it pours the mass of a dead end onto whatever is left of it. Here each text (a particle) carries the product
-of its steps' weights: how much of the model's mass the constraint left there. Where few particles have most of the weight,
-those are continued several times and the light ones dropped (**resampling**), so that the model's forwards go where the mass is.
+Masking alone does not: it renormalises at each step, which biases sampling. Here each text (a particle) carries the product of its
+steps' weights: how much of the model's mass the constraint left there. Where few particles have most of the weight, those are
+continued several times and the light ones dropped (**resampling**), so that the model's forwards go where the mass is.
 
     each step     every particle gets a token and a weight, E[w 1{t = a}] = p(a) f(a)      (rejection.py)
-                  a critic, where there is one, multiplies by what it thinks of the text, and divides by what it thought before
+                  a critic, where there is one, multiplies by its score of the text, and divides by its score of the text before
                   if ESS = (sum w)^2 / sum w^2 falls below `threshold` times N: resample, all weights become their mean
     the end       sum of weights / N is an unbiased estimate of the evidence, the probability that the model by itself
                   writes a text of the language; weights / their sum are the law
 
-Finished particles keep their place and their weight, and are resampled like the others. A critic steers only: on a finished
-text it has been divided out again, so the law is the same with any critic, and the variance is not.
+Finished particles keep their slot and their weight, and are resampled like the others. A critic only steers: its score is divided
+out of a finished text, so the law is the same with any critic; the variance is not.
 
-Resampling is systematic: N points at equal distances, one random offset. A particle is continued floor(N w) or ceil(N w) times, and
-in its own place at least once if at all: what need not move is not moved, in the model's cache either.
+Resampling is systematic: N points at equal distances, one random offset. A particle is continued floor(N w) or ceil(N w) times,
+once in its own slot if at all: what need not move is not moved, in the model's cache either.
 """
 
 from __future__ import annotations
@@ -34,26 +34,28 @@ Text: TypeAlias = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Extension:
-    """A text with a token more, or the same one where none can follow; the log of the step's weight; whether it goes on."""
+    """A text with one more token, or the same one where it has ended; the log of the step's weight; has it ended?"""
 
     text: Text
     log_weight: float
     is_over: bool
 
 
-Extend: TypeAlias = Callable[[list[Text], list[int]], list[Extension]]  # of texts, and of the places that they have
+Extend: TypeAlias = Callable[[list[Text], list[int]], list[Extension]]  # of texts, and the places that they occupy
 Critic: TypeAlias = Callable[[list[Text]], Sequence[float]]  # for each text the log of its score
-Resample: TypeAlias = Callable[[np.ndarray], np.ndarray]  # weights, of sum 1 -> how often each is continued
+Resample: TypeAlias = Callable[[np.ndarray], np.ndarray]  # weights that sum to 1 -> how often each is continued
 
 
 @dataclass(frozen=True)
 class Particles:
-    """What a run leaves; weights and evidence are logs, and the evidence is in them: exp(log_weights) has it as its mean."""
+    """The final particles. Weights and evidence are logs; the weights are not normalised: the evidence is the mean of
+    exp(log_weights).
+    """
 
     texts: list[Text]
     log_weights: np.ndarray
-    ess: list[float]  # after each step, before it was resampled
-    resampled: list[int]  # the steps, from 0, behind which it was
+    ess: list[float]  # after each step, before resampling
+    resampled: list[int]  # the steps, from 0, after which particles were resampled
 
     @property
     def log_evidence(self) -> float:
@@ -76,7 +78,7 @@ def run_particles(
     threshold: float = 0.5,
     critic: Critic | None = None,
 ) -> Particles:
-    """Extends the texts until all are over. threshold 0: never resampled, so that each is an importance sample of its own."""
+    """Extends the texts until all are over. threshold 0: never resampled, so each is an importance sample of its own."""
     check_threshold(threshold)
     texts, count = list(starts), len(starts)
     log_weights, scores = np.zeros(count), np.zeros(count)
@@ -107,7 +109,7 @@ def check_threshold(threshold: float) -> None:
 
 
 def judged(critic: Critic, texts: list[Text], is_open: np.ndarray) -> np.ndarray:
-    """What the critic thinks of the texts that go on; 0 of those that don't. Equal texts are one question."""
+    """The critic's log scores of the unfinished texts; 0 for the others. Equal texts are asked about once."""
     scores = np.zeros(len(texts))
     questions = list(dict.fromkeys(texts[i] for i in np.flatnonzero(is_open)))
     if not questions:
@@ -133,7 +135,7 @@ def log_mean(logs: np.ndarray) -> float:
 
 
 def normalized(logs: np.ndarray) -> np.ndarray:
-    """The weights, with the sum 1; all 0 where none is above 0."""
+    """The weights, normalised to the sum 1; all 0 where none is above 0."""
     top = float(logs.max())
     if top == -math.inf:
         return np.zeros(len(logs))
@@ -142,7 +144,7 @@ def normalized(logs: np.ndarray) -> np.ndarray:
 
 
 def effective_size(logs: np.ndarray) -> float:
-    """How many equal weights would vary as little in their mean: from 1 to N; 0 where all weights are 0."""
+    """Effective sample size (ESS): how many equal weights have the same variance of the mean. 1 to N; 0 where all weights are 0."""
     squares = float((normalized(logs) ** 2).sum())
     return 1 / squares if squares else 0.0
 
@@ -151,15 +153,15 @@ def effective_size(logs: np.ndarray) -> float:
 
 
 def systematic(weights: np.ndarray, offset: float) -> np.ndarray:
-    """How often each is continued: how many of the points (offset + 0, 1, .. N-1) / N lie in its stretch of [0, 1)."""
+    """How often each is continued: how many of the points (offset + 0, 1, .. N-1) / N lie in its interval of [0, 1)."""
     points = (offset + np.arange(len(weights))) / len(weights)
     owners = np.searchsorted(np.cumsum(weights) / weights.sum(), points, side="right")
-    last = np.flatnonzero(weights)[-1]  # rounding must leave no point behind it
+    last = np.flatnonzero(weights)[-1]  # rounding must leave no point beyond it
     return np.bincount(np.minimum(owners, last), minlength=len(weights))
 
 
 def in_place(counts: np.ndarray) -> np.ndarray:
-    """Whom each place continues: who goes on keeps his own place, the further ones take those of who does not."""
+    """The parent of each slot: a continued particle keeps its own slot, its further copies take those of dropped ones."""
     parents = np.arange(len(counts))
     parents[counts == 0] = np.repeat(parents, np.maximum(counts - 1, 0))
     return parents

@@ -1,25 +1,25 @@
-"""Adaptive weighted rejection sampling: a token that a predicate accepts, and a weight that keeps the law.
+"""Adaptive weighted rejection sampling: draws a token that a predicate accepts, with a weight that keeps the target law unbiased.
 
-A predicate (a Python function, a type checker) tells of one token whether it may come, but asking about all of a vocabulary
-would take minutes. So tokens are visited in the order of a draw without replacement (`race.py`) until one is accepted. That
-one is an exact draw from p f / Z, where p is the model's distribution, f in {0, 1} the predicate and Z = sum p f, and on
-average it takes 1 + (sum over rejected tokens a of p_a / (p_a + Z)) checks, at most 1 / Z, at most 1 + how many are rejected.
+A predicate (a Python function, a type checker) judges one token at a time; to ask it about a whole vocabulary would take minutes.
+So tokens are visited in the order of a draw without replacement (`race.py`) until one is accepted. That one is an exact draw from
+p f / Z, where p is the model's distribution, f in {0, 1} the predicate and Z = sum p f. On average this takes
+1 + (sum over rejected tokens a of p_a / (p_a + Z)) checks: at most 1 / Z, at most 1 + the number of rejected tokens.
 
-What is lost is Z: how much mass the predicate took. Without it, texts that ran into a dead end weigh as much as those that
+What is missing is Z: how much mass the predicate accepts. Without it, texts that ran into a dead end weigh as much as those that
 did not. The contract of each sampler here, which makes products of weights unbiased, is **proper weighting**:
 
     E[w 1{t = a}] = p(a) f(a)       for each token a, where (t, w) is what is returned
 
-and the samplers differ in how they estimate Z from a few checks more. In all of them M is the mass from which a token was
-drawn, 1 - (what has been rejected).
+The samplers differ in how they estimate Z from a few more checks. M is always the mass from which a token was drawn,
+1 - (the mass rejected so far).
 
-    des_raj     some tokens more, after the accepted one x, each a term: the p of all accepted before it (x is one), and all of
-                the mass that is left if it is accepted, too. Their mean. How many: `extra`, or `share` times as many as have been
-                checked, if that is more, since where Z is small a few would mostly see nothing. They are one batch.
+    des_raj     checks some more tokens after the accepted one, x. Each gives a term: the p of all accepted before it (x is one),
+                plus all of the remaining mass M if it is accepted, too. The estimate is their mean. How many: `extra`, or `share`
+                times the checks so far, if that is more, since where Z is small a few would mostly be rejected. They are one batch.
                 `extra=1, share=0` is the recursive weight of the literature: M if the next one is accepted, else p(x)
-    geometric   as if drawn with replacement, until `accepts` tokens were accepted: misses of rejected tokens are drawn as
-                numbers and cost nothing. (accepts - 1) / (draws - 1)
-    simple      another round after the accepted one, without the tokens rejected so far: (M of the first) / (rejections + 1)
+    geometric   as if drawn with replacement, until `accepts` tokens were accepted: repeated hits of rejected tokens are drawn as
+                counts and cost no check. (accepts - 1) / (draws - 1)
+    simple      a second round after the accepted token, without the tokens rejected so far: (M of the first) / (rejections + 1)
 
 `clip=R` ends with the R-th rejection, with weight 0 where nothing was accepted. It stays unbiased (each sampler says how) and
 adds variance; it is for predicates that may accept next to nothing.
@@ -43,8 +43,9 @@ NO_TOKEN = -1
 
 @dataclass(frozen=True)
 class Drawn:
-    """The token, or NO_TOKEN where none was accepted; the log of its weight; log p of it; how many tokens were checked; why the
-    predicate could not be asked."""
+    """The token, or NO_TOKEN where none was accepted; its log weight; its log p; how many tokens were checked; the exception if the
+    predicate raised.
+    """
 
     token: int
     log_weight: float
@@ -61,13 +62,13 @@ Key = TypeVar("Key")
 class Rejection:
     """How tokens are drawn under a predicate.
 
-    weights   "des_raj" | "geometric" | "simple", or "none": the token alone, with weight 1, where no one asks for weights
-    extra     des_raj: how many tokens are checked after the accepted one, at least
+    weights   "des_raj" | "geometric" | "simple", or "none": the token alone, with weight 1, where weights are not needed
+    extra     des_raj: least number of tokens checked after the accepted one
     share     des_raj: the same, as a share of those that were checked up to it
     accepts   geometric: the draw ends with this many acceptances, 2 or more
-    clip      the draw ends with this many rejections; None: when nothing is left
-    batch     des_raj and none: how many tokens are checked at once. What a batch holds behind the accepted token counts as
-              extra, so nothing is wasted; worth it where one call for many costs little more than for one
+    clip      the draw ends with this many rejections; None: when no token is left
+    batch     des_raj and none: how many tokens are checked at once. In des_raj, the rest of a batch after the accepted token counts
+              as extra, so nothing is wasted; worth it where one call for many costs little more than for one
     """
 
     weights: str = "des_raj"
@@ -91,19 +92,20 @@ class Rejection:
 
 
 def first_accepted(race: Arrivals, how: Rejection) -> Questions:
-    """The token alone. Its weight is 1, so it is the masked law that it keeps, not the contract."""
+    """The token alone, with weight 1: it follows the masked law of this step, and proper weighting does not hold."""
     found, _, _, checks = yield from _find(race, how)
     return Drawn(found.token, 0.0, found.log_p, checks) if found else Drawn(NO_TOKEN, -math.inf, checks=checks)
 
 
 def des_raj(race: Arrivals, how: Rejection) -> Questions:
-    """The mean of the Des Raj terms of the tokens behind the accepted one.
+    """The mean of the Des Raj terms of the tokens after the accepted one, x.
 
-    Given all that came until x was accepted, each term has the expectation p(x) + (what else is accepted) = Z; so has a mean
-    of any number of them that was fixed by then, and that number may hang on what had come. Where all tokens have come, Z is known.
+    Given all that came up to x, each term has the expectation p(x) + (the other accepted mass) = Z. So has the mean of any number
+    of them fixed by then, and that number may depend on what came before. Where all tokens have come, Z is known.
 
-    Clipping: the draw that would be the R-th rejection has no one behind it. If it is accepted it weighs M, if not 0: the plain
-    importance weight, unbiased with one draw; and a step back, "rejected" is properly weighted whatever comes behind it.
+    Clipping: after the draw that could be the R-th rejection no more are made. It weighs M if accepted, else 0: the plain
+    importance weight, unbiased with one draw. By induction the rounds before it are unbiased: a rejection may be followed by
+    anything that is properly weighted.
     """
     found, last_chance, behind, checks = yield from _find(race, how)
     if found is None:
@@ -127,8 +129,9 @@ def des_raj(race: Arrivals, how: Rejection) -> Questions:
 def geometric(race: Arrivals, how: Rejection) -> Questions:
     """Draws with replacement until `accepts` acceptances or `clip` rejections.
 
-    Of all orders of a acceptances and n rejections that end so, the share in which the first draw is accepted: given where it
-    ends all orders are equally likely, so that share is an unbiased estimate of Z, and which tokens they were tells nothing.
+    The estimate is the share, among all orders of the acceptances and rejections that end so, of those whose first draw is
+    accepted. Given where it ends all orders are equally likely, so that share is an unbiased estimate of Z, independent of which
+    tokens they were.
     """
     most = math.inf if how.clip is None else how.clip
     start = race.log_mass()
@@ -159,8 +162,8 @@ def geometric(race: Arrivals, how: Rejection) -> Questions:
 def simple(race: Arrivals, how: Rejection) -> Questions:
     """Two rounds of rejections, the second without what the first rejected.
 
-    Over the places k = 0 .. n at which the first acceptance can fall among the n rejections, (chance of it there) times M is
-    Z each time: n + 1 times Z, divided by n + 1. Where `clip` ends the second round there are only R places.
+    Over the positions k = 0 .. n at which the first acceptance can fall among the n rejections, (its probability there) times M is
+    Z each time: n + 1 times Z, divided by n + 1. Where `clip` ends the second round there are only R positions.
     """
     most = math.inf if how.clip is None else how.clip
     first: Arrival | None = None
@@ -224,7 +227,7 @@ def _take(race: Arrivals, count: int) -> list[Arrival]:
 
 
 def _log_sum(*logs: float) -> float:
-    """log(sum of exp), where none is +inf and one at least is above -inf."""
+    """Log-sum-exp; none is +inf and at least one is above -inf."""
     top = max(logs)
     return top + math.log(math.fsum(math.exp(one - top) for one in logs))
 
@@ -235,9 +238,10 @@ Check: TypeAlias = Callable[[list[tuple[Key, int]]], Sequence[bool | Exception]]
 
 
 def run_together(samplers: Sequence[tuple[Key, Questions]], check: Check[Key]) -> list[Drawn]:
-    """What the samplers return; each stands in a state, and `check` is asked about (state, token), each pair once.
+    """Runs samplers side by side; returns what each returns. Each has a key, and `check` is asked about (key, token), each pair
+    once.
 
-    In each round the questions of all samplers that still run are one call. An exception in place of an answer ends those that have
+    In each round the questions of all running samplers are one call. An exception in place of an answer ends the samplers that
     asked for it, and no others.
     """
     known: dict[tuple[Key, int], bool | Exception] = {}

@@ -1,14 +1,14 @@
-"""Which token comes next, on the CPU.
+"""Sampling on the CPU: which token comes next.
 
 The order is fixed: the constraint first, then the repetition penalty, the temperature, top-k, top-p, min-p and typical-p, each on
-what the ones before it left over. So `top_k=5` means the five most probable of the allowed tokens, and no place in it is lost to
-a forbidden one. Each of the four filters keeps what is as probable (as typical) as the last one that it keeps, so that nothing
-hangs on an order among equals.
+what the ones before it left. So `top_k=5` means the five most probable of the allowed tokens, and no place in it is lost to a
+forbidden one. Each of the four filters keeps all ties of the last token that it keeps, so that nothing depends on an order among
+equals.
 
-A token is drawn as the first in a race: it arrives after noise / p, where the noise is exponential and a hash of (seed,
-position, token id). That is a draw from p, and it hangs on nothing else: not on the batch, not on the device, not on what
-was drawn before. `kernels/reference_sampling.py` says what all of this means, and kernels/gpu draws the same tokens; here it
-is done without sorting the vocabulary.
+A token is drawn as the first to arrive in a race, at time noise / p, where the noise is exponential and a hash of (seed, position,
+token id): the Gumbel-max trick. That is a draw from p, and it depends on nothing else: not on the batch, not on the device, not on
+earlier draws. `kernels/reference_sampling.py` defines all of this, and kernels/gpu draws the same tokens; here it is done without
+sorting the vocabulary.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ..kernels.cpu.philox import fill_uniform
 from ..kernels.reference_sampling import COLDEST
 from .arguments import check_integer, check_number
 
-# exp(-104) is 0 in float32: tokens that far below the best are never drawn and add nothing to a sum.
+# exp(-104) is 0 in float32: tokens this far below the best are never drawn and add nothing to a sum.
 NEGLIGIBLE = 104.0
 # Noise lies between 2^-33 and 24 log 2, so that a token this much below the best (in log p) never arrives first.
 HOPELESS = 25.7
@@ -44,7 +44,7 @@ class Sampling:
     min_p: float | None = None
     typical_p: float | None = None
     repetition_penalty: float = 1.0
-    seed: int | None = None  # None: a random one, which takes its place here where anything is drawn
+    seed: int | None = None  # None: replaced by a random one where temperature > 0
 
     def __post_init__(self) -> None:
         check_number("temperature", self.temperature, lambda t: 0 <= t < math.inf, "0 (greedy) or more")
@@ -58,23 +58,23 @@ class Sampling:
             object.__setattr__(self, "seed", secrets.randbits(LARGEST_SEED.bit_length()))
 
     def of_sample(self, number: int) -> Sampling:
-        """For one of n independent texts: the first has the seed itself, the others one that hangs on it and their number."""
+        """For one of n independent texts: the first has the seed itself, the others a hash of it and their number."""
         if not number or self.seed is None:
             return self
         digest = hashlib.blake2b(f"{self.seed} {number}".encode(), digest_size=8).digest()
         return replace(self, seed=int.from_bytes(digest, "little") & LARGEST_SEED)
 
     def warm(self) -> Sampling:
-        """For methods that must draw: at temperature 0 that of temperature 1, with a seed that is always the same."""
+        """For methods that must sample: temperature 0 becomes 1, with a fixed seed."""
         return self if self.temperature else replace(self, temperature=1.0, seed=self.seed or 0)
 
     @property
     def warmth(self) -> float:
-        """What logits are divided by: the temperature, as far as float32 goes; 1 where decoding is greedy."""
+        """The divisor of the logits: the temperature, clipped to float32's range; 1 where decoding is greedy."""
         return min(max(self.temperature, COLDEST), HOTTEST) if self.temperature else 1.0
 
     def penalize(self, logits: np.ndarray, seen: Callable[[], Iterable[int]]) -> dict[int, float]:
-        """Takes the tokens that were there before down, in place; returns what they had."""
+        """Applies the repetition penalty to tokens seen before, in place; returns their original logits."""
         if self.repetition_penalty == 1:
             return {}
         ids = np.fromiter({i for i in seen() if i < len(logits)}, np.int64)
@@ -84,8 +84,8 @@ class Sampling:
 
 
 def penalized(logits: np.ndarray, penalty: float) -> np.ndarray:
-    """Negative ones times the penalty, the others divided by it; what float32 cannot hold is the largest that it can."""
-    kind: Any = np.float32 if 1e-30 < penalty < 1e30 else np.float64  # which the penalty is an ordinary number of
+    """Negative logits times the penalty, the others divided by it; clipped to float32's range."""
+    kind: Any = np.float32 if 1e-30 < penalty < 1e30 else np.float64  # the penalty must be a normal number in this type
     exact, by = logits.astype(kind), kind(penalty)
     with np.errstate(over="ignore"):
         moved = np.where(exact < 0, exact * by, exact / by)
@@ -93,11 +93,10 @@ def penalized(logits: np.ndarray, penalty: float) -> np.ndarray:
 
 
 def draw(logits: np.ndarray, sampling: Sampling, position: int, mass: float | None = None) -> tuple[int, float]:
-    """A token, and its log-probability in softmax(logits / temperature); greedily the best one, and temperature 1.
+    """A token, and its log-probability in softmax(logits / temperature). Greedy: the best one, at temperature 1.
 
-    `logits` is float32 [V] and holds a finite number, no NaN and no +inf; -inf is what cannot be drawn. Of equally good
-    tokens the greedy one is the first. `position` counts the tokens of the answer. `mass`, where it is known: the logarithm of
-    the sum of exp(logits).
+    `logits` is float32 [V] and holds a finite number, no NaN and no +inf; -inf cannot be drawn. Greedy ties go to the first token.
+    `position` counts the tokens of the answer. `mass`, where it is known: the log-sum-exp of logits.
     """
     best = int(logits.argmax())
     if not sampling.temperature and mass is not None:
@@ -120,8 +119,8 @@ def draw(logits: np.ndarray, sampling: Sampling, position: int, mass: float | No
 def first_to_arrive(scaled: np.ndarray, uniform: np.ndarray) -> int:
     """The index of the least noise / p, where log p = `scaled` and noise = -log(1 - uniform).
 
-    That noise is never less than `uniform`, so whoever has not arrived by uniform / p when another one has comes later. Few
-    are left after that, and only they need logarithms.
+    The noise is never less than `uniform`, so uniform / p is a lower bound on the arrival time: a token whose bound is above
+    another's arrival loses. Few are left after that, and only they need logarithms.
     """
     not_before = uniform / np.exp(scaled)
     leader = int(not_before.argmin())
@@ -132,7 +131,7 @@ def first_to_arrive(scaled: np.ndarray, uniform: np.ndarray) -> int:
 
 
 def uniform_of(tokens: np.ndarray, seed: int | None, position: int) -> np.ndarray:
-    """float32 in (0, 1) for each of the tokens (ascending): what the reference makes its noise of."""
+    """float32 in (0, 1) for each of the tokens (ascending), from which the noise is made, as in the reference."""
     assert seed is not None
     blocks = int(tokens[-1]) // 4 + 1  # one hash serves four neighbours
     words = np.empty(4 * blocks, np.float32)
@@ -159,14 +158,16 @@ def nucleus_edge(scaled: np.ndarray, top_p: float) -> float:
     """The lowest value among the fewest most probable tokens that together have `top_p` of the probability."""
     p = np.exp(scaled)
     mass = p.sum()
-    # All those below (1 - top_p) / n of the mass have less than 1 - top_p of it together: the edge is above them.
+    # All tokens below (1 - top_p) / n of the mass sum to less than 1 - top_p of it: the edge is above them.
     ranked = np.sort(scaled[p >= (1 - top_p) * mass / len(p)])[::-1]
     together = np.exp(ranked).cumsum(dtype=np.float64)
     return float(ranked[min(np.searchsorted(together, top_p * mass), len(ranked) - 1)])
 
 
 def typical(scaled: np.ndarray, least: float, typical_p: float) -> np.ndarray:
-    """bool [n]: of the tokens down to `least` those whose surprise is closest to the entropy, which together have `typical_p`."""
+    """bool [n]: among the tokens down to `least`, those whose surprise is closest to the entropy and which together have
+    `typical_p`.
+    """
     log_p = np.where(scaled >= least, scaled, -np.inf).astype(np.float64)
     log_p -= np.log(np.exp(log_p).sum())
     p = np.exp(log_p)
