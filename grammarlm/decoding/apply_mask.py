@@ -1,7 +1,7 @@
-"""Mask -> logits: what the caller hands over is checked here, and passed on to the kernel of its device.
+"""Applies masks to logits: checks the arguments, then calls the kernel of the logits' device.
 
-The ordinary call, logits on the CPU and a mask from `allocate_mask`, pays for a dozen attributes and one kernel call:
-each attribute is read once and compared, and whatever is unusual leaves for a function of its own.
+The ordinary call, logits on the CPU and a mask from `allocate_mask`, costs a dozen attribute reads and one kernel call: each
+attribute is read once and compared, and unusual cases go to functions of their own.
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ from grammarlm.errors import MaskError
 from grammarlm.kernels.cpu.apply_mask import apply_mask_16, apply_mask_32
 
 INT32 = np.dtype(np.int32)
-KERNELS: dict[Any, tuple[Any, int]] = {  # dtype of the logits -> (kernel, the bits of its -inf as a signed integer)
+KERNELS: dict[Any, tuple[Any, int]] = {  # dtype of the logits -> (kernel, bits of its -inf as a signed integer)
     torch.float32: (apply_mask_32, -0x800000),
     torch.float16: (apply_mask_16, -0x400),
     torch.bfloat16: (apply_mask_16, -0x80),
@@ -25,11 +25,10 @@ NO_ROWS: np.ndarray = np.empty(0, np.int64)
 def apply_mask_(logits: torch.Tensor, mask: Any, *, rows: Any = None) -> torch.Tensor:
     """Sets the logits of forbidden tokens to -inf, in place, and returns them.
 
-    logits: [V] or [B, V], float32, float16 or bfloat16, on the CPU or a CUDA device, with any strides. Columns that the
-    mask has no bit for become -inf; allowed entries keep their bits.
-    mask: int32 [rows, words], numpy or torch, least significant bit first, 1 = allowed; bits beyond V are ignored.
-    rows: for each row of the logits its row of the mask, -1 = leave it alone; without it row i takes mask row i. Only
-    the range of an int32 or int64 tensor on the GPU is not checked.
+    logits: [V] or [B, V], float32, float16 or bfloat16, on the CPU or a CUDA device, with any strides. Columns beyond the mask's
+    last bit become -inf; allowed entries keep their bits. mask: int32 [rows, words], numpy or torch, least significant bit first, 1
+    = allowed; bits beyond V are ignored. rows: for each row of the logits its row of the mask, -1 = leave it alone; without it row
+    i takes mask row i. Everything is checked, except the range of an int32 or int64 tensor on the GPU.
 
         mask = gl.allocate_mask(2, vocab.size)
         matcher.fill_mask(mask, row=0)
@@ -50,7 +49,7 @@ def apply_mask_(logits: torch.Tensor, mask: Any, *, rows: Any = None) -> torch.T
     (count, width), (row_stride, column_stride) = shape, strides
     if (row_stride == 0 and count > 1) or (column_stride == 0 and width > 1):
         raise _unfit(logits)
-    if column_stride != 1 and logits.is_neg():  # as z.conj().imag is: what would be written as -inf is read as inf
+    if column_stride != 1 and logits.is_neg():  # such as z.conj().imag: a -inf written to it would be read as inf
         raise _unfit(logits)
     if not logits.is_cpu:
         return _apply_on_cuda(logits, mask, rows, count)
@@ -68,12 +67,12 @@ def apply_mask_(logits: torch.Tensor, mask: Any, *, rows: Any = None) -> torch.T
         if not address:
             raise _unfit(logits)
         kernel(address, row_stride, column_stride, width, mask, NO_ROWS if rows is None else rows, 0, count, infinity)
-        increment_version(logits)  # autograd must notice that a tensor it may have saved has changed
+        increment_version(logits)  # autograd must notice that a saved tensor has changed
     return logits
 
 
 def _unfit(logits: Any) -> MaskError:
-    """What is wrong with the logits."""
+    """The error for logits that cannot be masked."""
     if not isinstance(logits, torch.Tensor):
         return MaskError(
             f"logits are a {type(logits).__name__}, not a torch tensor; wrap a numpy array by torch.from_numpy(logits)"
@@ -112,7 +111,7 @@ def _too_few_rows(count: int, mask_rows: int) -> MaskError:
 
 
 def _check_words(mask: Any) -> None:
-    """The type and shape of a mask, numpy or torch."""
+    """Checks type and shape of a mask, numpy or torch."""
     if not isinstance(mask, np.ndarray | torch.Tensor):
         found = type(mask).__name__
         raise MaskError(f"the mask is a {found}; int32 [rows, words], numpy or torch, is accepted: see allocate_mask")
@@ -139,12 +138,12 @@ def _words_on_cpu(mask: Any) -> np.ndarray:
 
 
 def _plain(mask: np.ndarray) -> np.ndarray:
-    """A slice, a read-only array or a subclass is copied: it is a 32nd of the logits at most."""
+    """Copies a slice, a read-only array or a subclass: a mask is at most a 32nd of the logits."""
     return mask if type(mask) is np.ndarray and mask.flags.carray else np.array(mask, dtype=INT32, order="C")
 
 
 def _checked_rows(rows: Any, count: int, mask_rows: int) -> np.ndarray:
-    """A private int64 copy of row numbers, all of them in range."""
+    """An int64 copy of the row numbers, all in range."""
     try:
         found = np.asarray(rows.detach().cpu() if isinstance(rows, torch.Tensor) else rows)
     except (ValueError, TypeError, NotImplementedError):  # ragged lists; sparse and meta tensors
@@ -189,5 +188,5 @@ def _apply_on_cuda(logits: torch.Tensor, mask: Any, rows: Any, count: int) -> to
 def _rows_on_cuda(rows: Any, count: int, mask_rows: int, device: torch.device) -> torch.Tensor:
     on_device = isinstance(rows, torch.Tensor) and rows.device == device
     if on_device and rows.shape == (count,) and rows.dtype in (torch.int32, torch.int64):
-        return rows.contiguous()  # their range is the caller's word: to look at them is to wait for the GPU
+        return rows.contiguous()  # their range is not checked: that would synchronise with the GPU
     return torch.from_numpy(_checked_rows(rows, count, mask_rows)).to(device)

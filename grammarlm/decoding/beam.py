@@ -1,15 +1,15 @@
-"""Search over item sets: the best items of millions, no other sequence of tokens possible.
+"""Beam search over item sets: the best items out of millions; no other token sequence is possible.
 
     result = beam_search(step, gl.Tokens(matrix), beams=20)
     result.items, result.scores, result.tokens
 
-`step(tokens, parents) -> logits [len(parents), V]` reads `tokens[i]` behind what row `parents[i]` of the call before has read; the
-first call has `tokens=None, parents=[0]`. A transformers model takes its place, causal or encoder-decoder:
+`step(tokens, parents) -> logits [len(parents), V]` reads `tokens[i]` after the prefix of row `parents[i]` of the previous call; the
+first call has `tokens=None, parents=[0]`. Instead of `step`, a transformers model, causal or encoder-decoder:
 `beam_search(model, items, prompt=...)`.
 
 Each level keeps the best `beams` of open prefixes and finished items together, exactly: every child of every prefix competes. A
 finished item keeps its score and is not read again. It ends without a token, or with `stop`, whose log-probability then counts.
-Equal scores are ordered by tokens. What the model gives no probability (-inf) or none that is a number is never taken.
+Ties are ordered by tokens. A token whose log-probability is -inf or NaN is never taken.
 """
 
 from __future__ import annotations
@@ -52,15 +52,15 @@ def beam_search(
 ) -> BeamResult | list[BeamResult]:
     """The best `beams` items, or fewer where there are fewer: tokens, scores, row numbers.
 
-    items: a gl.Tokens, what it takes, or an ItemSet. With `batch`, or a list of prompts, one result for each search.
-    normalise: "full", log-softmax over the vocabulary, or "allowed", over the tokens that can come next.
-    groups, diversity: beams in groups, one after the other; a token that an earlier group took at this level costs `diversity`
-    for each time (Hamming diversity). Scores are without it. An item that several groups found is returned once.
-    value: a function of a list of prefixes; beams are kept by score + value, among the `proposals` best by score (four times
-    the beams), and at most `value_budget` prefixes of each search are scored.
-    seed: draws the items without replacement instead, with the probabilities that "allowed" gives them; in the order of the draws.
-    subset: what `items.subset(...)` makes, or flags or numbers of rows; one for all, or a list with one for each search.
-    exclude: items that must not be returned, as sequences of tokens. vocab: what makes tokens of items that are strings.
+    items: a gl.Tokens, what it takes, or an ItemSet. With `batch`, or a list of prompts, one result for each search. normalise:
+    "full", log-softmax over the vocabulary, or "allowed", over the tokens that can come next. groups, diversity: diverse beam
+    search: groups of beams, one after the other; a token costs `diversity` for each time that an earlier group took it at this
+    level (Hamming diversity). Reported scores are without it. An item that several groups found is returned once. value: a function
+    of a list of prefixes; beams are kept by score + value, among the `proposals` best by score (four times the beams), and it is
+    called on at most `value_budget` prefixes of each search. seed: samples the items without replacement instead, with the
+    probabilities that "allowed" gives them; in the order of the draws. subset: what `items.subset(...)` returns, or flags or
+    numbers of rows; one for all, or a list with one for each search. exclude: items that must not be returned, as token sequences.
+    vocab: encodes items that are strings.
     """
     _check(beams, stop, groups, diversity, value, proposals, value_budget, seed)
     normalise = normalised(normalise, seed)
@@ -116,7 +116,7 @@ def normalised(normalise: str | None, seed: int | None) -> str:
 
 
 def _subsets(items: ItemSet, subset: Any, exclude: Iterable[Sequence[int]], searches: int) -> list[Subset | None]:
-    """One for each search."""
+    """One subset for each search."""
     excluded = tuple(tuple(item) for item in exclude)
     given = (
         subset

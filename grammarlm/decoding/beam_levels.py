@@ -1,11 +1,11 @@
-"""The levels of a search: logits in, the entries that are kept out.
+"""The levels of a beam search: logits in, kept entries out.
 
     levels = Levels(searched, settings)
     while levels.rows:                                       # open prefixes, over all searches
         levels.advance(step(levels.tokens, levels.parents))
     found = results(levels, ids)
 
-How entries are chosen is a policy (beam_policies.py): the best by their scores, by what a function thinks of them, or drawn.
+A policy (beam_policies.py) chooses the entries: the best by score, by a value function, or sampled.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NO_PENALTIES = np.zeros((0, 0), np.float32)
 
 @dataclass(frozen=True)
 class Settings:
-    """What a search was asked for."""
+    """Arguments of a search."""
 
     beams: int
     stop: int  # -1: items end without a token
@@ -37,38 +37,38 @@ class Settings:
 
 
 class Policy(Protocol):
-    """How a group keeps entries; it may remember something of each."""
+    """How a group keeps entries; may hold state for each entry."""
 
     def choose(self, sets: Sets, beams: Beams, level: Level, out: Beams) -> tuple[np.ndarray, np.ndarray]:
-        """Writes what is kept; the tokens that were added to open entries, and their parents' rows, as `item_step` does."""
+        """Writes the kept entries; returns the tokens added to open entries, and their parents' rows, as `item_step` does."""
 
     @property
     def keys(self) -> np.ndarray | None:
-        """[B, M] by which the entries are ordered, where that is not their score."""
+        """[B, M] keys that order the entries, where that is not their score."""
 
 
 @dataclass(eq=False)
 class Group:
-    """Beams that compete with each other: all of a search's, unless it is to be diverse."""
+    """Beams that compete with each other: all of a search's, or one group of a diverse search."""
 
     width: int
     policy: Policy
     beams: Beams
-    spare: Beams  # where the next level is written
+    spare: Beams  # buffer for the next level
 
     def advance(self, sets: Sets, level: Level, rows: int) -> tuple[np.ndarray, np.ndarray]:
-        """To the next level, whose logits have `rows` rows of other groups before these."""
+        """Moves to the next level; `rows` rows of its logits belong to earlier groups."""
         opened = self.policy.choose(sets, self.beams, level._replace(width=self.width), self.spare)
         if rows:
             self.spare.rows[self.spare.rows != FINISHED] += rows
         self.beams, self.spare = self.spare, self.beams
-        if level.depth == 0:  # the roots, which other groups read too
+        if level.depth == 0:  # `spare` is now the roots, which other groups read too
             self.spare = Beams.empty(len(sets.selections), self.width, len(sets.segments))
         return opened
 
 
 class Levels:
-    """Searches side by side, each on entries of one depth."""
+    """Searches side by side, all at one depth."""
 
     def __init__(self, searched: Searched, settings: Settings, policies: list[Policy]):
         self.settings, self.searched, self.sets = settings, searched, searched.sets
@@ -88,11 +88,11 @@ class Levels:
 
     @property
     def rows(self) -> int:
-        """How many open prefixes there are, each of which needs a row of logits."""
+        """Number of open prefixes, each of which needs a row of logits."""
         return len(self.parents)
 
     def advance(self, logits: Any) -> None:
-        """One token further."""
+        """Reads one token more."""
         full = self.settings.normalise == "full"
         table = log_probabilities(logits, self.rows, max(self.largest, self.settings.stop), full)
         tokens: list[int] = []
@@ -112,14 +112,14 @@ class Levels:
         self.tokens, self.parents, self.depth = tokens, parents, self.depth + 1
 
     def _penalise(self, counts: np.ndarray, beams: Beams) -> None:
-        """Tokens that this group has just taken cost the later ones."""
+        """Adds the diversity penalty for the tokens that this group has just taken."""
         for search, count in enumerate(beams.counts):
             taken = beams.tokens[search, :count]
             np.add.at(counts[search], taken[taken >= 0], np.float32(self.settings.diversity))
 
 
 def number_rows(roots: Beams) -> list[int]:
-    """The searches that have something to read, which is what the rows of the first logits are."""
+    """The searches that have an open root: row i of the first logits belongs to search [i]."""
     reading: list[int] = []
     for search, count in enumerate(roots.counts):
         is_open = roots.rows[search, :count] != FINISHED
@@ -130,7 +130,7 @@ def number_rows(roots: Beams) -> list[int]:
 
 
 def log_probabilities(logits: Any, rows: int, largest: int, full: bool) -> np.ndarray:
-    """float32 [rows, V] on the host; ValueError where the logits are not what was asked for."""
+    """float32 [rows, V] on the host; ValueError where the logits have the wrong shape or type."""
     if not isinstance(logits, torch.Tensor):
         if not isinstance(logits, np.ndarray):
             raise TypeError(f"step returned {type(logits).__name__}; it returns its logits as one tensor [{rows}, V]")
@@ -150,7 +150,7 @@ def log_probabilities(logits: Any, rows: int, largest: int, full: bool) -> np.nd
 
 
 def results(levels: Levels, ids: np.ndarray | None) -> list[BeamResult]:
-    """What each search found; all entries are finished."""
+    """The result of each search; all entries are finished."""
     made = []
     for search in range(levels.searches):
         of_groups = [_result(levels, group, search, ids) for group in levels.groups]

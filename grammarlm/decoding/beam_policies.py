@@ -1,7 +1,6 @@
-"""Which entries of a level are kept: the best ones, those a function likes, or a sample.
+"""Policies of beam search: which entries of a level are kept: the best, those with the best value, or a sample.
 
-A policy chooses among what one level's kernel has written, all searches at once. What it remembers of an entry stays with the
-entry.
+A policy chooses among what one level's kernel has written, for all searches at once. Its per-entry state moves with the entry.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ UNKNOWN_END = (
 
 
 class Best:
-    """The highest scores."""
+    """Keeps the highest scores."""
 
     keys: np.ndarray | None = None
 
@@ -32,10 +31,10 @@ class Best:
 
 
 class Guided:
-    """The highest sums of score and value among the `proposals` best by score.
+    """Keeps the highest sums of score and value among the `proposals` best by score.
 
-    `value` scores lists of prefixes, all new proposals of a level at once, at most `budget` of each search. A search that cannot
-    pay for a level goes on by its scores alone. The value of no tokens is 0.
+    `value` rates lists of prefixes, all new proposals of a level at once, at most `budget` of each search. A search without enough
+    budget left for a level goes on by its scores alone. The value of the empty prefix is 0.
     """
 
     def __init__(self, searched: Searched, value: Callable[..., Any], proposals: int, budget: int | None):
@@ -59,7 +58,7 @@ class Guided:
         return opened
 
     def _values(self, wide: Beams) -> np.ndarray:
-        """[B, K] of all proposals; those that were finished before keep theirs."""
+        """[B, K] values of all proposals; those that were finished before keep theirs."""
         values = np.zeros(wide.scores.shape)
         asked: list[tuple[int, int]] = []
         for search, count in enumerate(wide.counts):
@@ -92,10 +91,10 @@ def checked(values: Any, count: int) -> np.ndarray:
 
 
 class Sampled:
-    """A sample without replacement: Gumbel-top-k (Kool, van Hoof and Welling, 2019).
+    """Sampling without replacement: Gumbel-top-k (Kool, van Hoof and Welling, 2019).
 
-    An entry's key is its log-probability plus Gumbel noise, drawn from the top down: the largest key among the children of an
-    entry is the entry's own. So the items that are kept are those that k draws without replacement would give, in their order.
+    An entry's key is its log-probability plus Gumbel noise, drawn top-down: the largest key among the children of an entry is the
+    entry's own. So the kept items are those that k draws without replacement would give, in their order.
     """
 
     def __init__(self, searches: int, seed: int):
@@ -118,7 +117,7 @@ class Sampled:
 
     def _keys(self, wide: Beams, search: int, count: int) -> np.ndarray:
         parents, tokens = wide.parents[search, :count], wide.tokens[search, :count]
-        order = np.lexsort((tokens, parents))  # noise hangs on an entry's place among its siblings, not on its score
+        order = np.lexsort((tokens, parents))  # noise depends on an entry's index among its siblings, not on its score
         if ((np.diff(tokens[order]) == 0) & (np.diff(parents[order]) == 0)).any():
             raise ValueError(UNKNOWN_END)
         noise = np.empty(count)
@@ -133,7 +132,9 @@ class Sampled:
 
 
 def most_children(beams: Beams, vocabulary: int) -> int:
-    """No search has more entries on the next level: each has a row of its own, and an open entry one a token and one that ends."""
+    """Upper bound on the entries of a search on the next level: each has at least one row, and an open entry one a token and one
+    that ends.
+    """
     most = 1
     for search, count in enumerate(beams.counts):
         rows = (beams.ranges[search, :count, :, 1] - beams.ranges[search, :count, :, 0]).sum(axis=1)
@@ -142,14 +143,14 @@ def most_children(beams: Beams, vocabulary: int) -> int:
 
 
 def proposed(sets: Sets, beams: Beams, level: Level, width: int) -> Beams:
-    """The best entries of the next level, more than are to be kept."""
+    """The best entries of the next level, more than will be kept."""
     wide = Beams.empty(len(sets.selections), width, len(sets.segments))
     item_step(sets, beams, Level(level.depth, width, level.stop, level.logits, level.norms, level.penalties), wide)
     return wide
 
 
 def keep(wide: Beams, kept: Sequence[np.ndarray], beams: Beams, out: Beams) -> Opened:
-    """Writes some entries of a level to `out`, in the order given."""
+    """Writes the kept entries of a level to `out`, in the order given."""
     tokens: list[int] = []
     parents: list[int] = []
     for search, places in enumerate(kept):
@@ -165,7 +166,7 @@ def keep(wide: Beams, kept: Sequence[np.ndarray], beams: Beams, out: Beams) -> O
 
 
 def gathered(values: np.ndarray, kept: Sequence[np.ndarray], width: int) -> np.ndarray:
-    """[B, width]: what belongs to the entries that are kept."""
+    """[B, width]: the values of the kept entries."""
     found = np.zeros((len(kept), width))
     for search, places in enumerate(kept):
         found[search, : len(places)] = values[search, places]

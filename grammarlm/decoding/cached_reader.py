@@ -2,13 +2,13 @@
 
 Texts of unequal length are padded on the left: with position ids of their own and an attention mask, pads are neither seen nor
 counted. Later chunks may differ in length, too (a text whose grammar forces five tokens beside one that has a choice); then pads
-stand in the middle of the cache. That is exact where attention looks at positions and the mask alone. A window that counts places
-of the cache, or a state that reads one id after another, would count the pads: there the texts go in step.
+stand in the middle of the cache. That is exact where attention uses only position ids and the mask. A sliding window that counts
+cache slots, or a recurrent state, would count the pads: for such models all chunks must have equal length (`in_step`).
 
     cache="dynamic"    grows with the text (the default)
-    cache="static"     one allocation for the longest text there can be; the default where the model's generation config asks for it
+    cache="static"     one allocation for the longest possible text; the default where the model's generation config asks for it
                        (from transformers 5.4 on: before, a batch of unequal prompts gets wrong logits from one)
-    cache="off"        none: all texts are read anew with each token, and the same goes for models whose cache cannot be handed back
+    cache="off"        none: all texts are read again for each token; also used for models whose cache cannot be passed back in
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ from .readers import KEEP_LOGITS, CallableReader, rows_of, text_config
 
 CACHES = ("dynamic", "static", "off")
 FIRST_STATIC = (5, 4)  # the version of transformers
-PLAIN_LAYERS = frozenset({"DynamicLayer"})  # that look at positions and the mask alone
+PLAIN_LAYERS = frozenset({"DynamicLayer"})  # layers whose attention uses only position ids and the mask
 
 
 class CachedReader(CallableReader):
-    """Reads what is new; everything again where the model gives back no cache that grows."""
+    """Reads only new ids; all texts again where the model returns no cache that grows."""
 
     def __init__(self, model: Any, prompts: Sequence[Sequence[int]], room: int, cache: str | None):
         super().__init__(model, prompts)
         self._options = inspect.signature(model.forward).parameters
-        self._masks: list[list[int]] = [[] for _ in prompts]  # 1: an id, 0: a pad; for each place of the cache
+        self._masks: list[list[int]] = [[] for _ in prompts]  # for each cache slot, 1: an id, 0: a pad
         self._is_cached = cache != "off" and "past_key_values" in self._options
-        self.in_step = self._is_cached and _wants_static(model, cache)  # no room is wasted on pads
+        self.in_step = self._is_cached and _wants_static(model, cache)  # a static cache has no slots for pads
         longest = max(map(len, prompts)) + room
         self._cache = _static_cache(model, longest) if self.in_step else None
 
     @property
     def can_forget(self) -> bool:
-        """Where places of the cache can be passed over; what kind of cache it is the first forward tells."""
+        """Where cache slots can be masked out; known after the first forward, which shows the kind of cache."""
         return not self._is_cached or (bool(self._masks[0]) and not self.in_step)
 
     def read(self, chunks: Sequence[Sequence[int]], scored: Sequence[int]) -> torch.Tensor:
@@ -59,7 +59,7 @@ class CachedReader(CallableReader):
         return rows_of(logits, [logits.shape[1]] * len(chunks), scored)
 
     def _forward(self, chunks: Sequence[Sequence[int]], width: int, kept: int) -> Any:
-        """One forward of the chunks, each padded on the left, with the logits of the last `kept` places."""
+        """One forward of the chunks, each padded on the left, with the logits of the last `kept` positions."""
         for mask, chunk in zip(self._masks, chunks, strict=True):
             mask.extend([0] * (width - len(chunk)) + [1] * len(chunk))
         ids = [[0] * (width - len(chunk)) + list(chunk) for chunk in chunks]
@@ -81,7 +81,7 @@ class CachedReader(CallableReader):
             )
 
     def _look_at(self, cache: Any) -> None:
-        """What the first forward gave back decides how to go on."""
+        """Decides by the cache that the first forward returned how to go on."""
         self._cache = cache if cache is not None and grows(cache) else None
         self._is_cached = self._cache is not None
         layers = {type(layer).__name__ for layer in getattr(cache, "layers", ())}
@@ -89,7 +89,7 @@ class CachedReader(CallableReader):
         self.in_step = self._is_cached and not (has_mask and layers and layers <= PLAIN_LAYERS)
 
     def _call(self, ids: torch.Tensor) -> torch.Tensor:
-        """All texts, padded on the right, without a cache."""
+        """Logits of all texts, padded on the right, without a cache."""
         off = {"use_cache": False} if "use_cache" in self._options else {}
         logits: torch.Tensor = self._model(input_ids=ids, return_dict=True, **off).logits
         return logits
@@ -101,7 +101,7 @@ class CachedReader(CallableReader):
         self._masks = [list(self._masks[i]) for i in texts]
 
     def forget(self, counts: Sequence[int]) -> None:
-        """The ids become pads: they keep their places in the cache, where nobody sees them."""
+        """Rollback: the ids become pads, which keep their cache slots but are masked."""
         super().forget(counts)
         for mask, count in zip(self._masks, counts, strict=True):
             seen = [at for at, is_seen in enumerate(mask) if is_seen]
@@ -110,16 +110,16 @@ class CachedReader(CallableReader):
 
 
 def reorder(cache: Any, texts: Sequence[int], device: torch.device) -> None:
-    """Keeps the texts of a cache, in the order given; one may come several times."""
+    """Keeps the texts of a cache, in the order given; one may occur several times."""
     with torch.inference_mode():
         cache.reorder_cache(torch.tensor(list(texts), dtype=torch.long, device=device))
 
 
 def grows(cache: Any) -> bool:
-    """Can this cache be handed back with the next token?
+    """Can this cache be passed back in with the next token?
 
-    A model without attention may have none. A cache of fixed length that the model made by itself, as Gemma 2's in transformers
-    4.45, is as long as the prompt and would silently lose what comes after it; one that we made is long enough.
+    A model without attention may have none. A cache of fixed length that the model made by itself, such as Gemma 2's in
+    transformers 4.45, is as long as the prompt and would silently drop what comes after it; a static one made here is long enough.
     """
     kinds = {kind.__name__ for kind in type(cache).__mro__}
     return hasattr(cache, "reorder_cache") and ("StaticCache" in kinds or any("Dynamic" in kind for kind in kinds))

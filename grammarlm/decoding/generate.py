@@ -1,4 +1,4 @@
-"""generate(): texts from a model, held to what they are wanted for.
+"""generate(): constrained texts from a model.
 
 model, tokenizer = gl.load_tiny()
 out = gl.generate(model, 'Wake me at 6.\n{"function":"', choices=["set_alarm", "set_timer"])
@@ -73,32 +73,32 @@ def generate(
                  V]; one call is one forward
     prompt       a text, encoded with the special tokens that the tokenizer usually adds, or a list of ids, taken as they are;
                  or a list of such prompts, which share their forwards (at most `batch_size` texts at a time)
-    tokenizer    what encodes the prompt and says what the ids mean; without it the one that lies where the model was loaded from
+    tokenizer    encodes the prompt and defines what the ids mean; default: the one stored where the model was loaded from
                  (nothing is downloaded). Its vocabulary becomes as wide as the model's logits, and a text ends at every
                  end-of-sequence id of the tokenizer or the model's configs
     vocab        a gl.Vocabulary, instead of the tokenizer's
-    limits       a gl.Limits: what compiling a grammar and each step of it may cost
+    limits       a gl.Limits: bounds on the cost of compiling a grammar and of each step
     cache        "dynamic", "static" or "off"; None: what the model's generation config asks for
 
-    **What the answer is held to**, at most one of these. With a list of prompts it can be a list, one for each; None: free text
+    **The constraint**, at most one of these. With a list of prompts it can be a list, one for each; None: free text
 
     schema       a JSON schema as a dict, as JSON text or as a path; or a Python type: a pydantic model, dataclass, TypedDict, Enum,
-                 Literal, list[T], or a function, whose arguments are meant. Then `out.value` is an instance
+                 Literal, list[T], or a function, which stands for its arguments. Then `out.value` is an instance
     regex        Python's syntax; the whole answer matches
-    grammar      any grammar object, or what gl.compile made of one for the model's vocabulary
-    choices      texts, of which the answer is one; or integers, which then are its value
+    grammar      any grammar object, or one compiled by gl.compile for the model's vocabulary
+    choices      texts, of which the answer is one; or integers, which are then its value
     items        sequences of token ids, of which the answer is one; or a gl.Tokens
 
-    where        beside any of them or alone: a function that gets the text so far and says whether it may go on (of "", whether
-                 that may be all). Where it refuses all that could come next, the answer has no value and finish_reason
+    where        with any of them or alone: a predicate that gets the text so far and returns whether it may go on (of "", whether
+                 that may be the whole answer). Where it refuses all that could come next, the answer has no value and finish_reason
                  "unsatisfied"; where it raises, or logits are NaN, that answer alone is "error". `out.error` says where and why
 
     **Sampling**: the constraint first, then in this order
 
-    repetition_penalty   divides the logits of what was there before (multiplies where they are negative)
+    repetition_penalty   divides the logits of tokens that occurred before (multiplies where they are negative)
     temperature          0: the most probable token; else a draw from softmax(masked logits / temperature)
-    top_k, top_p, min_p, typical_p    thin out what can be drawn
-    seed                 equal seeds give equal answers; the number drawn for None is in out.stats.seed. Random numbers hang on
+    top_k, top_p, min_p, typical_p    filter the tokens that can be drawn
+    seed                 equal seeds give equal answers; the number drawn for None is in out.stats.seed. Random numbers depend on
                          the seed, on which of the n answers it is, and on the position in the answer; on nothing else
     n                    independent answers to each prompt, which share its forward
 
@@ -106,18 +106,19 @@ def generate(
 
     max_tokens   of the answer, its stop id not counted
     close        True: an answer with a grammar is always finished within max_tokens (finish_reason "closed" where that changed it);
-                 ValueError where the grammar may need more. A schema beside other grammars knows no budgets (stats.closes)
-    heal         True: tokens at the end of the prompt are taken back and written again, so that a word may go on over its end
-    forced       "score": tokens that the constraint leaves no choice for share a forward, and of bytes that a schema forces those
-                 that the model draws as they were proposed; "off": each has its own. The answers are equal
+                 ValueError where the grammar may need more. A schema combined with other grammars has no budgets (stats.closes)
+    heal         True: token healing: tokens at the end of the prompt are removed and generated again, so that a word may go on
+                 over its end
+    forced       "score": tokens that are the only allowed ones share a forward, and so do bytes that a schema forces, as draft tokens
+                 that the model's own draws verify; "off": each token has its own forward. The answers are equal
 
     method       how texts are found; each has options of its own, which are given beside these arguments
                  "masked": each step masked and renormalised. "awrs": draws with weights, under where= by rejection (rejection.py).
                  "smc": particles that follow the model's law given the constraint (particles=, threshold=, critic=). "best_of"
                  (candidates=, score=), "beam" (beams=), "lookahead" (entropy=, width=, depth=), "trials" (most=, depth=)
-    progress     True or False; None: where there are several batches and a terminal
+    progress     True or False; None: True for several batches on a terminal
 
-    The vocabulary and the constraints are kept, so that another call with the same grammar compiles nothing.
+    The vocabulary and the constraints are cached: another call with the same grammar compiles nothing.
     """
     given = locals()
     find = method_of(method)
@@ -141,7 +142,9 @@ BESIDE = ("method", "batch_size", "progress")
 
 
 def check_arguments(function: str, given: Iterable[str], find: Callable[..., Any], *, is_call: bool = False) -> None:
-    """TypeError where an argument is neither generate()'s nor an option of the method; `is_call`: its own are bound already."""
+    """TypeError for an argument that is neither generate()'s nor an option of the method; `is_call`: generate()'s own are bound
+    already.
+    """
     parameters = signature(find).parameters.values()
     options = {one.name for one in parameters if one.kind is one.KEYWORD_ONLY}
     if any(one.kind is one.VAR_KEYWORD for one in parameters):
@@ -153,7 +156,7 @@ def check_arguments(function: str, given: Iterable[str], find: Callable[..., Any
 
 
 def start(model: Any, prompt: Any, *, sampling: Sampling | None = None, **arguments: Any) -> Decoding:
-    """All that comes before the first token, in one batch; iterating over what this returns decodes.
+    """All that comes before the first token, as one batch; iterating over the returned Decoding generates.
 
     Takes generate()'s arguments; those of sampling one by one or as a Sampling.
     """
@@ -163,7 +166,7 @@ def start(model: Any, prompt: Any, *, sampling: Sampling | None = None, **argume
 def request_of(
     model: Any, prompt: Any, sampling: Sampling | None, arguments: dict[str, Any], function: str = "start"
 ) -> Request:
-    """What generate() prepares of its arguments; those of sampling one by one or as a Sampling."""
+    """The Request made of generate()'s arguments; those of sampling one by one or as a Sampling."""
     known = {*PREPARED, *SAMPLING}
     for name in arguments:
         if name not in known:

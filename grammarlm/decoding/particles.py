@@ -48,9 +48,7 @@ Resample: TypeAlias = Callable[[np.ndarray], np.ndarray]  # weights that sum to 
 
 @dataclass(frozen=True)
 class Particles:
-    """The final particles. Weights and evidence are logs; the weights are not normalised: the evidence is the mean of
-    exp(log_weights).
-    """
+    """The final particles. Weights and evidence are logs; the evidence is the mean of exp(log_weights), which is not normalised."""
 
     texts: list[Text]
     log_weights: np.ndarray
