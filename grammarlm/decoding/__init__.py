@@ -1,4 +1,4 @@
-"""LOGITS -> TOKENS: masks applied, tokens drawn, items searched."""
+"""LOGITS -> TOKENS: applies masks, draws tokens, searches items."""
 
 from typing import Any
 

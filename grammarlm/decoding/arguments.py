@@ -1,4 +1,4 @@
-"""The arguments of generate(), checked: what is wrong is said before anything is computed."""
+"""Checks of generate()'s arguments, before anything is computed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..vocab.vocabulary import Vocabulary
 def check_number(
     name: str, value: Any, is_fine: Callable[[float], bool], accepted: str, *, optional: bool = False
 ) -> None:
-    """A number that is fine; None too where the argument is optional."""
+    """A valid number; None too where the argument is optional."""
     if value is None and optional:
         return
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
@@ -60,9 +60,9 @@ def is_batch(prompt: Any) -> bool:
 
 
 def per_prompt(name: str, value: Any, count: int | None) -> list[Any]:
-    """An argument for each prompt: a list has one each, anything else is meant for all. `count` None: there is one prompt."""
+    """An argument for each prompt: a list has one each, anything else is for all. `count` None: there is one prompt."""
     is_list = isinstance(value, (list, tuple)) and len(value) > 0
-    if is_list and name in ("choices", "items"):  # of one prompt they are a list themselves
+    if is_list and name in ("choices", "items"):  # for one prompt these are a list themselves
         is_list = all(one is None or (name == "choices" and is_collection(one)) for one in value)
     if not is_list:
         return [value] * (count or 1)
@@ -82,7 +82,7 @@ def is_collection(value: Any) -> bool:
 
 
 def check_vocabulary(tokenizer: Any, vocab: Any) -> None:
-    """One of the two must say what the model's ids mean."""
+    """One of the two must define what the model's ids mean."""
     if vocab is not None and not isinstance(vocab, Vocabulary):
         raise TypeError(f"vocab is {type(vocab).__name__}; pass a gl.Vocabulary, or the tokenizer as tokenizer=")
     if tokenizer is None and vocab is None:
@@ -112,7 +112,7 @@ def prompt_ids(prompt: Any, tokenizer: Any, vocab: Vocabulary | None, width: int
 
 
 def check_text(prompt: str) -> None:
-    """Half of a surrogate pair, such as Python makes of arguments in another encoding, is no text for any tokenizer."""
+    """A lone surrogate, such as Python makes of arguments in another encoding, cannot be tokenized."""
     try:
         prompt.encode()
     except UnicodeEncodeError as error:

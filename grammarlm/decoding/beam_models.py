@@ -1,7 +1,6 @@
-"""Transformers models as `step(tokens, parents) -> logits`: many texts side by side, which share beginnings and are dropped.
+"""Transformers models as `step(tokens, parents) -> logits` of beam search. One level of all searches is one forward.
 
-How texts are read, with which cache, and how prompts of unequal length share a forward, is the affair of readers.py. One level of
-all searches is one forward.
+readers.py decides how texts are read, with which cache, and how prompts of unequal length share a forward.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ Step = Callable[[Any, Any], Any]
 
 
 def model_step(step: Any, prompt: Any, batch: int | None, room: int) -> tuple[Step, int | None]:
-    """The function that reads, and how many searches there are (None: one, and its result alone is wanted).
+    """The step function, and how many searches there are (None: one, and its result is returned alone).
 
-    No search reads more than `room` tokens behind its prompt.
+    No search reads more than `room` tokens after its prompt.
     """
     check_integer("batch", batch, 1, optional=True)
     if not is_transformers_model(step):

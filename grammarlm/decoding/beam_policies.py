@@ -132,8 +132,8 @@ class Sampled:
 
 
 def most_children(beams: Beams, vocabulary: int) -> int:
-    """Upper bound on the entries of a search on the next level: each has at least one row, and an open entry one a token and one
-    that ends.
+    """Upper bound on the entries of a search on the next level: each has at least one row, and its parent has a child for each
+    token and one that ends.
     """
     most = 1
     for search, count in enumerate(beams.counts):

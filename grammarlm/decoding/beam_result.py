@@ -1,4 +1,4 @@
-"""What a search over an item set found."""
+"""The result of a search over an item set."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class BeamResult:
     tokens: list[tuple[int, ...]]
     scores: list[float]  # sums of log-probabilities
     items: list[int]  # row numbers
-    ids: np.ndarray | None  # what these rows are called, where the set has ids
+    ids: np.ndarray | None  # names of these rows, where the set has ids
     beams: int  # how many were asked for
-    keys: list[float] | None = None  # by which they are ordered where that is not the score: with a value, or sampled
+    keys: list[float] | None = None  # the sort keys where they are not the scores: with a value, or sampled
 
     def __repr__(self) -> str:
         best = f", the best {brief(self.items[0])} with score {self.scores[0]:.4g}" if self.items else ""
@@ -41,7 +41,7 @@ class BeamResult:
 
 
 def merge_groups(results: list[BeamResult], ids: Any, beams: int) -> BeamResult:
-    """The items of several groups, each once."""
+    """The items of several groups, each once, with its best score."""
     found: dict[int, tuple[float, tuple[int, ...]]] = {}
     for result in results:
         for tokens, score, item in zip(result.tokens, result.scores, result.items, strict=True):

@@ -3,8 +3,8 @@
     gl.generate(model, prompt, schema=Person, method="best_of", candidates=8).score
     gl.generate(model, prompt, schema=Person, method="best_of", score=lambda out: -len(out.text))
 
-By itself the score is the log-probability that the model gives to the text, before the constraint takes anything away: masking
-makes each step's choice among what is allowed, and texts that only the mask has kept on course come out as improbable as they are.
+The default score is the log-probability that the model gives to the text before masking: masked log-probabilities compare only
+allowed tokens, and would hide how improbable a text is that only the mask has kept on course.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from .result import COMPLETE, Result
 if TYPE_CHECKING:
     from .request import Request
 
-ROWS = 32  # texts that are read at once, about: whole prompts with all their candidates
+ROWS = 32  # about so many texts a batch: whole prompts with all their candidates
 
 
 def best_of(request: Request, *, candidates: int = 8, score: Callable[[Result], float] | None = None) -> list[Result]:
-    """The n best of so many masked draws, of those that are complete where there are any. At temperature 0 they are drawn at 1.
+    """The n best of so many masked draws; complete ones first. Temperature 0 is taken as 1.
 
-    score   what is best about an answer, a Result; the larger the better
+    score   a function of a Result; the larger the better
     """
     check_integer("candidates", candidates, 1)
     if request.n > candidates:
@@ -46,7 +46,7 @@ def best_of(request: Request, *, candidates: int = 8, score: Callable[[Result], 
 
 
 def with_score(result: Result, score: Callable[[Result], float] | None) -> Result:
-    """An answer that has failed has no score; one whose score cannot be told has failed."""
+    """Sets the score. A failed answer has none; one whose `score` raises has failed."""
     if result.finish_reason == "error":
         return result
     if score is None:
@@ -66,6 +66,6 @@ def number(score: Any) -> float:
 
 
 def merit(result: Result) -> tuple[bool, float]:
-    """Complete answers first. (Under a schema None is a value, too: that of "null".)"""
+    """Sort key: complete answers first. (Under a schema None is a value, too: that of "null".)"""
     has_value = result.value is not None or result.text.strip() == "null"
     return has_value and result.finish_reason in COMPLETE, -math.inf if result.score is None else result.score

@@ -1,9 +1,8 @@
 """The demo: constrained generations on the embedded model, token by token, and how long each part took.
 
-A line is a token that was written: its probability, how many tokens the grammar allowed there, how much of the model's
-probability the mask took away, and what else could have come. On a terminal the lines appear as they are made, slowed down
-enough to read; elsewhere they are printed. Each answer is checked with a tool that shares no code with us: Python's own `re`, or
-the library `jsonschema`.
+A line is one token: its probability, how many tokens the grammar allowed there, how much of the model's probability the mask
+removed, and the alternatives. On a terminal the lines appear as they are made, slowed down enough to read; elsewhere they are
+printed. Each answer is checked with a tool that shares no code with us: Python's own `re`, or the library `jsonschema`.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ Times = list[tuple[str, float, str]]  # part, seconds, note
 
 @dataclass(frozen=True)
 class Example:
-    """What the model is asked, how its answer is held, and who says whether the answer is right."""
+    """A prompt, its grammar, and an independent check of the answer."""
 
     title: str
     prompt: str
@@ -72,7 +71,7 @@ def matches(pattern: str) -> Callable[[str], bool]:
 
 
 def is_valid(schema: dict[str, Any]) -> Callable[[str], bool]:
-    """Is a text JSON, and valid? Numbers are read as fractions: 24.95 is a multiple of 0.01, and 1e2 an integer."""
+    """A check: is a text JSON, and valid? Numbers are read as fractions: 24.95 is a multiple of 0.01, and 1e2 an integer."""
 
     def check(text: str) -> bool:
         from jsonschema import Draft202012Validator
@@ -132,7 +131,7 @@ EXAMPLES = (
 
 
 def run(console: Console | None = None, load: Callable[[], tuple[Any, Any]] | None = None) -> int:
-    """Shows the examples and the times; 1 where an answer is not what its grammar says, else 0."""
+    """Shows the examples and the times; 1 where an answer does not match its grammar, else 0."""
     console = console or Console(highlight=False)
     console.width = min(WIDTH, console.width)
     times: Times = []
@@ -145,7 +144,7 @@ def run(console: Console | None = None, load: Callable[[], tuple[Any, Any]] | No
         from .sampling import Sampling
     with measured(times, "load the model"):
         model, tokenizer = (load or load_tiny)()
-    torch.set_num_threads(1)  # several would mostly wait for each other over a model this small
+    torch.set_num_threads(1)  # several threads would mostly wait for each other on a model this small
     runs = []
     for number, example in enumerate(EXAMPLES, 1):
         show_question(console, f"{number}  {example.title}", example)
@@ -178,7 +177,7 @@ def show_question(console: Console, title: str, example: Example) -> None:
 
 
 def labelled() -> Table:
-    """Lines with a label before them."""
+    """A grid of labelled lines."""
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim", min_width=7)
     grid.add_column(overflow="fold")
@@ -246,7 +245,7 @@ def counted(number: int, thing: str) -> str:
 
 @dataclass(frozen=True)
 class Run:
-    """What one generation cost, and whether its answer was right."""
+    """The cost of one generation, and whether its answer was right."""
 
     kind: str
     stats: Stats
@@ -262,7 +261,7 @@ def measured(times: Times, part: str) -> Iterator[None]:
 
 
 def times_of(runs: list[Run]) -> Times:
-    """The very first mask makes the first states and touches everything once, so it is not part of the mean of the others."""
+    """The very first mask makes the first states and loads everything into caches, so it is not part of the mean of the others."""
     first, tokens = runs[0].first_mask, sum(run.stats.tokens for run in runs)
     masks = sum(run.stats.mask_seconds for run in runs) - first
     later = [("JSON schema" if run.kind == "schema" else run.kind, run.stats.compile_seconds) for run in runs[1:]]
@@ -284,7 +283,7 @@ def show_times(console: Console, times: Times) -> None:
 
 
 def duration(seconds: float) -> str:
-    """Three digits that matter, in s, ms or us."""
+    """Three significant digits, in s, ms or us."""
     for unit, scale in (("s ", 1.0), ("ms", 1e3)):
         if seconds * scale >= 1:
             return f"{seconds * scale:.3g} {unit}"

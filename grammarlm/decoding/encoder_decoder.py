@@ -1,8 +1,8 @@
-"""An encoder-decoder transformers model: the prompts go through the encoder once, the answers through the decoder.
+"""Reader of an encoder-decoder transformers model: prompts go through the encoder once, answers through the decoder.
 
-The prompts are padded on the right, behind an attention mask, which suits relative and learned positions alike. The decoder starts
-each answer with the same id, so its texts begin equally long; and since some decoders (T5's) tell positions by places of the cache,
-they go in step.
+Prompts are padded on the right, with an attention mask, which suits relative and learned positions alike. The decoder starts each
+answer with the same id, so its texts begin with equal length; and since some decoders (T5's) take positions from cache slots,
+all chunks must have equal length (`in_step`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .readers import device_of, rows_of, width_of
 
 
 class EncoderDecoderReader:
-    """The first read takes the prompts along."""
+    """The first read runs the encoder, too."""
 
     in_step = True
     can_forget = False
@@ -57,7 +57,7 @@ class EncoderDecoderReader:
         raise NotImplementedError
 
     def _source(self) -> dict[str, Any]:
-        """The prompts, or what the encoder made of them."""
+        """The prompts, or their cached encoding."""
         if self._encoded is None:
             return {"input_ids": self._prompts}
         from transformers.modeling_outputs import BaseModelOutput

@@ -1,4 +1,4 @@
-"""What `gl.stream` hands out: deltas of the text, and what a JSON text turns out to say while it is being written.
+"""Events of `gl.stream`: deltas of the text, and parsing events of a JSON text while it is being written.
 
 | kind       | means                                                             | fields besides `kind` and `row`      |
 |------------|-------------------------------------------------------------------|--------------------------------------|
@@ -10,9 +10,8 @@
 | "value"    | the value at `path` is complete                                   | `path`, `value`                      |
 | "end"      | the answer is complete, or was cut                                | `result`, as generate() returns it   |
 
-A path is what leads to a value: `("orders", 0, "name")`; the whole answer's is `()`. A value comes after what it holds, so the
-last "value" of a JSON answer is that of the whole text. Containers are handed out as they are, not copied: what is changed in one
-changes in those around it.
+A path leads to a value: `("orders", 0, "name")`; the whole answer's is `()`. A value's event comes after those of its parts, so the
+last "value" of a JSON answer is that of the whole text. Containers are not copied: a change to one shows in those around it.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ from ..errors import brief
 if TYPE_CHECKING:
     from .result import Result
 
-# The way to a value, innermost step first: (the place around it, a key or an index); None is the whole text. Places share what is
-# above them, so that an event costs the same at any depth; `path_of` writes one out.
+# The path to a value as a linked list, innermost step first: (the outer place, a key or an index); None is the whole text. Places
+# share their outer parts, so an event costs the same at any depth; `path_of` makes the tuple.
 Place: TypeAlias = "tuple[Place, str | int] | None"
 
 
@@ -41,14 +40,14 @@ def path_of(place: Place) -> tuple[str | int, ...]:
 
 @dataclass(frozen=True)
 class Event:
-    """Something that has become known about an answer."""
+    """One event of an answer."""
 
     kind: str
     text: str = ""
     chunk: str = ""
     value: Any = None
     result: Result | list[Result] | None = None
-    row: int = 0  # of several answers, which one
+    row: int = 0  # index of the answer
     place: Place = None
 
     @property

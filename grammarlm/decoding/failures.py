@@ -1,11 +1,11 @@
 """Answers that end without a value while the others of their batch go on.
 
     "unsatisfied"   where= refuses everything that could come next, the end too
-    "error"         something went wrong with this answer alone: logits that are no distribution, a function of the caller's that
-                    raised, a limit that its matcher reached
+    "error"         something failed for this answer alone: logits that are no distribution, an exception of a function of the
+                    caller's, a limit of its matcher
 
 What is wrong with all answers (the model raises, its logits have the wrong shape, an argument is wrong) is raised instead, and so
-is whatever is no Exception, such as Ctrl-C.
+is whatever is not an Exception, such as Ctrl-C.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ import numpy as np
 
 from ..errors import shorten
 
-SHOWN = 60  # characters of the text's end
+SHOWN = 60  # characters of the text's end that a message shows
 
 
 @dataclass(frozen=True)
 class Ending:
-    """A finish reason, and what the answer's `error` says."""
+    """A finish reason, and the text of the answer's `error`."""
 
     finish_reason: str
     error: str
@@ -43,7 +43,7 @@ class Ending:
 
 
 class RowFailure(ValueError):
-    """What an answer fails of; its message is the answer's `error` as it is."""
+    """Why one answer fails; its message is the answer's `error` as it is."""
 
 
 def said(error: Exception) -> str:
@@ -52,12 +52,12 @@ def said(error: Exception) -> str:
         return shorten(str(error))
     try:
         return shorten(f"{type(error).__name__}: {error}")
-    except Exception:  # an exception whose text raises another
+    except Exception:  # an exception whose __str__ raises
         return type(error).__name__
 
 
 def answer_of(name: str, function: Callable[[Any], Any], text: str, read: Callable[[Any], Any] = bool) -> Any:
-    """What a function of the caller's says of a text; RowFailure where it raises."""
+    """The result of a caller's function for a text; RowFailure where it raises."""
     try:
         return read(function(text))
     except Exception as error:
@@ -69,7 +69,7 @@ def tail(text: str) -> str:
 
 
 def no_distribution(count: int, logits: np.ndarray) -> RowFailure:
-    """What to say of logits after so many tokens that hold NaN, +inf, or nothing but -inf."""
+    """The failure for logits that hold NaN, +inf, or nothing but -inf."""
     wrong = np.flatnonzero(np.isnan(logits) | (logits == math.inf))
     found = f"{logits[wrong[0]]} at id {wrong[0]} (and {len(wrong) - 1} more)" if len(wrong) else "-inf everywhere"
     return RowFailure(
@@ -79,7 +79,7 @@ def no_distribution(count: int, logits: np.ndarray) -> RowFailure:
 
 
 def nothing_left(count: int, width: int) -> RowFailure:
-    """What to say where each allowed token has the logit -inf."""
+    """The failure where each allowed token has the logit -inf."""
     return RowFailure(
         f"ValueError: after {count} tokens each token that the grammar allows has the logit -inf, or lies beyond the {width} "
         "logits; check that the tokenizer (or vocab=) is this model's"

@@ -109,7 +109,7 @@ def generate(
                  ValueError where the grammar may need more. A schema combined with other grammars has no budgets (stats.closes)
     heal         True: token healing: tokens at the end of the prompt are removed and generated again, so that a word may go on
                  over its end
-    forced       "score": tokens that are the only allowed ones share a forward, and so do bytes that a schema forces, as draft tokens
+    forced       "score": tokens that are the only allowed ones share a forward; so do bytes that a schema forces, as draft tokens
                  that the model's own draws verify; "off": each token has its own forward. The answers are equal
 
     method       how texts are found; each has options of its own, which are given beside these arguments

@@ -1,4 +1,4 @@
-"""gl.Generator: a model and what is wanted of it, for many prompts."""
+"""gl.Generator: a model and a constraint, for many prompts."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from .request import compiled_output
 
 
 class Generator:
-    """generate() with a model, what its answers are held to, and any other argument, said once.
+    """generate() with the model, the constraint and any other argument given once.
 
         people = gl.Generator(model, Person, max_tokens=80)
         people("Ada, 36.").value
-        people(["Tom, 41.", "Eva, 7."], temperature=0.8)         # generate()'s arguments; they win over those above
+        people(["Tom, 41.", "Eva, 7."], temperature=0.8)         # generate()'s arguments; they override those above
         for event in people.stream("Ada, 36."): ...
 
     output_type: what schema= takes (a Python type, a dict, JSON text, a path), or a grammar object, or None for any text. It is
-    compiled here, so that what is wrong with it is told here.
+    compiled here, so that its errors are raised here.
     """
 
     def __init__(self, model: Any, output_type: Any = None, **arguments: Any):

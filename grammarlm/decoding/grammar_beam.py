@@ -1,19 +1,19 @@
-"""method="beam": the most probable texts of a grammar, as far as a few beginnings at a time can tell.
+"""method="beam": beam search for the most probable texts of a grammar.
 
     out = gl.generate(model, prompt, schema=Person, method="beam", beams=5)
     out.score                   # log of the probability that the model by itself writes this text, its end included
 
-At each level the best `beams` are kept, finished texts and beginnings together: a finished text keeps its score and competes. The
-score is the model's own, the sum of log-probabilities over the full vocabulary, and not renormalised where the mask took something
-away; so a beginning that leads into what the model does not want falls behind, and where no level is cut the first answer is the
-most probable text of the language. There is no length normalisation. Of equal scores the smaller token ids come first. A
-repetition_penalty changes the probabilities that are added; what thins out a distribution (top_k, ...) is refused.
+Each level keeps the best `beams` of finished texts and open prefixes together: a finished text keeps its score and competes. The
+score is the model's own, the sum of log-probabilities over the full vocabulary, not renormalised after masking; so a prefix that
+leads into what the model does not want falls back, and if no level was truncated the first answer is the most probable text of the
+language. There is no length normalisation. Ties go to the smaller token ids. A repetition_penalty changes the probabilities that
+are summed; filters (top_k, ...) are refused.
 
-Beams are sequences of tokens: a text that can be written by several may come several times.
+Beams are token sequences: a text with several tokenizations may occur several times.
 
-A text ends with a stop id, and where there are several their probabilities are added: they end the same text.
+A text ends with a stop id; where there are several, their probabilities are added: they end the same text.
 
-(Sets of items have a search of their own, `beam_search` in beam.py, which knows their prefixes beforehand.)
+(Item sets have a search of their own, `beam_search` in beam.py, which knows all their prefixes beforehand.)
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, order=True)
 class Candidate:
-    """In the order of merit."""
+    """Ordered best first."""
 
     cost: float  # minus the score
     text: Text
@@ -44,7 +44,7 @@ class Candidate:
 
 
 def beam(request: Request, *, beams: int = 5) -> list[Result]:
-    """The n best texts that a search with so many beams finds; nothing is drawn."""
+    """The n best texts that a search with so many beams finds; nothing is sampled."""
     check_integer("beams", beams, 1)
     if request.n > beams:
         raise ValueError(
@@ -73,7 +73,7 @@ def answer(branches: Branches, notes: Notes, one: Candidate) -> Result:
 
 
 def search(branches: Branches, notes: Notes, beams: int) -> list[Candidate]:
-    """The finished texts that are left in the end, best first; Dead where there are none."""
+    """The finished texts kept in the end, best first; Dead where there are none."""
     kept = [Candidate(0.0, text) for text in branches.beginnings()]
     while not all(one.is_over for one in kept):
         growing = [one for one in kept if not one.is_over]
@@ -88,7 +88,7 @@ def search(branches: Branches, notes: Notes, beams: int) -> list[Candidate]:
 
 
 def came_to_nothing(branches: Branches, steps: Steps, left: list[float]) -> Ending:
-    """How the first of these texts ends, none of which can go on; `left` is what the grammar allowed of each."""
+    """How the first of these texts ends, none of which can go on; `left` is the log mass that the grammar allowed of each."""
     if left[0] == -np.inf:
         return steps.nothing_left(0)
     text = steps.texts[0]
@@ -96,7 +96,7 @@ def came_to_nothing(branches: Branches, steps: Steps, left: list[float]) -> Endi
 
 
 def ended(branches: Branches, steps: Steps, scores: np.ndarray) -> list[Candidate]:
-    """The texts that may end here; takes the stop ids out of the scores."""
+    """The texts that may end here; sets the scores of the stop ids to -inf."""
     stops = [stop for stop in branches.stops if stop < scores.shape[1]]
     ends = [log_sum(row) for row in scores[:, stops]]
     scores[:, stops] = -np.inf
@@ -106,7 +106,7 @@ def ended(branches: Branches, steps: Steps, scores: np.ndarray) -> list[Candidat
 
 
 def grown(branches: Branches, notes: Notes, steps: Steps, scores: np.ndarray, beams: int) -> list[Candidate]:
-    """The best texts with a token more that where= accepts; it is asked about no more than it takes."""
+    """The best texts with one more token that where= accepts; the predicate is called on no more than needed."""
     found: list[Candidate] = []
     while len(found) < beams:
         best = leaders(steps.texts, scores, beams - len(found))
@@ -122,7 +122,7 @@ def grown(branches: Branches, notes: Notes, steps: Steps, scores: np.ndarray, be
 
 
 def leaders(texts: list[Text], scores: np.ndarray, count: int) -> list[tuple[int, int]]:
-    """(row, token) of the best scores above -inf, best first; of equal ones the texts that come first."""
+    """(row, token) of the best scores above -inf, best first; ties in the order of texts and tokens."""
     flat = scores.reshape(-1)
     least = np.partition(flat, -count)[-count] if count < len(flat) else -np.inf
     rows, tokens = np.nonzero((scores >= least) & (scores > -np.inf))

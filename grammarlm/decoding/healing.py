@@ -1,11 +1,11 @@
-"""The border between prompt and answer, healed: tokens at the end of the prompt are taken back and written again.
+"""Token healing: tokens at the end of the prompt are removed and generated again.
 
-A prompt that ends in `http:` ends in the token `:`, and a model that has seen `://` as one token does not expect `//` behind it.
-So the last tokens are taken back, and the first of the answer must spell them again, but may go on over the border. `take_back`
-takes as many as could matter: all from the first place on where a token could begin that goes on over the end.
+A prompt that ends in `http:` ends in the token `:`, and a model that has seen `://` as one token does not expect `//` after it.
+So the last tokens are removed, and the first of the answer must spell them again, but may extend over the border. `take_back`
+removes as many as could matter: all from the first position where a token could begin that extends over the end.
 
-What must be spelled again is the *rest*. Allowed are tokens within it, as long as tokens can spell what is left behind them, and
-tokens that begin with it and go on with the beginning of a text of the grammar.
+The bytes to be spelled again are the *rest*. Allowed are tokens that are a prefix of it, if tokens can spell what then remains, and
+tokens that begin with it and whose remaining bytes are the beginning of a text of the grammar.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..vocab.vocabulary import Vocabulary
 
 
 def take_back(ids: list[int], vocab: Vocabulary) -> tuple[list[int], bytes]:
-    """The ids that stay, at least one, and the bytes of the others."""
+    """The ids that stay, at least one, and the bytes of the removed ones."""
     text, deepest = set(vocab.text_ids.tolist()), vocab.trie.deepest
     tail, starts = b"", [0]  # the bytes of the last tokens, and how many bytes the last 0, 1, 2, ... tokens have
     for token in reversed(ids[1:]):
@@ -36,13 +36,13 @@ def take_back(ids: list[int], vocab: Vocabulary) -> tuple[list[int], bytes]:
 
 
 def _goes_on(vocab: Vocabulary, data: bytes) -> bool:
-    """Does a token begin like this and go on?"""
+    """Is there a token that begins with these bytes and is longer?"""
     path = _path(vocab, data)
     return len(path) == len(data) and bool(vocab.trie.end[path[-1]] > path[-1] + 1)
 
 
 def _path(vocab: Vocabulary, data: bytes) -> list[int]:
-    """The nodes of the trie along the bytes, as far as there are any."""
+    """The trie nodes along the bytes, as far as they exist."""
     trie, path = vocab.trie, []
     node, end = 0, len(vocab.trie.byte)
     for byte in data:
@@ -57,7 +57,7 @@ def _path(vocab: Vocabulary, data: bytes) -> list[int]:
 
 @lru_cache(maxsize=64)
 def row_of(vocab: Vocabulary, constraint: Constraint | None, rest: bytes) -> np.ndarray:
-    """The mask while the rest has to be spelled: what comes behind it is the beginning of a text of the constraint."""
+    """The mask while the rest has to be spelled: what a token adds after it must be the beginning of a text of the constraint."""
     path, nothing = _path(vocab, rest), vocab.words * 32
     inside = [node for i, node in enumerate(path, 1) if _is_spelled(vocab, rest[i:])]
     nodes = [np.array(inside, np.int64)]
@@ -74,9 +74,9 @@ def row_of(vocab: Vocabulary, constraint: Constraint | None, rest: bytes) -> np.
 
 
 def _read(vocab: Vocabulary, matcher: Matcher, node: int, end: int) -> np.ndarray:
-    """The nodes from `node` on whose bytes the matcher reads; below one that it refuses there are none."""
+    """The trie nodes in `node .. end` whose bytes the matcher accepts; the subtree of a refused node is skipped."""
     trie, read = vocab.trie, []
-    depth = 0  # of the bytes that the matcher has read
+    depth = 0  # how many bytes the matcher has read
     top = int(trie.depth[node]) if node < end else 0
     while node < end:
         above = int(trie.depth[node]) - top
@@ -93,7 +93,7 @@ def _read(vocab: Vocabulary, matcher: Matcher, node: int, end: int) -> np.ndarra
 
 @lru_cache(maxsize=1024)
 def _is_spelled(vocab: Vocabulary, data: bytes) -> bool:
-    """Can tokens spell exactly these bytes?"""
+    """Can tokens spell exactly these bytes? (memoised)"""
     if not data:
         return True
     nothing = vocab.words * 32
@@ -104,12 +104,14 @@ def _is_spelled(vocab: Vocabulary, data: bytes) -> bool:
 
 
 def matcher_behind(constraint: Constraint, data: bytes, max_tokens: int | None) -> Matcher | None:
-    """A matcher that has read what a token brings over the border, with so many tokens left; None where they are not enough."""
+    """A matcher that has read the bytes that a token adds after the prompt, with so many tokens left; None where they do not
+    suffice.
+    """
     if max_tokens is None:
         matcher = constraint.matcher()
         return matcher if matcher.advance_bytes(data) else None
     vocab = constraint.vocab
-    cost = greedy.cost(vocab, data)  # what a budget reckons for bytes
+    cost = greedy.cost(vocab, data)  # the tokens that a budget counts for these bytes
     try:
         matcher = constraint.matcher(max_tokens=max_tokens + cost)
     except ValueError:

@@ -1,13 +1,13 @@
-"""An incremental reader of JSON: chunks of bytes in, events out, whatever the chunks are.
+"""Incremental JSON parser: chunks of bytes in, events out, wherever the chunks are split.
 
     reader = JsonEvents()
     reader.feed(b'{"name": "Zo\\xc3')      # [object (), key ("name",), string ("name",) "Zo"]
     reader.feed(b'\\xab"}')                # [string ("name",) "ë", value ("name",) "Zoë", value () {"name": "Zoë"}]
-    reader.finish()                        # []; of a text such as 12 only now is it known that no digit follows
+    reader.finish()                        # []; only here is it known that a text such as 12 has no further digit
 
-A character is looked at once, or twice where it ends a number, and nothing is read again: the reader is a stack of open containers,
-and the method that reads what comes next. Runs of characters are found by patterns, so that a long string costs a call for each
-chunk of it. A character that is split over two chunks is held back, and so is an escaped half of a surrogate pair.
+A character is read once, or twice where it ends a number; nothing is parsed again: the state is a stack of open containers and
+the method that reads what comes next. Runs of characters are matched by regular expressions, so a long string costs one call a
+chunk. A character split over two chunks is held back, and so is an escaped half of a surrogate pair.
 
 The texts are those of RFC 8259, the values those of `json.loads`.
 """
@@ -30,33 +30,33 @@ WORD = re.compile(r"[a-z]*")
 WORDS = {"true": True, "false": False, "null": None}
 ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 HIGH, LOW = range(0xD800, 0xDC00), range(0xDC00, 0xE000)
-Reading = Callable[[str, int], int]  # reads some of the text from a position; returns where it has come to
+Reading = Callable[[str, int], int]  # reads some of the text from a position; returns the new position
 
 
 class JsonEvents:
-    """One JSON text on its way. ValueError where it turns out to be none."""
+    """Parser of one JSON text. ValueError where the text is not JSON."""
 
     def __init__(self, row: int = 0) -> None:
-        """`row`: which of several answers it is, as its events will say."""
+        """`row`: the index of the answer, for its events."""
         self._row = row
         self._decoder = codecs.getincrementaldecoder("utf-8")()
         self._read: Reading = self._value
         self._open: list[tuple[dict | list, Place]] = []
-        self._place: Place = None  # of the value that is read, or comes next
-        self._pieces: list[str] = []  # of the string, number or word that is read
-        self._told = 0  # of a string's pieces so many have been handed out
-        self._escape, self._high = "", ""  # an escape that is not complete; half of a surrogate pair
+        self._place: Place = None  # of the current or next value
+        self._pieces: list[str] = []  # of the current string, number or word
+        self._told = 0  # how many of a string's pieces have been reported
+        self._escape, self._high = "", ""  # an incomplete escape; the high half of a surrogate pair
         self._is_key = False
-        self._position = 0  # in characters, of the chunk that is read
+        self._position = 0  # of the current chunk, in characters
         self._events: list[Event] = []
 
     @property
     def place(self) -> Place:
-        """Where the text stands: in the value at this place, or at its beginning."""
+        """The current position: inside the value at this place, or before it."""
         return self._place
 
     def feed(self, data: bytes) -> list[Event]:
-        """What these bytes make known."""
+        """The events that these bytes complete."""
         text, at = self._decoder.decode(data), 0
         while at < len(text):
             at = self._read(text, at)
@@ -66,7 +66,7 @@ class JsonEvents:
         return self._taken()
 
     def finish(self) -> list[Event]:
-        """The text is complete: what that makes known."""
+        """The text is complete: returns the last events."""
         if self._decoder.getstate()[0]:
             raise ValueError("the JSON text ends within a character")
         if self._read == self._number and not self._open:
@@ -88,7 +88,7 @@ class JsonEvents:
     # ------------------------------------------------------------------ between values
 
     def _value(self, text: str, at: int, or_end: str = "") -> int:
-        """The beginning of a value; of an array's first one also its end."""
+        """The beginning of a value; before an array's first item also the array's end."""
         at = end_of(BLANK, text, at)
         if at == len(text):
             return at
@@ -137,7 +137,7 @@ class JsonEvents:
         return at + 1
 
     def _next(self, text: str, at: int) -> int:
-        """Behind a value in a container: its next one, or its end."""
+        """After a value in a container: the next one, or the container's end."""
         at = end_of(BLANK, text, at)
         if at == len(text):
             return at
@@ -233,7 +233,7 @@ class JsonEvents:
         return end + 1
 
     def _escaped(self, text: str, at: int) -> int:
-        """One character of an escape, behind its backslash."""
+        """One character of an escape, after its backslash."""
         self._escape += text[at]
         if self._escape in ESCAPES:
             self._add(ESCAPES[self._escape])
@@ -247,7 +247,7 @@ class JsonEvents:
         return at + 1
 
     def _add(self, piece: str) -> None:
-        """Characters of the string. What is escaped as two halves of a surrogate pair is one."""
+        """Adds characters to the string. Two escaped halves of a surrogate pair are one character."""
         if self._high:
             high, self._high = self._high, ""
             if len(piece) == 1 and ord(piece) in LOW:
@@ -279,14 +279,14 @@ class JsonEvents:
 
 
 def end_of(pattern: re.Pattern[str], text: str, at: int) -> int:
-    """Where a run of characters ends; the pattern also matches none."""
+    """The end of a run of characters; the run may be empty."""
     found = pattern.match(text, at)
     assert found
     return found.end()
 
 
 def number_of(digits: str) -> int | float | Decimal:
-    """As json.loads reads it, which refuses integers of more than 4,300 digits: such a one is a Decimal."""
+    """As json.loads reads it, except that an integer of more than 4,300 digits, which json.loads refuses, is a Decimal."""
     try:
         value: int | float = json.loads(digits)
         return value

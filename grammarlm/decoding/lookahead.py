@@ -1,20 +1,21 @@
-"""method="lookahead" and method="trials": more forwards where the model is not certain, and only there.
+"""method="lookahead" and method="trials": spend more forwards where the model is uncertain, and only there.
 
     gl.generate(model, prompt, schema=Person, method="lookahead", entropy=1.0, width=3, depth=5)
     gl.generate(model, prompt, schema=Person, method="trials", most=6, depth=8)
 
-**lookahead.** Where the entropy of what may come (in nats, behind the mask) exceeds a threshold, decoding pauses: each of the
-`width` most probable tokens is continued greedily by `depth` tokens, and the one is taken whose continuation is the most probable,
-by the mean of its log-probabilities. Elsewhere the next token is taken as always.
+**lookahead.** Where the entropy of the masked distribution (in nats) exceeds a threshold, each of the `width` most probable tokens
+is continued greedily by `depth` tokens, and the token is taken whose continuation is the most probable, by its mean
+log-probability. Elsewhere the next token is chosen as usual.
 
-**trials.** exp(entropy) says among how many equally probable tokens the choice is. That many continuations of `depth` tokens are
-drawn, at most `most`, and the one with the least perplexity is kept as a whole. Where the model is certain it is a single token.
+**trials.** exp(entropy), the perplexity of the choice, is the number of equally probable tokens with this entropy. That many
+continuations of `depth` tokens are drawn, at most `most`, and the one with the least perplexity is kept as a whole. Where the model
+is certain it is a single token.
 
-Uncertainty is what is left of it behind the mask; but the log-probabilities that choose are the model's own, before the mask:
-behind it the way into a dead end, where a single token is left, would look as certain as can be.
+Uncertainty is measured after masking; but the log-probabilities that decide are the model's own, before masking: after it the way
+into a dead end, where a single token is left, would look perfectly certain.
 
-The continuations share their forwards, a batch for each step, and the rows of the one that is taken are not asked for again. A
-text that ends is a continuation like the others, its end a token.
+The continuations share their forwards, one batch for each step, and the distributions along the chosen one are not computed again.
+A text that ends is a continuation like the others, its end a token.
 """
 
 from __future__ import annotations
@@ -43,21 +44,21 @@ if TYPE_CHECKING:
 
 @dataclass
 class Trail:
-    """A continuation: where it has come, how probable the model finds it, and what may come behind each of its texts."""
+    """A continuation: its text, its log-probability under the model, and the known distributions after each of its prefixes."""
 
     text: Text
     log_p: float = 0.0
     length: int = 0
     is_over: bool = False
-    ending: Ending | None = None  # where it has come to nothing
+    ending: Ending | None = None  # where it has failed
     known: dict[Text, Steps] = field(default_factory=dict)  # each with a single row
 
     def merit(self) -> float:
-        """The mean of the log-probabilities: minus the logarithm of the perplexity."""
+        """The mean log-probability: minus the log of the perplexity."""
         return self.log_p / max(self.length, 1)
 
     def take(self, draws: Draws, steps: Steps, place: int) -> None:
-        """One token more, or the end."""
+        """Draws one more token, or the end."""
         extension = draws.extend(steps, [0], [place])[0]
         if extension.log_weight == -math.inf:
             self.log_p, self.is_over, self.ending = -math.inf, True, draws.endings[place]
@@ -70,12 +71,12 @@ class Trail:
 
 
 Advance: TypeAlias = Callable[["Walk", Trail, Steps], Trail]
-GREEDY = 0  # among the places of a walk; the answer itself is the next one, and further continuations follow
+GREEDY = 0  # place of greedy continuations; ANSWER is that of the answer itself, further continuations follow
 ANSWER = 1
 
 
 class Walk:
-    """One answer on its way."""
+    """One answer being generated."""
 
     def __init__(self, request: Request, sampling: Sampling, most: int = 1):
         self.branches = Branches(request, sampling)
@@ -91,12 +92,12 @@ class Walk:
         return [self.draws.result(here.text, ANSWER, is_cut=self.branches.is_full(here.text), ending=here.ending)]
 
     def certain(self, here: Trail, steps: Steps) -> Trail:
-        """The next token, as always."""
+        """Chooses the next token as usual."""
         here.take(self.draws, steps, ANSWER)
         return here
 
     def continued(self, trails: list[Trail], places: list[int], depth: int) -> Trail:
-        """The best of the trails, each of which goes on by so many tokens; its place says how it is drawn."""
+        """The best of the trails after each was continued by `depth` tokens; its place says how it is drawn."""
         for _ in range(depth):
             going = [(trail, place) for trail, place in zip(trails, places, strict=True) if not trail.is_over]
             unread = list(dict.fromkeys(trail.text for trail, _ in going if trail.text not in trail.known))
@@ -108,7 +109,7 @@ class Walk:
 
 
 def lookahead(request: Request, *, entropy: float = 1.0, width: int = 3, depth: int = 5) -> list[Result]:
-    """Of the `width` best tokens the one that is best continued, where the entropy exceeds `entropy` nats."""
+    """Where the entropy exceeds `entropy` nats: of the `width` most probable tokens, the one with the best continuation."""
     check_number("entropy", entropy, lambda h: h >= 0, "0 (at every choice) or more")
     check_integer("width", width, 1)
     check_integer("depth", depth, 0)
@@ -122,7 +123,7 @@ def lookahead(request: Request, *, entropy: float = 1.0, width: int = 3, depth: 
 
 
 def looked_at(walk: Walk, steps: Steps, width: int, depth: int) -> Trail:
-    """The best of the most probable tokens, and the rows behind it that are known by now."""
+    """The best of the most probable tokens, with the distributions after it that are known by now."""
     scores, text, left = steps.allowed.astype(np.float64), steps.texts[0], steps.log_left()
     rivals = sorted(ended(walk.branches, steps, scores) + grown(walk.branches, walk.draws.notes, steps, scores, width))
     if not rivals:
@@ -140,7 +141,8 @@ def looked_at(walk: Walk, steps: Steps, width: int, depth: int) -> Trail:
 
 def trials(request: Request, *, most: int = 6, depth: int = 8) -> list[Result]:
     """Of exp(entropy) continuations, at most `most`, the one with the least perplexity. At temperature 0 one of them is greedy,
-    and the others are drawn at temperature 1."""
+    and the others are drawn at temperature 1.
+    """
     check_integer("most", most, 1)
     check_integer("depth", depth, 1)
 
@@ -157,7 +159,7 @@ def trials(request: Request, *, most: int = 6, depth: int = 8) -> list[Result]:
 
 
 def walks(request: Request, method: str, advance: Advance, most: int = 1) -> list[Result]:
-    """The answers one after another."""
+    """Generates the answers one after another."""
     check_whole_distribution(request.tasks[0].sampling, method)
     results: list[Result] = []
     for part in request.parts(1):
@@ -168,7 +170,7 @@ def walks(request: Request, method: str, advance: Advance, most: int = 1) -> lis
 
 
 def entropy_of(log_p: np.ndarray) -> float:
-    """In nats, of the distribution that these logarithms are, up to a factor; 0 where nothing is left."""
+    """Entropy in nats of the distribution with these log-probabilities, up to a factor; 0 where nothing is left."""
     left = log_p[log_p > -np.inf].astype(np.float64)
     if not len(left):
         return 0.0

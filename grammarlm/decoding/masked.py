@@ -1,5 +1,6 @@
-"""method="masked": at each step tokens that could not be continued to a text of the grammar lose their logits, and one of the
-others is drawn: from the model's own distribution, cut down and renormalised, step by step."""
+"""method="masked": each step masks the tokens that cannot be continued to a text of the grammar, and draws one of the others from
+the model's own distribution, renormalised step by step.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""How texts are found: the table behind `generate(method=...)`.
+"""The table of `generate(method=...)`.
 
-A method is a function of a Request (request.py), which has everything checked and prepared, and of options of its own; it returns
-the answers, n of the first prompt, n of the second, ... Each lives in a file of its own and is imported when it is asked for.
+A method is a function of a Request (request.py), which has everything checked and prepared, and of its own options; it returns the
+answers, n of the first prompt, n of the second, ... Each is in a file of its own and imported on first use.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ METHODS = {
 
 
 def method_of(name: str) -> Callable[..., list[Result]]:
-    """The function of a name; its options are its keyword arguments."""
+    """The function of a method; its options are its keyword arguments."""
     check_choice("method", name, METHODS)
     module, function = METHODS[name]
     found: Callable[..., list[Result]] = getattr(import_module(f".{module}", __package__), function)

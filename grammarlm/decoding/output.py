@@ -1,4 +1,4 @@
-"""What an answer is held to, and what its text means: schema=, regex=, grammar=, choices= and items= in all their forms.
+"""What an answer is held to, and how its text becomes a value: schema=, regex=, grammar=, choices= and items= in all their forms.
 
 one_output(schema=list[int])             texts that are JSON; their value is a list
 one_output(schema=Event)                 a pydantic model, a dataclass, ...: an instance
@@ -37,15 +37,17 @@ FindItem = Callable[[list[int]], Any]
 
 @dataclass(frozen=True)
 class Output:
-    """A grammar (None: any text), and how a text of it is read, or its tokens are (None: the text stands for itself)."""
+    """A grammar (None: any text), and how to read a value from a text (`read`) or from its tokens (`find`; neither: the text
+    itself).
+    """
 
     grammar: Grammar | None = None
     read: Read | None = None
     find: FindItem | None = None
-    constraint: Constraint | None = None  # where the caller has compiled the grammar
+    constraint: Constraint | None = None  # if the caller has compiled the grammar
 
     def value(self, text: str | bytes, tokens: list[int]) -> tuple[Any, str | None]:
-        """What a complete text says; None and the reason where that cannot be told."""
+        """The value of a complete text; None and the reason where reading it fails."""
         if self.read is None and self.find is None:
             return text, None
         try:
@@ -53,12 +55,12 @@ class Output:
                 return self.find(tokens), None
             assert self.read is not None
             return self.read(text if isinstance(text, str) else text.decode()), None
-        except Exception as error:  # a type's own code may raise anything
+        except Exception as error:  # code of the caller's type may raise anything
             return None, said(error)
 
 
 def one_output(**forms: Any) -> Output:
-    """The one form that was given; free text where there is none."""
+    """The Output of the one form that was given; free text where there is none."""
     given = {name: value for name, value in forms.items() if value is not None}
     if len(given) > 1:
         raise ValueError(
@@ -75,7 +77,7 @@ def one_output(**forms: Any) -> Output:
 
 
 def check_place(name: str, value: Any) -> None:
-    """TypeError where the value is what another argument takes."""
+    """TypeError where the value belongs to another argument."""
     own = {"schema": JsonSchema, "items": Tokens, "grammar": Grammar}.get(name, ())
     if isinstance(value, (Grammar, Constraint)) and not isinstance(value, own):
         kind = "compiled constraint" if isinstance(value, Constraint) else f"gl.{type(value).__name__}"
@@ -99,7 +101,7 @@ def shown(value: Any) -> str:
 
 
 def notation_of(text: str) -> str:
-    """What a grammar's text seems to be written in."""
+    """A guess which notation a grammar's text is written in."""
     if re.search(r"^\s*[A-Za-z_]\w*(-\w+)*\s*::=", text, re.MULTILINE):
         return "it looks like gl.Gbnf(text), llama.cpp's, or gl.Ebnf(text), xgrammar's"
     if re.search(r"^\s*[?!]?[A-Za-z_]\w*(\.-?\d+)?\s*:", text, re.MULTILINE):
@@ -108,8 +110,9 @@ def notation_of(text: str) -> str:
 
 
 def of_schema(schema: Any) -> Output:
-    """A dict, JSON text, a path (os.PathLike: text is never taken for one), a gl.JsonSchema, a Python type or a function, whose
-    arguments are meant."""
+    """A dict, JSON text, a path (only os.PathLike: a str is never one), a gl.JsonSchema, a Python type, or a function, which stands
+    for its arguments.
+    """
     if isinstance(schema, JsonSchema):
         kind = schema.python_type
         return Output(schema, json_value if kind is None else reader_of(kind))
@@ -126,14 +129,14 @@ def of_schema(schema: Any) -> Output:
 
 
 def json_value(text: str) -> Any:
-    """The JSON value, numbers of any length and size included."""
+    """The JSON value, with numbers of any length and size."""
     import json
 
     return json.loads(text, parse_int=integer, parse_float=fraction)
 
 
 def integer(digits: str) -> int | Decimal:
-    """Python reads 4,300 digits as an int; more are kept as a Decimal, which is as exact."""
+    """Python reads at most 4,300 digits as an int; more become a Decimal, which is as exact."""
     try:
         return int(digits)
     except ValueError:
@@ -141,7 +144,7 @@ def integer(digits: str) -> int | Decimal:
 
 
 def fraction(digits: str) -> float | Decimal:
-    """A float that is too large would be infinite: it is kept as a Decimal."""
+    """A float that would overflow to infinity becomes a Decimal."""
     number = float(digits)
     return number if math.isfinite(number) else Decimal(digits)
 
@@ -151,7 +154,7 @@ def of_regex(pattern: Any) -> Output:
 
 
 def of_choices(choices: Any) -> Output:
-    """Texts; and integers, which are written as Python does and stand for themselves."""
+    """Texts; and integers, which are written as Python does and are their own value."""
     if isinstance(choices, (str, bytes)) or not isinstance(choices, Iterable):
         return Output(Choices(choices))  # type: ignore[arg-type]  # which says what is wrong
     listed = list(choices)
@@ -184,21 +187,19 @@ def of_items(items: Any) -> Output:
     tokens = items if isinstance(items, Tokens) else Tokens(items)
     if tokens.strings is None:
         return Output(tokens, find=finder(tokens))
-    rows = {
-        text: row for row, text in reversed(list(enumerate(tokens.strings)))
-    }  # of a string that comes twice the first
+    rows = {text: row for row, text in reversed(list(enumerate(tokens.strings)))}  # the first of equal strings
     return Output(tokens, None if tokens.ids is None else lambda text: name_of(tokens, rows[text]))
 
 
 def name_of(items: Tokens, row: int) -> Any:
-    """What the caller calls an item: as a number or string of Python's where it is one of numpy's."""
+    """The caller's id of an item; a numpy number or string becomes Python's."""
     assert items.ids is not None
     name = items.ids[row]
     return name.item() if hasattr(name, "item") else name
 
 
 def finder(items: Tokens) -> FindItem:
-    """From the tokens of an item to what it is called; without names, to the tokens themselves."""
+    """A function from an item's tokens to its id; without ids, to the tokens themselves."""
 
     def find(tokens: list[int]) -> Any:
         if items.ids is None:

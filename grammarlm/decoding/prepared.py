@@ -1,4 +1,4 @@
-"""What generate() makes once and keeps: the vocabularies of the latest tokenizers, and the latest constraints."""
+"""Caches of generate(): the vocabularies of the latest tokenizers, and the latest constraints."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ..vocab.vocabulary import Vocabulary
 from .readers import is_transformers_model, text_config
 
 LOGGER = logging.getLogger("grammarlm.decoding")
-# Each constraint may grow to limits.max_bytes as it is used, so not many are kept. Vocabularies are kept by count too, not
-# by weak references: a vocabulary holds on to its tokenizer, to encode with, so that a weak key would never die.
+# Each constraint may grow to limits.max_bytes with use, so few are cached. Vocabularies are bounded by count too, not
+# by weak references: a vocabulary references its tokenizer, to encode with, so a weak key would never die.
 KEPT_CONSTRAINTS = 16
 KEPT_VOCABULARIES = 8
 
@@ -35,12 +35,12 @@ def vocabulary_of(tokenizer: Any, size: int | None, stop_ids: Iterable[int]) -> 
 
 @lru_cache(maxsize=KEPT_VOCABULARIES)
 def _vocabulary(tokenizer: Any, size: int | None, stops: tuple[int, ...] | None, count: int | None) -> Vocabulary:
-    """`count` is part of the key only: a tokenizer that got more tokens since is another one."""
+    """`count` is only part of the cache key: a tokenizer that got more tokens since is another one."""
     return Vocabulary.from_tokenizer(tokenizer, size=size, stop_ids=stops)
 
 
 def tokenizer_of(model: Any) -> Any:
-    """The tokenizer that lies where a transformers model was loaded from; None where there is none. Nothing is downloaded."""
+    """The tokenizer stored where a transformers model was loaded from; None if there is none. Nothing is downloaded."""
     if not is_transformers_model(model):
         return None
     place = getattr(model, "name_or_path", None) or getattr(model.config, "_name_or_path", None)
@@ -49,12 +49,12 @@ def tokenizer_of(model: Any) -> Any:
 
 @lru_cache(maxsize=KEPT_VOCABULARIES)
 def _tokenizer_at(place: str) -> Any:
-    """Of one place always the same object, so that its vocabulary is made once."""
+    """Cached, so that one path gives one object and its vocabulary is made once."""
     from transformers import AutoTokenizer
 
     try:
         return AutoTokenizer.from_pretrained(place, local_files_only=True)
-    except (OSError, ValueError, ImportError, KeyError):  # there is none, or none that can be read without its own code
+    except (OSError, ValueError, ImportError, KeyError):  # none, or one that needs its own code (trust_remote_code)
         return None
 
 
@@ -73,7 +73,7 @@ def stop_ids_of(model: Any, tokenizer: Any) -> list[int]:
 
 
 def constraint_of(grammar: Grammar, vocab: Vocabulary, limits: Limits | None = None) -> tuple[Constraint, bool]:
-    """The compiled grammar, and whether it was among the latest ones."""
+    """The compiled grammar, and whether it was cached."""
     before = _compiled.cache_info().hits
     try:
         constraint = _compiled(grammar, vocab, limits=limits)

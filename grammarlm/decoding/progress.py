@@ -1,4 +1,4 @@
-"""How far a long batch is, on stderr."""
+"""A progress bar of a long batch, on stderr."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def shown(parts: list[Request], progress: bool | None) -> Iterator[Request]:
-    """The parts, and a bar of the prompts that are done; None: where there are several parts, and a terminal to show it on."""
+    """Yields the parts, with a bar of the prompts done; None: only for several parts on a terminal."""
     if progress is None:
         progress = len(parts) > 1 and sys.stderr is not None and sys.stderr.isatty()
     if not progress:

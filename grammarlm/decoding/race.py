@@ -1,15 +1,15 @@
-"""Tokens in the order of a draw without replacement, without sorting the vocabulary.
+"""Draws tokens without replacement, in order of arrival, without sorting the vocabulary.
 
-Each token arrives after noise / p, where the noise is exponential: who comes first is a draw from p, who comes next a draw
-from what is left, and so on. (These are the Gumbel keys log p - log(-log U), read as times.) Rejection sampling visits tokens
-in this order, and mostly takes one of the first.
+Each token arrives at time noise / p, where the noise is exponential: the first to arrive is a draw from p, the next a draw from the
+rest, and so on. (These are the Gumbel keys log p - log(-log U), read as times.) Rejection sampling visits tokens in this order, and
+mostly takes one of the first.
 
-By the time K / (mass of those who run) at most K arrivals are expected. So one comparison of all lower bounds, uniform / p,
-with that time finds the few tokens that can have come until then; only they need logarithms and a heap. Where they are used
-up the next window begins, as wide as the mass that is left asks for.
+Until time K / (mass of the tokens still running) at most K arrivals are expected. So comparing all lower bounds, uniform / p, with
+that time finds the few tokens that can arrive until then; only they need logarithms and a heap. When they are used up the next
+window begins, sized by the mass that is left.
 
-Masses are sums of what remains, never 1 - (sum of what is gone), which would be nothing but rounding once the remainder is
-small: what leaves is subtracted only until half is gone, then all that is left is added up again.
+Masses are sums of what remains, never 1 - (sum of what is gone), which would be mere rounding error once the remainder is small: a
+token that leaves is subtracted only until half of the mass is gone, then the rest is summed again.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from typing import Protocol
 
 import numpy as np
 
-FIRST_WINDOW = 32  # arrivals expected at most in the first window; each later one expects four times as many
-SMALLEST_MASS = 1e-12  # in units of the most probable token of the last measure: below it there is another measure
+FIRST_WINDOW = 32  # upper bound on the arrivals expected in the first window; each later one has four times as many
+SMALLEST_MASS = 1e-12  # in units of the most probable token at the last rescaling: below it, rescale again
 
 
 @dataclass(frozen=True)
 class Arrival:
-    """A token that came, log p of it, and the log of the mass that it was drawn from, itself included."""
+    """A token, its log p, and the log of the mass that it was drawn from, itself included."""
 
     token: int
     log_p: float
@@ -36,19 +36,19 @@ class Arrival:
 
 
 class Arrivals(Protocol):
-    """What rejection sampling needs: each arrival is drawn from p among those who run, and runs no longer."""
+    """What rejection sampling needs: each arrival is drawn from p among the running tokens, and then stops running."""
 
     def next(self) -> Arrival | None:
-        """Who comes next; None where nobody is left."""
+        """The next arrival; None where no token is left."""
 
     def put_back(self, token: int) -> None:
-        """The token runs again: when it comes once more hangs on nothing that has been."""
+        """The token runs again: its next arrival is independent of all before."""
 
     def log_mass(self) -> float:
-        """The log of the sum of p over those who run."""
+        """The log of the sum of p over the running tokens."""
 
     def misses(self, at_most: float) -> float:
-        """How often in a row a draw from all who ever ran hits one who runs no longer, before it hits one who does."""
+        """With draws from all tokens that ever ran: how many in a row hit a stopped token before one hits a running token."""
 
 
 class Race:
@@ -57,14 +57,14 @@ class Race:
     def __init__(self, log_p: np.ndarray, uniform: np.ndarray, generator: Callable[[], np.random.Generator]):
         """log_p: float [V], -inf where a token does not run. uniform: [V], in (0, 1). Neither is written to.
 
-        generator: called once, where something is needed that the noise does not decide: misses and second arrivals.
+        generator: called once, when more random numbers are needed than the noise: for misses and second arrivals.
         """
         self._log_p, self._uniform, self._make_generator = log_p, uniform, generator
         self._generator: np.random.Generator | None = None
         self._runs = log_p > -np.inf
         self._unlisted = self._runs.copy()
         self._listed: list[tuple[float, int]] = []  # a heap of (log of the arrival's time, token)
-        self._now = self._until = -math.inf  # log times: of the last arrival, and of the end of the window
+        self._now = self._until = -math.inf  # log times: the last arrival, and the end of the window
         self._window = FIRST_WINDOW
         self._measure()
         self._log_start = self.log_mass()
@@ -75,7 +75,7 @@ class Race:
         return self._log_unit + math.log(self._mass) if self._mass > 0 else -math.inf
 
     def _measure(self) -> None:
-        """Probabilities in units of the most probable token that still runs, so that no tail underflows."""
+        """Rescales probabilities to units of the most probable running token, so that no tail underflows."""
         left = np.where(self._runs, self._log_p, -np.inf)
         best = float(left.max(initial=-np.inf))
         self._log_unit = best if best > -math.inf else 0.0
@@ -109,7 +109,7 @@ class Race:
         return arrival
 
     def _list_more(self) -> None:
-        """The next window: lists all who can come in it."""
+        """The next window: puts all tokens that can arrive in it on the heap."""
         behind = math.exp(self._now + self._log_unit) + self._window / self._mass if self._mass else math.inf
         self._window *= 4
         found = np.flatnonzero(self._not_before <= behind)
@@ -133,7 +133,7 @@ class Race:
             return
         self._p[token] = math.exp(log_p - self._log_unit)
         self._mass += float(self._p[token])
-        # What leaves later may be most of this: then it must not be subtracted but all be added up again.
+        # Most of this mass may leave later: it must then be summed again, not subtracted.
         self._largest_mass = max(self._largest_mass, self._mass)
 
     def misses(self, at_most: float) -> float:

@@ -1,14 +1,14 @@
-"""Ids in, logits out: what decoding needs of a model, whatever kind it is.
+"""Ids in, logits out: the interface of a model, of whatever kind.
 
     reader = open_reader(model, [[1, 5, 7], [1, 9]], room=20)
     logits = reader.read(reader.beginnings, [1, 1])       # both prompts in one forward; the logits after each one's last id
     reader.select([0, 0, 1])                              # three texts from now on: the first one twice
-    logits = reader.read([[3], [4], [8, 2]], [1, 1, 2])   # what was written since; of the third text the logits after each id
+    logits = reader.read([[3], [4], [8, 2]], [1, 1, 2])   # new ids of each text; of the third text the logits after each id
 
-A reader has a batch of texts. One `read` is one forward. How texts of unequal length share it is the reader's affair:
+A reader has a batch of texts. One `read` is one forward. The reader decides how texts of unequal length share it:
 
-    CallableReader        reads all texts anew, padded on the right, which a causal model cannot see
-    CachedReader          (cached_reader.py) reads what is new, padded on the left, with the model's own key-value cache
+    CallableReader        reads all texts again each time, padded on the right, which a causal model cannot see
+    CachedReader          (cached_reader.py) reads only new ids, padded on the left, with the model's own key-value cache
     EncoderDecoderReader  (encoder_decoder.py) reads the prompts once, by the encoder, and the answers by the decoder
 """
 
@@ -25,32 +25,29 @@ KEEP_LOGITS = ("logits_to_keep", "num_logits_to_keep")  # the option's name from
 class Reader(Protocol):
     """A model that reads a batch of texts."""
 
-    beginnings: list[
-        list[int]
-    ]  # what must be read first of each text: its prompt, or the id that the decoder starts with
-    width: int | None  # of the logits; None where only a forward can tell
-    in_step: bool  # must all texts get as many ids as each other, once the beginnings are read?
+    beginnings: list[list[int]]  # the first ids to read of each text: its prompt, or the decoder's start id
+    width: int | None  # of the logits; None where known only after a forward
+    in_step: bool  # must all chunks of a read have equal length?
 
     @property
     def can_forget(self) -> bool:
-        """Is there a way back?"""
+        """Is rollback possible?"""
 
     def read(self, chunks: Sequence[Sequence[int]], scored: Sequence[int]) -> torch.Tensor:
-        """Reads a chunk of ids more of each text; float32 [sum of scored, V] on the CPU, which belongs to the caller.
+        """Reads one more chunk of ids of each text; float32 [sum of scored, V] on the CPU, owned by the caller.
 
-        Of text i the rows are the logits after each of its last `scored[i]` ids, at most those of the chunk; texts one after
-        another.
+        The rows of text i are the logits after each of its last `scored[i]` ids, at most its whole chunk; texts one after another.
         """
 
     def select(self, texts: Sequence[int]) -> None:
-        """Text i is from now on what was text `texts[i]`: to drop, repeat or reorder texts."""
+        """Text i becomes a copy of what was text `texts[i]`: drops, repeats or reorders texts."""
 
     def forget(self, counts: Sequence[int]) -> None:
-        """The last `counts[i]` ids of text i were never read. Only where `can_forget` says so."""
+        """Rolls back the last `counts[i]` ids of text i. Only where `can_forget`."""
 
 
 def open_reader(model: Any, prompts: Sequence[Sequence[int]], room: int, cache: str | None = None) -> Reader:
-    """A fresh reader of these prompts, and of at most `room` ids after each of them."""
+    """A new reader of these prompts, with room for `room` ids after each of them."""
     if not is_transformers_model(model):
         return CallableReader(model, prompts)
     if is_encoder_decoder(model):
@@ -63,7 +60,7 @@ def open_reader(model: Any, prompts: Sequence[Sequence[int]], room: int, cache: 
 
 
 def check_model(model: Any) -> None:
-    """TypeError where the model cannot continue texts."""
+    """TypeError where the model cannot generate text."""
     if is_transformers_model(model):
         if hasattr(model, "can_generate") and not model.can_generate():
             fit = "AutoModelForSeq2SeqLM" if is_encoder_decoder(model) else "AutoModelForCausalLM"
@@ -84,7 +81,7 @@ def is_encoder_decoder(model: Any) -> bool:
 
 
 def width_of(model: Any) -> int | None:
-    """Of its logits; None where only a forward can tell."""
+    """The width of its logits; None where known only after a forward."""
     if not is_transformers_model(model):
         return None
     head = model.get_output_embeddings() if hasattr(model, "get_output_embeddings") else None
@@ -95,14 +92,14 @@ def width_of(model: Any) -> int | None:
 
 
 def text_config(model: Any) -> Any:
-    """The config of the part that writes text, where a model has several parts; None for a bare callable."""
+    """The config of the text part of a model with several parts; None for a bare callable."""
     config = getattr(model, "config", None)
     of_text = getattr(config, "get_text_config", None)
     return of_text() if of_text else config
 
 
 class CallableReader:
-    """A callable from ids [B, T] to logits [B, T, V], or a model without a cache that could be used."""
+    """Reader of a callable from ids [B, T] to logits [B, T, V], or of a model without a usable cache."""
 
     in_step = False
 
@@ -150,17 +147,17 @@ class CallableReader:
 
 
 def device_of(model: Any) -> torch.device:
-    """Where the ids must be: with the first parameter, which is the embedding."""
+    """The device of the ids: that of the first parameter, which is the embedding."""
     parameters = model.parameters() if isinstance(model, torch.nn.Module) else iter(())
     first = next(parameters, None)
     return torch.device("cpu") if first is None else first.device
 
 
 def rows_of(logits: torch.Tensor, ends: Sequence[int], scored: Sequence[int]) -> torch.Tensor:
-    """float32 [sum of scored, V]: of each text the rows before its end.
+    """float32 [sum of scored, V]: for each text the `scored` rows before its end.
 
     Always a copy, because masks are written into it: a callable may return a view of its own table. Made outside of inference
-    mode, where tensors cannot be written later.
+    mode, whose tensors cannot be written to later.
     """
     count, length, width = logits.shape
     flat = logits.detach().reshape(count * length, width)

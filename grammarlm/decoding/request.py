@@ -1,4 +1,4 @@
-"""A call of generate(), checked and prepared: what a method works from, and all that comes before the first token."""
+"""A checked and prepared call of generate(): the input of a method, and all that comes before the first token."""
 
 from __future__ import annotations
 
@@ -24,34 +24,34 @@ FORCED = ("score", "off")
 
 @dataclass(frozen=True)
 class Request:
-    """Prompts, and for each what its answers are held to."""
+    """Prompts, and for each the task of its answers."""
 
     model: Any
     prompts: list[list[int]]
     tasks: list[Task]  # one for each prompt
     n: int  # answers to each
     cache: str | None = None
-    is_list: bool = False  # did the caller give a list of prompts?
+    is_list: bool = False  # did the caller pass a list of prompts?
 
     def reader(self) -> Reader:
-        """A fresh reader of the prompts."""
+        """A new reader of the prompts."""
         room = max(task.max_tokens + len(task.rest) for task in self.tasks)
         return open_reader(self.model, self.prompts, room, self.cache)
 
     def check_budgets(self) -> None:
-        """ValueError where a constraint needs more tokens than there are: before anything is generated."""
+        """ValueError where a constraint needs more than max_tokens: before anything is generated."""
         for task in {id(task.constraint): task for task in self.tasks}.values():
             task.matcher()
 
     def parts(self, size: int) -> Iterator[Request]:
-        """The same in parts of at most so many prompts."""
+        """The request split into parts of at most so many prompts."""
         for at in range(0, len(self.prompts), size):
             yield replace(self, prompts=self.prompts[at : at + size], tasks=self.tasks[at : at + size])
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The arguments of generate() that are neither model, prompt, sampling nor what the answer is held to."""
+    """The arguments of generate() that are neither model, prompt, sampling nor constraint."""
 
     max_tokens: int = 256
     n: int = 1
@@ -82,7 +82,7 @@ def prepare(
     limits: Limits | None = None,
     **arguments: Any,
 ) -> Request:
-    """Checks the arguments of generate(), makes vocabulary and constraints."""
+    """Checks the arguments of generate(), and makes vocabulary and constraints."""
     check_model(model)
     if limits is not None and not isinstance(limits, Limits):
         raise TypeError(f"limits is {type(limits).__name__}; it takes a gl.Limits, e.g. gl.Limits(max_ms=500)")
@@ -98,7 +98,7 @@ def prepare(
 
     start = perf_counter()
     vocab = vocab or vocabulary_of(tokenizer, width, stop_ids_of(model, tokenizer))
-    load_all()  # those of sampling too
+    load_all()  # loads all kernels, those of sampling too
     compiled = [compiled_output(output, vocab, limits) for output in outputs]
     seconds = perf_counter() - start
     if settings.heal:
@@ -123,7 +123,7 @@ def prepare(
 
 
 def check_healing(model: Any, prompts: list[Any], outputs: list[Output]) -> None:
-    """Prompts that are texts, and answers that go on with them."""
+    """ValueError unless the prompts are texts, and the answers continue them."""
     if is_encoder_decoder(model):
         raise ValueError("heal=True is for models that go on with their prompt; an encoder-decoder model answers it")
     for prompt in prompts:
@@ -139,7 +139,7 @@ def check_healing(model: Any, prompts: list[Any], outputs: list[Output]) -> None
 
 
 def outputs_of(forms: dict[str, Any], count: int | None) -> list[Output]:
-    """For each prompt what its answer is held to; equal descriptions are read once."""
+    """The Output of each prompt; equal descriptions are read once."""
     spread = {name: per_prompt(name, value, count) for name, value in forms.items()}
     if all(value is values[0] for values in spread.values() for value in values):
         return [one_output(**{name: values[0] for name, values in spread.items()})] * (count or 1)

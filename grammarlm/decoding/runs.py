@@ -1,10 +1,10 @@
-"""Runs of text that a schema forces, read by the model at once and verified by its own draws.
+"""Draft tokens: runs of text that a schema forces, read by the model in one forward and verified by its own draws.
 
-Under a closed schema most of what stands between two values must come: after `{"` a whole key, its quote and its colon. Seldom
-is one token of it the only one that its mask allows, since any cut of the bytes spells them. So the run is proposed in the tokens
-that a tokenizer would most likely make of it, with the white space that the text has had so far; one forward reads them all, and
-at each place the row draws as it would have drawn without: with that place's mask, logits and noise. As long as it draws what
-was proposed, the logits of the next place are there already; at the first other token the rest of the run is forgotten.
+Under a closed schema most of the text between two values is forced: after `{"` a whole key, its quote and its colon. Seldom is one
+token of it the only one that its mask allows, since many tokenizations spell the same bytes. So the run is proposed in the tokens
+that a tokenizer would most likely use, with the white space that the text has had so far. One forward reads them all, and at each
+position the row draws as it would have drawn anyway: with that position's mask, logits and noise. As long as it draws the proposed
+token, the logits of the next position are there already; at the first other token the rest of the run is rolled back.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from ..masks import greedy
 if TYPE_CHECKING:
     from .row import Row
 
-MOST_BYTES, MOST_TOKENS = 96, 24  # of a run
-FEW = 32  # tokens that are proposed before it is asked whether that pays
+MOST_BYTES, MOST_TOKENS = 96, 24  # bounds of a run
+FEW = 32  # so many are proposed before the acceptance rate (at least half) decides about more
 LINE = re.compile(rb"\n[ \t]*")
 COLON = re.compile(rb'(?<!\\)":( ?)')
 
 
 def run_of(row: Row) -> list[int]:
-    """Tokens that come next, most likely; none where nothing is forced, or the model has not gone along so far."""
+    """The most likely next tokens of forced text; none where nothing is forced, or the model has accepted too few so far."""
     stats, task = row.stats, row.task
     if row.matcher is None or row.width is None or not task.scores_forced or row.rest:
         return []
@@ -46,7 +46,7 @@ def run_of(row: Row) -> list[int]:
 
 
 def white_space(before: bytes, run: bytes) -> bytes | None:
-    """The white space that the text most likely has here, as it had before; None: nobody knows."""
+    """The most likely white space here: what the text had before in such a place; None: unknown."""
     last, lines, colons = (before + run)[-1:], LINE.findall(before), COLON.findall(before)
     if last == b"," and lines:
         return lines[-1]

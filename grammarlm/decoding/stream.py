@@ -1,4 +1,4 @@
-"""stream(): an answer while it is written.
+"""stream(): events of an answer while it is generated.
 
     for event in gl.stream(model, "Ada, 36, and Tom, 41.\\n", schema=list[Person]):
         if event.kind == "text":
@@ -7,8 +7,8 @@
             save(event.value)                               # a whole item, long before the list is complete
     result = event.result                                   # of the last event: what generate() returns
 
-Each token of the loop becomes a delta of the text and, where the answer is a JSON value, what that delta makes known
-(json_events.py). Bytes are read once, as they come: nothing is parsed again, however long the answer gets.
+Each token becomes a delta of the text and, where the answer is JSON, the events that this delta completes
+(json_events.py). Parsing is incremental: each byte is read once, however long the answer gets.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ def stream(
     progress: bool | None = None,
     **arguments: Any,
 ) -> Iterator[Event]:
-    """The events of an answer while it is written (events.py lists them), the last one with `.result`.
+    """The events of an answer while it is generated (events.py lists them), the last one with `.result`.
 
-    Takes generate()'s arguments; what is wrong with them is said at once, not with the first event. The deltas of the text,
-    put together, are `result.text`. Where the answer is held to a JSON schema there are also events of keys, strings and
-    values; elsewhere there are deltas only. With several prompts or n > 1 events of all answers come as the batch is decoded,
-    `event.row` says of which (n of the first prompt, n of the second, ...), and the last one's `.result` is the list.
+    Takes generate()'s arguments; invalid ones raise at once, not with the first event. The deltas of the text, concatenated, are
+    `result.text`. Where the answer is held to a JSON schema there are also events of keys, strings and values; elsewhere there are
+    deltas only. With several prompts or n > 1 the events of all answers come as the batch is decoded, `event.row` is the index of
+    the answer (n of the first prompt, n of the second, ...), and the last event's `.result` is the list.
 
     `method` is "masked": other methods choose among whole texts, which are known only at their end. `progress` has no effect.
     """
@@ -73,7 +73,7 @@ def events(request: Request, decodings: Iterator[tuple[Request, Decoding]]) -> I
 
 
 class Told:
-    """What has been told of one answer."""
+    """The streaming state of one answer."""
 
     def __init__(self, row: int, task: Task):
         self._row = row
@@ -81,13 +81,13 @@ class Told:
         self._reader = JsonEvents(row) if isinstance(task.output.grammar, JsonSchema) else None
 
     def more(self, data: bytes) -> Iterator[Event]:
-        """The answer goes on by these bytes."""
+        """The events of these further bytes."""
         yield from self._delta(self._decoder.decode(data))
         if self._reader is not None:
             yield from self._reader.feed(data)
 
     def end(self, is_complete: bool) -> Iterator[Event]:
-        """Half a character that the answer was cut in, and a number that ends with the text."""
+        """The last events: a character that the answer was cut in, and a number that ends with the text."""
         yield from self._delta(self._decoder.decode(b"", final=True))
         if self._reader is not None and is_complete:
             yield from self._reader.finish()

@@ -1,4 +1,4 @@
-"""What one text is asked for."""
+"""The task of one text: what it is held to, and how it is drawn."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .sampling import Sampling
 
 @dataclass(frozen=True)
 class Compiled:
-    """A constraint (None: any text), and whether it was there before."""
+    """A constraint (None: any text), and whether it was cached."""
 
     constraint: Constraint | None = None
     was_there: bool = False
@@ -27,7 +27,7 @@ class Compiled:
 
 @dataclass(frozen=True)
 class Task:
-    """What the answers to one prompt are held to, and how they are drawn."""
+    """The constraint of the answers to one prompt, and how they are drawn."""
 
     vocab: Vocabulary
     output: Output
@@ -37,8 +37,8 @@ class Task:
     close: bool = True
     scores_forced: bool = True
     where: Callable[[str], bool] | None = None
-    rest: bytes = b""  # the end of the prompt, to be spelled again (healing.py)
-    prompt: tuple[int, ...] = ()  # what the repetition penalty counts beside the answer
+    rest: bytes = b""  # the end of the prompt, to be generated again (healing.py)
+    prompt: tuple[int, ...] = ()  # ids that the repetition penalty counts besides the answer
     compile_seconds: float = 0.0
 
     @property
@@ -50,12 +50,12 @@ class Task:
         return pack_ids(self.vocab.stop_ids, self.vocab.words)
 
     def matcher(self) -> tuple[Matcher | None, bool]:
-        """A matcher at the start, and whether it keeps the budget; ValueError where the constraint needs more than that."""
+        """A matcher at the start, and whether it keeps the budget; ValueError where the constraint needs more tokens than that."""
         if self.constraint is None:
             return None, False
         if self.close:
             try:
                 return self.constraint.matcher(max_tokens=self.max_tokens), True
-            except UnsupportedFeature:  # a schema beside other grammars knows no budgets: stats.closes says so
+            except UnsupportedFeature:  # a schema combined with other grammars has no budgets: stats.closes says so
                 pass
         return self.constraint.matcher(), False

@@ -1,12 +1,12 @@
-"""Decoding, watched: what each token was chosen from, before the mask and behind it.
+"""Decoding, watched: the distribution that each token was chosen from, before and after masking.
 
     decoding = start(model, prompt, tokenizer=tokenizer, grammar=grammar)      # in generate.py
     for step in watched(decoding, grammar):
         step.chosen.name, step.mass_removed, step.others, step.forbidden, step.path
     result = decoding.result()
 
-Probabilities are those at temperature 1: the model's own (`before`), and what the constraint makes of them (`after`). What sampling
-settings do beyond that is not part of it.
+Probabilities are at temperature 1: the model's own (`before`), and those after masking (`after`). Other sampling settings are not
+included.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from .decoding import Decoding, Step
 from .events import path_of
 from .json_events import JsonEvents
 
-SHOWN_FROM = 0.0005  # the probability from which something else that could have come is worth a look
+SHOWN_FROM = 0.0005  # the least probability of an alternative that is shown
 MOST = 8
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A token that could have come, or that the model wanted."""
+    """A token that was possible, or that the model wanted."""
 
     token: int
     name: str
@@ -44,16 +44,16 @@ class Watched:
 
     data: bytes
     chosen: Candidate
-    others: tuple[Candidate, ...]  # the most probable of those that were allowed, too
-    forbidden: tuple[Candidate, ...]  # the most probable of those that were not
-    allowed: int  # how many tokens were
+    others: tuple[Candidate, ...]  # the most probable of the other allowed tokens
+    forbidden: tuple[Candidate, ...]  # the most probable of the forbidden tokens
+    allowed: int  # number of allowed tokens
     mass_removed: float
     is_forced: bool
-    path: tuple[str | int, ...] | None  # of a JSON text: the value that the token begins in; else None
+    path: tuple[str | int, ...] | None  # JSON: the path of the value in which the token begins; else None
 
 
 def watched(decoding: Decoding, grammar: Grammar | None) -> Iterator[Watched]:
-    """The steps of one text, which is held to this grammar."""
+    """The steps of one text under this grammar."""
     decoding.keeps_model_logits = True
     reader = JsonEvents() if isinstance(grammar, JsonSchema) else None
     for step in decoding:
