@@ -1,7 +1,7 @@
 """grammarlm: grammars compiled to token masks, applied while a language model decodes.
 
-Names are resolved on first use (PEP 562), so that `import grammarlm` costs nothing: torch and transformers are imported only
-by the names that need them.
+Names are resolved on first use (PEP 562), so that `import grammarlm` is fast: torch and transformers are imported only by the names
+that need them.
 """
 
 from importlib import import_module
@@ -48,7 +48,7 @@ _HOME = {
     "stream": "decoding.stream",
 }
 
-__all__ = sorted(_HOME)  # noqa: PLE0605 - computed, so that a name is written once
+__all__ = sorted(_HOME)  # noqa: PLE0605 - computed, so that each name is written once
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Where this package keeps files between processes: `$GRAMMARLM_CACHE`, else the user's cache directory.
+"""The disk cache: `$GRAMMARLM_CACHE`, else the user's cache directory.
 
 Files are keyed by content and written to a temporary name first, so two processes may write the same one at the same time.
 """
@@ -20,12 +20,12 @@ from .version import version
 
 LOGGER = logging.getLogger("grammarlm.cache")
 PACKAGE = Path(__file__).parent
-UNWRITABLE: set[str] = set()  # the folders that this process has told of
+UNWRITABLE: set[str] = set()  # cache folders that this process has warned about
 
 
 @dataclass
 class Filling:
-    """Seconds that this process has spent on compiling kernels, which is done once a machine: no grammar's own time."""
+    """Seconds that this process has spent on compiling kernels: done once a machine, so not part of a grammar's own time."""
 
     seconds: float = 0.0
 
@@ -34,7 +34,7 @@ FILLING = Filling()
 
 
 def cache_folder(*parts: str) -> Path:
-    """The folder for a kind of file; it may not exist yet, and may not be writable."""
+    """The folder for one kind of file; it may not exist yet, and may not be writable."""
     chosen = os.environ.get("GRAMMARLM_CACHE")
     if chosen:
         return Path(chosen, *parts)
@@ -49,10 +49,10 @@ def cache_folder(*parts: str) -> Path:
 
 @functools.cache
 def sources_digest(*packages: str) -> str:
-    """Identifies the sources in these folders (all that is below them) and files of this package: what they make is kept under it.
+    """A hash of the source files of this package in these folders (recursively): part of the key of what they compute.
 
-    Reading them takes milliseconds, so the digest is itself kept, for as long as no file has another name, size or time: as
-    Python keeps what it compiles. In a zip file there are no such files; there the version has to do.
+    Reading them takes milliseconds, so the digest is itself cached, as long as no file's name, size or modification time changes,
+    like Python's .pyc files. In a zip file there are no such files; there the version is hashed instead.
     """
     files = sorted(_sources(packages))
     if not files:
@@ -72,11 +72,11 @@ def sources_digest(*packages: str) -> str:
 
 
 def _sources(packages: tuple[str, ...]) -> Iterator[tuple[str, int, int]]:
-    """Each source file below the packages: its name from the package on, its size, when it was written."""
+    """Each source file below the packages: its name relative to the package, its size, its modification time."""
     for package in packages:
         path = os.path.join(PACKAGE, package)
         folders = [os.path.dirname(path)] if package.endswith(".py") else [path]
-        for folder in folders:  # it grows
+        for folder in folders:  # grows while iterating
             with contextlib.suppress(OSError), os.scandir(folder) as entries:
                 for entry in entries:
                     if entry.is_dir():
@@ -87,7 +87,7 @@ def _sources(packages: tuple[str, ...]) -> Iterator[tuple[str, int, int]]:
 
 
 def write_atomically(path: Path, write: Callable[[IO[bytes]], object]) -> bool:
-    """Writes a file so that a reader sees all of it or nothing. False where the disk does not take it: a cache is optional."""
+    """Writes a file so that a reader sees all of it or nothing. False where writing fails: the cache is optional."""
     temporary = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -106,7 +106,7 @@ def write_atomically(path: Path, write: Callable[[IO[bytes]], object]) -> bool:
 
 
 def log_read(path: Path, error: Exception | None = None) -> None:
-    """That a file is used (no error), is not there yet, or is there and of no use."""
+    """Logs that a file was read (no error), is missing, or is unusable."""
     if error is None:
         LOGGER.debug("read %s", path)
     elif isinstance(error, FileNotFoundError):
@@ -116,7 +116,7 @@ def log_read(path: Path, error: Exception | None = None) -> None:
 
 
 def tell_unwritable(error: OSError) -> None:
-    """Says that nothing can be kept, and what to do: once, whichever file was the first."""
+    """Warns once that nothing can be cached, and what to do."""
     folder, reason = str(cache_folder()), error.strerror or type(error).__name__
     if folder not in UNWRITABLE:
         UNWRITABLE.add(folder)

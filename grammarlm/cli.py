@@ -7,8 +7,8 @@
     grammarlm inspect schema.json --text '{"name": '
     grammarlm bench maskbench DIR --engines grammarlm,llguidance
 
-Exit codes: 0 fine; 1 the input is at fault, and a message on stderr says how; 2 wrong usage; as of other programs, 130 after
-Ctrl-C and 141 where the reader of the output has gone. A command imports what it needs
+Exit codes: 0 fine; 1 the input is at fault, and a message on stderr says how; 2 wrong usage; as usual, 130 after
+Ctrl-C and 141 where the reader of the output has closed the pipe. A command imports what it needs
 when it runs, so that `--help` answers at once.
 """
 
@@ -38,10 +38,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         code = options.command(options)
         if sys.stdout is not None:
-            sys.stdout.flush()  # a full disk or a closed pipe shows here, not in a message of the interpreter's at its end
+            sys.stdout.flush()  # a full disk or a closed pipe raises here, not at interpreter exit
         return code
-    except BrokenPipeError:  # the reader, `head` for example, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still in the buffer goes nowhere
+    except BrokenPipeError:  # the reader, `head` for example, has exited
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # discards what is still buffered
         return PIPE_CLOSED
     except (ValueError, TypeError, OSError) as error:
         print(f"grammarlm: {error}", file=sys.stderr)

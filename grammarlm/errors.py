@@ -3,9 +3,9 @@
     Exception
     ├── GrammarError(ValueError)        a grammar or its text is at fault; .position / .pointer say where
     │   ├── UnsupportedFeature          understood, but not enforced exactly: refused by name
-    │   ├── UnsatisfiableGrammar        no text (or no sequence of tokens) satisfies it
+    │   ├── UnsatisfiableGrammar        no text (or no token sequence) satisfies it
     │   └── LimitExceeded               time, memory, states or depth ran out (see Limits)
-    ├── TokenizerError(ValueError)      a tokenizer whose token bytes cannot be told exactly
+    ├── TokenizerError(ValueError)      a tokenizer whose token bytes cannot be determined exactly
     └── MaskError(ValueError)           a mask, logits or row index of the wrong shape, type or device
 
 A message says what was found, where, what would be accepted and what to do, in at most 500 characters.
@@ -28,7 +28,7 @@ def shorten(message: str, longest: int = LONGEST_MESSAGE) -> str:
 
 
 def brief(value: object, longest: int = 40) -> str:
-    """A value in a message. Whole numbers of many digits, deep nests and what a caller's class makes of it have no repr."""
+    """A value in a message. repr() raises for integers of too many digits, deep nesting and some caller's classes."""
     try:
         text = repr(value[: longest + 1] if isinstance(value, (str, bytes)) else value)
     except Exception:
@@ -37,7 +37,7 @@ def brief(value: object, longest: int = 40) -> str:
 
 
 def unknown_argument(function: str, name: str, known: Iterable[str]) -> TypeError:
-    """What to raise for an argument that a function does not have."""
+    """The TypeError for an argument that a function does not have."""
     from difflib import get_close_matches
 
     names = sorted(known)
@@ -47,7 +47,7 @@ def unknown_argument(function: str, name: str, known: Iterable[str]) -> TypeErro
 
 
 def suggesting(name: str) -> Callable[[Function], Function]:
-    """A function whose unknown arguments are answered by the name that may have been meant."""
+    """Decorator: an unknown argument raises a TypeError that suggests the closest name."""
 
     def decorate(function: Function) -> Function:
         code = function.__code__
@@ -75,7 +75,7 @@ class GrammarError(ValueError):
 
 
 class UnsupportedFeature(GrammarError):
-    """A construct that is understood but cannot be enforced exactly. `keywords`: those of a JSON schema that it is about."""
+    """A construct that is understood but cannot be enforced exactly. `keywords`: the JSON schema keywords concerned."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class UnsupportedFeature(GrammarError):
 
 
 def placed_error(error: GrammarError, pointer: str) -> GrammarError:
-    """The error with a place in a schema in front."""
+    """The error with its place in a schema put before the message."""
     message, position = f"{pointer or '#'}: {error}", error.position
     if isinstance(error, UnsupportedFeature):
         return type(error)(message, position=position, pointer=pointer, keywords=error.keywords)
@@ -106,7 +106,7 @@ class LimitExceeded(GrammarError):
 
 
 class TokenizerError(ValueError):
-    """A tokenizer whose token bytes cannot be told exactly."""
+    """A tokenizer whose token bytes cannot be determined exactly."""
 
     def __init__(self, message: str):
         super().__init__(shorten(message))

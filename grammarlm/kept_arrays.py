@@ -1,10 +1,10 @@
-"""Named arrays in one file: a line of JSON that says where each lies, then all of them behind each other.
+"""Named arrays in one file: a line of JSON with their offsets, then the arrays one after another.
 
-    [{"rule": ["<i4", [40, 2], 0], ...}, sum over name and table, sum over the rest]      arrays begin at multiples of 8
+    [{"rule": ["<i4", [40, 2], 0], ...}, checksum of name and header, checksum of the data]     arrays begin at multiples of 8
 
-numpy's .npz reads each array through zipfile and a parser of Python's literals, a millisecond for ten of them; this takes a tenth.
-What comes back has the shapes and kinds that were kept, or nothing does; what the numbers mean is for the caller to check.
-A file's name says what it belongs to, so the name is summed with the content: a file under another's name is none.
+numpy's .npz reads each array through zipfile and a parser of Python literals, a millisecond for ten of them; this takes a tenth.
+The arrays are returned with the shapes and dtypes that were saved, or loading fails; the caller checks what the numbers mean. A
+file's name is its cache key, so the checksum covers the name: a file under another's name is invalid.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def demand(true: object) -> None:
 
 
 def save_arrays(path: Path, arrays: dict[str, np.ndarray], largest: int, checksum: Callable[[np.ndarray], int]) -> bool:
-    """False where they take too much, or the disk does not take them. The checksum is over a multiple of 8 bytes."""
+    """False where they are too large, or writing fails. The checksum is over a multiple of 8 bytes."""
     header: dict[str, tuple[str, tuple[int, ...], int]] = {}
     at = 0
     for name, array in arrays.items():
@@ -60,7 +60,7 @@ def save_arrays(path: Path, arrays: dict[str, np.ndarray], largest: int, checksu
 
 
 def load_arrays(path: Path, largest: int, checksum: Callable[[np.ndarray], int]) -> dict[str, np.ndarray]:
-    """Raises Unsound or whatever else a missing or damaged file makes of it."""
+    """Raises Unsound, or any exception that a missing or damaged file causes."""
     demand(path.stat().st_size <= largest + HEADER)
     with open(path, "rb") as file:
         header, its_sum, known = json.loads(file.readline(HEADER))
@@ -81,7 +81,7 @@ def _array(data: np.ndarray, kind: str, shape: list[int], begin: int) -> np.ndar
 
 
 def touch(path: Path) -> None:
-    """It has been used: the oldest files are removed first."""
+    """Marks the file as used: the least recently used files are removed first."""
     with contextlib.suppress(OSError):
         os.utime(path)
 

@@ -1,12 +1,11 @@
-"""What somebody who waits or pays should know without asking: kernels that compile, a cache that cannot be kept.
+"""Warnings that a waiting user should see without asking: kernels that compile, a cache that cannot be written.
 
     warn("grammarlm.kernels", "compiling kernels, once (about 20 s) ...")
 
-It is a record of that logger at WARNING, for whoever has set up logging, and exactly one line on stderr: by a handler of theirs
-that writes there, or else by hand. `logging.getLogger("grammarlm").setLevel(logging.ERROR)` says none of it.
+Each is a record of that logger at WARNING, for users who have set up logging, and exactly one line on stderr: by a handler of
+theirs that writes there, else printed here. `logging.getLogger("grammarlm").setLevel(logging.ERROR)` silences them.
 
-Everything else that the package logs is DEBUG or INFO, under the name of its folder ("grammarlm.masks", ...), and seen only by
-those who ask for it.
+All other logging of the package is DEBUG or INFO, under the name of its folder ("grammarlm.masks", ...), and seen only on request.
 """
 
 import contextlib
@@ -28,7 +27,7 @@ def warn(logger_name: str, message: str) -> None:
 
 
 def handlers_of(logger: logging.Logger) -> Iterator[logging.Handler]:
-    """Those that get a record of this logger."""
+    """The handlers that get a record of this logger."""
     place: logging.Logger | None = logger
     while place is not None:
         yield from place.handlers

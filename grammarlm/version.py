@@ -1,4 +1,4 @@
-"""Which version this is: of the source tree that it is imported from, else of the installed package."""
+"""The version: of the source tree that the package is imported from, else of the installed package."""
 
 import re
 from importlib.metadata import PackageNotFoundError, metadata
@@ -8,7 +8,7 @@ SOURCE = Path(__file__).parent.parent / "pyproject.toml"
 
 
 def version() -> str:
-    """A source tree's own word comes first: another version may be installed beside it."""
+    """A source tree's own pyproject.toml comes first: another version may be installed as well."""
     try:
         text = SOURCE.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):

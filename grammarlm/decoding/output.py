@@ -37,9 +37,7 @@ FindItem = Callable[[list[int]], Any]
 
 @dataclass(frozen=True)
 class Output:
-    """A grammar (None: any text), and how to read a value from a text (`read`) or from its tokens (`find`; neither: the text
-    itself).
-    """
+    """A grammar (None: any text), and how its text (`read`) or tokens (`find`) become a value; by default the text is the value."""
 
     grammar: Grammar | None = None
     read: Read | None = None

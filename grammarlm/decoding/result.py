@@ -77,7 +77,7 @@ class Result:
     `population`      method="smc": all texts that were found, with their weights
     `score`           method="beam", "best_of": the figure that ranked the answer
     `error`           why a complete text has no value: a validator of the Python type that the schema cannot express, a number or a
-                      nesting beyond what Python reads. Where it is not complete: where the predicate refused everything, or the type
+                      nesting beyond what Python reads. Where it is not complete: where the predicate refused all, or the type
                       and message of the exception
     """
 

@@ -1,11 +1,11 @@
 """transformers: a logits processor, for `model.generate(..., logits_processor=[gl.LogitsProcessor(constraint)])`.
 
-generate tells a processor neither where the prompt ends nor what became of its rows: it calls it with all ids so far and the
-scores of the next token, and between two calls beams change places, drafts are taken back, another prompt begins. So rows are
-followed by their **content**. The ids of the last call are kept, each row with a matcher that has read what stands behind the
-prompt. A row of this call continues the row of the last one that equals it but for the newest token, wherever that stood (beams)
-and however much longer it was (drafts of assisted generation). If some row continues none, a new use has begun, and all ids of
-this call are prompts.
+generate does not tell a processor where the prompt ends, nor how its rows were reordered: it passes all ids so far and the scores
+of the next token, and between two calls beams are permuted, draft tokens are rolled back, another prompt begins. So rows are
+tracked by **content**. The ids of the last call are stored, each row with a matcher that has read what comes after the prompt. A
+row of this call continues the row of the last one that equals it without its newest token, at any index (beams) and even if it was
+longer (drafts of assisted generation). If some row continues none, a new generation has begun, and all ids of this call are
+prompts.
 
     model, tokenizer = gl.load_tiny()
     vocab = gl.Vocabulary.from_tokenizer(tokenizer, size=model.config.vocab_size)
@@ -13,7 +13,7 @@ this call are prompts.
     ids = tokenizer("It was on ", return_tensors="pt").input_ids
     model.generate(ids, logits_processor=[dates], num_beams=3, max_new_tokens=20)
 
-Cost: a step compares the ids with those of the last one, fills a mask row a text, and copies the scores, which generate may keep.
+Cost: a step compares the ids with those of the last one, fills one mask row a text, and copies the scores, which generate may keep.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from ..masks.mask_array import allocate_mask
 from ..masks.matcher import Matcher
 from ..masks.token_facts import pack_ids
 
-UNTOUCHED = -1  # the mask row of scores that are left alone
+UNTOUCHED = -1  # mask row index of scores that are not masked
 
 
 @dataclass
 class Row:
-    """A text on its way: the matcher, and how many of the tokens behind the prompt it has taken, the stop id included."""
+    """A text being generated: its matcher, and how many tokens after the prompt it has read, the stop id included."""
 
     matcher: Matcher
     taken: int = 0
@@ -47,11 +47,11 @@ class Row:
         return Row(self.matcher.fork(), self.taken)
 
     def is_closed(self, length: int) -> bool:
-        """Has one of its `length` tokens been refused? Those behind a stop id are."""
+        """Has one of its `length` tokens been refused? Tokens after a stop id are."""
         return self.taken < length
 
     def read(self, token: int, length: int) -> None:
-        """Reads the token that stands behind `length` others; what the matcher has read beyond those is taken back first."""
+        """Reads the token at index `length`, after rolling back any tokens read from there on."""
         if self.taken > length:
             self.matcher.rollback(self.taken - length)
             self.taken = length
@@ -62,21 +62,20 @@ class Row:
 class LogitsProcessor(transformers.LogitsProcessor):
     """Holds each row of generate() to a constraint: forbidden scores become -inf, the others stay as they are, bit for bit.
 
-    constraint   for all rows; or a list with one for each prompt, None for a prompt that is not held to any. Beams and
-                 returned sequences of a prompt stand side by side, as generate puts them. JSON schemas that were not told their
-                 white space and spelling are held to "natural" and "plain" here
-    max_tokens   each text is complete within so many tokens: what is given as max_new_tokens, so that no text is cut
+    constraint   for all rows; or a list with one for each prompt, None for an unconstrained one. Beams and returned sequences of a
+                 prompt are adjacent rows, as generate orders them. JSON schemas without white space and spelling options get
+                 "natural" and "plain" here
+    max_tokens   each text is complete within so many tokens: the value of max_new_tokens, so that no text is cut
 
-    It can be used again and again, with prompts in any number and of any length. Only where all new prompts are what the rows
-    of the last use had come to, or a part of it beyond the old prompts, they cannot be told from rows that go on: then say
-    `reset()` before.
+    It can be reused, with prompts in any number and of any length. In one case new prompts cannot be told from continued rows: if
+    each equals a row of the last generation, or a prefix of it beyond the old prompts. Then call `reset()` before.
 
-    Behind a stop id, and behind a token that the constraint refuses (beams get such where there are fewer texts than beams),
-    a row allows stop ids only. No row is ever -inf everywhere: where other processors have forbidden all that the
-    constraint allows, the constraint prevails, and its tokens share the probability.
+    After a stop id, and after a token that the constraint refuses (beams get such where there are fewer texts than beams), a row
+    allows stop ids only. No row is ever -inf everywhere: where other processors have forbidden all that the constraint allows, the
+    constraint prevails, and its tokens get equal scores.
     """
 
-    supports_continuous_batching = False  # its rows are requests that come and go, with no ids to follow them by
+    supports_continuous_batching = False  # its rows are requests that come and go, without ids to track them by
 
     def __init__(self, constraint: Constraint | Sequence[Constraint | None], *, max_tokens: int | None = None):
         self._constraints = [each and each.as_generated for each in checked(constraint)]
@@ -85,7 +84,7 @@ class LogitsProcessor(transformers.LogitsProcessor):
         self._vocab = known.vocab if known else None
         for each in self._constraints:
             if each is not None:
-                each.matcher(max_tokens)  # a budget that is too small, or none at all, is told here
+                each.matcher(max_tokens)  # a budget that is too small, or unsupported, raises here
         self.reset()
 
     def __repr__(self) -> str:
@@ -95,7 +94,7 @@ class LogitsProcessor(transformers.LogitsProcessor):
 
     def reset(self) -> None:
         """The next call begins with new prompts, whatever its ids are."""
-        self._prompt = 0  # the length of the prompts, with what pads them
+        self._prompt = 0  # the length of the prompts, padding included
         self._ids = np.empty((0, 0), np.int64)  # of the last call, [rows, length]
         self._rows: list[Row | None] = []
         self._mask = np.empty((0, 0), np.int32)
@@ -107,7 +106,7 @@ class LogitsProcessor(transformers.LogitsProcessor):
         try:
             self._follow(ids)
             self._fill(ids.shape[1] - self._prompt)
-        except BaseException:  # some rows have moved on, others have not
+        except BaseException:  # some rows have advanced, others have not
             self.reset()
             raise
         rows = np.array([UNTOUCHED if row is None else at for at, row in enumerate(self._rows)])
@@ -123,7 +122,7 @@ class LogitsProcessor(transformers.LogitsProcessor):
     # ------------------------------------------------------------------ which row continues which
 
     def _follow(self, ids: np.ndarray) -> None:
-        """Brings the rows to where the ids are."""
+        """Advances the rows to these ids."""
         count, length = ids.shape
         if count % len(self._constraints):
             raise ValueError(
@@ -135,7 +134,7 @@ class LogitsProcessor(transformers.LogitsProcessor):
             self._begin(count, length)
         else:
             last, taken = self._rows, set()
-            # Each row is continued in its place once; who continues the same one gets a copy, made before any has moved on.
+            # The first continuation of a row takes over its matcher; others get a fork, made before any has advanced.
             self._rows = []
             for at in before:
                 row = last[at]
@@ -156,7 +155,7 @@ class LogitsProcessor(transformers.LogitsProcessor):
         self._mask = allocate_mask(count, self._vocab.size)
 
     def _continued(self, ids: np.ndarray) -> list[int] | None:
-        """For each row the one of the last call that it continues, of the same prompt; None where some row continues none."""
+        """For each row the row of the last call, of the same prompt, that it continues; None where some row continues none."""
         count, length = ids.shape
         if count != len(self._rows) or not self._prompt < length <= self._ids.shape[1] + 1:
             return None
@@ -183,7 +182,7 @@ class LogitsProcessor(transformers.LogitsProcessor):
             self._mask[closed] = pack_ids(self._vocab.stop_ids, self._vocab.words)
 
     def _doubtful(self, masked: torch.Tensor, rows: np.ndarray) -> torch.Tensor:
-        """Rows in which nothing may be left: those whose first allowed token has no score. One look a row, where all have one."""
+        """Rows that may be -inf everywhere: those whose first allowed token has the score -inf. A cheap test of one element a row."""
         held = np.flatnonzero(rows != UNTOUCHED)
         words = (self._mask[held] != 0).argmax(axis=1)
         bits = self._mask[held, words]
@@ -193,7 +192,7 @@ class LogitsProcessor(transformers.LogitsProcessor):
         return places[masked[places, chosen] == -torch.inf]
 
     def _revive_(self, masked: torch.Tensor, silenced: torch.Tensor) -> None:
-        """Rows in which nothing is left get what their mask allows, each token with the same score."""
+        """Rows that are -inf everywhere: the tokens that their mask allows get equal scores."""
         masked[silenced] = 0.0
         apply_mask_(masked, self._mask, rows=np.where(silenced.cpu(), np.arange(len(masked)), UNTOUCHED))
         if bool((silenced & is_empty(masked)).any()):
@@ -204,8 +203,8 @@ class LogitsProcessor(transformers.LogitsProcessor):
 
 
 def is_empty(scores: torch.Tensor) -> torch.Tensor:
-    """For each row, whether it is -inf everywhere."""
-    return scores.amax(dim=1) == -torch.inf  # one pass, without a table of comparisons
+    """For each row: is it -inf everywhere?"""
+    return scores.amax(dim=1) == -torch.inf  # one pass, without a temporary of comparisons
 
 
 def checked(constraint: Constraint | Sequence[Constraint | None]) -> list[Constraint | None]:

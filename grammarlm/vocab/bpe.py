@@ -1,7 +1,7 @@
-"""What byte-pair encoding is made of: merges with their ranks, what texts are cut into before, and added tokens.
+"""The data of byte-pair encoding (BPE): ranked merges, the pre-tokenizer, and added tokens.
 
-Read from the tokenizer.json that a vocabulary was made with. Whatever changes a text in a way that is not known here is refused by
-name. What a tokenizer puts before a text's first word (a dummy space) is left out: it is about the text's beginning alone.
+Read from the tokenizer.json that a vocabulary was made from. Any component that changes a text in an unknown way is refused by
+name. What a tokenizer inserts before a text's first word (a dummy space) is left out: it concerns the text's beginning alone.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ SPACE = "\u2581"
 class Bpe:
     """BPE over the ids of a vocabulary."""
 
-    merges: np.ndarray  # int64 [3, merges]: left << 32 | right, sorted; rank; what the two become
+    merges: np.ndarray  # int64 [3, merges]: left << 32 | right, sorted; rank; merged id
     ids: dict[str, int]  # the model's tokens, as it writes them
     byte_level: bool  # symbols are bytes; otherwise characters, or bytes where there is no such character
     spaces_as_mark: bool  # a space is written as U+2581
-    composes: bool  # texts are brought into the normal form C first
-    keeps_whole: bool  # a word that is a token is that token, whatever the merges say
+    composes: bool  # texts are normalised to NFC first
+    keeps_whole: bool  # ignore_merges: a word that is a token is that token
     cuts: Any  # the tokenizer's pre-tokenizer as JSON, None where there is none
-    added: dict[str, int]  # texts that are taken out before anything else, and their ids
-    raw: frozenset[str]  # those of them that are looked for before a text is normalized
+    added: dict[str, int]  # texts that are split off before anything else, and their ids
+    raw: frozenset[str]  # those of them that are matched before normalisation
     json: str  # a tokenizer.json of all this
 
 
 def read_bpe(vocab: Vocabulary) -> Bpe:
-    """TokenizerError where the vocabulary has no such tokenizer, or one with a part that is not known here."""
+    """TokenizerError where the vocabulary has no BPE tokenizer, or one with an unknown component."""
     try:
         return _read(vocab)
     except (KeyError, TypeError, ValueError, AttributeError, OSError) as error:
@@ -47,7 +47,7 @@ def read_bpe(vocab: Vocabulary) -> Bpe:
 
 
 def tokenizer_of(bpe: Bpe) -> Any:
-    """The `tokenizers` library's own, without what a text's beginning gets."""
+    """A tokenizer of the `tokenizers` library, without the prefix of a text's beginning."""
     try:
         from tokenizers import Tokenizer
     except ImportError:
@@ -110,7 +110,7 @@ def _tokenizer_json(encoder: Any) -> str | None:
 
 
 def _parts(component: Any, name: str) -> list[dict[str, Any]]:
-    """A component, or those of a sequence of them."""
+    """A component, or those of a Sequence (flattened)."""
     found, waiting = [], [component] if component else []
     while waiting:
         part = waiting.pop(0)
@@ -122,7 +122,7 @@ def _parts(component: Any, name: str) -> list[dict[str, Any]]:
 
 
 def _normalizers(parts: list[dict[str, Any]]) -> tuple[bool, bool]:
-    """Takes out what a text's beginning alone gets; (spaces are marked, texts are composed)."""
+    """Removes normalizers of a text's beginning; returns (spaces are marked, texts are composed)."""
     parts[:] = [part for part in parts if part["type"] != "Prepend"]
     marked = composed = False
     for part in parts:
@@ -136,7 +136,7 @@ def _normalizers(parts: list[dict[str, Any]]) -> tuple[bool, bool]:
 
 
 def _pre_tokenizers(parts: list[dict[str, Any]]) -> bool:
-    """Are symbols bytes?"""
+    """Are the symbols bytes? (ByteLevel)"""
     byte_level = False
     for part in parts:
         if part["type"] == "ByteLevel":

@@ -1,8 +1,8 @@
 """Byte-level BPE's alphabet: 256 printable characters, one for each byte (GPT-2, Llama 3, Qwen, Mistral-Nemo).
 
 A byte whose Latin-1 character is visible stands for itself; the other 68 take the characters from U+0100 on, so a
-space is U+0120 and a newline U+010A. A token with any character outside this alphabet is not in byte-level writing:
-its text is meant, as in added tokens such as two newlines.
+space is U+0120 and a newline U+010A. A token with any character outside this alphabet is not byte-level encoded:
+its bytes are its UTF-8 text, as in added tokens such as two newlines.
 """
 
 _VISIBLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]

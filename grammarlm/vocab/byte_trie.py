@@ -1,8 +1,8 @@
 """All tokens of a vocabulary as one trie over bytes, in arrays.
 
-The tokens, sorted by bytes, are the paths of a trie. Its nodes are numbered depth first, children in byte order, so a node's
-subtree is the range `node .. end[node]`. Walking an automaton over all tokens is then one loop without a stack of its own: the
-state at depth d is kept in states[d],
+The tokens, sorted by bytes, are the paths of a trie. Its nodes are numbered in preorder (depth first, children in byte order), so a
+node's subtree is the range `node .. end[node]`. Walking an automaton over all tokens is then one loop without recursion: the state
+at depth d is stored in states[d],
 
     node = 0
     while node < nodes:
@@ -14,14 +14,14 @@ state at depth d is kept in states[d],
             set bit token[node] of the row
             node += 1
 
-What a node costs: three loads in order (depth, byte, token: 7 bytes), one load of a state from the first-level cache and one
-transition, and two stores. Whether a node is a token's end is a coin toss (0.47 for Llama 3.1), and a branch on it costs more than
-all the rest, so there is none: a node that ends no token carries the number of a bit behind the row. `end` is read only where a
-subtree is skipped. Llama 3.1's 128,000 tokens (870 KB of bytes) have 274,520 nodes, because most tokens share their beginning with
-another; a state that allows them all reads 1.9 MB in order (measured: 1.8 ns a node, 7 ns with a branch and a list of tokens a
-node), a state that allows few reads the children of the nodes that it reaches and nothing else.
+Cost of a node: three sequential loads (depth, byte, token: 7 bytes), one load of a state from the L1 cache and one transition, and
+two stores. Whether a node ends a token is unpredictable (0.47 for Llama 3.1), and a branch on it costs more than all the rest, so
+there is none: a node that ends no token has the index of a bit after the end of the row. `end` is read only where a subtree is
+skipped. Llama 3.1's 128,000 tokens (870 KB of bytes) have 274,520 nodes, because most tokens share a prefix with another; a state
+that allows them all reads 1.9 MB sequentially (measured: 1.8 ns a node, 7 ns with a branch and a list of tokens a node), a state
+that allows few reads only the children of the nodes that it reaches.
 
-Built with numpy alone in a fraction of a second, kept on disk by the vocabulary's fingerprint.
+Built with numpy alone in a fraction of a second, cached on disk under the vocabulary's fingerprint.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ import numpy as np
 from ..cache import cache_folder, log_read, write_atomically
 from ..errors import TokenizerError
 
-FORMAT = 2  # part of the file's name: a change of the arrays' meaning makes new files
+FORMAT = 2  # part of the file's name; to be raised when the arrays' meaning changes
 LONGEST = 65_535  # bytes of a token
 
 
 @dataclass(frozen=True)
 class ByteTrie:
-    """N nodes; the root (the empty string) is no node."""
+    """N nodes; the root (the empty string) is not one of them."""
 
     byte: np.ndarray  # uint8 [N]: the byte that leads to the node
-    depth: np.ndarray  # uint16 [N]: how many bytes the node stands for, at least 1
-    end: np.ndarray  # int32 [N]: the first node behind the subtree
-    token: np.ndarray  # uint32 [N]: the token that the node stands for, or `nothing`
-    twins: np.ndarray  # int32 [D, 2]: a token that no node carries, and the one with the same bytes that a node does
+    depth: np.ndarray  # uint16 [N]: length of the node's prefix in bytes, at least 1
+    end: np.ndarray  # int32 [N]: the first node after the subtree
+    token: np.ndarray  # uint32 [N]: the token that ends at the node, or `nothing`
+    twins: np.ndarray  # int32 [D, 2]: a duplicate token without a node, and the token with the same bytes that has one
 
     @property
     def deepest(self) -> int:
@@ -59,7 +59,7 @@ class ByteTrie:
 def build_trie(data: np.ndarray, offsets: np.ndarray, ids: np.ndarray, nothing: int) -> ByteTrie:
     """The trie of the given ids, each with at least one byte; token i is data[offsets[i] : offsets[i + 1]].
 
-    `nothing` marks nodes that stand for no token: the first bit behind a mask row, so that setting it does no harm.
+    `nothing` marks nodes that end no token: the first bit after a mask row, so that setting it does no harm.
     """
     raw, bounds = data.tobytes(), offsets.tolist()
     spelled = [raw[bounds[i] : bounds[i + 1]] for i in ids.tolist()]
@@ -70,8 +70,8 @@ def build_trie(data: np.ndarray, offsets: np.ndarray, ids: np.ndarray, nothing: 
         worst = int(ordered[np.argmax(length)])
         raise TokenizerError(f"token {worst} has {length.max()} bytes; a token may have {LONGEST} at most")
     shared = _shared_prefixes(data, start, length)
-    added = length - shared  # nodes that each token adds to the path of the one before
-    own = added > 0  # the others have the bytes of the token before them
+    added = length - shared  # nodes that each token adds to the path of its predecessor
+    own = added > 0  # the others are duplicates of the token before them
     depth = _ranges(shared + 1, added).astype(np.uint16)
     byte = data[_ranges(start + shared, added)]
     token = np.full(len(depth), nothing, np.uint32)
@@ -82,7 +82,7 @@ def build_trie(data: np.ndarray, offsets: np.ndarray, ids: np.ndarray, nothing: 
 
 
 def _shared_prefixes(data: np.ndarray, start: np.ndarray, length: np.ndarray) -> np.ndarray:
-    """How many bytes each sorted token shares with the one before it."""
+    """Length of the common prefix of each sorted token and its predecessor, in bytes."""
     shared = np.zeros(len(start), np.int64)
     pairs = np.arange(1, len(start))
     position = 0
@@ -95,14 +95,14 @@ def _shared_prefixes(data: np.ndarray, start: np.ndarray, length: np.ndarray) ->
 
 
 def _ranges(start: np.ndarray, count: np.ndarray) -> np.ndarray:
-    """start[0], start[0] + 1, ... (count[0] of them), then start[1], ..."""
+    """Concatenated ranges: start[0], start[0] + 1, ... (count[0] of them), then start[1], ..."""
     ends = np.cumsum(count)
     total = int(ends[-1]) if len(ends) else 0
     return np.arange(total) + np.repeat(start - (ends - count), count)
 
 
 def _subtree_ends(depth: np.ndarray) -> np.ndarray:
-    """For each node the next one that is not deeper. Pointers jump over subtrees already known, so few rounds are needed."""
+    """For each node the next one that is not deeper. Pointer jumping skips subtrees already known, so few rounds are needed."""
     end = np.arange(1, len(depth) + 1, dtype=np.int32)
     padded = np.append(depth, 0)
     open_nodes = np.arange(len(depth))
@@ -113,7 +113,7 @@ def _subtree_ends(depth: np.ndarray) -> np.ndarray:
 
 
 def load_or_build(data: np.ndarray, offsets: np.ndarray, ids: np.ndarray, nothing: int, name: str) -> ByteTrie:
-    """What build_trie makes, from the disk cache where it is there and sound; `name` stands for the content."""
+    """The trie, from the disk cache where it is present and valid, else from build_trie; `name` identifies the content."""
     path = cache_folder("tries") / f"{name}-{FORMAT}.npz"
     try:
         with np.load(path, allow_pickle=False) as arrays:
@@ -132,7 +132,7 @@ def load_or_build(data: np.ndarray, offsets: np.ndarray, ids: np.ndarray, nothin
 
 
 def is_sound(trie: ByteTrie, ids: np.ndarray, nothing: int) -> bool:
-    """Everything that a kernel relies on, since kernels check no bounds: shapes, ranges, and loops that end."""
+    """Validates all that a kernel relies on, since kernels check no bounds: shapes, ranges, and loops that end."""
     kinds = {"byte": np.uint8, "depth": np.uint16, "end": np.int32, "token": np.uint32}
     n = len(trie.byte)
     if any(getattr(trie, name).dtype != kind or getattr(trie, name).shape != (n,) for name, kind in kinds.items()):

@@ -1,8 +1,8 @@
-"""A tokenizer as the `tokenizers` library takes it apart, and what its tokens spell.
+"""The components of a tokenizer, as the `tokenizers` library divides it, and the bytes of its tokens.
 
-The same parts come from a tokenizer.json and from a live object. The decoder says what a token spells; the other
-parts are read only to see whether they fit it: where a decoder does not undo what the encoder does, a token means one
-thing in a prompt and another in an answer, and the tokenizer is refused.
+The same components come from a tokenizer.json and from a live object. The decoder defines the bytes of a token; the others are only
+checked against it: where a decoder does not undo the encoder, a token means one thing in a prompt and another in an answer, and the
+tokenizer is refused.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -16,9 +16,9 @@ from .token_table import TokenTable, is_utf8
 
 @dataclass(frozen=True)
 class Components:
-    """Parts of a tokenizer; what is `Any` is as parsed from a tokenizer.json."""
+    """Components of a tokenizer; those typed `Any` are as parsed from a tokenizer.json."""
 
-    tokens: Sequence[str]  # the model's own, without those that were added
+    tokens: Sequence[str]  # the model's own, without added tokens
     ids: Sequence[int]  # one for each of `tokens`
     added: Mapping[int, str]  # by id; the model may have the same token
     special: Collection[int]
@@ -28,7 +28,7 @@ class Components:
     model: Mapping[str, Any]  # the model's options: byte_fallback, continuing_subword_prefix, end_of_word_suffix
 
     def table(self, end_ids: Collection[int] = ()) -> TokenTable:
-        """What every id spells."""
+        """The table of all ids' bytes."""
         try:
             spelled = dict(zip(self.ids, spelled_bytes(self.decoder, self.tokens), strict=True))
             _check_encoder(self)
@@ -40,7 +40,7 @@ class Components:
         return TokenTable.from_ids(spelled, self.special, end_ids)
 
     def _added_bytes(self) -> dict[int, bytes]:
-        """What added tokens spell: special ones their own text, the others what the decoder says."""
+        """The bytes of added tokens: special ones are their own text, the others are decoded."""
         in_model = dict(zip(self.ids, self.tokens, strict=True))
         for i, content in self.added.items():
             if in_model.get(i, content) != content:
@@ -58,10 +58,11 @@ class Components:
 
 
 def _literal_bytes(token_id: int, content: str, decoded: bytes, in_model: bool) -> bytes:
-    """A byte-level tokenizer's added token that its decoder takes for byte-level writing, which it is not.
+    """The bytes of a byte-level tokenizer's added token that is written as plain text, but that its decoder reads as byte-level.
 
-    It is found in a text as it stands. DeepSeek's added u-umlaut, whose character is also the sign for the byte FC,
-    cannot be decoded to any text: the text that it encodes counts. Where both sides give text, they contradict.
+    The encoder matches it in a text literally. DeepSeek's added u-umlaut, a character that also stands for the byte FC, does not
+    decode to valid text: then the text that it encodes counts. Where both are valid text, they contradict, and the token is
+    refused.
     """
     if not in_model and not is_utf8(decoded):
         return content.encode()
@@ -72,7 +73,7 @@ def _literal_bytes(token_id: int, content: str, decoded: bytes, in_model: bool) 
 
 
 def _check_encoder(parts: Components) -> None:
-    """The encoder's side has to fit the decoder."""
+    """TokenizerError where the encoder's components do not fit the decoder."""
     steps = list(flatten(parts.decoder, "decoders"))
     kinds = {step["type"] for step in steps}
     found = f"its decoder has {', '.join(sorted(kinds)) or 'no steps'}"

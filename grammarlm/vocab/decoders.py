@@ -1,17 +1,17 @@
-"""What a token spells, by the `decoder` of a tokenizer.json: the component that turns tokens into text.
+"""The bytes of a token, by the `decoder` of a tokenizer.json: the component that turns tokens into text.
 
-A decoder sees all tokens of a text at once, so bytes per token exist only where it treats each token alone. That is
-so for the steps below, in an order that is checked:
+A decoder sees all tokens of a text at once, so bytes per token exist only where it treats each token alone. That holds for the
+steps below, in an order that is checked:
 
     Replace, Metaspace, WordPiece, Strip     rewrite each token
     ByteFallback                             reads `<0x0A>` as one byte
-    ByteLevel                                reads byte-level writing, and joins
-    Fuse                                     joins; then Strip may take spaces off the beginning
+    ByteLevel                                decodes byte-level characters, and joins
+    Fuse                                     joins; then Strip may remove spaces at the beginning
 
-Three of them treat the *first* token of a text in another way: it loses spaces (Metaspace, WordPiece, and Strip
-behind Fuse, which is Llama 2's). A token's bytes are those that it has anywhere else, so that texts can be continued:
-a whole text decodes to the bytes of its tokens less those spaces. WordPiece's `cleanup` works inside each token
-and is applied. Everything else is refused by name.
+Three of them treat the *first* token of a text differently: it loses spaces (Metaspace, WordPiece, and Strip after Fuse, which is
+Llama 2's). A token's bytes are those that it has anywhere else, so that texts can be continued: a whole text decodes to the bytes
+of its tokens without those spaces. WordPiece's `cleanup` works inside each token and is applied. Everything else is refused by
+name.
 """
 
 import re
@@ -22,7 +22,7 @@ from ..errors import TokenizerError
 from .byte_level import byte_level_bytes
 
 ACCEPTED = "ByteLevel, Metaspace, WordPiece, Replace (of a string), Strip, ByteFallback, Fuse, and a Sequence of these"
-_BYTE = re.compile(r"<0x([0-9A-Fa-f]{2}|\+[0-9A-Fa-f])>")  # what Rust's u8::from_str_radix reads, the sign included
+_BYTE = re.compile(r"<0x([0-9A-Fa-f]{2}|\+[0-9A-Fa-f])>")  # what Rust's u8::from_str_radix accepts, the sign included
 _CLEANUP = (
     (" .", "."),
     (" ?", "?"),
@@ -39,7 +39,7 @@ _CLEANUP = (
 
 
 def flatten(component: Any, key: str) -> Iterator[dict[str, Any]]:
-    """The steps of a component, Sequences opened; `key` names a Sequence's list ("decoders", "pretokenizers", ...)."""
+    """The steps of a component, nested Sequences flattened; `key` names a Sequence's list ("decoders", "pretokenizers", ...)."""
     waiting = [] if component is None else [component]
     while waiting:
         step = waiting.pop()
@@ -75,7 +75,7 @@ def spelled_bytes(decoder: Any, tokens: Sequence[str]) -> list[bytes]:
 
 
 def _check_late(step: dict[str, Any], joined: bool) -> None:
-    """Behind the bytes only joining is left, and taking spaces off the beginning of the whole text."""
+    """After the step to bytes only joining may follow, and stripping spaces at the beginning of the whole text."""
     kind = step["type"]
     if kind == "Fuse" or (joined and kind == "Strip" and step.get("content") == " " and not step.get("stop")):
         return

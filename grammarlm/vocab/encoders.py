@@ -1,4 +1,4 @@
-"""Text -> ids by the tokenizer itself: nothing is put around it, cut off or padded. A library loads when needed."""
+"""Text -> ids by the tokenizer itself, without special tokens, truncation or padding. A library is imported when needed."""
 
 from collections.abc import Callable
 from functools import partial
@@ -11,7 +11,7 @@ Encoder = Callable[[str], list[int]]
 
 
 def tokenizers_encoder(backend: Any) -> Encoder:
-    """By a `tokenizers.Tokenizer`, or a copy of one that cuts texts off or pads them: its owner may want that."""
+    """Encoder of a `tokenizers.Tokenizer`; of a copy where it truncates or pads, since its owner may want that."""
     if backend.truncation is not None or backend.padding is not None:
         backend = type(backend).from_str(backend.to_str())
         backend.no_truncation()
@@ -24,13 +24,13 @@ def encode_with(backend: Any, text: str) -> list[int]:
 
 
 def sentencepiece_encoder(processor: Any) -> Encoder:
-    """By a SentencePiece processor, whatever it was told to add."""
+    """Encoder of a SentencePiece processor, whatever it was configured to add."""
     plain = {"add_bos": False, "add_eos": False, "reverse": False, "enable_sampling": False}
     return partial(processor.encode, out_type=int, **plain)
 
 
 class FileEncoder:
-    """By the library that a tokenizer's file belongs to."""
+    """Encoder of a tokenizer file, by the library that it belongs to."""
 
     def __init__(self, path: Path):
         self.path = path

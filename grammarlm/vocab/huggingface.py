@@ -1,6 +1,6 @@
 """Vocabularies of live objects: `tokenizers.Tokenizer`, and transformers' tokenizers around one ("fast").
 
-Nothing is imported here: whoever has such an object has imported its library.
+Nothing is imported here: the caller has imported the library of such an object.
 """
 
 import json
@@ -13,11 +13,11 @@ from .slow_tokenizers import read_slow
 from .token_table import TokenTable
 from .tokenizer_json import OPTIONS
 
-CUSTOM = {"type": "written in Python"}  # refused as a decoder; another component only has to fit a known decoder
+CUSTOM = {"type": "written in Python"}  # refused as a decoder; other components only have to fit a known decoder
 
 
 def read_tokenizers(backend: Any, special: Collection[int] = (), end_ids: Collection[int] = ()) -> TokenTable:
-    """The table of a `tokenizers.Tokenizer`; `special` and `end_ids` are what is known besides."""
+    """The table of a `tokenizers.Tokenizer`; `special` and `end_ids` are ids known from elsewhere."""
     vocab = backend.get_vocab(with_added_tokens=False)
     added = backend.get_added_tokens_decoder()
     components = Components(
@@ -34,7 +34,7 @@ def read_tokenizers(backend: Any, special: Collection[int] = (), end_ids: Collec
 
 
 def _described(component: Any, unknown: Any = None) -> Any:
-    """A component as in tokenizer.json, which is its pickled state; one written in Python has none: `unknown`."""
+    """A component as in tokenizer.json, which is its pickled state; `unknown` for one written in Python, which has none."""
     if component is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""What to call a token where people read."""
+"""Readable names of tokens."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from .vocabulary import Vocabulary
 
 
 def token_name(vocab: Vocabulary, token: int, width: int = 0) -> str:
-    """A token as Python would write it; part of a character as bytes. With a width, in at most so many columns."""
+    """A token as a Python literal; part of a character as bytes. With a width, in at most so many columns."""
     if token in vocab.stop_ids:
         return "(end)"
     data = vocab.token_bytes(token) if token < vocab.size else b""

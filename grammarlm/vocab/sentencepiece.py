@@ -1,8 +1,8 @@
-"""SentencePiece models, read from their file format (a protocol buffer) without the library.
+"""Parser of SentencePiece model files (a protocol buffer), without the library.
 
-A piece writes a space as U+2581. The type of a piece says the rest: BYTE pieces (`<0x0A>`) are one byte, CONTROL and
-UNKNOWN pieces are special (the library decodes them to nothing, and to a question mark), all others are text. Where a
-text begins the library takes off spaces (the model's `add_dummy_prefix` put one there); a token's bytes have them.
+A piece writes a space as U+2581. The type of a piece decides the rest: BYTE pieces (`<0x0A>`) are one byte, CONTROL and UNKNOWN
+pieces are special (the library decodes them to nothing, and to a question mark), all others are text. The library strips spaces at
+the beginning of a text (the model's `add_dummy_prefix` put one there); a token's bytes keep them.
 """
 
 import re
@@ -24,7 +24,7 @@ _CHARSMAP = 2
 
 
 def read_model(proto: bytes, name: str) -> tuple[TokenTable, dict[str, bytes]]:
-    """The table of a serialized model, and what each piece spells by its writing."""
+    """The table of a serialized model, and the bytes of each piece."""
     try:
         return _read(proto, name)
     except TokenizerError:
@@ -76,7 +76,7 @@ def _spell(piece: str, kind: int, name: str) -> bytes:
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, Any]]:
-    """The (field, value) pairs of a protocol buffer message: int or bytes. Floats are passed over."""
+    """The (field, value) pairs of a protocol buffer message: int or bytes. Floats are skipped."""
     at = 0
     while at < len(message):
         key, at = _varint(message, at)
@@ -99,7 +99,7 @@ def _fields(message: bytes) -> Iterator[tuple[int, Any]]:
 
 
 def _varint(message: bytes, at: int) -> tuple[int, int]:
-    """A number, seven bits a byte, lowest first, and the position behind it."""
+    """A varint (seven bits a byte, lowest first), and the position after it."""
     value = shift = 0
     while shift < 70:
         byte = message[at]

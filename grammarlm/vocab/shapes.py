@@ -1,12 +1,12 @@
-r"""Texts that a pre-tokenizer cuts alike.
+r"""Equivalence classes (shapes) of texts that a pre-tokenizer splits alike.
 
-A pattern such as `\p{N}{1,3}| ?[^\s\p{L}\p{N}]+` does not tell most letters apart. Characters of one general category that the
-pattern does not name are one class, and texts whose characters have the same classes, their **shape**, are cut at the same places.
-So a vocabulary of 128,000 tokens needs a few thousand questions. A pattern with something in it that is not known here tells all
-characters apart: exact, but slow.
+A pattern such as `\p{N}{1,3}| ?[^\s\p{L}\p{N}]+` treats most letters alike. Characters of one general category that the
+pattern does not name are one class, and texts with the same sequence of classes, their **shape**, are split at the same positions.
+So a vocabulary of 128,000 tokens needs a few thousand lookups. A pattern with an unknown construct keeps all
+characters distinct: exact, but slow.
 
-The endings that most patterns name ('s, 'll) tell letters apart only behind an apostrophe: those are looked at where one stands, in
-the text itself or at the end of the text before it (`behind_apostrophe`).
+The endings that most patterns name ('s, 'll) distinguish letters only after an apostrophe: letters are kept exactly where one stands
+before them, in the text itself or at the end of the text before it (`behind_apostrophe`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import unicodedata
 from typing import Any
 
 _GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"  # ByteLevel's own pattern
-_FIRST_CLASS = 0xF0000  # a category is written as a character that stands for no other
+_FIRST_CLASS = 0xF0000  # categories are encoded as private-use characters from here on
 _PIECE = re.compile(
     r"""
       \\[pP]\{[LMNPSZC][a-z]?\} | \\[sSrntfv] | \(\?(?:i?:|<?[=!]) | \{\d*,?\d*\}
@@ -27,20 +27,18 @@ _PIECE = re.compile(
 )
 _ENDINGS = re.compile(r"(?:\(\?i:)?'(?:s|t|re|ve|m|ll|d|\|')+(?:\)|(?=\|))\|")  # each is at most two letters
 _APOSTROPHE = re.compile(r"'[^']{1,2}")
-_FOLDED = (
-    "\u017f\u212a\u00df\u1e9e\ufb00\ufb01\ufb02\ufb03\ufb04\ufb05\ufb06"  # what letters of ASCII match without case
-)
+_FOLDED = "\u017f\u212a\u00df\u1e9e\ufb00\ufb01\ufb02\ufb03\ufb04\ufb05\ufb06"  # non-ASCII characters that ASCII letters match case-insensitively
 
 
 class Shapes:
-    """The shapes of texts, for a pre-tokenizer as tokenizer.json has it."""
+    """The shapes of texts, for a pre-tokenizer from a tokenizer.json."""
 
     def __init__(self, cuts: Any):
         plain = _Classes(cuts, endings=False)
         self._plain, self._exact = plain, _Classes(cuts, endings=True)
 
     def of(self, text: str) -> str:
-        """The shape of a text that stands where no apostrophe is just before it."""
+        """The shape of a text with no apostrophe just before it."""
         shape = text.translate(self._plain)
         if "'" in text:
             for found in _APOSTROPHE.finditer(text):
@@ -48,17 +46,17 @@ class Shapes:
         return shape
 
     def behind_apostrophe(self, text: str) -> str:
-        """The shape of a text, whatever stands before it."""
+        """The shape of a text after any text, possibly an apostrophe."""
         return text.translate(self._exact)
 
 
 def ends_with_apostrophe(text: str) -> bool:
-    """Does an apostrophe in the text reach the letters behind the text?"""
+    """Can an apostrophe at the end of the text form an ending with the letters after it?"""
     return "'" in text[-2:]
 
 
 class _Classes(dict[int, str]):
-    """Each character's class, as a character, in the form that str.translate takes."""
+    """Each character's class, encoded as a character, as a table of str.translate."""
 
     def __init__(self, cuts: Any, endings: bool):
         super().__init__()
@@ -99,7 +97,7 @@ def _pattern(part: dict[str, Any]) -> dict[str, str]:
 
 
 def named_in(pattern: str) -> str | None:
-    """The characters that a pattern tells apart from others of their category; None where that is not known."""
+    """The characters that a pattern distinguishes from others of their category; None where that is unknown."""
     named, at, in_class = "", 0, False
     while at < len(pattern):
         found = _PIECE.match(pattern, at)

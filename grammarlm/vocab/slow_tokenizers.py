@@ -1,8 +1,8 @@
-"""transformers' tokenizers in Python ("slow"): each class spells in its own way, which is told apart and then proved.
+"""transformers' tokenizers in Python ("slow"): the encoding of each class is recognised, and then verified.
 
-What an object carries says how it spells: a tiktoken encoding, a SentencePiece model, a table of GPT-2's byte
-characters, a WordPiece tokenizer, or one character a byte (ByT5). All tokens are then decoded at once by the
-tokenizer itself, and where that is not what the bytes say it is refused: a class may do anything to its text.
+The attributes of an object show how its tokens map to bytes: a tiktoken encoding, a SentencePiece model, GPT-2's table of byte
+characters, a WordPiece tokenizer, or one character a byte (ByT5). Then the tokenizer itself decodes all tokens at once; where the
+result differs from these bytes it is refused, since a class may do anything to its text.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -29,7 +29,7 @@ def read_slow(tokenizer: Any, end_ids: Iterable[int]) -> TokenTable:
 
 
 def _ordinary_tokens(tokenizer: Any) -> tuple[dict[int, bytes], Collection[int]]:
-    """What the model's own ids spell, and those that are no text whatever their flags say."""
+    """The bytes of the model's own ids, and the ids that are no text whatever their flags say."""
     encoding = next((v for v in vars(tokenizer).values() if type(v).__module__.startswith("tiktoken")), None)
     if encoding is not None:
         table = read_tiktoken(encoding)
@@ -47,7 +47,7 @@ def _ordinary_tokens(tokenizer: Any) -> tuple[dict[int, bytes], Collection[int]]
 
 
 def _speller(tokenizer: Any) -> tuple[Speller, set[str]]:
-    """How ordinary tokens are written, and the tokens that are none."""
+    """The function from an ordinary token to its bytes, and the control tokens."""
     if hasattr(tokenizer, "sp_model"):
         table, pieces = read_model(tokenizer.sp_model.serialized_model_proto(), type(tokenizer).__name__)
         return pieces.__getitem__, {table.token(i).decode() for i in table.special_ids}
@@ -74,7 +74,7 @@ def _can(spell: Speller, token: str) -> bool:
 
 
 def _prove(tokenizer: Any, spelled: dict[int, bytes]) -> None:
-    """The tokenizer's decoding of every token that is text on its own, less the spaces at its ends."""
+    """Compares the tokenizer's decoding of all tokens that are valid UTF-8 with their bytes, except for spaces at the ends."""
     ids = [i for i, token in spelled.items() if is_utf8(token)]
     want = b"".join(spelled[i] for i in ids).decode().strip()
     have = tokenizer.decode(ids, clean_up_tokenization_spaces=False, spaces_between_special_tokens=False).strip()

@@ -1,4 +1,4 @@
-"""Which reader a tokenizer goes to, told by where its class was defined: no library is imported to find out."""
+"""Chooses the reader of a tokenizer by the module of its class, so that no library is imported to find out."""
 
 import os
 from functools import partial
@@ -15,14 +15,14 @@ from .tokenizer_files import read_path
 
 
 def read_tokenizer(tokenizer: Any) -> tuple[TokenTable, Encoder]:
-    """What the tokenizer's ids spell, and what encodes a text with it as it does itself, with nothing put around."""
+    """The table of the tokenizer's ids, and an encoder that encodes as it does itself, without added special tokens."""
     if isinstance(tokenizer, (str, os.PathLike)):
         return read_path(Path(tokenizer))
     libraries = {base.__module__.partition(".")[0] for base in type(tokenizer).__mro__}
     if "transformers" in libraries:
         return read_transformers(tokenizer), partial(tokenizer.encode, add_special_tokens=False)
     if "tokenizers" in libraries and hasattr(tokenizer, "get_vocab"):
-        backend = getattr(tokenizer, "_tokenizer", tokenizer)  # tokenizers.implementations wrap one
+        backend = getattr(tokenizer, "_tokenizer", tokenizer)  # tokenizers.implementations are wrappers
         return read_tokenizers(backend), tokenizers_encoder(backend)
     if "tiktoken" in libraries and hasattr(tokenizer, "decode_single_token_bytes"):
         return read_tiktoken(tokenizer), tokenizer.encode_ordinary

@@ -1,7 +1,7 @@
-"""Token tables on disk: a checksum over the key and the content; four lengths, then the arrays' own bytes.
+"""Disk cache of token tables: a checksum over the key and the content; four lengths, then the arrays' bytes.
 
-A file that is damaged, of another key or format, or says impossible things is as good as none: the tokenizer is read again.
-Nothing is parsed or unpickled, and every number that is used as an index is checked first.
+A file that is damaged, of another key or format, or inconsistent counts as missing: the tokenizer is read again. Nothing is parsed
+or unpickled, and every number that is used as an index is checked first.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ import numpy as np
 from ..cache import cache_folder, log_read, write_atomically
 from .token_table import LARGEST_ID, TokenTable
 
-# The number rises whenever the same tokenizer files are to give another table: old files are then never looked at.
+# To be raised when the same tokenizer files give another table: old files are then ignored.
 FORMAT = 1
 MAGIC = f"grammarlm token table {FORMAT}\n".encode()
 _DIGEST = 32
@@ -48,7 +48,7 @@ def load(key: str) -> TokenTable | None:
 
 
 def _read(key: str, stored: bytes) -> TokenTable | None:
-    """None where it is not what was stored under this key."""
+    """The table; None where the file is not what was stored under this key."""
     start = len(MAGIC) + _DIGEST
     content = memoryview(stored)[start:]
     lengths = np.frombuffer(content[:32], _INT64).tolist() if len(content) >= 32 else []
@@ -72,7 +72,7 @@ def _digest(key: str, content: bytes | memoryview) -> bytes:
 
 
 def _checked(offsets: np.ndarray, special: np.ndarray, ends: np.ndarray, data: np.ndarray) -> TokenTable | None:
-    """The table, if every index that is ever made of it lies inside."""
+    """The table, if all its indices are in range."""
     if not 1 < len(offsets) <= LARGEST_ID + 1 or offsets[0] != 0 or offsets[-1] != len(data):
         return None
     if (offsets[1:] < offsets[:-1]).any():

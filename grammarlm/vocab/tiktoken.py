@@ -1,4 +1,4 @@
-"""tiktoken encodings: their ranks are bytes already. Ids may have holes (o200k_base lacks two)."""
+"""tiktoken encodings: their ranks are bytes already. Ids may have holes (two are missing in o200k_base)."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ END = "<|endoftext|>"  # the name that tiktoken itself gives to the end of a tex
 
 
 def read_tiktoken(encoding: Any) -> TokenTable:
-    """The table of a `tiktoken.Encoding`; every special token of it is special."""
+    """The table of a `tiktoken.Encoding`; its special tokens are special."""
     if encoding.n_vocab > LARGEST_ID:
         raise TokenizerError(
             f"the encoding {encoding.name!r} has the id {encoding.n_vocab - 1}: at most {LARGEST_ID - 1}"

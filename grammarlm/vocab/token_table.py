@@ -1,4 +1,4 @@
-"""The table that every tokenizer family is read into: what each id spells, which ids are special, which end a text."""
+"""The table that every tokenizer is read into: the bytes of each id, the special ids, the ids that end a text."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ import numpy as np
 
 from ..errors import TokenizerError
 
-# A file that claims an id of a thousand millions would make the table as large; no model has rows for it.
+# A file that claims an id of 10^9 would make the table as large; no model has rows for it.
 LARGEST_ID = 2**24
 
 
@@ -15,10 +15,10 @@ LARGEST_ID = 2**24
 class TokenTable:
     """`data[offsets[i] : offsets[i + 1]]` are the bytes of id i; an id without a token has none."""
 
-    offsets: np.ndarray  # int64 [n + 1], from 0, never falling
+    offsets: np.ndarray  # int64 [n + 1], from 0, non-decreasing
     data: np.ndarray  # uint8 [offsets[n]]
     special_ids: tuple[int, ...]  # sorted; their bytes are their own text
-    end_ids: tuple[int, ...]  # sorted; what the tokenizer itself calls the end of a text, () where it says nothing
+    end_ids: tuple[int, ...]  # sorted; the tokenizer's own end of text, () where it has none
 
     @classmethod
     def from_tokens(
@@ -33,7 +33,7 @@ class TokenTable:
     def from_ids(
         cls, tokens: Mapping[int, bytes], special_ids: Iterable[int] = (), end_ids: Iterable[int] = ()
     ) -> "TokenTable":
-        """The same from {id: bytes}, whose ids may have holes."""
+        """From {id: bytes}, whose ids may have holes."""
         if not tokens:
             raise TokenizerError("the tokenizer has no tokens: nothing can be generated with it")
         low, high = min(tokens), max(tokens)
@@ -50,7 +50,7 @@ class TokenTable:
 
 
 def is_utf8(data: bytes) -> bool:
-    """Whether the bytes are text on their own; a token may end inside a character."""
+    """Are the bytes valid UTF-8 on their own? A token may end inside a character."""
     try:
         data.decode()
     except UnicodeDecodeError:

@@ -1,7 +1,7 @@
-"""A vocabulary from a path: a folder with tokenizer.json, that file alone, or a SentencePiece model file.
+"""Reads a tokenizer from a path: a folder with tokenizer.json, that file alone, or a SentencePiece model file.
 
-Neither transformers nor tokenizers is imported for it. Beside a tokenizer.json the files that say which tokens are
-special and which end a text are read; the answer is kept on disk under the hash of all these bytes.
+Neither transformers nor tokenizers is imported for it. The files next to a tokenizer.json that define special tokens and end tokens
+are read, too; the table is cached on disk under the hash of all these bytes.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ LISTS = ("additional_special_tokens", "extra_special_tokens")
 
 
 def read_path(path: Path) -> tuple[TokenTable, Encoder]:
-    """The table of a tokenizer on disk, and what encodes with it."""
+    """The table of a tokenizer on disk, and its encoder."""
     try:
         if path.is_dir():
             path = path / TOKENIZER
@@ -43,7 +43,7 @@ def read_path(path: Path) -> tuple[TokenTable, Encoder]:
     except (
         OSError,
         ValueError,
-    ) as error:  # ValueError: no regular file, or a name with a NUL or half of a surrogate pair in it
+    ) as error:  # ValueError: not a regular file, or a name with a NUL or a lone surrogate
         reason = error.strerror if isinstance(error, OSError) else error
         raise TokenizerError(
             f"{str(path)[:200]!r} cannot be read ({reason}): give a folder with a tokenizer.json, that file, a "
@@ -60,7 +60,7 @@ def read_path(path: Path) -> tuple[TokenTable, Encoder]:
 
 @contextlib.contextmanager
 def _no_garbage_collection() -> Iterator[None]:
-    """Half a million merges make as many lists: the collector, which finds nothing, would take most of the time."""
+    """Half a million merges make as many lists: the garbage collector, which finds nothing, would take most of the time."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -99,7 +99,7 @@ def _content(token: Any) -> str | None:
 
 
 def _named_special(config: dict[str, Any]) -> Iterator[str]:
-    """The tokens that have a role by their name: transformers makes them special, whatever their flag says."""
+    """The tokens that have a role by name (bos, eos, ...): transformers makes them special, whatever their flag says."""
     named = [config.get(role) for role in ROLES]
     for key in LISTS:
         extra = config.get(key)
@@ -108,7 +108,7 @@ def _named_special(config: dict[str, Any]) -> Iterator[str]:
 
 
 def _end_ids(file: TokenizerFile, config: dict[str, Any], generation: dict[str, Any]) -> list[int]:
-    """eos_token, and what generation_config.json stops at."""
+    """The ids of eos_token, and of generation_config.json's eos_token_id."""
     ends = generation.get("eos_token_id")
     ids = [i for i in (ends if isinstance(ends, list) else [ends]) if type(i) is int and 0 <= i < LARGEST_ID]
     named = file.id_of(_content(config.get("eos_token")) or "")

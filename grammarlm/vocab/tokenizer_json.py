@@ -1,7 +1,7 @@
 """A tokenizer.json, read without the `tokenizers` library (which takes several times as long to load one).
 
-The library does not take the ids of added tokens from the file: it gives a token that the model has the model's id,
-and counts on from the end for the others. Where that disagrees with the file, the file's model and the library's
+The library does not take the ids of added tokens from the file: a token that the model has gets the model's id,
+the others get the next ids from the end on. Where that disagrees with the file, the file's model and the library's
 tokenizer are two different things, and the file is refused.
 """
 
@@ -17,7 +17,7 @@ OPTIONS = ("byte_fallback", "continuing_subword_prefix", "end_of_word_suffix")
 
 
 def parse_object(data: bytes, name: str) -> dict[str, Any]:
-    """A JSON object; `name` is its file's, for the error."""
+    """A JSON object; `name` is its file's, for errors."""
     try:
         parsed = json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -50,7 +50,7 @@ class TokenizerFile:
         return self._added_id.get(content, self._id_of.get(content))
 
     def add(self, entries: Iterable[Any]) -> None:
-        """Added tokens, {"id": 5, "content": "<x>", "special": true}, in the order in which the library adds them."""
+        """Adds tokens, {"id": 5, "content": "<x>", "special": true}, in the order in which the library adds them."""
         for entry in entries:
             try:
                 claimed, content, special = entry["id"], entry["content"], entry.get("special", False)
@@ -58,7 +58,7 @@ class TokenizerFile:
                 claimed = content = special = None
             if not isinstance(content, str) or type(claimed) is not int:
                 raise TokenizerError(f"{self.name} has the added token {str(entry)[:80]}: it needs an id and a content")
-            if content:  # the library passes over an empty one
+            if content:  # the library skips an empty one
                 self._add(claimed, content)
                 (self.special.add if special else self.special.discard)(claimed)
 

@@ -1,11 +1,11 @@
-"""Token id -> bytes: all that the rest of the package knows of a tokenizer.
+"""Token id -> bytes: all that the rest of the package needs of a tokenizer.
 
     vocab = Vocabulary.from_tokenizer("path/to/model")          # or a tokenizer object
     vocab.token_bytes(vocab.encode(" the")[0])                  # b" the"
 
-Grammars speak of bytes, models of token ids, and this is the only bridge. It is exact or it is not built: a tokenizer
-whose tokens have no bytes of their own raises TokenizerError. For a text, the bytes of its tokens are the text as the
-tokenizer's normalizer leaves it; where a text begins, its decoder may take spaces off (see `decoders`).
+Grammars are about bytes, models about token ids, and this is the only mapping between them. It is exact or it is not built: a
+tokenizer whose tokens have no bytes of their own raises TokenizerError. The bytes of a text's tokens, concatenated, are the text
+after the tokenizer's normalizer; at the beginning of a text its decoder may strip spaces (see `decoders`).
 """
 
 import hashlib
@@ -29,20 +29,19 @@ LARGEST_SIZE = 2**31 - 1
 
 
 class Vocabulary:
-    """The bytes of every token id, frozen. Two with the same content are equal, wherever they come from.
+    """The bytes of every token id, immutable. Two with the same content are equal, whatever they were made from.
 
-    `size` is the width of the logits. Ids from the tokens' count to `size` exist, but are never allowed; ids from
-    `size` on do not exist. A token is *text* if a mask may allow it: it has bytes, and is neither special nor a stop
-    id.
+    `size` is the width of the logits. Ids from the number of tokens up to `size` exist, but are never allowed; ids from `size` on
+    do not exist. A token is *text* if a mask may allow it: it has bytes, and is neither special nor a stop id.
     """
 
     size: int
     stop_ids: tuple[int, ...]  # sorted
-    special_ids: tuple[int, ...]  # sorted; stop ids among them where the tokenizer flags them so
-    offsets: np.ndarray  # int64 [n + 1]: id i spells data[offsets[i] : offsets[i + 1]]
+    special_ids: tuple[int, ...]  # sorted; with stop ids that the tokenizer flags as special
+    offsets: np.ndarray  # int64 [n + 1]: the bytes of id i are data[offsets[i] : offsets[i + 1]]
     data: np.ndarray  # uint8
     text_ids: np.ndarray  # int32, sorted
-    single_bytes: np.ndarray  # bool [256]: which bytes are a text token of their own
+    single_bytes: np.ndarray  # bool [256]: which bytes are a single-byte text token
     _encoder: Encoder | None
 
     def __init__(
@@ -70,8 +69,8 @@ class Vocabulary:
     ) -> "Vocabulary":
         """From a transformers or tokenizers object, a tiktoken.Encoding, a SentencePiece processor, or a path.
 
-        A path is a folder with a tokenizer.json, that file itself, or a SentencePiece .model file. `size`: the width
-        of the model's logits where it is not the tokenizer's; `stop_ids`: instead of the tokenizer's end of sequence.
+        A path is a folder with a tokenizer.json, that file itself, or a SentencePiece .model file. `size`: the width of the model's
+        logits where it is not the tokenizer's; `stop_ids`: instead of the tokenizer's end of sequence.
         """
         width = None if size is None else _size(size)
         table, encoder = read_tokenizer(tokenizer)
@@ -121,16 +120,16 @@ class Vocabulary:
         raise AttributeError(f"a Vocabulary cannot be changed (deleting {name}): make another one")
 
     def token_bytes(self, token_id: int) -> bytes:
-        """What the id spells; b"" where it has no token. A special id gives its own text, which no mask matches."""
+        """The bytes of an id; b"" where it has no token. A special id gives its own text, which no mask matches."""
         token_id = _index(token_id, "the token id", self.size)
         start, end = self.offsets[token_id : token_id + 2] if token_id < len(self.offsets) - 1 else (0, 0)
         return self.data[start:end].tobytes()
 
     def encode(self, text: str) -> list[int]:
-        """The tokenizer's own ids for a text, with no special tokens put around it.
+        """The tokenizer's own ids for a text, without added special tokens.
 
-        What it does with the words of a special token in the text is its own affair: Hugging Face's give its id,
-        tiktoken and SentencePiece encode them as any other text.
+        Text that looks like a special token is left to the tokenizer: Hugging Face's give its id, tiktoken and SentencePiece encode
+        it as any other text.
         """
         if self._encoder is None:
             raise TokenizerError(
@@ -140,7 +139,7 @@ class Vocabulary:
 
     @property
     def words(self) -> int:
-        """How many int32 words a row of a mask has."""
+        """Number of int32 words of a mask row."""
         return -(-self.size // 32)
 
     @cached_property
@@ -156,7 +155,7 @@ class Vocabulary:
 
     @cached_property
     def trie(self) -> "ByteTrie":
-        """The text tokens sorted by their bytes, as a trie."""
+        """The trie of the text tokens' bytes."""
         from .byte_trie import load_or_build
 
         return load_or_build(self.data, self.offsets, self.text_ids, self.words * 32, self.fingerprint)
