@@ -3,13 +3,13 @@
     grammarlm bench maskbench DIR --engines grammarlm,llguidance
     grammarlm bench schema-suite DIR
 
-A **case** is a schema with labelled instances. An engine runs in a process of its own, one case after the other, under a limit of
-time and memory; what it says of a case is a **record**, appended to a file, so that a run can be taken up again. Outcomes are
-counted apart; a verdict includes the end of the text.
+A **case** is a schema with labelled instances. An engine runs in a child process, one case after the other, under a limit of time
+and memory; its result for a case is a **record**, appended to a file, so that a run can be resumed. Outcomes are counted
+separately; a verdict includes the end of the text.
 
-    cases.py      files -> cases                         engines.py    one class an engine, five verbs
+    cases.py      files -> cases                         engines.py    one class an engine, one interface
     worker.py     the child process: case -> record      driver.py     the parent: limits, restarts, progress, files
-    record.py     what a record says                     figures.py    records -> counts and tails
-    tables.py     figures -> Markdown                    pictures.py   records -> a picture
-    comparison.py several runs, told together            arguments.py  the command line
+    record.py     the record of a case                   figures.py    records -> counts and tails
+    tables.py     figures -> Markdown                    pictures.py   records -> a plot
+    comparison.py the report of several runs             arguments.py  the command line
 """

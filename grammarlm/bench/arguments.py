@@ -1,4 +1,4 @@
-"""The arguments of `grammarlm bench`; what they start is imported when it starts."""
+"""The arguments of `grammarlm bench`; a benchmark's modules are imported when it runs."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def add_common(parser: argparse.ArgumentParser, folder: str) -> None:
 
 
 def names(known: Any) -> Callable[[str], list[str]]:
-    """A list of known names with commas between them."""
+    """A parser of comma-separated lists of known names."""
 
     def read(text: str) -> list[str]:
         found = list(dict.fromkeys(name for name in text.split(",") if name))

@@ -1,4 +1,4 @@
-"""Where cases come from: a folder in MaskBench's layout, and the official JSON Schema Test Suite."""
+"""Reads cases: a folder in MaskBench's layout, or the official JSON Schema Test Suite."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ SUITE_SERVER = "http://localhost:1234/"  # where the suite's schemas expect its 
 
 
 class BrokenCase(ValueError):
-    """A file that holds no case: the fault of no engine."""
+    """A file that is not a case: not an engine's fault."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A schema with labelled instances, as {"schema": ..., "tests": [{"data": ..., "valid": ...}]}: in a file, or at hand."""
+    """A schema with labelled instances, as {"schema": ..., "tests": [{"data": ..., "valid": ...}]}: in a file, or in memory."""
 
     name: str
     path: str | None = None
@@ -43,12 +43,12 @@ class Case:
         return content
 
     def count(self) -> int:
-        """How many instances there are."""
+        """Number of instances."""
         return len(self.load().get("tests", []))
 
 
 def maskbench(folder: Path, every: int = 1, offset: int = 0) -> list[Case]:
-    """Each `every`-th .json file, in an order that hangs on names alone, so that any part is a mixed sample."""
+    """Every `every`-th .json file, in an order that depends on file names alone (a hash), so that any part is a mixed sample."""
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder}: there is no such folder; give one with .json files like MaskBench's data/")
     files = sorted(folder.glob("*.json"), key=lambda file: (zlib.crc32(file.name.encode()), file.name))
@@ -58,7 +58,7 @@ def maskbench(folder: Path, every: int = 1, offset: int = 0) -> list[Case]:
 
 
 def schema_suite(folder: Path, draft: str) -> list[Case]:
-    """The groups of one draft; a schema that names no draft is told the one that it stands under."""
+    """The groups of one draft; a schema without $schema gets the draft's."""
     tests = folder / "tests" / draft
     if not tests.is_dir():
         raise FileNotFoundError(f"{tests}: there is no such folder; give the test suite's, with tests/ and remotes/")

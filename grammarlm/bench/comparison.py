@@ -1,4 +1,4 @@
-"""Runs several engines over the same cases, and tells what came of it: on the terminal, as Markdown, JSON and a picture."""
+"""Runs several engines over the same cases, and reports the results: on the terminal, as Markdown, JSON and a plot."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from .record import Record
 
 @dataclass(frozen=True)
 class Comparison:
-    """What is measured, and where it is written."""
+    """What is measured, and the output folder."""
 
     title: str
     runs: list[Run]
     folder: Path
     resume: bool = False
-    about: dict[str, Any] = field(default_factory=dict)  # what makes two runs the same run
+    about: dict[str, Any] = field(default_factory=dict)  # identifies the run, for --resume
     notes: tuple[str, ...] = ()
 
     def measure(self, cases: list[Case], console: Console) -> dict[str, list[Record]]:
@@ -58,9 +58,9 @@ class Comparison:
         return {**asdict(run), **self.about, "package": package, "version": number}
 
     def tell(self, found: dict[str, list[Record]], groups: dict[str, list[str]] | None = None) -> str:
-        """Markdown: the tables, and what was measured where and how; written beside the records, with the picture.
+        """The report in Markdown: tables, and what was measured where and how; also written next to the records, with the plot.
 
-        `groups`: parts of the cases, each with tables of its own; without, all together.
+        `groups`: named subsets of the cases, each with its own tables; default: all together.
         """
         parts = [f"# {self.title}", self._facts()]
         peers = [run.name for run in self.runs if run.engine != self.runs[0].engine]
@@ -107,7 +107,7 @@ class Comparison:
 
 
 def told(found: dict[str, list[Record]], figures: dict[str, Figures], peers: list[str]) -> list[str]:
-    """The tables of one part of the cases; ratios are those of the first run to other engines'."""
+    """The tables of one group of cases; ratios are those of the first run to other engines'."""
     parts = [tables.markdown(tables.coverage(figures)), tables.markdown(tables.speed(figures))]
     if peers:
         first = next(iter(found))
@@ -119,7 +119,7 @@ def told(found: dict[str, list[Record]], figures: dict[str, Figures], peers: lis
 def runs_of(
     engines: list[str], tokenizer: str, limit: float, options: dict[str, dict[str, Any]] | None = None
 ) -> list[Run]:
-    """The rows that the engines' names mean; ValueError where a name is unknown or its package is missing."""
+    """The runs that the engines' names stand for; ValueError where a name is unknown or its package is missing."""
     runs = []
     for name in engines:
         if name not in RUNS:
@@ -136,7 +136,7 @@ def runs_of(
 
 
 def machine() -> str:
-    """The processor and how many of its cores we have."""
+    """The processor, its number of cores, and the Python version."""
     name = platform.processor() or platform.machine()
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
@@ -148,5 +148,5 @@ def machine() -> str:
 
 
 def slug(name: str) -> str:
-    """A run's name as that of a file."""
+    """A run's name as a file name."""
     return "-".join("".join(char if char.isalnum() else " " for char in name).split())

@@ -1,4 +1,6 @@
-"""The parent: one engine over all cases in a child process, restarted after a timeout or a crash; each record goes to a file."""
+"""The parent process: runs one engine over all cases in a child process, restarted after a timeout or a crash; each record goes to
+a file.
+"""
 
 from __future__ import annotations
 
@@ -42,16 +44,19 @@ class EngineDidNotStart(ValueError):
 
 
 class Child:
-    """The process of an engine, and what it writes."""
+    """The child process of an engine, and its output."""
 
     def __init__(self, run: Run):
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the process is
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - open for the lifetime of the process
         self._process = subprocess.Popen(
             [sys.executable, "-m", "grammarlm.bench.worker", json.dumps(run.settings())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},  # the same package as here
+            env={
+                **os.environ,
+                "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+            },  # the child imports the same package
         )
         self._lines: queue.Queue[bytes] = queue.Queue()
         threading.Thread(target=self._read, daemon=True).start()
@@ -66,12 +71,12 @@ class Child:
         self._lines.put(b"")  # the process has ended
 
     def _answer(self, seconds: float) -> dict[str, Any] | None:
-        """The next line, or None where the process has ended; queue.Empty where the time is up."""
+        """The next line, or None where the process has ended; queue.Empty after a timeout."""
         line = self._lines.get(timeout=seconds)
         return json.loads(line) if line.endswith(b"\n") else None
 
     def judge(self, case: Case, limit: float) -> Record:
-        """What the engine says; `is_alive` tells whether it can say more."""
+        """The engine's record of a case; `is_alive` says whether the child can take another one."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(json.dumps(asdict(case)).encode() + b"\n")
@@ -113,7 +118,7 @@ def ended(code: int) -> str:
 
 
 def drive(run: Run, cases: Iterable[Case]) -> Iterator[Record]:
-    """The records of the cases, in their order."""
+    """The records of the cases, in order."""
     child: Child | None = None
     try:
         for case in cases:
@@ -148,11 +153,11 @@ class Results:
         for line in whole:
             record = Record.from_json(json.loads(line))
             self.records[record.case] = record
-        if not text.endswith("\n"):  # the last line was cut when the run was
+        if not text.endswith("\n"):  # the last line is truncated: the run was interrupted
             self.path.write_text("\n".join([lines[0], *whole]) + "\n")
 
     def complete(self, run: Run, cases: list[Case], tell: Callable[[Record], None]) -> list[Record]:
-        """All records in the order of the cases; those that are missing are made."""
+        """All records in the order of the cases; missing ones are measured."""
         missing = [case for case in cases if case.name not in self.records]
         with self.path.open("a", buffering=1) as file:
             for record in drive(run, missing):

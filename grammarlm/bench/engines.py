@@ -1,7 +1,7 @@
-"""Engines behind the same verbs: compile a schema, begin a text, write a mask, read a token, say whether the text may end.
+"""Engines with one interface: compile a schema, reset to the start of a text, fill a mask, read a token, may the text end.
 
-An engine that does not take a schema raises one of its `refusals` in `compile`; whatever else it raises is a fault of the engine.
-Where an engine has a choice of readings, the run's name says which one it is.
+An engine that does not support a schema raises one of its `refusals` in `compile`; any other exception is a fault of the engine.
+Where an engine has several modes, the run's name says which one it is.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from . import cases
 
 
 class Engine(Protocol):
-    """What the worker drives. Times are taken around `compile` + `reset` + `mask`, and around `mask` + `commit`."""
+    """The interface that the worker drives. Times are taken around `compile` + `reset` + `mask`, and around `mask` + `commit`."""
 
     refusals: tuple[type[Exception], ...]
 
-    def forget(self) -> None: ...  # drop what a schema left behind
+    def forget(self) -> None: ...  # clear caches of earlier schemas
     def compile(self, schema: Any) -> None: ...
     def reset(self) -> None: ...
     def mask(self) -> None: ...
-    def commit(self, token: int) -> bool: ...  # False: the mask forbids it
+    def commit(self, token: int) -> bool: ...  # False: the mask forbids it (or the engine refuses it)
     def can_stop(self) -> bool: ...
-    def nbytes(self) -> int | None: ...  # of the compiled schema, where the engine tells
+    def nbytes(self) -> int | None: ...  # size of the compiled schema, where the engine reports it
 
 
 class GrammarLM:
@@ -53,7 +53,7 @@ class GrammarLM:
         self._modules = 0
 
     def forget(self) -> None:
-        """Clears what is kept of grammars beyond one constraint: the same schema twice is compiled twice."""
+        """Clears the caches that outlive a constraint: the same schema twice is compiled twice."""
         if self._modules != len(sys.modules):
             self._modules, self._caches = len(sys.modules), list(_caches_of_grammars())
         for clear in self._caches:
@@ -83,7 +83,7 @@ class GrammarLM:
 
 
 def _caches_of_grammars() -> Any:
-    """What clears the caches that hang on the content of grammars; tables of Unicode and of the vocabulary hang on none."""
+    """Functions that clear the caches keyed by the content of grammars; not those of Unicode and vocabulary tables."""
     for name, module in list(sys.modules.items()):
         if module is None or not name.startswith(("grammarlm.grammars.", "grammarlm.masks.json")):
             continue
@@ -109,7 +109,7 @@ class LLGuidance:
         self._fill = llguidance.numpy.fill_next_token_bitmask
 
     def forget(self) -> None:
-        """It keeps nothing between schemas."""
+        """It caches nothing between schemas."""
 
     def compile(self, schema: Any) -> None:
         grammar = json.dumps({"grammars": [{"json_schema": schema}]})
@@ -174,7 +174,7 @@ class XGrammar:
 
 
 class Outlines:
-    """outlines-core: the schema becomes a regular expression, recursion to its default depth, white space as json.dumps has it."""
+    """outlines-core: the schema becomes a regular expression, with recursion to its default depth and json.dumps' white space."""
 
     package = "outlines-core"
     refusals: tuple[type[Exception], ...] = (Exception,)
@@ -194,7 +194,7 @@ class Outlines:
         self._row = np.zeros((1, (vocab.size + 31) // 32), np.int32)
 
     def forget(self) -> None:
-        """It keeps nothing between schemas."""
+        """It caches nothing between schemas."""
 
     def compile(self, schema: Any) -> None:
         self._index = self._module.Index(self._build(json.dumps(schema), " ?"), self._vocabulary)
@@ -238,7 +238,7 @@ RUNS: dict[str, list[tuple[str, str, dict[str, Any]]]] = {
 
 
 def engine_class(name: str) -> Callable[..., Engine]:
-    """One of ENGINES, or module:Class with the same verbs."""
+    """One of ENGINES, or module:Class with the same interface."""
     module, _, attribute = name.partition(":")
     return getattr(importlib.import_module(module), attribute) if attribute else ENGINES[name]
 

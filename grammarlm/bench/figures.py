@@ -1,4 +1,4 @@
-"""What many records come to: outcomes counted apart, tails of times, ratios on the work that two engines both did."""
+"""Statistics of many records: counts of outcomes, tails of times, ratios on the cases where two engines did the same work."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999, "max": 1.0}
 
 @dataclass(frozen=True)
 class Times:
-    """An average and its tails, in microseconds."""
+    """The average and the quantiles, in microseconds."""
 
     count: int
     avg: float
@@ -28,7 +28,7 @@ class Times:
 
 @dataclass(frozen=True)
 class Figures:
-    """One row of the tables. A case with two outcomes is counted in both; `passing` has no other."""
+    """One row of the tables. A case with two outcomes is counted in both; `passing` excludes any other."""
 
     cases: int
     with_tests: int
@@ -59,7 +59,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class Ratios:
-    """An engine's times over another's, on the cases where both made equally many masks: the same work."""
+    """An engine's times divided by another's, on the cases where both made equally many masks: the same work."""
 
     cases: int
     first_mask: dict[str, float]

@@ -1,4 +1,4 @@
-"""A picture of a run: how many masks take how long, and what becomes of the schemas."""
+"""The plot of a run: the distribution of mask times, and the outcomes of the schemas."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _COLOURS = {
 
 
 def draw(path: Path, rows: Mapping[str, Sequence[Record]], title: str) -> None:
-    """Writes the picture; ImportError where matplotlib is missing."""
+    """Writes the plot; ImportError where matplotlib is missing."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 4.6), layout="constrained")
@@ -41,7 +41,7 @@ def draw(path: Path, rows: Mapping[str, Sequence[Record]], title: str) -> None:
 
 
 def _bars(axes: Any, rows: Mapping[str, Sequence[Record]]) -> None:
-    """A bar an engine, each schema under the gravest of its outcomes."""
+    """One bar for each engine; a schema counts under its worst outcome."""
     left = np.zeros(len(rows))
     for outcome in reversed(OUTCOMES):
         worst = np.array(

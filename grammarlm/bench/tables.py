@@ -1,4 +1,4 @@
-"""Figures as Markdown tables, which read as well on a terminal."""
+"""Figures as Markdown tables, which are readable on a terminal, too."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Table = tuple[list[str], list[list[str]]]  # header, rows
 
 
 def coverage(rows: dict[str, Figures]) -> Table:
-    """An engine a column: counts, and what they are of the whole."""
+    """One column for each engine: counts, and their shares of the whole."""
     names = list(rows)
     lines = [["schemas", *(f"{f.cases:,}" for f in rows.values())]]
     lines += [[name, *(share(f.counts[name], f.cases) for f in rows.values())] for name in reversed(OUTCOMES)]
@@ -25,7 +25,7 @@ def coverage(rows: dict[str, Figures]) -> Table:
 
 
 def speed(rows: dict[str, Figures]) -> Table:
-    """Both times of each engine, each over all schemas that it compiled."""
+    """Both times of each engine, over all schemas that it compiled."""
     header = ["us", "count", "avg", *QUANTILES]
     lines = []
     for name, f in rows.items():
@@ -59,7 +59,7 @@ def failing(rows: Mapping[str, Sequence[Record]], most: int | None = None) -> Ta
 
 
 def slowest(rows: Mapping[str, Sequence[Record]], most: int = 20) -> Table:
-    """The cases with the slowest masks of each engine, then those that took longest to their first."""
+    """The cases with the slowest masks of each engine, then those with the slowest first mask."""
     lines = []
     for name, records in rows.items():
         by_mask = sorted((r for r in records if r.masks), key=lambda r: -max(r.masks))[:most]
@@ -86,7 +86,7 @@ def numbers(tests: list[int]) -> str:
 
 
 def markdown(table: Table) -> str:
-    """With columns of even width, so that it is a table to the eye too."""
+    """A Markdown table with padded columns."""
     header, rows = table
     widths = [max(len(row[column]) for row in [header, *rows]) for column in range(len(header))]
 
@@ -103,13 +103,13 @@ def markdown(table: Table) -> str:
 
 
 def plain(table: Table) -> str:
-    """A Markdown table of long texts: no padding."""
+    """A Markdown table without padding, for long texts."""
     header, rows = table
     return "\n".join(f"| {' | '.join(row)} |" for row in [header, ["---"] * len(header), *rows])
 
 
 def cell(text: str) -> str:
-    """A text that may stand in a cell."""
+    """A text escaped for a table cell."""
     return " ".join(text.replace("|", "\\|").split())[:300]
 
 

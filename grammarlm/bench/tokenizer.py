@@ -26,7 +26,7 @@ def load_tokenizer(name: str) -> Any:
 
 
 def find_tokenizer(name: str) -> Path:
-    """The tokenizer.json that a name means."""
+    """The path of the tokenizer.json."""
     path = Path(name)
     file = path / "tokenizer.json" if path.is_dir() else path
     if not file.is_file():

@@ -2,8 +2,8 @@
 
     python -m grammarlm.bench.worker '{"engine": "llguidance", "tokenizer": FOLDER, "options": {}, "memory": BYTES}'
 
-Its first line says that the engine is ready: imports, and kernels that are compiled or loaded on first use, are billed to no case.
-Whatever an engine prints goes to stderr.
+Its first line reports that the engine is ready: imports, and kernels compiled or loaded on first use, count for no case. What an
+engine prints goes to stderr.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .engines import Engine, engine_class
 from .record import Record
 from .tokenizer import load_tokenizer
 
-# An instance of each kind of machinery.
+# Warm-up cases: one for each kind of kernel.
 _ORDINARY: list[tuple[Any, Any]] = [
     (
         {
@@ -63,7 +63,7 @@ def main() -> int:
 
 
 def run(engine: Engine, tokenizer: Any, case: Case) -> Record:
-    """All tests of a case; each counts."""
+    """Runs all tests of a case into one record."""
     content = case.load()
     tests = content.get("tests", [])
     record = Record(case.name, len(tests))
@@ -116,7 +116,7 @@ def accepts(engine: Engine, tokens: list[int], times: list[float]) -> bool:
 
 
 def limit_memory(beyond: int) -> None:
-    """So many bytes of address space beyond what is in use now; libraries reserve much that they never touch."""
+    """Limits the address space to so many bytes beyond what is in use now; libraries reserve much that they never touch."""
     try:
         import resource
     except ImportError:  # Windows has no such limit
@@ -131,7 +131,7 @@ def limit_memory(beyond: int) -> None:
 
 
 def peak_memory() -> int:
-    """Bytes of memory that the process had at most."""
+    """Peak resident memory of the process, in bytes."""
     try:
         import resource
     except ImportError:

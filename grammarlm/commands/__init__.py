@@ -1,1 +1,1 @@
-"""Commands of the command line that look at a grammar: `grammarlm check` and `grammarlm inspect`."""
+"""Commands of the command line: `grammarlm generate`, `check` and `inspect`."""

@@ -1,4 +1,4 @@
-"""`grammarlm check SCHEMA [INSTANCE]`: what compile makes of a grammar, or where and why a text is refused."""
+"""`grammarlm check SCHEMA [INSTANCE]`: the compile report of a grammar, or where and why an instance is refused."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def load_kernels(grammar: Grammar) -> None:
-    """Compiles a trivial grammar of the same kind, so that loading is not billed to this one."""
+    """Compiles a trivial grammar of the same kind first, so that loading kernels is not part of the reported time."""
     from ..masks.constraint import compile
     from .refusal import bytes_alone
 
@@ -54,11 +54,11 @@ def load_kernels(grammar: Grammar) -> None:
 
 
 def told(report: Any) -> str:
-    """A report in lines: one a field, lists below it; what is empty is said too, since nothing may be silent."""
+    """A report as lines: one a field, lists below it; empty fields are printed, too, so that nothing is silent."""
     lines = []
     for field in dataclasses.fields(report):
         value, label = getattr(report, field.name), field.name.replace("_", " ")
-        if field.name == "keywords" and value is not None:  # of a JSON schema, made on demand
+        if field.name == "keywords" and value is not None:  # of a JSON schema, computed on demand
             value = [str(line) for line in value()]
         if isinstance(value, (tuple, list)):
             lines += [f"{label}: {'none' if not value else ''}".rstrip(), *(f"  {item}" for item in value)]

@@ -24,7 +24,7 @@ HEADER = (
 
 
 def explained(model: Any, prompt: str, arguments: dict[str, Any], options: argparse.Namespace) -> Result:
-    """Decodes in sight: a line for each token on stderr, and a page where one is asked for."""
+    """Generates, with a line for each token on stderr, and a page if asked for."""
     console = Console(file=sys.stderr, highlight=False, soft_wrap=True)
     decoding = start(model, prompt, **arguments)
     steps, path = [], None
@@ -49,7 +49,7 @@ def explained(model: Any, prompt: str, arguments: dict[str, Any], options: argpa
 
 
 def line_of(step: Watched) -> Text:
-    """The token, what the model gave it, what it had behind the mask, how many were allowed, how much was taken away, the rest."""
+    """The token, its probability before and after masking, how many were allowed, the mass removed, the alternatives."""
     name = step.chosen.name if len(step.chosen.name) < NAMES else f"{step.chosen.name[: NAMES - 4]}..."
     line = Text(f"{name:<{NAMES}}", style="bold")
     after = "forced" if step.allowed == 1 else f"{step.chosen.after:.1%}"
@@ -69,7 +69,7 @@ def short(candidate: Candidate) -> str:
 
 
 def heat(removed: float) -> str:
-    """The colour of what the mask took away."""
+    """The colour for the mass that the mask removed."""
     return "red" if removed >= 0.5 else "yellow" if removed >= 0.1 else "default"
 
 

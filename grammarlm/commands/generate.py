@@ -1,4 +1,4 @@
-"""`grammarlm generate`: an answer to a prompt, or to each line of a file, held to a grammar."""
+"""`grammarlm generate`: an answer to a prompt, or to each line of a file, under a grammar."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def checked_settings(options: argparse.Namespace) -> dict[str, Any]:
-    """How it is sampled and where it ends; what is out of range is wrong usage."""
+    """The settings of sampling and length; values out of range are wrong usage."""
     from ..decoding.arguments import check_integer
     from ..decoding.sampling import Sampling
 
@@ -148,7 +148,7 @@ def checked_settings(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def limits_of(options: argparse.Namespace) -> Any:
-    """--limit NAME=N, as often as there are limits."""
+    """The Limits of all --limit NAME=N."""
     from ..masks.limits import Limits
 
     given = dict(one.partition("=")[::2] for one in options.limit)
@@ -159,7 +159,7 @@ def limits_of(options: argparse.Namespace) -> Any:
 
 
 def method_options(options: argparse.Namespace) -> dict[str, Any]:
-    """--set NAME=VALUE: a number where it reads as one, else text. The names are those that the method takes."""
+    """The options of all --set NAME=VALUE, parsed as JSON where possible, else text. The names are those that the method takes."""
     from inspect import signature
 
     from ..decoding.methods import method_of
@@ -167,7 +167,7 @@ def method_options(options: argparse.Namespace) -> dict[str, Any]:
     takes = {
         name for name, one in signature(method_of(options.method)).parameters.items() if one.kind is one.KEYWORD_ONLY
     }
-    takes -= {"score", "critic"}  # functions, which a command line cannot name
+    takes -= {"score", "critic"}  # functions, which a command line cannot pass
     found: dict[str, Any] = {}
     for given in options.set:
         name, equals, value = given.partition("=")

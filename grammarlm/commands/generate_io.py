@@ -1,4 +1,4 @@
-"""What `grammarlm generate` reads and writes: grammars, prompts and models from its arguments, answers as text or JSON."""
+"""Input and output of `grammarlm generate`: grammars, prompts and models from its arguments, answers as text or JSON."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from .grammar_arguments import read_text, text_of_schema
 if TYPE_CHECKING:
     from ..grammars.compose import Grammar
 
-NOTATIONS = {".lark": "Lark", ".gbnf": "Gbnf", ".ebnf": "Ebnf"}  # by the ending of a --grammar file
+NOTATIONS = {".lark": "Lark", ".gbnf": "Gbnf", ".ebnf": "Ebnf"}  # by the suffix of a --grammar file
 
-# ------------------------------------------------------------------ what it is held to
+# ------------------------------------------------------------------ grammars
 
 
 def read_grammar(options: argparse.Namespace) -> Grammar | None:
-    """What the options describe; None where they describe nothing."""
+    """The grammar that the options describe; None where there is none."""
     if options.schema is not None:
         return schema_of(options.schema)
     if options.regex is not None:
@@ -38,20 +38,20 @@ def read_grammar(options: argparse.Namespace) -> Grammar | None:
 
 
 def files_read(options: argparse.Namespace) -> list[str | None]:
-    """The names that the options give of what is read; some may be no files."""
+    """The names of input files in the options; some may not be files."""
     choices = options.choices or ""
     return [options.jsonl, options.schema, options.grammar, choices[1:] if choices.startswith("@") else None]
 
 
 def schema_of(given: str) -> Grammar:
-    """The schema itself, or a file's."""
+    """From the schema itself, or a file."""
     from ..grammars.json_schema import JsonSchema  # type: ignore[attr-defined]
 
     return JsonSchema(text_of_schema(given))
 
 
 def grammar_of_file(name: str, options: argparse.Namespace) -> Grammar:
-    """The notation is told by the ending."""
+    """The file's suffix decides the notation."""
     from importlib import import_module
 
     kind = NOTATIONS.get(Path(name).suffix.lower())
@@ -90,7 +90,7 @@ def read_prompt(given: str) -> str:
 
 
 def show(result: Any, as_json: bool) -> None:
-    """Prints the answer, exactly or not at all: JSON has escapes for what the terminal cannot show, plain text has none."""
+    """Prints the answer, exactly or not at all: JSON escapes what stdout cannot encode, plain text has no escapes."""
     try:
         print(as_line(asdict(result)) if as_json else result.text)
     except UnicodeEncodeError as error:
@@ -105,12 +105,12 @@ def show(result: Any, as_json: bool) -> None:
 def as_line(value: Any, ensure_ascii: bool = False) -> str:
     try:
         return json.dumps(value, ensure_ascii=ensure_ascii, default=spelled, allow_nan=False)
-    except ValueError:  # a float that is no number in JSON
+    except ValueError:  # NaN or an infinity, which JSON does not have
         return json.dumps(finite(value), ensure_ascii=ensure_ascii, default=spelled, allow_nan=False)
 
 
 def finite(value: Any) -> Any:
-    """The same with null in place of numbers that JSON does not have."""
+    """The same with null in place of NaN and infinities."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
@@ -119,7 +119,7 @@ def finite(value: Any) -> Any:
 
 
 def spelled(value: Any) -> Any:
-    """What JSON has no form for: bytes that are no text, an integer too long for Python's int."""
+    """JSON forms of other types: bytes that are not UTF-8, an integer too long for Python's int."""
     if isinstance(value, bytes):
         return {"hex": value.hex()}
     if isinstance(value, Decimal):
@@ -146,5 +146,5 @@ def load_model(name: str) -> tuple[Any, Any]:
         kind = AutoModelForSeq2SeqLM if is_encoder_decoder else AutoModelForCausalLM
         model = kind.from_pretrained(name, local_files_only=True)
         return model.eval(), AutoTokenizer.from_pretrained(name, local_files_only=True)
-    except Exception as error:  # a damaged file of weights has an exception of its own library
+    except Exception as error:  # a damaged file of weights raises its library's own exception
         raise ValueError(shorten(f"--model {name} cannot be loaded: {error}")) from error

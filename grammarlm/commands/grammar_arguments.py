@@ -1,4 +1,4 @@
-"""A grammar and a text, as `check` and `inspect` take them: files, stdin, or on the line."""
+"""Arguments of `check` and `inspect`: a grammar and a text, from files, stdin, or the command line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def add_grammar(parser: argparse.ArgumentParser, text: str, text_help: str) -> None:
-    """The grammar's arguments, and those of a text that is held against it; FILES are resolved by `read_arguments`."""
+    """Adds the arguments of the grammar and of the text to match; `read_arguments` resolves the positional ones."""
     parser.add_argument(
         "given", nargs="*", metavar="SCHEMA", help="a file with a JSON schema, - for stdin, or the schema itself: {...}"
     )
@@ -35,7 +35,7 @@ def add_grammar(parser: argparse.ArgumentParser, text: str, text_help: str) -> N
 
 
 def read_arguments(options: argparse.Namespace) -> tuple[Grammar, bytes | None, str]:
-    """The grammar, the text or None, and what the text is called."""
+    """The grammar, the text or None, and the text's name."""
     given = list(options.given)
     needs_schema = options.regex is None and options.lark is None
     if needs_schema and not given:
@@ -60,7 +60,9 @@ def _grammar(options: argparse.Namespace, schema: str | None) -> Grammar:
         from ..grammars.lark import Lark
 
         text = read_text(options.lark)
-        if options.lark != "-" and not options.lark.lower().endswith(".lark"):  # an error would show a line of any file
+        if options.lark != "-" and not options.lark.lower().endswith(
+            ".lark"
+        ):  # a parse error would show a line of an arbitrary file
             raise ValueError(f"--lark {options.lark}: the file's name ends in .lark; rename it if it is a grammar")
         return Lark(text)
     from ..grammars.json_schema import JsonSchema  # type: ignore[attr-defined]
@@ -69,7 +71,7 @@ def _grammar(options: argparse.Namespace, schema: str | None) -> Grammar:
 
 
 def text_of_schema(given: str) -> str:
-    """The schema itself, a file's, or what stdin holds."""
+    """The schema itself, a file's content, or stdin's."""
     from ..grammars.json_schema.schema_file import read_schema
 
     if given.lstrip().startswith("{"):
@@ -78,7 +80,7 @@ def text_of_schema(given: str) -> str:
 
 
 def read_bytes(name: str, largest: int = LARGEST) -> bytes:
-    """A regular file, or stdin for -."""
+    """The bytes of a regular file, or of stdin for -."""
     if name != "-":
         return read_file(name, largest)
     if sys.stdin is None:

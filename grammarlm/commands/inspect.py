@@ -1,4 +1,4 @@
-"""`grammarlm inspect SCHEMA PREFIX`: what a grammar allows after the beginning of a text, in bytes and in tokens."""
+"""`grammarlm inspect SCHEMA PREFIX`: what a grammar allows after a prefix of a text, in bytes and in tokens."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def show_tokens(matcher: Matcher, vocab: Vocabulary, most: int) -> None:
-    """The shortest tokens first, so that no kind of beginning is hidden by many long ones."""
+    """Lists the shortest tokens first, so that many long ones with one beginning do not hide the others."""
     tokens = [token for token in allowed(matcher, vocab) if token not in vocab.stop_ids]
     print(
         f"tokens    {len(tokens):,} of {len(vocab.text_ids):,} are allowed{'' if len(tokens) <= most else f'; {most} of them:'}"
@@ -60,7 +60,7 @@ def show_tokens(matcher: Matcher, vocab: Vocabulary, most: int) -> None:
 
 
 def allowed(matcher: Matcher, vocab: Vocabulary) -> list[int]:
-    """The ids of the mask."""
+    """The token ids of the mask."""
     import numpy as np
 
     from ..masks.mask_array import allocate_mask

@@ -3,9 +3,9 @@
     {"prompt": "Ada, 36.\\n", "id": "a7", "schema": {"type": "object"}}
     {"line": 1, "id": "a7", "text": "{...}", "value": {...}, "finish_reason": "stop", "tokens": 12, "of": "9f0c..."}
 
-A line may have a schema, regex or choices of its own, instead of the command's. What is wrong with a line is said in its answer
-(`error`), and the others are answered nevertheless. `of` is a digest of the line and the settings: --resume answers the lines that
-have no answer yet, and refuses a file of answers to other lines, or with other settings.
+A line may have a schema, regex or choices of its own, instead of the command's. An error in a line is reported in its answer
+(`error`); the others are still answered. `of` is a digest of the line and the settings: --resume answers the lines that
+have no answer yet, and refuses a file of answers to other lines, or under other settings.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ KEYS = ("prompt", "id", *OWN)
 
 @dataclass(frozen=True)
 class Asked:
-    """A line of the input."""
+    """A valid input line."""
 
     number: int
     digest: str
     prompt: str
     grammar: Grammar | None
-    own: dict[str, Any]  # what the answer repeats: the id
+    own: dict[str, Any]  # fields that the answer repeats: the id
 
 
 @dataclass(frozen=True)
 class Failed:
-    """A line that cannot be answered, and why."""
+    """An input line that cannot be answered, and why."""
 
     number: int
     digest: str
@@ -54,7 +54,7 @@ class Failed:
 
 
 def run_jsonl(options: argparse.Namespace, settings: dict[str, Any]) -> int:
-    """Answers all lines; 1 where some were at fault or cut."""
+    """Answers all lines; returns 1 where some failed or were cut."""
     if options.explain or options.report or options.json:
         options.usage_error("--json, --explain and --report go with --prompt")
     if options.resume and not options.out:
@@ -118,7 +118,7 @@ def prompt_of(line: dict[str, Any]) -> str:
 
 
 def own_grammar(line: dict[str, Any]) -> Grammar | None:
-    """What the line itself says. Its schema is the schema: a line cannot make this program read a file."""
+    """The line's own grammar. Its schema is never a file name: a line cannot make this program read a file."""
     from ..decoding.output import one_output
 
     given = {name: line[name] for name in OWN if line.get(name) is not None}
@@ -156,7 +156,7 @@ def answers(
 
 
 def batch(model: Any, lines: list[Asked], arguments: dict[str, Any]) -> dict[int, dict[str, Any]]:
-    """The answers by the numbers of their lines. Where one is at fault, each is asked for alone."""
+    """The answers by line number. If generate() raises, each line is answered alone."""
     from ..decoding.generate import generate
 
     if not lines:
@@ -167,7 +167,7 @@ def batch(model: Any, lines: list[Asked], arguments: dict[str, Any]) -> dict[int
         )
     except (
         Exception
-    ) as error:  # of a line, or of the model on it, such as no memory: the others are answered nevertheless
+    ) as error:  # of one line, or of the model on it, such as out of memory: the others are still answered
         if len(lines) == 1:
             kind = "" if isinstance(error, (ValueError, TypeError)) else f"{type(error).__name__}: "
             return {lines[0].number: failed(lines[0], shorten(f"{kind}{error}"))}
@@ -193,7 +193,7 @@ def failed(line: Asked | Failed, error: str) -> dict[str, Any]:
 def opened(
     options: argparse.Namespace, digests: dict[int, str]
 ) -> Iterator[tuple[dict[int, dict[str, Any]], Callable[[dict[str, Any]], None]]]:
-    """The answers that are there, by their lines, and what writes one."""
+    """The existing answers by line number, and the function that writes one."""
     if options.out is None:
         yield {}, print_answer
         return
@@ -211,13 +211,13 @@ def print_answer(answer: dict[str, Any]) -> None:
 def in_utf_8(answer: dict[str, Any]) -> bytes:
     try:
         return as_line(answer).encode()
-    except UnicodeEncodeError:  # half of a surrogate pair, in an id
+    except UnicodeEncodeError:  # a lone surrogate in an id
         return as_line(answer, ensure_ascii=True).encode()
 
 
 @contextmanager
 def progress(count: int, done: int) -> Iterator[Callable[[], None]]:
-    """What to call for each answer: a bar on stderr where that is a terminal."""
+    """The function to call for each answer: a progress bar where stderr is a terminal."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield lambda: None
         return
@@ -229,5 +229,5 @@ def progress(count: int, done: int) -> Iterator[Callable[[], None]]:
 
 
 def is_utf_8(out: TextIO) -> bool:
-    """Can all characters be written as they are?"""
+    """Is the stream's encoding UTF-8?"""
     return (out.encoding or "").lower().replace("-", "").replace("_", "") == "utf8"

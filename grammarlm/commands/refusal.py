@@ -16,21 +16,21 @@ STOP = 256
 
 @cache
 def bytes_alone() -> Vocabulary:
-    """A token for each byte: id and byte are the same number."""
+    """A vocabulary with one token for each byte: id and byte are the same number."""
     return Vocabulary([bytes([byte]) for byte in range(256)] + [b""], stop_ids=[STOP])
 
 
 def refused(matcher: Matcher, text: bytes, name: str, *, whole: bool) -> str | None:
-    """None where the text is taken (`whole`: and may end there), else where and why not, with a caret under the place.
+    """None where the text is accepted (`whole`: and may end there), else where and why not, with a caret under the position.
 
-    The matcher is one over `bytes_alone`; it stands behind what it has read.
+    The matcher's vocabulary is `bytes_alone`; afterwards it stands after what it has read.
     """
     read = next((at for at, byte in enumerate(text) if not matcher.advance(byte)), len(text))
     if read == len(text) and (matcher.is_accepting or not whole):
         return None
     reason = matcher.explain(text[read] if read < len(text) else STOP)
     shown, position = text.decode(errors="replace"), len(text[:read].decode(errors="replace"))
-    if read < len(text) and text[read] & 0xC0 == 0x80:  # inside of a character: the caret stands under its beginning
+    if read < len(text) and text[read] & 0xC0 == 0x80:  # inside a character: the caret is put under its beginning
         position -= 1
     line = shown.count("\n", 0, position) + 1
     column = position - shown.rfind("\n", 0, position)

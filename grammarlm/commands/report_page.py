@@ -1,7 +1,7 @@
-"""One page about one answer: its tokens, what was allowed at each, and the probabilities before and after the mask.
+"""An HTML page about one answer: its tokens, what was allowed at each, and the probabilities before and after masking.
 
-Self-contained: styles are in it, it loads nothing and runs no script, so that it can be mailed, archived and opened anywhere.
-Whatever the prompt, the grammar or the tokens hold is escaped.
+Self-contained: it includes its styles, loads nothing and runs no script, so that it can be mailed, archived and opened anywhere.
+The prompt, the grammar and the tokens are escaped.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from ..decoding.result import Result
     from ..grammars.compose import Grammar
 
-MOST_GRAMMAR = 20_000  # characters of a grammar that are shown
+MOST_GRAMMAR = 20_000  # bound on the characters of a grammar that are shown
 BEGINNING = """<!DOCTYPE html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>grammarlm: how an answer was chosen</title>"""  # by which a file is known to be such a page
+<title>grammarlm: how an answer was chosen</title>"""  # a file that begins so is such a page
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #222; background: #fff; max-width: 72rem; margin: 2rem auto; padding: 0 1rem }
@@ -73,7 +73,7 @@ Dotted: nothing else was allowed.</p>
 
 
 def document_of(grammar: Grammar) -> Any:
-    """The schema; None where the grammar is none."""
+    """The schema; None where the grammar is not one."""
     from ..grammars.json_schema import JsonSchema
 
     return grammar.document() if isinstance(grammar, JsonSchema) else None
@@ -92,7 +92,7 @@ def shown_grammar(grammar: Grammar) -> str:
 
 
 def with_texts(steps: Sequence[Watched]) -> Iterable[tuple[int, Watched, str]]:
-    """Each step with its part of the text; a character that several tokens spell stands at the last of them."""
+    """Each step with its part of the text; a character split over several tokens belongs to the last of them."""
     import codecs
 
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
@@ -118,7 +118,7 @@ def row_of(number: int, step: Watched, schema: Any) -> str:
 
 
 def candidates(found: Sequence[Candidate]) -> str:
-    """Each with its probability before, and after where it was allowed."""
+    """Each with its probability before masking, and after it where it was allowed."""
     return "<br>".join(
         f"<code>{escape(one.name)}</code> {percent(one.before)}{f' → {percent(one.after)}' if one.after else ''}"
         for one in found
@@ -146,12 +146,12 @@ def facts(result: Result) -> str:
 
 
 def heat(removed: float) -> int:
-    """From 0 to 4."""
+    """A level from 0 to 4."""
     return sum(removed >= limit for limit in (0.01, 0.1, 0.5, 0.9))
 
 
 def escape(text: str) -> str:
-    """Also a carriage return, which a browser would read as a line's end."""
+    """Escapes HTML, and carriage returns, which a browser would read as line ends."""
     return escape_html(text).replace("\r", "&#13;")
 
 

@@ -1,4 +1,4 @@
-"""Where in a JSON schema it is said what a value must be: `/properties/orders/items` for the value at ("orders", 0)."""
+"""Which subschemas of a JSON schema describe a value: `/properties/orders/items` for the value at ("orders", 0)."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 
 TOGETHER = ("allOf", "anyOf", "oneOf")
 BESIDE = ("then", "else")
-MOST = 16  # places that are followed side by side
+MOST = 16  # bound on the subschemas that are followed at once
 
 
 def schema_places(schema: Any, path: tuple[str | int, ...]) -> list[str]:
-    """The pointers of the subschemas that speak of the value at a path, as far as names and numbers lead there.
+    """JSON pointers of the subschemas that describe the value at a path, as far as property names and indices lead there.
 
-    References within the document are followed; which alternative the value takes is not known here, so all of them are named.
+    References within the document are followed. Which alternative of anyOf etc. the value takes is unknown here, so all are listed.
     """
     found = spread(schema, [""])
     for step in path:
@@ -23,7 +23,7 @@ def schema_places(schema: Any, path: tuple[str | int, ...]) -> list[str]:
 
 
 def spread(schema: Any, places: list[str]) -> list[str]:
-    """These, with what references and applicators add at the same place of the value."""
+    """These places, and those that references and applicators add for the same value."""
     found: list[str] = []
     while places and len(found) < MOST:
         place = places.pop(0)
@@ -43,7 +43,7 @@ def spread(schema: Any, places: list[str]) -> list[str]:
 
 
 def below(place: str, schema: Any, step: str | int) -> Iterator[str]:
-    """The places that speak of a property or an item."""
+    """The places that describe a property or an item."""
     here = at(schema, place)
     if not isinstance(here, dict):
         return
@@ -83,12 +83,12 @@ def as_dict(value: Any) -> dict[str, Any]:
 def matches(pattern: str, key: str) -> bool:
     try:
         return re.search(pattern, key) is not None
-    except re.error:  # ECMA-262 knows patterns that Python does not
+    except re.error:  # ECMA-262 has patterns that Python does not
         return False
 
 
 def at(schema: Any, place: str) -> Any:
-    """What a JSON pointer leads to; None where it leads nowhere."""
+    """The value at a JSON pointer; None where there is none."""
     for step in place.split("/")[1:]:
         name = step.replace("~1", "/").replace("~0", "~")
         if isinstance(schema, dict) and name in schema:
@@ -101,7 +101,7 @@ def at(schema: Any, place: str) -> Any:
 
 
 def escaped(step: str | int) -> str:
-    """A step of a JSON pointer."""
+    """A step of a JSON pointer, escaped."""
     return str(step).replace("~", "~0").replace("/", "~1")
 
 

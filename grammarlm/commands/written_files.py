@@ -1,7 +1,7 @@
-"""Files that `grammarlm generate` writes: nothing of anybody else's is ever changed.
+"""Output files of `grammarlm generate`: no other program's file is ever changed.
 
-A file that is there already is written to only where it is known to be ours: answers by their digests (`--resume`), a report by its
-beginning. All of it is read and checked before the first byte is written.
+An existing file is written to only if it is known to be ours: answers by their digests (`--resume`), a report by its first bytes.
+All of it is read and checked before the first byte is written.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from typing import IO, Any
 
 from ..files import check_regular
 
-LARGEST = 4 << 30  # bytes of answers
-BEGINNINGS = (b'"id": ', b'"text": "', b'"error": "')  # what comes behind the number of a line in an answer
+LARGEST = 4 << 30  # bytes of an answers file
+BEGINNINGS = (b'"id": ', b'"text": "', b'"error": "')  # what follows the line number in an answer
 
 
 @contextmanager
 def locked(name: str, resumes: bool) -> Iterator[IO[bytes]]:
-    """The file, for this run alone: a new one, or the one to go on with."""
+    """The file, locked for this run: a new one, or the one to resume."""
     mode = "r+b" if resumes and os.path.lexists(name) else "x+b"
     if mode == "r+b":
-        check_regular(name)  # not opened otherwise: a pipe would wait for its other end
+        check_regular(name)  # before opening: a pipe would block
     try:
         file = Path(name).open(mode)  # noqa: SIM115 - closed below
     except FileExistsError:
@@ -38,12 +38,12 @@ def locked(name: str, resumes: bool) -> Iterator[IO[bytes]]:
         try:
             yield file
         finally:
-            if mode == "x+b" and not os.fstat(file.fileno()).st_size:  # nothing came of it
+            if mode == "x+b" and not os.fstat(file.fileno()).st_size:  # nothing was written
                 os.unlink(name)
 
 
 def lock(file: IO[bytes]) -> bool:
-    """False where another process has it. It ends with the file; a system without such locks has none."""
+    """False where another process has the lock. Closing the file releases it; True on a system without such locks."""
     try:
         import fcntl
     except ImportError:
@@ -52,20 +52,20 @@ def lock(file: IO[bytes]) -> bool:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
-    except OSError:  # some network drives take no locks
+    except OSError:  # some network drives have no locks
         return True
     return True
 
 
 def refuse_inputs(option: str, name: str, inputs: Iterable[str | None]) -> None:
-    """ValueError where the file to write is one of those that are read, by whatever name."""
+    """ValueError where the output file is one of the input files, under whatever name."""
     for given in inputs:
         if given is not None and is_same_file(name, 0 if given == "-" else given):
             raise ValueError(f"{option} {name}: it is the file {given} that is read; name another file to write to")
 
 
 def is_same_file(one: str, other: str | int) -> bool:
-    """By links, too; a number is that of an open file."""
+    """Compares inodes, so links count; a number is a file descriptor."""
     try:
         return os.path.samestat(os.stat(one), os.stat(other))
     except (OSError, ValueError):  # one of them is not there
@@ -73,10 +73,10 @@ def is_same_file(one: str, other: str | int) -> bool:
 
 
 def read_answers(file: IO[bytes], name: str, digests: dict[int, str]) -> tuple[dict[int, dict[str, Any]], int]:
-    """The answers by their lines, and where the file goes on: behind the last whole one.
+    """The answers by line number, and the offset after the last whole one, where writing resumes.
 
-    `digests`: of the lines that are asked for, by their numbers. ValueError where anything in the file is no answer to one of them;
-    the beginning of an answer may stand at its end, which a run that was cut has left.
+    `digests`: of the input lines, by number. ValueError where anything in the file is not an answer to one of them, except a
+    truncated answer at its end, left by an interrupted run.
     """
     data = file.read(LARGEST + 1)
     if len(data) > LARGEST:
@@ -117,7 +117,7 @@ def own_answer(line: bytes, digests: dict[int, str]) -> dict[str, Any] | None:
 
 
 def is_begun(rest: bytes, missing: Iterable[int]) -> bool:
-    """Could an answer to one of these lines begin so? As far as there is something, and with nothing whole in it."""
+    """Could an answer to one of these lines begin with these bytes? Not if they are complete JSON."""
     with contextlib.suppress(ValueError, RecursionError):
         json.loads(rest)
         return False
@@ -130,7 +130,7 @@ def agree(one: bytes, other: bytes) -> bool:
 
 
 def appender(file: IO[bytes], end: int) -> Callable[[bytes], None]:
-    """What writes a line. The file is cut at `end` when the first one comes, and not before."""
+    """A function that writes a line. The file is truncated at `end` only when the first line is written."""
     left = [end]
 
     def write(line: bytes) -> None:
@@ -147,7 +147,7 @@ def appender(file: IO[bytes], end: int) -> Callable[[bytes], None]:
 
 
 def check_report(name: str, beginning: bytes) -> None:
-    """ValueError where something is there that no earlier run has written as a report."""
+    """ValueError where the file exists and was not written as a report by an earlier run."""
     folder = Path(name).resolve().parent
     if not folder.is_dir():
         raise FileNotFoundError(f"--report {name}: No such file or directory: {str(folder)!r:.200}")
@@ -160,13 +160,13 @@ def check_report(name: str, beginning: bytes) -> None:
 
 
 def write_report(name: str, html: bytes, beginning: bytes) -> None:
-    """The whole page or nothing of it, where a link leads to."""
+    """Writes the page atomically; follows links."""
     target = Path(name).resolve()
     temporary = target.with_name(f"{target.name}.{os.getpid()}.part")
     try:
         with temporary.open("xb") as file:
             file.write(html)
-        check_report(name, beginning)  # a while has passed
+        check_report(name, beginning)  # it may have changed since
         os.replace(temporary, target)
     finally:
         with contextlib.suppress(FileNotFoundError):

@@ -182,7 +182,7 @@ class LogitsProcessor(transformers.LogitsProcessor):
             self._mask[closed] = pack_ids(self._vocab.stop_ids, self._vocab.words)
 
     def _doubtful(self, masked: torch.Tensor, rows: np.ndarray) -> torch.Tensor:
-        """Rows that may be -inf everywhere: those whose first allowed token has the score -inf. A cheap test of one element a row."""
+        """Rows that may be -inf everywhere: those whose first allowed token is -inf. A cheap test of one element a row."""
         held = np.flatnonzero(rows != UNTOUCHED)
         words = (self._mask[held] != 0).argmax(axis=1)
         bits = self._mask[held, words]

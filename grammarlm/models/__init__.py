@@ -1,1 +1,1 @@
-"""The embedded models: what they are trained on, how they are trained, and `load_tiny` to use them offline."""
+"""The embedded models: training text, training, and `load_tiny` to use them offline."""

@@ -1,4 +1,4 @@
-"""From examples to batches: what the model sees at each step, as a function of the step alone."""
+"""Training batches, as a function of the step alone."""
 
 from collections.abc import Iterator
 from random import Random
@@ -10,14 +10,14 @@ if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedTokenizerFast
 
-BLOCK = 16  # batches drawn together and sorted by length: little padding, and still in random order
-SENTENCE_WEIGHT = 0.1  # most of the loss is on the record: the sentence is mostly chance, the record can be known
+BLOCK = 16  # batches drawn together and sorted by length for little padding, then shuffled
+SENTENCE_WEIGHT = 0.1  # most of the loss is on the record: it is predictable from the sentence, which is mostly random
 
 
 def batches(
     tokenizer: "PreTrainedTokenizerFast", first_step: int, steps: int, size: int
 ) -> Iterator[tuple["torch.Tensor", "torch.Tensor"]]:
-    """(ids, weights) for each step from `first_step` on; the weight says how much a token counts, 0 for padding."""
+    """(ids, weights) for each step from `first_step` on; the weight of a token in the loss is 0 for padding."""
     for block in range(first_step // BLOCK, -(-steps // BLOCK)):
         indices = range(block * BLOCK * size, (block + 1) * BLOCK * size)
         rows = sorted((encode(tokenizer, index) for index in indices), key=lambda row: len(row[0]))
@@ -37,7 +37,7 @@ def encode(tokenizer: "PreTrainedTokenizerFast", index: int) -> tuple[list[int],
 
 
 def pad(rows: list[tuple[list[int], list[float]]], padding: int) -> tuple["torch.Tensor", "torch.Tensor"]:
-    """Rows of one width, padded on the right: under causal attention nothing before the padding sees it."""
+    """Rows padded on the right to one width: under causal attention nothing before the padding sees it."""
     import torch
 
     width = max(len(ids) for ids, _ in rows)

@@ -1,4 +1,4 @@
-"""Checkpoints: weights, the state of the optimizers, and how far the run is."""
+"""Checkpoints: weights, optimizer states, and the progress of the run."""
 
 import os
 from dataclasses import asdict, dataclass, field
@@ -14,7 +14,7 @@ FILE = "checkpoint.pt"
 
 @dataclass
 class Run:
-    """What happened so far."""
+    """Progress of a training run."""
 
     step: int = 0
     seconds: float = 0.0
@@ -23,7 +23,7 @@ class Run:
 
 
 def save(folder: Path, model: "LlamaForCausalLM", optimizers: "list[torch.optim.Optimizer]", run: Run) -> None:
-    """Write a new file and rename it over the old one, so that a stop at any moment leaves a whole checkpoint."""
+    """Writes a new file and renames it over the old one, so that a stop at any moment leaves a whole checkpoint."""
     import torch
 
     states = [optimizer.state_dict() for optimizer in optimizers]
@@ -34,7 +34,7 @@ def save(folder: Path, model: "LlamaForCausalLM", optimizers: "list[torch.optim.
 
 
 def load(folder: Path, model: "LlamaForCausalLM", optimizers: "list[torch.optim.Optimizer]") -> Run:
-    """Put weights and optimizer states back in place and return how far the run was."""
+    """Restores weights and optimizer states, and returns the progress of the run."""
     import torch
 
     parts = torch.load(folder / FILE, weights_only=True)

@@ -26,7 +26,7 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class Example:
-    """One text: `prompt` is what a user writes, `answer` what the model is to write (empty for plain sentences)."""
+    """One text: `prompt` is the input, `answer` what the model should write (empty for plain sentences)."""
 
     kind: str
     prompt: str
@@ -34,7 +34,7 @@ class Example:
 
 
 def example(split: str, index: int, kind: str | None = None) -> Example:
-    """The example number `index` of a split; its kind is drawn too unless one is asked for."""
+    """Example number `index` of a split; its kind is drawn, too, unless given."""
     rng = Random(f"{split}:{kind}:{index}")
     kind = kind or rng.choice(KINDS)
     if kind == "plain":
@@ -44,12 +44,12 @@ def example(split: str, index: int, kind: str | None = None) -> Example:
 
 
 def to_json(record: Record) -> str:
-    """The one style of every record: no spaces, keys in the order of the kind, characters as they are."""
+    """The style of every record: no spaces, keys in the order of the kind, no escapes of non-ASCII characters."""
     return json.dumps(record, separators=(",", ":"), ensure_ascii=False)
 
 
 def coined(rng: Random) -> str:
-    """A capitalised name that exists nowhere: some 100 000 different ones, in syllables."""
+    """A capitalised invented name: some 100 000 different ones, made of syllables."""
     middle = rng.choice(words.SYLLABLE_MIDDLES) if rng.random() < 0.4 else ""
     return rng.choice(words.SYLLABLE_STARTS) + middle + rng.choice(words.SYLLABLE_ENDINGS)
 
@@ -71,26 +71,26 @@ def venue(rng: Random) -> str:
 
 
 def goods(rng: Random) -> str:
-    """A thing in the plural, with an adjective more often than not."""
+    """A thing in the plural, mostly with an adjective."""
     adjectives = rng.choice(([""], words.COLOURS, words.MATERIALS))
     return f"{rng.choice(adjectives)} {rng.choice(words.THINGS)}".strip()
 
 
 def count(rng: Random) -> tuple[int, str]:
-    """A number and how the sentence says it: small ones often in words."""
+    """A number and how the sentence writes it: small ones often in words."""
     number = rng.randint(2, 12) if rng.random() < 0.6 else rng.randint(13, 200)
     in_words = number <= len(words.NUMBER_WORDS) and rng.random() < 0.6
     return number, words.NUMBER_WORDS[number - 1] if in_words else str(number)
 
 
 def price(rng: Random) -> float | int:
-    """A whole number, or two decimals whose last is not 0: the JSON number then reads like the sentence."""
+    """A whole number, or two decimals whose last is not 0: then the JSON number reads like the sentence."""
     whole = rng.randint(1, 400)
     return whole if rng.random() < 0.5 else float(f"{whole}.{rng.randint(0, 9)}{rng.randint(1, 9)}")
 
 
 def date(rng: Random) -> tuple[str, str]:
-    """An ISO date, and one of the three ways in which a sentence gives it."""
+    """An ISO date, and how a sentence writes it, one of three ways."""
     year, month, day = rng.randint(2000, 2039), rng.randint(1, 12), rng.randint(1, 28)
     iso, name = f"{year}-{month:02}-{day:02}", words.MONTHS[month - 1]
     return iso, rng.choice((iso, f"{day} {name} {year}", f"{name} {day}, {year}"))

@@ -1,4 +1,4 @@
-"""How many held-out records a model writes exactly, character for character, without any constraint."""
+"""Exact match: how many held-out records a model writes exactly, character for character, without any constraint."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Write a trained model as a folder that transformers loads, with a model card made of measured facts."""
+"""Writes a trained model as a folder that transformers loads, with a model card of measured facts."""
 
 import json
 import os
@@ -89,7 +89,7 @@ def export(
     threads: int,
     log_every: int,
 ) -> dict[str, float]:
-    """Write weights, configs, tokenizer and card into `out`; return the exact match of what was written, by kind."""
+    """Writes weights, configs, tokenizer and card into `out`; returns the exact match of the written model, by kind."""
     out.mkdir(parents=True, exist_ok=True)
     write_weights(model, out)
     write_tokenizer(tokenizer, out)
@@ -135,14 +135,14 @@ def run_facts(run: Run) -> dict[str, Any]:
 
 
 def write_weights(model: "LlamaForCausalLM", out: Path) -> None:
-    """float16 halves the file; weights of this size lose nothing that the exact match could show."""
+    """float16 halves the file; at this size the exact match does not change."""
     import copy
 
     copy.deepcopy(model).half().save_pretrained(out)
 
 
 def write_tokenizer(tokenizer: "PreTrainedTokenizerFast", out: Path) -> None:
-    """By hand: `save_pretrained` writes the name of a class that only one major version of transformers knows."""
+    """Not by `save_pretrained`, which writes the name of a class that only one major version of transformers knows."""
     tokenizer.backend_tokenizer.save(str(out / "tokenizer.json"))
     config = {
         "tokenizer_class": "PreTrainedTokenizerFast",
@@ -156,7 +156,7 @@ def write_tokenizer(tokenizer: "PreTrainedTokenizerFast", out: Path) -> None:
 
 
 def sample_records(model: "LlamaForCausalLM", tokenizer: "PreTrainedTokenizerFast") -> str:
-    """The first held-out example of each kind with what the model writes, right or wrong."""
+    """The first held-out example of each kind with the model's answer, right or wrong."""
     examples = [example("heldout", 0, kind) for kind in RECORDS]
     answers = write_records(model, tokenizer, examples)
     blocks = []
@@ -167,7 +167,7 @@ def sample_records(model: "LlamaForCausalLM", tokenizer: "PreTrainedTokenizerFas
 
 
 def prompts_seen(trained_examples: int) -> dict[str, float]:
-    """The share of the evaluated prompts, by kind, that the training text contains too."""
+    """The share of the evaluated prompts, by kind, that also occur in the training text."""
     trained = {example("train", index).prompt for index in range(trained_examples)}
     return {
         kind: sum(example("heldout", index, kind).prompt in trained for index in range(RECORDS_PER_KIND))

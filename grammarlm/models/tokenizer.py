@@ -1,9 +1,9 @@
 """The tokenizer of the embedded models: byte-level BPE of 2048 tokens, trained on the corpus.
 
-What it splits before merging decides how easily a small model copies. Every digit is a token of its own, and so is
-the space before a capitalised word: "Ada" is then the same token in a sentence and after the quote of a JSON string,
-and copying a name means repeating tokens. Runs of punctuation stay together, so that `{"`, `":"` and `","` are one
-token each. All 256 bytes are in the vocabulary: any text can be encoded.
+The pre-tokenizer decides how easily a small model copies. Every digit is a token of its own, and so is the space before a
+capitalised word: "Ada" is then the same token in a sentence and after the quote of a JSON string, and copying a name means
+repeating tokens. Runs of punctuation stay together, so that `{"`, `":"` and `","` are one token each. All 256 bytes are in the
+vocabulary: any text can be encoded.
 """
 
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ PIECES = r"\p{N}| ?\p{Ll}[\p{Ll}_]*|\p{Lu}[\p{Ll}\p{M}]*|[\p{L}\p{M}]+|\s|[^\s\p
 
 
 def train_tokenizer(examples: int = 20_000) -> "PreTrainedTokenizerFast":
-    """Learn the merges on the first examples of the training split; the same call always gives the same tokenizer."""
+    """Learns the merges on the first examples of the training split; deterministic."""
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 

@@ -1,13 +1,13 @@
-"""Train the embedded model from nothing: `python -m grammarlm.models.train`.
+"""Train the embedded model from scratch: `python -m grammarlm.models.train`.
 
-The text is generated while the training goes on (`corpus.py`), so nothing is downloaded and no example number comes
-twice. A batch is a function of the step alone and a checkpoint holds the model and both optimizers: `--resume` goes
-on where a run stopped, and `--resume --steps N` with a checkpoint at step N only writes the model. The learning rate
-rises, stays level for half of the run, drops to a third (at the high rate the loss soon only jitters) and falls to zero
-in a line. A run may be resumed with another number of steps until the drop.
+The text is generated during training (`corpus.py`), so nothing is downloaded and no example number is used twice. A batch is a
+function of the step alone and a checkpoint holds the model and both optimizers: `--resume` continues a stopped run, and
+`--resume --steps N` with a checkpoint at step N only writes the model. The learning rate warms up, stays constant for half of the
+run, drops to a third (at the high rate the loss soon only jitters) and decays linearly to zero. A run may be resumed with another
+number of steps until the drop.
 
-Matrices are trained with Muon, which makes each update orthogonal; the embedding and the norms with AdamW. Muon came
-with torch 2.9; using the model needs no such version.
+Matrices are trained with Muon, which makes each update orthogonal; the embedding and the norms with AdamW. Muon needs torch 2.9;
+using the model does not.
 """
 
 import argparse
@@ -36,7 +36,7 @@ MAX_GRADIENT_NORM = 1.0
 
 @dataclass(frozen=True)
 class Settings:
-    """What a run is made of; with the same settings it sees the same batches."""
+    """Hyperparameters; with the same settings a run sees the same batches."""
 
     steps: int
     batch: int = 32
@@ -73,7 +73,7 @@ def build_model(tokenizer: "PreTrainedTokenizerFast", settings: Settings) -> "Ll
 
 
 def build_optimizers(model: "LlamaForCausalLM", settings: Settings) -> "list[torch.optim.Optimizer]":
-    """Muon for the matrices inside the layers, AdamW for the embedding (which is the output too) and the norms."""
+    """Muon for the matrices inside the layers, AdamW for the embedding (tied to the output) and the norms."""
     import torch
 
     inner: list[torch.nn.Parameter] = []
@@ -91,7 +91,7 @@ def build_optimizers(model: "LlamaForCausalLM", settings: Settings) -> "list[tor
 
 
 def rate(step: int, settings: Settings) -> float:
-    """The factor of the learning rates at a step: up, level for a share of the run, then `drop` falling to zero."""
+    """The factor of the learning rates at a step: warm-up, constant for a share of the run, then `drop` decaying to zero."""
     fall_begins = settings.level * settings.steps
     if step < fall_begins:
         return min(1.0, (step + 1) / settings.warm_up)
@@ -101,7 +101,7 @@ def rate(step: int, settings: Settings) -> float:
 def losses(
     model: "LlamaForCausalLM", ids: "torch.Tensor", weights: "torch.Tensor"
 ) -> tuple["torch.Tensor", "torch.Tensor"]:
-    """The weighted loss to descend, and the mean loss on record tokens to look at; padding costs no logits."""
+    """The weighted loss to minimise, and the mean loss on record tokens for the log; padding costs no logits."""
     import torch
 
     hidden = model.model(input_ids=ids[:, :-1], use_cache=False).last_hidden_state
@@ -136,7 +136,7 @@ def descend(
 def train(
     model: "LlamaForCausalLM", tokenizer: "PreTrainedTokenizerFast", settings: Settings, folder: Path, resume: bool
 ) -> Run:
-    """Train up to `settings.steps`, with checkpoints in `folder` on the way and at the end."""
+    """Trains up to `settings.steps`, with checkpoints in `folder` on the way and at the end."""
     optimizers = build_optimizers(model, settings)
     run = checkpoint.load(folder, model, optimizers) if resume else Run()
     recent: list[float] = []

@@ -1,7 +1,7 @@
 """The word lists of the training text.
 
-Names come half from these lists and half from syllables (`corpus.coined`): the lists make the text look like text, the
-syllables make the number of names so large that a model cannot remember them and has to learn to copy.
+Half of the names come from these lists and half from syllables (`corpus.coined`): the lists make the text look natural, the
+syllables make so many names that a model cannot memorise them and has to learn to copy.
 """
 
 

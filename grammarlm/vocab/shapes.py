@@ -1,7 +1,7 @@
 r"""Equivalence classes (shapes) of texts that a pre-tokenizer splits alike.
 
 A pattern such as `\p{N}{1,3}| ?[^\s\p{L}\p{N}]+` treats most letters alike. Characters of one general category that the
-pattern does not name are one class, and texts with the same sequence of classes, their **shape**, are split at the same positions.
+pattern does not name are one class, and texts with the same sequence of classes, the **shape**, are split at the same places.
 So a vocabulary of 128,000 tokens needs a few thousand lookups. A pattern with an unknown construct keeps all
 characters distinct: exact, but slow.
 
@@ -27,7 +27,7 @@ _PIECE = re.compile(
 )
 _ENDINGS = re.compile(r"(?:\(\?i:)?'(?:s|t|re|ve|m|ll|d|\|')+(?:\)|(?=\|))\|")  # each is at most two letters
 _APOSTROPHE = re.compile(r"'[^']{1,2}")
-_FOLDED = "\u017f\u212a\u00df\u1e9e\ufb00\ufb01\ufb02\ufb03\ufb04\ufb05\ufb06"  # non-ASCII characters that ASCII letters match case-insensitively
+_FOLDED = "\u017f\u212a\u00df\u1e9e\ufb00\ufb01\ufb02\ufb03\ufb04\ufb05\ufb06"  # case-insensitive matches of ASCII
 
 
 class Shapes:
