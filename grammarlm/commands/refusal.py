@@ -23,7 +23,7 @@ def bytes_alone() -> Vocabulary:
 def refused(matcher: Matcher, text: bytes, name: str, *, whole: bool) -> str | None:
     """None where the text is accepted (`whole`: and may end there), else where and why not, with a caret under the position.
 
-    The matcher's vocabulary is `bytes_alone`; afterwards it stands after what it has read.
+    The matcher's vocabulary is `bytes_alone`; the bytes read are not rolled back.
     """
     read = next((at for at, byte in enumerate(text) if not matcher.advance(byte)), len(text))
     if read == len(text) and (matcher.is_accepting or not whole):

@@ -221,7 +221,7 @@ class Branches:
         """Does where= accept the text with this token appended? New questions go to `where.many` as one call, if it has that.
 
         It sees whole characters only. At an end it is not asked again about a text that it has accepted already. If it raised, the
-        exception stands in place of an answer.
+        exception takes the answer's place.
         """
         asked: list[tuple[int, str] | None] = []
         for text, token in pairs:

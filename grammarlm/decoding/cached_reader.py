@@ -2,7 +2,7 @@
 
 Texts of unequal length are padded on the left: with position ids of their own and an attention mask, pads are neither seen nor
 counted. Later chunks may differ in length, too (a text whose grammar forces five tokens beside one that has a choice); then pads
-stand in the middle of the cache. That is exact where attention uses only position ids and the mask. A sliding window that counts
+are in the middle of the cache. That is exact where attention uses only position ids and the mask. A sliding window that counts
 cache slots, or a recurrent state, would count the pads: for such models all chunks must have equal length (`in_step`).
 
     cache="dynamic"    grows with the text (the default)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 WIDTH = 80
 SEED = 3
-PACE = 0.06  # seconds a token, where somebody watches
+PACE = 0.06  # seconds a token, on a terminal
 ALTERNATIVES = 3
 SHOWN_FROM = 0.0005  # the probability from which an alternative is shown
 Times = list[tuple[str, float, str]]  # part, seconds, note

@@ -10,7 +10,7 @@
 A text is a state, a number on the device; the automaton's CSR arrays (kernels/reference_csr.py) hold each state's mask and edges.
 An edge that has not been computed leads to MISS. A text in MISS stands still: its mask is the stop ids, and they change nothing.
 `settle` asks the constraint on the host for the missing edges and patches the arrays in place. When these are full, they are
-cleared, and only the states in which texts stand are added again.
+cleared, and only the current states of texts are added again.
 """
 
 from __future__ import annotations
@@ -214,7 +214,7 @@ class TextBatch:
         self.states.copy_(torch.from_numpy(states))
 
     def _places(self) -> list[Place | int]:
-        """Where the texts stand, to be moved to new arrays: places in the constraint, or DEAD or FINISHED."""
+        """The texts' positions, to be moved to new arrays: places in the constraint, or DEAD or FINISHED."""
         host, asked = self.automaton.host, self._asked.cpu().numpy()
         found: list[Place | int] = []
         for text, state in enumerate(self.states.cpu().tolist()):

@@ -112,7 +112,7 @@ def generate(
     forced       "score": tokens that are the only allowed ones share a forward; so do bytes that a schema forces, as draft tokens
                  that the model's own draws verify; "off": each token has its own forward. The answers are equal
 
-    method       how texts are found; each has options of its own, which are given beside these arguments
+    method       how texts are found; each has options of its own, given as further arguments
                  "masked": each step masked and renormalised. "awrs": draws with weights, under where= by rejection (rejection.py).
                  "smc": particles that follow the model's law given the constraint (particles=, threshold=, critic=). "best_of"
                  (candidates=, score=), "beam" (beams=), "lookahead" (entropy=, width=, depth=), "trials" (most=, depth=)

@@ -168,8 +168,8 @@ def resampling(noise: np.random.Generator) -> Resample:
 class Draws:
     """Draws the next token of particles; `samplings[i]` has the seed of place i.
 
-    `endings` says for each place whose text came to nothing how it ended. Where the particles are not independent answers, an error
-    in one ends all of them (Dead).
+    `endings` says how texts failed, by place. Where the particles are not independent answers, an error in one ends all of them
+    (Dead).
     """
 
     def __init__(self, branches: Branches, samplings: list[Sampling], how: Rejection, *, are_independent: bool = False):

@@ -7,7 +7,7 @@ An example is one line of English, a newline, and the same facts as compact JSON
 
 The prompt is the sentence with its newline; the model writes the record and the end token. Five kinds of record exist
 (`RECORDS`), each with one fixed order of keys, plus plain sentences without a record, which end after their full stop.
-Most values are copied from the sentence as they stand; number words, dates and the order's `paid` have to be rewritten.
+Most values are copied from the sentence verbatim; number words, dates and the order's `paid` have to be rewritten.
 
 Every example is a function of (split, index) alone: a training run that stops can go on from any index, and the splits
 "train" and "heldout" draw from separate random streams.

@@ -1,11 +1,11 @@
 r"""Equivalence classes (shapes) of texts that a pre-tokenizer splits alike.
 
 A pattern such as `\p{N}{1,3}| ?[^\s\p{L}\p{N}]+` treats most letters alike. Characters of one general category that the
-pattern does not name are one class, and texts with the same sequence of classes, the **shape**, are split at the same places.
+pattern does not name are one class, and texts with the same sequence of classes, the **shape**, are split alike.
 So a vocabulary of 128,000 tokens needs a few thousand lookups. A pattern with an unknown construct keeps all
 characters distinct: exact, but slow.
 
-The endings that most patterns name ('s, 'll) distinguish letters only after an apostrophe: letters are kept exactly where one stands
+The endings that most patterns name ('s, 'll) distinguish letters only after an apostrophe: letters are kept exactly where one is
 before them, in the text itself or at the end of the text before it (`behind_apostrophe`).
 """
 
