@@ -19,7 +19,7 @@ def warn(logger_name: str, message: str) -> None:
     if not logger.isEnabledFor(logging.WARNING):
         return
     handlers = list(handlers_of(logger))
-    if handlers:  # without any, logging's last resort would print the bare message
+    if handlers:  # without a handler, logging.lastResort would print the bare message
         logger.warning("%s", message)
     if not any(writes_to_stderr(handler) for handler in handlers) and sys.stderr is not None:
         with contextlib.suppress(OSError, ValueError):  # it may be closed

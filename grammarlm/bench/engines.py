@@ -224,7 +224,7 @@ ENGINES: dict[str, Callable[..., Engine]] = {
     "xgrammar": XGrammar,
     "outlines": Outlines,
 }
-# Rows of a table: engine and options. The first name of a row in RUNS is what --engines takes.
+# Rows of a table: (row name, engine, options), keyed by the name that --engines takes.
 RUNS: dict[str, list[tuple[str, str, dict[str, Any]]]] = {
     "grammarlm": [
         ("grammarlm", "grammarlm", {"property_order": "any"}),
@@ -251,4 +251,4 @@ def package_of(engine: str) -> tuple[str, str]:
     except PackageNotFoundError:
         if engine != "grammarlm":
             raise
-        return package, "(not installed)"  # it runs from its sources
+        return package, "(not installed)"  # it is run from its source tree

@@ -130,7 +130,7 @@ def size(count: int | None) -> str:
 
 
 def digits(value: float) -> str:
-    """Three digits that matter; whole numbers in full."""
+    """Three significant digits; whole numbers from 100 on."""
     if math.isnan(value):
         return "-"
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

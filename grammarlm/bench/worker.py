@@ -19,7 +19,7 @@ from .engines import Engine, engine_class
 from .record import Record
 from .tokenizer import load_tokenizer
 
-# Warm-up cases: one for each kind of kernel.
+# Warm-up cases, which together use each mechanism once.
 _ORDINARY: list[tuple[Any, Any]] = [
     (
         {

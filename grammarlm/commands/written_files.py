@@ -68,7 +68,7 @@ def is_same_file(one: str, other: str | int) -> bool:
     """Compares inodes, so links count; a number is a file descriptor."""
     try:
         return os.path.samestat(os.stat(one), os.stat(other))
-    except (OSError, ValueError):  # one of them is not there
+    except (OSError, ValueError):  # one of them does not exist
         return False
 
 

@@ -26,9 +26,10 @@ def apply_mask_(logits: torch.Tensor, mask: Any, *, rows: Any = None) -> torch.T
     """Sets the logits of forbidden tokens to -inf, in place, and returns them.
 
     logits: [V] or [B, V], float32, float16 or bfloat16, on the CPU or a CUDA device, with any strides. Columns beyond the mask's
-    last bit become -inf; allowed entries keep their bits. mask: int32 [rows, words], numpy or torch, least significant bit first, 1
-    = allowed; bits beyond V are ignored. rows: for each row of the logits its row of the mask, -1 = leave it alone; without it row
-    i takes mask row i. Everything is checked, except the range of an int32 or int64 tensor on the GPU.
+    last bit become -inf; allowed entries keep their bits.
+    mask: int32 [rows, words], numpy or torch, least significant bit first, 1 = allowed; bits beyond V are ignored.
+    rows: for each row of the logits its row of the mask, -1 = leave it alone; without it row i takes mask row i. Everything is
+    checked, except the range of an int32 or int64 tensor on the GPU.
 
         mask = gl.allocate_mask(2, vocab.size)
         matcher.fill_mask(mask, row=0)

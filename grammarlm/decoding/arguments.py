@@ -124,7 +124,7 @@ def check_text(prompt: str) -> None:
 
 def encode(prompt: str, tokenizer: Any, vocab: Vocabulary | None) -> list[int]:
     if isinstance(tokenizer, (str, os.PathLike)):
-        return Vocabulary.from_tokenizer(tokenizer, stop_ids=[0]).encode(prompt)  # stop ids play no part in encoding
+        return Vocabulary.from_tokenizer(tokenizer, stop_ids=[0]).encode(prompt)  # stop ids do not matter for encoding
     if callable(tokenizer):
         return list(tokenizer(prompt)["input_ids"])
     if hasattr(tokenizer, "encode"):

@@ -3,7 +3,7 @@
 Texts of unequal length are padded on the left: with position ids of their own and an attention mask, pads are neither seen nor
 counted. Later chunks may differ in length, too (a text whose grammar forces five tokens beside one that has a choice); then pads
 are in the middle of the cache. That is exact where attention uses only position ids and the mask. A sliding window that counts
-cache slots, or a recurrent state, would count the pads: for such models all chunks must have equal length (`in_step`).
+cache slots, or a recurrent state, would count the pads: for such models all later chunks have equal length (`in_step`).
 
     cache="dynamic"    grows with the text (the default)
     cache="static"     one allocation for the longest possible text; the default where the model's generation config asks for it
@@ -81,7 +81,7 @@ class CachedReader(CallableReader):
             )
 
     def _look_at(self, cache: Any) -> None:
-        """Decides by the cache that the first forward returned how to go on."""
+        """Decides how to go on, by the cache that the first forward returned."""
         self._cache = cache if cache is not None and grows(cache) else None
         self._is_cached = self._cache is not None
         layers = {type(layer).__name__ for layer in getattr(cache, "layers", ())}

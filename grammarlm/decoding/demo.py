@@ -207,7 +207,7 @@ def show_steps(console: Console, decoding: Decoding) -> float:
 
 
 def line_of(step: Step, vocab: Vocabulary, width: int) -> Text:
-    """The token, its probability, how many were allowed, the mass that was removed, and the best of the others."""
+    """The token, its probability, how many were allowed, the mass removed, and the best alternatives."""
     allowed = np.flatnonzero(step.logits > -np.inf)
     probability = np.exp(step.logits[allowed] - step.logits[allowed].max())
     probability /= probability.sum()

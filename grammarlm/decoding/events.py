@@ -2,11 +2,11 @@
 
 | kind       | means                                                             | fields besides `kind` and `row`      |
 |------------|-------------------------------------------------------------------|--------------------------------------|
-| "text"     | the answer goes on                                                | `text`                               |
+| "text"     | more of the answer                                                | `text`                               |
 | "object"   | an object begins at `path`                                        | `path`                               |
 | "array"    | an array begins at `path`                                         | `path`                               |
 | "key"      | an object has a key, its last step in `path`; the value follows   | `path`                               |
-| "string"   | a string value goes on by `chunk`, with its escapes resolved      | `path`, `chunk`                      |
+| "string"   | more of a string value: `chunk`, with its escapes resolved        | `path`, `chunk`                      |
 | "value"    | the value at `path` is complete                                   | `path`, `value`                      |
 | "end"      | the answer is complete, or was cut                                | `result`, as generate() returns it   |
 

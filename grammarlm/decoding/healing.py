@@ -104,7 +104,7 @@ def _is_spelled(vocab: Vocabulary, data: bytes) -> bool:
 
 
 def matcher_behind(constraint: Constraint, data: bytes, max_tokens: int | None) -> Matcher | None:
-    """A matcher that has read the bytes a token adds after the prompt, with so many tokens left; None if that budget is too small."""
+    """A matcher that has read the bytes a token adds after the prompt, with so many tokens left; None if they are too few."""
     if max_tokens is None:
         matcher = constraint.matcher()
         return matcher if matcher.advance_bytes(data) else None

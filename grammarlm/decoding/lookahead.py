@@ -152,7 +152,7 @@ def trials(request: Request, *, most: int = 6, depth: int = 8) -> list[Result]:
             return walk.certain(here, steps)
         trails = [Trail(steps.texts[0], known={steps.texts[0]: steps}) for _ in range(count)]
         best = walk.continued(trails, list(range(ANSWER, ANSWER + count)), depth)
-        best.known = {}  # all of it is taken
+        best.known = {}  # the whole continuation is taken
         return best
 
     return walks(request, "trials", advance, most)

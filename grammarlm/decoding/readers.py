@@ -27,7 +27,7 @@ class Reader(Protocol):
 
     beginnings: list[list[int]]  # the first ids to read of each text: its prompt, or the decoder's start id
     width: int | None  # of the logits; None where known only after a forward
-    in_step: bool  # must all chunks of a read have equal length?
+    in_step: bool  # after the beginnings, must all chunks of a read have equal length?
 
     @property
     def can_forget(self) -> bool:

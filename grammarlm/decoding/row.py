@@ -67,7 +67,7 @@ class Row:
         self.is_prepared = False
         self.finish_reason: str | None = None
         self._end: str | None = None  # becomes the finish reason once all forced tokens are scored
-        self.error: str | None = None  # why there is no answer
+        self.error: str | None = None  # why there is no value
         self._is_narrowed = False  # has the token budget removed tokens from a mask?
         self._where = task.where
 

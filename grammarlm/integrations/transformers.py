@@ -67,8 +67,8 @@ class LogitsProcessor(transformers.LogitsProcessor):
                  "natural" and "plain" here
     max_tokens   each text is complete within so many tokens: the value of max_new_tokens, so that no text is cut
 
-    It can be reused, with any number of prompts of any length. In one case new prompts look like continued rows: if
-    each equals a row of the last generation, or a prefix of it beyond the old prompts. Then call `reset()` before.
+    It can be reused, with any number of prompts of any length. In one case new prompts look like continued rows: if each, its last
+    token aside, equals a row of the last generation, or a prefix of it that includes the old prompt. Then call `reset()` before.
 
     After a stop id, and after a token that the constraint refuses (beams get such where there are fewer texts than beams), a row
     allows stop ids only. No row is ever -inf everywhere: where other processors have forbidden all that the constraint allows, the

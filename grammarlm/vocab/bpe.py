@@ -25,15 +25,15 @@ class Bpe:
     """BPE over the ids of a vocabulary."""
 
     merges: np.ndarray  # int64 [3, merges]: left << 32 | right, sorted; rank; merged id
-    ids: dict[str, int]  # the model's tokens, as it writes them
-    byte_level: bool  # symbols are bytes; otherwise characters, or bytes where there is no such character
+    ids: dict[str, int]  # the model's tokens, as written in tokenizer.json
+    byte_level: bool  # symbols are bytes; otherwise characters, or bytes of a character that is no token
     spaces_as_mark: bool  # a space is written as U+2581
     composes: bool  # texts are normalised to NFC first
     keeps_whole: bool  # ignore_merges: a word that is a token is that token
     cuts: Any  # the tokenizer's pre-tokenizer as JSON, None where there is none
     added: dict[str, int]  # texts that are split off before anything else, and their ids
     raw: frozenset[str]  # those of them that are matched before normalisation
-    json: str  # a tokenizer.json of all this
+    json: str  # an equivalent tokenizer.json
 
 
 def read_bpe(vocab: Vocabulary) -> Bpe:
