@@ -52,15 +52,16 @@ def beam_search(
 ) -> BeamResult | list[BeamResult]:
     """The best `beams` items, or fewer where there are fewer: tokens, scores, row numbers.
 
-    items: a gl.Tokens, what it takes, or an ItemSet. With `batch`, or a list of prompts, one result for each search. normalise:
-    "full", log-softmax over the vocabulary, or "allowed", over the tokens that can come next. groups, diversity: diverse beam
-    search: groups of beams, one after the other; a token costs `diversity` for each time that an earlier group took it at this
-    level (Hamming diversity). Reported scores are without it. An item is returned once. value: a function of a list of prefixes;
-    beams are kept by score + value, among the `proposals` best by score (four times the beams), and it is called on at most
-    `value_budget` prefixes of each search. seed: samples the items without replacement instead, with the probabilities that
-    "allowed" gives them; in the order of the draws. subset: what `items.subset(...)` returns, or flags or numbers of rows; one for
-    all, or a list with one for each search. exclude: items that must not be returned, as token sequences. vocab: encodes items that
-    are strings.
+    items: a gl.Tokens, what it takes, or an ItemSet. With `batch`, or a list of prompts, one result for each search.
+    normalise: "full", log-softmax over the vocabulary, or "allowed", over the tokens that can come next.
+    groups, diversity: diverse beam search: groups of beams, one after the other; a token costs `diversity` for each time that an
+    earlier group took it at this level (Hamming diversity). Reported scores are without it. An item found by several groups is
+    returned once.
+    value: a function of a list of prefixes; beams are kept by score + value, among the `proposals` best by score (four times
+    the beams), and it is called on at most `value_budget` prefixes of each search.
+    seed: samples items without replacement instead, with the probabilities that "allowed" gives them; in the order of the draws.
+    subset: what `items.subset(...)` returns, or flags or numbers of rows; one for all, or a list with one for each search.
+    exclude: items that must not be returned, as token sequences. vocab: encodes items that are strings.
     """
     _check(beams, stop, groups, diversity, value, proposals, value_budget, seed)
     normalise = normalised(normalise, seed)

@@ -5,7 +5,7 @@
 
 Each level keeps the best `beams` of finished texts and open prefixes together: a finished text keeps its score and competes. The
 score is the model's own, the sum of log-probabilities over the full vocabulary, not renormalised after masking; so a prefix that
-leads into what the model finds improbable drops out, and if no level was truncated the first answer is the most probable text of the
+leads to what the model finds unlikely drops out, and if no level was truncated the first answer is the most probable text of the
 language. There is no length normalisation. Ties go to the smaller token ids. A repetition_penalty changes the probabilities that
 are summed; filters (top_k, ...) are refused.
 
