@@ -60,9 +60,7 @@ def _grammar(options: argparse.Namespace, schema: str | None) -> Grammar:
         from ..grammars.lark import Lark
 
         text = read_text(options.lark)
-        if options.lark != "-" and not options.lark.lower().endswith(
-            ".lark"
-        ):  # a parse error would show a line of an arbitrary file
+        if options.lark != "-" and not options.lark.lower().endswith(".lark"):  # an error would show a line of any file
             raise ValueError(f"--lark {options.lark}: the file's name ends in .lark; rename it if it is a grammar")
         return Lark(text)
     from ..grammars.json_schema import JsonSchema  # type: ignore[attr-defined]

@@ -11,7 +11,7 @@ did not. The contract of each sampler here, which makes products of weights unbi
     E[w 1{t = a}] = p(a) f(a)       for each token a, where (t, w) is what is returned
 
 The samplers differ in how they estimate Z from a few more checks. M is always the mass from which a token was drawn,
-1 - (the mass rejected so far).
+1 - (the mass of the tokens that have left the race).
 
     des_raj     checks some more tokens after the accepted one, x. Each gives a term: the p of all accepted before it (x is one),
                 plus all of the remaining mass M if it is accepted, too. The estimate is their mean. How many: `extra`, or `share`
