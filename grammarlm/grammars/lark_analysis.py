@@ -1,13 +1,14 @@
-"""Bounds what lark's LALR builder would do with rules, by doing the part that can explode first, and cheaper.
+"""Bounds the work of lark's LALR builder on these rules, by doing the part that can explode first, and more cheaply.
 
-The number of LR(0) states is exponential in the rules at worst: right-linear rules are an automaton, and states determinize it.
+The number of LR(0) states is exponential in the size of the rules at worst: right-linear rules are an NFA, and the states are its
+determinisation.
 
     start: "a" start | "b" start | "a" t1        and so on to t25: 2^25 states
 
-No measure of the text tells that, so states are counted by making them, as sets of small integers and many times faster than lark
-makes its own, until lark would spend more than the limit. lark also makes a set of what is between every two places of a rule
-(cubic in its length), repeats passes over all rules until FIRST and FOLLOW stand still, and goes through a state's items once for
-each of its nonterminals. All of it is counted in microseconds of lark's time, as in lark_sizes.py.
+No measure of the grammar's text predicts that. So the states are counted by constructing them as sets of small integers, many times
+faster than lark does, until lark's cost would exceed the limit. Also counted: lark makes a set of what lies between every two
+places of a rule (cubic in its length), repeats passes over all rules until FIRST and FOLLOW are stable, and walks a state's items
+once for each of its nonterminals. The unit is microseconds of lark's time, as in lark_sizes.py.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ MAX_WORK = 1_500_000.0
 PER_STATE, PER_ITEM, PER_CLOSED_ITEM, PER_PAIR, PER_EDGE = 15.0, 6.0, 3.0, 0.3, 0.1
 PER_SET_MEMBER, PER_SET_UPDATE, PER_SET_ELEMENT = 0.15, 1.0, 0.012
 PER_WALKED_PLACE, PER_SEARCHED_ITEM = 0.5, 0.25
-PER_LOOKAHEAD = 1.5  # an entry of the table: what may come behind a complete rule
+PER_LOOKAHEAD = 1.5  # a lookahead entry: what may follow a complete rule
 STATES = "making the parser's states (LR(0) item sets)"
 TICK_EVERY = 256
 END = -1
@@ -29,14 +30,14 @@ ROOT = 0
 
 
 class Rule(Protocol):
-    """A rule as lark has it: a symbol and the symbols it stands for, each with a `name`."""
+    """A rule as lark represents it: a symbol and its expansion; each symbol has a `name`."""
 
     origin: Any
     expansion: Any
 
 
 class Analysis:
-    """The rules in integers: nonterminals count from 0, terminals go on; the last rule is the start."""
+    """The rules as integers: nonterminals first, from 0, then terminals; the last rule is the start."""
 
     def __init__(self, rules: Sequence[Rule], start: str, max_work: float, tick: Callable[[], None]):
         self.max_work, self.tick, self.work, self.ticks = max_work, tick, 0.0, 0
@@ -67,7 +68,7 @@ class Analysis:
             limit = f"more than {self.max_work / 1e6:.1f} s in lark"
             raise LimitExceeded(f"{doing} takes {limit}: the rules are too many, too long or too ambiguous")
 
-    # FIRST and FOLLOW: lark's passes, in lark's order, with sets as bits
+    # FIRST and FOLLOW: lark's passes in lark's order, with bit sets
 
     def sets(self) -> None:
         users: list[list[int]] = [[] for _ in range(self.symbols)]
@@ -78,9 +79,9 @@ class Analysis:
         self.passes(self.follow_of_rule, self.rules_of, "finding next symbols")
 
     def passes(self, visit: Callable[[int], tuple[list[int], float, int]], users: list[list[int]], doing: str) -> None:
-        """Visits the rules in order until nothing changes; lark visits all in every pass, here those with changed sets.
+        """Visits the rules in order until nothing changes. lark visits all in every pass; here only rules whose sets changed.
 
-        A visit gives the symbols whose sets it has changed, what each visit costs, and how many elements the changed sets have.
+        A visit returns the symbols whose sets it changed, the cost of each visit, and the number of elements of the changed sets.
         """
         dirty = bytearray(b"\1" * len(self.bodies))
         costs, total = [0.0] * len(self.bodies), 0.0
@@ -120,7 +121,7 @@ class Analysis:
 
     def follow_of_rule(self, number: int) -> tuple[list[int], float, int]:
         origin, body = self.origins[number], self.bodies[number]
-        behind, may_end = [], []  # for each place what may come next in the rule, and whether the rule may end there
+        behind, may_end = [], []  # per place: what may come next in the rule, and whether the rule may end there
         next_symbols, ends = 0, True
         for symbol in reversed(body):
             behind.append(next_symbols)
@@ -139,10 +140,10 @@ class Analysis:
         n = len(body)
         return changed, PER_SET_MEMBER * (n + n**3 / 6) + PER_SET_UPDATE * n, elements
 
-    # States: sets of items, an item being a number for a rule and a place in it
+    # States: sets of items; an item is a number for a rule and a place in it
 
     def states(self) -> int:
-        """How many LR(0) states there are."""
+        """The number of LR(0) states."""
         self.number_items()
         root = frozenset((len(self.next_symbol) - len(self.bodies[-1]) - 1,))
         seen = {root}
@@ -156,7 +157,8 @@ class Analysis:
         return len(seen)
 
     def walk_rules(self) -> None:
-        """From each state lark walks each rule that begins there, and looks for its end among all items of the last state."""
+        """Counts the lookups of lark: from each state it walks each rule that begins there, and searches the rule's end among all
+        items of the last state."""
         for nonterminal, states in enumerate(self.transitions):
             for rule in self.rules_of[nonterminal]:
                 walk = PER_WALKED_PLACE * len(self.bodies[rule]) + PER_SEARCHED_ITEM * self.items_at_end[rule]
@@ -172,8 +174,8 @@ class Analysis:
             self.next_symbol += [*body, END]
             self.rule_of += [number] * (len(body) + 1)
         self.closures: dict[int, list[int]] = {}
-        self.transitions = [0] * self.nonterminals  # in how many states each may come next
-        self.items_at_end = [0] * len(self.bodies)  # of the largest state that completes the rule
+        self.transitions = [0] * self.nonterminals  # per nonterminal: number of states with a transition on it
+        self.items_at_end = [0] * len(self.bodies)  # per rule: items of the largest state that completes it
         self.follows = follows = [symbols.bit_count() for symbols in self.follow]
         self.includes = [0.0] * self.nonterminals
         for origin, body in zip(self.origins, self.bodies, strict=True):
@@ -183,7 +185,7 @@ class Analysis:
         ]
 
     def edges(self, body: list[int]) -> int:
-        """At how many nonterminals of a rule its end may follow."""
+        """The number of nonterminals of a rule that can be followed by its end."""
         count = 0
         for symbol in reversed(body):
             count += symbol < self.nonterminals
@@ -206,7 +208,7 @@ class Analysis:
         return found
 
     def steps(self, kernel: frozenset[int]) -> list[frozenset[int]]:
-        """The states behind one state."""
+        """The kernels of the states after one state; counts lark's work."""
         behind: dict[int, list[int]] = {}
         begun: dict[int, None] = {}
         complete = []

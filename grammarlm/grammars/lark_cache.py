@@ -1,16 +1,17 @@
-"""Lark grammars on disk: what lark made of a text, so that the next process does not ask lark again.
+"""Disk cache of Lark grammars: the result of reading one with lark, so that the next process need not.
 
-lark's loader and its LALR analysis take half a second for a large grammar, and importing lark 0.1 s more; an entry is read and
-checked in 1-2 ms. It holds what reading a grammar comes to and nothing derived from a vocabulary: the tables, the terminals (their
-patterns are read when the lexer first needs them), which terminals may come in each LR state, the byte sets that they tell apart.
+lark's loader and its LALR analysis take half a second for a large grammar, and importing lark 0.1 s more; reading and checking an
+entry takes 1-2 ms. An entry holds what reading a grammar yields and nothing that depends on a vocabulary: the tables, the terminals
+(their patterns are parsed when the lexer first needs them), which terminals each LR state accepts, the byte sets that they
+distinguish.
 
-    name     sha256 over the text, the start rule, the indentation, `max_depth`, the sources of this room, lark's version,
-             Python's (its `re` reads the patterns) and Unicode's: another of any of them is another entry
+    name     sha256 of the text, the start rule, the indentation, `max_depth`, the sources of this package, and the versions of
+    lark, Python (its `re` parses the patterns) and Unicode: if any differs, so does the entry
     content  arrays (kept_arrays.py); kernels check no bounds, so everything that they index with is checked here
-    written  when compile has succeeded: what it refuses is never there, and what is there need not be looked at again
+    written  after compile has succeeded: a refused grammar is never stored, and a stored one need not be checked for refusal again
     size     20-400 KB a grammar, none over 16 MB; the newest 200 and at most 256 MB of them are kept
 
-A file that is missing, damaged or unsound is made again; a folder that cannot be written is none.
+A missing, damaged or invalid file is recomputed; without a writable folder nothing is cached.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ def entry_path(text: str, start: str, indent: Indent | None, max_depth: int) -> 
 
 @cache
 def _versions() -> bytes:
-    """All that an entry depends on beside the grammar. lark tells its version in its first file; importing it costs 0.1 s."""
+    """Digest of all that an entry depends on besides the grammar. lark's version is in its __init__ file: hashed, as importing lark
+    costs 0.1 s."""
     python = f"{sys.implementation.name} {sys.version} {unicodedata.unidata_version}"
     digest = hashlib.sha256(f"{python} {sources_digest('grammars', 'layout', 'kept_arrays.py')}".encode())
     spec = importlib.util.find_spec("lark")
@@ -66,10 +68,10 @@ def _versions() -> bytes:
 
 
 def load_entry(path: Path, algebra: Algebra, tick: Callable[[], None]) -> LarkParser | None:
-    """The parser of this entry; None where there is none, or none that is sound."""
+    """The parser of this entry; None where there is none, or none that is valid."""
     try:
         parser = _decode(load_arrays(path, LARGEST, _checksum), path, algebra, tick)
-    except Exception as error:  # a damaged file raises almost anything
+    except Exception as error:  # a damaged file can raise almost anything
         log_read(path, error)
         return None
     log_read(path)
@@ -78,7 +80,7 @@ def load_entry(path: Path, algebra: Algebra, tick: Callable[[], None]) -> LarkPa
 
 
 def save_entry(parser: LarkParser) -> None:
-    """Keeps the parser for later processes, once compile has found nothing to refuse."""
+    """Stores the parser for later processes; called after compile has found nothing to refuse."""
     if parser.is_known:
         return
     if save_arrays(parser.path, _encode(parser), LARGEST, _checksum):
@@ -117,7 +119,7 @@ def _encode(parser: LarkParser) -> dict[str, np.ndarray]:
 
 
 def _narrow(table: np.ndarray) -> np.ndarray:
-    """Half the bytes where all numbers are small."""
+    """int16 where all values fit, which halves the size."""
     small = table.dtype == np.int32 and table.min(initial=0) >= -(1 << 15) and table.max(initial=0) < 1 << 15
     return table.astype(np.int16) if small else table
 
@@ -192,7 +194,7 @@ def _context(lexer: Lexer, ordered: Sequence[int], keywords: Sequence[Sequence[i
 
 
 def check_tables(tables: LrTables) -> None:
-    """Raises where a kernel could read beside an array, or take a symbol off a stack that has none left."""
+    """Raises where a kernel could read out of bounds, or pop a symbol off an empty stack."""
     action, goto, rule = tables.action, tables.goto, tables.rule
     demand(action.ndim == goto.ndim == rule.ndim == 2 and rule.shape[1] == 2)
     states, nonterminals = goto.shape
@@ -201,7 +203,7 @@ def check_tables(tables: LrTables) -> None:
     demand(action.min() >= -len(rule) and action.max() <= states)
     demand(goto.min() >= -1 and goto.max() < states)
     demand(rule.min() >= 0 and rule[:, 1].max() < nonterminals and tables.access.max() <= CLOSES_BRACKET)
-    # A stack with a state on top holds at least as many symbols as the shortest way from the start to that state has steps.
+    # A stack with a state on top holds at least as many symbols as the shortest path (BFS) from the start to that state has steps.
     depth = np.full(states, STATES, np.int32)
     depth[tables.start] = steps = 0
     border = np.array([tables.start])

@@ -1,15 +1,15 @@
-"""Refuses what lark could not take: the check that stands before the lark library.
+"""Refuses grammars that lark could not handle: the check before the lark library is called.
 
-lark's loader knows no limits. It multiplies alternatives out, copies terminals into each other and follows templates as far as they
-go: a line like `_f{x}: _f{_f{x}} | x` keeps it busy until the memory is gone. It walks nested brackets by recursion. This module
-reads the same text in linear time, finds mistakes, and measures what lark would make of it:
+lark's loader has no limits. It multiplies alternatives out, copies terminals into each other and expands templates without bound: a
+line like `_f{x}: _f{_f{x}} | x` keeps it busy until memory runs out. It walks nested brackets by recursion. This module reads the
+same text in linear time, reports mistakes, and measures what lark would build:
 
     lark_text.py    the statements, as postfix code
     lark_sizes.py   what one body expands to
     here            names, templates (a worklist of instances), terminals inside terminals, passes over unused rules
 
-What it lets through, lark's loader reads within about `max_size` * 10 µs. Building a parser from the rules is work of another kind:
-lark_analysis.py bounds it, once lark has made the rules.
+lark's loader reads what passes within about `max_size` * 10 µs. Building a parser from the rules is other work: lark_analysis.py
+bounds it, after lark has made the rules.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from .lark_text import Alternatives, Definition, LarkText, Literal, Name, Use, r
 MAX_SIZE = 100_000
 WORK_PER_SYMBOL = 10.0  # microseconds that lark's loader may take for each symbol of `max_size`
 SHIPPED = ("common", "lark", "python", "unicode")  # the grammars in lark's own package
-DEEPEST = 64  # lark copies a template's brackets with nine stack frames each, and Python has a thousand
+DEEPEST = 64  # lark copies a template's brackets with nine stack frames each; Python's recursion limit is a thousand
 
 PER_PIECE, PER_EMPTY_LINES, PER_DEPTH = (
     17.0,
     1 / 640,
     0.2,
-)  # the pattern for line ends takes time quadratic in their number
+)  # lark's pattern for line ends takes time quadratic in their number
 PER_COPIED_NODE, PER_SEARCHED_RULE, PER_PASSED_RULE = 15.0, 0.2, 1.0
 PER_IMPORT = 60_000.0
 
@@ -45,10 +45,11 @@ def check_lark(
     max_size: int = MAX_SIZE,
     tick: Callable[[], None] = lambda: None,
 ) -> None:
-    """Raises where `text` is broken (GrammarError), needs other files (UnsupportedFeature) or is too much for lark (LimitExceeded).
+    """Raises where `text` is invalid (GrammarError), needs other files (UnsupportedFeature) or is too much for lark
+    (LimitExceeded).
 
-    `max_depth` bounds brackets in brackets, `max_size` the symbols of all rules once lark has expanded them, and lark's time with
-    them. `tick` is called now and then: it raises where the caller's time is over.
+    `max_depth` bounds the nesting of brackets, `max_size` the symbols of all rules after lark's expansion, and with them lark's
+    time. `tick` is called regularly and raises where the caller's time is over.
     """
     depth = min(max_depth, DEEPEST)
     budget = Budget(text, depth, max_size, WORK_PER_SYMBOL * max_size, tick)
@@ -76,7 +77,7 @@ class Grammar:
     budget: Budget
 
     def is_outside(self, name: str) -> bool:
-        """Imported or declared; an imported rule brings others, named after its file: python__expr, _python__list."""
+        """Imported or declared; an imported rule brings others, prefixed with its file's name: python__expr, _python__list."""
         return name in self.outside or (bool(self.prefixes) and name.startswith(self.prefixes))
 
     def check_names(self) -> None:
@@ -129,7 +130,7 @@ def collect(found: LarkText, budget: Budget) -> Grammar:
                 check_parameters(before, body, budget)
                 before.code += [*body.code, Alternatives(2, body.at)]
                 continue
-        elif before is not None or body.name in declared:  # an import may turn out to bring nothing
+        elif before is not None or body.name in declared:  # an import may turn out to define nothing
             raise budget.error(f"{body.name} is defined twice", body.at)
         bodies[body.name] = body
     return grammar
@@ -141,7 +142,7 @@ def check_parameters(before: Definition, body: Definition, budget: Budget) -> No
 
 
 def import_names(found: LarkText, budget: Budget) -> tuple[set[str], tuple[str, ...]]:
-    """What imports call their names, and the beginnings of the names that they may bring along."""
+    """The names that imports define, and the prefixes of names that they may bring along."""
     names: set[str] = set()
     paths = {}
     for statement in found.imports:
@@ -157,7 +158,7 @@ def import_names(found: LarkText, budget: Budget) -> tuple[set[str], tuple[str, 
 
 
 def measure_terminals(grammar: Grammar, budget: Budget) -> None:
-    """Sizes of terminals, those first that others use."""
+    """Sizes of terminals, in topological order: used terminals before their users."""
     terminals = {name: body for name, body in grammar.bodies.items() if is_terminal(name)}
     users: dict[str, list[str]] = {}
     waiting: dict[str, int] = {}
@@ -192,7 +193,7 @@ class Instance:
 
 
 class Expansion:
-    """The rules that lark makes: every rule as written, and every template once for each list of arguments that it is used with."""
+    """The rules that lark makes: every rule as written, and every template once per distinct list of arguments."""
 
     def __init__(self, grammar: Grammar, budget: Budget):
         self.grammar, self.budget = grammar, budget
@@ -221,7 +222,8 @@ class Expansion:
         return number
 
     def spend_on_instance(self, body: Definition, size: RuleSizes, name_length: int) -> None:
-        """lark copies the template's body, looks for it among all rules, and writes the arguments into its new name."""
+        """Counts lark's work on an instance: it copies the template's body, searches for it among all rules, and writes the
+        arguments into its new name."""
         if name_length > self.budget.max_size:
             message = f"template {body.name} is used with arguments that grow without end"
             raise self.budget.error(message, body.at, LimitExceeded)
@@ -229,7 +231,7 @@ class Expansion:
         self.budget.spend(copying, body.at, f"template {body.name} expands again and again, which takes")
 
     def scan(self, instance: Instance) -> None:
-        """Makes the instances that a body uses. In postfix code the arguments of a use stand directly before it."""
+        """Makes the instances that a body uses. In postfix code the arguments of a use come directly before it."""
         keys: list[Key] = []
         for op in instance.body.code:
             if isinstance(op, Use):
@@ -262,7 +264,8 @@ class Expansion:
         return self.instances[key].name_length if isinstance(key, int) else len(key)
 
     def passes_over_unused(self, start: str) -> int:
-        """How many rules lark looks at while it drops the unused ones: in each pass those that no rule left uses, until none is."""
+        """How many rules lark visits while it drops unused ones: each pass drops those that no remaining rule uses, until there are
+        none."""
         count = len(self.instances)
         users = [0] * count
         for number, instance in enumerate(self.instances):

@@ -1,4 +1,4 @@
-"""The items of an LR parser's states as arrays: only who asks how a text can go on reads them, and a few states at a time."""
+"""The items of an LR parser's states as arrays; only masks/stack (description, spelling) reads them, a few states at a time."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from .lark_tables import WHOLE, Item
 
 @dataclass(frozen=True, eq=False)
 class FlatItems(Sequence[tuple[Item, ...]]):
-    """The items of each state, made when asked for."""
+    """The items of each state, created on access."""
 
-    begins: np.ndarray  # int32 [states + 1]: the first item of each state, and the number of all
-    items: np.ndarray  # int32 [items, 4]: origin, symbols read, where the others begin, how many they are
+    begins: np.ndarray  # int32 [states + 1]: offset of each state's first item, and the total
+    items: np.ndarray  # int32 [items, 4]: origin, symbols read, offset and number of the remaining symbols
     symbols: np.ndarray  # int32: terminals, and ~n for nonterminal n
 
     @classmethod
@@ -31,7 +31,7 @@ class FlatItems(Sequence[tuple[Item, ...]]):
         return cls(np.array(begins, np.int32), shaped, np.array(symbols, np.int32))
 
     def is_sound(self, states: int, terminals: int, nonterminals: int) -> bool:
-        """Does every number stand for something?"""
+        """Is every number in range?"""
         begins, items, symbols = self.begins, self.items, self.symbols
         if (begins.shape, begins.dtype, symbols.ndim, symbols.dtype) != ((states + 1,), np.int32, 1, np.int32):
             return False
@@ -50,7 +50,7 @@ class FlatItems(Sequence[tuple[Item, ...]]):
     def __len__(self) -> int:
         return len(self.begins) - 1
 
-    def __getitem__(self, state):  # type: ignore[no-untyped-def] # slices, too, as sequences have them
+    def __getitem__(self, state):  # slices, too, as sequences have them
         if isinstance(state, slice):
             return [self[i] for i in range(*state.indices(len(self)))]
         place = range(len(self))[state]

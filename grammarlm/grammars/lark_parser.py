@@ -1,4 +1,4 @@
-"""A Lark grammar made ready, in plain data but for its lexer: what an entry of the disk cache holds (lark_cache.py)."""
+"""A loaded Lark grammar, plain data except for its lexer: the content of a disk cache entry (lark_cache.py)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from .rules import Alternatives, Call, Node, Repeat, Rules, Sequence
 
 @dataclass(frozen=True)
 class Productions:
-    """The rules of a grammar that is not LALR(1), as lark's loader leaves them. Symbols: terminals' numbers, rules' names."""
+    """The rules of a grammar that is not LALR(1), as lark's loader leaves them. Symbols: a terminal is its number, a rule its
+    name."""
 
     start: str
     ignored: list[int]
@@ -22,16 +23,16 @@ class Productions:
 
 @dataclass(frozen=True)
 class LarkParser:
-    """Tables, or rules over lexemes."""
+    """A grammar with LALR tables, or with rules over lexemes."""
 
     lexer: Lexer
     tables: LrTables | None
     productions: Productions | None
-    byte_sets: list[int]  # the bytes that its lexemes tell apart
+    byte_sets: list[int]  # the byte sets that its lexemes distinguish
     path: Path  # of its entry in the cache
-    is_known: bool = False  # it is from there: an earlier compile has looked at all that may be refused
+    is_known: bool = False  # loaded from the cache: an earlier compile has made every check that may refuse it
     # What was proved of this grammar alone, whatever the vocabulary, by the prover's name and version: numbers, strings, lists and
-    # dicts of them, as JSON has them. What is put in before compile ends is there again in the next process.
+    # dicts, as in JSON. Entries added before compile ends are stored for later processes.
     verdicts: dict[str, Any] = field(default_factory=dict)
 
 
@@ -41,7 +42,7 @@ def lexeme(terminal: int) -> str:
 
 
 def rules_over_lexemes(productions: Productions) -> Rules:
-    """lark's rules; ignored terminals may stand before each terminal and at the end, as its dynamic lexer has it."""
+    """lark's rules; ignored terminals may come before each terminal and at the end, as in lark's dynamic lexer."""
     skipped: Node | None = None
     if productions.ignored:
         calls = tuple(Call(lexeme(terminal), 0) for terminal in productions.ignored)

@@ -1,15 +1,15 @@
-"""Regular expressions as Python's `re` searches them: in order.
+"""Regular expressions with the semantics of Python's `re`: ordered (backtracking) matching.
 
-A lexeme is what `re.match` takes: of all ways to match the first in the order of the pattern's alternatives, greedy repeats trying
-to go on first, lazy ones to end first. That is no matter of which texts match but of which match is found, so a pattern is not a
-term here but a **continuation**: what is still to be matched, in order. `heads(continuation)` lists what it can do next:
+A lexeme is what `re.match` returns: of all matches the first in the order of the pattern's alternatives, where a greedy repeat
+tries to continue first and a lazy one to stop first. It matters which match is found, not only which texts match. So a pattern is
+not a term here but a **continuation**: what is still to be matched, in order. `heads(continuation)` lists its possible next steps:
 
-    a character out of a set, then another continuation       or       the match ends here
+    a character from a set, then another continuation       or       the match ends here
 
-each under a condition on the rest of the text (what look-ahead demands), a term of terms.py. The list is cut at a match without a
-condition: what stands behind it is never tried. `lexer.py` makes automata of such lists.
+Each step has a condition on the rest of the text (from look-ahead), a term of terms.py. The list is cut after a match without a
+condition: later alternatives would never be tried. `lexer.py` builds automata from such lists.
 
-The pattern is read by Python's own parser of regular expressions, so it means what it means to `re`.
+The pattern is parsed by Python's own regular expression parser, so it means what it means to `re`.
 """
 
 from __future__ import annotations
@@ -33,42 +33,43 @@ else:
     import sre_parse as re_parser
 
 CHAR, BRANCH, LOOP, AHEAD, BEHIND, MATCH, INSIDE = range(7)
-# Plain integers: Python's own flags take a microsecond each time they are asked.
+# Plain integers: Python's own flags take a microsecond per access.
 ASCII, DOTALL, IGNORECASE, MULTILINE = int(re.ASCII), int(re.DOTALL), int(re.IGNORECASE), int(re.MULTILINE)
 FIRST_SURROGATE = 0xD800
-# What is known of the character before a lexeme, where it is not a set of bits: nothing; that there is one; that there is none.
+# What is known of the character before a lexeme, if not a bit set: nothing; that there is one; that there is none (start of the
+# text).
 UNKNOWN = None
 SOMETHING, TEXT_START = -1, -2
-NO_CHARACTER: CharSet = ()  # the set that what stands before the text is in, and no character
-LARGE = 5_000  # characters of a pattern, counted by its repeats: beyond it not every position is looked at in proofs
-MOST_MADE = 1_000_000  # continuations of one pattern, which are made as texts come to them
-EACH_BYTE: utf8.Edges = ((EVERY_BYTE, 0),)  # look-ahead in a term of its own, where nothing looks back
+NO_CHARACTER: CharSet = ()  # pseudo-set "at the start of the text": holds no character
+LARGE = 5_000  # characters of a pattern, repeats counted: proofs do not visit every position of a larger one
+MOST_MADE = 1_000_000  # limit of continuations of one pattern; they are created lazily, while texts are read
+EACH_BYTE: utf8.Edges = ((EVERY_BYTE, 0),)  # look-ahead without any look-behind: every byte counts as one character
 
 
 class Rest:
-    """A continuation. Made by `Pattern.make`, each once, so that equal ones are one object."""
+    """A continuation. `Pattern.make` interns them, so equal ones are one object."""
 
     __slots__ = ("data", "heads", "kind", "looks_back", "serial", "then")
 
     def __init__(self, kind: int, data: Any, then: Any, serial: int):
         self.kind, self.data, self.then, self.serial = kind, data, then, serial
-        self.heads: dict[Any, tuple] = {}  # by what is known of the character before
+        self.heads: dict[Any, tuple] = {}  # memoised, keyed by what is known of the character before
         self.looks_back = False
 
 
 class Head:
-    """One thing that a continuation can do next, if the rest of the text is in `condition`; `edges` None: the match ends."""
+    """One possible next step of a continuation, valid if the rest of the text is in `condition`; `edges` None: the match ends."""
 
     __slots__ = ("before", "condition", "edges", "moves", "then")
 
     def __init__(self, edges: utf8.Edges | None, then: Rest | None, before: int | None, condition: Term):
         self.edges, self.then, self.condition = edges, then, condition
-        self.before = before  # which look-behind sets the character is in
-        self.moves: list[tuple[int, Rest]] | None = None  # made when first asked for (Pattern.moves)
+        self.before = before  # the look-behind sets that the character is in, as bits
+        self.moves: list[tuple[int, Rest]] | None = None  # computed on first use (Pattern.moves)
 
 
 class Pattern:
-    """A regular expression of Python's, `start` its first continuation. `is_first`: its lexemes begin the text, all of them."""
+    """A regular expression as Python reads it; `start` is its first continuation. `is_first`: all its lexemes begin the text."""
 
     def __init__(
         self, regex: str, flags: int, algebra: Algebra, tick: Callable[[], None], name: str, is_first: bool = False
@@ -77,9 +78,9 @@ class Pattern:
         self._made: dict = {}
         self._bodies: dict[int, _Body] = {}
         self._terms: dict[tuple, Term] = {}
-        self._classes: dict[tuple[int, int], CharSet] = {}  # of character classes in Python's tree
+        self._classes: dict[tuple[int, int], CharSet] = {}  # by id and flags of a class
         self._sets: dict[CharSet, None] = {}  # every set of characters in the pattern
-        self.behind: list[CharSet] = []  # the sets that look-behind asks about
+        self.behind: list[CharSet] = []  # the sets that look-behind tests
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
@@ -91,7 +92,7 @@ class Pattern:
         self.flags = tree.state.flags
         self.end = self.make(MATCH, None, None)
         self._collect(tree.data, self.flags)
-        self._tree = tree  # kept alive: bodies of loops are known by identity
+        self._tree = tree  # kept alive: loop bodies are identified by id
         self.start = self._sequence(list(tree), self.flags, self.end)
 
     def make(self, kind: int, data: Any, then: Rest | None) -> Rest:
@@ -117,7 +118,7 @@ class Pattern:
 
     @cached_property
     def is_large(self) -> bool:
-        """May one text of the pattern have more than LARGE characters, repeats without an end left aside?"""
+        """Can a text of the pattern have more than LARGE characters, unbounded repeats left aside?"""
         return _length(self._tree) > LARGE
 
     # ------------------------------------------------------------------ from Python's tree to continuations
@@ -126,7 +127,7 @@ class Pattern:
         return UnsupportedFeature(f"terminal {self.name}: {what} cannot be made an automaton: /{self.regex[:200]}/")
 
     def _collect(self, items: Any, flags: int) -> None:
-        """All sets of characters, and those that look-behind asks about: known before anything is made of them."""
+        """Collects all character sets, and those that look-behind tests; they must be known before continuations are made."""
         stack = [(items, flags)]
         while stack:
             here, flags = stack.pop()
@@ -179,7 +180,7 @@ class Pattern:
         return chars
 
     def _chars(self, op: Any, value: Any, flags: int) -> CharSet | None:
-        """The set of an item that is one character, None for any other item."""
+        """The character set of an item that matches one character, None for any other item."""
         name = str(op)
         if name == "LITERAL":
             if value < FIRST_SURROGATE and not flags & IGNORECASE:  # most items
@@ -191,7 +192,7 @@ class Pattern:
             return charset.ALL if flags & DOTALL else charset.negate(charset.NEWLINE)
         if name != "IN":
             return None
-        key = id(value), flags  # of a part of the tree, which is kept alive
+        key = id(value), flags  # of a node of the tree, which is kept alive
         known = self._classes.get(key)
         if known is None:
             known = self._classes[key] = self._class(value, flags)
@@ -257,7 +258,7 @@ class Pattern:
         raise self._refuse(f"the construct {name.lower()}")
 
     def loop(self, data: tuple, then: Rest) -> Rest:
-        if data[2] == 0:  # at most no turn
+        if data[2] == 0:  # no turn left
             return then
         return self.make(LOOP, data, then)
 
@@ -295,13 +296,14 @@ class Pattern:
         return self.texts(start, UNKNOWN)
 
     def characters(self) -> list[utf8.Edges]:
-        """The character automata of the pattern and of its look-around: all that tells bytes apart."""
+        """The character automata of the pattern and of its look-around: everything that distinguishes bytes."""
         return [utf8.encode(chars) for chars in [*self._sets, *self.behind]]
 
     # ------------------------------------------------------------------ what a continuation can do
 
     def heads(self, rest: Rest, before: int | None) -> tuple[Head, ...]:
-        """In order; `before` tells the look-behind sets of the last character as bits, None where no character is known."""
+        """The next steps, in order. `before`: the look-behind sets of the last character as bits, None where no character is
+        known."""
         before = self._placed(before)
         key = before if rest.looks_back else 0
         known = rest.heads.get(key)
@@ -325,7 +327,7 @@ class Pattern:
         return out
 
     def _find_heads(self, rest: Rest, before: int | None) -> list[Head]:
-        """Depth first in order, as `re` would try. A loop that comes back to itself without a character ends there."""
+        """Depth first in `re`'s order. A loop entered again without a character read in between stops there."""
         out: list[Head] = []
         stack: list[tuple[Rest, Term, frozenset]] = [(rest, ANYTHING, frozenset())]
         while stack:
@@ -336,7 +338,7 @@ class Pattern:
                 out.append(Head(None, None, None, condition))
             elif kind == CHAR:
                 out += self._characters(here, condition)
-            elif kind == INSIDE:  # what look-behind knows of the character is known already
+            elif kind == INSIDE:  # the look-behind sets of this character are already known
                 out.append(Head(here.data, here.then, before, condition))
             elif kind == BRANCH:
                 stack += [(branch, condition, open_loops) for branch in reversed(here.data)]
@@ -355,7 +357,7 @@ class Pattern:
                     fewer = self.loop((body, max(low - 1, 0), high - 1, lazy), here.then)
                     turn = self._sequence(list(body.items), body.flags, fewer)
                     again = [(turn, condition, open_loops | {mark})]
-                elif low > 0:  # turns that read nothing count
+                elif low > 0:  # empty turns count as turns
                     leave = [(here.then, condition, open_loops)]
                 stack += again + leave if lazy else leave + again
         return out
@@ -371,7 +373,7 @@ class Pattern:
         return bool(before >> index & 1)
 
     def _characters(self, here: Rest, condition: Term) -> list[Head]:
-        """One head a kind of character: characters that look-behind tells apart are apart."""
+        """One head per class of characters: look-behind sets split the characters."""
         chars: CharSet = here.data
         then = here.then
         if not chars:
@@ -381,7 +383,7 @@ class Pattern:
         return [Head(utf8.encode(atom), then, bits, condition) for atom, bits in self._atoms(chars)]
 
     def _atoms(self, chars: CharSet) -> list[tuple[CharSet, int]]:
-        """The characters, apart by the look-behind sets (as bits) that they are in."""
+        """The characters partitioned by the look-behind sets (as bits) that they are in."""
         atoms: list[tuple[CharSet, int]] = [(chars, 0)]
         for index, behind in enumerate(self.behind):
             inside = [(charset.intersect(atom, behind), bits | 1 << index) for atom, bits in atoms]
@@ -390,7 +392,7 @@ class Pattern:
         return atoms
 
     def moves(self, head: Head) -> list[tuple[int, Rest]]:
-        """What each byte of the head's character leads to: what is left within the character, then the head's continuation."""
+        """The transitions on each byte of the head's character: to what remains of the character, or to the head's continuation."""
         known = head.moves
         if known is None:
             then, known = head.then, []
@@ -403,7 +405,7 @@ class Pattern:
     # ------------------------------------------------------------------ as languages
 
     def texts(self, rest: Rest, before: int | None) -> Term:
-        """All texts that begin with a match of the continuation: which one `re` would take plays no part."""
+        """All texts that begin with a match of the continuation; the order of alternatives does not matter."""
         before = self._placed(before)
         key = rest, before if rest.looks_back else None
         known = self._terms.get(key)
@@ -411,28 +413,28 @@ class Pattern:
             term = self.algebra.cat(self.whole(rest), ANYTHING)
             each = self._tracker() if self.behind else EACH_BYTE
             if term.prev:
-                self.heads(rest, before)  # refuses where look-behind asks about an unknown character
+                self.heads(rest, before)  # raises where look-behind tests an unknown character
                 term = self.algebra.resolve(term, self._told(0 if before is UNKNOWN or before == SOMETHING else before))
             known = self._terms[key] = self.algebra.scope(term, each, each)
         return known
 
     def _placed(self, before: int | None) -> int | None:
-        """The same, at the start of the text as bits."""
+        """`before`, with the start of the text turned into bits."""
         if before != TEXT_START and (before is not UNKNOWN or not self.is_first):
             return before
         return 1 << self.behind.index(NO_CHARACTER) if NO_CHARACTER in self.behind else 0
 
     def _told(self, bits: int) -> int:
-        """Bit 2 i: the character is in look-behind set i, bit 2 i + 1: it is not."""
+        """Bit 2 i: the character is in look-behind set i; bit 2 i + 1: it is not."""
         return sum(1 << (2 * i + (not bits >> i & 1)) for i in range(len(self.behind)))
 
     def _tracker(self) -> utf8.Edges:
-        """One character, with what is told of it."""
+        """Edges that read one character and give its `_told` bits."""
         atoms = self._atoms(charset.ALL)
         return utf8.encode_map(tuple((atom, self._told(bits)) for atom, bits in atoms))  # type: ignore[misc]
 
     def whole(self, rest: Rest) -> Term:
-        """The texts that the continuation matches as a whole."""
+        """The texts that the continuation matches completely."""
         algebra = self.algebra
         parts: list[Term] = []
         result = NIL
@@ -461,7 +463,7 @@ class Pattern:
 
 
 class _Body:
-    """What a loop repeats: items of Python's tree, compared by identity."""
+    """The body of a loop: items of Python's parse tree, compared by identity."""
 
     __slots__ = ("flags", "items")
 
@@ -470,7 +472,7 @@ class _Body:
 
 
 def _length(items: Any) -> int:
-    """Characters of a part of Python's tree, its repeats written out; those without an end stand for their least turns and one."""
+    """Characters of a part of Python's parse tree with its repeats expanded; an unbounded repeat counts as its minimum plus one."""
     total, waiting = 0, [(items, 1)]
     while waiting and total <= LARGE:
         here, turns = waiting.pop()
@@ -489,7 +491,7 @@ def _length(items: Any) -> int:
 
 
 def _looks_around(items: Any) -> bool:
-    """Does a part of Python's tree look ahead or behind, or is there an anchor in it?"""
+    """Does a part of Python's parse tree contain look-ahead, look-behind or an anchor?"""
     waiting = [items]
     while waiting:
         for op, value in waiting.pop():

@@ -1,18 +1,19 @@
-"""Rules with recursion as terms: what a pushdown automaton is made from.
+"""Recursive rules as terms: the input of the pushdown automaton.
 
-A rule's body is a term (terms.py) whose letters are bytes and **calls**: bit 256 + k of an edge's byte set stands for "here a text
-of rule k". So derivatives make alternatives that begin alike into one state, whether they begin with a byte or with a call, and the
-automaton of a rule is as lazy as that of a regular expression. What a state can do besides reading a byte is its calls, each with
-the state to return to, and, where its term contains the empty text, to end.
+A rule's body is a term (terms.py) whose letters are bytes and **calls**: bit 256 + k of an edge's byte set means "a text of rule k
+here". So derivatives merge alternatives with a common prefix into one state, whether it begins with a byte or with a call, and a
+rule's automaton is as lazy as that of a regular expression. Besides reading a byte, a state can make its calls, each with a return
+state, and return where its term contains the empty text.
 
-Three things are done before, all of which keep the language:
+Three steps come before; all keep the language:
 
-1. Rules that derive no text at all are taken out (a call of one is the empty language), so that no state is a dead end.
-2. A rule that does not contain itself, and is short or used once, is put where it is called: fewer threads, fewer stacks. Of rules
-   that contain each other as few as possible stay rules. A string's rule that is called more than once stays one, too: its inside
-   is one state then, wherever it stands, and what is found out of it once (kernels/cpu/surveys.py) serves all places.
-3. A rule that begins with itself would be called for ever. With A = A x | b it is A = b x*; rules that begin with each other are
-   first put into each other, in order. A call of a rule that may be empty is "nothing, or the rule without its empty text".
+1. Rules that derive no text are removed (a call of one is the empty language), so that no state is a dead end.
+2. A non-recursive rule that is short or used once is inlined: fewer threads, fewer stacks. Of mutually recursive rules as few as
+   possible stay rules. A string's rule that is called more than once stays a rule, too: its inside is then one state wherever it
+   occurs, and a survey of it (kernels/cpu/surveys.py) serves all places.
+3. Left recursion is removed, because such a rule would be called for ever. A = A x | b becomes A = b x*; in mutual left recursion
+   the rules are first substituted into each other, in order. A call of a rule that may be empty becomes "nothing, or the rule
+   without its empty text".
 """
 
 from __future__ import annotations
@@ -30,45 +31,45 @@ from .terms import ALT, CAT, CHARS, FOREVER, NIL, NOTHING, REP, Term
 
 FIRST_CALL = 256  # the bit of call 0
 CALLS = ~EVERY_BYTE
-SHORT, USED_ONCE = 40, 400  # nodes of a rule that is put where it is called
-DEEPEST = 20  # nesting of a rule that is
-WIDE = 80  # characters of a set: more than there are in names, fewer than in strings
-MANY = 300  # rules that contain each other, above which no least set is looked for
+SHORT, USED_ONCE = 40, 400  # most nodes of an inlined rule
+DEEPEST = 20  # most nesting depth of an inlined rule
+WIDE = 80  # characters of a set: more than names use, fewer than strings use
+MANY = 300  # size of a recursive component above which no small set of kept rules is searched for
 
 Key = Hashable  # a rule: (part of the grammar, name)
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A language at hand."""
+    """A language given as a term."""
 
     term: Term
 
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """A call of something that is no rule: an LR parser, a lexeme. `maker` tells its start state when asked."""
+    """A call of something that is no rule: an LR parser or a lexeme."""
 
     key: Key
 
 
 @dataclass(frozen=True)
 class Entrance:
-    """The state before an LR parser begins."""
+    """The state before an LR parser starts."""
 
     lr_state: int
 
 
 @dataclass
 class Callee:
-    """What a call leads to: a rule's term, or an object that the machine knows how to expand."""
+    """The target of a call: a rule's term, or an object that the machine knows how to expand."""
 
     key: Key
     start: object = None
 
 
-# What a rule or a part of one derives: no text at all, texts, or texts and the empty one. In this order a sequence derives the
-# least of what its parts do, alternatives the greatest.
+# What a rule or part derives: no text; only nonempty texts; the empty text, too. In this order a sequence has the minimum of its
+# parts, alternatives the maximum.
 NO_TEXT, TEXTS, EMPTY_TEXT = 0, 1, 2
 
 
@@ -79,18 +80,18 @@ class RuleFacts:
     part: int
     reached: bool = False
     calls: list[RuleFacts] = field(default_factory=list)
-    uses: int = 0  # how often rules that are reached call it
-    order: list[Any] = field(default_factory=list)  # the body's nodes, parts before wholes; in place of a call its rule
+    uses: int = 0  # number of calls from reachable rules
+    order: list[Any] = field(default_factory=list)  # the body's nodes in postorder; a call is replaced by its rule
     derives: int = NO_TEXT
     inlined: bool = False
-    reads_many: bool = False  # characters out of a large set,
-    is_wide: bool = False  # again and again
+    reads_many: bool = False  # has a large character set,
+    is_wide: bool = False  # and repeats it
     term: Term | None = None
     size: int = 0
 
 
 class Pushdown:
-    """Rules of all parts of a grammar, joined; made ready by `solve`."""
+    """The rules of all parts of a grammar; `solve` turns them into terms."""
 
     def __init__(self, algebra: Algebra, tick: Callable[[], None], token_id: Callable[[str | int, int], int]):
         self.algebra, self.tick, self.token_id = algebra, tick, token_id
@@ -98,7 +99,7 @@ class Pushdown:
         self.foreign: dict[Key, object] = {}
         self.calls: list[Callee] = []
         self.call_of: dict[Key, int] = {}
-        self.tokens: dict[int, None] = {}  # special tokens that the grammar names, in the order of their first names
+        self.tokens: dict[int, None] = {}  # special tokens that the grammar names, in order of first occurrence
         self.patterns: dict[str, Term] = {}
 
     def add_rules(self, part: int, bodies: dict[str, Node]) -> None:
@@ -108,7 +109,7 @@ class Pushdown:
     # ------------------------------------------------------------------ from nodes to terms
 
     def solve(self, start: Key) -> Term:
-        """The start rule's term; every call that it leads to has a start state."""
+        """The start rule's term; afterwards every reachable call has a start state."""
         first = self.rules[start]
         reached = self._visit(first)
         for knot in components({facts: facts.calls for facts in reached}, self.tick):  # callees first
@@ -123,8 +124,8 @@ class Pushdown:
                 "characters"
             )
         self._end_left_recursion()
-        self.rules.clear()  # from here on all is terms
-        for facts in reached:  # rules lead to each other: what they hold goes now, and not when Python looks for cycles
+        self.rules.clear()  # from here on there are only terms
+        for facts in reached:  # rules refer to each other in cycles: freed now, not at the next garbage collection
             facts.calls.clear()
             facts.order.clear()
         return self._term_of(first)
@@ -133,7 +134,7 @@ class Pushdown:
         return str(key[1]) if isinstance(key, tuple) else str(key)
 
     def _visit(self, start: RuleFacts) -> list[RuleFacts]:
-        """The rules that the start leads to; their nodes in order, their calls."""
+        """The rules reachable from the start; fills in their nodes in postorder and their calls."""
         rules, tick = self.rules, self.tick
         waiting, reached = [start], []
         start.reached = True
@@ -142,7 +143,7 @@ class Pushdown:
             reached.append(facts)
             part, order, calls = facts.part, facts.order, facts.calls
             nodes: list[Any] = [facts.body]
-            while nodes:  # wholes before parts, from the right: the order that is wanted, backwards
+            while nodes:  # preorder from the right, reversed below to the postorder that is wanted
                 if not len(order) & 31:
                     tick()
                 node = nodes.pop()
@@ -168,8 +169,8 @@ class Pushdown:
         return reached
 
     def _find_derived(self, knot: list[RuleFacts]) -> None:
-        """What rules that contain each other derive, when that is known of all others that they call: the least fixpoint.
-        Of other rules the term tells it.
+        """Fills in `derives` of mutually recursive rules (least fixpoint); all other rules that they call are known.
+        For other rules `_make_term` reads it off the term.
         """
         users: dict[RuleFacts, set[RuleFacts]] = {facts: set() for facts in knot}
         for facts in knot:
@@ -192,7 +193,7 @@ class Pushdown:
                         waiting.append(user)
 
     def _derived(self, facts: RuleFacts) -> int:
-        """What the rule derives if what others do is what is known of them now."""
+        """What the rule derives, given what is known of the others now."""
         tick = self.tick
         values: list[int] = []
         for place, node in enumerate(facts.order):
@@ -227,7 +228,7 @@ class Pushdown:
         return term is not NOTHING
 
     def _term_of_leaf(self, node: Known | Pattern) -> Term:
-        """NOTHING where no text is left."""
+        """The leaf's term; NOTHING where its language is empty."""
         if isinstance(node, Known):
             return self._if_alive(node.term)
         known = self.patterns.get(node.regex)
@@ -241,7 +242,7 @@ class Pushdown:
     # ------------------------------------------------------------------ which rules stay rules
 
     def _choose_inlined(self, knot: list[RuleFacts]) -> list[RuleFacts]:
-        """Decides it, and puts callees before those that they are put into."""
+        """Decides which rules of a component are inlined; returns them callees first."""
         kept: set[RuleFacts] = set()
         if len(knot) > 1 or knot[0] in knot[0].calls:
             kept = self._recursive(knot)
@@ -259,7 +260,8 @@ class Pushdown:
         return knot
 
     def _recursive(self, knot: list[RuleFacts]) -> set[RuleFacts]:
-        """Rules without which none of these contains itself: the one that is called most, again and again."""
+        """A set of rules that breaks all recursion (feedback vertex set, greedily): directly recursive rules, else the most called,
+        repeatedly."""
         kept: set[RuleFacts] = set()
         graph = {facts: facts.calls for facts in knot}
         knots = [knot]
@@ -344,7 +346,7 @@ class Pushdown:
     # ------------------------------------------------------------------ rules that begin with themselves
 
     def _end_left_recursion(self) -> None:
-        """Gives each called rule its start state: its term without the empty text, beginning with no call of itself."""
+        """Removes left recursion: each called rule gets as start state its nonempty texts, beginning with no call of itself."""
         bodies: dict[int, Term] = {}
         for index, callee in enumerate(self.calls):
             facts = self.rules.get(callee.key)
@@ -359,7 +361,7 @@ class Pushdown:
                 continue
             inside = set(
                 knot
-            )  # looked at again with the calls in their own order: each is solved after those that it leads to
+            )  # components again, with the calls in edge order: a rule is solved after those that it begins with
             ordered = {index: [c for c in self._first_calls(bodies[index]) if c in inside] for index in sorted(knot)}
             for component in components(ordered, self.tick):
                 if len(component) > 1 or component[0] in ordered[component[0]]:
@@ -368,7 +370,7 @@ class Pushdown:
             self.calls[index].start = term
 
     def _solve_component(self, component: list[int], bodies: dict[int, Term]) -> None:
-        """Each rule's first calls of rules solved before are replaced by those, then A = A x | b becomes b x*."""
+        """Replaces each rule's leading calls of rules already solved by their bodies; then A = A x | b becomes b x*."""
         algebra = self.algebra
         for place, index in enumerate(component):
             earlier = set(component[:place])
@@ -390,7 +392,7 @@ class Pushdown:
             bodies[index] = term
 
     def _without_powers(self, body: Term) -> Term:
-        """What is to be repeated: (a | a a)* is a*, with fewer ways to read a text."""
+        """Simplifies the body of a repeat: (a | a a)* is a*, which is less ambiguous."""
         if body.kind != ALT:
             return body
         parts = set(body.parts)
@@ -404,7 +406,7 @@ class Pushdown:
         return self.algebra.alt(parts)
 
     def _begins(self, term: Term, known: dict[Term, int]) -> int:
-        """The rules that a text of the term may begin with, as calls' bits; found without the term's edges, which may be many."""
+        """The rules that a text of the term may begin with, as call bits; computed without the term's edges, which may be many."""
         bits = known.get(term)
         if bits is None:
             self.tick()
@@ -418,14 +420,14 @@ class Pushdown:
                 if rest.kind == CHARS:
                     for each, _ in rest.data:
                         bits |= each & CALLS
-                elif rest.kind in (ALT, REP):  # no call is in a term of another kind
+                elif rest.kind in (ALT, REP):  # terms of other kinds contain no call
                     for part in rest.parts:
                         bits |= self._begins(part, known)
             known[term] = bits
         return bits
 
     def _first_calls(self, term: Term) -> dict[int, Term]:
-        """The same with what follows each."""
+        """The leading calls, each with the term that follows it."""
         found: dict[int, list[Term]] = {}
         for bits, target in self.algebra.edges(term):
             for index in call_bits(bits):
@@ -451,7 +453,7 @@ def _reads_many(node: object) -> bool:
 
 
 def _derived_by(term: Term) -> int:
-    """... where an empty language is NOTHING."""
+    """What a term derives, where an empty language is always NOTHING."""
     return EMPTY_TEXT if term.nullable else NO_TEXT if term is NOTHING else TEXTS
 
 
@@ -465,7 +467,7 @@ def call_bits(bits: int) -> Iterator[int]:
 
 
 def components(graph: dict, tick: Callable[[], None]) -> list[list]:
-    """Strongly connected components, a component before those that lead to it (Tarjan's algorithm, with its own stack)."""
+    """Strongly connected components (Tarjan's algorithm, iterative), each before the components that lead to it."""
     index: dict = {}
     low: dict = {}
     on_path: set = set()
