@@ -1,13 +1,13 @@
-"""Does an LALR parser ever reduce for ever, before it reads the next terminal?
+"""Detects LALR parsers that can reduce for ever without reading a terminal.
 
     start: "a" y* x
     x: "b" |
     y.2:                    derives nothing; its priority lets it win where the list could end
 
-lark's parser then puts one more y into the list, and one more, and never comes back. It can do so only where a nonterminal derives
-itself with nothing beside it, or begins with itself behind something that is nothing; grammars of which a conflict was decided by
-priority, or in favour of shifting. So those are looked for in the rules, and only where there are some the tables are run, from
-every state and on every terminal, without what lies below: an endless run has some symbol that it never takes away.
+lark's parser then adds one more y to the list, endlessly. That needs a nonterminal that derives itself with nothing beside it, or
+that begins with itself after symbols that derive the empty text (hidden left recursion), in a grammar with a conflict decided by
+priority or in favour of shifting. So the rules are searched for those first. Only if there are any, the tables are run, from every
+state and on every terminal, without the rest of the stack: an endless run never pops some symbol.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from ..errors import UnsupportedFeature
 from .pushdown import components
 
-LONGEST = 10_000  # reductions one after another above one symbol
+LONGEST = 10_000  # most reductions in a row above one symbol
 
 Rule = tuple[int, tuple[int, ...]]  # nonterminal, symbols: terminals are their numbers, nonterminal n is ~n
 
@@ -36,7 +36,7 @@ def check_reductions(
     if not _may_go_on(rules, tick):
         return
     actions, gotos, shapes = action.tolist(), goto.tolist(), rule.tolist()
-    derive = derived(rules, lambda _: True, tick)  # whatever else stands in a table is never come to
+    derive = derived(rules, lambda _: True, tick)  # no other column of the table is ever used
     edges = {(p, target) for p, row in enumerate(gotos) for n, target in enumerate(row) if target >= 0 and n in derive}
     edges |= {(p, value - 1) for p, row in enumerate(actions) for value in row[:-1] if value > 0}
     for below, top in sorted(edges):
@@ -54,7 +54,7 @@ def _run(
     names: list[str],
     tick: Callable[[], None],
 ) -> None:
-    """Reduces on one terminal, above the first state of the stack."""
+    """Reduces on one terminal, above the bottom state of the stack."""
     for step in range(LONGEST):
         if not step & 31:
             tick()
@@ -76,11 +76,11 @@ def _run(
 
 
 def _may_go_on(rules: list[Rule], tick: Callable[[], None]) -> bool:
-    """Can a nonterminal derive itself beside nothing, or begin with itself behind nothing, or derive nothing in many steps?"""
+    """Can a nonterminal derive itself alone, or begin with itself after the empty text, or derive the empty text in many steps?"""
     steps = _nothings(rules, tick)
     if any(count > LONGEST // 10 for count in steps.values()):
         return True
-    first: dict[int, set[int]] = {}  # what a rule may begin with
+    first: dict[int, set[int]] = {}  # the nonterminals that a rule may begin with
     doubtful: set[tuple[int, int]] = set()
     for origin, symbols in rules:
         for place, symbol in enumerate(symbols):
@@ -95,7 +95,7 @@ def _may_go_on(rules: list[Rule], tick: Callable[[], None]) -> bool:
 
 
 def _nothings(rules: list[Rule], tick: Callable[[], None]) -> dict[int, int]:
-    """The nonterminals that derive nothing, each with how many reductions that takes at most."""
+    """The nonterminals that derive the empty text, each with the largest number of reductions that takes."""
     empty = derived(rules, lambda _: False, tick)
     ways: dict[int, list[tuple[int, ...]]] = {origin: [] for origin in empty}
     for origin, symbols in rules:
@@ -103,13 +103,14 @@ def _nothings(rules: list[Rule], tick: Callable[[], None]) -> dict[int, int]:
             ways[origin].append(symbols)
     steps: dict[int, int] = {}
     together = [(origin, tuple(s for way in its for s in way)) for origin, its in ways.items()]
-    for origin in derived(together, lambda _: False, tick):  # behind all that any of its ways needs
+    for origin in derived(together, lambda _: False, tick):  # each after all nonterminals that any of its ways needs
         steps[origin] = min(LONGEST, 1 + max(sum(steps[~s] for s in way) for way in ways[origin]))
     return {origin: steps.get(origin, LONGEST) for origin in empty}  # the others derive themselves
 
 
 def derived(rules: list[Rule], takes: Callable[[int], bool], tick: Callable[[], None]) -> dict[int, None]:
-    """The nonterminals that derive a text of such terminals, or nothing; each behind those that it was found by."""
+    """The nonterminals that derive the empty text or a text of terminals that `takes` accepts, in topological order: each after
+    those that its first derivation uses."""
     users: dict[int, list[int]] = {}
     missing = []
     for number, (_, symbols) in enumerate(rules):

@@ -1,7 +1,7 @@
-"""The pieces of a text in Lark's notation: names, strings, regular expressions, numbers and marks.
+"""Tokenises Lark's notation: names, strings, regular expressions, numbers and punctuation.
 
-They are the pieces that lark's own lexer finds, but its patterns backtrack: a string of n backslashes without a closing quote takes
-it time exponential in n, n empty lines n². The patterns here read each character once.
+The tokens (pieces) are those of lark's own lexer, but its patterns backtrack: an unclosed string with n backslashes takes it time
+exponential in n, n empty lines n². The patterns here read each character once.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
 class Piece(NamedTuple):
-    """`kind` is the name of a pattern above, the mark itself, or "end"; a line that begins with | continues the line before it."""
+    """`kind` is the name of a pattern above, the punctuation itself, or "end"; a line that begins with | continues the line before
+    it."""
 
     kind: str
     text: str
@@ -50,7 +51,7 @@ def error(text: str, message: str, at: int, kind: type[GrammarError] = GrammarEr
 
 
 def scan(text: str, tick: Callable[[], None]) -> Iterator[Piece]:
-    """The pieces of a text without blanks and comments; lark adds a line end to every text, and so does this."""
+    """The pieces of a text without blanks and comments; like lark, it adds a line end to every text."""
     source = text + "\n"
     at = count = 0
     while at < len(source):

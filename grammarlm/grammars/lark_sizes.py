@@ -1,11 +1,12 @@
-"""How large a rule or a terminal of Lark's notation becomes inside lark, and what that costs, without making it large.
+"""How large a rule or terminal of Lark's notation becomes inside lark, and what that costs, without expanding it.
 
 lark multiplies alternatives out: `(a | b) (c | d)` becomes four rules, k optional parts 2^k; and it copies the body of a repeat. A
-size counts what comes out, part by part, from the postfix code of a body: numbers multiply where lark would copy.
+size counts the result part by part, from the postfix code of a body: numbers multiply where lark would copy.
 
     (a | b) c?          two groups of two options: 4 options, 2 * (1 + 1) + 2 * (1 + 0) = 6 symbols
 
-Costs are microseconds that lark 1.3 took on one core of a Xeon server with Python 3.11: they bound work, they do not foretell it.
+Costs are microseconds, measured with lark 1.3 on one core of a Xeon server with Python 3.11: they bound work, they do not predict
+it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from .lark_text import Alternatives, Code, Definition, Literal, Maybe, Name, Rep
 
 PER_OPTION, PER_SYMBOL, PER_VISIT, PER_NAME, PER_LITERAL = 8.0, 1.0, 1.0, 10.0, 40.0
 PER_TERMINAL_LEAF, PER_CHARACTER, PER_PARSED_CHARACTER = 100.0, 0.7, 1.5
-SMALL_REPEATS, REPEAT_FACTOR = 50, 5  # lark splits `~` from 50 on into rules of up to 5 copies
+SMALL_REPEATS, REPEAT_FACTOR = 50, 5  # from 50 repeats on, lark splits `~` into rules of up to 5 copies
 MOST_GROUPS = 100  # brackets and optional parts in one sequence: lark multiplies them out by recursion
 MOST_REPEATS = 2**32 - 2  # what Python's `re` takes in {n,m}
 ESCAPES = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))", re.DOTALL)
@@ -52,7 +53,7 @@ class Budget:
 class Size(NamedTuple):
     """What a part becomes: `options` alternatives with `symbols` in all, from a tree of `nodes`, at most `width` names in one.
 
-    A group is multiplied out by the sequence around it; anything else is one symbol there.
+    The sequence around a group multiplies it out; anything else is one symbol there.
     """
 
     options: int
@@ -112,22 +113,20 @@ class RuleSizes:
         assert isinstance(op, Literal)
         literal_size(op, self.budget)
         self.work += PER_LITERAL + PER_CHARACTER * len(op.text)
-        is_kept = (
-            self.body.keeps_all or op.text.startswith("/") or '".."' in op.text
-        )  # a regexp, or a range of characters
+        is_kept = self.body.keeps_all or op.text.startswith("/") or '".."' in op.text  # a regexp or a range
         return ONE_RULE._replace(width=int(is_kept))
 
     def alternatives(self, parts: list[Size]) -> Size:
         options = sum(p.options for p in parts)
         self.work += (
             sum(p.options > 1 for p in parts) * options / 1000
-        )  # lark moves the others for each group it dissolves
+        )  # per group that lark dissolves, it moves the others
         return Size(
             options, sum(p.symbols for p in parts), 1 + sum(p.nodes for p in parts), max(p.width for p in parts)
         )
 
     def sequence(self, parts: list[Size], at: int) -> Size:
-        """The product of the groups: lark fixes an option of the first, walks the groups that remain, and goes on with those."""
+        """The product of the groups: lark fixes an option of the first group, walks the remaining ones, and recurses into those."""
         groups = [p for p in parts if p.group]
         if len(groups) > MOST_GROUPS:
             message = f"more than {MOST_GROUPS} brackets and optional parts in one sequence; give some of them names"
@@ -155,14 +154,14 @@ class RuleSizes:
         return Size(size.options + 1, size.symbols + placeholders, nodes, size.width)
 
     def maybe(self, size: Size) -> Size:
-        """[...]: instead of the part, lark puts a placeholder for each name that it would leave in the tree."""
+        """[...]: as alternative to the part, lark puts a placeholder for each name that the part would leave in the tree."""
         self.work += 3 * size.nodes
         return self.optional(size, size.width)
 
     def repeat(self, size: Size, op: Repeat) -> Size:
         if op.operator == "?":
             return self.optional(size, 0)
-        self.work += 2 * size.nodes  # lark hashes the whole part, to use a rule again
+        self.work += 2 * size.nodes  # lark hashes the whole part, to find a rule that it can reuse
         if op.operator == "~":
             return self.counted(size, op) if op.high < SMALL_REPEATS else self.factored(size, op)
         rule = Size(2 * size.options, 2 * size.symbols + size.options, 2 * size.nodes + 4, 0)
@@ -170,11 +169,11 @@ class RuleSizes:
         return ONE_RULE if op.operator == "+" else self.optional(ONE_RULE, 0)
 
     def counted(self, size: Size, op: Repeat) -> Size:
-        """Few repeats are written out: a~2..3 is a a | a a a."""
+        """Few repeats are expanded: a~2..3 is a a | a a a."""
         return self.alternatives([self.sequence([size] * n, op.at) for n in range(op.low, op.high + 1)])
 
     def factored(self, size: Size, op: Repeat) -> Size:
-        """Many repeats are rules of repeats: `low` of them, then up to `high - low`."""
+        """Many repeats become rules of repeats: `low` of them, then up to `high - low`."""
         least = size
         for a, b in factors(op.low):
             least = self.add_rule(self.copies(a, least, b, size, op), op.at)
@@ -195,7 +194,8 @@ class RuleSizes:
 
 
 def factors(n: int) -> list[tuple[int, int]]:
-    """How lark splits a count: pairs (a, b) so that n is 1 after n = n * a + b for each of them; a + b is at most 5."""
+    """How lark splits a count: pairs (a, b) such that n starts as 1 and n = n * a + b is applied for each of them; a + b is at most
+    5."""
     found = []
     while n > REPEAT_FACTOR:
         a = next(a for a in range(REPEAT_FACTOR, 1, -1) if a + n % a <= REPEAT_FACTOR)
@@ -213,11 +213,11 @@ class TerminalSize(NamedTuple):
     work: float
 
 
-OUTSIDE = TerminalSize(20, 400, 1, 20 * PER_TERMINAL_LEAF)  # a terminal that is imported or declared
+OUTSIDE = TerminalSize(20, 400, 1, 20 * PER_TERMINAL_LEAF)  # assumed size of an imported or declared terminal
 
 
 def terminal_size(body: Definition, names: dict[str, TerminalSize], budget: Budget) -> TerminalSize:
-    """The size of a terminal whose names have sizes: lark puts the regular expression of each name in its place."""
+    """The size of a terminal, given the sizes of those it uses: lark substitutes the regular expression of each name."""
     stack: list[TerminalSize] = []
     for count, op in enumerate(body.code):
         if not count & 255:
@@ -267,7 +267,7 @@ def literal_size(literal: Literal, budget: Budget) -> TerminalSize:
 
 
 def regexp_depth(literal: Literal, budget: Budget) -> int:
-    """How deep parentheses are nested in a regular expression, once lark has made characters of \\x28 and its like."""
+    """The nesting depth of parentheses in a regular expression, after lark has decoded \\x28 and the like."""
     regexp = literal.text
     if "\\x" in regexp or "\\u" in regexp or "\\U" in regexp:
         regexp = ESCAPES.sub(lambda m: m.group() if m[4] else chr(min(int(m[1] or m[2] or m[3], 16), 0x10FFFF)), regexp)

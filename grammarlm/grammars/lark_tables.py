@@ -1,7 +1,7 @@
-"""What lark makes of a grammar: terminals in its order, LALR(1) tables, or rules where the grammar is not LALR.
+"""Parses a grammar with lark: terminals in its order, LALR(1) tables, or rules where the grammar is not LALR.
 
-lark's own loader expands templates, repeats and imports, its own analysis makes the tables, so a grammar means here what it means
-there. What is not used is lark's lexer: grammars/lexer.py does what it does, as an automaton.
+lark's own loader expands templates, repeats and imports, and its own analysis makes the tables, so a grammar means the same here as
+in lark. Only lark's lexer is not used: grammars/lexer.py replaces it by an equivalent automaton.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from .lexer import Lexer, LexerStart, Terminal
 from .ordered import SOMETHING, TEXT_START, UNKNOWN
 from .regular import Algebra
 
-WHOLE = -1  # in place of a nonterminal: the rule that a whole text follows
+WHOLE = -1  # in place of a nonterminal: the rule of the whole text
 
 
 @dataclass(frozen=True)
 class Item:
-    """A rule whose first symbols have been read. Terminals are their numbers, nonterminal n is ~n."""
+    """An LR item: a rule whose first symbols have been read. A terminal is its number, nonterminal n is ~n."""
 
     origin: int  # nonterminal; WHOLE: the text
-    read: int  # symbols
+    read: int  # number of symbols
     rest: tuple[int, ...]
 
     def moved(self, terminals: int, nonterminals: int) -> Item:
-        """The same behind so many terminals and nonterminals of other parsers."""
+        """The same item with its terminals and nonterminals renumbered by these offsets."""
         origin = self.origin if self.origin == WHOLE else self.origin + nonterminals
         return Item(origin, self.read, _moved(self.rest, terminals, nonterminals))
 
@@ -47,7 +47,7 @@ def _moved(symbols: tuple[int, ...], terminals: int, nonterminals: int) -> tuple
 
 @dataclass(frozen=True)
 class LrTables:
-    """An LR parser as kernels read it, and the lexer that each state asks."""
+    """An LR parser's tables as kernels read them, and the lexer state of each LR state."""
 
     action: (
         np.ndarray
@@ -57,14 +57,14 @@ class LrTables:
     ignored: np.ndarray  # uint8 [terminals]
     lexers: list[LexerStart]  # of each state
     start: int
-    shift_won: bool  # a conflict was resolved as lark does, in favour of shifting
+    shift_won: bool  # a conflict was resolved in favour of shifting, as lark does
     lost: dict[
         tuple[int, int], int
     ]  # (state, rule): terminals, as bits, on which a conflict went against that reduction
-    productive: bool  # each nonterminal derives some terminals, and each terminal comes where the parser can take it
-    access: np.ndarray  # uint8 [states]: what the symbol that leads to a state does to blocks and brackets
-    blocks: tuple[int, int, int] | None  # the terminals for a line's end, for opening and for closing a block
-    items: Sequence[tuple[Item, ...]] = ()  # the rules that each state is in the midst of
+    productive: bool  # each nonterminal derives some terminals, and each terminal can occur where the parser accepts it
+    access: np.ndarray  # uint8 [states]: how the symbol that leads to a state affects blocks and brackets
+    blocks: tuple[int, int, int] | None  # the terminals of line ends, block openings and block closings
+    items: Sequence[tuple[Item, ...]] = ()  # the kernel items of each state
     expansions: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)  # all rules: nonterminal, symbols
     names: list[str] = field(default_factory=list)  # of nonterminals
 
@@ -81,7 +81,7 @@ class Loaded:
         default_factory=dict
     )  # of each terminal, in lark's order of preference; then the declared ones
     indent: Indent | None = None
-    renamed_only: frozenset[str] = frozenset()  # terminals that only lexemes of others become, see `_apart`
+    renamed_only: frozenset[str] = frozenset()  # terminals that occur only as renamed lexemes of others, see `_apart`
 
 
 def load(text: str, start: str, indent: Indent | None) -> Loaded:
@@ -95,7 +95,7 @@ def load(text: str, start: str, indent: Indent | None) -> Loaded:
         widths = [(t.pattern.min_width, t.pattern.max_width) for t in terminals]
     except RecursionError:
         raise LimitExceeded("the grammar is nested too deeply for lark's loader; flatten it") from None
-    except Exception as error:  # its own, those of `re` and `regex`, and what its code trips over
+    except Exception as error:  # lark's own errors, those of `re` and `regex`, and any bug in its code
         raise GrammarError(f"lark refuses the grammar: {_told(error)}") from None
     for terminal, (least, _) in zip(terminals, widths, strict=True):
         if least == 0:
@@ -122,7 +122,7 @@ def load(text: str, start: str, indent: Indent | None) -> Loaded:
 
 
 def _told(error: Exception) -> str:
-    """What lark says, without what it wraps it in, and where, if it knows."""
+    """lark's message without its wrapping, and the line if lark knows it."""
     cause = getattr(error, "orig_exc", error)
     tokens = getattr(getattr(error, "obj", None), "children", [])
     line = next((token.line for token in tokens if getattr(token, "line", None)), None)
@@ -139,8 +139,8 @@ def _told(error: Exception) -> str:
 
 
 def _apart(ordered: list[Any], ignored: list[str], rules: list[Any]) -> tuple[list[Any], list[str], frozenset[str]]:
-    """Terminals that are ignored although rules name them become two: one that is ignored, and one that comes only in place of a
-    lexeme of another terminal, whose text is its own. lark drops a lexeme before it looks whether that is a keyword.
+    """Splits terminals that are ignored although rules name them in two: one that is ignored, and one that occurs only as the
+    renamed lexeme of another terminal, whose text is its own. lark drops an ignored lexeme before it checks for keywords.
     """
     from lark.lexer import TerminalDef
 
@@ -155,9 +155,9 @@ def _apart(ordered: list[Any], ignored: list[str], rules: list[Any]) -> tuple[li
 
 
 def _ready_loader() -> None:
-    """Makes lark's parser of grammars as lark does at its first grammar, without asking which of its own terminals collide.
+    """Builds lark's grammar parser as lark does at its first grammar, but skips the check for collisions of its own terminals.
 
-    That takes 70 ms in each process, and the answer is always none. Where lark is put together in another way it is left alone.
+    That check takes 70 ms per process and never finds any. A lark with a different structure is left alone.
     """
     from lark import load_grammar
 
@@ -170,7 +170,7 @@ def _ready_loader() -> None:
 
 
 def make_lexer(loaded: Loaded, algebra: Algebra, tick: Callable[[], None], shifts: bool) -> Lexer:
-    """The lexer, each pattern read: what is wrong with one is found here."""
+    """The lexer with every pattern parsed, so that invalid patterns are reported here."""
     first = _only_first(loaded)
     terminals = [
         Terminal(t.name, t.pattern.to_regexp(), t.name in loaded.ignored, t.name in first, algebra, tick)
@@ -185,8 +185,8 @@ def make_lexer(loaded: Loaded, algebra: Algebra, tick: Callable[[], None], shift
 
 
 def _only_first(loaded: Loaded) -> frozenset[str]:
-    """Terminals that begin the text wherever they come: nothing is ignored before them, and no rule has them, or what begins with
-    them, behind anything else. lark's lexer asks for these in the parser's first state alone."""
+    """Terminals that can only begin the text: nothing is ignored before them, and no rule has them, or a nonterminal that begins
+    with them, after another symbol. lark's lexer tries them in the parser's first state alone."""
     if loaded.ignored:
         return frozenset()
     later = {str(symbol.name) for rule in loaded.rules for symbol in rule.expansion[1:]}
@@ -202,7 +202,7 @@ def _only_first(loaded: Loaded) -> frozenset[str]:
 
 
 def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTables | None:
-    """The tables, None where lark finds the grammar not LALR(1)."""
+    """The tables, None where lark finds that the grammar is not LALR(1)."""
     from lark.common import ParserConf
     from lark.exceptions import LarkError
     from lark.parsers.lalr_analysis import LALR_Analyzer, Shift
@@ -210,7 +210,7 @@ def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTable
     check_analysis(loaded.rules, loaded.start, tick=tick)
     try:
         analysis = LALR_Analyzer(ParserConf(loaded.rules, {}, [loaded.start]), debug=False, strict=False)
-    except LarkError as error:  # such as a rule that a file was to bring, and does not have
+    except LarkError as error:  # such as a rule missing from the file that should define it
         raise GrammarError(f"lark refuses the grammar: {error}") from None
     try:
         analysis.compute_lalr()
@@ -269,7 +269,7 @@ def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTable
     lexers = _contextual(loaded, lexer, action, ignored, renamed, start)
     is_placed = any(
         known.before is not UNKNOWN for known in lexers
-    )  # then a terminal may have no lexeme where it may come
+    )  # then a terminal may have no lexeme although the table accepts it
     return LrTables(
         action,
         goto,
@@ -291,10 +291,10 @@ def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTable
 
 
 def _in_order(table: Any, start: str) -> list[int]:
-    """lark's numbers of the states as they are met from the start, symbols by name.
+    """lark's state numbers in breadth-first order from the start, symbols sorted by name.
 
-    lark's own order hangs on the hashes of strings, which differ from process to process, while what is kept on disk (surveys,
-    constraints as bytes) speaks of states by number.
+    lark's own order depends on string hashes, which differ between processes, while data on disk (surveys, constraints as bytes)
+    refers to states by number.
     """
     order = {table.start_states[start]: None}
     waiting = [*order]
@@ -311,7 +311,7 @@ def _in_order(table: Any, start: str) -> list[int]:
 def _items(
     analysis: Any, loaded: Loaded, nonterminals: dict[str, int], order: list[int]
 ) -> tuple[list[tuple[Item, ...]], list[tuple[int, tuple[int, ...]]]]:
-    """The kernel of each state, in this order of lark's numbers; and all rules."""
+    """The kernel of each state, in the given order of lark's numbers; and all rules."""
 
     def numbers(symbols: Any) -> tuple[int, ...]:
         return tuple(loaded.index[s.name] if s.is_term else ~nonterminals[s.name] for s in symbols if s.name != "$END")
@@ -331,12 +331,12 @@ def _items(
 
 
 def _closures(analysis: Any) -> list[Any]:
-    """The item set of each state, in the order in which lark numbers them."""
+    """The item set of each state, in lark's numbering."""
     return list({itemset.closure: None for itemset in analysis.lr0_itemsets})
 
 
 def _blocks(loaded: Loaded, action: np.ndarray, access: np.ndarray) -> tuple[int, int, int]:
-    """Fills in what leads to each state; the terminals of blocks."""
+    """Fills in `access` of each state; returns the terminals of blocks."""
     indent = loaded.indent
     assert indent is not None
     for names, what in (
@@ -356,9 +356,9 @@ def _blocks(loaded: Loaded, action: np.ndarray, access: np.ndarray) -> tuple[int
 
 
 def join(tables: list[tuple[LrTables, Lexer]]) -> LrTables | None:
-    """Several parsers as one: their states, terminals, rules and nonterminals one after another; the end stays the last column.
+    """Several parsers as one: their states, terminals, rules and nonterminals concatenated; the end stays the last column.
 
-    Each lexer is told where its terminals begin.
+    Sets the offset of each lexer's terminals.
     """
     if not tables:
         return None
@@ -416,7 +416,7 @@ def join(tables: list[tuple[LrTables, Lexer]]) -> LrTables | None:
 
 
 def _moved_bits(bits: int, count: int, offset: int, ends: int) -> int:
-    """A set of `count` terminals and the end, as bits, where the terminals begin at `offset` and the end is at `ends`."""
+    """A bit set of `count` terminals and the end, renumbered: the terminals begin at `offset` and the end is at `ends`."""
     return (bits & (1 << count) - 1) << offset | (bits >> count & 1) << ends
 
 
@@ -449,15 +449,15 @@ def _contextual(
     renamed: list[tuple[int, int, bool]],
     start: int,
 ) -> list[LexerStart]:
-    """The lexer's start state in each LR state; equal sets of terminals share one, if none asks for the start of the text."""
+    """The lexer's start state in each LR state; equal sets of terminals share one, if none tests for the start of the text."""
     apart = {loaded.index[name] for name in loaded.renamed_only}
     twins = {loaded.index[f"{name} (ignored)"] for name in loaded.renamed_only}
     known: dict[tuple[bytes, int | None], LexerStart] = {}
     out = []
     accepted = (action[:, : len(loaded.terminals)] != 0) | (ignored[: len(loaded.terminals)] != 0)[None, :]
-    if lexer.newline is not None:  # ends of lines are read everywhere, and dropped within brackets
+    if lexer.newline is not None:  # line ends are read everywhere, and dropped within brackets
         accepted[:, lexer.newline] = True
-    # The parser comes to its first state once: nothing has been read there, unless lexemes are dropped.
+    # The parser is in its first state once. Nothing has been read there, unless lexemes are dropped.
     first = UNKNOWN if loaded.ignored or lexer.newline is not None else TEXT_START
     asks = np.array([not t.is_first and t.pattern.start.looks_back for t in lexer.terminals], bool)
     for number, row in enumerate(accepted):
@@ -477,7 +477,7 @@ def _contextual(
 
 
 def _keywords(loaded: Loaded, lexer: Lexer) -> list[tuple[int, int, bool]]:
-    """(terminal, string terminal that it matches in full, is the latter left out of the lexer's pattern?)"""
+    """(terminal, string terminal that it matches completely, is the latter left out of the lexer's pattern?)"""
     words = [(i, t) for i, t in enumerate(loaded.terminals) if t.pattern.type == "str"]
     out = []
     for of, terminal in enumerate(loaded.terminals):

@@ -1,9 +1,9 @@
-"""Lark's notation, read in one pass and without recursion: definitions whose bodies are postfix code.
+"""One-pass parser of Lark's notation, without recursion: definitions with bodies as postfix code.
 
     start: a | b c+        Name(a) Sequence(1) Name(b) Name(c) Repeat(+) Sequence(2) Alternatives(2)
 
-Postfix code has no depth, so a stack machine measures nested brackets as easily as flat ones. Nothing here knows what a name means;
-lark_guard.py asks that.
+Postfix code has no depth, so a stack machine measures nested brackets as easily as flat ones. Names are not resolved here;
+lark_guard.py does that.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Alternatives(NamedTuple):
 
 
 class Maybe(NamedTuple):
-    """[...]: what precedes, or nothing."""
+    """[...]: the part before it, or nothing."""
 
     at: int
 
@@ -71,9 +71,9 @@ Code = Name | Literal | Use | Sequence | Alternatives | Maybe | Repeat
 
 @dataclass(slots=True)
 class Definition:
-    """A rule, a terminal, or the terminal without a name of %ignore. `how` is the % word before it, or "".
+    """A rule, a terminal, or the unnamed terminal of %ignore. `how` is the % word before it, or "".
 
-    `leaf_depths` sums, over the names and literals of the body, the square of how many brackets are around them.
+    `leaf_depths` sums the squared bracket depths of the body's names and literals.
     """
 
     name: str
@@ -108,7 +108,7 @@ class LarkText:
 
 @dataclass(slots=True)
 class Frame:
-    """An open bracket, or a whole body: how many alternatives are complete, and how many items the last one has."""
+    """An open bracket, or a whole body: its number of complete alternatives, and of items in the last one."""
 
     opening: str
     at: int
@@ -122,7 +122,7 @@ class Frame:
 
 
 class Reader:
-    """Reads statements off the scanner, one piece ahead."""
+    """Reads statements from the scanner, with one piece of lookahead."""
 
     def __init__(self, text: str, max_depth: int, max_pieces: int, tick: Callable[[], None]):
         self.text, self.max_depth, self.max_pieces = text, max_depth, max_pieces
@@ -158,7 +158,7 @@ class Reader:
         return True
 
     def names(self, *kinds: str, what: str, closing: str) -> tuple[str, ...]:
-        """Names between commas, up to the closing bracket; the opening one has been taken."""
+        """Names between commas, up to the closing bracket; the opening one has been read."""
         names = [self.expect(*kinds, what=what).text]
         while self.skip(","):
             names.append(self.expect(*kinds, what=what).text)
@@ -229,7 +229,7 @@ class Reader:
     # Bodies
 
     def read_body(self, made: Definition) -> None:
-        """Alternatives up to the end of the line, into `made.code`; open brackets are on a stack of ours."""
+        """Reads alternatives up to the end of the line into `made.code`; open brackets are on an explicit stack."""
         self.found.definitions.append(made)
         stack = [Frame("", self.next.at)]
         while stack:
@@ -291,7 +291,7 @@ class Reader:
             raise self.error(f"expected '|' or the end behind an alias, found {self.next.shown}", self.next.at)
 
     def leaf(self, piece: Piece, stack: list[Frame], made: Definition) -> bool:
-        """A name or literal; False where it is a template's name, whose arguments come first."""
+        """Reads a name or literal; False for a template's name, whose arguments come first."""
         made.leaf_depths += len(stack) ** 2
         if piece.kind == "rule" and self.skip("{"):
             self.open(stack, Frame("{", piece.at, piece.text))

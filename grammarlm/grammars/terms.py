@@ -1,6 +1,6 @@
-"""Terms for regular languages, each made once and in a simple form. regular.py tells what they are for.
+"""Terms for regular languages, interned and in a simple form; regular.py says how they are used.
 
-    CHARS   one character, or what remains of one, out of a set (a node of utf8.py)
+    CHARS   one character, or what remains of one, from a set (a node of utf8.py)
     CAT     head, then rest; nested to the right
     ALT     any of several                       AND   all of several             NOT   any bytes but these
     REP     body from `low` to `high` times: a counter in the term, so {0,1000000} is one term, not a million
@@ -9,8 +9,8 @@
     PREV    nothing, where the character before is in a set: ^, (?<=c), half of \\b
     SCOPE   a language whose look-around sees its own text only
 
-Equal terms are one object, so terms are compared by identity, and the laws beside each constructor keep the number of different
-terms that a walk meets small: that number is the number of states.
+Equal terms are one object, so terms are compared by identity. Each constructor applies the laws in its docstring to keep the number
+of different terms on a walk small: that is the number of states.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from . import utf8
 
 EMPTY, EPS, CHARS, CAT, ALT, AND, NOT, REP, WORDS, LOOK, PREV, SCOPE = range(12)
 FOREVER = float("inf")  # the `high` of an unbounded repeat
-ROOM = 16 << 20  # bytes that reading may take beyond twice max_bytes
+ROOM = 16 << 20  # bytes that reading grammars may take beyond twice max_bytes
 
 _serials = count()
 
 
 class Term:
-    """One language. `parts` are its subterms, `data` the rest of its meaning, as the table in the module says."""
+    """One language. `parts` are its subterms, `data` the rest of its meaning, as in the table of the module docstring."""
 
     __slots__ = ("data", "denies", "depth", "kind", "look", "nullable", "parts", "prev", "serial", "sure")
 
     def __init__(self, kind: int, parts: tuple[Term, ...], data, nullable: bool, sure: bool):
         self.kind, self.parts, self.data = kind, parts, data
-        self.nullable = nullable  # contains the empty string, every LOOK and PREV in front counted as the empty set
+        self.nullable = nullable  # contains the empty string, if every leading LOOK and PREV counts as the empty set
         self.sure = sure  # certainly not the empty language
         depth, look, prev, denies = 0, kind == LOOK, kind == PREV, False
         for part in parts:
@@ -51,7 +51,9 @@ class Term:
         self.depth: int = depth if kind == CAT else depth + 1
         self.look: bool = look and kind != SCOPE
         self.prev: bool = prev and kind != SCOPE
-        self.denies: bool = denies and kind != SCOPE  # has a PREV below a NOT, where the empty set is no safe stand-in
+        self.denies: bool = (
+            denies and kind != SCOPE
+        )  # has a PREV below a NOT, where treating it as the empty set is not sound
         self.serial = next(_serials)
 
     def __lt__(self, other: Term) -> bool:
@@ -66,13 +68,13 @@ ANYTHING = Term(NOT, (NOTHING,), None, True, True)  # every byte string
 
 
 class Terms:
-    """Makes terms, each once, in the simplest form that the laws beside each constructor give."""
+    """Makes and interns terms, in the simplest form that the laws of each constructor give."""
 
     def __init__(self, max_depth: int = 100, tick: Callable[[], None] | None = None, max_bytes: float = FOREVER):
-        """`tick` is called for each new term: it raises where the caller's time is over."""
+        """`tick` is called for each new term and raises where the caller's time is over."""
         self.max_depth, self.max_bytes = max_depth, max_bytes
         self.tick = tick or (lambda: None)
-        self._read = 0  # bytes that reading took, about
+        self._read = 0  # estimate of the bytes that reading took
         self._terms: dict = {}
         self._pairs: dict[tuple[Term, Term], Term] = {}  # CAT
         self._lists: dict[tuple[bytes, ...], ById] = {}
@@ -80,11 +82,11 @@ class Terms:
 
     @property
     def size(self) -> int:
-        """How many terms are interned, about."""
+        """Approximate number of interned terms."""
         return len(self._terms) + len(self._pairs) + len(self._singles)
 
     def forget(self) -> None:
-        """Drops what was interned; terms at hand stay valid."""
+        """Clears the hash tables of interned terms; existing terms stay valid."""
         self._terms.clear()
         self._pairs.clear()
         self._lists.clear()
@@ -92,7 +94,8 @@ class Terms:
         self._read = 0
 
     def weigh(self, size: int, what: str) -> None:
-        """Asked before something is read that becomes terms: LimitExceeded where all that was read so far takes too much."""
+        """Called before something is read that becomes terms; LimitExceeded where all that was read so far takes too much
+        memory."""
         self._read += size
         if self._read > 2 * self.max_bytes + ROOM:
             raise LimitExceeded(
@@ -131,7 +134,7 @@ class Terms:
         return self._words(known, 0, len(ordered), 0)
 
     def word(self, word: bytes) -> Term:
-        """This string. No other term is made of its list at this depth, so it is found by the string alone."""
+        """This string. Its term is shared by no other list at this depth, so the string alone is the key."""
         known = self._singles.get(word)
         if known is None:
             known = self._new(WORDS, (), (ById((word,)), 0, 1, 0), False, True) if word else NIL
@@ -148,9 +151,9 @@ class Terms:
         return self._make(WORDS, (), (words, low, high, depth), ends_here, True)
 
     def cat(self, head: Term, rest: Term) -> Term:
-        """0 r = r 0 = 0, 1 r = r 1 = r, (a b) c = a (b c); x* with anything in x behind it is kept as it is."""
+        """0 r = r 0 = 0, 1 r = r 1 = r, (a b) c = a (b c); x* followed by any text with an empty match in x* stays as it is."""
         kind = head.kind
-        if kind == CHARS or (kind == WORDS and not head.nullable):  # most heads; none of the laws below is about these
+        if kind == CHARS or (kind == WORDS and not head.nullable):  # most heads; the laws below do not apply to these
             if rest is NIL or rest is NOTHING:
                 return head if rest is NIL else NOTHING
             return self._pair(head, rest)
@@ -196,7 +199,7 @@ class Terms:
         return result
 
     def alt(self, terms: Iterable[Term]) -> Term:
-        """Associative, commutative, idempotent; counters over the same body whose ranges touch become one."""
+        """Associative, commutative, idempotent; counters over the same body whose ranges touch are merged."""
         members: set[Term] = set()
         for term in terms:
             members.update(term.parts if term.kind == ALT else (term,))
@@ -238,10 +241,10 @@ class Terms:
         return members
 
     def both(self, terms: Iterable[Term]) -> Term:
-        """Associative, commutative, idempotent; nothing meets anything in nothing.
+        """Associative, commutative, idempotent; 0 & r = 0.
 
-        (a | b) & c = a & c | b & c where a or b looks ahead: each turn of a loop adds a conjunct, and nested instead of side by
-        side they would make new terms for ever.
+        (a | b) & c = a & c | b & c where a or b looks ahead: each turn of a loop adds a conjunct, and nested conjuncts, unlike flat
+        ones, would make new terms for ever.
         """
         members: set[Term] = set()
         for term in terms:
@@ -285,21 +288,21 @@ class Terms:
                 body = self.alt(p for p in body.parts if p is not NIL)
         if body.kind == REP and not body.look and not body.prev:
             inner_low, inner_high = body.data
-            # The counts i..j of k repeats are k inner_low .. k inner_high: without a gap iff the next k's begin where these end.
+            # k repeats give the counts k inner_low .. k inner_high: no gap iff the range of k + 1 begins where that of k ends.
             if low == high or inner_low * (low + 1) <= inner_high * low + 1:
                 return self.repeat(body.parts[0], inner_low * low, inner_high * high)
         return self._make(REP, (body,), (low, high), low == 0 or body.nullable, low == 0 or body.sure)
 
     def look(self, rest: Term) -> Term:
-        """Nothing, where the rest of the text is in the language `rest`."""
+        """Reads nothing; holds where the rest of the text is in the language `rest`."""
         return NIL if rest is ANYTHING else self._make(LOOK, (rest,), None, False, False)
 
     def prev(self, index: int) -> Term:
-        """Nothing, where the character before is in set number `index` of the enclosing scope."""
+        """Reads nothing; holds where the character before is in set number `index` of the enclosing scope."""
         return self._make(PREV, (), index, False, False)
 
     def scope(self, body: Term, chars: utf8.Edges, root: utf8.Edges) -> Term:
-        """`body`, read beside `chars`, which tells which sets each character is in; `root` is `chars` between characters."""
+        """`body` run in parallel with `chars`, which says which sets each character is in; `root` is `chars` between characters."""
         if not body.look and not body.prev:
             return body
         return self._make(SCOPE, (body,), (chars, root), accepts_empty(body), False)
@@ -319,7 +322,7 @@ def accepts_empty(term: Term) -> bool:
 
 
 class ById:
-    """A long list as part of a key: compared by identity, kept alive by the key; Terms.words makes one a list."""
+    """A long list as part of a key: compared by identity, kept alive by the key; Terms.words interns the lists."""
 
     __slots__ = ("value",)
 
