@@ -194,7 +194,7 @@ def _only_first(loaded: Loaded) -> frozenset[str]:
     for rule in loaded.rules:
         begins.setdefault(str(rule.origin.name), set()).update(str(symbol.name) for symbol in rule.expansion[:1])
     waiting = [*later]
-    for name in waiting:  # it grows
+    for name in waiting:  # grows during the loop
         more = begins.get(name, set()) - later
         later |= more
         waiting += sorted(more)

@@ -51,9 +51,7 @@ class Term:
         self.depth: int = depth if kind == CAT else depth + 1
         self.look: bool = look and kind != SCOPE
         self.prev: bool = prev and kind != SCOPE
-        self.denies: bool = (
-            denies and kind != SCOPE
-        )  # has a PREV below a NOT, where treating it as the empty set is not sound
+        self.denies: bool = denies and kind != SCOPE  # has a PREV below a NOT: not safe to treat as the empty set
         self.serial = next(_serials)
 
     def __lt__(self, other: Term) -> bool:
@@ -151,7 +149,7 @@ class Terms:
         return self._make(WORDS, (), (words, low, high, depth), ends_here, True)
 
     def cat(self, head: Term, rest: Term) -> Term:
-        """0 r = r 0 = 0, 1 r = r 1 = r, (a b) c = a (b c); x* followed by any text with an empty match in x* stays as it is."""
+        """0 r = r 0 = 0, 1 r = r 1 = r, (a b) c = a (b c); r .* = .* where r may be empty; x* x stays as it is."""
         kind = head.kind
         if kind == CHARS or (kind == WORDS and not head.nullable):  # most heads; the laws below do not apply to these
             if rest is NIL or rest is NOTHING:
