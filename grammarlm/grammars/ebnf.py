@@ -1,4 +1,4 @@
-r"""EBNF as xgrammar spells it.
+r"""EBNF in xgrammar's notation.
 
     Ebnf(r'''
         root  ::= "[" (value ("," value)*)? "]"     # a list
@@ -8,12 +8,12 @@ r"""EBNF as xgrammar spells it.
     ''')
 
 `"text"`, `[a-z]`, `[^a-z]`, `[^]` (any character), `( )`, `|`, `* + ? {m} {m,} {m,n}`, `#` to the end of the line, `Token(1, 2)`
-(one token out of these ids) and `Regex("...")`. A rule begins with a line and ends where the next one begins; an empty
-alternative is written `""`. A look-ahead `(= ...)` at the end of a rule is xgrammar's hint to itself about what follows: it changes
-no text and no mask there, so it is checked and dropped. TagDispatch, TokenTagDispatch, ExcludeToken, Substring and rule options
-such as name[lazy] are refused, and so is what Regex() would read in another way than Python does (ebnf_macros.py).
+(one token with any of these ids) and `Regex("...")`. A rule begins on a line of its own and ends where the next one begins; an
+empty alternative is written `""`. A look-ahead `(= ...)` at the end of a rule is xgrammar's hint to itself about what follows: it
+changes no text and no mask there, so it is checked and dropped. TagDispatch, TokenTagDispatch, ExcludeToken, Substring and rule
+options such as name[lazy] are refused, and so is any Regex() that xgrammar and Python read differently (ebnf_macros.py).
 
-When not to use it: for grammars written for llama.cpp there is Gbnf, which reads escapes, line breaks and tokens its way.
+When not to use it: for grammars written for llama.cpp there is Gbnf, which reads escapes, line breaks and tokens as llama.cpp does.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ESCAPES = {"a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "n": "\n", "r": "\r", 
 _ESCAPES |= {c: c for c in "\\\"'?/"}
 _CLASS_ESCAPES = _ESCAPES | {c: c for c in "^$.*+()[]{}|-"}
 _NOTATION = Notation("EBNF", _ESCAPES, _CLASS_ESCAPES, hex_digits="+", empty_class=True)
-_VALUES = {"true", "false"}  # words that name no rule
+_VALUES = {"true", "false"}  # words that are not rule names
 _NAME = r"[a-zA-Z_.-][a-zA-Z0-9_.-]*"
 _SPACE = re.compile(SPACE)
 _REPEATS = (*SIMPLE_REPEATS, "{")
@@ -50,7 +50,7 @@ class Ebnf(RuleText):
 
 
 class _Reader(RuleReader):
-    """Line breaks are spaces here, and a token has those behind it."""
+    """Reader of EBNF: line breaks are spaces, and a token includes the spaces after it."""
 
     NAME = re.compile(_NAME)
     NAME_BEGINS = string.ascii_letters + "_.-"
@@ -73,7 +73,7 @@ class _Reader(RuleReader):
 
     def __init__(self, text: str, tick: Callable[[], None]):
         super().__init__(text, _NOTATION, tick)
-        self.hint = False  # we are in a look-ahead
+        self.hint = False  # inside a look-ahead
 
     def macro_or_name(self, token: str, at: int) -> None:
         name = self.name_of(token)
@@ -146,7 +146,7 @@ class _Reader(RuleReader):
         return None
 
     def unexpected(self, token: str, at: int) -> NoReturn:
-        # name[lazy] ::= is read as a call and a class, so ::= is the first that is out of place
+        # name[lazy] ::= is read as a call and a class, so ::= is the first token out of place
         name = self.calls[-1].position if token.startswith("::=") and self.calls else at
         options = _RULE_OPTIONS.match(self.text, name)
         if options is not None:

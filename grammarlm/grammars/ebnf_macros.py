@@ -1,14 +1,14 @@
-r"""The macros of xgrammar's EBNF: Token(1, 2) and Regex("..."). The others are known by name, and refused.
+r"""The macros of xgrammar's EBNF: Token(1, 2) and Regex("..."). The others are recognised and refused.
 
-A Regex() is handed on as Python's `re` would read it. xgrammar reads regular expressions its own way (anchors in the middle of a
-pattern are nothing to it, `a++` is no possessive repeat, `{` needs a number), so what passes is what both read alike, or can be
-written as Python does: characters and escapes, classes, `.`, groups with and without names, alternatives, repeats, \d \w \s, (?i)
-at the beginning, and ^ and $ at the very ends, where they say nothing. What xgrammar refuses too is refused with its reason.
+A Regex() is passed on in the syntax of Python's `re`. xgrammar reads regular expressions differently (it ignores anchors in the
+middle of a pattern, `a++` is no possessive repeat, `{` needs a number). So only what both read alike, or what can be rewritten for
+Python, is accepted: characters and escapes, classes, `.`, groups with and without names, alternatives, repeats, \d \w \s, (?i) at
+the beginning, and ^ and $ at the very ends, where they have no effect. What xgrammar refuses too is refused with its reason.
 
-    flags="..."          i: A is a, in ASCII; s: `.` is any character; u: nothing, a pattern is Unicode. Without flags `.` is any
-                         character, with flags only an s makes it so
-    json_string=true     what the pattern says, as far as a string of JSON has it without an escape: no quote, no backslash, and no
-                         character before the space
+    flags="..."          i: ignore case, in ASCII; s: `.` is any character; u: no effect, patterns are Unicode. Without flags `.` is
+    any character, with flags only an s makes it so
+    json_string=true     only texts that fit in a JSON string without an escape: no quote, no backslash, and no character before the
+    space
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MACROS = {"TagDispatch", "Token", "TokenTagDispatch", "ExcludeToken", "Regex", "
 
 _STRING = r'"[^"\\\r\n]*(?:\\[^\r\n][^"\\\r\n]*)*"'
 
-# A call with its arguments, as one token; a reader puts it into a verbose pattern.
+# A call with its arguments as one token, for a reader's verbose pattern.
 MACRO_CALL = rf"""(?:Token|Regex) {SPACE} \( (?: [^()"\#] | {_STRING} | {COMMENT}[\r\n] )* \)"""
 
 _IDS = re.compile(rf"Token{SPACE}\({SPACE}([0-9]+{SPACE}(?:,{SPACE}[0-9]+{SPACE})*)\)")
@@ -47,7 +47,7 @@ _LEXEME = re.compile(
 IGNORE_CASE = "(?i)"
 JSON_CHARACTERS = r'(?=[^"\\\x00-\x1f]*\Z)'
 
-# What else begins as these do is refused, most of it by xgrammar too.
+# Everything else with these prefixes is refused, most of it by xgrammar too.
 _REASONS = (
     ("\\p", "xgrammar has no Unicode properties; write the characters as ranges: [a-zà-ÿ]"),
     ("\\P", "xgrammar has no Unicode properties; write the characters as ranges: [a-zà-ÿ]"),
@@ -66,7 +66,7 @@ _REASONS = (
 
 
 def read_macro(scanner: Scanner, name: str, token: str, at: int) -> Node:
-    """The node of a macro; `token` is the whole call, or the name alone where no call was seen."""
+    """The node of a macro; `token` is the whole call, or the name alone if no call was found."""
     if name == "Token":
         return _token(scanner, token, at)
     if name == "Regex":
@@ -109,11 +109,11 @@ def _flags(scanner: Scanner, flags: str, at: int) -> str:
     unknown = set(flags) - set("isu")
     if unknown:
         raise scanner.error(f"unknown flag {min(unknown)!r} of Regex(); there are i, s and u", at)
-    return "".join(sorted(set(flags) & set("is")))  # u is what a pattern is anyway
+    return "".join(sorted(set(flags) & set("is")))  # u is the default
 
 
 def _common(scanner: Scanner, pattern: str, at: int) -> str:
-    """The pattern as Python writes it, without ^ and $ at its ends, if nothing in it is read in two ways."""
+    """The pattern in Python's syntax, without ^ and $ at its ends; raises where the two read it differently."""
     place = 1 if pattern.startswith("^") else 0
     found: list[str] = []
     repeatable = False
@@ -132,7 +132,7 @@ def _common(scanner: Scanner, pattern: str, at: int) -> str:
         kind, text = lexeme.lastgroup, lexeme.group()
         repeatable = kind == "item"
         if kind == "bracket" and text != "(?:":
-            found.append(text[0])  # a name says nothing about texts
+            found.append(text[0])  # names do not change the language
         else:
             found.append(_BRACED.sub(lambda escape: _as_python(scanner, escape, at), text) if "\\" in text else text)
         place = lexeme.end()

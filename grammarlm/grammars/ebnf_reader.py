@@ -1,7 +1,7 @@
-"""Rules out of text: what the readers of GBNF and EBNF share, which is everything but lines, macros and token terminals.
+"""Rule reader shared by GBNF and EBNF: everything but lines, macros and token terminals.
 
-A master pattern cuts the text into tokens, each with the spaces behind it, and a table says by a token's first character which
-method reads it: about half a microsecond a token. Brackets are kept on a stack of our own, so no depth is too much.
+A master pattern cuts the text into tokens, each with the spaces after it, and a table maps a token's first character to the method
+that reads it: about half a microsecond per token. Brackets are kept on an explicit stack, so nesting depth is not limited.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from .ebnf_scanner import EMPTY, SPACE, Notation, Scanner
 from .rules import Alternatives, Call, Node, Repeat, Rules, Sequence, Text
 
 BLANK = " \t\r\n"
-MOST_AT_ONCE = 1 << 17  # characters that are cut into tokens in one call
+MOST_AT_ONCE = 1 << 17  # characters of a text that is tokenised in one call
 SIMPLE_REPEATS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 BRACES = rf"\{{{SPACE}[0-9]+{SPACE}(?:,{SPACE}(?:-?[0-9]+{SPACE})?)?\}}"
 _BRACES = re.compile(rf"\{{{SPACE}([0-9]+){SPACE}(?:(,){SPACE}(?:(-?[0-9]+){SPACE})?)?\}}")
 
 Handler = Callable[["RuleReader", str, int], None]
-Table = dict[str, Handler]  # which method reads a token, by its first character
+Table = dict[str, Handler]  # method that reads a token, by its first character
 
 
 @dataclass(frozen=True, repr=False)
@@ -44,7 +44,7 @@ class RuleText(Grammar):
         return f"{type(self).__name__}({brief(self.text, 80)}{start})"
 
     def rules(self, tick: Callable[[], None]) -> Rules:
-        """What the text says; `tick` is called again and again, and may raise."""
+        """The parsed rules; `tick` is called regularly, and may raise."""
         raise NotImplementedError
 
 
@@ -67,12 +67,12 @@ class RuleReader(Scanner):
     NAME_BEGINS: str  # the characters that a name may begin with
     INSIDE: ClassVar[
         dict[str, str]
-    ] = {}  # of this notation alone: what begins its tokens inside a rule, the methods' names
+    ] = {}  # only of this notation: first character of tokens inside a rule -> method name
     outside: ClassVar[Table]  # for tokens between rules
     inside: ClassVar[Table]
 
     def __init_subclass__(cls) -> None:
-        """Tables of functions and not of bound methods, made once a notation: a reader holds no reference to itself."""
+        """Builds tables of functions, not of bound methods, once per notation, so that a reader holds no reference to itself."""
         blank = dict.fromkeys("#" + BLANK, "skip")
         inside = {**dict.fromkeys(cls.NAME_BEGINS, "name"), **blank, **_INSIDE, **cls.INSIDE}
         outside = {**blank, **dict.fromkeys(cls.NAME_BEGINS, "name_outside")}
@@ -83,8 +83,8 @@ class RuleReader(Scanner):
         super().__init__(text, notation, tick)
         self.bodies: dict[str, Node] = {}
         self.calls: list[Call] = []
-        self.rule: str | None = None  # the rule that is being read
-        self.parts: list[Node] = []  # of the alternative that is being read
+        self.rule: str | None = None  # the rule being read
+        self.parts: list[Node] = []  # of the alternative being read
         self.options: list[Node] = []  # the alternatives before it
         self.brackets: list[tuple[list[Node], list[Node], int]] = []  # parts and options around each open bracket
         self.table = self.outside
@@ -105,7 +105,8 @@ class RuleReader(Scanner):
         return Rules(start, self.bodies)
 
     def _tokens(self) -> Iterable[str]:
-        """All at once, which is quicker, where that takes no time that a limit could be about."""
+        """Tokens of the text: all at once for short texts, which is faster; one by one for long ones, so that time limits are
+        checked."""
         if len(self.text) < MOST_AT_ONCE:
             return self.TOKENS.findall(self.text)
         return (found.group() for found in self.TOKENS.finditer(self.text))
@@ -135,7 +136,7 @@ class RuleReader(Scanner):
         self.table = self.outside
 
     def name(self, token: str, at: int) -> None:
-        """A name inside a rule calls another rule."""
+        """A name inside a rule: a call, or the head of the next rule."""
         if ":" in token and self.is_head(token):
             self.head_inside(token, at)
             return
@@ -153,11 +154,11 @@ class RuleReader(Scanner):
         return "::=" in token
 
     def head_inside(self, token: str, at: int) -> None:
-        """The head of a rule in the middle of another one."""
+        """The head of a rule found inside another one."""
         raise NotImplementedError
 
     def name_of(self, token: str) -> str:
-        if token[-5:] == " ::= " and token[:-5].isidentifier():  # as nearly everybody writes it
+        if token[-5:] == " ::= " and token[:-5].isidentifier():  # the usual spelling
             return token[:-5]
         name = self.NAME.match(token)
         assert name is not None
@@ -185,7 +186,7 @@ class RuleReader(Scanner):
         self.parts = []
 
     def take_alternatives(self) -> Node:
-        """What was read since the last open bracket, or since the rule began."""
+        """The node of all that was read since the last open bracket, or since the rule began."""
         node = sequence(self.parts)
         self.parts = []
         if self.options:
@@ -222,7 +223,7 @@ class RuleReader(Scanner):
             self.parts[-1] = Repeat(body, low, high)
 
     def skip(self, token: str, at: int) -> None:
-        """A comment or blank space."""
+        """A comment or white space."""
 
     def unexpected(self, token: str, at: int) -> NoReturn:
         if self.table is self.outside:
@@ -231,7 +232,7 @@ class RuleReader(Scanner):
 
 
 def sequence(parts: list[Node]) -> Node:
-    """The parts one after the other: empty ones dropped, neighbouring texts joined."""
+    """The parts in sequence: empty ones dropped, adjacent texts joined."""
     if len(parts) == 1:
         return parts[0]
     out: list[Node] = []

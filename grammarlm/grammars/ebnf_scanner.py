@@ -1,6 +1,7 @@
-r"""The characters of GBNF and EBNF texts: literals such as "a\n", classes such as [^a-z], escapes, comments, and errors.
+r"""Scanner of GBNF and EBNF texts: literals such as "a\n", classes such as [^a-z], escapes, comments, and errors.
 
-The two notations differ in their escapes and in whether a quote may hold a line break; a `Notation` says how.
+The two notations differ in their escapes and in whether a quoted string may contain a line break; a `Notation` describes the
+escapes.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from .charset import CharSet
 from .rules import Alternatives, Chars, Node, Sequence, Text
 
 EMPTY = Sequence(())  # the empty text
-NOTHING = Alternatives(())  # no text at all
+NOTHING = Alternatives(())  # the empty language
 
 # Spaces, line breaks and comments. A comment must reach its line's end, so there is one way to match it and no backtracking.
 COMMENT = r"\#[^\r\n]*"
@@ -31,9 +32,9 @@ CLOSED_CLASS = re.compile(r"\[[^\]\\]*(?:\\.[^\]\\]*)*\]", re.DOTALL)
 class Notation:
     """What differs between notations.
 
-    escapes         what the letter behind a backslash stands for
+    escapes         what the letter after a backslash stands for
     class_escapes   the same between [ and ]
-    hex_digits      how many follow \\x, as in a regular expression: "{2}", or "+" for any number
+    hex_digits      number of digits after \\x, as in a regular expression: "{2}", or "+" for any number
     empty_class     [] is no character and [^] any; otherwise both are refused
     """
 
@@ -42,7 +43,7 @@ class Notation:
     class_escapes: dict[str, str]
     hex_digits: str
     empty_class: bool
-    item: re.Pattern = field(init=False)  # a character or an escape
+    item: re.Pattern = field(init=False)  # an escape
     span: re.Pattern = field(init=False)  # an item of a class, or two with a dash between them
 
     def __post_init__(self) -> None:
@@ -53,13 +54,13 @@ class Notation:
 
 
 class Scanner:
-    """Reads single tokens of a grammar; `at` is where a token stands in the text."""
+    """Reads single tokens of a grammar; `at` is the token's offset in the text."""
 
     def __init__(self, text: str, notation: Notation, tick: Callable[[], None]):
         self.text = text
         self.notation = notation
         self.tick = tick
-        self._nodes: dict[str, Node] = {}  # grammars say the same literals and classes again and again
+        self._nodes: dict[str, Node] = {}  # grammars repeat the same literals and classes
 
     def error(self, message: str, at: int, kind: type[GrammarError] = GrammarError) -> GrammarError:
         line = self.text.count("\n", 0, at) + 1
@@ -68,7 +69,7 @@ class Scanner:
         return kind(f"{message}, {where}:\n{caret(self.text, at)}", position=at)
 
     def string_node(self, token: str, at: int) -> Node:
-        """The node of a literal in quotes."""
+        """The node of a quoted literal."""
         node = self._nodes.get(token)
         if node is None:
             data = self.encode(self.string(token, at), at)
@@ -76,7 +77,7 @@ class Scanner:
         return node
 
     def string(self, token: str, at: int) -> str:
-        """What a literal in quotes says."""
+        """The text of a quoted literal."""
         close = token.find('"', 1)
         if close > 0 and "\\" not in token[1:close]:
             return token[1:close]

@@ -1,17 +1,18 @@
-"""Lexemes as stock lark cuts them, as a lazy automaton.
+"""lark's lexer (stock tokenisation) as a lazy automaton.
 
-At a place where some terminals may come, lark's lexer joins their patterns in its order, A|B|..., and takes what `re.match` finds:
-the first terminal that matches at all, with its own first match. A **state** is the ordered list of what is still tried:
+Where several terminals may come, lark's lexer joins their patterns in its order, A|B|..., and takes what `re.match` finds: the
+first terminal that matches at all, with its own first match. A **state** is the ordered list of the matches still tried:
 
-    ((terminal, continuation, condition), ...)       first the one that would win
+    ((terminal, continuation, condition), ...)       the one with priority first
 
-On a byte each entry is replaced by what its heads lead to. Where an entry ends without a condition, those behind it are cut: they
-can no longer win. Where one ends, the lexeme may have its end here: a **commit** of its terminal, under a border, that none of the
-entries before it ever matches, and that its own look-ahead holds. The automaton does not choose between commit and going on, it
-follows both; borders see to it that only what lark does survives.
+On a byte each entry is replaced by the targets of its heads. Where an entry ends without a condition, later entries are cut: they
+can no longer win. Where an entry ends, the lexeme may end here: a **commit** of its terminal, under a border, which says that no
+entry before it ever matches and that its own look-ahead holds. The automaton does not choose between commit and continuing, it
+follows both; the borders leave only what lark does.
 
-Keywords: a string terminal that a regular expression of the same priority matches in full is no pattern of its own there; lark
-compares the lexeme afterwards. Its letters travel beside the list, and the commit is renamed where they have just been read.
+Keywords: a string terminal that a regular expression of the same priority matches completely is not a pattern of its own there;
+lark compares the lexeme afterwards. Here the keyword is matched in parallel with the list (`typing`), and the commit is renamed
+where the keyword has just ended.
 """
 
 from __future__ import annotations
@@ -26,19 +27,19 @@ from .ordered import TEXT_START, UNKNOWN, Head, Pattern, Rest
 from .regular import Algebra
 from .terms import ANYTHING, NOTHING, Term
 
-Entry = tuple[int, Rest, Term, "int | None"]  # terminal, continuation, condition, what look-behind knows
-Typing = tuple[int, int, Rest]  # lexeme's terminal, the keyword's, what is left of the keyword
-Part = tuple[int, tuple[int, ...]]  # bytes that some sets do not tell apart, the indices of the sets that they are in
-MOST_PARTITIONS = 2000  # remembered
+Entry = tuple[int, Rest, Term, "int | None"]  # terminal, continuation, condition, look-behind bits
+Typing = tuple[int, int, Rest]  # lexeme's terminal, the keyword's, rest of the keyword
+Part = tuple[int, tuple[int, ...]]  # bytes that some sets do not distinguish, the indices of the sets that contain them
+MOST_PARTITIONS = 2000  # size of the cache
 
 
 class Terminal:
-    """A terminal as lark has it; its pattern is read when first asked for."""
+    """A terminal as lark has it; its pattern is parsed on first use."""
 
     def __init__(
         self, name: str, regex: str, ignored: bool, is_first: bool, algebra: Algebra, tick: Callable[[], None]
     ):
-        """`is_first`: nothing of a text stands before its lexemes."""
+        """`is_first`: nothing comes before its lexemes in a text."""
         self.name, self.regex, self.ignored, self.is_first = name, regex, ignored, is_first
         self._algebra, self._tick = algebra, tick
 
@@ -48,21 +49,21 @@ class Terminal:
 
 
 class LexerState:
-    """A list of entries, made once. `edges` and `commits` are made when first asked for."""
+    """A list of entries, interned. `edges` and `commits` are computed on first use."""
 
     __slots__ = ("_candidates", "_made", "_terminals", "column", "entries", "lexer", "typing")
-    start = False  # is it a place before a lexeme?
+    start = False  # is it a state before a lexeme?
 
     def __init__(self, lexer: Lexer, entries: tuple[Entry, ...], typing: tuple[Typing, ...], column: int | None):
         self.lexer, self.entries, self.typing = lexer, entries, typing
-        self.column = column  # of the next line, where the lexeme may be the end of one
+        self.column = column  # of the next line, where the lexeme may be a line end
         self._made: tuple | None = None
         self._terminals: frozenset[int] | None = None
         self._candidates = -1
 
     @property
     def edges(self) -> list[tuple[int, LexerState]]:
-        """Disjoint byte sets and the state behind each."""
+        """Disjoint byte sets, each with its target state."""
         if self._made is None:
             self._made = self.lexer.expand(self)
         return self._made[0]
@@ -76,7 +77,7 @@ class LexerState:
 
     @property
     def terminals(self) -> frozenset[int]:
-        """Terminals that a lexeme may still become, not looking ahead."""
+        """Terminals that a lexeme may still become, by the entries alone."""
         if self._terminals is None:
             self._terminals = frozenset([e[0] for e in self.entries] + [keyword for _, keyword, _ in self.typing])
         return self._terminals
@@ -95,7 +96,7 @@ class LexerState:
 
 
 class LexerStart(LexerState):
-    """The state before a lexeme. Which terminals may come is known, their patterns are read when first asked for."""
+    """The state before a lexeme. It lists the terminals that may come; their patterns are parsed on first use."""
 
     __slots__ = ("before", "keywords", "ordered")
     start = True
@@ -109,7 +110,7 @@ class LexerStart(LexerState):
         self._made = None
 
     def __getattr__(self, name: str) -> Any:
-        """The list and the keywords, once: a slot that is empty is looked for here."""
+        """Computes `entries` and `typing` once: Python calls this only for an empty slot."""
         patterns = self.lexer.terminals
         if name == "entries":
             starts = [(t, patterns[t].pattern.start) for t in self.ordered]
@@ -130,7 +131,7 @@ class LexerStart(LexerState):
 
 
 class Lexer:
-    """The terminals of one grammar and the states of all its contexts."""
+    """The terminals of one grammar and the lexer states of all its contexts."""
 
     def __init__(self, terminals: list[Terminal], algebra: Algebra, tick: Callable[[], None], shifts: bool = True):
         """`shifts`: an LR parser reads the lexemes, so a commit names its terminal; else the lexeme's frame ends."""
@@ -141,11 +142,11 @@ class Lexer:
         self._states: dict = {}
         self._starts: dict[tuple, LexerStart] = {}
         self._live: dict[LexerState, int] = {}
-        self._surely: dict[LexerState, int] = {}  # terminals that are known to come of a state, perhaps not all
+        self._surely: dict[LexerState, int] = {}  # lower bound of `_live`: terminals already found for a state
         self._parts: dict[tuple[int, ...], list[Part]] = {}
 
     def state(self, entries: tuple[Entry, ...], typing: tuple[Typing, ...], column: int) -> LexerState | None:
-        """None where no lexeme can come of the list."""
+        """The interned state; None where the list can yield no lexeme."""
         if column > WIDEST:
             entries = tuple(entry for entry in entries if entry[0] != self.newline)
         if not entries:
@@ -177,18 +178,18 @@ class Lexer:
     def takes_whole(self, terminal: int, text: str) -> bool:
         """Would the terminal, alone, match all of this text?"""
         state: LexerState | None = self.start([terminal], [], TEXT_START)
-        for byte in text.encode(errors="surrogatepass"):  # of a lone half nothing is made
+        for byte in text.encode(errors="surrogatepass"):  # lone surrogates match nothing
             state = next((target for bits, target in state.edges if bits >> byte & 1), None) if state else None
         return state is not None and any(border.nullable for _, border in state.commits)
 
     def check_first_characters(self, terminals: Iterable[int], before: int | None = UNKNOWN) -> None:
-        """Raises where one asks about the character before a lexeme: now, and not in the middle of a text."""
+        """Raises where a terminal tests the character before a lexeme: at compile time, not in the middle of a text."""
         for terminal in terminals:
             pattern = self.terminals[terminal].pattern
             pattern.heads(pattern.start, before)
 
     def characters(self) -> list[utf8.Edges]:
-        """The character automata of all patterns: which bytes they tell apart."""
+        """The character automata of all patterns: they say which bytes are distinguished."""
         nodes = [node for terminal in self.terminals for node in terminal.pattern.characters()]
         return nodes if self.newline is None else [*nodes, ((SPACE, None), (TAB, None), (LINE_END, None))]
 
@@ -196,16 +197,16 @@ class Lexer:
 
     def expand(self, state: LexerState) -> tuple[list[tuple[int, LexerState]], list[tuple[int, Term]]]:
         algebra = self.algebra
-        moves: list[tuple[int, Entry]] = []  # byte set, what it leads to; in order
+        moves: list[tuple[int, Entry]] = []  # byte set and target, in order
         commits: list[tuple[int, Term]] = []
-        earlier: list[tuple[Term, Pattern, Head]] = []  # what may still win, with its condition
+        earlier: list[tuple[Term, Pattern, Head]] = []  # heads that may still win, with their conditions
         doubt = ANYTHING  # the condition that no earlier entry has ended here
         for terminal, rest, condition, before in state.entries:
             pattern = self.terminals[terminal].pattern
             wins = False
             for head in pattern.heads(rest, before):
                 self.tick()
-                here = condition  # mostly nothing is demanded
+                here = condition  # mostly no condition
                 if doubt is not ANYTHING or head.condition is not ANYTHING:
                     here = algebra.both((condition, head.condition, doubt))
                     if here is NOTHING:
@@ -228,17 +229,17 @@ class Lexer:
         return (self._edges(state, moves) if moves else []), commits
 
     def _never(self, condition: Term, pattern: Pattern, head: Head) -> Term:
-        """The texts on which an earlier head does not come to a match."""
+        """The texts on which an earlier head never reaches a match."""
         assert head.edges is not None
         assert head.then is not None
         texts = self.algebra.cat(self.algebra.chars(head.edges), pattern.texts(head.then, head.before))
         return self.algebra.without(self.algebra.both((condition, texts)))
 
     def _name(self, state: LexerState, terminal: int) -> int | None:
-        """The terminal that the parser is told of; None where there is none that it could take."""
+        """The terminal reported to the parser; None where it is one that the parser cannot take."""
         if terminal == self.newline and state.column == EMPTY_LINE:
             return None
-        if self.terminals[terminal].ignored:  # whatever its letters are
+        if self.terminals[terminal].ignored:  # no renaming: keywords do not matter here
             return terminal
         for of, keyword, rest in state.typing:
             if of == terminal and any(h.edges is None for h in self.terminals[keyword].pattern.heads(rest, None)):
@@ -265,7 +266,7 @@ class Lexer:
         grouped: dict[LexerState, int] = {}
         for part, members in self._split(tuple(sets)):
             self.tick()
-            if members[0] >= count:  # no entry goes on with these bytes
+            if members[0] >= count:  # no entry continues with these bytes
                 continue
             after = EMPTY_LINE if column is None else column_after(column, part, self.tab)
             if len(members) == 1 and not conditions:
@@ -284,7 +285,7 @@ class Lexer:
         typing: list[tuple[int, Typing]],
         are_bound: bool,
     ) -> tuple[tuple[Entry, ...], tuple[Typing, ...]]:
-        """What stands in the lists behind these bytes. `members`: the moves, and then the keywords, that have them."""
+        """The lists after these bytes. `members`: indices of the moves, then of the keywords, whose sets contain them."""
         count = len(moves)
         entries: dict[Entry, None] = {}
         for member in members:
@@ -305,7 +306,7 @@ class Lexer:
         return tuple(entries), tuple(dict.fromkeys(word for word in words if word[0] in alive))
 
     def _split(self, sets: tuple[int, ...]) -> list[Part]:
-        """`split`, remembered: many states go on with the same sets, such as the bytes of a letter."""
+        """Memoised `split`: many states have the same sets, such as the bytes of a letter."""
         known = self._parts.get(sets)
         if known is None:
             if len(self._parts) >= MOST_PARTITIONS:
@@ -322,9 +323,9 @@ class Lexer:
     # ------------------------------------------------------------------ what a state may become
 
     def live(self, state: LexerState) -> int:
-        """Terminals that some text makes of the state, as bits: breadth first, until each candidate is found.
+        """Terminals that some text leads to from this state, as bits: breadth-first search until each candidate is found.
 
-        What is found is told to all states on the way there, so that they need not look for it again.
+        Results are stored in all states on the path, so that they need not search again.
         """
         known = self._live.get(state)
         if known is not None:
@@ -358,11 +359,11 @@ class Lexer:
 
 
 def split(sets: Sequence[int]) -> list[Part]:
-    """The coarsest disjoint sets of which each given one is a union, each with the indices of those that it lies in."""
+    """The coarsest partition of which each given set is a union; each part with the indices of the sets that contain it."""
     places: dict[int, list[int]] = {}
     for place, bits in enumerate(sets):
         places.setdefault(bits, []).append(place)
-    parts: list[tuple[int, int]] = []  # bytes; which sets they are in, as bits
+    parts: list[tuple[int, int]] = []  # bytes; the sets that contain them, as bits
     owners = list(places.values())
     every = 0
     for number, bits in enumerate(places):

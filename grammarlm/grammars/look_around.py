@@ -1,10 +1,10 @@
-"""Look-around in terms: what stands between characters and reads none.
+"""Look-around (zero-width assertions) in terms.
 
-**LOOK** acts on everything behind it, so it is resolved where it meets its rest: `settle(LOOK(p), rest)` is `rest AND p`.
-**PREV** is resolved right behind each character: SCOPE reads characters beside its body, knows which of the PREV sets the last
-one is in, and replaces the PREVs that now stand in front by nothing or by the empty set. Everywhere else a PREV in front counts
-as the empty set, which is right because the resolved alternative is there beside it (and, where a NOT stands above the PREV,
-because what is read before it is then restricted to what is not empty).
+**LOOK** constrains everything after it, so it is resolved with its rest: `settle(LOOK(p), rest)` is `rest AND p`. **PREV** is
+resolved right after each character: SCOPE reads characters in parallel with its body, knows which PREV sets contain the last one,
+and replaces each PREV that is now in front by nothing or by the empty set. Everywhere else a leading PREV counts as the empty set.
+That is right because the resolved alternative is present, too (and, below a NOT, because what is read before the PREV is then
+restricted to nonempty texts).
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from .terms import ALT, AND, CAT, LOOK, NIL, NOT, NOTHING, PREV, REP, Term, Term
 
 
 class LookAround(Terms):
-    """Terms, and the laws of LOOK and PREV."""
+    """Terms with the laws of LOOK and PREV."""
 
     def trim(self, term: Term) -> Term:
-        """The term at the end of a text: LOOKs with nothing behind them are decided, so that `$` at the end costs nothing."""
+        """The term at the end of a text: LOOKs with nothing after them are decided, so that a final `$` costs nothing."""
         if not term.look:
             return term
         if term.kind == LOOK and not term.parts[0].prev:
@@ -32,7 +32,7 @@ class LookAround(Terms):
         return term
 
     def settle(self, term: Term, rest: Term) -> Term:
-        """term then rest, with no LOOK left where nothing has been read before it."""
+        """term then rest, without leading LOOKs."""
         if not term.look:
             return self.cat(term, rest)
         if term.kind == LOOK:
@@ -75,17 +75,17 @@ class LookAround(Terms):
             return self.look(self.resolve(parts[0], holds))
         low, high = term.data  # REP
         first = self.resolve(parts[0], holds)
-        # An iteration that is empty here may be followed by as many empty ones as are still owed.
+        # An iteration that is empty here may be followed by as many empty ones as the minimum still requires.
         owed = 0 if first.nullable else max(low - 1, 0)
         read = self.nonempty_part(first) if term.denies and self.may_be_empty(first) else first
         again = self.cat(read, self.repeat(parts[0], owed, high - 1))
         return self.alt((again, NIL)) if low == 0 or first.nullable else again
 
-    # What a term reads where it reads nothing, and what else. `anywhere` asks for all places, where a PREV may hold; without
-    # it the question is about a place whose PREVs have been resolved, and those that are left do not hold.
+    # Splits a term into its empty and nonempty texts. With `anywhere` the question is about all positions, where a PREV may hold;
+    # without it about a position whose PREVs have been resolved, and the remaining ones do not hold.
 
     def may_be_empty(self, term: Term, anywhere: bool = False) -> bool:
-        """Can the term be read without a byte, if every LOOK in it holds?"""
+        """Can the term match without reading a byte, if every LOOK in it holds?"""
         kind, parts = term.kind, term.parts
         if term.nullable or not _looks(term, anywhere):
             return term.nullable
@@ -96,7 +96,7 @@ class LookAround(Terms):
         return kind == LOOK or (kind == PREV and anywhere) or (kind == REP and self.may_be_empty(parts[0], anywhere))
 
     def empty_part(self, term: Term, anywhere: bool = False) -> Term:
-        """What the term demands of its place where it reads nothing: NIL, or its LOOKs (and PREVs)."""
+        """The condition under which the term reads nothing: NIL, or its LOOKs (and PREVs)."""
         kind, parts = term.kind, term.parts
         if term.nullable:
             return NIL

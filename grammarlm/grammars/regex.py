@@ -19,7 +19,7 @@ from .terms import Term
 
 @dataclass(frozen=True, repr=False)
 class Regex(Grammar):
-    """All texts that the pattern matches as a whole."""
+    """All texts that the pattern matches completely."""
 
     pattern: str | bytes
 

@@ -1,4 +1,4 @@
-"""What stands between characters in a regular expression: `^ $ \\A \\Z \\b \\B` and look-behind, as LOOK and PREV terms."""
+"""Zero-width parts of a regular expression: `^ $ \\A \\Z \\b \\B` and look-behind, as LOOK and PREV terms."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from .terms import ANYTHING, NIL, Term
 
 
 class Anchors(Scanner):
-    """A scanner that makes terms, and numbers the sets that look-behind asks for."""
+    """A scanner that builds terms, and numbers the character sets that look-behind tests."""
 
     def __init__(self, pattern: str | bytes, algebra: Algebra):
         super().__init__(pattern, algebra.tick)
         self.algebra = algebra
-        self.behind: list[tuple[CharSet, bool]] = []  # the PREV sets: characters, and does the start of the text count
+        self.behind: list[tuple[CharSet, bool]] = []  # the PREV sets: characters; does the start of the text count?
 
     def set_term(self, chars: CharSet) -> Term:
         if not self.binary:
@@ -65,7 +65,7 @@ class Anchors(Scanner):
         return self.algebra.alt(self.algebra.cat(first, second) for first, second in pairs)
 
     def tracker(self) -> utf8.Edges:
-        """One character, with the bits of the look-behind sets that it is in."""
+        """Edges that read one character, with the bits of the look-behind sets that contain it."""
         atoms: list[tuple[CharSet, int]] = [(self.universe(), 0)]
         for index, (chars, _) in enumerate(self.behind):
             inside = [(charset.intersect(atom, chars), bits | 1 << index) for atom, bits in atoms]

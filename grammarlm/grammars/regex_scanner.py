@@ -1,4 +1,4 @@
-"""The characters of a regular expression: where we are in it, escapes, and sets such as `[^a-z\\d]` or `\\p{Lu}`."""
+"""The characters of a regular expression: current position, escapes, and sets such as `[^a-z\\d]` or `\\p{Lu}`."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ BYTES: CharSet = ((0, 255),)
 
 
 class Scanner:
-    """A place in a pattern, and the flags that hold there."""
+    """A position in a pattern, and the flags that hold there."""
 
-    EXTENDED = True  # \e, \u{...} and \x{...} are read: Python has no other meaning for them
+    EXTENDED = True  # \e, \u{...} and \x{...} are read: Python gives them no other meaning
 
     def __init__(self, pattern: str | bytes, tick: Callable[[], None]):
         self.tick = tick
@@ -87,7 +87,7 @@ class Scanner:
         return self.complement(chars) if negated != (letter == "P") else chars
 
     def bracket(self, start: int) -> CharSet:
-        """[...]: the opening bracket has been taken."""
+        """[...]: the opening bracket has been read."""
         negated = self.take("^")
         ranges: list[CharSet] = []
         first = True
@@ -129,7 +129,7 @@ class Scanner:
     # ------------------------------------------------------------------ escapes
 
     def skip_comment(self, end: str) -> bool:
-        """Skips to behind `end`, over escaped characters as `re` does; False where the pattern is over first."""
+        """Skips past `end`, over escaped characters as `re` does; False where the pattern ends first."""
         while self.at < len(self.text):
             char = self.text[self.at]
             self.at += 1
@@ -146,7 +146,7 @@ class Scanner:
         return self.text[self.at - 1]
 
     def is_octal(self) -> bool:
-        """Three octal digits are a character, fewer are a back-reference (a digit has been taken)."""
+        """Three octal digits are a character, fewer are a back-reference (one digit has been read)."""
         digits = self.text[self.at - 1 : self.at + 2]
         return len(digits) == 3 and all(d in OCTAL for d in digits)
 

@@ -1,11 +1,11 @@
-"""Regular languages by derivatives: the program that a lazy automaton runs.
+"""Regular languages by derivatives (Brzozowski): the transition function of a lazy automaton.
 
-A term (terms.py) denotes a set of byte strings. The derivative of a term by a byte b is the term for what may follow b, so terms
-are the states of a deterministic automaton that exists only where somebody walks. `edges(term)` lists the disjoint byte sets
-(256-bit integers) with the term behind each, computed once a term.
+A term (terms.py) denotes a set of byte strings. The derivative of a term by a byte b is the term for what may follow b. So terms
+are the states of a deterministic automaton, built only where it is walked. `edges(term)` lists disjoint byte sets (256-bit
+integers), each with its target term, computed once per term.
 
-Why this and not Thompson's construction: intersection and complement are two lines, `(a|b)*a(a|b){20}` costs nothing until it is
-walked, and a bounded repeat needs no copies. The price, microseconds of Python for each new state, is paid once per state.
+Why not Thompson's construction: intersection and complement are two lines, `(a|b)*a(a|b){20}` costs nothing until it is walked, and
+a bounded repeat needs no copies. The price is microseconds of Python, once per state.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .terms import ALT, AND, ANYTHING, CAT, CHARS, FOREVER, NIL, NOT, NOTHING, R
 EVERY_BYTE = (1 << 256) - 1
 
 EdgeList = tuple[tuple[int, Term], ...]
-Pair = tuple[Term, Term]  # two terms in a row that no term has been made of: `Algebra.cat` makes it
+Pair = tuple[Term, Term]  # an unbuilt CAT of two terms: `Algebra.cat` builds it
 
 
 class Algebra(LookAround):
@@ -33,17 +33,17 @@ class Algebra(LookAround):
         self._edges.clear()
 
     def edges(self, term: Term) -> EdgeList:
-        """Disjoint byte sets and the term behind each; bytes in none of them lead to the empty language."""
+        """Disjoint byte sets, each with its target term; bytes in none of them lead to the empty language."""
         known = self._edges.get(term)
         if known is None:
             known = self._edges[term] = self._derive(term)
         return known
 
     def open_edges(self, term: Term | Pair) -> Sequence[tuple[int, Term | Pair]]:
-        """`edges`, but what is left within a character is not put together with what stands behind it.
+        """`edges`, but the rest of a character and what follows it stay a pair instead of a CAT term.
 
-        Of a counter over any character four states of five stand within a character, and most are never entered: a pair costs them
-        a fraction of a term. Pairs are not empty languages and do not contain the empty string.
+        In a counter over any character four states of five are within a character, and most are never entered: a pair costs a
+        fraction of a term. Pairs are never the empty language and do not contain the empty string.
         """
         if isinstance(term, tuple):
             first, behind = term
@@ -69,7 +69,7 @@ class Algebra(LookAround):
         return found
 
     def _turn(self, loop: Term, rest: Term) -> Pair:
-        """One turn of a repeat; those that are left, and the rest."""
+        """One turn of a repeat; then the remaining turns and the rest."""
         (body,), (low, high) = loop.parts, loop.data
         return body, self.cat(self.repeat(body, low - 1 if low > 1 else 0, high - 1), rest)
 
@@ -103,7 +103,9 @@ class Algebra(LookAround):
 
     def _derive_cat(self, term: Term) -> EdgeList:
         head, rest = term.parts
-        if head.kind == WORDS and not head.nullable and head.data[2] == head.data[1] + 1:  # one string: a byte of it
+        if (
+            head.kind == WORDS and not head.nullable and head.data[2] == head.data[1] + 1
+        ):  # a single string: one byte of it
             words, low, high, depth = head.data
             return ((1 << words.value[low][depth], self.cat(self._words(words, low, high, depth + 1), rest)),)
         found: list[tuple[int, Term]] = []
@@ -111,7 +113,7 @@ class Algebra(LookAround):
         while term.kind == CAT and not (term.look and term.parts[0].look):
             head, rest = term.parts
             first, behind = head, rest
-            if head.kind == REP and not head.look:  # no terms in between
+            if head.kind == REP and not head.look:  # avoids intermediate terms
                 first, behind = self._turn(head, rest)
             found += [(bits, behind if t is NIL else self.cat(t, behind)) for bits, t in self.edges(first)]
             if not head.nullable:
@@ -162,7 +164,7 @@ class Algebra(LookAround):
         return self._grouped(found)
 
     def _united(self, edges: Sequence[tuple[int, Term]]) -> EdgeList:
-        """Overlapping edges made disjoint; edges to the same term made one."""
+        """Makes overlapping edges disjoint and merges edges to the same term."""
         every = 0
         for bits, _ in edges:
             if bits & every:
@@ -178,7 +180,7 @@ class Algebra(LookAround):
         return self._grouped([(bits, t[0] if len(t) == 1 else self.alt(t)) for bits, t in by_bits.items()])
 
     def _grouped(self, edges: Sequence[tuple[int, Term]]) -> EdgeList:
-        """Disjoint edges; those to the same term made one."""
+        """Merges edges to the same term; the edges are disjoint."""
         if len(edges) == 1 and edges[0][1] is not NOTHING:
             return (edges[0],)
         result: dict[Term, int] = {}
@@ -215,7 +217,7 @@ def _disjoint(by_bits: dict[int, list[Term]]) -> dict[int, list[Term]]:
 
 
 def _first_beyond(words: Sequence[bytes], low: int, high: int, depth: int, byte: int) -> int:
-    """The first index in low..high whose byte at `depth` is greater than `byte`: steps that double, then bisection."""
+    """The first index in low..high whose byte at `depth` is greater than `byte` (galloping, then binary search)."""
     step, start = 1, low
     while low + step < high and words[low + step][depth] == byte:
         low += step
