@@ -1,1 +1,1 @@
-"""TEXT -> PROGRAM: descriptions of languages, and what a lazy automaton is made from."""
+"""TEXT -> PROGRAM: descriptions of languages, and their compilation to terms and rules for the lazy automata."""

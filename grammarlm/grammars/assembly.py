@@ -1,6 +1,6 @@
-"""A description with stacks somewhere in it becomes one pushdown grammar.
+"""Turns a description with context-free parts into one pushdown grammar.
 
-Parts that are regular become terms as they always do; readers give rules for the others; what combines them becomes rules, too.
+Regular parts become terms as usual; readers give rules for the others; the operators that combine them become rules, too.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ def needs_stack(grammar: Grammar) -> bool:
 
 @dataclass(frozen=True)
 class Assembly:
-    """All parts' rules, the rule that whole texts follow, and the LR parsers among the parts."""
+    """The rules of all parts, the rule that whole texts follow, and the LR parsers among the parts."""
 
     machine: Pushdown
     start: tuple[int, str]
-    border: Term  # what whole texts must satisfy besides
-    is_lark: bool  # the whole is one Lark grammar, but for its border
+    border: Term  # additional condition on whole texts
+    is_lark: bool  # the whole is one Lark grammar, apart from its border
     parsers: list[LarkParser]
 
 
@@ -53,7 +53,7 @@ def assemble(
     max_depth: int,
     tick: Callable[[], None],
 ) -> Assembly:
-    """`token_id` tells the id of a special token by what the grammar calls it and where it does."""
+    """`token_id` maps a special token's name and its position in the grammar to its id."""
     assembler = _Assembler(algebra, token_id, max_depth, tick)
     whole = split(grammar, needs_stack, algebra)
     assembler.machine.add_rules(0, {WHOLE: assembler.node_of(whole.grammar)})  # type: ignore[dict-item]
@@ -62,7 +62,7 @@ def assemble(
 
 
 class _Assembler:
-    """Adds the rules of one part after the other to a machine."""
+    """Adds the rules of the parts to a machine, one part after the other."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Which bytes a language does not tell apart: the columns of its transition table."""
+"""Byte equivalence classes of a language: the columns of its transition table."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ EVERY_BYTE = (1 << 256) - 1
 
 @dataclass(frozen=True)
 class BytePartition:
-    """Classes of bytes that no transition of a language tells apart."""
+    """Classes of bytes that no transition of a language distinguishes."""
 
     class_of: np.ndarray  # uint8 [256]
-    samples: list[int]  # for each class one of its bytes, as a 256-bit integer
+    samples: list[int]  # one byte of each class, as a 256-bit integer
     used: list[int]  # the byte sets that the language mentions
-    known: dict[int, list[int]] = field(default_factory=dict)  # byte set -> its classes
+    known: dict[int, list[int]] = field(default_factory=dict)  # cache: byte set -> its classes
 
     def classes_in(self, bits: int) -> list[int]:
-        """The classes that the byte set is made of."""
+        """The classes that make up the byte set."""
         classes = self.known.get(bits)
         if classes is None:
             if bits & (bits - 1):
@@ -40,7 +40,7 @@ def byte_partition(*roots: Term, sets: Iterable[int] = ()) -> BytePartition:
     sets = sorted({*byte_sets(roots, ()), *sets})
     packed = np.frombuffer(b"".join([bits.to_bytes(32, "little") for bits in sets]), np.uint8).reshape(-1, 32)
     columns = np.packbits(np.unpackbits(packed, axis=1, bitorder="little"), axis=0).T
-    # A byte's membership in all sets, as a string of bits; zeros at its end are left out, which makes no two of them equal.
+    # A byte's membership in all sets, as a bit string. numpy strips trailing zero bytes, which makes no two of them equal.
     members = np.ascontiguousarray(columns).view(f"S{columns.shape[1]}").ravel().tolist()
     first = dict(zip(reversed(members), range(255, -1, -1), strict=True))  # the first byte of each class
     order = sorted(first.values())
@@ -50,7 +50,7 @@ def byte_partition(*roots: Term, sets: Iterable[int] = ()) -> BytePartition:
 
 
 def byte_sets(roots: Iterable[Term], below: Iterable[Edges]) -> list[int]:
-    """Each byte set that a term or a character automaton below it mentions; what stands for no byte is left out."""
+    """All byte sets of the terms and the character automata reachable from them; bits that stand for no byte are removed."""
     sets: set[int] = {0}
     letters: set[int] = set()  # of words: sets of one byte
     terms, seen = list(roots), set(roots)
@@ -85,7 +85,7 @@ def byte_sets(roots: Iterable[Term], below: Iterable[Edges]) -> list[int]:
 
 
 def _letters(text: bytes) -> Iterable[int]:
-    """The bytes in it, for long ones each once."""
+    """The bytes of the text, deduplicated if it is long."""
     if len(text) < 4096:
         return text
     found: list[int] = np.flatnonzero(np.bincount(np.frombuffer(text, np.uint8), minlength=256)).tolist()

@@ -1,8 +1,8 @@
 """Sets of code points as sorted, disjoint, non-adjacent ranges: `((0x61, 0x7A), (0xE9, 0xE9))`.
 
-Surrogates are never members: they are no characters of a UTF-8 text. A set of thousands of characters is a few hundred
-ranges (letters: 650), so union and complement cost microseconds. Unicode properties come from the `regex` package, which
-scans all characters once per property (milliseconds, remembered).
+Surrogates are never members: no UTF-8 text contains them. A set of thousands of characters is a few hundred ranges (letters: 650),
+so union and complement cost microseconds. Unicode properties come from the `regex` package, by one scan over all characters per
+property (milliseconds, cached).
 """
 
 import re
@@ -26,7 +26,7 @@ WORD: CharSet = ((48, 57), (65, 90), (95, 95), (97, 122))
 
 
 def union(*sets: Iterable[tuple[int, int]]) -> CharSet:
-    """Everything in any of the sets (which may be unsorted and overlap), surrogates taken out."""
+    """The union of the sets (which may be unsorted and overlap), without surrogates."""
     ranges = sorted(r for s in sets for r in s)
     merged: list[list[int]] = []
     for low, high in ranges:
@@ -77,7 +77,7 @@ def unicode_property(name: str) -> CharSet:
     """The characters of `\\p{name}`; KeyError where the name is unknown."""
     if not re.fullmatch(r"[\w .=:-]{1,100}", name, re.ASCII):  # it becomes part of a pattern, and of a file's name
         raise KeyError(name)
-    file = "property-" + re.sub("[ _-]", "", name.lower())  # names are compared like this
+    file = "property-" + re.sub("[ _-]", "", name.lower())  # names are compared in this normal form
     nothing = (1, 0)  # a table has at least one row
     rows = code_points(file, lambda: list(_property(name)) or [nothing])
     return tuple((low, high) for low, high in rows if low <= high)
@@ -95,7 +95,7 @@ def _property(name: str) -> CharSet:
 
 @lru_cache(maxsize=8)
 def unicode_category(letter: str) -> CharSet:
-    """What Python's `re` takes for `\\d`, `\\s` or `\\w` in Unicode mode."""
+    """What Python's `re` matches for `\\d`, `\\s` or `\\w` in Unicode mode."""
     ranges = code_points(f"category-{letter}", lambda: list(_matching(re.compile(rf"\{letter}+"))))
     return tuple((low, high) for low, high in ranges)
 
@@ -107,13 +107,13 @@ def _matching(pattern) -> CharSet:
 
 @lru_cache(maxsize=1)
 def _every_character() -> str:
-    """Character i at index i; surrogates stand for themselves and are taken out of every set afterwards."""
+    """Character i at index i; surrogates are kept as they are and removed from every set afterwards."""
     return np.arange(LAST + 1, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
 
 
 @lru_cache(maxsize=1024)
 def ignore_case(chars: CharSet, unicode: bool) -> CharSet:
-    """All characters that `re` takes for those of the set under IGNORECASE.
+    """All characters that `re` matches for those of the set under IGNORECASE.
 
     ASCII mode pairs a-z with A-Z only. Unicode mode compares simple lower case, and lower-case letters that share an upper-case
     letter count as equal (k and the Kelvin sign, s and the long s).
@@ -133,7 +133,7 @@ def ignore_case(chars: CharSet, unicode: bool) -> CharSet:
 
 @lru_cache(maxsize=1)
 def _case_members() -> tuple[list[int], list[int], dict[int, list[int]]]:
-    """Characters that have a partner, sorted; the number of each one's group; the groups."""
+    """Characters with case partners, sorted; the number of each one's group; the groups."""
     pairs = code_points(
         "case", lambda: sorted((c, number) for number, group in enumerate(_case_groups()) for c in group)
     )
@@ -148,6 +148,6 @@ def _case_groups() -> tuple[tuple[int, ...], ...]:
     groups: dict[str, list[int]] = {}
     for low, high in unicode_property("Changes_When_Casemapped"):
         for c in range(low, high + 1):
-            lower = chr(c).lower()[0]  # longer for the dotted capital I alone, which `re` maps to i
+            lower = chr(c).lower()[0]  # more than one only for the dotted capital I, which `re` maps to i
             groups.setdefault(lower.upper(), []).append(c)
     return tuple(tuple(g) for g in groups.values() if len(g) > 1)

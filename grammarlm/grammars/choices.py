@@ -1,7 +1,7 @@
 """One of several strings.
 
-The strings are kept sorted; a state is a range of them and a depth, so 100,000 strings cost one sort, and the trie that they span
-exists only where decoding goes.
+The strings are sorted; a state is a range of them and a depth. So 100,000 strings cost one sort, and their trie is built only where
+decoding goes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .terms import Term
 
 @dataclass(frozen=True, init=False)
 class Choices(Grammar):
-    """Exactly one of the strings; the same string twice counts once."""
+    """Exactly one of the strings; duplicates count once."""
 
     strings: tuple[str, ...]
 

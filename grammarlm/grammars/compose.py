@@ -1,14 +1,15 @@
-"""What every grammar is, and how grammars combine.
+"""The base class of grammars, and the operators that combine them.
 
-A grammar is a plain description: cheap to make, compared and hashed by content, no vocabulary needed. Nothing is parsed before
-`compile`, where every error rises. Operators combine descriptions:
+A grammar is a plain description: cheap to make, compared and hashed by content, independent of a vocabulary. Nothing is parsed
+before `compile`, where every error is raised. Operators combine descriptions:
 
     a + b    a text of a, then one of b             a & b    texts that are in both
     a | b    a text of either                       a - b    texts of a that are not in b
 
-A string on either side stands for itself. Look-around inside a part (`$`, `\\b`, `(?=...)`) sees that part's text only. Not so with
-a Lark part: its lexemes are cut as lark would cut the whole text, so the last one takes what it can of the text behind the part,
-and nothing can begin there that it could go on with. Special tokens are no text to the regular side of `&` and `-`.
+A string operand stands for itself. Look-around inside a part (`$`, `\\b`, `(?=...)`) sees that part's text only. A Lark part is
+different: its lexemes are cut as lark would cut the whole text, so the last one extends into the text after the part as far as it
+matches, and that text cannot begin with anything that would continue it. For the regular side of `&` and `-` special tokens are no
+text.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ from .terms import Term
 
 
 class Grammar:
-    """A language, described."""
+    """A description of a language."""
 
     def language(self, algebra: Algebra) -> Term:
-        """The byte strings of the language as a term; raises GrammarError where the description is broken."""
+        """The byte strings of the language as a term; raises GrammarError where the description is invalid."""
         raise NotImplementedError
 
     def __add__(self, other: Grammar | str) -> Grammar:
@@ -68,9 +69,9 @@ class Literal(Grammar):
 
 
 class Combination(Grammar):
-    """Grammars and how they combine. a + b + c is one of three parts, so that long chains are not deep.
+    """Several grammars and the operator that combines them. a + b + c has three parts, so that long chains are not deep.
 
-    An operator keeps its two sides only, and the parts are listed when somebody asks: a chain of n operators costs n, not n * n.
+    An operator stores only its two sides, and `parts` is computed on demand: a chain of n operators costs n, not n * n.
     """
 
     sign: ClassVar[str]
@@ -87,7 +88,7 @@ class Combination(Grammar):
 
     @cached_property
     def parts(self) -> tuple[Grammar, ...]:
-        """Those of sides of the same kind among them."""
+        """The operands, with nested ones of the same operator flattened."""
         if self._is_listed:
             return self._sides
         kind = type(self)
@@ -167,7 +168,7 @@ class Difference(Combination):
 
 
 def encode(text: str) -> bytes:
-    """The text in UTF-8; GrammarError where it has none."""
+    """The text in UTF-8; GrammarError where it cannot be encoded."""
     try:
         return text.encode()
     except UnicodeEncodeError as error:

@@ -6,9 +6,9 @@ Python, is accepted: characters and escapes, classes, `.`, groups with and witho
 the beginning, and ^ and $ at the very ends, where they have no effect. What xgrammar refuses too is refused with its reason.
 
     flags="..."          i: ignore case, in ASCII; s: `.` is any character; u: no effect, patterns are Unicode. Without flags `.` is
-    any character, with flags only an s makes it so
+                         any character, with flags only an s makes it so
     json_string=true     only texts that fit in a JSON string without an escape: no quote, no backslash, and no character before the
-    space
+                         space
 """
 
 from __future__ import annotations

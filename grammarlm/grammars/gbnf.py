@@ -6,13 +6,13 @@ r"""GBNF, the notation of llama.cpp.
     ''')
 
 `"text"`, `[a-z]`, `[^a-z]`, `.` (any character), `( )`, `|`, `* + ? {m} {m,} {m,n}`, `#` to the end of the line, `<[1000]>` and
-`<think>` (one token, by its id or its text). A rule ends with its line, but for brackets and for line breaks after `::=` or `|`;
-of two rules with one name the second holds. What llama.cpp's own parser takes means the same here, except that counts beyond
-2,000 are exact, and that what it would silently read as nothing is an error: [] and [^], [z-a], {3,1}, half a surrogate pair.
-Names may hold underscores, as its documentation says, and rules may begin with themselves. Negated tokens (!<think>) are refused.
+`<think>` (one token, by its id or its text). A rule ends with its line, except within brackets and after `::=` or `|`; of two rules
+with one name the second counts. What llama.cpp's own parser accepts means the same here, with two differences: counts beyond 2,000
+are exact, and what it would silently read as the empty language is an error: [] and [^], [z-a], {3,1}, half a surrogate pair. Names
+may contain underscores, as its documentation says, and left recursion is allowed. Negated tokens (!<think>) are refused.
 
-When not to use it: for a regular language Regex is quicker to compile; for a language with keywords and spaces between words,
-Lark grammars say the same in fewer rules.
+When not to use it: for a regular language Regex is quicker to compile; for a language with keywords and spaces between words, Lark
+grammars say the same in fewer rules.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Gbnf(RuleText):
 
 
 class _Reader(RuleReader):
-    """Line breaks are tokens here, because they end rules."""
+    """Reader of GBNF: line breaks are tokens, because they end rules."""
 
     NAME = re.compile(r"[a-zA-Z0-9_-]+")
     NAME_BEGINS = string.ascii_letters + string.digits + "_-"

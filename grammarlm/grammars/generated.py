@@ -1,8 +1,8 @@
-"""What a model is to write under a grammar: of JSON texts those that json.dumps writes, unless a schema asks for others.
+"""Defaults for grammars that a model generates under: JSON as json.dumps writes it, unless a schema asks for another form.
 
-JSON has many texts for one value, and a reader takes them all. A model that may choose among them spells names in escapes,
-or goes on with white space, and no token of a key is ever the only one; so where texts are generated, and nobody has said
-otherwise, schemas are natural and plain.
+JSON has many texts for one value, and readers accept all of them. A model that may choose among them writes names with escapes or
+endless white space, and no token of a key is ever forced. So where texts are generated and nothing else is requested, schemas are
+natural and plain.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from .json_schema import JsonSchema
 
 
 def as_generated(grammar: Grammar) -> Grammar:
-    """The same grammar, with the defaults of its schemas for texts that are generated; itself where there are none of these."""
+    """The same grammar with its schemas' defaults for generation; the grammar itself if nothing changes."""
     try:
         return _as_generated(grammar, {})
-    except RecursionError:  # too deep for compile, too, which says so
+    except RecursionError:  # also too deep for compile, which reports it
         return grammar
 
 
 def _as_generated(grammar: Grammar, made: dict[int, Grammar]) -> Grammar:
-    """`made`: by id, since one part may stand in 2^60 places."""
+    """`made`: results by id, since one part may occur in 2^60 places."""
     if isinstance(grammar, JsonSchema):
         return grammar.as_generated()
     if not isinstance(grammar, Combination):

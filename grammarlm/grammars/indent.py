@@ -1,8 +1,8 @@
-"""Languages whose lines open and close blocks by their indentation, as lark's Indenter has it.
+"""Indentation-based blocks, as in lark's Indenter.
 
-At the end of a line (a lexeme of the newline terminal) the column of the next line tells what the parser gets besides: a token that
-opens a block where the line is wider than the block it stands in, one that closes for each block it leaves. Within brackets ends of
-lines are nothing. What the open blocks' widths are lies on the parser's stack, so a text may be as deep as it likes.
+At the end of a line (a lexeme of the newline terminal) the column of the next line determines which extra tokens the parser gets:
+one that opens a block where the line is indented further than its block, one that closes for each block it leaves. Within brackets
+line ends are dropped. The widths of the open blocks are on the parser's stack, so nesting depth is not limited.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Indent:
-    """The names of the terminals that make blocks; those of python.lark unless told otherwise."""
+    """The names of the terminals that delimit blocks; by default those of python.lark."""
 
     newline: str = "_NEWLINE"
     indent: str = "_INDENT"
@@ -35,13 +35,13 @@ class Indent:
             raise ValueError(f"Indent(tab={self.tab}): a tab takes 0 columns or more")
 
 
-WIDEST = 1023  # columns of a line's indentation; a text's lines are not indented further, and the report says so
+WIDEST = 1023  # most columns of indentation; a text's lines are not indented further, and the report says so
 EMPTY_LINE = -1  # no line has ended yet in this lexeme
 SPACE, TAB, LINE_END = 1 << 32, 1 << 9, 1 << 10  # bytes, as sets
 
 
 def column_after(column: int, part: int, tab: int) -> int:
-    """The column behind a byte of the newline terminal; None of its bytes but these three moves it."""
+    """The column after a byte of the newline terminal; only these three bytes change it."""
     if part & LINE_END:
         return 0
     if column < 0:

@@ -20,7 +20,7 @@ from .lark_parser import LarkParser, Productions
 from .lark_tables import Loaded, load, lr_tables, make_lexer
 from .regular import Algebra
 
-BIGGEST = 200_000  # symbols of a grammar that lark is given
+BIGGEST = 200_000  # symbols of a grammar passed to lark
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Lark(Grammar):
 
     @classmethod
     def python(cls, *, start: str = "file_input") -> Lark:
-        """Python 3 as lark's own grammar has it, read from the installed package."""
+        """Python 3 in lark's own grammar, read from the installed package."""
         return cls(_shipped("python.lark"), start=start, indent=Indent())
 
     def __post_init__(self) -> None:
@@ -54,7 +54,7 @@ class Lark(Grammar):
 
 
 def _shipped(name: str) -> str:
-    """A grammar in lark's package, read without importing lark where it lies in a folder: the import takes 0.1 s."""
+    """A grammar file of lark's package, read without importing lark if that is a folder: the import takes 0.1 s."""
     spec = importlib.util.find_spec("lark")
     for folder in (spec and spec.submodule_search_locations) or ():
         path = Path(folder, "grammars", name)
@@ -64,7 +64,7 @@ def _shipped(name: str) -> str:
 
 
 def read_lark(grammar: Lark, algebra: Algebra, max_depth: int, tick: Callable[[], None]) -> LarkParser:
-    """The parser, from the disk where an earlier process left it there (lark_cache.py)."""
+    """The parser, from the disk cache if an earlier process stored it (lark_cache.py)."""
     path = entry_path(grammar.text, grammar.start, grammar.indent, max_depth)
     return load_entry(path, algebra, tick) or _make_parser(grammar, algebra, max_depth, tick, path)
 

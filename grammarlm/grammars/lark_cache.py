@@ -6,7 +6,7 @@ entry takes 1-2 ms. An entry holds what reading a grammar yields and nothing tha
 distinguish.
 
     name     sha256 of the text, the start rule, the indentation, `max_depth`, the sources of this package, and the versions of
-    lark, Python (its `re` parses the patterns) and Unicode: if any differs, so does the entry
+             lark, Python (its `re` parses the patterns) and Unicode: if any differs, so does the entry
     content  arrays (kept_arrays.py); kernels check no bounds, so everything that they index with is checked here
     written  after compile has succeeded: a refused grammar is never stored, and a stored one need not be checked for refusal again
     size     20-400 KB a grammar, none over 16 MB; the newest 200 and at most 256 MB of them are kept

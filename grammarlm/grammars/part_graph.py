@@ -1,4 +1,4 @@
-"""A combination with JSON schemas or item sets in it, as parts that are read one after another.
+"""A combination that contains JSON schemas or item sets, as a graph of parts that are read one after another.
 
     Text(until="</think>") + (JsonSchema(a) | JsonSchema(b)) + "\\n"
 
@@ -7,10 +7,10 @@
     follow   0 -> 1, 2        1 -> 3        2 -> 3
     lasts    3
 
-A JSON schema is read by a machine of its own, so it cannot be dissolved into terms or rules as other grammars are; nor can a set
-of items, which are tokens and not bytes. It can be a part: what has neither in it and stands side by side is one part, a schema is
-one, and a text is read by a path through the graph.
-A part that accepts the empty text can be passed over; that is left to whoever follows the graph.
+A JSON schema is read by a machine of its own, so unlike other grammars it cannot become terms or rules; nor can a set of items,
+which are tokens and not bytes. So each of these is a part, and a run of adjacent grammars without them is one part. A text is read
+along a path through the graph.
+A part that accepts the empty text can be skipped; code that walks the graph handles that.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class PartGraph:
 
 
 def first_apart(grammar: Grammar) -> Grammar | None:
-    """A JSON schema or an item set anywhere in it."""
+    """A JSON schema or an item set anywhere in the grammar."""
     waiting = [grammar]
     while waiting:
         part = waiting.pop()
@@ -53,14 +53,14 @@ def has_parts(grammar: Grammar) -> bool:
 
 
 def part_graph(grammar: Grammar) -> PartGraph:
-    """UnsupportedFeature where a schema or an item set stands below & or -."""
+    """The graph of the grammar; UnsupportedFeature where a schema or an item set is an operand of & or -."""
     graph = PartGraph()
     graph.firsts, graph.lasts = _add(graph, grammar)
     return graph
 
 
 def without(graph: PartGraph, empty: set[int]) -> PartGraph:
-    """The graph without the parts that have no text, and without those that stand on no way from an end to the other then."""
+    """Removes the parts that have no text, and then those on no path from a first to a last part."""
     before: list[list[int]] = [[] for _ in graph.parts]
     for part, following in enumerate(graph.follow):
         for next_part in following:
@@ -86,7 +86,7 @@ def _reached(starts: set[int], edges: list[tuple[int, ...]] | list[list[int]], e
 
 
 def _add(graph: PartGraph, grammar: Grammar) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Adds a grammar's parts; returns those that a text of it may begin with, and those that it may end with."""
+    """Adds a grammar's parts; returns those that its texts may begin with, and those that they may end with."""
     if isinstance(grammar, APART) or not has_parts(grammar):
         graph.parts.append(grammar)
         graph.follow.append(())
@@ -114,7 +114,7 @@ def _add(graph: PartGraph, grammar: Grammar) -> tuple[tuple[int, ...], tuple[int
 
 
 def _runs(grammar: Combination) -> list[Grammar]:
-    """The parts, those without either that stand side by side (or are alternatives of each other) put together."""
+    """The parts, with runs of adjacent ones (or alternatives) without schemas and item sets merged."""
     found: list[list[Grammar]] = []
     kind = type(grammar)
     for part in grammar.parts:

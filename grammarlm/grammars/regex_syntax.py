@@ -1,13 +1,13 @@
-"""Python's regular expressions, from text to a term of terms.py.
+"""Parser of Python's regular expressions: from text to a term of terms.py.
 
-One pass with an explicit stack of open groups, so 20,000 brackets are no deeper than one. A group collects branches, a branch
-collects items: literal characters (bytes), a set of characters (CharSet), or a term. Literals stay apart until the branch ends,
-so that a quantifier takes the last character only, and 50,000 alternatives of plain text become one WORDS term.
+One pass with an explicit stack of open groups, so nesting depth does not matter. A group collects branches, a branch collects
+items: literal characters (bytes), a set of characters (CharSet), or a term. Literals stay separate until the branch ends, so that a
+quantifier applies to the last character only, and 50,000 alternatives of plain text become one WORDS term.
 
 The language is that of `re.fullmatch`. `\\d \\s \\w \\b` and case-insensitivity are ASCII unless the pattern says `(?u)`;
-`\\p{name}`, `\\P{name}`, `(?<name>...)`, `\\e`, `\\u{...}` and `\\x{...}` are understood, which Python knows no meaning for.
-Refused by name: back-references, conditional and atomic groups, possessive repeats, look-behind of more than one character:
-these are not regular, or do not mean a set of texts that we can tell exactly.
+`\\p{name}`, `\\P{name}`, `(?<name>...)`, `\\e`, `\\u{...}` and `\\x{...}` are accepted, to which Python gives no meaning. Refused
+by name: back-references, conditional and atomic groups, possessive repeats, look-behind of more than one character: these are not
+regular, or do not mean a set of texts that can be computed exactly.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ Item = bytes | tuple | Term
 
 FLAGS = {"i": IGNORECASE, "m": MULTILINE, "s": DOTALL, "x": VERBOSE, "u": UNICODE, "a": 0}
 QUANTIFIERS = "*+?{"
-SHORT = 1_000  # characters of a pattern that need not be weighed
+SHORT = 1_000  # shorter patterns are not weighed
 PLAIN = re.compile(
     r"[^\\.\[(){*+?|^$\ud800-\udfff]+"
-)  # characters that stand for themselves, but for the flags i and x
-# Bytes that reading takes, as measured: for a part with its term, a member of a set, any other letter.
+)  # characters that stand for themselves, unless the flags i or x are set
+# Measured bytes of memory: for a part with its term, a member of a set, any other letter.
 PER_PART, PER_MEMBER, PER_LETTER = 400, 140, 6
 PARTS = "([.\\*+?{|^$"
 MEMBERS = re.compile(r"\[[^\]]*")
@@ -40,17 +40,17 @@ LETTERS_ARE_PARTS = re.compile(r"\(\?[a-zA-Z]*[ix]")
 
 @dataclass
 class Group:
-    """An open bracket: what it will do when it closes, and what it has collected."""
+    """An open group: what it does when it closes, and what it has collected."""
 
     start: int
-    flags: int  # to be restored behind it
+    flags: int  # to be restored after it
     kind: str = "group"  # or "ahead", "behind"
     negated: bool = False
     branches: list[list[Item]] = field(default_factory=lambda: [[]])
 
 
 def parse_regex(pattern: str | bytes, algebra: Algebra) -> Term:
-    """The language of the pattern, byte strings in UTF-8 (or plain bytes, for a bytes pattern)."""
+    """The language of the pattern: byte strings in UTF-8 (or plain bytes, for a bytes pattern)."""
     return RegexParser(pattern, algebra).run()
 
 
@@ -59,7 +59,7 @@ class RegexParser(Anchors):
 
     def __init__(self, pattern: str | bytes, algebra: Algebra):
         super().__init__(pattern, algebra)
-        self.repeatable = False  # is there something before this place that a quantifier may take?
+        self.repeatable = False  # can a quantifier apply to what comes before this place?
         self.quantified = False  # ... and has it one already?
         self.groups = [Group(0, 0)]
         self.names: set[str] = set()
@@ -72,7 +72,7 @@ class RegexParser(Anchors):
         return self.whole(self.body(self.groups[0]))
 
     def read(self) -> None:
-        """Reads all of the pattern into the one group that is left, `groups[0]`."""
+        """Reads all of the pattern into the one remaining group, `groups[0]`."""
         if len(self.text) > SHORT:
             self.weigh()
         while self.at < len(self.text):
@@ -111,7 +111,7 @@ class RegexParser(Anchors):
             raise self.error("missing ), unterminated subpattern: '(' is not closed", self.groups[-1].start)
 
     def weigh(self) -> None:
-        """A long pattern is weighed before anything of it is read; its sets only where there are not too many of them."""
+        """Estimates the memory of a long pattern before reading it; its sets only if the other parts fit."""
         text, weigh = self.text, self.algebra.weigh
         what = f"the regex of {len(text):,} characters"
         each = PER_PART if LETTERS_ARE_PARTS.search(text) else PER_LETTER
@@ -142,7 +142,7 @@ class RegexParser(Anchors):
             self.push(bytes([code_point]) if self.binary else chr(code_point).encode())
 
     def literals(self, text: str) -> None:
-        """Several of them, the first of which has been taken: the last stays apart, since a quantifier may follow."""
+        """Pushes a run of literals, the first of which has been read; the last stays separate, since a quantifier may follow."""
         self.at += len(text) - 1
         encoding = "latin-1" if self.binary else "utf-8"
         if len(text) > 1:
@@ -266,7 +266,7 @@ class RegexParser(Anchors):
         self.push(body)
 
     def lookbehind(self, group: Group) -> Term:
-        if [] in group.branches:  # the empty text is always there
+        if [] in group.branches:  # the empty text always precedes
             return self.algebra.alt(()) if group.negated else NIL
         sets = []
         for branch in group.branches:
@@ -293,7 +293,7 @@ class RegexParser(Anchors):
         return self.set_term(item) if isinstance(item, tuple) else item
 
     def body(self, group: Group) -> Term:
-        """The branches as one term, those of plain text as one set of words."""
+        """The branches as one term; those of plain text become one WORDS term."""
         if len(group.branches) == 1:
             return self.branch(group.branches[0])
         words: list[bytes] = []
@@ -323,7 +323,7 @@ class RegexParser(Anchors):
     # ------------------------------------------------------------------ repeats
 
     def quantifier(self, start: int) -> bool:
-        """Takes * + ? {m,n} with its suffix; False where a brace is a literal."""
+        """Reads * + ? {m,n} with its suffix; False where a brace is a literal."""
         char = self.text[start]
         if char == "{":
             bounds = self.braces()
@@ -348,7 +348,8 @@ class RegexParser(Anchors):
         return True
 
     def repeated(self, body: Term, low: int, high: float, start: int) -> Term:
-        """A turn that reads nothing but looks around adds a demand and no text, so no turn but a required one need be such."""
+        """Repeat of a body that may read nothing but look around. Such a turn adds a condition and no text, so only required turns
+        need be such."""
         algebra = self.algebra
         if not body.look or not algebra.may_be_empty(body, anywhere=True):
             return algebra.repeat(body, low, high)
@@ -364,7 +365,7 @@ class RegexParser(Anchors):
         )
 
     def braces(self) -> tuple[int, float] | None:
-        """{m}, {m,}, {,n} or {m,n}; None (nothing taken) where the brace is a literal."""
+        """{m}, {m,}, {,n} or {m,n}; None (nothing read) where the brace is a literal."""
         close = self.text.find("}", self.at, self.at + 50)
         inside = self.text[self.at + 1 : close] if close > 0 else ""
         low, comma, high = inside.partition(",")
@@ -378,7 +379,7 @@ class RegexParser(Anchors):
     # ------------------------------------------------------------------ the whole
 
     def whole(self, body: Term) -> Term:
-        """The language of the whole text: what looks around sees this text only."""
+        """The language of the whole text: look-around sees this text only."""
         if self.behind:
             at_start = sum(1 << i for i, (_, start) in enumerate(self.behind) if start)
             body = self.algebra.resolve(body, at_start)

@@ -1,10 +1,10 @@
-"""A context-free grammar without a lexer, as its reader leaves it: named rules over characters.
+"""A context-free grammar without a lexer, as its reader returns it: named rules over characters.
 
     Rules("root", {"root": Alternatives((Sequence((Text(b"("), Call("root", 9), Text(b")"))), Text(b"x")))})
 
-Readers make this (gbnf.py, ebnf.py), pushdown.py makes an automaton of it. A node holds no reference to another rule but by name,
-and readers keep trees flat: brackets around one thing are that thing, so 100,000 brackets are no deeper than one.
-Nobody writes to a node; it is not frozen because a frozen object takes three times as long to make.
+Readers (gbnf.py, ebnf.py) produce this, pushdown.py turns it into an automaton. A node refers to another rule by name only, and
+readers keep trees flat: brackets around one thing add no node, so 100,000 brackets are no deeper than one. Nodes are never
+modified; they are not frozen because frozen objects take three times as long to create.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ class Text:
 
 @dataclass(slots=True, unsafe_hash=True)
 class Chars:
-    """One character out of a set."""
+    """One character from a set."""
 
     chars: CharSet
 
 
 @dataclass(slots=True, unsafe_hash=True)
 class Call:
-    """A text of another rule; `position` is where the grammar names it."""
+    """A text of another rule; `position` is the offset of the name in the grammar."""
 
     name: str
     position: int
@@ -38,7 +38,7 @@ class Call:
 
 @dataclass(slots=True, unsafe_hash=True)
 class Pattern:
-    """A text that a regular expression (grammars/regex_syntax.py) matches as a whole."""
+    """A text that a regular expression (grammars/regex_syntax.py) matches completely."""
 
     regex: str
     position: int
@@ -54,21 +54,21 @@ class Token:
 
 @dataclass(slots=True, unsafe_hash=True)
 class Sequence:
-    """All parts, in this order; none is the empty text."""
+    """All parts, in this order; without parts: the empty text."""
 
     parts: tuple[Node, ...]
 
 
 @dataclass(slots=True, unsafe_hash=True)
 class Alternatives:
-    """Any of the parts; none of them is nothing at all."""
+    """Any of the parts; without parts: the empty language."""
 
     parts: tuple[Node, ...]
 
 
 @dataclass(slots=True, unsafe_hash=True)
 class Repeat:
-    """The body from `low` to `high` times, None = without end."""
+    """The body from `low` to `high` times, None = unbounded."""
 
     body: Node
     low: int
@@ -80,7 +80,7 @@ Node = Text | Chars | Call | Pattern | Token | Sequence | Alternatives | Repeat
 
 @dataclass(frozen=True)
 class Rules:
-    """Rules by name, and the one that texts follow. Readers have checked that every name called has a rule."""
+    """Rules by name, and the start rule. Readers have checked that every name called has a rule."""
 
     start: str
     bodies: dict[str, Node]

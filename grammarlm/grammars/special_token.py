@@ -2,12 +2,12 @@
 
     Token("<|tool_call|>") + JsonSchema(...)          Token(151657) | Regex(...)
 
-A model's special tokens are no text: the bytes `<|tool_call|>` spell other tokens, and no mask of a text allows the id. This is the
-only way to ask for it. It adds no bytes to the text and one token to its length. GBNF writes it `<think>` or `<[12]>`.
+A model's special tokens are no text: the bytes `<|tool_call|>` are spelled by other tokens, and no mask of a text allows the id.
+This is the only way to ask for it. It adds no bytes to the text and one token to its length. GBNF writes it `<think>` or `<[12]>`.
 
-A token that is ordinary text may be asked for by its id, too. Where it is read, its bytes may be meant as well: both are followed.
+An ordinary text token may be given by its id, too. Where it is read, its bytes may match as well: both readings are followed.
 
-Which id is meant is told when the grammar meets a vocabulary (masks/named_tokens.py).
+The id is looked up when the grammar is compiled for a vocabulary (masks/named_tokens.py).
 """
 
 from __future__ import annotations

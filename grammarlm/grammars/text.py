@@ -4,11 +4,11 @@
     Text(until="</think>")      any text that ends with the marker's first occurrence, which is part of it
     Ban(["foo", "bar"])         any text with none of these strings in it; most useful as  grammar & Ban([...])
 
-Text here is UTF-8. Both are about bytes, so it does not matter how tokens cut a marker or a banned string: a token that holds the
-end of a marker and something more is refused, and so is one that completes a banned string begun by the tokens before it.
+Text here is UTF-8. Both are about bytes, so it does not matter how tokens split a marker or a banned string: a token that contains
+the end of a marker and something after it is refused, and so is one that completes a banned string begun by earlier tokens.
 
-The states are those of the Aho-Corasick automaton of the strings, which is what the derivatives of "anything, then one of the
-strings" come to: for each place the beginnings of the strings that end there.
+The states are those of the Aho-Corasick automaton of the strings, because that is what the derivatives of "anything, then one of
+the strings" amount to: for each position the prefixes of the strings that end there.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .terms import ANYTHING, FOREVER, Term
 
 @dataclass(frozen=True, init=False, repr=False)
 class Text(Grammar):
-    """Any UTF-8 text; with `until`, a string or several, it ends where one of them is first complete, and nowhere else."""
+    """Any UTF-8 text; with `until`, a string or several, it ends at the first complete occurrence of one, and nowhere else."""
 
     until: str | tuple[str, ...] | None
 
@@ -55,7 +55,7 @@ class Text(Grammar):
 
 @dataclass(frozen=True, init=False)
 class Ban(Grammar):
-    """Any UTF-8 text that holds none of the strings, however tokens spell it."""
+    """Any UTF-8 text that contains none of the strings, however tokens spell it."""
 
     strings: tuple[str, ...]
 

@@ -1,11 +1,11 @@
-"""A list of items: one item of a set of token sequences after another, the same one never twice.
+"""A list of items from a set of token sequences, without repetition.
 
     TokenList(Tokens(items), 1, 5)                          one to five items, each a different one
     TokenList(Tokens(items), 2, 2, separator=", ")          two items, and between them tokens that spell ", "
     TokenList(Tokens(items), 1, 5) + Text()                 then free text
 
-Each item begins at the beginning of a token and ends at the end of one, and so does the separator. Where an item is the beginning
-of another, a list can be cut into items in several ways; it is in the language if one of them is.
+Each item begins and ends at a token boundary, and so does the separator. Where an item is a prefix of another, a list can be split
+into items in several ways; it is in the language if one of them is valid.
 """
 
 from __future__ import annotations

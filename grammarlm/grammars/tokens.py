@@ -1,14 +1,14 @@
-"""A set of items, each one sequence of token ids: what a generative retriever chooses from.
+"""A set of items, each a sequence of token ids: the candidates of a generative retriever.
 
     Tokens([[17, 4, 99], [17, 5]])        Tokens(matrix)        Tokens(Path("items.npy"))        Tokens(iterator_of_chunks)
 
-An item is this very sequence of tokens. (`Choices` allows every way in which tokens spell a string; `Tokens(["red lamp"])` takes
-strings too, and means the tokens that the tokenizer makes of each.) Items may have different lengths, one may be the beginning
-of another, and the same may come twice: then its first row is the one that is returned.
+An item is exactly this sequence of tokens. (`Choices` allows every tokenisation of a string; `Tokens(["red lamp"])` takes strings
+too, and means the tokens that the tokenizer makes of each.) Items may have different lengths, one may be a prefix of another, and
+there may be duplicates: then the first row is the one returned.
 
-Items are kept as a matrix with a row for each item, in as few bytes as their tokens need; -1 stands behind the last token of a
-row that is shorter than the others, and a given matrix may be filled up with -1, too. A memory-mapped matrix is not copied: its
-file must stay as it is. What is built from the rows, a sorted index, is in masks/items.py.
+Items are stored as a matrix with one row per item, in the narrowest integer type that fits. Shorter rows are padded with -1 after
+their last token; a given matrix may be padded with -1, too. A memory-mapped matrix is not copied: its file must not change. The
+sorted index built from the rows is in masks/items.py.
 """
 
 from __future__ import annotations
@@ -29,39 +29,39 @@ from .compose import Grammar
 from .regular import Algebra
 from .terms import Term
 
-LARGEST_TOKEN = 2**24 - 2  # an index has 24 bits for a token, and one value that is none
-CHUNK = 1 << 16  # rows read at once of a matrix that may be larger than the memory
-SAVED_KINDS = "iufUSMm"  # of numpy: numbers, strings, times
-WIDE = 1 << 28  # cells: from here on rows that are filled up must be mostly tokens
+LARGEST_TOKEN = 2**24 - 2  # an index has 24 bits per token, and one reserved value
+CHUNK = 1 << 16  # rows read at once from a matrix that may be larger than memory
+SAVED_KINDS = "iufUSMm"  # numpy's codes for numbers, strings, times
+WIDE = 1 << 28  # cells: a padded matrix larger than this must not be mostly padding
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What one pass over the rows tells."""
+    """The results of one pass over the rows."""
 
     longest: int
     is_ragged: bool
-    largest_token: int  # -1 where there is none
+    largest_token: int  # -1 if there is none
 
 
 class Tokens(Grammar):
-    """One of many sequences of token ids. `ids`: what each row is called, for example a product's number; any 1-D array."""
+    """One of many sequences of token ids. `ids`: a name for each row, for example a product's number; any 1-D array."""
 
     def __init__(self, items: Any, ids: Any = None):
         self.strings: tuple[str, ...] | None = None
-        self.built: Any = None  # what masks/item_sets/item_set.py makes of it, kept here for the next search
+        self.built: Any = None  # the index that masks/item_sets/item_set.py builds, cached for the next search
         self._rows: np.ndarray | None = None
         if _are_strings(items):
             self.strings = tuple(items)
         else:
             self._rows = _matrix(items)
             if not isinstance(self._rows, np.memmap):
-                _ = self.facts  # raises where a row is no item; of a file that is found out when an index is built
+                _ = self.facts  # raises where a row is no item; a mapped file is checked when its index is built
         self.ids = None if ids is None else _named(ids, len(self))
 
     @property
     def rows(self) -> np.ndarray:
-        """[N, L] token ids, -1 behind the last of a shorter item; never written to."""
+        """[N, L] token ids, padded with -1 after the last token of a shorter item; never written to."""
         if self._rows is None:
             raise ValueError(
                 "these items are strings; their tokens hang on a vocabulary: pass vocab=, or tokens.spelled(vocab.encode)"
@@ -73,7 +73,7 @@ class Tokens(Grammar):
         return _facts(self.rows)
 
     def spelled(self, encode: Callable[[str], Sequence[int]]) -> Tokens:
-        """The same items as tokens, where they are strings."""
+        """The items as tokens, encoded where they are strings."""
         return self if self.strings is None else Tokens([encode(text) for text in self.strings], self.ids)
 
     def chunks(self) -> Iterator[np.ndarray]:
@@ -85,7 +85,7 @@ class Tokens(Grammar):
 
     @cached_property
     def digest(self) -> bytes:
-        """Of the content: equal for equal items in equal order, however they were given."""
+        """Content hash: equal for equal items in equal order, however they were given."""
         content = hashlib.blake2b(digest_size=16)
         if self.strings is not None:
             content.update(b"strings")
@@ -111,7 +111,7 @@ class Tokens(Grammar):
     }  # fmt: skip
 
     def saved(self) -> list[Any]:
-        """The values of SAVED: the rows as bytes, and of what they are."""
+        """The values of SAVED: the rows as bytes, and their type and length."""
         rows = np.zeros((0, 0), np.int32) if self._rows is None else self._rows
         ids = np.zeros(0, np.int8) if self.ids is None else self.ids
         if ids.dtype.kind not in SAVED_KINDS:
@@ -154,7 +154,7 @@ def _are_strings(items: Any) -> bool:
 
 
 def _matrix(items: Any) -> np.ndarray:
-    """The rows of whatever was given."""
+    """The rows of any accepted input."""
     if isinstance(items, os.PathLike):
         return _integers(map_array(items), f"the array in {shown(items)}")
     if isinstance(items, str):
@@ -194,7 +194,7 @@ def _integers(array: np.ndarray, what: str) -> np.ndarray:
 
 
 def _compact(matrix: np.ndarray) -> np.ndarray:
-    """A copy in the narrowest type that holds it."""
+    """A read-only copy in the narrowest type that fits."""
     low, high = (int(matrix.min()), int(matrix.max())) if matrix.size else (0, 0)
     _check_range(low, high)
     copy: np.ndarray = matrix.astype(_narrowest(low, high), order="C", copy=True)
@@ -215,7 +215,7 @@ def _check_range(low: int, high: int) -> None:
 
 
 def _rows_of(items: Any) -> np.ndarray:
-    """A matrix of a list of sequences."""
+    """A matrix from a list of sequences."""
     if isinstance(items, (str, bytes)) or not isinstance(items, Sequence):
         raise TypeError(f"a chunk of items is a matrix or a list of sequences, not {type(items).__name__}")
     try:
@@ -257,7 +257,7 @@ def _filled_up(flat: np.ndarray, lengths: np.ndarray) -> np.ndarray:
 
 
 def _joined(parts: list[np.ndarray]) -> np.ndarray:
-    """Chunks under each other; shorter ones are filled up."""
+    """The chunks stacked; shorter ones are padded."""
     longest = max((part.shape[1] for part in parts), default=0)
     ragged = any(part.dtype.kind == "i" or part.shape[1] < longest for part in parts)
     high = max((int(part.max(initial=0)) for part in parts), default=0)

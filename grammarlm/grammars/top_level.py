@@ -1,9 +1,9 @@
-"""`&` and `-` at the top of a grammar, one side with a stack: that side, and what its texts must satisfy besides.
+"""`&` and `-` at the top of a grammar with one context-free side: that side, and a border for the regular sides.
 
     Lark(...) & Regex(...) - "null"        Lark(...), under the border  Regex(...) & not "null"
 
-A text of the stack's side is read as ever; beside it runs a border, a term that reads the same bytes and must be satisfied at the
-end. A border runs beside the whole text, so below `+` and `|` there is none to be had: a + (b & c) is refused by name.
+The context-free side is read as usual. In parallel runs a border, a term that reads the same bytes and must accept at the end. It
+runs over the whole text, so it cannot be used below `+` and `|`: a + (b & c) is refused by name.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from .terms import ANYTHING, Term
 
 @dataclass(frozen=True)
 class Bordered:
-    """A grammar that is no intersection, and the border under which its whole texts stand."""
+    """A grammar that is no intersection, and the border on its whole texts."""
 
     grammar: Grammar
     border: Term
 
 
 def split(grammar: Grammar, needs_stack: Callable[[Grammar], bool], algebra: Algebra) -> Bordered:
-    """Takes the regular sides off a grammar that needs a stack."""
+    """Strips the regular sides off a grammar that needs a stack."""
     conditions: list[Term] = []
     while isinstance(grammar, (Intersection, Difference)):
         stacked = [part for part in grammar.parts if needs_stack(part)]

@@ -1,7 +1,7 @@
-"""Tables over all characters on disk: making one takes 10-30 ms, reading it a fraction of one.
+"""Disk cache of tables over all characters: computing one takes 10-30 ms, reading it a fraction of one.
 
-A table is rows of code points. It depends on the versions of Unicode, Python and the `regex` package and on the code that makes it,
-and so does the file's name; the name is summed with the rows, so that a file under another's name is none.
+A table is rows of code points. It depends on the versions of Unicode, Python and the `regex` package and on the code that computes
+it; all are hashed into the file's name. The checksum covers the name and the rows, so a renamed file is invalid.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..cache import cache_folder, log_read, sources_digest, write_atomically
 
 
 def code_points(name: str, make: Callable[[], list[tuple[int, ...]]]) -> list[tuple[int, ...]]:
-    """What `make` makes: rows, all of one length, of code points; from the disk where it is there and sound."""
+    """The rows of code points, all of one length, that `make` computes; from the disk cache if there is a valid entry."""
     path = cache_folder("unicode") / f"{name}-{_versions()}.npy"
     try:
         table = np.load(path, allow_pickle=False)
@@ -39,14 +39,14 @@ def code_points(name: str, make: Callable[[], list[tuple[int, ...]]]) -> list[tu
 
 
 def _sum(name: str, table: np.ndarray) -> tuple[int, ...]:
-    """A row that tells whether the others are what was written."""
+    """A checksum row over the file's name and the other rows."""
     digest = hashlib.sha256(f"{name}\n".encode() + table.tobytes()).digest()
     return tuple(int.from_bytes(digest[2 * i : 2 * i + 2], "little") for i in range(table.shape[1]))
 
 
 @cache
 def _versions() -> str:
-    """`regex` is known by its files: importing it takes longer than most tables."""
+    """Digest of the versions. `regex` is identified by its files: importing it takes longer than computing most tables."""
     python = f"{sys.implementation.name} {sys.version} {unicodedata.unidata_version}"
     digest = hashlib.sha256(f"{python} {sources_digest('grammars', 'layout')}".encode())
     spec = importlib.util.find_spec("regex")

@@ -1,4 +1,4 @@
-"""Grammars that come with the package, in Lark's notation; each file's first lines say which subset of its language it is.
+"""Grammars that come with the package, in Lark's notation; each file's first lines say which subset of its language it covers.
 
     import grammarlm as gl
     from grammarlm.grammars import library
@@ -7,9 +7,9 @@
 
 `names()` lists them. Python is not among them: lark ships that grammar (`lark/grammars/python.lark`).
 
-All of them are LALR(1) without a conflict, begin at `start`, and are subsets: what a grammar takes, the language's own parser
-takes. Where a language forbids a keyword as a name, or a keyword that runs into a word, its grammar says so with a look-ahead
-of one terminal; nothing else in them looks around.
+All of them are LALR(1) without a conflict, start at `start`, and are subsets: what a grammar accepts, the language's own parser
+accepts. Where a language forbids a keyword as a name, or a keyword directly followed by a word, the grammar says so with a
+look-ahead of one terminal; they use no other look-around.
 """
 
 from importlib import resources
