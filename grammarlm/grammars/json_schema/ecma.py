@@ -1,17 +1,17 @@
-"""ECMA-262 regular expressions, as JSON Schema's `pattern` uses them, to terms over the UTF-8 bytes of a string.
+"""ECMA-262 regular expressions, as in JSON Schema's `pattern`, compiled to terms over the UTF-8 bytes of a string.
 
-A pattern is a search: `b` holds for "abc". It is read in Unicode mode, where `.` is a code point and `\\u{1F600}` one character,
-and leniently, since many real patterns are not strict ECMA: `[\\w-.]`, needless escapes, a lone brace, `(?i)`, `(?P<n>...)`,
-`{,3}`, `\\A` and `\\Z` mean what their authors meant. The reader is that of Python's syntax (regex_syntax.py), but for these:
+A pattern is a search: `b` matches "abc". It is read in Unicode mode, where `.` is a code point and `\\u{1F600}` one character, and
+leniently, since many real patterns are not strict ECMA: `[\\w-.]`, needless escapes, a lone brace, `(?i)`, `(?P<n>...)`, `{,3}`,
+`\\A` and `\\Z` mean what their authors meant. The reader is that of Python's syntax (regex_syntax.py), except for these:
 
     $           the very end                        \\d \\w \\b    ASCII
     .           no \\n, \\r, U+2028, U+2029           \\s          ECMA's white space, U+FEFF too
     [] [^]      no character, any character         \\cX \\u{X}   a control, a code point; \\uD83D\\uDE00 is one
     (?<n>...)   a named group
 
-**A search without anchors in the term.** Most patterns have `^` and `$` only at the ends of their branches, or nowhere. So a
-branch drops them there, and gets "any text" on each side that had none: `^a|b$` is `a any | any b`. What may be empty next to
-"any text" goes (`x*` in front of it says nothing, `x+` is `x`). Any other `^` is decided, too: right at the start it is nothing,
+**Anchors are eliminated.** Most patterns have `^` and `$` only at the ends of their branches, or nowhere. So a branch drops them
+there, and gets "any text" on each side without an anchor: `^a|b$` is `a any | any b`. What may be empty next to "any text" is
+dropped (a leading `x*` has no effect, `x+` is `x`). Any other `^` is decided, too: right at the start it is the empty text,
 elsewhere it is impossible, and the search is "read from the start, or any text and then read from elsewhere". Only `\\b`,
 look-behind of one character and `$` within a repeat are left to the algebra's look-around.
 """
@@ -67,7 +67,7 @@ def parse_ecma(pattern: str, algebra: Algebra) -> Term:
 
 @dataclass(frozen=True)
 class Behind:
-    """A look-behind of more than one character: it restricts all that is left of it, so it stands in a branch of the whole only."""
+    """A look-behind of more than one character. It restricts all text to its left, so it is allowed only in a top-level branch."""
 
     body: Term
     negated: bool
@@ -95,7 +95,7 @@ class EcmaParser(RegexParser):
 
     def literal(self, code_point: int, start: int) -> None:
         if charset.SURROGATES[0] <= code_point <= charset.SURROGATES[1]:
-            self.push(())  # half a character: no string has one
+            self.push(())  # half a surrogate pair: no string contains one
         else:
             super().literal(code_point, start)
 
@@ -167,7 +167,7 @@ class EcmaParser(RegexParser):
         super().escape(start)
 
     def open(self, start: int) -> None:
-        """A group, as in Python but for (?<name>...), and (?i) which holds from where it stands to the end of its group."""
+        """A group, as in Python except for (?<name>...), and (?i), which applies from there to the end of its group."""
         if self.text.startswith("?<", self.at) and self.text[self.at + 2 : self.at + 3] not in ("=", "!", ""):
             self.at += 2
             name = self.until(">", "a group name", start)
@@ -230,13 +230,15 @@ class EcmaParser(RegexParser):
         return all(behind == ((), True) for behind in self.behind)
 
     def anywhere(self, body: Term, rest: Term) -> Term:
-        """Any text, the body, the rest; where `^` stands in the body, the text before it is empty."""
+        """Any text, the body, the rest; where the body contains `^`, the text before it is empty."""
         algebra = self.algebra
         if not body.prev:
             return algebra.cat(self.every, self.followed(body, rest))
         here = self.followed(without_prev(algebra, algebra.resolve(body, 1)), rest)
         elsewhere = self.followed(without_prev(algebra, body), rest)
-        one = algebra.chars(utf8.encode(charset.ALL))  # elsewhere is not the start, of which a (?!^a) would not know
+        one = algebra.chars(
+            utf8.encode(charset.ALL)
+        )  # so that elsewhere is not the start, which (?!^a) would not notice
         return algebra.alt((here, algebra.sequence((one, self.every, elsewhere))))
 
     def branch(self, items: list[Item]) -> Term:
@@ -273,7 +275,7 @@ class EcmaParser(RegexParser):
         return self.algebra.alt(found) if len(found) > 1 else found[0]
 
     def without_anchors(self, items: list[Item]) -> tuple[list[Item], bool, bool]:
-        """The branch without `^` in front and `$` at its end, and whether they were there."""
+        """The branch without leading `^` and trailing `$`, and whether they were there."""
         starts = ends = False
         low, high = 0, len(items)
         while low < high and self.is_start(items[low]):
@@ -286,7 +288,7 @@ class EcmaParser(RegexParser):
         return isinstance(item, Term) and item.kind == PREV and self.behind[item.data] == ((), True)
 
     def shortened(self, items: list[Item], places: Iterable[int]) -> list[Item]:
-        """Next to any text, x* says nothing and x+ is x: the branch without what its first or last item has too much."""
+        """Removes what is redundant next to "any text" from the first and last item: x* is dropped, x+ becomes x."""
         items = list(items)
         for place in places:
             while items and isinstance(item := items[place], Term) and item.kind == REP:
@@ -310,7 +312,7 @@ class EcmaParser(RegexParser):
         return self.scoped(algebra.resolve(text, at_start))
 
     def restricted(self, items: list[Item]) -> tuple[Term, bool]:
-        """The branch as one term, each long look-behind done on what is left of it; did that take in the text before, too?"""
+        """The branch as one term, each long look-behind applied to what is left of it; was the text before included in that?"""
         algebra, left, is_anchored = self.algebra, NIL, False
         while True:
             place = next((i for i, item in enumerate(items) if isinstance(item, Behind)), None)
@@ -329,7 +331,7 @@ class EcmaParser(RegexParser):
             items, is_anchored = items[place + 1 :], True
 
     def followed(self, term: Term, rest: Term) -> Term:
-        """`term`, then `rest`, and the look-ahead at the end of `term` decided: (a|b$) and any text is `a any|b`."""
+        """`term`, then `rest`, with the look-ahead at the end of `term` decided: (a|b$) and any text is `a any|b`."""
         algebra = self.algebra
         if not term.look:
             return algebra.cat(term, rest)
@@ -348,7 +350,7 @@ class EcmaParser(RegexParser):
         return algebra.cat(term, rest)
 
     def scoped(self, term: Term) -> Term:
-        """What still looks around sees this string only."""
+        """Limits the remaining look-around to this string."""
         if not term.look and not term.prev:
             return term
         tracker = self.tracker()

@@ -1,9 +1,9 @@
 """Languages of strings: patterns, formats and words, each required or excluded, as one lazy automaton.
 
-A string here is a sequence of code points, read in UTF-8; complements stay among those. Questions about a language are answered
-exactly: is it empty, is a string in it, how long are its strings, how many are there. Most need no automaton: a term without
-intersection and complement is not empty, and the lengths of `[a-z]{2,9}` can be read off the term. Otherwise the states are
-explored, up to MOST_STATES, beyond which the schema is refused.
+A string here is a sequence of code points in UTF-8; complements are relative to those. Queries are answered exactly: is a language
+empty, is a string in it, how long are its strings, how many are there. Most need no automaton: a term without intersection and
+complement is not empty, and the lengths of `[a-z]{2,9}` follow from the term. Otherwise the states are explored, up to MOST_STATES,
+beyond which the schema is refused.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from .shapes import EVERY_STRING, Language
 from .text_algebra import TextAlgebra, every_string, within
 
 MOST_STATES = 10_000
-FEW_STATES = 500  # enough to find a string, where there are some
-EXPLORED = (AND, NOT, SCOPE)  # what can be answered from the form of no such term
-MOST_LENGTH = 4_096  # up to here each length is looked at; beyond, only whether there are longer ones
+FEW_STATES = 500  # usually enough to find a string, if there is one
+EXPLORED = (AND, NOT, SCOPE)  # kinds of terms whose form alone does not answer queries
+MOST_LENGTH = 4_096  # up to here each length is distinguished; beyond, only whether there are longer ones
 
 
 def only_format(language: Language) -> str:
-    """The format that a language is; "" where it is none, or something else, too."""
+    """The name of the format that a language consists of; "" where it is none, or has other parts, too."""
     if len(language) != 1:
         return ""
     ((kind, name, holds),) = language
@@ -37,10 +37,10 @@ def only_format(language: Language) -> str:
 
 
 class Languages:
-    """The languages of one schema. Every answer is kept."""
+    """The languages of one schema. Answers are memoised."""
 
     def __init__(self, algebra: Algebra | None = None):
-        """With a TextAlgebra (made where none is given) automata have fewer states than with any other."""
+        """With a TextAlgebra (the default) automata have fewer states than with any other."""
         self.algebra = TextAlgebra(shared=SHARED) if algebra is None else algebra
         self.every = every_string(self.algebra)
         self._one = self.every.parts[0]
@@ -54,7 +54,7 @@ class Languages:
     # ------------------------------------------------------------------ terms
 
     def term(self, language: Language) -> Term:
-        """The whole strings of the language, in UTF-8."""
+        """The complete strings of the language, in UTF-8."""
         known = self._terms.get(language)
         if known is None:
             known = self._terms[language] = self._term(language)
@@ -90,7 +90,7 @@ class Languages:
         return known
 
     def _words(self, words: Iterable[str]) -> Term:
-        """Strings with half a surrogate pair are in no text."""
+        """A WORDS term; strings with half a surrogate pair are dropped, since no text contains them."""
         encoded = []
         for word in words:
             try:
@@ -116,7 +116,7 @@ class Languages:
         return here.nullable
 
     def step(self, term: Term, byte: int) -> Term:
-        """What may follow the byte."""
+        """The derivative by the byte."""
         steps = self._steps.get(term)
         if steps is None:
             steps = self._steps[term] = {}
@@ -134,12 +134,12 @@ class Languages:
         return self.is_dead(self.term(language))
 
     def is_dead(self, term: Term) -> bool:
-        """No string is left."""
+        """Is the language empty?"""
         if term.sure or term.nullable:
             return False
         known = self._empty.get(term)
         if known is None:
-            split = within(term)  # all that can be left of a character have one behind them: that is asked once
+            split = within(term)  # all remainders of a character have the same term after them: asked once
             known = self._search(term, MOST_STATES) if split is None else self.is_dead(split[1])
             if known is None:
                 raise over_the_limit(MOST_STATES)
@@ -147,7 +147,7 @@ class Languages:
         return known
 
     def _search(self, root: Term, most: int) -> bool | None:
-        """Is it empty? The state first that seems to have the shortest completion: most languages that look empty are not.
+        """Is it empty? Best-first search by estimated shortest completion: most languages that look empty are not.
         None where that takes more than `most` states."""
         before: dict[Term, Term | None] = {root: None}
         order = count()
@@ -159,7 +159,7 @@ class Languages:
                     continue
                 if target.sure or target.nullable or self._empty.get(target) is False:
                     leads: Term | None = term
-                    while leads is not None:  # nor is any on the way there empty
+                    while leads is not None:  # no state on the path is empty either
                         self._empty[leads] = False
                         leads = before[leads]
                     return False
@@ -172,13 +172,13 @@ class Languages:
         return True
 
     def _finds(self, term: Term, low: int, high: int | None) -> bool:
-        """A string of low..high characters found without all states."""
+        """Was a string of low..high characters found with few states?"""
         bounded = self.algebra.repeat(self._one, low, FOREVER if high is None else high)
         target = self.algebra.both((term, bounded))
         return target.nullable or (target is not NOTHING and self._search(target, FEW_STATES) is False)
 
     def explore(self, term: Term) -> Explored:
-        """All states."""
+        """All reachable states."""
         known = self._explored.get(term)
         if known is None:
             known = Explored(self.algebra, term, MOST_STATES)
@@ -193,11 +193,11 @@ class Languages:
         return self.lengths_from(self.term(language), most)
 
     def lengths_from(self, term: Term, most: int = MOST_LENGTH) -> int:
-        """The same for what may follow in a state of the automaton; a character that has begun does not count."""
+        """The same for the continuations of a state of the automaton; a character that has begun does not count."""
         return self._lengths.of(term, most)
 
     def shortest_from(self, term: Term, most: int = MOST_LENGTH) -> int:
-        """Of `lengths_from` the lowest bit alone."""
+        """Only the lowest bit of `lengths_from`."""
         for enough in (31, 255, most):
             found = self._lengths.of(term, min(enough, most)) & ((2 << min(enough, most)) - 1)
             if found:
@@ -205,7 +205,7 @@ class Languages:
         return self._lengths.of(term, most)
 
     def bounds(self, language: Language) -> tuple[int, float]:
-        """No string of the language is shorter, none longer. Read off the form of the term, so there may be closer ones."""
+        """Bounds on the string lengths, from the form of the term; they need not be tight."""
         term = self.term(language)
         return self._lengths.at_least(term), self._lengths.at_most(term)
 
@@ -218,7 +218,7 @@ class Languages:
         return self.fits_from(self.term(language), low, high)
 
     def fits_from(self, term: Term, low: int, high: int | None) -> bool:
-        """The same for what may follow in a state of the automaton."""
+        """The same for the continuations of a state of the automaton."""
         if low <= 0 and high is None:
             return not self.is_dead(term)
         if term.kind in EXPLORED and self._finds(term, low, high):
@@ -239,16 +239,16 @@ class Languages:
         return False
 
     def count(self, language: Language, low: int, high: int | None, most: int) -> int:
-        """How many strings of low..high characters there are, at most `most`."""
+        """The number of strings of low..high characters, at most `most`."""
         return self.count_from(self.term(language), low, high, most)
 
     def is_endless(self, term: Term) -> bool:
-        """Certainly an endless number of strings? Seen from the form of the term."""
+        """Is the number of strings certainly infinite? Decided by the form of the term."""
         return term.sure and term.kind not in EXPLORED and self._lengths.at_most(term) == FOREVER
 
     def count_behind(self, term: Term, most: int) -> int:
-        """How many strings go on from a state, at most `most`; it may stand within a character. What would take too many states
-        to count counts as many."""
+        """The number of continuations of a state, at most `most`; it may be within a character. `most` where counting takes too
+        many states."""
         try:
             if not any(bits & CONTINUATION for bits, _ in self.algebra.edges(term)):
                 return self.count_from(term, 0, None, most)
@@ -261,7 +261,7 @@ class Languages:
             return most
 
     def count_from(self, term: Term, low: int, high: int | None, most: int) -> int:
-        """The same for what may follow in a state of the automaton."""
+        """The same for the continuations of a state of the automaton."""
         if high is not None and high < low:
             return 0
         if high is not None and self._lengths.at_least(term) > high:
@@ -274,7 +274,7 @@ class Languages:
         return self._alone(term).count(max(low, 0), high, most) if counted is None else counted
 
     def _counted(self, root: Term, low: int, high: int | None, most: int) -> int | None:
-        """Level by level, without all states; None where that leads too far."""
+        """Counts level by level, without all states; None where that takes too many."""
         total, reached, seen = 0, {root: 1}, {root}
         for length in range(FEW_STATES):
             if length >= low:
@@ -300,7 +300,7 @@ class Languages:
         return None
 
     def _alone(self, term: Term) -> Explored:
-        """The states behind this one only."""
+        """Explores the states reachable from this one only."""
         explored = self.explore(term)
         if explored.terms[0] is not term:
             explored = self._explored[term] = Explored(self.algebra, term, MOST_STATES)

@@ -1,9 +1,10 @@
 """How long the strings of a language are, in code points.
 
-A set of lengths is an integer: bit k for length k, and the last bit, `most + 1`, for all that are longer than `most`. Sums of two
-lengths beyond `most` stay beyond it, so nothing is lost. Where a term is made of characters, words, concatenation, union and
-repeats, its set is put together from those of its parts: an interval most of the time, as for `[a-z]{2,9}`. Intersections and
-complements say nothing about lengths, so their states are explored (automaton.py); that gives an answer for all states at once.
+A set of lengths is a bit set: bit k for length k, and the last bit, `most + 1`, for all that are longer than `most`. Sums of two
+lengths beyond `most` stay beyond it, so no information is lost. The set of a term built of characters, words, concatenation, union
+and repeats is computed from the sets of its parts: mostly an interval, as for `[a-z]{2,9}`. The lengths of intersections and
+complements do not follow from their parts, so their states are explored (automaton.py); that gives an answer for all states at
+once.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ def interval(low: int, high: float, most: int) -> int:
 
 
 def word_length(word: bytes, start: int = 0) -> int:
-    """The characters that begin in word[start:]."""
+    """The number of characters that begin in word[start:]."""
     return sum((byte & 0xC0) != 0x80 for byte in word[start:])
 
 
 def count_words(term: Term, low: int, high: int | None) -> int:
-    """How many strings of a WORDS term have low..high characters."""
+    """The number of strings of a WORDS term with low..high characters."""
     keeper, first, last, depth = term.data
     if low <= 0 and high is None:
         return last - first
@@ -45,7 +46,7 @@ def count_words(term: Term, low: int, high: int | None) -> int:
 
 
 class LengthSets:
-    """The sets of terms. `explore(term)` gives the states of one that is no sum of its parts."""
+    """Length sets of terms. `explore(term)` gives the states of a term whose set cannot be computed from its parts."""
 
     def __init__(self, explore: Callable[[Term], Explored], tick: Callable[[], None] = lambda: None):
         self._explore, self._tick = explore, tick
@@ -58,7 +59,7 @@ class LengthSets:
     # ------------------------------------------------------------------ intervals
 
     def span(self, term: Term) -> Span | None:
-        """The lengths, where they are certainly all from one number to another."""
+        """The lengths as an interval, where they certainly form one."""
         if term in self._spans:
             return self._spans[term]
         found = self._spans[term] = self._span(term)
@@ -101,7 +102,7 @@ class LengthSets:
     # ------------------------------------------------------------------ bounds
 
     def at_least(self, term: Term) -> int:
-        """No string of the term is shorter. A guess from its form: complements and look-around may exclude more."""
+        """Lower bound of the string lengths, from the form of the term: complements and look-around may exclude more."""
         known = self._least.get(term)
         if known is not None:
             return known
@@ -124,7 +125,7 @@ class LengthSets:
         return least
 
     def at_most(self, term: Term) -> float:
-        """No string of the term is longer; infinite where the form does not tell."""
+        """Upper bound of the string lengths; infinite where the form does not give one."""
         known = self._most.get(term)
         if known is None:
             known = self._most[term] = self._at_most(term)
@@ -148,7 +149,7 @@ class LengthSets:
         return min(longest) if kind == AND else max(longest)
 
     def bounds(self, term: Term) -> Span | None:
-        """The least length and the greatest; None for the empty language."""
+        """The least and the greatest length; None for the empty language."""
         if term not in self._bounds:
             self._bounds[term] = self._find_bounds(term)
         return self._bounds[term]
@@ -175,7 +176,7 @@ class LengthSets:
     # ------------------------------------------------------------------ any set
 
     def of(self, term: Term, most: int) -> int:
-        """The lengths of the strings of the term (of what is left of them, for a term within a character)."""
+        """The set of string lengths (of the remaining lengths, for a term within a character)."""
         span = self.span(term)
         if span is not None:
             return interval(span[0], span[1], most)
@@ -211,7 +212,7 @@ class LengthSets:
         return self._explore(term).lengths(term, most)
 
     def _of_row(self, term: Term, most: int) -> int:
-        """Of a concatenation: from its end, since states share their ends."""
+        """The set of a concatenation: computed from its end, since states share suffixes."""
         row = []
         while term.kind == CAT and (term, most) not in self._sets:
             row.append(term)
@@ -224,7 +225,7 @@ class LengthSets:
 
 
 def _factors(term: Term) -> Sequence[Term]:
-    """The parts, of a concatenation all in a row."""
+    """The parts; for a concatenation all its factors."""
     if term.kind != CAT:
         return term.parts
     factors = []
@@ -242,7 +243,7 @@ def _words_bounds(term: Term) -> Span:
 
 
 def _one(term: Term) -> Span:
-    """A character: its first byte counts, so what is left of one counts nothing."""
+    """A character is counted at its first byte, so the rest of one has length 0."""
     return (0, 0) if term.data[0][0] & CONTINUATION else (1, 1)
 
 
@@ -259,7 +260,7 @@ def _joined(spans: list[Span | None]) -> Span | None:
 
 
 def _repeated(span: Span | None, low: int, high: float) -> Span | None:
-    """k turns have k first .. k last characters: no gap if each k's begin where those of k - 1 end, or before."""
+    """k turns have k first .. k last characters: no gap if the range of each k begins where that of k - 1 ends, or before."""
     if span is None:
         return None
     first, last = span
@@ -271,7 +272,7 @@ def _repeated(span: Span | None, low: int, high: float) -> Span | None:
 
 
 def added(a: int, b: int, most: int) -> int:
-    """All sums of a length of one set and a length of the other, one run of lengths l, l + 1, ... of `a` at a time."""
+    """All sums of a length of `a` and a length of `b` (sumset), one run of lengths l, l + 1, ... of `a` at a time."""
     total = 0
     base = 0
     while a and b:
@@ -286,7 +287,7 @@ def added(a: int, b: int, most: int) -> int:
 
 
 def _smeared(lengths: int, width: int) -> int:
-    """lengths + 0 .. lengths + width - 1."""
+    """The sums of the lengths and 0 .. width - 1."""
     done = 1
     while 2 * done <= width:
         lengths |= lengths << done
@@ -295,20 +296,20 @@ def _smeared(lengths: int, width: int) -> int:
 
 
 def capped(lengths: int, most: int) -> int:
-    """Everything beyond `most` in one bit."""
+    """Merges everything beyond `most` into one bit."""
     top = 1 << (most + 1)
     return lengths if lengths < top else lengths & (top - 1) | top
 
 
 def _power(lengths: int, low: int, high: float, most: int) -> int:
-    """Sums of low..high members."""
-    exact = _times(lengths, min(low, most + 2), most)  # as many turns as that are beyond, or count nothing
+    """The lengths of low..high repeats."""
+    exact = _times(lengths, min(low, most + 2), most)  # so many turns are beyond `most`, or all have length 0
     further = most + 1 if high == FOREVER else min(int(high) - low, most + 1)
     return added(exact, _times(lengths | 1, further, most), most)
 
 
 def _times(lengths: int, count: int, most: int) -> int:
-    """Sums of exactly `count` members, by squaring."""
+    """Sums of exactly `count` members, by repeated squaring."""
     result, base = 1, lengths
     while count:
         if count & 1:

@@ -1,33 +1,34 @@
-"""Numbers as the kernel takes them: which decimals a shape admits, and a row of integers that says so.
+"""Number shapes compiled for the kernel: which decimals a shape admits, as a row of integers.
 
-The language of a shape is every JSON number (`-?(0|[1-9][0-9]*)(\\.[0-9]+)?([eE][+-]?[0-9]+)?`) whose exact value the shape
-admits, within caps that keep a model from writing digits for ever:
+The language of a shape is every JSON number (`-?(0|[1-9][0-9]*)(\\.[0-9]+)?([eE][+-]?[0-9]+)?`) whose exact value the shape admits,
+within caps that keep a model from writing digits for ever:
 
-    digits           25   written from the first that is not 0 to the last one before the exponent; more where a bound, a multiple
-                          or a single value of the shape has more (one more than that has: something fits between two bounds);
-                          single values and the least of integers can be written in digits alone, 10^30 in 31
+    digits           25   from the first that is not 0 to the last before the exponent; more where a bound, a multiple or a single
+                     value of the shape has more (one more than that has: some value fits between two bounds); single values and the
+                     least of integers can be written in digits alone, 10^30 in 31
     zeros            330  zeros between the point and the first other digit; more where the schema names a smaller magnitude
-    exponent_digits  5    digits of the exponent, zeros before the others included
-    smallest, largest     the magnitude of what is not 0: 2.5e-324 to 1.7976931348623158e308. What readers of doubles take, denormal
-                          numbers included: beyond, 0 is read, or infinity
+    exponent_digits  5    digits of the exponent, leading zeros included
+    smallest, largest     the magnitude of nonzero numbers: 2.5e-324 to 1.7976931348623158e308. What readers of doubles accept,
+                          denormal numbers included: beyond, they read 0 or infinity
 
-Where a shape names a magnitude beyond these two (a bound, a single value, what it asks multiples of), numbers of its sign may be as
-large or small as that, and one power of ten more (`_range`). So what a schema names can always be written.
+Where a shape names a magnitude beyond these two (a bound, a single value, a multiple), numbers of its sign may be as large or small
+as that, and one power of ten more (`_range`). So what a schema names can always be written.
 
-The form never matters for the value: the exponent can move the point anywhere within these caps (a check below sees to it). So a
-text's future depends on its digits d1 d2 ... dn, and on the power q of ten of d1 at the end. What makes this easy to decide:
+The form never matters for the value: the exponent can move the point anywhere within these caps (`_check_room` ensures it). So the
+possible continuations of a text depend on its digits d1 d2 ... dn, and on the final power q of ten of d1. Why this is easy to
+decide:
 
-**Intervals close.** With so many digits at most, there is a smallest admitted magnitude and a largest one, for each sign. `plan`
-finds them, so bounds become closed and are reached by values in the language; while the digits agree with a bound's, that bound
-can still be written, and nothing else needs to be known.
+**Intervals become closed.** With a bounded number of digits there is a smallest and a largest admitted magnitude for each sign.
+`plan` computes them, so bounds are closed and attained by values in the language. While the digits agree with a bound's, that bound
+can still be written, and nothing else needs to be checked.
 
-**Tidy** numbers are as json.dumps writes them: whole numbers in digits (what the shape asks to be one has no other form), others,
-and those too, as Python's repr of a float is: without an exponent from 1e-4 to below 1e16, as d.ddde+XX beyond, without zeros that
-say nothing. They are the same values, with as many digits as any number here: up to 25, although a float needs only 17.
+**Tidy** numbers are spelled as json.dumps does: whole numbers in digits (the only form where the shape demands an integer), others,
+and those too, as Python's repr of a float: without an exponent from 1e-4 to below 1e16, as d.ddde+XX beyond, without redundant
+zeros. They are the same values, with as many digits as any number here: up to 25, although a float needs only 17.
 
-**Multiples are one step.** "A multiple of each of these" is a multiple of their least common multiple, s = A 10^f with 10 not
-dividing A. Once a value is one, ten times it is too; once it is none, a tenth of it is none either. So the powers q that are right
-for given digits are an interval, whatever the shape.
+**Multiples reduce to one step.** "A multiple of each of these" is a multiple of their least common multiple, s = A 10^f with 10 not
+dividing A. If a value is one, so is ten times it; if it is none, neither is a tenth of it. So the admitted powers q for given
+digits are an interval, whatever the shape.
 
 Values are integers here, in units of 10^-places: the finest decimal that the caps allow.
 """
@@ -93,14 +94,14 @@ class Caps:
 
 
 CAPS = Caps()
-Packed = tuple[tuple[int, ...], tuple[int, ...]]  # a row's columns; what they refer to, elsewhere
+Packed = tuple[tuple[int, ...], tuple[int, ...]]  # a row's columns; its part of the pool
 MOST_DIGITS = 1000  # of a bound or multiple; the kernel counts them in few bits
 MOST_ZEROS = 1000
-FAR_BITS = 1000  # what is less than 2^1000 and more than 2^-1000 is within the caps
-LARGEST_MODULUS = 9 * 10**17  # ten times it, and a digit, fit 63 bits
+FAR_BITS = 1000  # magnitudes between 2^-1000 and 2^1000 are within the caps
+LARGEST_MODULUS = 9 * 10**17  # ten times it plus a digit fits 63 bits
 MOST_EXCLUDED = 10
 
-# Among so many consecutive integers there is one that k given integers above 1 do not divide (Jacobsthal's function of k primes).
+# Any so many consecutive integers include one that none of k given integers above 1 divides (Jacobsthal's function of k primes).
 LONGEST_RUN = (1, 2, 4, 6, 10, 14, 22, 26, 34, 40, 46)
 
 CONTINUATION = re.compile(rb"([0-9]*\.?[0-9]*)(?:[eE][+-]?([0-9]*))?")  # of a number, from within the mantissa
@@ -110,7 +111,7 @@ HALVES = [(1 << i, 10 ** (1 << i)) for i in range(13, -1, -1)]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a shape admits, in units of 10^-places."""
+    """The values that a shape admits, in units of 10^-places."""
 
     digits: int
     places: int
@@ -119,7 +120,7 @@ class Plan:
     step: int  # all values are multiples of it
     excluded: tuple[int, ...]  # multiples of the step whose multiples are not admitted
     sides: tuple[tuple[int, int] | None, tuple[int, int] | None]  # magnitudes: of positive numbers, of negative ones
-    from_least: tuple[bool, bool]  # nothing is below the first magnitude but what the step and the caps exclude anyway
+    from_least: tuple[bool, bool]  # below the first magnitude there is only what the step and the caps exclude anyway
     plain: bool  # only -?(0|[1-9][0-9]*)
     spelled: bool  # only with a fraction or an exponent
 
@@ -129,7 +130,7 @@ class Plan:
 
 
 def decimal(value: Fraction) -> tuple[int, int]:
-    """(m, e) with value = m * 10^e, 10 not dividing m. Every number that a schema can write is one."""
+    """(m, e) with value = m * 10^e, 10 not dividing m. Every number that a schema can write has this form."""
     numerator, denominator = value.numerator, value.denominator
     if denominator == 1:
         return _without_zeros(numerator)
@@ -145,7 +146,7 @@ def decimal(value: Fraction) -> tuple[int, int]:
 
 
 def _without_zeros(value: int) -> tuple[int, int]:
-    """The value without the zeros that it ends in, and how many they are."""
+    """The value without its trailing zeros, and their number."""
     twos = (value & -value).bit_length() - 1
     zeros = 0
     if twos > 0:
@@ -160,7 +161,7 @@ def _without_zeros(value: int) -> tuple[int, int]:
 def _length(value: int) -> int:
     """The number of digits of a positive integer."""
     if value >= TENS[-1]:
-        fewest = (value.bit_length() - 1) * 30_102 // 100_000  # a little less than the logarithm
+        fewest = (value.bit_length() - 1) * 30_102 // 100_000  # slightly below the logarithm
         while value >= 10**fewest:
             fewest += 1
         return fewest
@@ -168,7 +169,7 @@ def _length(value: int) -> int:
 
 
 def _power(value: Fraction) -> int:
-    """The power of ten of the first digit of a number above zero."""
+    """The power of ten of the first digit of a positive number."""
     mantissa, power = decimal(value)
     return _length(mantissa) - 1 + power
 
@@ -178,7 +179,8 @@ def _ten(power: int) -> Fraction:
 
 
 def _range(named: list[Fraction], caps: Caps) -> tuple[Fraction, Fraction, int]:
-    """The least and the largest magnitude of a sign that such magnitudes are named of, and the power of ten of the least."""
+    """The least and the largest magnitude of a sign, given the magnitudes `named` of that sign; and the power of ten of the
+    least."""
     usual = least, largest, smallest = _limits(caps)
     if caps is CAPS:  # nearly all are far from both
         named = [v for v in named if abs(v.numerator.bit_length() - v.denominator.bit_length()) >= FAR_BITS]
@@ -206,19 +208,19 @@ def _limits_in_units(caps: Caps, places: int) -> tuple[int, int]:
 
 
 def _magnitudes(shape: NumberShape) -> tuple[list[Fraction], list[Fraction]]:
-    """What the shape names: of positive numbers, of negative ones."""
+    """The magnitudes that the shape names: of positive numbers, of negative ones."""
     step = shape.multiples[0] if shape.multiples else None
     for other in shape.multiples[1:]:
         assert step is not None
         step = Fraction(lcm(step.numerator, other.numerator), gcd(step.denominator, other.denominator))
     steps = [] if step is None else [step]
-    steps += [other for other in shape.not_multiples if other < 1]  # what is no multiple has to be finer
+    steps += [other for other in shape.not_multiples if other < 1]  # a number that is no multiple of it has to be finer
     bounds = [bound for bound in (shape.low, shape.high) if bound is not None]
     return steps + [b for b in bounds if b > 0], steps + [-b for b in bounds if b < 0]
 
 
 def _digits(shape: NumberShape, caps: Caps) -> int:
-    """The cap on digits: every number that the shape names fits, with a digit to spare."""
+    """The cap on digits: every number that the shape names fits, with one digit to spare."""
     most = caps.digits
     bounds = [bound for bound in (shape.low, shape.high) if bound is not None]
     few = TENS[caps.digits - 1]
@@ -227,7 +229,7 @@ def _digits(shape: NumberShape, caps: Caps) -> int:
             most = max(most, _length(abs(decimal(value)[0]) or 1) + 1)
     if shape.integer or (bounds and shape.low == shape.high):
         for magnitude in (shape.low or 0, -(shape.high or 0), *shape.multiples):
-            length = _length(int(magnitude)) + 1 if few <= magnitude else 0  # with the zeros that it ends in
+            length = _length(int(magnitude)) + 1 if few <= magnitude else 0  # with its trailing zeros
             if length <= MOST_DIGITS or (shape.plain and shape.integer):  # without an exponent it has no other form
                 most = max(most, length)
     return most
@@ -274,7 +276,7 @@ def plan(shape: NumberShape, caps: Caps = CAPS) -> Plan:
         sides.append(side)
         from_least.append(lowest is None or lowest <= least or (step > 1 and side is not None and side[0] == step))
     if all(side is None or side[0] == side[1] for side in sides):
-        step, excluded = 1, ()  # each sign has one value: its digits say all
+        step, excluded = 1, ()  # each sign has one value: its digits determine it
         from_least = [False, False]
     return Plan(
         digits,
@@ -307,7 +309,7 @@ def _admits_zero(shape: NumberShape) -> bool:
 
 
 def _closed(shape: NumberShape, unit: int) -> tuple[int | None, int | None]:
-    """The bounds in whole units, included."""
+    """The bounds as closed bounds in whole units."""
     low = high = None
     if shape.low is not None:
         scaled = shape.low * unit
@@ -325,7 +327,7 @@ def _closed(shape: NumberShape, unit: int) -> tuple[int | None, int | None]:
 class _Ends:
     """Finds the smallest and the largest admitted magnitude between two integers, one power of ten after the other.
 
-    Among numbers with the same number of digits, those that can be written with few enough are the multiples of a power of ten.
+    Of the numbers with the same number of digits, those within the cap on digits are the multiples of a power of ten.
     """
 
     def __init__(self, step: int, excluded: tuple[int, ...], digits: int):
@@ -339,7 +341,7 @@ class _Ends:
         return None if first is None else (first, self.last(first, high))
 
     def grid(self, length: int) -> int:
-        """The distance between admitted magnitudes of so many digits, not counting exclusions; 0 where all are excluded."""
+        """The distance between admitted magnitudes of this length, ignoring exclusions; 0 where all are excluded."""
         power = _ten_to(max(0, length - self.digits))
         grid = power if self.step == 1 else lcm(self.step, power)
         return 0 if any(grid % other == 0 for other in self.excluded) else grid
@@ -349,13 +351,13 @@ class _Ends:
             length = _length(low)
             grid = self.grid(length)
             if not grid:
-                return None  # more digits end further from the point: they are excluded as well
+                return None  # longer numbers have an even coarser last digit: they are excluded as well
             value = -(-low // grid) * grid
             while value <= high and _length(value) == length:
                 if all(value % other for other in self.excluded):
                     return value
                 value += grid
-            low = value  # of more digits; those that fit there are multiples of this grid as well
+            low = value  # longer; the values there are multiples of this grid as well
         return None
 
     def last(self, low: int, high: int) -> int:
@@ -376,7 +378,7 @@ class _Ends:
 
 
 def count(shape: NumberShape, most: int, caps: Caps = CAPS) -> int:
-    """How many values the shape admits, or `most` where there are more."""
+    """The number of values that the shape admits, at most `most`."""
     it = plan(shape, caps)
     total = int(it.zero)
     ends = _Ends(it.step, it.excluded, it.digits)
@@ -395,7 +397,7 @@ def count(shape: NumberShape, most: int, caps: Caps = CAPS) -> int:
 
 
 def values(shape: NumberShape, most: int, caps: Caps = CAPS) -> list[Fraction] | None:
-    """All values that the shape admits, in order; None where there are more than `most`."""
+    """All values that the shape admits, sorted; None where there are more than `most`."""
     if count(shape, most + 1, caps) > most:
         return None
     it = plan(shape, caps)
@@ -410,7 +412,7 @@ def values(shape: NumberShape, most: int, caps: Caps = CAPS) -> list[Fraction] |
 
 
 def _count_multiples(grid: int, excluded: tuple[int, ...], low: int, high: int) -> int:
-    """Multiples of the grid from low to high that are multiples of none excluded: inclusion and exclusion."""
+    """Multiples of the grid from low to high that are multiples of none excluded (inclusion-exclusion)."""
     signed = {grid: 1}
     for other in excluded:
         added: dict[int, int] = {}
@@ -423,7 +425,7 @@ def _count_multiples(grid: int, excluded: tuple[int, ...], low: int, high: int) 
 
 
 def digits_ahead(tokens: Iterable[bytes]) -> tuple[int, int]:
-    """How many digits a token can add to a number that was begun before it: before an exponent's e, and behind one in the token.
+    """Most digits that a token can add to a number begun before it: before an exponent's e, and after one in the token.
 
     These are `most` and `after` for `number_key` in kernels/cpu/json_numbers.py; nearly always 1 to 16, and 0.
     """
@@ -431,7 +433,7 @@ def digits_ahead(tokens: Iterable[bytes]) -> tuple[int, int]:
     for token in tokens:
         if token and token[0] in b"0123456789.eE":
             match = CONTINUATION.match(token)
-            assert match is not None  # it matches nothing at all, at least
+            assert match is not None  # it can match the empty string
             mantissa, exponent = match.groups()
             most = max(most, len(mantissa) - (b"." in mantissa))
             after = max(after, len(exponent or b""))
@@ -441,7 +443,7 @@ def digits_ahead(tokens: Iterable[bytes]) -> tuple[int, int]:
 def pack(
     shape: NumberShape, pool: list[int], *, caps: Caps = CAPS, tidy: bool = False, pointer: str | None = None
 ) -> list[int]:
-    """The shape as a row of NUMBER_COLUMNS integers for the kernel; digit strings and exclusions go to the end of the pool."""
+    """The shape as a row of NUMBER_COLUMNS integers for the kernel; digit strings and exclusions are appended to the pool."""
     try:
         return placed(packed(shape, caps, tidy), pool)
     except UnsupportedFeature as error:
@@ -449,7 +451,7 @@ def pack(
 
 
 def placed(found: Packed, pool: list[int]) -> list[int]:
-    """The row, with the rest of it at the end of the pool."""
+    """The row, with its tail appended to the pool."""
     columns, tail = found
     base = len(pool)
     pool += tail
@@ -460,7 +462,7 @@ def placed(found: Packed, pool: list[int]) -> list[int]:
 
 
 def beyond_caps(shape: NumberShape, caps: Caps = CAPS) -> str:
-    """Why there is no text for a shape that does hold numbers."""
+    """The message for a shape that admits numbers, none of them within the caps."""
     it = plan(shape, caps)
     largest = "digits alone" if it.plain else "exponents"
     return (
@@ -471,8 +473,8 @@ def beyond_caps(shape: NumberShape, caps: Caps = CAPS) -> str:
 
 
 def in_halves(shape: NumberShape) -> list[NumberShape]:
-    """Shapes that one tidy row each can take. Where a bound lies among whole numbers so large that floats have an exponent, those
-    that are written in digits are apart from the others."""
+    """Splits a shape into shapes that fit one tidy row each. Where a bound is among whole numbers so large that floats have an
+    exponent, numbers written in digits only are separated from the others."""
     if shape.integer or shape.fractional or shape.plain or not (shape.low or shape.high):
         return [shape]
     row = packed(shape, CAPS, True)[0]
@@ -490,7 +492,7 @@ def in_halves(shape: NumberShape) -> list[NumberShape]:
 
 
 def tidied(row: list[int]) -> None:
-    """Makes a row one of tidy numbers."""
+    """Turns a row into one of tidy numbers."""
     row[FLAGS] |= TIDY
     if row[FLAGS] & PLAIN:
         return
@@ -543,7 +545,7 @@ def packed(shape: NumberShape, caps: Caps = CAPS, tidy: bool = False) -> Packed:
             continue
         bounds = [(HIGH, side[1])]
         if from_least and (it.step > 1 or side[0] == _ten_to(_length(side[0]) - 1)):
-            # without digits: all that are read are more
+            # no digit string: every number read is above it
             row[start + LOW] = it.digits - it.places if it.step > 1 else _length(side[0]) - 1 - it.places
         else:
             bounds.insert(0, (LOW, side[0]))
@@ -568,7 +570,7 @@ def _split(value: int, places: int) -> tuple[int, int]:
 
 
 def _powers(factor: int) -> int:
-    """How many times ten must multiply a number until its twos and fives are enough for this factor."""
+    """How many factors of ten a number needs to contain this factor's twos and fives."""
     twos = (factor & -factor).bit_length() - 1
     fives = 0
     while factor % 5 == 0:
@@ -579,7 +581,8 @@ def _powers(factor: int) -> int:
 
 @lru_cache(maxsize=4096)
 def _spelling(value: int, places: int) -> tuple[int, int, tuple[int, ...]]:
-    """The power of ten of the first digit, the number of digits, and the digits, sixteen to a word, the first one lowest."""
+    """The power of ten of the first digit, the number of digits, and the digits, sixteen per word, the first one in the lowest
+    bits."""
     mantissa, zeros = _without_zeros(value)
     text = str(mantissa)
     words = []
@@ -590,10 +593,11 @@ def _spelling(value: int, places: int) -> tuple[int, int, tuple[int, ...]]:
 
 
 def _easy(it: Plan, row: list[int], splits: list[tuple[int, int]], filled: list[int]) -> int:
-    """With so many digits still to come, any digits can go on to a value in the shape; NEVER_EASY where that is not so simple.
+    """The number of remaining digits from which any digits can be completed to a value in the shape; NEVER_EASY where there is no
+    simple answer.
 
-    For digits that stand for powers of ten strictly between those of the bounds. It is easy where at some such power the last
-    digit allowed is fine enough for the step, and not all is excluded.
+    Applies to digits at powers of ten strictly between those of the bounds. Completion is possible where at some such power the
+    last allowed digit is fine enough for the step, and not everything is excluded.
     """
     if it.plain:
         return 0 if splits == [(0, 1)] else NEVER_EASY
@@ -602,7 +606,7 @@ def _easy(it: Plan, row: list[int], splits: list[tuple[int, int]], filled: list[
         if bottom > top or (row[FLAGS] & STEPS and row[FINEST] + row[POWERS] + it.digits > top):
             return NEVER_EASY
         if it.excluded:
-            power = max(bottom, row[FINEST] + it.digits - 1)  # where the last digit allowed has the place of the step
+            power = max(bottom, row[FINEST] + it.digits - 1)  # where the last allowed digit has the place of the step
             finest = min(place for place, _ in splits[1:])
             if power > row[FINEST] + it.digits - 1 and power - it.digits + 1 >= finest:
                 return NEVER_EASY
@@ -612,7 +616,7 @@ def _easy(it: Plan, row: list[int], splits: list[tuple[int, int]], filled: list[
 
 
 def _check_room(it: Plan, row: list[int]) -> None:
-    """The kernel relies on it: from wherever the point stands, the exponent reaches every power of ten in the shape."""
+    """Checks what the kernel relies on: wherever the point is, the exponent can reach every power of ten in the shape."""
     farthest = max(abs(row[start + column]) for start in (POSITIVE, NEGATIVE) for column in (LOW, HIGH))
     if not it.plain and 10 ** row[EXPONENT_DIGITS] <= farthest + it.digits + row[ZEROS] + 1:
         raise ValueError("the cap on the digits of an exponent is too low for the other caps")

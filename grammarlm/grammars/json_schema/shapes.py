@@ -1,16 +1,16 @@
-"""What a schema comes down to: nodes, and the typed shapes that a value of a node may have.
+"""The compiled form of a schema: nodes, and the typed shapes that a value of a node may have.
 
 A **node** is a set of JSON values, given as **alternatives**: a value belongs to the node iff some alternative admits it. An
-alternative is a shape of one JSON type with all its constraints merged. Whatever can be decided beforehand has been: a shape
+alternative is a shape of one JSON type with all its constraints merged. Everything decidable in advance has been applied: a shape
 that no value satisfies is no alternative, a key or item that cannot exist has a node without alternatives.
 
     Literal         null, true or false
     StringShape     lengths and languages, or a finite set
     NumberShape     an interval, multiples, integers or not
-    ObjectShape     keys with a node of their own, languages of other keys, what must be there, how many
-    ArrayShape      items by position, how many, how many of which kind, all different
+    ObjectShape     keys with their own nodes, languages of other keys, required keys, number of keys
+    ArrayShape      items by position, number of items, number of each kind, uniqueness
 
-Texts in different spelling are the same value: 1, 1.0 and 10e-1; "a" and "\\u0061".
+Different spellings are the same value: 1, 1.0 and 10e-1; "a" and "\\u0061".
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Union
 
-# A language of strings: all that satisfy each part. A part is (kind, text, holds): kind "pattern" (ECMA-262, a search), "format" (a
-# name), or "words" (text is a tuple of strings: exactly these); holds=False: the strings that do not. The empty set: every string.
+# A language of strings: the intersection of its parts. A part is (kind, text, holds): kind "pattern" (ECMA-262, a search), "format"
+# (a name), or "words" (text is a tuple of strings: exactly these); holds=False: the complement. The empty set of parts: every
+# string.
 Part = tuple[str, "str | tuple[str, ...]", bool]
 Language = frozenset[Part]
 EVERY_STRING: Language = frozenset()
@@ -36,7 +37,7 @@ class StringShape:
     minimum: int = 0  # characters (code points)
     maximum: int | None = None
     language: Language = EVERY_STRING
-    values: tuple[str, ...] | None = None  # just these; then the other fields say nothing
+    values: tuple[str, ...] | None = None  # exactly these; then the other fields are ignored
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,30 +50,32 @@ class NumberShape:
     fractional: bool = False  # no integers
     multiples: tuple[Fraction, ...] = ()  # a multiple of each of these
     not_multiples: tuple[Fraction, ...] = ()  # and of none of these
-    plain: bool = False  # draft 4: an integer is spelled without fraction and exponent
+    plain: bool = False  # draft 4: an integer has no fraction or exponent
 
 
 @dataclass(eq=False, slots=True)
 class Node:
-    """A set of values. Filled in after it is made, since nodes can contain themselves."""
+    """A set of values. Filled in after creation, since nodes can be recursive."""
 
     alternatives: tuple[Shape, ...] = ()
     is_anything: bool = False  # every JSON value
-    pointer: str = ""  # where in the schema it comes from, for messages
+    pointer: str = ""  # its place in the schema, for messages
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ObjectShape:
-    properties: dict[str, Node] = field(default_factory=dict)  # in order of appearance; those only `required` come last
-    # Keys that are not in `properties`: languages that exclude each other, and the node of the values below such keys. A key in
-    # none of them may not occur. () means: no other keys; ((EVERY_STRING, node),): any.
+    properties: dict[str, Node] = field(
+        default_factory=dict
+    )  # in order of appearance; those only in `required` come last
+    # Keys that are not in `properties`: disjoint languages, each with the node of its values. A key in none of them may not occur.
+    # () means: no other keys; ((EVERY_STRING, node),): any.
     others: tuple[tuple[Language, Node], ...] = ()
     required: frozenset[str] = frozenset()  # all of them are in `properties`
-    minimum: int = 0  # keys in all
+    minimum: int = 0  # number of all keys
     maximum: int | None = None
     implied: dict[str, frozenset[str]] = field(
         default_factory=dict
-    )  # where the key is, these must be (all are in `properties`)
+    )  # if the key is present, these must be (all are in `properties`)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +88,11 @@ class Item:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ArrayShape:
-    prefix: tuple[
-        tuple[Item, ...], ...
-    ] = ()  # by position; several ways exclude each other or count at most once too few
-    rest: tuple[Item, ...] = ()  # behind the prefix; (): nothing may come
+    prefix: tuple[tuple[Item, ...], ...] = ()  # by position; several ways are disjoint or count at most once too few
+    rest: tuple[Item, ...] = ()  # after the prefix; (): no more items
     minimum: int = 0
-    maximum: int | None = None  # at most len(prefix) where rest is empty, and no further than a position without ways
-    contains: tuple[tuple[int, int | None], ...] = ()  # at least, at most so many items that count
+    maximum: int | None = None  # at most len(prefix) where rest is empty, and not beyond a position without ways
+    contains: tuple[tuple[int, int | None], ...] = ()  # least and largest number of items that count
     unique: bool = False
 
 

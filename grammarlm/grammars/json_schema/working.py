@@ -1,11 +1,12 @@
-"""Working out the parts of nodes.
+"""Computes the parts of nodes.
 
-Most schemas have only plain keywords and are read in one go. Those that have to look into the alternatives of others are
-generators: they yield what they need (an atom with its sign, or a node), and one loop answers. So depth is no matter, and a
-schema that needs itself before anything of a value is read is noticed.
+Most schemas have only plain keywords and are read in one go. Those that depend on the alternatives of others are generators
+(coroutines): they yield what they need (an atom with its sign, or a node), and one loop answers. So nesting depth does not matter,
+and a schema that needs itself before anything of a value is read is detected.
 
-Products are kept small on the way: shapes that are certainly empty or contained in another are dropped after each factor. Whether
-a conjunction below a required key is empty is asked right then, since that is what tells most branches of a choice apart.
+Products are kept small as they are built: shapes that are certainly empty or contained in another are dropped after each factor.
+Whether a conjunction below a required key is empty is checked immediately, since that is what distinguishes most branches of a
+choice.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from .shapes import NumberShape, StringShape
 from .simplify import simplified
 
 MOST_WORK = 65_536  # shapes in a product
-MOST_ON_THE_WAY = 4_096  # shapes of one type, before all keywords have had their say
+MOST_ON_THE_WAY = 4_096  # shapes of one type, before all keywords are applied
 
 Shapes = Generator[Request, Any, list[Any]]  # Steps for the shapes of one type
 
@@ -49,7 +50,7 @@ class Normaliser(Places):
     # ------------------------------------------------------------------ the loop
 
     def parts(self, node: Work) -> Parts:
-        """The parts of a node; whatever that needs is worked out on a stack of generators."""
+        """The parts of a node; dependencies are computed on a stack of generators."""
         if node.parts is not None:
             return node.parts
         if len(node.key) == 1:  # most nodes: one schema with plain keywords
@@ -109,8 +110,8 @@ class Normaliser(Places):
             self._known[request] = parts
 
     def _unwind(self, stack: list[tuple[Request, Steps]], active: dict[Any, int], wanted: Request) -> None:
-        """Something needs itself. Below a node that was only asked for whether it is empty the answer is "not known";
-        without one in between the schema refers to itself before it has read anything."""
+        """Handles a circular dependency. Below a node that was only tested for emptiness the answer is "not known"; without such a
+        node in between the schema refers to itself before it has read anything."""
         if isinstance(wanted, Work):
             return
         for depth in range(len(stack) - 1, active[wanted], -1):
@@ -154,7 +155,7 @@ class Normaliser(Places):
     # ------------------------------------------------------------------ conjunction and disjunction
 
     def met_with(self, a: Parts, b: Parts, b_first: bool = False) -> Steps:
-        """What is in both. `b_first`: b's properties come first."""
+        """The intersection. `b_first`: b's properties come first."""
         if a is ANY or b is ANY:
             return b if a is ANY else a
         found = []
@@ -183,7 +184,7 @@ class Normaliser(Places):
         return found
 
     def _both(self, t: int, a: Any, b: Any) -> Any:
-        """What is in both shapes; None where that is certainly nothing."""
+        """The intersection of two shapes; None where that is certainly empty."""
         if a is b:
             return a
         if t == OBJECTS:
@@ -196,7 +197,7 @@ class Normaliser(Places):
         return None if numbers.is_empty(met) else met
 
     def unite(self, several: list[Parts], track: bool = False) -> Parts:
-        """What is in one of them. `track`: shapes that evaluate something are not taken together with those that do not."""
+        """The union. `track`: shapes that evaluate something are not merged with those that do not."""
         if len(several) == 1:
             return several[0]
         found: list[list[Any]] = []
@@ -213,7 +214,7 @@ class Normaliser(Places):
     # ------------------------------------------------------------------ what can be left out
 
     def pruned(self, parts: Parts) -> Steps:
-        """Without shapes that are certainly empty, or contained in another."""
+        """Drops shapes that are certainly empty, or contained in another."""
         found: list[Any] = []
         for t in TYPES:
             shapes: Any = parts[t]
@@ -237,7 +238,7 @@ class Normaliser(Places):
         return found
 
     def _discharged(self, shapes: list[LooseObject], closed: bool = False) -> list[LooseObject]:
-        """Obligations turned into required keys; `closed`: only where no other keys can come than those known."""
+        """Turns obligations into required keys; `closed`: only where no other keys than the known ones can come."""
         for shape in shapes:
             if shape.some and not (closed and shape.others):
                 break
@@ -249,7 +250,7 @@ class Normaliser(Places):
         return found
 
     def _alive(self, shapes: list[Any], needed: Callable[[Any], list[list[Work]]]) -> Shapes:
-        """Shapes that do not need a conjunction which is empty."""
+        """Drops shapes that require a value of an empty conjunction."""
         kept = []
         for shape in shapes:
             alive = True
@@ -264,13 +265,13 @@ class Normaliser(Places):
         return kept
 
     def _may_hold(self, node: Work) -> Generator[Request, Any, bool]:
-        """Is a value in the node, as far as its parts tell?"""
+        """Does the node contain a value, as far as its parts say?"""
         parts = node.parts
         if parts is None:
             if len(node.key) == 1:
                 (code,) = node.key
                 if not code & 1:
-                    return True  # one schema: seldom empty, and found out later if it is
+                    return True  # one schema: seldom empty, and detected later if it is
             parts = yield node
         return parts is None or any(parts)
 
@@ -286,7 +287,7 @@ class Normaliser(Places):
             self.check_size(size, "alternatives", pointer)
 
     def check_alternatives(self, shapes: Any, pointer: str) -> None:
-        """Refuses too many; single numbers out of a list are not counted."""
+        """Refuses too many; single numbers from a list are not counted."""
         if len(shapes) > MOST_ALTERNATIVES:
             points = sum(isinstance(s, NumberShape) and s.low is not None and s.low == s.high for s in shapes)
             self.check_size(len(shapes) - points, "alternatives", pointer)
