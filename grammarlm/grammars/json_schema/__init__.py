@@ -3,10 +3,10 @@
     JsonSchema({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]})
     JsonSchema('{"type": "integer", "minimum": 1}')        JSON text
     JsonSchema(True)                                        any JSON value
-    JsonSchema({"properties": {"item": {"enum": items}}})   with `items` a Choices, or Tokens of strings: in any tokens here
+    JsonSchema({"properties": {"item": {"enum": items}}})   with `items` a Choices, or Tokens of strings: in any tokenisation
 
-The description is only copied here; `compile` reads it: document.py finds drafts and references, normalise.py works out what each
-place of the schema comes down to (shapes.py), masks/json_schema/program.py makes tables of that.
+The description is only copied here; `compile` reads it: document.py resolves drafts and references, normalise.py turns each place
+of the schema into shapes (shapes.py), masks/json_schema/program.py makes tables of those.
 """
 
 from __future__ import annotations
@@ -43,23 +43,23 @@ class JsonSchema(Grammar):
     """All JSON texts that are valid under the schema.
 
     whitespace       "flexible" (compact or pretty, runs are capped), "natural" (what json.dumps and pretty-printers write, nothing
-                     around the text), "compact", "any", or a pattern of white space. None: "natural" where a model writes the
-                     texts (generate, stream, LogitsProcessor), and "flexible" elsewhere
-    property_order   "schema": declared properties in order of appearance, then required names, then others; "any": any order;
-                     or a list of names
-    formats          "assert": `format` must hold; "annotation": it says nothing
+    around the text), "compact", "any", or a pattern of white space. None: "natural" where a model writes the texts (generate,
+    stream, LogitsProcessor), and "flexible" elsewhere
+    property_order   "schema": declared properties in order of appearance, then required names, then others; "any": any order; or a
+    list of names
+    formats          "assert": `format` must hold; "annotation": it is ignored
     registry         {uri: schema} for references to other documents; nothing is fetched
-    draft            "auto": keywords of all drafts count; "declared": those of `$schema` alone
-    integers         "any": an integer may be written 1.0 or 1e2, too; "plain": digits only. None: "plain" for a Python type, whose
-                     reader may not take the others, and "any" elsewhere
-    strict           False: what cannot be enforced is relaxed, and listed in the report
+    draft            "auto": keywords of all drafts count; "declared": only those of `$schema`
+    integers         "any": an integer may also be written 1.0 or 1e2; "plain": digits only. None: "plain" for a Python type, whose
+    reader may not accept the others, and "any" elsewhere
+    strict           False: keywords that cannot be enforced are relaxed, and listed in the report
     spelling         "any": every JSON spelling of a value; "plain": only the escapes that JSON needs, numbers as json.dumps writes
-                     them: integers in digits only, others as Python's repr has floats (1e-05, 0.1, 1e+16; at most 25 digits, so
-                     decimals can be written, too). None: "plain" where a model writes the texts, and "any" elsewhere
-    extra            "allow" or "forbid": keys that an object's schema does not declare, where the schema itself says nothing.
-                     None: what JSON Schema says ("allow"), and "forbid" for a Python type that does not ask for them itself.
-                     Where parts (allOf, $ref, ...) declare keys together, any of them may come: see closing.py
-    unknown          "warn": keywords and formats that nobody knows are listed in the report; "refuse": they are errors
+    them: integers in digits only, others as Python's repr of floats (1e-05, 0.1, 1e+16; at most 25 digits, so decimals can be
+    written, too). None: "plain" where a model writes the texts, and "any" elsewhere
+    extra            "allow" or "forbid": keys that an object's schema does not declare, where the schema itself does not say. None:
+    JSON Schema's default ("allow"), and "forbid" for a Python type that does not ask for them itself. Where parts (allOf, $ref,
+    ...) declare keys together, any of them may come: see closing.py
+    unknown          "warn": unknown keywords and formats are listed in the report; "refuse": they are errors
     """
 
     @suggesting("JsonSchema")
@@ -111,7 +111,7 @@ class JsonSchema(Grammar):
         self._registry = None if registry is None else {uri: frozen(document) for uri, document in registry.items()}
 
     def as_generated(self) -> JsonSchema:
-        """The texts that a model is to write: natural and plain, unless something else was asked for."""
+        """The grammar with the defaults for generated texts: natural and plain, unless something else was asked for."""
         if self.whitespace is not None and self.spelling is not None:
             return self
         other: JsonSchema = object.__new__(JsonSchema)
@@ -120,7 +120,7 @@ class JsonSchema(Grammar):
         return other
 
     def document(self, tick: Callable[[], None] = lambda: None) -> Any:
-        """The schema as Python data, a copy of its own. `tick` is called now and then: it raises where time is over."""
+        """The schema as Python data, a fresh copy. `tick` is called regularly and raises where the caller's time is over."""
         schema = thawed(self._source)
         if isinstance(schema, str):
             schema = parsed(schema)
@@ -134,7 +134,7 @@ class JsonSchema(Grammar):
         return close_objects(schema, self.registry, self.draft, tick) if self.extra == "forbid" else schema
 
     def as_bytes(self, tick: Callable[[], None] = lambda: None) -> bytes | None:
-        """The schema as `marshal` writes it; None where it is no plain data, or has to be made from a Python type first."""
+        """The schema as `marshal` writes it; None where it is no plain data, or is a Python type that must be converted first."""
         source = self._source
         if self.extra == "forbid" and self.python_type is None:
             source = frozen(self.document(tick))
@@ -144,19 +144,19 @@ class JsonSchema(Grammar):
 
     @property
     def is_small(self) -> bool:
-        """Is there so little of it that reading it need not be bounded beforehand?"""
+        """Is the schema so small that reading it needs no bound in advance?"""
         source = self._source
         if isinstance(source, (bytes, str)):
             return len(source) <= SMALL and self._registry is None and isinstance(self.property_order, str)
         return is_python_type(source)
 
     def sources(self) -> list[Any]:
-        """The schema and the documents of the registry as they are kept: text, bytes, or Python data where it is neither."""
+        """The schema and the documents of the registry as stored: text, bytes, or Python data where it is neither."""
         return [self._source, *(self._registry or {}).values()]
 
     @property
     def python_type(self) -> Any:
-        """The type, or the function, that the schema was made from; None where it was written out."""
+        """The type or function that the schema was made from; None for a written schema."""
         return self._source if is_python_type(self._source) else None
 
     @property
@@ -165,14 +165,14 @@ class JsonSchema(Grammar):
 
     @cached_property
     def digest(self) -> bytes:
-        """Equal for grammars that say the same, be they text or dicts; the same in any process."""
+        """Equal for equivalent grammars, whether given as text or dicts; the same in any process."""
         source, registry = self._source, self._registry or {}
         try:
             if self.extra == "forbid" or self.python_type is not None:
                 schema = self.document()
             else:
                 schema = parsed(source) if isinstance(source, str) else thawed(source)
-        except GrammarError:  # no JSON, or nested too deeply: compile will say so
+        except GrammarError:  # no JSON, or nested too deeply: compile reports it
             schema = str(source)
         documents = [[uri, digest_of(thawed(registry[uri]))] for uri in sorted(registry)]
         known = None if self._registry is None else documents
@@ -185,7 +185,7 @@ class JsonSchema(Grammar):
             "what both must satisfy can be said in the schema itself"
         )
 
-    # What masks/codec.py saves, by the type of each value; the same names are the arguments that make it again.
+    # What masks/codec.py saves, with the type of each value; the same names are the constructor's arguments.
     SAVED: ClassVar[dict[str, Any]] = {
         "schema": str, "whitespace": str | None, "property_order": str | tuple[str, ...], "formats": str,
         "registry": tuple[tuple[str, str], ...] | None, "draft": str, "strict": bool, "integers": str,
@@ -231,7 +231,7 @@ class JsonSchema(Grammar):
 
 
 class _Documents(Mapping[str, Any]):
-    """The documents of a registry, each made when it is first asked for."""
+    """The documents of a registry, each decoded on first access."""
 
     def __init__(self, kept: dict[str, Any]):
         self._kept = kept
@@ -250,9 +250,9 @@ class _Documents(Mapping[str, Any]):
 
 
 def frozen(value: Any) -> Any:
-    """A copy: as one string of bytes where it is plain data, which is made in no time and holds nothing for Python's collector.
+    """A copy: one bytes object if it is plain data, which is fast to make and holds nothing for Python's garbage collector.
 
-    What stands in several places is copied once and still stands in all of them: 300 dicts can have 2^300 places.
+    Shared parts are copied once and stay shared: 300 dicts can have 2^300 places.
     """
     if isinstance(value, dict):
         try:
@@ -271,7 +271,7 @@ def thawed(value: Any) -> Any:
 
 
 def parsed(text: str) -> Any:
-    """JSON text as Python data; fractions keep all their digits, and so do whole numbers that Python does not read."""
+    """JSON text as Python data; fractions keep all their digits, and so do whole numbers that Python's int() refuses."""
     try:
         return json.loads(text, parse_float=_decimal, parse_int=_whole, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
@@ -285,7 +285,7 @@ def parsed(text: str) -> Any:
 
 
 def _path_hint(text: str) -> str:
-    """What to do where the text looks like the name of a file: text is never taken for one."""
+    """A hint if the text looks like a file name: text is never taken for one."""
     if text.lstrip()[:1] in ("", "{", "[", '"') or len(text) > 200 or "\n" in text:
         return ""
     return (
@@ -314,8 +314,7 @@ def _no_constant(name: str) -> Any:
 
 
 def copied(value: Any) -> Any:
-    """A copy of dicts and lists, however deep; what stands in several places is copied once. An enum that is a set of items
-    becomes a list."""
+    """A copy of dicts and lists of any depth; shared parts are copied once. An enum that is a set of items becomes a list."""
     todo: list[tuple[Any, Any]] = []
     made: dict[int, Any] = {}
 
@@ -331,7 +330,7 @@ def copied(value: Any) -> Any:
         return known
 
     root = copy(value)
-    for source, target in todo:  # it grows
+    for source, target in todo:  # grows during the loop
         if type(target) is dict:
             for key, item in source.items():
                 is_set = key == "enum" and isinstance(item, (Choices, Tokens))
@@ -342,7 +341,7 @@ def copied(value: Any) -> Any:
 
 
 def strings_of(items: Choices | Tokens) -> tuple[str, ...]:
-    """What a set of items is in a schema: its strings, kept with the set."""
+    """What a set of items becomes in a schema: its strings, the same tuple object."""
     if items.strings is None:
         raise GrammarError(
             "items of token ids inside a schema: only strings can be JSON's values; write Tokens(strings) or Choices(strings), "

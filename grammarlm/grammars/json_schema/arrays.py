@@ -1,4 +1,4 @@
-"""Arrays: reading the keywords about them, conjunction, opposites."""
+"""Arrays: reading their keywords, conjunction, negation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def positions(n: Normaliser, atom: SchemaAtom) -> tuple[list[Work], Work, bool]:
-    """The nodes by position, the node behind them, and whether a keyword says something about those behind."""
+    """The nodes by position, the node of later items, and whether a keyword is about the later ones."""
     schema, pointer, bits = atom.schema, atom.pointer, atom.resource.bits
     items = schema.get("items")
     prefix: list[Work] = []
@@ -35,7 +35,7 @@ def positions(n: Normaliser, atom: SchemaAtom) -> tuple[list[Work], Work, bool]:
 
 
 def counted(schema: dict[str, Any], pointer: str) -> tuple[int, int | None]:
-    """How many items `contains` wants."""
+    """The number of items that `contains` wants."""
     low = count_of(schema, "minContains", pointer)
     return 1 if low is None else low, count_of(schema, "maxContains", pointer)
 
@@ -73,7 +73,7 @@ def _way(node: Work) -> Ways:
 def containing(
     n: Normaliser, shape: LooseArray, wanted: Work, low: int, high: int | None, first: int = 0
 ) -> LooseArray:
-    """`shape`, and low..high of the items from position `first` on belong to `wanted`."""
+    """`shape` with the condition that low..high of the items from position `first` on belong to `wanted`."""
     if high is None and low == 0:
         return shape
     if high is not None and low > high:
@@ -84,7 +84,7 @@ def containing(
         more = LooseArray(minimum=low, maximum=high)
         return both(n, shape, more) or shape.copy(minimum=1, maximum=0)
     bit = 1 << len(shape.contains)
-    # With a minimum of 1 alone, an item that is read as not counting does no harm. Otherwise readings have to be exact.
+    # With a minimum of 1 alone, an item read as not counting does no harm. Otherwise the two readings must be disjoint.
     outside = ANYTHING if high is None and low == 1 else n.negate(wanted)
 
     def split(ways: Ways) -> Ways:
@@ -116,7 +116,7 @@ def items_in(n: Normaliser, shape: LooseArray, node: Work, first: int = 0) -> Lo
 
 
 def both(n: Normaliser, a: LooseArray, b: LooseArray) -> LooseArray | None:
-    """What is in both; None where that is certainly nothing."""
+    """The intersection; None where that is certainly empty."""
     if a is ANY_ARRAY or b is ANY_ARRAY:
         return b if a is ANY_ARRAY else a
     minimum = max(a.minimum, b.minimum)
@@ -151,7 +151,7 @@ def _both_ways(n: Normaliser, a: Ways, b: Ways, shift: int) -> Ways:
 
 
 def opposites(n: Normaliser, atom: SchemaAtom) -> list[LooseArray]:
-    """Shapes that together hold all arrays that break one of the plain keywords."""
+    """Shapes whose union is all arrays that violate one of the plain keywords."""
     schema, pointer = atom.schema, atom.pointer
     found: list[LooseArray] = []
     minimum, maximum = count_of(schema, "minItems", pointer), count_of(schema, "maxItems", pointer)

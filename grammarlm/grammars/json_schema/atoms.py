@@ -1,12 +1,12 @@
-"""Atoms: what nodes are conjunctions of. An atom tells its parts, and those of its opposite.
+"""Atoms: nodes are conjunctions of them. An atom computes its parts, and those of its negation.
 
     SchemaAtom      a schema at its place
     TypeAtom        all values of a type
     ListAtom        some scalars: what conjunctions leave of the values of `enum` or `const`
-    UnionAtom       what is in one of several nodes
+    UnionAtom       the union of several nodes
     ValueAtom       one value (values.py)
 
-Parts come at once, or as a generator that yields what it needs (working.py tells more).
+The result is the parts, or a generator that yields what it needs (see working.py).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .values import literal_parts, parts_of_values
 if TYPE_CHECKING:
     from .working import Normaliser
 
-# What a generator may ask for: (code of an atom with its sign, track what is evaluated), or a node (None: not known yet).
+# Requests of a generator: (code of an atom with its sign, track what is evaluated), or a node. The answer None: not known yet.
 Request = tuple[int, bool] | Work
 Steps = Generator[Request, Any, Parts]
 
@@ -42,8 +42,8 @@ class SchemaAtom:
         self.pointer = pointer
         self.resource = resource
         self.scope = scope
-        self.mask = mask  # which kinds of keywords it has
-        self.listed: tuple[Any, ...] | None = None  # the values, where it only lists scalars
+        self.mask = mask  # the kinds of its keywords
+        self.listed: tuple[Any, ...] | None = None  # the values, if it only lists scalars
         self.holds_places = False  # lists objects or arrays
         if mask & VALUES:
             self._list_values()
@@ -60,7 +60,7 @@ class SchemaAtom:
         named = schema["type"] if self.mask & TYPE else list(_KINDS)
         names = named if isinstance(named, list) else [named]
         allowed = {_KINDS.get(name) for name in names if name.__class__ is str}
-        if kinds <= allowed and (int not in kinds or self.resource.draft != 4):  # where 1.0 is not what 1 is
+        if kinds <= allowed and (int not in kinds or self.resource.draft != 4):  # where 1.0 and 1 are distinguished
             self.listed = tuple({(v.__class__, v): v for v in values}.values())
 
     def parts(self, n: Normaliser, sign: bool, track: bool) -> Parts | Steps:
@@ -96,7 +96,7 @@ class ListAtom:
 
 
 class UnionAtom:
-    """What is in one of these nodes."""
+    """The union of these nodes."""
 
     __slots__ = ("nodes", "pointer")
 

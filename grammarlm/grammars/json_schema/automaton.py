@@ -1,8 +1,8 @@
-"""All states of a language: for questions that a single walk does not answer.
+"""Explicit automaton of a language: for queries that a single walk does not answer.
 
-The states are the derivatives of a term, found once. A step that begins a character counts one, a step within a character nothing,
-so the states with a completion of k + 1 characters are the predecessors of those with one of k: one sequence of state sets answers
-"which lengths" for every state at once. State sets are integers, a bit a state.
+The states are the derivatives of a term, computed once. A transition that begins a character counts one, one within a character
+zero. So the states with a completion of k + 1 characters are the predecessors of those with one of k: one sequence of state sets
+answers "which lengths" for every state at once. State sets are bit sets (integers).
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ class Explored:
                 if bits & ~CONTINUATION:
                     self._before[after] |= 1 << state
         self._levels = [self._closed(self.accepting)]  # [k]: the states with a completion of k characters
-        self._period = 0  # once known: the levels repeat, the last of them would be the one `_period` before its end
+        self._period = 0  # once known: the next level would equal the one `_period` before the end, so levels repeat
         self._seen: dict[int, int] = {self._levels[0]: 0}
         self.live = self._reaching(self.accepting)
 
     def _closed(self, states: int) -> int:
-        """With the states within a character that end in one of them."""
+        """Adds the states within a character that end in one of them."""
         new = states
         while new:
             new = _union(self._within, new) & ~states
@@ -87,25 +87,25 @@ class Explored:
                 return found | interval(count, FOREVER, most) if states & bit else found
             if states & bit:
                 found |= 1 << count
-        # Cut a cycle out of a completion that is longer, and it is shorter by no more than the number of states.
+        # Removing a cycle from a longer completion shortens it by at most the number of states.
         beyond = range(most + 1, most + 1 + len(self.terms))
         return found | 1 << (most + 1) if any(self.level(count) & bit for count in beyond) else found
 
     def bounds(self, term: Term) -> tuple[int, float] | None:
-        """The lengths of the shortest and of a longest completion; None where there is none."""
+        """The lengths of the shortest and the longest completion; None where there is none."""
         bit = 1 << self.index[term]
         if not self.live & bit:
             return None
         states = len(
             self.terms
-        )  # no shortest completion has as many characters, and no longest one, unless it has a cycle
+        )  # a shortest completion is shorter than this; so is a longest one, unless it has a cycle
         low = next(count for count in range(states) if self.level(count) & bit)
         if any(self.level(count) & bit for count in range(states, 2 * states)):
             return low, FOREVER
         return low, next(count for count in range(states, -1, -1) if self.level(count) & bit)
 
     def count(self, low: int, high: int | None, most: int) -> int:
-        """How many strings have low..high characters, at most `most`. The automaton is deterministic: a path is a string."""
+        """The number of strings of low..high characters, at most `most`. The automaton is deterministic: a path is a string."""
         bounds = self.bounds(self.terms[0])
         if bounds is None:
             return 0
@@ -122,7 +122,7 @@ class Explored:
         return min(total, most)
 
     def _step(self, reached: dict[int, int], most: int) -> dict[int, int]:
-        """One character further."""
+        """One more character."""
         after: dict[int, int] = {}
         open_: list[tuple[int, int, int]] = [(state, ways, ~CONTINUATION) for state, ways in reached.items()]
         while open_:

@@ -1,7 +1,7 @@
-"""Objects that break a keyword: the opposite of a schema about objects, and what has to be there because of it.
+"""Negation of object keywords, and the keys that it requires.
 
-A rule about keys that are not declared is broken by some key: an **obligation**, kept until it is known which keys there can
-be, and then discharged: a shape for each key that may serve. What only a key without a name can serve stays.
+A rule about undeclared keys is violated by some key. That is an **obligation**: it is kept until the possible keys are known, and
+then discharged: one shape for each key that may serve. An obligation that only an unnamed key can serve stays.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 
 
 def opposites(n: Normaliser, atom: SchemaAtom) -> list[LooseObject]:
-    """Shapes that together hold all objects that break one of the plain keywords (propertyNames and schemas in dependencies
-    are not plain).
+    """Shapes whose union is all objects that violate one of the plain keywords (propertyNames and schemas in dependencies are not
+    plain).
 
-    Of a required key and its schema one shape is made: the key is absent, or there with another value. What breaks a rule about a
-    scalar comes first, and all others keep that rule: `oneOf` branches that differ in the value of a key then meet in few shapes.
+    A required key and its schema make one shape: the key is absent, or present with another value. Violations of rules about
+    scalars come first, and all later shapes keep those rules: `oneOf` branches that differ in the value of a key then intersect in
+    few shapes.
     """
     schema, pointer = atom.schema, atom.pointer
     found: list[LooseObject] = []
@@ -65,7 +66,7 @@ def _breaking_counts(n: Normaliser, atom: SchemaAtom, kept: LooseObject) -> list
 def _breaking_other_keys(
     n: Normaliser, atom: SchemaAtom, kept: LooseObject, declared: dict[str, Any]
 ) -> list[LooseObject]:
-    """patternProperties and additionalProperties: some key has to break them."""
+    """patternProperties and additionalProperties: some key has to violate them."""
     schema, pointer = atom.schema, atom.pointer
     found = []
     outside: set[tuple[str, Any, bool]] = set()
@@ -85,8 +86,8 @@ def _breaking_other_keys(
 
 
 def discharge(n: Normaliser, shape: LooseObject) -> list[LooseObject]:
-    """Obligations turned into required keys, one shape a key that may serve; what only a key without a name of its own can
-    serve stays an obligation: `some` of the result holds for keys that are not in `properties`."""
+    """Turns obligations into required keys, one shape per key that may serve. What only an unnamed key can serve stays an
+    obligation: `some` of the result is about keys that are not in `properties`."""
     done = [shape.copy(some=())]
     for obligation in shape.some:
         served: list[LooseObject] = []
@@ -98,8 +99,8 @@ def discharge(n: Normaliser, shape: LooseObject) -> list[LooseObject]:
 
 
 def _served(n: Normaliser, shape: LooseObject, language: Language, node: Work, pointer: str) -> list[LooseObject]:
-    """The ways to have a key in the language with a value in the node; each key is there only where those before are not, if any
-    value of theirs would do."""
+    """The ways to have a key in the language with a value in the node. They are disjoint: each key is present only where the
+    earlier ones are absent, if any value of theirs would serve."""
     mentioned = [language, *(lang for lang, _ in shape.others)]
     named = [w for parts in mentioned for kind, text, _ in parts if kind == "words" for w in text]
     if any(name not in shape.properties for name in named):
@@ -132,7 +133,7 @@ def _served(n: Normaliser, shape: LooseObject, language: Language, node: Work, p
 
 
 def _unnamed(language: Language) -> Language | None:
-    """Without words, all of which are declared; None where the language is finite: all its keys are declared."""
+    """The language without its words, which are all declared; None where it is finite: then all its keys are declared."""
     if any(kind == "words" and holds for kind, _, holds in language):
         return None
     return frozenset(part for part in language if part[0] != "words")

@@ -1,7 +1,7 @@
-"""Can the items of an array all be different? Only where they come from finite sets is that a question.
+"""Can the items of an array all be different? That matters only for items from finite sets.
 
-`prefixItems: [{enum: [1, 2]}, {const: 1}]` with uniqueItems is satisfiable, three such items are not: positions have to be matched
-with values. A set that has as many values as there are positions needs no matching: something is always left.
+`prefixItems: [{enum: [1, 2]}, {const: 1}]` with uniqueItems is satisfiable, three such items are not: a bipartite matching of
+positions and values is needed. A set with as many values as there are positions needs no matching: a free value always remains.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from .working import Normaliser
 
 MOST_VALUES = 4_096
-MOST_DEPTH = 60  # levels of objects and arrays that are enumerated; deeper sets count as large
+MOST_DEPTH = 60  # levels of nested objects and arrays that are enumerated; deeper sets count as large
 
 
 def can_differ(n: Normaliser, shape: LooseArray, length: int) -> bool:
@@ -67,7 +67,7 @@ def can_differ(n: Normaliser, shape: LooseArray, length: int) -> bool:
 
 
 def _enough_that_count(n: Normaliser, shape: LooseArray) -> bool:
-    """Items that count for `contains` have to be different as well."""
+    """Are there enough different items that count for `contains`?"""
     for i, (low, _) in enumerate(shape.contains):
         if low < 2:
             continue
@@ -79,7 +79,7 @@ def _enough_that_count(n: Normaliser, shape: LooseArray) -> bool:
 
 
 def _is_finite(ways: Any) -> bool:
-    """Finite as far as the outermost shapes tell: bounded integers, bounded strings."""
+    """Finite as far as the outermost shapes say: bounded integers, bounded strings."""
     for node, _ in ways:
         for shape in node.parts[NUMBERS]:
             if shape.low is None or shape.high is None or not (shape.integer or shape.multiples):
@@ -92,7 +92,7 @@ def _is_finite(ways: Any) -> bool:
 
 
 def _matching(domains: list[set[Any]]) -> bool:
-    """One value a domain, all different: each domain in turn takes a free value, where others may have to move on."""
+    """Bipartite matching: one value per domain, all different (augmenting paths)."""
     holder: dict[Any, int] = {}  # value -> domain
     held: dict[int, Any] = {}
     for start in range(len(domains)):
@@ -132,7 +132,7 @@ def _of_ways(n: Normaliser, ways: Any, enough: int) -> set[Any] | None:
 
 
 def values_of(n: Normaliser, node: Work, enough: int, depth: int = 0) -> set[Any] | None:
-    """The values of a node, in a form that is equal for equal values; None where there are `enough` or more."""
+    """The values of a node in canonical form; None where there are `enough` or more."""
     if node.is_anything or depth > MOST_DEPTH:
         return None
     parts = node.parts or ANY
@@ -247,7 +247,7 @@ def _arrays(n: Normaliser, shape: LooseArray, enough: int, depth: int) -> set[An
         longest = len(shape.prefix)
     if longest > MOST_VALUES:
         return None
-    # By position: what has been read, and which `contains` it counts for.
+    # By position: the items so far, and the number that counts for each `contains`.
     states: set[tuple[tuple[Any, ...], tuple[int, ...]]] = {((), (0,) * len(shape.contains))}
     found: set[Any] = set()
     for length in range(longest + 1):

@@ -1,15 +1,15 @@
-"""extra="forbid": the objects of a written schema take no keys that it does not declare.
+"""extra="forbid": closes the objects of a written schema against undeclared keys.
 
     {"properties": {"a": A}}                                 + "additionalProperties": false
     {"properties": {"a": A}, "allOf": [{"$ref": B}]}         + "unevaluatedProperties": false: what any part declares may come
     {"anyOf": [A, B]}                                        A and B, each by itself
-    {"oneOf": [A, B]}                                        likewise, where a constant tells them apart
+    {"oneOf": [A, B]}                                        likewise, where a constant distinguishes them
 
-An **entry** is a schema that a value meets first: the root, what stands below `properties`, `items` and their kind. Its **parts**
-are what else is said of the same value (`allOf`, `$ref`, `then`, ...). An entry is closed where it or a part of it declares
-properties, and nothing is said of others: no additionalProperties, unevaluatedProperties or patternProperties. Conditions (`not`,
-`if`, `contains`, `propertyNames`, branches of a `oneOf` that only counting tells apart) stay as they are, so that every text of the
-closed schema is one of the schema. Names in `required` count as declared.
+An **entry** is the first schema that applies to a value: the root, and what is below `properties`, `items` and the like. Its
+**parts** are the other schemas of the same value (`allOf`, `$ref`, `then`, ...). An entry is closed where it or a part of it
+declares properties, and no keyword is about other ones: no additionalProperties, unevaluatedProperties or patternProperties.
+Conditions (`not`, `if`, `contains`, `propertyNames`, branches of a `oneOf` that only counting distinguishes) stay as they are, so
+that every text of the closed schema is valid under the original one. Names in `required` count as declared.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SAYS = ("additionalProperties", "unevaluatedProperties", "patternProperties")
 BELOW = frozenset(["items", "prefixItems", "additionalItems", "unevaluatedItems", "properties", *SAYS])
 PARTS = frozenset(["allOf", "anyOf", "oneOf", "then", "else", "dependentSchemas", "dependencies", "$ref"])
 CONDITIONS = frozenset(["not", "if", "contains", "propertyNames"])
-MOST_PLACES = 1_000_000  # of a schema whose parts stand in several places
+MOST_PLACES = 1_000_000  # of a schema with shared parts
 FIRST_WITH_UNEVALUATED = 2019
 
 
@@ -41,10 +41,10 @@ def close_objects(
 
 
 def unshared(schema: Any, tick: Callable[[], None]) -> Any:
-    """A copy in which each place has a schema of its own: one dict may be a condition here and a description there."""
+    """A copy in which nothing is shared between places: one dict may be a condition here and a description there."""
     root: list[Any] = [schema]
     todo: list[Any] = [root]
-    for count, here in enumerate(todo):  # it grows
+    for count, here in enumerate(todo):  # grows during the loop
         tick()
         if count > MOST_PLACES:
             raise LimitExceeded(f"the schema has more than {MOST_PLACES:,} places when it is written out")
@@ -61,7 +61,7 @@ class _Closing:
     ):
         self.schema, self.declared, self.tick = schema, draft == "declared", tick
         self.document = Document(schema, registry=registry, draft=draft, tick=tick)
-        self.roles: dict[int, int] = {}  # of each schema, by id: what it is, everywhere that it stands
+        self.roles: dict[int, int] = {}  # by id of a schema: all roles that it has anywhere
         self.places: dict[int, Place] = {}
 
     def run(self) -> Any:
@@ -129,7 +129,7 @@ class _Closing:
             return
         own, others, required, has_patterns = self._declared(place)
         if has_patterns or not (own or others is not None) or own != ("properties" in schema):
-            return  # properties that are no object are refused where they are read
+            return  # properties that are no object are refused when they are read
         if self.roles[id(schema)] & CONDITION:
             raise UnsupportedFeature(
                 f"{pointer or '#'}: extra='forbid' does not close what is a condition (not, if, contains, oneOf) and a description "
@@ -137,13 +137,13 @@ class _Closing:
                 pointer=pointer,
             )
         if not isinstance(schema.get("allOf", []), list):
-            return  # it is refused where it is read
+            return  # refused when it is read
         if own and not self.roles[id(schema)] & PART and (others or set()) <= schema["properties"].keys():
             schema["properties"].update({name: True for name in required if name not in schema["properties"]})
             schema["additionalProperties"] = False
             return
         if self.roles[id(schema)] & PART:
-            return  # closed where it is an entry: at the references that lead here
+            return  # closed as an entry: at the references to it
         if self.declared and resource.draft < FIRST_WITH_UNEVALUATED:
             raise UnsupportedFeature(
                 f"{pointer or '#'}: extra='forbid' says unevaluatedProperties here, which the declared draft does not know: use "
@@ -151,14 +151,15 @@ class _Closing:
                 pointer=pointer,
             )
         missing = required - (others or set()) - schema.get("properties", {}).keys()
-        if "$ref" in schema:  # up to draft 7 nothing may stand beside it
+        if "$ref" in schema:  # up to draft 7 `$ref` hides keywords beside it
             schema.setdefault("allOf", []).append({"$ref": schema.pop("$ref")})
         if missing:
             schema["properties"] = {**schema.get("properties", {}), **dict.fromkeys(sorted(missing), True)}
         schema["unevaluatedProperties"] = False
 
     def _declared(self, place: Place) -> tuple[bool, set[str] | None, set[str], bool]:
-        """Has it properties; the names that its parts declare, None where none does; names required; are there patterns?"""
+        """Does it declare properties; the names that its parts declare, None if none does; the required names; are there
+        patterns?"""
         schema = place[0]
         others: set[str] | None = None
         required, has_patterns = _required(schema), False
@@ -177,7 +178,7 @@ class _Closing:
         return _declares(schema), others, required, has_patterns
 
     def _parts_of(self, place: Place, is_entry: bool) -> list[Place]:
-        """What is said of the same value, as far as it is not closed by itself."""
+        """The other schemas of the same value that are not closed on their own."""
         schema = place[0]
         found: list[Place] = []
         for keyword, inner, where, home in self._children(place):
@@ -199,7 +200,7 @@ def _required(schema: dict[str, Any]) -> set[str]:
 
 
 def told_apart(branches: Any) -> bool:
-    """Does a type, or a required property with one value, tell each branch from each other?"""
+    """Does a type, or a required property with a constant, distinguish each branch from each other?"""
     if not isinstance(branches, list) or not all(isinstance(branch, dict) for branch in branches):
         return False
     if all(isinstance(branch.get("type"), str) for branch in branches):
@@ -212,7 +213,7 @@ def told_apart(branches: Any) -> bool:
 
 
 def _tags(branch: dict[str, Any]) -> dict[str, str]:
-    """Names of required properties that are one string, with it."""
+    """Required properties that are string constants: name -> constant."""
     properties = branch.get("properties")
     if branch.get("type") != "object" or not isinstance(properties, dict):
         return {}

@@ -1,9 +1,9 @@
-"""Keywords that look into the alternatives of other schemas: references, allOf, anyOf, oneOf, not, if, dependencies on schemas,
+"""Keywords that depend on the alternatives of other schemas: references, allOf, anyOf, oneOf, not, if, dependencies on schemas,
 propertyNames, unevaluated*.
 
-Each takes the parts found so far and returns what it leaves of them. `track`: the alternatives note what their applicators have
-looked at, since a keyword around them wants to know what is unevaluated; then branches of anyOf that hold together count together.
-`first`: the keyword stands before `properties`, so its properties come before those found so far.
+Each takes the parts found so far and returns what it leaves of them. `track`: alternatives record what their applicators have
+evaluated, for an enclosing unevaluated keyword; then branches of anyOf that hold together count together. `first`: the keyword
+comes before `properties`, so its properties precede those found so far.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ def positive(n: Normaliser, atom: SchemaAtom, track: bool) -> Steps:
 
 
 def _in_order(atom: SchemaAtom) -> list[tuple[str, bool]]:
-    """The keywords that have a rule, and whether they stand before `properties`: those in front come last to first, so that in the
-    end properties are in order of appearance."""
+    """The keywords that have a rule, and whether they come before `properties`. Those before it are in reverse order, so that
+    properties end up in order of appearance."""
     before: list[tuple[str, bool]] = []
     after: list[tuple[str, bool]] = []
     bits, passed = atom.resource.bits, "properties" not in atom.schema
@@ -119,7 +119,7 @@ def _any_of(n: Normaliser, atom: SchemaAtom, keyword: str, parts: Parts, track: 
     found: list[Parts] = []
     for node in dict.fromkeys(branches(n, atom, keyword)):
         branch = yield from n.ask(node, track)
-        if track:  # all that hold count: with each branch come its conjunctions with those before
+        if track:  # all branches that hold count: add each branch's conjunctions with the earlier ones
             for earlier in found.copy():
                 found += [(yield from n.met_with(earlier, branch))]
             n.check_size(len(found), "anyOf beside unevaluated keywords", atom.pointer)
@@ -147,7 +147,7 @@ def _one_of(n: Normaliser, atom: SchemaAtom, keyword: str, parts: Parts, track: 
             lists = [several[i][t] for i in filled]
             points = _points_alone(t, lists)
             if points is None:
-                # So many hardly come down to few, and finding out takes the square of their number.
+                # So many rarely reduce to few, and the check is quadratic in their number.
                 n.check_size(sum(map(len, lists)) // 2, "alternatives of oneOf", f"{atom.pointer}/oneOf")
                 points = yield from _each_alone(n, t, nodes, several, filled)
             found.append(points)
@@ -190,7 +190,7 @@ def _each_alone(n: Normaliser, t: int, nodes: list[Work], several: list[Parts], 
 
 
 def _outside(n: Normaliser, t: int, shapes: list[Any], others: list[Any], node: Work) -> Shapes:
-    """What of the shapes is not in `node`, whose shapes are `others`. Most have nothing in common with these."""
+    """The shapes minus `node`, whose shapes are `others`. Most do not overlap with these."""
     found: list[Any] = []
     multiplied = False
     for shape in shapes:
@@ -218,7 +218,7 @@ def _if(n: Normaliser, atom: SchemaAtom, keyword: str, parts: Parts, track: bool
     condition = n.child(atom.schema["if"], atom, "if")
     holds = yield from n.met_with(parts, (yield from n.ask(condition, track)), first)
     holds = yield from n.met_with(holds, (yield from n.ask(then, track)), first)
-    fails = parts  # "if, or not if and else" is "if or else", unless what `else` looks at counts
+    fails = parts  # "if, or not if and else" is "if or else", unless what `else` evaluates counts
     if then is not ANYTHING or (track and otherwise is not ANYTHING):
         fails = yield from n.met_with(parts, (yield from n.ask(n.negate(condition))))
     fails = yield from n.met_with(fails, (yield from n.ask(otherwise, track)), first)
@@ -226,12 +226,12 @@ def _if(n: Normaliser, atom: SchemaAtom, keyword: str, parts: Parts, track: bool
 
 
 def _dependent(n: Normaliser, atom: SchemaAtom, keyword: str, parts: Parts, track: bool, first: bool) -> Steps:
-    """The key is absent, or it is there and the schema holds."""
+    """The key is absent, or it is present and the schema holds."""
     for name, node in dependents(n, atom, keyword):
         if node is ANYTHING or not parts[OBJECTS]:
             continue
         needed = _only_required(n, atom, node)
-        if needed is not None:  # keys that imply keys are no alternatives
+        if needed is not None:  # keys that imply keys need no alternatives
             rule = LooseObject(implied={name: needed})
             objects.mention(n, rule, [name, *sorted(needed)])
             parts = yield from n.met_with(parts, _objects([rule]), first)
@@ -244,7 +244,7 @@ def _dependent(n: Normaliser, atom: SchemaAtom, keyword: str, parts: Parts, trac
 
 
 def _only_required(n: Normaliser, atom: SchemaAtom, node: Work) -> frozenset[str] | None:
-    """The names that a schema requires of an object, where it says nothing else that counts: a description is no matter."""
+    """The names that a schema requires of an object, where that is its only effective content: annotations are ignored."""
     schema = n.schema_of(node)
     if schema is None or not (schema.keys() & atom.resource.bits.keys()) <= {"required", "type"} or "$id" in schema:
         return None
@@ -254,7 +254,7 @@ def _only_required(n: Normaliser, atom: SchemaAtom, node: Work) -> frozenset[str
 
 
 def _objects(shapes: list[LooseObject]) -> Parts:
-    """These objects, and whatever is no object."""
+    """These objects, and all values that are no objects."""
     return [shapes if t == OBJECTS else ANY[t] for t in TYPES]
 
 
@@ -269,7 +269,7 @@ def _property_names(n: Normaliser, atom: SchemaAtom, keyword: str, parts: Parts,
 
 
 def _unevaluated(n: Normaliser, atom: SchemaAtom, parts: Parts) -> Steps:
-    """What the applicators of an alternative have not looked at belongs to the node of the unevaluated keyword."""
+    """What the applicators of an alternative have not evaluated belongs to the node of the unevaluated keyword."""
     found = list(parts)
     schema = atom.schema
     if "unevaluatedProperties" in schema and parts[OBJECTS]:

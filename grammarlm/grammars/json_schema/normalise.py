@@ -1,23 +1,23 @@
-"""A schema document becomes nodes: conjunctions of schemas and of their opposites, worked out to alternatives.
+"""Normalises a schema document to nodes: conjunctions of schemas and of their negations, expanded to alternatives.
 
     n = normalise(schema, languages=Languages())
     n.root.alternatives                     shapes: see shapes.py
 
-An **atom** is one schema (or a value of `enum`, or a union); a node is a set of atoms, each with a sign, and is made once. `allOf`,
-`$ref` and keywords that stand beside them are conjunctions; `anyOf` appends lists of shapes, `not` flips the sign, `oneOf` is each
-branch without the others (as far as types, values or required keys do not exclude them anyway), if/then/else is two cases.
+An **atom** is one schema (or a value of `enum`, or a union); a node is a set of atoms, each with a sign, and is interned. `allOf`,
+`$ref` and keywords beside them are conjunctions; `anyOf` appends lists of shapes, `not` flips the sign, `oneOf` is each branch
+without the others (as far as types, values or required keys do not exclude them anyway), if/then/else is two cases.
 
     document.py      drafts, identifiers, references
     keywords.py      which keywords there are
-    places.py        the nodes of schemas; nodes.py: of conjunctions, opposites, values       atoms.py, values.py
+    places.py        the nodes of schemas; nodes.py: of conjunctions, negations, values       atoms.py, values.py
     plain.py         keywords that are read in one go           objects.py, keys.py, arrays.py
-    combine.py       keywords that look into other schemas
-    opposites.py     what breaks a schema                       broken_objects.py
-    working.py       the loop, products, what can be left out   parts.py, simplify.py
-    satisfiable.py   which nodes hold a value                   cardinality.py: enough different values
+    combine.py       keywords that depend on other schemas' alternatives
+    opposites.py     negations of schemas                       broken_objects.py
+    working.py       the loop, products, pruning                parts.py, simplify.py
+    satisfiable.py   which nodes have a value                   cardinality.py: enough different values
     final.py         final shapes
 
-Whatever can refuse a schema does so here.
+Every refusal of a schema is raised here.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from .working import Normaliser
 
 @dataclass
 class Normalised:
-    """The root, and what it took to make it."""
+    """The root node, and the results of normalising it."""
 
     root: Work
-    nodes: list[Work]  # the root, and those that a value of it can have inside and that were made for this schema
+    nodes: list[Work]  # the root, and the nodes created for this schema that a value of it can contain
     document: Document
     languages: Languages
     relaxed: tuple[str, ...] = ()  # pointers of the keywords that were left out, where the caller allowed that
@@ -60,8 +60,8 @@ def normalise(
     strict: bool = True,
     relax: tuple[str, ...] = (),
 ) -> Normalised:
-    """The nodes of a schema; see the module. With strict=False a keyword that cannot be enforced is left out, and named; those at
-    the pointers `relax` are left out anyway."""
+    """The nodes of a schema; see the module. With strict=False a keyword that cannot be enforced is left out, and reported; those
+    at the pointers `relax` are always left out."""
     relaxed = list(relax)
     scoped = False
     while True:
@@ -80,7 +80,7 @@ def normalise(
 
 
 def next_to_relax(refusal: UnsupportedFeature, document: Document, relaxed: tuple[str, ...]) -> str | None:
-    """The keyword to leave out after a refusal: the one it stands at, or the next of those that it names."""
+    """The keyword to leave out after a refusal: the one at its pointer, or the next of those that it names."""
     for pointer in _blamed(refusal, document, relaxed):
         outer = _to_relax(pointer, list(relaxed))
         if outer is not None:
@@ -89,7 +89,7 @@ def next_to_relax(refusal: UnsupportedFeature, document: Document, relaxed: tupl
 
 
 def advised(refusal: UnsupportedFeature, document: Document, strict: bool) -> UnsupportedFeature:
-    """The refusal with the keyword's place in front, and what to do about it behind."""
+    """The refusal with the keyword's pointer in front, and advice at the end."""
     blamed = _blamed(refusal, document, ())
     pointer = blamed[0] if blamed else refusal.pointer or ""
     said = str(refusal).removeprefix(f"{refusal.pointer or '#'}: ")
@@ -104,8 +104,8 @@ def advised(refusal: UnsupportedFeature, document: Document, strict: bool) -> Un
 
 
 def _blamed(refusal: UnsupportedFeature, document: Document, relaxed: tuple[str, ...]) -> list[str]:
-    """Pointers of the keywords that a refusal is about: that where it stands; or those that it names, at the place of their schema,
-    below it, or anywhere."""
+    """Pointers of the keywords that a refusal is about: the one at its pointer; or those that it names, in that schema, below it,
+    or anywhere."""
     named, place = [], refusal.pointer or ""
     for line in keyword_reports(document, relaxed):
         document.tick()
@@ -123,8 +123,8 @@ def _blamed(refusal: UnsupportedFeature, document: Document, relaxed: tuple[str,
 
 
 def _to_relax(pointer: str | None, relaxed: list[str]) -> str | None:
-    """The pointer of the keyword to leave out next. Below `not`, `if` and `oneOf` that is the outermost of these: without what
-    stands inside, they would refuse more instead of less. (`oneOf` is then read as `anyOf`.)"""
+    """The pointer of the keyword to leave out next. Below `not`, `if` and `oneOf` that is the outermost of these: relaxing only
+    what is inside would make them refuse more instead of less. (`oneOf` is then read as `anyOf`.)"""
     if pointer is None:
         return None
     tokens = pointer.split("/")
