@@ -1,8 +1,7 @@
-"""What a schema says: as a digest, as JSON text, and shortly; however large it is, and however deep.
+"""The content of a schema: as a digest, as JSON text, and abbreviated; for any size and depth.
 
-A schema is a graph: 300 dicts can have 2^300 places. A digest looks at each of them once. A text has all the places, so there is a
-bound to those of a schema whose parts stand in several. Whatever has no depth is left to `marshal` and `json`, which are many
-times as fast.
+A schema is a graph: 300 dicts can have 2^300 places. A digest visits each dict once. A text has all the places, so it is bounded
+for schemas with shared parts. Values without nesting are left to `marshal` and `json`, which are many times as fast.
 """
 
 from __future__ import annotations
@@ -20,17 +19,17 @@ from typing import Any
 from ...errors import GrammarError, LimitExceeded, brief
 from .number_rows import decimal
 
-MOST_PARTS = 4_000_000  # of a schema that is written out and whose parts stand in several places
+MOST_PARTS = 4_000_000  # of a written schema that has shared parts
 MOST_WRITTEN_BITS, MOST_DIGITS = 166_000, 50_000  # of a whole number
 MARSHAL = 2  # the format that has no references
 NESTED = (dict, list, tuple)
-EXACT = frozenset([str, int, bool, type(None), list, dict])  # what `marshal` writes in one way
+EXACT = frozenset([str, int, bool, type(None), list, dict])  # types that `marshal` writes in one way
 
 
 def digest_of(value: Any) -> str:
     """Equal for equal values, the order of keys included; the same in any process."""
     root = [value]
-    known: dict[int, list[str]] = {}  # of each dict and list, by id; empty while what is inside is not known
+    known: dict[int, list[str]] = {}  # by id of a dict or list; empty while its content is not known
     waiting: list[Any] = [root]
     while waiting:
         here = waiting[-1]
@@ -53,14 +52,14 @@ def digest_of(value: Any) -> str:
 
 
 def _encoded(values: list[Any]) -> bytes:
-    """Values without depth as bytes, in which equal numbers are equal, be they floats, decimals or fractions."""
+    """Flat values as bytes, in which equal numbers are equal, be they floats, decimals or fractions."""
     if not EXACT.issuperset(map(type, values)):
         values = [value if type(value) in EXACT else _exact(value) for value in values]
     return marshal.dumps(values, MARSHAL)
 
 
 def _exact(item: Any) -> Any:
-    """A number by its digits and its exponent, a whole one in digits as an int."""
+    """A number by its digits and its exponent; a whole number written in digits as an int."""
     if isinstance(item, (str, int)):
         return str(item) if isinstance(item, str) else int(item)
     if type(item) is float and isfinite(item) and "e" not in (text := repr(item)):
@@ -93,7 +92,7 @@ def written(schema: Any) -> str:
 
 
 def shown(schema: Any, longest: int) -> str:
-    """The beginning of the schema, for readers."""
+    """The beginning of the schema, for messages."""
     text = ""
     for piece in _pieces(schema, _short, _short, longest):
         text += piece
@@ -103,9 +102,9 @@ def shown(schema: Any, longest: int) -> str:
 
 
 def _is_tree(schema: Any) -> bool:
-    """Does each dict and list stand in one place, under keys that are strings?"""
+    """Does each dict and list occur in one place only, with all keys strings?"""
     seen, waiting = {id(schema)}, [schema] if isinstance(schema, NESTED) else []
-    for here in waiting:  # it grows
+    for here in waiting:  # grows during the loop
         if isinstance(here, dict) and set(map(type, here)) - {str}:
             return False
         below = [value for value in (here.values() if isinstance(here, dict) else here) if isinstance(value, NESTED)]
@@ -182,5 +181,5 @@ def _json(item: Any) -> str:
 
 
 def _long(item: int) -> str:
-    """A whole number of more digits than Python writes. In decimal that takes a time that is quadratic in their number."""
+    """A whole number of more digits than Python's str() writes. Conversion to decimal is quadratic in their number."""
     return str(Decimal(item)) if item.bit_length() <= MOST_WRITTEN_BITS else f"{item:#x}"

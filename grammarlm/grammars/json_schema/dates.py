@@ -41,7 +41,7 @@ def date_time_term(algebra: Algebra) -> Term:
 def _leap_seconds(algebra: Algebra) -> tuple[Term, Term]:
     """Local times of the second 23:59:60 UTC, with their offsets: those of the same day, those of the next.
 
-    Offsets in whole quarters of an hour are all that was in use since there are leap seconds; others would make each minute of
+    Only offsets in whole quarters of an hour: no others were in use since leap seconds exist, and they would make each minute of
     the day a state of its own.
     """
     fraction = parse_regex(FRACTION, algebra)

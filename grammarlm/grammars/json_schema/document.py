@@ -1,9 +1,9 @@
 """Schema documents: drafts, identifiers, references.
 
-A **resource** is a schema with an address of its own: the whole document, or a subschema with `$id`. Most documents are one
-resource whose references are `#/...`: those are followed by walking the document, nothing is searched or loaded. Only a reference
-by address or by anchor makes the search for identifiers happen, once a document; only an address that neither the document nor the
-caller's registry knows makes the drafts' own metaschemas load. Nothing is ever fetched.
+A **resource** is a schema with its own address: the whole document, or a subschema with `$id`. Most documents are one resource
+whose references are `#/...`: those are followed by walking the document, without search or loading. Only a reference by address or
+by anchor causes the search for identifiers, once per document; only an address unknown to the document and the caller's registry
+loads the drafts' own metaschemas. Nothing is ever fetched.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ DRAFTS = {
 }
 DRAFTS.update({address.replace("http://", "https://"): draft for address, draft in list(DRAFTS.items())})
 
-Scope = tuple[tuple[str, "Resource"], ...]  # dynamic anchors that are bound, each to the outermost resource that has it
-Place = tuple[Any, str, "Resource"]  # a schema, its pointer, the resource it stands in
+Scope = tuple[tuple[str, "Resource"], ...]  # bound dynamic anchors, each with the outermost resource that has it
+Place = tuple[Any, str, "Resource"]  # a schema, its pointer, its resource
 
 
 def escape(token: str) -> str:
@@ -38,7 +38,7 @@ def escape(token: str) -> str:
 
 
 class Resource:
-    """A schema with an address. `nodes` is kept for the caller: what has been made of the schemas in it."""
+    """A schema with an address. `nodes` is the caller's cache of what has been made of its schemas."""
 
     __slots__ = (
         "address",
@@ -72,17 +72,17 @@ class Resource:
         self.draft = draft
         self.bits = bits  # the keywords that count
         self.filtered = False  # others may occur, and have to be left out
-        self.vocabulary = vocabulary  # the `$schema` that says so
+        self.vocabulary = vocabulary  # the `$schema` that selects them
         self.names: dict[str, Place] | None = None  # by anchor
-        self.dynamic: tuple[str, ...] = ()  # those of the names that are dynamic; "" for $recursiveAnchor
+        self.dynamic: tuple[str, ...] = ()  # the names that are dynamic; "" for $recursiveAnchor
         self.nodes: dict[Any, Any] = {}
         self.referred: dict[str, Any] = {}  # likewise, by reference
-        self.plain_integers = draft == 4 or plain_integers  # is 1.0 none?
+        self.plain_integers = draft == 4 or plain_integers  # is 1.0 no integer?
         self.types = TYPE_NODES_4 if self.plain_integers else TYPE_NODES
 
 
 class Document:
-    """The caller's schema, and whatever its references lead to."""
+    """The caller's schema, and everything that its references lead to."""
 
     def __init__(
         self,
@@ -101,13 +101,15 @@ class Document:
         self.tick = tick
         self._resources: dict[str, Resource] = {}  # by address
         self._by_contents: dict[int, Resource] = {}
-        self._searched: set[int] = set()  # resources in whose contents all identifiers are known
+        self._searched: set[int] = set()  # resources whose identifiers are all known
         self._references: dict[tuple[Resource, str], Place] = {}
-        self.documents: list[Any] = []  # the caller's, and those loaded: they stay, since their parts are known by id()
+        self.documents: list[
+            Any
+        ] = []  # the caller's, and those loaded: kept alive, since their parts are identified by id()
         self.root = self._load("", schema, "", LATEST, "")
 
     def _load(self, address: str, contents: Any, pointer: str, draft: int, vocabulary: str) -> Resource:
-        """A document as a resource."""
+        """Registers a document as a resource."""
         self.documents.append(contents)
         resource = self._resource(address, contents, pointer, draft, vocabulary)
         self._resources.setdefault(address, resource)
@@ -125,7 +127,7 @@ class Document:
             if isinstance(declared, str) and declared.rstrip("#") != vocabulary:
                 vocabulary = declared.rstrip("#")
                 draft = DRAFTS.get(vocabulary, LATEST)
-            # Inside a document the draft around a schema says what an identifier is; a document speaks for itself.
+            # For a schema inside a document the draft around it determines what an identifier is; for a document its own draft.
             address = urljoin(
                 base, self._identifier(contents, outer if pointer and "#" not in pointer else draft) or ""
             )
@@ -145,7 +147,7 @@ class Document:
         return self._registered(address) is not None
 
     def places(self) -> list[Place]:
-        """Where the references lead that were followed."""
+        """The targets of the references that were followed."""
         return list(self._references.values())
 
     def _bits(self, vocabulary: str, draft: int) -> dict[str, int]:
@@ -158,7 +160,7 @@ class Document:
 
     def _identifier(self, schema: dict[str, Any], draft: int) -> str | None:
         """The address that a schema gives itself, without fragment; None where it gives none."""
-        if draft <= 7 and "$ref" in schema:  # hides what stands beside it
+        if draft <= 7 and "$ref" in schema:  # hides the keywords beside it
             return None
         found = schema.get("id" if draft == 4 else "$id")
         return urldefrag(found)[0] or None if isinstance(found, str) else None
@@ -174,7 +176,7 @@ class Document:
         return inner
 
     def resolve(self, reference: Any, resource: Resource, pointer: str) -> Place:
-        """Where a reference leads. `pointer` is the reference's own, for messages."""
+        """The target of a reference. `pointer` is the reference's own, for messages."""
         if not isinstance(reference, str):
             raise GrammarError(f"{pointer}: a reference is a string, not {brief(reference)}", pointer=pointer)
         key = (resource, reference)
@@ -225,7 +227,7 @@ class Document:
         registry = self.registry
         if registry is None:
             return None
-        if hasattr(registry, "get_or_retrieve"):  # one of the `referencing` library
+        if hasattr(registry, "get_or_retrieve"):  # a registry of the `referencing` library
             try:
                 return registry.get_or_retrieve(address).value.contents
             except LookupError:
@@ -236,7 +238,7 @@ class Document:
         return None
 
     def _walk(self, target: Resource, path: str, reference: str, pointer: str) -> Place:
-        """Follows a JSON pointer through a resource; a subschema with an address of its own is entered on the way."""
+        """Follows a JSON pointer through a resource; a subschema with its own address on the path is entered."""
         here, place, resource, reading = target.contents, target.pointer, target, "schema"
         for raw in path[1:].split("/"):
             token = raw.replace("~1", "/").replace("~0", "~")
@@ -306,7 +308,7 @@ class Document:
                     owner.names.setdefault(name[1:], place)
 
     def extend(self, scope: Scope, resource: Resource) -> Scope:
-        """The dynamic scope inside a resource: what is bound further out stays."""
+        """The dynamic scope inside a resource: outer bindings take precedence."""
         self.anchors(resource)
         bound = {name for name, _ in scope}
         return scope + tuple((name, resource) for name in resource.dynamic if name not in bound)
@@ -314,7 +316,8 @@ class Document:
     def resolve_dynamic(
         self, schema: dict[str, Any], keyword: str, resource: Resource, scope: Scope | None, pointer: str
     ):
-        """Where `$dynamicRef` or `$recursiveRef` leads in a dynamic scope; None where the scope decides and is not known."""
+        """The target of `$dynamicRef` or `$recursiveRef` in a dynamic scope; None where it depends on the scope and that is not
+        known."""
         reference = schema[keyword]
         place = self.resolve(reference, resource, pointer)
         target, _, home = place
@@ -336,7 +339,7 @@ class Document:
 
 
 def below(reading: str, token: str, value: Any) -> str:
-    """What stands below a token: "schema", "map" or "list" (of schemas), or "data" (anything else)."""
+    """What is below a token: "schema", "map" or "list" (of schemas), or "data" (anything else)."""
     if reading == "schema":
         if token in SCHEMA_MAPS:
             return "map"

@@ -1,7 +1,7 @@
-"""What the value of each keyword must be, as the drafts' metaschemas have it.
+"""The expected type of each keyword's value, as in the drafts' metaschemas.
 
-Whoever reads a keyword refuses another value where a text can come to it. Elsewhere, below a type that never holds, in `$defs` that
-nothing refers to, nobody reads it: there the report says what is wrong (report.py).
+Code that reads a keyword refuses another value if a text can reach it. Otherwise, below a type that never holds or in unreferenced
+`$defs`, nothing reads it: there the report says what is wrong (report.py).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Test = Callable[[Any], bool]
 
 
 def wrong_value(keyword: str, value: Any) -> str:
-    """What is expected instead, in words; "" where nothing is."""
+    """The expected value, in words; "" where the value is right."""
     known = EXPECTED.get(keyword)
     if known is None or known[1](value):
         return ""
@@ -29,7 +29,7 @@ def wrong_value(keyword: str, value: Any) -> str:
 
 
 def refusal(schema: dict[str, Any], keyword: str, pointer: str) -> GrammarError:
-    """What to raise where a keyword of a schema has another value; `pointer` is the schema's."""
+    """The error for a keyword with a wrong value; `pointer` is the schema's."""
     where = f"{pointer}/{keyword}"
     return GrammarError(f"{where}: {wrong_value(keyword, schema[keyword])}", pointer=where)
 
@@ -64,7 +64,7 @@ def is_number(value: Any) -> bool:
         return False
     try:
         exact(value)
-    except UnsupportedFeature:  # a number, and too long for us
+    except UnsupportedFeature:  # a number, but too long for us
         return True
     except GrammarError:
         return False
@@ -113,10 +113,10 @@ EXPECTED: dict[str, tuple[str, Test]] = {
     "uniqueItems": ("true or false", is_bool),
     "required": ("a list of names", is_names),
     "multipleOf": ("a number above 0", is_factor),
-    # No schemas are no positions: additionalItems is about all items then.
+    # An empty list means no positions: additionalItems then applies to all items.
     "items": ("a schema or a list of schemas", either(is_schema, lambda value: value == [] or is_schemas(value))),
     "dependentRequired": ("an object whose values are lists of names", map_of(is_names)),
-    # In draft 3 one name is no list.
+    # In draft 3 a single name is not in a list.
     "dependencies": ("an object whose values are schemas or lists of names", map_of(either(is_schema, is_names, is_text))),
     "$recursiveAnchor": ("true or false", is_bool),
     **dict.fromkeys(("pattern", "format", "$ref", "$dynamicRef", "$recursiveRef"), TEXT),
@@ -125,7 +125,7 @@ EXPECTED: dict[str, tuple[str, Test]] = {
     **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"), COUNT),
     **dict.fromkeys(("minContains", "maxContains"), COUNT),
     **dict.fromkeys(("minimum", "maximum"), NUMBER),
-    # In draft 4 they say of the bound beside them that it is none of the numbers.
+    # In draft 4 they say that the bound beside them is excluded.
     **dict.fromkeys(("exclusiveMinimum", "exclusiveMaximum"), ("a number, true or false", either(is_number, is_bool))),
     **dict.fromkeys(("additionalProperties", "propertyNames", "additionalItems", "contains", "not"), SCHEMA),
     **dict.fromkeys(("if", "then", "else", "unevaluatedProperties", "unevaluatedItems"), SCHEMA),

@@ -1,4 +1,4 @@
-"""Final shapes: what holds no value is taken out, in the form that shapes.py promises."""
+"""Final shapes: removes everything without values, and produces the form that shapes.py specifies."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ from .shapes import ArrayShape, Item, Language, Node, ObjectShape, Shape
 if TYPE_CHECKING:
     from .working import Normaliser
 
-# Optional keys whose presence is multiplied out where only the count of all keys tells that another one is there.
+# Optional keys whose presence is expanded, where only the count of all keys implies that another one is present.
 MOST_OPTIONAL = 6
 
 
 def finish(n: Normaliser, root: Work) -> list[Work]:
-    """Fills in the alternatives of every node that a value of the root can have inside; returns those nodes."""
+    """Fills in the alternatives of every node that a value of the root can contain; returns those nodes."""
     settle(n, root)
     if not root.satisfiable:
         node = _culprit(root)
         raise UnsatisfiableGrammar(_reason(node), pointer=node.pointer)
     queue: list[Work] = [root]
     root.kept = True
-    for node in queue:  # it grows
+    for node in queue:  # grows during the loop
         if node.alternatives:
             continue
         n.tick()
@@ -90,8 +90,8 @@ def _refuse(n: Normaliser, shape: LooseObject | LooseArray) -> None:
 
 
 def declared_ranks(n: Normaliser, node: Work) -> dict[str, int] | None:
-    """The turns of the keys that are declared, by way of $ref and allOf, in order of appearance; None where the shapes have that
-    order anyway. What is declared in other branches comes behind them."""
+    """Positions of the keys declared by way of $ref and allOf, in order of appearance; None where the shapes have that order
+    anyway. Keys declared in other branches come after them."""
     first = [n.atoms[code >> 1] for code in sorted(node.key) if not code & 1]
     if not any(atom.__class__ is SchemaAtom and atom.mask & (COMBINE | REFERENCE) for atom in first):
         return None
@@ -174,8 +174,8 @@ def _final_ways(ways: Ways, queue: list[Work]) -> tuple[Item, ...]:
 
 
 def _without_obligations(n: Normaliser, shape: LooseObject) -> list[LooseObject]:
-    """An obligation that any further key serves is a matter of counting: for each choice among the optional keys, at least one
-    key more. Others are refused."""
+    """Expands obligations. One that any further key serves becomes a count: for each choice of optional keys, at least one key
+    more. Others are refused."""
     if not shape.some:
         return [shape]
     beyond = [(language, node) for language, node in shape.others if node.satisfiable]

@@ -1,8 +1,8 @@
-"""Formats as languages, from the documents that JSON Schema names for them: CHECKED says what each demands of a string.
+"""Formats as languages, from the documents that JSON Schema names for them: CHECKED says what each requires of a string.
 
-All other formats are annotations: every string has them. KNOWN has those that somebody has defined, and what they are to say.
-Those of all drafts count, whatever `$schema` says. A format is parsed, and its states are found, once a process: its terms belong
-to an algebra of their own, in which those of the schemas look them up.
+All other formats are annotations, which every string satisfies. KNOWN has those that others define, with a remark. The formats of
+all drafts count, whatever `$schema` says. A format is parsed, and its states are computed, once per process: its terms belong to a
+shared algebra, in which the schemas' algebras look them up.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from . import dates, internet
 from .regex_format import regex_term
 from .text_algebra import SharedAlgebra, every_string
 
-LABELS = "labels of a hostname"  # a hostname, however long: no name of a format that a schema could ask for
+LABELS = "labels of a hostname"  # a hostname of any length; not a format name that a schema could use
 
 _EXPRESSIONS = {
     "date": dates.DATE,
@@ -42,7 +42,7 @@ REFUSED = {
     "idn-hostname": "how long its labels are in Punycode is no regular property",
 }
 
-# What each demands, in a sentence: what the document that is named asks for beside that is not checked.
+# What each requires, in a sentence; other requirements of the named document are not checked.
 CHECKED = {
     "date": "RFC 3339 full-date; the calendar is exact, the year 0000 included",
     "time": "RFC 3339 full-time; second 60 only where UTC has 23:59, with offsets in whole quarters of an hour",
@@ -68,7 +68,7 @@ CHECKED = {
     "8 deep, numbers of at most three digits in {n,m}, ranges in a class and properties within limits",
 }
 
-# Formats that others define, and that say nothing here. OpenAPI's registry, and draft 3.
+# Formats that others define, and that are ignored here: OpenAPI's registry, and draft 3.
 KNOWN = {
     **dict.fromkeys(
         ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "double-int"),
@@ -84,14 +84,14 @@ KNOWN = {
 
 FORMATS = frozenset(_EXPRESSIONS) - {LABELS} | frozenset(_BUILT) | frozenset(REFUSED)  # all others are annotations
 
-SOUND = FORMATS - set(REFUSED) | {LABELS}  # each of them some string has
+SOUND = FORMATS - set(REFUSED) | {LABELS}  # those that some string satisfies
 
 SHARED = SharedAlgebra()
 _known: dict[str, Term] = {}
 
 
 def format_term(name: str, algebra: Algebra) -> Term:
-    """The strings that have the format; any string, where it is an annotation."""
+    """The strings that have the format; every string, if it is an annotation."""
     term = _known.get(name)
     if term is None:
         if name in REFUSED:

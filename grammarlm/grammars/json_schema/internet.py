@@ -1,6 +1,6 @@
 """Addresses and references as regular expressions, from the grammars of their RFCs.
 
-A `%s` in a reference's grammar is what an internationalised one has beyond ASCII.
+`ucs` and `private` are the characters beyond ASCII of the internationalised forms.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ IPV4 = rf"(?:{_OCTET}\.){{3}}{_OCTET}"
 
 
 def _ipv6() -> str:
-    """RFC 3986's IPv6address: eight groups, the last two of which may be an IPv4 address; `::` is one group of zeros, or more."""
+    """RFC 3986's IPv6address: eight groups, the last two of which may be an IPv4 address; `::` is one group of zeros or more."""
     last = f"(?:{_HEX4}:{_HEX4}|{IPV4})"
     forms = [f"(?:{_HEX4}:){{6}}{last}", f"::(?:{_HEX4}:){{5}}{last}"]
     for left in range(1, 6):
@@ -32,13 +32,13 @@ UUID = f"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}"
 _ALNUM = "[A-Za-z0-9]"
 
 
-_LABEL = rf"{_ALNUM}(?:[A-Za-z0-9\-]{{0,61}}{_ALNUM})?"  # `xn--...` too: what it stands for, no automaton can decode
+_LABEL = rf"{_ALNUM}(?:[A-Za-z0-9\-]{{0,61}}{_ALNUM})?"  # `xn--...` too: no automaton can decode what it stands for
 LABELS = rf"{_LABEL}(?:\.{_LABEL})*"
 LONGEST_HOSTNAME = 253
 
 _BEYOND_ASCII = r"\u0080-\U0010FFFF"
 _ATOM = r"A-Za-z0-9!#$%&'*+\-/=?\^_`{|}~"
-_LETTERS = r"A-Za-z0-9\p{Ll}\p{Lo}\p{Lm}\p{Nd}"  # what a label of IDNA 2008 is made of, marks apart
+_LETTERS = r"A-Za-z0-9\p{Ll}\p{Lo}\p{Lm}\p{Nd}"  # the characters of an IDNA 2008 label, without marks
 
 
 def _ipv6_of_mail() -> str:

@@ -1,4 +1,4 @@
-"""Is a schema JSON at all? A dict of Python's may have keys that are no strings, values that no JSON has, and itself inside."""
+"""Checks that a schema is JSON: a Python dict may have keys that are no strings, values that are no JSON, and cycles."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from .document import below, escape
 
 FOR_READERS = frozenset(
     ["default", "examples", "example", "title", "description", "$comment"]
-)  # whatever it is, it says nothing
+)  # annotations, never read
 OPEN, DONE = 1, 2
 PLAIN = frozenset([str, int, bool, type(None)])
 
 
 def check_json(schema: Any, tick: Callable[[], None] = lambda: None) -> None:
-    """GrammarError that names the key, or the place of the value. What stands in several places is looked at once."""
+    """Raises a GrammarError that names the key, or the place of the value. Shared parts are visited once."""
     seen: dict[int, int] = {}
     todo: list[tuple[Any, str, str]] = [(schema, "", "schema")]
     while todo:

@@ -1,7 +1,7 @@
-"""Keys that are not declared: languages that exclude each other, each with the node of the values below.
+"""Undeclared keys: disjoint languages, each with the node of its values.
 
-For patterns P and Q of patternProperties these are P without Q, Q without P, both, and neither (what `additionalProperties` is
-about). So a key has exactly one node, which is a conjunction. Languages that do not meet are left as they are.
+For patterns P and Q of patternProperties these are P without Q, Q without P, both, and neither (for `additionalProperties`). So a
+key has exactly one node, which is a conjunction. Languages that do not overlap are left as they are.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Others = tuple[tuple[Language, Work], ...]
 
 
 def sort_out(n: Normaliser, patterns: list[tuple[Language, Work]], rest: Work) -> Others:
-    """Languages that exclude each other, for patterns that need not. Most do: only those that overlap are cut."""
+    """Makes the languages of patterns disjoint. Most already are: only those that overlap are split."""
     cases: list[tuple[Language, Work]] = []
     done: list[Part] = []
     for (part,), node in patterns:
@@ -33,7 +33,7 @@ def sort_out(n: Normaliser, patterns: list[tuple[Language, Work]], rest: Work) -
             inside, outside = language | {part}, language | {_not(part)}
             if n.languages.is_empty(inside):
                 refined.append((language, met))
-            elif n.languages.is_empty(outside):  # what says nothing more is left out: languages stay short
+            elif n.languages.is_empty(outside):  # a redundant part is left out: languages stay short
                 refined.append((language, n.meet(met, node)))
             else:
                 refined += [(inside, n.meet(met, node)), (outside, met)]
@@ -58,7 +58,7 @@ def _not(part: Part) -> Part:
 
 
 def restrict_names(n: Normaliser, shape: LooseObject, strings: list[StringShape]) -> LooseObject:
-    """`propertyNames`: only keys that one of the strings' shapes admits."""
+    """`propertyNames`: only keys that one of the string shapes admits."""
     properties = {
         name: node if any(n.has_string(s, name) for s in strings) else NOTHING
         for name, node in shape.properties.items()
@@ -92,7 +92,7 @@ def disjoint(n: Normaliser, languages: list[Language]) -> list[Language]:
 
 
 def _minus(n: Normaliser, language: Language, removed: Language) -> list[Language]:
-    """language without removed: each part of `removed` in turn is what a string fails first."""
+    """language minus removed: one piece for each part of `removed` that is the first that a string fails."""
     pieces = []
     sofar = language
     for part in sorted(removed, key=str):
@@ -104,7 +104,7 @@ def _minus(n: Normaliser, language: Language, removed: Language) -> list[Languag
 
 
 def node_of(n: Normaliser, others: Others, name: str) -> Work:
-    """The node of a key that is not declared."""
+    """The node of an undeclared key."""
     for language, node in others:
         if not language or n.has_key(language, name):
             return node

@@ -1,10 +1,10 @@
-"""Which keywords there are, what each is about, and which draft knows it.
+"""The keywords, what each is about, and which drafts have it.
 
     auto        every keyword of every draft counts, whatever `$schema` says: `const` in a draft-04 schema means what its author
                 meant (identifiers excepted: draft 4 has `id`, the others have `$id`)
     declared    only those of the declared draft (and of its vocabularies)
 
-A schema whose keywords have no bit here says nothing: its values are all values.
+A schema whose keywords have no bit here admits all values.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from functools import cache
 
 TYPE, STRING, NUMBER, OBJECT, ARRAY, VALUES, COMBINE, REFERENCE, UNEVALUATED, IDENTITY = (1 << i for i in range(10))
-PLAIN = TYPE | STRING | NUMBER | OBJECT | ARRAY | VALUES  # read without looking into another schema's alternatives
+PLAIN = TYPE | STRING | NUMBER | OBJECT | ARRAY | VALUES  # read without the alternatives of another schema
 
 # By draft: 4, 6, 7, 2019 (2019-09), 2020 (2020-12). (first draft, last draft, bits)
 _FOREVER = 9999
@@ -53,7 +53,7 @@ _TABLE: dict[str, tuple[int, int, int]] = {
     "oneOf": (4, _FOREVER, COMBINE),
     "not": (4, _FOREVER, COMBINE),
     "if": (7, _FOREVER, COMBINE),
-    "then": (7, _FOREVER, 0),  # says nothing without `if`
+    "then": (7, _FOREVER, 0),  # no effect without `if`
     "else": (7, _FOREVER, 0),
     "unevaluatedProperties": (2019, _FOREVER, UNEVALUATED),
     "unevaluatedItems": (2019, _FOREVER, UNEVALUATED),
@@ -66,7 +66,7 @@ _TABLE: dict[str, tuple[int, int, int]] = {
 
 KEYWORDS = frozenset(_TABLE)
 
-# Keywords below which schemas stand, for the search for identifiers and for the report.
+# Keywords that contain schemas, for the search for identifiers and for the report.
 SCHEMA_VALUED = frozenset(
     [
         "additionalProperties",
@@ -105,7 +105,7 @@ def bits_of(draft: int, auto: bool, formats: bool) -> dict[str, int]:
     found = {}
     for keyword, (first, last, bits) in _TABLE.items():
         if keyword == "id" and draft != 4:
-            continue  # an ordinary annotation later, and often a property of the data
+            continue  # an ordinary annotation in later drafts, and often a property of the data
         if (auto or first <= draft <= last) and (formats or keyword != "format"):
             found[keyword] = bits
     return found

@@ -1,7 +1,7 @@
-"""Nodes, each made once: conjunctions, opposites, unions, values. Those of schemas are in places.py.
+"""Interned nodes: conjunctions, negations, unions, values. Those of schemas are in places.py.
 
-Conjunctions are sets of atoms. Where one of them lists its values, what the others say about scalars is decided for each value at
-once: in a choice by the value of a key most conjunctions contradict themselves right here.
+Conjunctions are sets of atoms. Where one of them lists its values, the other constraints on scalars are applied to each value at
+once: in a choice by the value of a key most conjunctions turn out to be empty right here.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from .parts import (
 from .shapes import Language, StringShape
 from .values import ValueAtom, identity
 
-MULTIPLIED = ("oneOf", "anyOf", "allOf", "not", "if", "patternProperties", "contains")  # keywords that make cases
+MULTIPLIED = ("oneOf", "anyOf", "allOf", "not", "if", "patternProperties", "contains")  # keywords that multiply cases
 MOST_ALTERNATIVES = 256
 
 
@@ -60,11 +60,11 @@ class Nodes:
         self._others: dict[Any, Work] = {}  # lists, unions, values, scalars
         self._patterns: dict[str, Language] = {}
         self._words: dict[tuple[str, ...], frozenset[str]] = {}
-        self._kept: list[Any] = []  # what is known by id() stays
-        self._moved: dict[int, str] = {}  # where lists of alternatives stand that are read elsewhere
+        self._kept: list[Any] = []  # keeps objects alive that are identified by id()
+        self._moved: dict[int, str] = {}  # pointers of lists of alternatives that are read elsewhere
 
     def new(self, atom: Any) -> Work:
-        """The node of an atom that is not known yet."""
+        """The node of a new atom."""
         key = frozenset((2 * len(self.atoms),))
         self.atoms.append(atom)
         node = self.nodes[key] = Work(key, atom.pointer)
@@ -73,7 +73,7 @@ class Nodes:
     # ------------------------------------------------------------------ conjunctions
 
     def meet(self, a: Work, b: Work) -> Work:
-        """What is in both."""
+        """The intersection."""
         if a is b or b is ANYTHING:
             return a
         if a is ANYTHING:
@@ -107,7 +107,7 @@ class Nodes:
         return atom.listed if atom.__class__ is SchemaAtom or atom.__class__ is ListAtom else None
 
     def _among_listed(self, key: frozenset[int], code: int, pointer: str) -> Work:
-        """A conjunction with a list of values: what else is said about scalars is decided for each of them, and done with."""
+        """A conjunction with a list of values: the other atoms about scalars are applied to each value and removed."""
         values = self._listed(code) or ()
         said = [other for other in key if other != code and self._is_scalar(other)]
         if any(v.__class__ is int for v in values):
@@ -130,12 +130,12 @@ class Nodes:
         return known
 
     def _spells(self, code: int) -> bool:
-        """Does an atom tell 1 from 1.0, as draft 4 does?"""
+        """Does an atom distinguish 1 and 1.0, as draft 4 does?"""
         atom = self.atoms[code >> 1]
         return atom.resource.plain_integers if atom.__class__ is SchemaAtom else code >> 1 == len(TYPE_PARTS) - 1
 
     def _has(self, code: int, value: Any) -> bool:
-        """Is a scalar in an atom that is about scalars?"""
+        """Does a signed atom about scalars admit a scalar?"""
         parts = self._known.get((code & ~1, False))
         if parts is None:
             parts = self._known[code & ~1, False] = self.atoms[code >> 1].parts(self, True, False)
@@ -148,7 +148,7 @@ class Nodes:
         return held != bool(code & 1)
 
     def _contradicts(self, key: frozenset[int]) -> bool:
-        """A schema and the opposite of one that reads the same."""
+        """Does the key contain a schema and the negation of an identical one?"""
         held = [a for c in key if not c & 1 and (a := self.atoms[c >> 1]).__class__ is SchemaAtom]
         for code in key:
             denied = self.atoms[code >> 1]
@@ -162,7 +162,7 @@ class Nodes:
     # ------------------------------------------------------------------ opposites, unions, values
 
     def negate(self, node: Work) -> Work:
-        """What is not in the node."""
+        """The complement of the node."""
         if node is ANYTHING:
             return NOTHING
         if node is NOTHING:
@@ -180,7 +180,7 @@ class Nodes:
         return known
 
     def union(self, nodes: list[Work], pointer: str) -> Work:
-        """What is in one of them."""
+        """The union."""
         found = tuple(dict.fromkeys(node for node in nodes if node is not NOTHING))
         if ANYTHING in found:
             return ANYTHING
@@ -216,7 +216,7 @@ class Nodes:
         return known
 
     def check_language(self, language: Language, pointer: str) -> None:
-        """Raises here, where the pointer is known, what the pattern or format raises."""
+        """Raises the errors of a pattern or format here, where the pointer is known."""
         if only_format(language) in SOUND:
             return
         try:
@@ -227,7 +227,7 @@ class Nodes:
             raise
 
     def has_key(self, language: Language, name: str) -> bool:
-        """Is a key in a language? Lists of words are looked up instead of walked through."""
+        """Is a key in a language? Lists of words use a hash lookup instead of a walk."""
         rest = []
         for part in language:
             if part[0] == "words":
@@ -246,14 +246,14 @@ class Nodes:
     # ------------------------------------------------------------------ what a node is about, limits
 
     def is_scalar(self, node: Work) -> bool:
-        """One schema that says nothing about items or keys: conjunctions with it lead to no new nodes further down."""
+        """Is it one schema without keywords about items or keys? Conjunctions with it create no new nodes further down."""
         if len(node.key) != 1:
             return not node.key
         (code,) = node.key
         return self._is_scalar(code)
 
     def schema_of(self, node: Work) -> dict[str, Any] | None:
-        """The schema, of a node that is just one."""
+        """The schema, if the node is a single one."""
         if len(node.key) != 1:
             return None
         (code,) = node.key
@@ -285,7 +285,7 @@ _TYPE_ATOMS: list[Any] = [TypeAtom(parts) for parts in TYPE_PARTS]
 _TYPE_KEYS = {node.key: node for node in (ANYTHING, *TYPE_NODES.values(), *TYPE_NODES_4.values())}
 
 
-_WORD = r"[A-Za-z0-9_ -]+"  # what a pattern says literally
+_WORD = r"[A-Za-z0-9_ -]+"  # literal text of a pattern
 _WORDS = re.compile(rf"\^(?:({_WORD})|\(({_WORD}(?:\|{_WORD})*)\))\$")
 
 

@@ -4,8 +4,8 @@
 
 Everything is a fraction, so nothing is rounded: a float in a schema means its shortest decimal text (0.1 is 1/10).
 
-In draft 4 an integer is a matter of spelling (`plain`): 1 is one and 1.0 is none. There, `integer` asks for `-?(0|[1-9][0-9]*)`,
-and `fractional`, which is "no integer", for a fraction or an exponent.
+In draft 4 integers are defined by spelling (`plain`): 1 is one and 1.0 is none. There, `integer` requires `-?(0|[1-9][0-9]*)`, and
+`fractional`, which is "no integer", a fraction or an exponent.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ __all__ = [
 
 EVERY_NUMBER = NumberShape()
 KEYWORDS = frozenset(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"))
-FARTHEST_EXPONENT = 4000  # of a number in a schema: its digits are written out
+FARTHEST_EXPONENT = 4000  # of a number in a schema: its digits are expanded
 MOST_BITS = 13_300  # of an integer
 
 
 def exact(value: int | float | Decimal | Fraction) -> Fraction:
-    """The number as it is written."""
+    """The number exactly as it is written."""
     if type(value) is int:
         if value.bit_length() > MOST_BITS:
             digits = value.bit_length() * 30_103 // 100_000
@@ -80,7 +80,7 @@ def exact(value: int | float | Decimal | Fraction) -> Fraction:
 
 
 def whole(value: Any) -> int | None:
-    """The count that a keyword's value says; None where it says none. Beyond what is read, one count is as good as another."""
+    """The count in a keyword's value; None where it is none. Beyond the limit, all counts are equivalent."""
     if isinstance(value, bool):
         return None
     if isinstance(value, Decimal) and value.is_finite() and value.adjusted() > FARTHEST_EXPONENT:
@@ -95,7 +95,7 @@ def whole(value: Any) -> int | None:
 
 
 def read(schema: dict[str, Any], *, booleans: bool = True, numbers: bool = True) -> NumberShape:
-    """What the keywords of one schema object say about numbers. An error begins with the keyword that it is about.
+    """The keywords about numbers of one schema object. An error begins with the keyword that it is about.
 
     `exclusiveMinimum` and `exclusiveMaximum` are booleans in draft 4 (`booleans`) and numbers later (`numbers`); by default both
     are read, whatever the draft.
@@ -141,7 +141,7 @@ class _Reader:
 
 
 def both(a: NumberShape, b: NumberShape) -> NumberShape:
-    """The numbers that are in a and in b."""
+    """The intersection of a and b."""
     if a is EVERY_NUMBER or a == b:
         return b
     if b is EVERY_NUMBER:
@@ -170,7 +170,7 @@ def _union(a: tuple[Fraction, ...], b: tuple[Fraction, ...]) -> tuple[Fraction, 
 
 
 def opposites(a: NumberShape) -> list[NumberShape]:
-    """Shapes that are together all numbers that are not in a."""
+    """Shapes whose union is the complement of a."""
     found = []
     if a.low is not None:
         found.append(NumberShape(high=a.low, high_open=not a.low_open))
@@ -186,7 +186,7 @@ def opposites(a: NumberShape) -> list[NumberShape]:
 
 
 def is_empty(a: NumberShape) -> bool:
-    """No number is in the shape. Where it is only our caps that leave none (number_rows.py), it is refused by name."""
+    """Is the shape empty? One that only our caps make empty (number_rows.py) is refused by name."""
     if a.low is None and a.high is None and not (a.not_multiples or a.fractional):
         return False  # 0 is in it
     if not plan(a).is_empty:
@@ -197,7 +197,7 @@ def is_empty(a: NumberShape) -> bool:
 
 
 def _contradicts(a: NumberShape) -> bool:
-    """Is no number at all in the shape, however many digits it may have?"""
+    """Is the shape empty even without the caps?"""
     if (
         a.low is not None
         and a.high is not None
@@ -211,7 +211,7 @@ def _contradicts(a: NumberShape) -> bool:
     steps = [*a.multiples, *([Fraction(1)] if a.integer else [])]
     barred = [*a.not_multiples, *([Fraction(1)] if a.fractional and not a.plain else [])]
     if not steps:
-        return False  # between two numbers there are always others, that are multiples of none
+        return False  # between two numbers there are always others that are multiples of none
     step = steps[0]
     for other in steps[1:]:
         step = Fraction(lcm(step.numerator, other.numerator), gcd(step.denominator, other.denominator))
@@ -220,12 +220,12 @@ def _contradicts(a: NumberShape) -> bool:
     if a.low is None or a.high is None:
         return False
     first, last = ceil(a.low / step), floor(a.high / step)
-    few = LONGEST_RUN[min(len(barred), MOST_EXCLUDED)] + 2  # and the open ends
+    few = LONGEST_RUN[min(len(barred), MOST_EXCLUDED)] + 2  # plus the open ends
     return not any(has(a, k * step) for k in range(first, min(last, first + few) + 1))
 
 
 def has(a: NumberShape, value: Fraction) -> bool:
-    """The value is in the shape; of an integer in draft 4 the plain spelling is meant, and the other one of what is to be none."""
+    """Is the value in the shape? In draft 4 an integer's plain spelling is meant, and for a required non-integer the other one."""
     if a.low is not None and (value < a.low or (a.low_open and value == a.low)):
         return False
     if a.high is not None and (value > a.high or (a.high_open and value == a.high)):
