@@ -1,4 +1,4 @@
-"""Objects: reading the keywords about them, and conjunction."""
+"""Objects: reading their keywords, and conjunction."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def count_of(schema: dict[str, Any], keyword: str, pointer: str) -> int | None:
-    """The value of minItems and its kind; None where there is none."""
+    """The value of minItems and the like; None if the keyword is absent."""
     if keyword not in schema:
         return None
     value = schema[keyword]
@@ -38,7 +38,7 @@ def mapping(schema: dict[str, Any], keyword: str, pointer: str) -> dict[str, Any
 
 def required_of(schema: dict[str, Any], pointer: str) -> list[str]:
     value = schema.get("required", [])
-    if isinstance(value, bool):  # draft 3 said "required": true beside a property
+    if isinstance(value, bool):  # draft 3 had "required": true beside a property
         return []
     return names_of(value, f"{pointer}/required")
 
@@ -106,7 +106,7 @@ def read(n: Normaliser, atom: SchemaAtom, track: bool) -> LooseObject:
 
 
 def mention(n: Normaliser, shape: LooseObject, names: Iterable[str]) -> None:
-    """Makes properties of names that are not; only before the shape is shared."""
+    """Adds names as properties where they are missing; only before the shape is shared."""
     new = [name for name in names if name not in shape.properties]
     for name in new:
         if name not in shape.properties:
@@ -116,7 +116,7 @@ def mention(n: Normaliser, shape: LooseObject, names: Iterable[str]) -> None:
 
 
 def both(n: Normaliser, a: LooseObject, b: LooseObject) -> LooseObject | None:
-    """What is in both; None where that is certainly nothing."""
+    """The intersection; None where that is certainly empty."""
     if a is ANY_OBJECT or b is ANY_OBJECT:
         return b if a is ANY_OBJECT else a
     minimum = max(a.minimum, b.minimum)
@@ -125,7 +125,7 @@ def both(n: Normaliser, a: LooseObject, b: LooseObject) -> LooseObject | None:
     if maximum is not None and max(minimum, len(required)) > maximum:
         return None
     mine, theirs = a.properties, b.properties
-    for name in required:  # most of what excludes each other does so here
+    for name in required:  # most contradictions show up here
         if name in mine:
             if name in theirs:
                 if n.meet(mine[name], theirs[name]) is NOTHING:
@@ -159,7 +159,7 @@ def both(n: Normaliser, a: LooseObject, b: LooseObject) -> LooseObject | None:
 
 
 def _says_no_more(met: LooseObject, a: LooseObject) -> bool:
-    """Is the conjunction what a was before?"""
+    """Is the conjunction equal to a?"""
     return (
         len(met.required) == len(a.required)
         and met.minimum == a.minimum
@@ -178,9 +178,9 @@ def _mentioned_only(shape: LooseObject, name: str) -> bool:
 
 
 def _both_properties(n: Normaliser, a: LooseObject, b: LooseObject) -> dict[str, Work]:
-    """All properties of both, in order of appearance; what is only mentioned comes last."""
+    """All properties of both, in order of appearance; those that are only mentioned come last."""
     mine, theirs = a.properties, b.properties
-    if b.others is ANY_OTHERS and (not a.tail or len(b.tail) == len(theirs)):  # b has little to say
+    if b.others is ANY_OTHERS and (not a.tail or len(b.tail) == len(theirs)):  # fast path: b constrains few keys
         properties = dict(mine)
         for name, node in theirs.items():
             other = mine.get(name)
@@ -219,5 +219,5 @@ def _both_properties(n: Normaliser, a: LooseObject, b: LooseObject) -> dict[str,
 
 
 def mentioning(properties: dict[str, Work], required: Iterable[str] = (), **fields: Any) -> LooseObject:
-    """A shape that says something about these keys without declaring them."""
+    """A shape that constrains these keys without declaring them."""
     return LooseObject(properties, required=frozenset(required), tail=frozenset(properties), **fields)

@@ -1,7 +1,7 @@
-"""The opposite of a schema: what breaks one of its keywords.
+"""The negation of a schema: the values that violate one of its keywords.
 
-For objects and arrays broken_objects.py and arrays.py know the shapes that break a plain keyword; here is the rest. What breaks a
-list of schemas follows the laws of logic: not all of them is some not, none of them is each not, not one of them is none or two.
+For objects and arrays broken_objects.py and arrays.py have the shapes that violate a plain keyword; the rest is here. Lists of
+schemas follow De Morgan's laws: not allOf is some not, not anyOf is each not, not oneOf is none or two.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def not_types(of_type: Parts) -> Parts:
-    """All values of the other types; besides integers other numbers."""
+    """All values of the other types; for integers also the other numbers."""
     found = [EMPTY if of_type[t] else ANY[t] for t in TYPES]
     if of_type[NUMBERS] and of_type[NUMBERS] is not ANY[NUMBERS]:
         found[NUMBERS] = numbers.opposites(of_type[NUMBERS][0])
@@ -93,7 +93,7 @@ def _not_values(n: Normaliser, atom: SchemaAtom) -> Steps:
 
 
 def _not_unevaluated(n: Normaliser, atom: SchemaAtom) -> Parts:
-    """Which keys are not evaluated depends on what else holds: no shape says that."""
+    """Which keys are unevaluated depends on what else holds; no shape expresses that, so these shapes are refused."""
     parts = list(NONE)
     made: list[tuple[str, int, LooseObject | LooseArray]] = [
         ("unevaluatedProperties", OBJECTS, LooseObject(minimum=1)),

@@ -1,10 +1,10 @@
-"""What normalising works with: nodes that know what they are made of, and shapes that are not finished.
+"""Data structures of normalising: nodes with their atoms, and unfinished shapes.
 
 The **parts** of a node are seven lists of shapes, one for each of null, true, false, strings, numbers, objects, arrays: a value
-belongs to the node iff a shape of its type admits it. A conjunction multiplies lists type by type, a disjunction appends them.
-The lists `ANY[type]` (one unrestricted shape) are told by identity, so that what says nothing costs nothing.
+belongs to the node iff a shape of its type admits it. A conjunction multiplies lists type by type, a disjunction concatenates them.
+The lists `ANY[type]` (one unrestricted shape) are recognised by identity, so that schemas without constraints cost nothing.
 
-The **key** of a node is the set of its atoms: whole numbers, 2 i for "in atom i" and 2 i + 1 for "not in atom i".
+The **key** of a node is the set of its atoms as integers: 2 i for "in atom i" and 2 i + 1 for "not in atom i".
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NULL, TRUE, FALSE, STRINGS, NUMBERS, OBJECTS, ARRAYS = range(7)
 TYPES = range(7)
 
 Parts = Sequence[list[Any]]
-# What a shape stands for and cannot say, and the pointer of the keyword: the schema is refused, if a value can come to it.
+# A constraint that a shape cannot express, and the pointer of its keyword: the schema is refused if a value can reach the shape.
 Refusal = tuple[str, str]
 
 
@@ -45,7 +45,7 @@ class Work(Node):
         self.key = key
         self.parts: Parts | None = None
         self.satisfiable = False  # certainly not empty
-        self.seen = False  # met on the way down from the root
+        self.seen = False  # reached in the traversal from the root
         self.kept = False  # can occur below the root
 
     def __repr__(self) -> str:
@@ -53,7 +53,7 @@ class Work(Node):
 
 
 class LooseObject:
-    """Objects, before what is certain to be impossible is taken out; fields as in ObjectShape."""
+    """Objects, before impossible parts are removed; fields as in ObjectShape."""
 
     __slots__ = (
         "evaluated",
@@ -86,7 +86,8 @@ class LooseObject:
         self.maximum = maximum
         self.implied = {} if implied is None else implied
         self.tail = tail  # properties that are not declared, only mentioned: they come last
-        # Obligations: a key in the language, with a value of the node, must occur (and the pointer of who says so).
+        # Obligations: a key in the language, with a value of the node, must occur (and the pointer of the keyword that requires
+        # it).
         self.some = some
         self.evaluated: Evaluated | None = None
         self.refusal: Refusal | None = None
@@ -143,7 +144,7 @@ class LooseArray:
 
 
 class Evaluated:
-    """Which keys or items the applicators of an alternative have looked at, for unevaluatedProperties and unevaluatedItems."""
+    """The keys or items that the applicators of an alternative have evaluated, for unevaluatedProperties and unevaluatedItems."""
 
     __slots__ = ("everything", "names", "nodes", "patterns", "prefix")
 
@@ -158,7 +159,7 @@ class Evaluated:
         self.names = names
         self.patterns = patterns
         self.everything = everything
-        self.prefix = prefix  # so many items
+        self.prefix = prefix  # the first `prefix` items
         self.nodes = nodes  # and the items that belong to one of these
 
     def with_(self, other: Evaluated) -> Evaluated:
@@ -237,7 +238,7 @@ OF_TYPE_4 = {**OF_TYPE, "integer": _only(NUMBERS, numbers=PLAIN_INTEGERS)}
 def _finish(node: Work, parts: Parts) -> Work:
     node.parts = parts
     node.satisfiable = any(parts)
-    node.seen = node.kept = True  # nobody has to look at it again: all schemas share it
+    node.seen = node.kept = True  # all schemas share it: not visited again
     shapes: list[Any] = [s for shapes in parts for s in shapes]
     loose: dict[int, Shape] = {id(ANY_OBJECT): OBJECT_SHAPE, id(ANY_ARRAY): ARRAY_SHAPE}
     node.alternatives = tuple(loose.get(id(s), s) for s in shapes)

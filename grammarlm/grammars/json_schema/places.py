@@ -1,7 +1,7 @@
-"""The nodes of schemas at their places: references followed, what says nothing or the same made one.
+"""The nodes of schemas at their places: references are followed, empty and equal schemas are merged.
 
-A schema that is only a reference has the node it refers to; one that says nothing is ANYTHING; those that say the same about
-scalars share a node. With dynamic references in play the dynamic scope is a part of the place.
+A schema that is only a reference has the node of its target; one without constraints is ANYTHING; those with equal constraints on
+scalars share a node. If there are dynamic references, the dynamic scope is a part of the place.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LONGEST_POINTER = 8_000
 
 
 class NeedsScope(Exception):
-    """A dynamic reference is in play: start again, with the dynamic scope as a part of every place."""
+    """A dynamic reference occurs: restart, with the dynamic scope as a part of every place."""
 
 
 class Places(Nodes):
@@ -32,7 +32,7 @@ class Places(Nodes):
         """The node of a schema below a keyword."""
         if schema.__class__ is dict:
             resource = atom.resource
-            if self.plain_places and not resource.filtered:  # as `place` does, for what most schemas are
+            if self.plain_places and not resource.filtered:  # fast path of `place` for most schemas
                 known = resource.nodes.get(id(schema))
                 if known is not None:
                     return known
@@ -64,7 +64,7 @@ class Places(Nodes):
         return self.place(schema, where, atom.resource, atom.scope)
 
     def place(self, schema: Any, pointer: str, resource: Resource, scope: Scope | None) -> Work:
-        """The node of a schema at its place. A schema that is only a reference is what it refers to."""
+        """The node of a schema at its place. A schema that is only a reference is replaced by its target."""
         start, home, begun, passed = schema, resource, scope, None
         while True:
             if schema.__class__ is not dict:
@@ -92,7 +92,8 @@ class Places(Nodes):
                 if mask & IDENTITY:
                     mask ^= IDENTITY
                     relevant -= 1
-                    inner = self.document.enter(whole, pointer, resource)  # a resource is all of it
+                    # a resource is the whole schema, relaxed keywords included
+                    inner = self.document.enter(whole, pointer, resource)
                     if inner is not resource:
                         resource = inner
                         if scope is not None:
@@ -130,14 +131,14 @@ class Places(Nodes):
             return self.new(SchemaAtom(schema, pointer, resource, scope, mask))
         if mask == TYPE and schema["type"].__class__ is str and schema["type"] in resource.types:
             return resource.types[schema["type"]]
-        # Scalars, no lists of values: the same words have the same node.
+        # Scalars without lists of values: schemas with the same keywords and values share a node.
         bits = resource.bits
         said = tuple(
             [(k, v.__class__, tuple(v) if v.__class__ is list else v) for k, v in schema.items() if bits.get(k)]
         )
         try:
             known = self._others.get((resource.plain_integers, said))
-        except TypeError:  # no type at all, or an object for a pattern
+        except TypeError:  # unhashable: an invalid type, or an object as a pattern
             return self.new(SchemaAtom(schema, pointer, resource, scope, mask))
         if known is None:
             known = self._others[resource.plain_integers, said] = self.new(
@@ -156,7 +157,7 @@ class Places(Nodes):
         }
         if "oneOf" in schema and "oneOf" not in kept and "oneOf" in bits:
             self._moved[id(schema["oneOf"])] = f"{pointer}/oneOf"
-            if isinstance(kept.get("allOf", []), list):  # else it is refused where it is read
+            if isinstance(kept.get("allOf", []), list):  # otherwise refused when it is read
                 kept["allOf"] = [*kept.get("allOf", []), {"anyOf": schema["oneOf"]}]
         elif len(kept) == len(schema):
             return schema
@@ -164,7 +165,7 @@ class Places(Nodes):
         return kept
 
     def follow(self, schema: dict[str, Any], keyword: str, pointer: str, resource: Resource, scope: Scope | None):
-        """What a reference leads to: schema, pointer, resource, and the scope there."""
+        """The target of a reference: schema, pointer, resource, and the scope there."""
         place: Place | None
         if keyword == "$ref":
             place = self.document.resolve(schema["$ref"], resource, f"{pointer}/$ref")

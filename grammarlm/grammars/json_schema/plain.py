@@ -1,4 +1,4 @@
-"""The plain keywords of a schema: those that need no look into the alternatives of another."""
+"""The plain keywords of a schema: those that do not depend on another schema's alternatives."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def plain(n: Normaliser, atom: SchemaAtom, track: bool) -> Parts:
-    """The parts that the plain keywords leave."""
+    """The parts that satisfy the plain keywords."""
     mask = atom.mask
     if not track and mask & PLAIN == TYPE | OBJECT and atom.schema["type"] == "object":
         return one_type(OBJECTS, [objects.read(n, atom, False)])
@@ -63,7 +63,7 @@ def plain(n: Normaliser, atom: SchemaAtom, track: bool) -> Parts:
 
 
 def types(atom: SchemaAtom) -> Parts:
-    """What `type` leaves."""
+    """The parts that satisfy `type`."""
     listed = atom.schema["type"]
     of_type = OF_TYPE_4 if atom.resource.plain_integers else OF_TYPE
     if listed.__class__ is str and listed in of_type:
@@ -85,7 +85,7 @@ def types(atom: SchemaAtom) -> Parts:
 
 
 def listings(atom: SchemaAtom) -> list[tuple[str, list[Any]]]:
-    """The values of `enum`, that of `const`."""
+    """The values of `enum`, and the one of `const`."""
     schema, bits = atom.schema, atom.resource.bits
     found: list[tuple[str, list[Any]]] = []
     if "enum" in schema and "enum" in bits:
@@ -99,7 +99,7 @@ def listings(atom: SchemaAtom) -> list[tuple[str, list[Any]]]:
 
 
 def read_strings(n: Normaliser, atom: SchemaAtom) -> list[StringShape]:
-    """One shape, or none where no string will do."""
+    """One shape, or none if no string satisfies it."""
     try:
         shape = strings.read(atom.schema, n.formats)
         if shape.language:
@@ -122,7 +122,7 @@ def read_number(atom: SchemaAtom) -> NumberShape:
 
 
 def _placed(error: GrammarError, atom: SchemaAtom) -> GrammarError:
-    """The error, with the place it is about."""
+    """The error with its pointer."""
     if error.pointer is not None and error.pointer.startswith(atom.pointer):
         return error
     keyword = str(error).split(" ", 1)[0].rstrip(":")

@@ -16,7 +16,7 @@ from typing import Any
 
 from ...errors import UnsupportedFeature
 
-INTEGER_DIGITS = 18  # of an integer that nothing else bounds
+INTEGER_DIGITS = 18  # of an integer without other bounds
 LARGEST_INTEGER = 10**INTEGER_DIGITS - 1
 BOUNDS = ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf")
 SCHEMAS = (
@@ -29,12 +29,12 @@ SCHEMAS = (
     "allOf",
     "contains",
 )
-MAPS = ("properties", "patternProperties", "$defs", "definitions")  # names of the caller's -> schemas
+MAPS = ("properties", "patternProperties", "$defs", "definitions")  # the caller's names -> schemas
 NAMES = ((bool, "boolean"), (int, "integer"), (float, "number"), (str, "string"), (list, "array"), (dict, "object"))
 
 
 def is_python_type(kind: Any) -> bool:
-    """A class, or what typing makes of classes, or a TypeAdapter of pydantic's; a function, too, stands for its arguments."""
+    """A class, a typing construct, or a pydantic TypeAdapter; a function, too, stands for its arguments."""
     if isinstance(kind, (type, types.UnionType, typing.TypeVar)) or kind is Any or inspect.isroutine(kind):
         return True
     return any(hasattr(kind, mark) for mark in ("__origin__", "__supertype__", "__value__")) or _is_adapter(kind)
@@ -45,7 +45,7 @@ def _is_adapter(kind: Any) -> bool:
 
 
 def schema_of(kind: Any, extra: str = "forbid") -> dict[str, Any]:
-    """The JSON schema of a type, of a function's arguments, whose integers have a bound on both sides.
+    """The JSON schema of a type, or of a function's arguments; its integers are bounded on both sides.
 
     extra    "forbid": objects have no keys that their type does not declare, unless it asks for them
     """
@@ -69,7 +69,7 @@ def _name(kind: Any) -> str:
 
 
 def _read_as_python(schema: Any) -> None:
-    """Says of each integer, in place, that it is one, and how large it may be."""
+    """Adds, in place, the type and the bounds of each integer."""
     todo = [schema]
     while todo:
         here = todo.pop()
@@ -85,13 +85,13 @@ def _read_as_python(schema: Any) -> None:
 
 
 def _name_types(schema: dict[str, Any]) -> None:
-    """The values of a Literal or an Enum: a 1 among them is an integer, which 1.0 is not to Python."""
+    """The type for values of a Literal or an Enum: a 1 among them is an integer, which 1.0 is not in Python."""
     values = schema.get("enum", [schema["const"]] if "const" in schema else [])
     if "type" not in schema and any(type(value) is int for value in values):
         found = {next((name for kind, name in NAMES if isinstance(value, kind)), "null") for value in values}
         if "number" not in found:
             schema["type"] = sorted(found)
-        else:  # an integer's digits and a number's are two things
+        else:  # an integer and a number are spelled differently
             whole = [value for value in values if type(value) is int]
             schema.pop("enum")
             others = [value for value in values if type(value) is not int]
@@ -99,7 +99,7 @@ def _name_types(schema: dict[str, Any]) -> None:
 
 
 def _bound(schema: dict[str, Any]) -> None:
-    """At most INTEGER_DIGITS digits on each side where nothing else bounds it, more where the other bound or the step has more."""
+    """At most INTEGER_DIGITS digits on each open side, more where the other bound or the step has more."""
     named = [abs(schema[word]) for word in BOUNDS if isinstance(schema.get(word), (int, float))]
     largest = max([LARGEST_INTEGER, *(10 * int(value) for value in named if value > LARGEST_INTEGER // 10)])
     if not any(word in schema for word in ("maximum", "exclusiveMaximum")):
@@ -109,7 +109,7 @@ def _bound(schema: dict[str, Any]) -> None:
 
 
 def reader_of(kind: Any) -> Callable[[str], Any]:
-    """What makes an instance of JSON text: ValueError where the type has validators that refuse it."""
+    """A function that makes an instance from JSON text: ValueError where a validator of the type refuses it."""
 
     def read(text: str) -> Any:
         return _adapter(kind).validate_json(text)
@@ -118,7 +118,7 @@ def reader_of(kind: Any) -> Callable[[str], Any]:
 
 
 def _pydantic(kind: Any) -> tuple[type[Exception], ...]:
-    """What pydantic raises where it knows no schema of a type."""
+    """The exceptions that pydantic raises for a type without schema."""
     try:
         from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
         from pydantic_core import SchemaError
@@ -132,7 +132,7 @@ def _pydantic(kind: Any) -> tuple[type[Exception], ...]:
 def _adapter(kind: Any) -> Any:
     try:
         return _known_adapter(kind)
-    except TypeError:  # a type that cannot be hashed, such as Literal[[]]
+    except TypeError:  # an unhashable type, such as Literal[[]]
         return _known_adapter.__wrapped__(kind)
 
 
@@ -150,7 +150,7 @@ def _known_adapter(kind: Any) -> Any:
 
 
 def _as_pydantic_reads_it(kind: Any) -> Any:
-    """A typing.TypedDict of an older Python, which does not keep all that pydantic asks for, as one of typing_extensions."""
+    """A typing.TypedDict of an older Python lacks what pydantic needs: converted to one of typing_extensions."""
     import typing_extensions
 
     hints = typing_extensions.get_type_hints(kind, include_extras=True)

@@ -1,12 +1,12 @@
-"""The format `regex`: regular expressions that every reader of ECMA-262 takes, as far as an automaton can tell.
+"""The format `regex`: expressions that every ECMA-262 reader accepts, as a regular language.
 
-Strict syntax, with and without the flag u. Brackets nest, so their depth is limited, and what would have to be remembered or
-compared without limit is left out. What is in the language is a valid expression; these valid ones are not in it:
+Strict syntax, with and without the flag u. Nesting depth is limited, and what needs unbounded memory or comparison is left out.
+Everything in the language is a valid expression; these valid ones are missing:
 
     groups deeper than DEPTH, named groups, back-references
     {n,m} with numbers of more than three digits, or equal first digits of three (but {n00,m})
     ranges of characters in a class whose order does not show in the first bytes, or the first two digits of an escape
-    properties but the categories and a few more
+    properties other than the categories and a few more
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ASSERTION = r"\^|\$|\\[bB]"
 
 
 def regex_term(algebra: Algebra) -> Term:
-    """The expressions."""
+    """The language of the expressions."""
     word, cat, alt = algebra.word, algebra.sequence, algebra.alt
 
     def parsed(expression: str) -> Term:
@@ -73,14 +73,14 @@ def _counted(algebra: Algebra) -> Term:
 def _character_class(algebra: Algebra) -> Term:
     minus = algebra.alt([NIL, algebra.word(b"-")])
     single = parse_regex(rf"[^\\\]\-]|{_ESCAPE}|\\[b\-]", algebra)
-    ranges = algebra.cat(algebra.alt(_ranges(algebra)), minus)  # [0-9-_]: behind a range, a minus is itself
+    ranges = algebra.cat(algebra.alt(_ranges(algebra)), minus)  # [0-9-_]: after a range, a minus is itself
     items = algebra.repeat(algebra.alt([single, ranges]), 0, FOREVER)
     negation = algebra.alt([NIL, algebra.word(b"^")])
     return algebra.sequence([algebra.word(b"["), negation, minus, items, minus, algebra.word(b"]")])
 
 
 def _ranges(algebra: Algebra) -> list[Term]:
-    """low-high, in order: from an ASCII character to any later one, to one with a greater first byte, between escapes."""
+    """Ordered ranges low-high: from an ASCII character to any later one, to one with a greater first byte, between escapes."""
     found = []
     minus = algebra.word(b"-")
     barred: CharSet = tuple((ord(c), ord(c)) for c in "-[\\]^")
@@ -102,7 +102,7 @@ def _ranges(algebra: Algebra) -> list[Term]:
 
 
 def _escaped_ranges(algebra: Algebra, letter: str, digits: int) -> list[Term]:
-    """\\x20-\\x7E or \\u4e00-\\u9fa5: in order by the first digit, or the second (the others are 0 at the low end)."""
+    """\\x20-\\x7E or \\u4e00-\\u9fa5: ordered by the first digit, or the second (the others are 0 at the low end)."""
     digit = [parse_regex(f"[{d:x}{d:X}]", algebra) for d in range(16)]
     later = [algebra.alt(digit[d + 1 :]) for d in range(16)]
     start, link = algebra.word(f"\\{letter}".encode()), algebra.word(f"-\\{letter}".encode())

@@ -1,14 +1,14 @@
-"""What becomes of each keyword of a schema: made when somebody asks, not when a schema is compiled.
+"""The status of each keyword of a schema: computed on demand, not when a schema is compiled.
 
-    enforced      no text of the language breaks it; of a format the note says what that means
-    relaxed       it could not be enforced, and the caller allowed to leave it out
-    annotation    it asserts nothing: titles, `$defs`, extensions, `format` where the caller wants it to be one
-    unread        a keyword where no draft reads it, or the declared one does not: what stands beside `$ref` up to draft 7, `then`
-                  without `if`; or a value that no draft has for it, where none of the language's texts can come to it
+    enforced      no text of the language violates it; for a format the note says what that means
+    relaxed       it could not be enforced, and the caller allowed leaving it out
+    annotation    it asserts nothing: titles, `$defs`, extensions, `format` where the caller wants it as annotation
+    unread        a keyword that no draft, or not the declared one, reads there: beside `$ref` up to draft 7, `then` without `if`;
+                  or a value that no draft allows, where no text of the language can reach it
     unknown       a keyword or a format that nobody has defined; JsonSchema(..., unknown="refuse") refuses it
 
-The last two are what a schema's author may not know: they are the warnings of a report. There is no sixth: what is none of these
-has been refused by name.
+The last two may surprise a schema's author: they are the warnings of a report. There is no sixth status: everything else has been
+refused by name.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .unknown import about_format, about_keyword, annotation
 
 ENFORCED, RELAXED, ANNOTATION, UNREAD, UNKNOWN = "enforced", "relaxed", "annotation", "unread", "unknown"
 
-# Keywords that say nothing without another beside them.
+# Keywords without effect unless another one is beside them.
 _NEEDS = {
     "then": "if",
     "else": "if",
@@ -34,12 +34,12 @@ _NEEDS = {
     "maxContains": "contains",
     "additionalItems": "items",
 }
-_EXCLUSIVE = {"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}  # true or false, in draft 4
+_EXCLUSIVE = {"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}  # booleans, in draft 4
 
 
 @dataclass(frozen=True)
 class KeywordReport:
-    pointer: str  # of the keyword; with the address in front, in another document
+    pointer: str  # of the keyword; prefixed with the address in another document
     keyword: str
     status: str
     note: str = ""  # what is checked of it, or why nothing is
@@ -53,8 +53,8 @@ class KeywordReport:
 
 
 def keyword_reports(document: Document, relaxed: tuple[str, ...] = (), once: bool = False) -> Iterator[KeywordReport]:
-    """Each keyword of the documents that were read, in order of appearance. `once`: a dict that stands in several places is looked
-    at in the first of them alone."""
+    """Each keyword of the documents that were read, in order of appearance. `once`: a dict in several places is visited only in the
+    first."""
     aside = _aside(document)
     lines = _Lines(document, frozenset(relaxed), tuple(place[1] + "/" for place in aside), set() if once else None)
     for contents in document.documents:
@@ -123,7 +123,7 @@ def _annotation(note: str, keyword: str, value: Any) -> tuple[str, str]:
 
 
 def _missing(schema: dict[str, Any], keyword: str, value: Any) -> str:
-    """Why a keyword says nothing beside these, or with this value: where somebody reads it, that has been refused."""
+    """Why a keyword has no effect beside the others, or with this value; if it were read, the value would have been refused."""
     beside = _NEEDS.get(keyword)
     if beside is not None and beside not in schema:
         return f"says nothing without {beside!r}"
@@ -145,7 +145,7 @@ def _missing(schema: dict[str, Any], keyword: str, value: Any) -> str:
 def _of_format(name: Any) -> tuple[str, str]:
     if name in CHECKED:
         return ENFORCED, CHECKED[name]
-    if name in FORMATS:  # refused, unless nothing asks for a string with it
+    if name in FORMATS:  # refused, unless no reachable string has it
         return ENFORCED, ""
     return (ANNOTATION, KNOWN[name]) if name in KNOWN else (UNKNOWN, about_format(name))
 
@@ -153,7 +153,7 @@ def _of_format(name: Any) -> tuple[str, str]:
 def _schemas(
     document: Document, contents: Any, pointer: str, resource: Resource, seen: set[Any] | None
 ) -> Iterator[tuple[dict[str, Any], str, Resource]]:
-    """The schemas in a place where one is read, in order of appearance: each with its pointer and its resource."""
+    """The schemas from a place on, in order of appearance: each with its pointer and its resource."""
     stack: list[tuple[Any, str, Resource, str]] = [(contents, pointer, resource, "schema")]
     while stack:
         here, pointer, owner, reading = stack.pop()
@@ -176,7 +176,7 @@ def _schemas(
 
 
 def _aside(document: Document) -> list[Place]:
-    """Schemas where none is read, but a reference leads: `#/components/schemas/...`."""
+    """Schemas outside the places for schemas that a reference leads to: `#/components/schemas/...`."""
     seen: set[Any] = set()
     found: list[Place] = []
     references: list[tuple[str, Resource, str]] = []
@@ -192,10 +192,10 @@ def _aside(document: Document) -> list[Place]:
         if resource is not None:
             look(contents, resource.pointer, resource)
     places = document.places()
-    for reference, owner, pointer in references:  # it grows
+    for reference, owner, pointer in references:  # grows during the loop
         try:
             places.append(document.resolve(reference, owner, pointer))
-        except GrammarError:  # nobody follows it, or it would have been refused
+        except GrammarError:  # never followed, or it would have been refused
             continue
         while places:
             target, where, home = places.pop(0)

@@ -1,12 +1,12 @@
-"""Which nodes hold a value at all.
+"""Which nodes have a value at all.
 
-A value is finite, so a node that can only be satisfied by way of itself is empty: satisfiable is the least set of nodes for which
+A value is finite, so a node that can only be satisfied by way of itself is empty: satisfiable is the least fixpoint of
 
-    a node      has an alternative that is possible
-    an object   has a node with values for each required key, and enough keys that can be opened
-    an array    has enough positions with values, as many as its `contains` want, and different ones where it says so
+    a node      has a possible alternative
+    an object   has a satisfiable node for each required key, and enough keys that may be present
+    an array    has enough positions with values, as many as its `contains` want, and different ones where required
 
-Most nodes are settled where they are met (a scalar, or an object that may be empty); the rest go round until nothing changes.
+Most nodes are decided at the first visit (a scalar, or an object that may be empty); the rest are iterated to the fixpoint.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ MOST_COUNTS = 4_096  # states of several `contains` counters together
 
 
 def settle(n: Normaliser, root: Work) -> None:
-    """Works out all nodes below the root, and tells which are satisfiable."""
+    """Computes the parts of all nodes below the root, and which of them are satisfiable."""
     _spread(n, _explore(n, root))
 
 
 def _explore(n: Normaliser, root: Work) -> list[Work]:
-    """Works out all nodes below the root; returns those that are not certain to be satisfiable, the deepest first."""
-    if root.seen:  # one of those that all schemas share
+    """Computes the parts of all nodes below the root; returns those that are not certainly satisfiable, the deepest first."""
+    if root.seen:  # one of the nodes that all schemas share
         return []
     queue, waiting = [root], []
     root.seen = True
-    for node in queue:  # it grows
+    for node in queue:  # grows during the loop
         n.tick()
         try:
             parts = n.parts(node)
@@ -95,7 +95,7 @@ def _explore(n: Normaliser, root: Work) -> list[Work]:
 
 
 def _spread(n: Normaliser, waiting: list[Work]) -> None:
-    """The least fixed point."""
+    """Computes the least fixpoint."""
     rounds = 0
     while waiting:
         left = [node for node in waiting if not _settled(n, node)]
@@ -109,7 +109,7 @@ def _spread(n: Normaliser, waiting: list[Work]) -> None:
 
 
 def _by_dependents(n: Normaliser, waiting: list[Work]) -> None:
-    """The rest of a fixed point that rounds would take long for: a node is looked at again when one below it is settled."""
+    """Worklist for a fixpoint that rounds would take long for: a node is checked again when one below it becomes satisfiable."""
     above: dict[Work, list[Work]] = {}
     for node in waiting:
         for child in set(_children(node)):
@@ -146,14 +146,14 @@ def _settled(n: Normaliser, node: Work) -> bool:
 
 
 def _placed(error: GrammarError, node: Work) -> GrammarError:
-    """The error with the pointer of the node it came up in, where nothing says better."""
+    """The error with the pointer of its node, unless it has a better one."""
     if error.pointer is not None:
         return error
     return placed_error(error, node.pointer)
 
 
 def closure(shape: LooseObject, names: frozenset[str]) -> frozenset[str]:
-    """The names, and all that they imply."""
+    """The names and everything that they imply, transitively."""
     if not shape.implied:
         return names
     found, waiting = set(names), list(names)
@@ -183,7 +183,7 @@ def object_possible(n: Normaliser, shape: LooseObject) -> bool:
 
 
 def can_open(shape: LooseObject, name: str) -> bool:
-    """May the key be there at all?"""
+    """May the key be present at all?"""
     if not shape.properties[name].satisfiable or not is_text(name):
         return False
     if not shape.implied:
@@ -195,7 +195,7 @@ def can_open(shape: LooseObject, name: str) -> bool:
 
 
 def available(n: Normaliser, shape: LooseObject, enough: int) -> int:
-    """How many keys there can be, at most `enough`."""
+    """The number of keys that can be present, at most `enough`."""
     count = sum(can_open(shape, name) for name in shape.properties)
     for language, node in shape.others:
         if count >= enough:
@@ -217,7 +217,7 @@ def array_possible(n: Normaliser, shape: LooseArray) -> bool:
 
 
 def shortest(shape: LooseArray) -> int | None:
-    """The fewest items, or None where no number of items will do."""
+    """The smallest number of items, or None where there is none."""
     longest = shape.maximum
     for i, ways in enumerate(shape.prefix):
         if not any(node.satisfiable for node, _ in ways):
@@ -235,7 +235,7 @@ def shortest(shape: LooseArray) -> int | None:
 
 
 def _shortest_of_one(shape: LooseArray) -> int | None:
-    """One `contains`: the number of items that count lies between two sums, and takes each value between them."""
+    """One `contains`: the number of items that count is between two sums, and takes each value between them."""
     ((wanted, most),) = shape.contains
     fewest = highest = length = 0
 
@@ -260,7 +260,7 @@ def _shortest_of_one(shape: LooseArray) -> int | None:
 
 
 def _shortest_of_several(shape: LooseArray, longest: int | None) -> int | None:
-    """Several: all sums that can be reached, each clamped where more makes no difference."""
+    """Several `contains`: all reachable counts, each clamped where more makes no difference."""
     caps = [low if high is None else high + 1 for low, high in shape.contains]
     enough = shape.minimum + sum(caps) + len(shape.prefix)
     if enough > MOST_COUNTS:

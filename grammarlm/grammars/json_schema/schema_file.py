@@ -1,4 +1,4 @@
-"""A schema in a file: read up to a bound, and told from other files without a word of what they hold."""
+"""Schema files: read up to a size bound; errors about other files reveal nothing of their content."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from . import parsed
 
 
 def read_schema(path: str | os.PathLike[str]) -> str:
-    """The JSON text of the file. GrammarError where it holds no schema: where that shows, and not what stands there."""
+    """The JSON text of the file. GrammarError where it is no schema: says where that shows, but not what is there."""
     name = f"the file {shown(path)}"
     try:
         data = read_file(path)
@@ -27,7 +27,7 @@ def schema_text(data: bytes, name: str) -> str:
     try:
         found = parsed(text)
     except GrammarError as error:
-        told, _, _ = str(error).partition("\n")  # behind it comes the line
+        told, _, _ = str(error).partition("\n")  # the line of the file follows
         raise type(error)(f"{name} holds no JSON Schema: {told}", position=error.position) from None
     if not isinstance(found, (dict, bool)):
         raise GrammarError(

@@ -1,7 +1,7 @@
-"""Lists of shapes without those that another of the list contains.
+"""Removes shapes of a list that another one contains.
 
-Told from the fields alone: two shapes whose nodes differ are never compared inside. What stays runs side by side in the masks, so a
-shape less is a thread less.
+Decided from the fields alone: two shapes whose nodes differ are never compared inside. The remaining shapes run in parallel in the
+masks, so each one less is a thread less.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .parts import (
 )
 from .shapes import NumberShape, StringShape
 
-MOST_COMPARED = 64  # lists up to this length are compared pair by pair; longer ones only lose what is there twice
+MOST_COMPARED = 64  # lists up to this length are compared pair by pair; longer ones only lose duplicates
 
 
 def simplified(t: int, shapes: list[Any]) -> list[Any]:
@@ -51,7 +51,7 @@ def simplified(t: int, shapes: list[Any]) -> list[Any]:
 
 
 def _joined_values(shapes: list[StringShape]) -> list[StringShape]:
-    """All finite sets of strings as one."""
+    """Merges all finite sets of strings."""
     finite = [s for s in shapes if s.values is not None]
     if len(finite) < 2:
         return shapes
@@ -127,7 +127,7 @@ def _object_covers(a: LooseObject, b: LooseObject) -> bool:
     for name, node in a.properties.items():
         other = b.properties.get(name)
         if other is None and not b.others:
-            continue  # not a key of b's at all
+            continue  # not a key of b
         if node is not ANYTHING and not _node_covers(node, other):
             return False
     if a.others != ANY_OBJECT.others and any(name not in a.properties for name in b.properties):
@@ -141,7 +141,7 @@ def _object_covers(a: LooseObject, b: LooseObject) -> bool:
 
 
 def _node_covers(a: Any, b: Any) -> bool:
-    """b is a conjunction that contains all of a."""
+    """Is b a conjunction that contains all of a?"""
     return b is not None and (a is b or a.key <= b.key or b.key == frozenset([-1]))
 
 
@@ -163,7 +163,7 @@ def _way_covers(a: Any, b: Any) -> bool:
 
 
 def _evaluates_more(a: Any, b: Any) -> bool:
-    """What a leaves unevaluated, b leaves too."""
+    """Does b leave everything unevaluated that a does?"""
     if b is None:
         return True
     return a is not None and a.covers(b)

@@ -1,7 +1,7 @@
 """Strings: minLength, maxLength, pattern and format as one shape.
 
-Lengths stay numbers, counted beside the automaton of the language: a maxLength of a million adds no state. A hostname's greatest
-length is such a number, too.
+Lengths stay numbers, counted in parallel with the automaton of the language: a maxLength of a million adds no state. A hostname's
+greatest length is such a number, too.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ANY_STRING = StringShape()
 
 
 def read(schema: dict[str, Any], formats: str = "assert") -> StringShape:
-    """What the keywords for strings in one schema object demand of a string. `formats`: "assert" or "annotation"."""
+    """The shape of the string keywords of one schema object. `formats`: "assert" or "annotation"."""
     if "minLength" in schema or "maxLength" in schema:
         minimum, maximum = _length(schema, "minLength") or 0, _length(schema, "maxLength")
     else:
@@ -57,7 +57,7 @@ def _text(schema: dict[str, Any], keyword: str) -> str:
 
 
 def both(a: StringShape, b: StringShape, languages: Languages | None = None) -> StringShape:
-    """The strings in both. Where one lists its strings and the other has a language, the list becomes part of that; with
+    """The intersection. Where one lists its strings and the other has a language, the list becomes part of the language; with
     `languages` given, it is filtered at once."""
     if a is ANY_STRING:
         return b
@@ -90,7 +90,7 @@ def _filtered(a: StringShape, b: StringShape, languages: Languages | None) -> St
 
 
 def settled(shape: StringShape, languages: Languages) -> StringShape:
-    """The same strings, with less to watch: a list where the language lists them, no bound that the language keeps anyway."""
+    """The same strings with fewer constraints: a list where the language lists them, no bound that the language implies."""
     if shape.values is not None or not shape.language:
         return shape
     words = [text for kind, text, holds in shape.language if kind == "words" and holds]
@@ -105,7 +105,7 @@ def settled(shape: StringShape, languages: Languages) -> StringShape:
 
 
 def opposites(shape: StringShape) -> list[StringShape]:
-    """Shapes that hold all strings that are not in this one."""
+    """Shapes whose union is the complement of this one."""
     if shape.values is not None:
         return [StringShape(language=frozenset({("words", shape.values, False)}))]
     found = []
@@ -119,7 +119,7 @@ def opposites(shape: StringShape) -> list[StringShape]:
 
 
 def is_empty(shape: StringShape, languages: Languages) -> bool:
-    """No string has this shape."""
+    """Is the shape empty?"""
     if shape.values is not None:
         return not shape.values
     if shape.maximum is not None and shape.minimum > shape.maximum:
@@ -130,7 +130,7 @@ def is_empty(shape: StringShape, languages: Languages) -> bool:
 
 
 def has(shape: StringShape, value: str, languages: Languages) -> bool:
-    """Is the string of this shape?"""
+    """Does the string have this shape?"""
     if shape.values is not None:
         return value in shape.values
     if len(value) < shape.minimum or (shape.maximum is not None and len(value) > shape.maximum):
@@ -139,14 +139,14 @@ def has(shape: StringShape, value: str, languages: Languages) -> bool:
 
 
 def count(shape: StringShape, most: int, languages: Languages) -> int:
-    """How many strings have this shape, at most `most`."""
+    """The number of strings of this shape, at most `most`."""
     if shape.values is not None:
         return min(len(set(shape.values)), most)
     return languages.count(shape.language, shape.minimum, shape.maximum, most)
 
 
 def is_text(text: str) -> bool:
-    """Half a surrogate pair is no text: no string of ours equals it."""
+    """False for half a surrogate pair: no text equals it."""
     try:
         text.encode()
     except UnicodeEncodeError:
