@@ -1,4 +1,4 @@
-"""Terms that are languages of strings, and those that all schemas of a process share."""
+"""Algebras of terms that are languages of strings, and the one that all schemas of a process share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..regular import Algebra, EdgeList, Pair
 from ..terms import CAT, CHARS, FOREVER, NIL, NOT, NOTHING, Term
 from .lengths import CONTINUATION
 
-# Bytes, about, as measured: an object and its place in a table, and what each part, member or edge adds.
+# Measured bytes, roughly: an object with its table entry, and per part, member or edge.
 TERM, PART = 400, 24
 MEMO, MEMBER, EDGE = 300, 40, 130
 
@@ -22,12 +22,12 @@ def every_string(algebra: Algebra) -> Term:
 
 
 class TextAlgebra(Algebra):
-    """An algebra whose languages are sets of strings: each term at the beginning of a character is one, or stands in an
-    intersection with one. So any string swallows what it is united with, and vanishes from an intersection.
+    """An algebra whose languages are sets of strings: each term at a character boundary is one, or is intersected with one. So
+    "every string" absorbs the other members of a union, and is dropped from an intersection.
 
-    Terms of `shared` are taken with the edges that they have there.
+    Terms of `shared` use the edges computed there.
 
-    Of `max_bytes` terms may take half; a quarter may go to what is remembered beside them, which is dropped when it is more.
+    Terms may take half of `max_bytes`; memos may take a quarter and are cleared beyond that.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class TextAlgebra(Algebra):
 
     @property
     def nbytes(self) -> int:
-        """What terms and memos take, about."""
+        """Estimated memory of terms and memos."""
         return self._terms_take + self._memos_take
 
     def _new(self, kind: int, parts: tuple[Term, ...], data: Any, nullable: bool, sure: bool) -> Term:
@@ -91,9 +91,9 @@ class TextAlgebra(Algebra):
         return super().open_edges(term)
 
     def alt(self, terms: Iterable[Term]) -> Term:
-        """... a | every = every; what is left of one character, c, is taken out: c a | c b = c (a | b)."""
+        """As in Terms, and: a | every = every; a common rest c of a character is factored out: c a | c b = c (a | b)."""
         terms = tuple(terms)
-        known = self._joins.get(terms)  # behind each first byte of a character the same terms are united
+        known = self._joins.get(terms)  # after each first byte of a character the same terms are united
         if known is None:
             if self.every in terms:
                 return self.every
@@ -119,7 +119,8 @@ class TextAlgebra(Algebra):
         return others + [self.cat(head, self.alt(rests)) for head, rests in behind.items()]
 
     def both(self, terms: Iterable[Term]) -> Term:
-        """... a & every = a, a & not a = nothing, a & not every = nothing; c a & c b & not c d = c (a & b & not d)."""
+        """As in Terms, and: a & every = a, a & not a = nothing, a & not every = nothing; c a & c b & not c d = c (a & b & not
+        d)."""
         members = frozenset(terms)
         if len(members) < 2:
             return super().both(members)
@@ -154,7 +155,7 @@ class TextAlgebra(Algebra):
 
 
 def within(term: Term) -> tuple[Term, Term] | None:
-    """What is left of a character that has begun, and what stands behind it."""
+    """The rest of a character that has begun, and the term after it."""
     head, rest = term.parts if term.kind == CAT else (term, NIL)
     return (head, rest) if head.kind == CHARS and head.data[0][0] & CONTINUATION else None
 

@@ -1,6 +1,6 @@
-"""Numbers of Python types: floats, Decimals, Fractions and complex ones. Bounds are held by what is read.
+"""Numbers of Python types: floats, Decimals, Fractions and complex ones. Bounds hold for the value that is read.
 
-JSON's numbers are read as floats, also where a Decimal is made of them: bounds are those of the floats next to them.
+JSON's numbers are read as floats, also for a Decimal: bounds are those of the nearest floats.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from . import type_texts as texts
 from .type_values import Base, Refused, Schema, refuse_bounds, string, takes_negative_multiples
 
 LARGEST_FLOAT = Decimal("1.7976931348623157e308")
-EXACT_DIGITS = 15  # decimals that a float gives back as they were
-LARGEST_MULTIPLE = 10**6  # of a fraction, where pydantic's remainder of floats is still near enough to 0
+EXACT_DIGITS = 15  # decimals that survive the conversion to float
+LARGEST_MULTIPLE = 10**6  # of a fraction, where pydantic's float remainder is still near enough to 0
 
 
 class Numbers(Base):
@@ -36,7 +36,7 @@ class Numbers(Base):
         return found
 
     def decimal_schema(self, schema: Schema) -> Schema:
-        """A number, which is read as a float, and where nothing bounds it plain digits in a string, which are kept."""
+        """A number, which is read as a float; without bounds also plain digits in a string, which are kept exactly."""
         numbers = [self._decimal_number(schema, *grid) for grid in _grids(schema)]
         found = numbers[0] if len(numbers) == 1 else {"anyOf": numbers}
         if any(schema.get(word) is not None for word in ("gt", "ge", "lt", "le", "multiple_of")):
@@ -79,7 +79,7 @@ class Numbers(Base):
 
 
 def _grids(core: Schema) -> list[tuple[int | None, int | None]]:
-    """How many digits before and behind the point a JSON number may have."""
+    """The numbers of digits before and after the point that a JSON number may have."""
     digits, places = core.get("max_digits"), core.get("decimal_places")
     if digits is None:
         return [(None, places)]
@@ -89,7 +89,7 @@ def _grids(core: Schema) -> list[tuple[int | None, int | None]]:
 
 
 def _decimal_bounds(core: Schema, low: Decimal, high: Decimal) -> tuple[Decimal, Decimal]:
-    """Bounds of the text, such that the float next to it, spelled as shortly as can be, is within the type's."""
+    """Bounds of the text, such that the nearest float, in its shortest spelling, is within the type's."""
     for word, above in (("ge", True), ("gt", True), ("le", False), ("lt", False)):
         if core.get(word) is None:
             continue

@@ -1,9 +1,9 @@
-r"""The patterns of pydantic's validators, in Rust's or Python's syntax, as patterns of JSON Schema (ECMA-262).
+r"""Translates patterns of pydantic's validators, in Rust's or Python's syntax, to JSON Schema's (ECMA-262).
 
 pattern_of_validator(r"^\d+\D$", "rust-regex")           ^\d+\P{Nd}$
 
-There `\d \w \s` are Unicode's, here they are ASCII's (`\s` nearly); what is made of a pattern takes only what both readings take:
-where a class is negated, or stands in a negative look-around, the wider one is left out.
+There `\d \w \s` are Unicode's, here they are ASCII's (`\s` nearly). The result accepts only what both readings accept: in a negated
+class, or in a negative look-around, the wider class is excluded.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PROPERTY = re.compile(r"([pP])(?:\{(\^?)([^}]*)\}|([A-Z]))")
 
 
 def pattern_of_validator(pattern: Any, engine: str) -> str:
-    """ValueError where it cannot be said, or might mean something else."""
+    """The translated pattern; ValueError where it cannot be expressed, or might mean something else."""
     flags = 0
     if isinstance(pattern, re.Pattern):
         pattern, flags, engine = pattern.pattern, pattern.flags & ~(re.UNICODE | re.ASCII), "python-re"
@@ -42,7 +42,7 @@ def pattern_of_validator(pattern: Any, engine: str) -> str:
 
 @cache
 def _begins_at_the_start() -> bool:
-    """Older versions look for Python's patterns at the start of a text alone."""
+    """Older versions match Python's patterns only at the start of a text."""
     from pydantic_core import SchemaValidator, ValidationError
 
     try:
@@ -56,7 +56,7 @@ class _Translation:
     def __init__(self, pattern: str, python: bool):
         self.pattern, self.python, self.at = pattern, python, 0
         self.out: list[str] = []
-        self.negative = [False]  # of each group that is open: is it denied?
+        self.negative = [False]  # per open group: is it negated?
 
     def run(self) -> str:
         while self.at < len(self.pattern):
@@ -136,7 +136,7 @@ class _Translation:
         self.out.append("".join(parts) + "]")
 
     def _escape(self, inside: bool, denied: bool) -> str:
-        """What follows a backslash. `denied`: more of it means fewer texts."""
+        """Translates what follows a backslash. `denied`: more of it means fewer texts."""
         char = self.pattern[self.at : self.at + 1]
         code = _CODE.match(self.pattern, self.at)
         if code is not None:
@@ -159,7 +159,7 @@ class _Translation:
         return f"\\{char}" if char in SYNTAX or (inside and char == "-") else char
 
     def _kind(self, char: str, inside: bool, denied: bool) -> str:
-        """`\\d` and its kin: an opposite holds what the wider class leaves over, where it is denied what the narrow one does."""
+        """`\\d` and the like: a negated class is the complement of the wide class, or of the narrow one where it is denied."""
         word = char.lower()
         if char == word:
             members = WIDE[word] if denied else NARROW[word]

@@ -1,12 +1,12 @@
-"""JSON schemas of Python types that hold what pydantic's validators hold: pydantic's own generator, with the types rewritten whose
-published schema is looser than what reads them.
+"""JSON schemas of Python types that enforce what pydantic's validators check: pydantic's own generator, with overrides for the
+types whose published schema is looser than their validator.
 
     type_texts.py       the strings that values are read from
-    type_numbers.py     floats, Decimals and their kin
+    type_numbers.py     floats, Decimals and the like
     type_patterns.py    patterns of validators, in Rust's or Python's syntax
     type_values.py      Literals, Enums, and what the others share
 
-A validator of pydantic's own that is not known here is refused by name; one of the caller's is the caller's.
+An unknown validator of pydantic's own is refused by name; the caller's own validators are left to the caller.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from .type_values import Base, Refused, Schema, flag_values, key_values, read_ba
 
 LARGEST_KEY = 10**18 - 1
 SCALARS = ["string", "number", "boolean", "null"]
-LEAST_DAY = "1600-01-01"  # what is before it, older versions do not take for the past
+LEAST_DAY = "1600-01-01"  # older versions do not count earlier days as past
 
 REFUSED_FORMATS = {
     "file-path": "whether the file exists is not known: use Path",
     "directory-path": "whether the directory exists is not known: use Path",
 }
-# What is published as a format alone, and read by a function.
+# Published as a format alone, and read by a function.
 FORMATS: dict[str, str | None] = {
     "path": None, "password": None, "binary": None,
     "ipv4network": texts.IPV4_NETWORK, "ipv6network": texts.IPV6_NETWORK,
@@ -43,7 +43,7 @@ FORMATS: dict[str, str | None] = {
     "regex": texts.REGEX, "email": texts.EMAIL, "name-email": texts.EMAIL,
     "fraction": texts.FRACTION_TEXT,
 }  # fmt: skip
-# Functions of pydantic's own: what they check stands in the schema beside them, or above.
+# Functions of pydantic's own whose checks are already in the schema beside or above them.
 KNOWN = frozenset(
     """
     path_validator to_path create_path PathType wrap_val _validate_url EmailStr NameEmail SecretStr SecretBytes _SecretField Secret
@@ -68,7 +68,7 @@ BOUNDS = {
 
 
 def type_schema(adapter: Any, closed: bool) -> Schema:
-    """The schema of a pydantic TypeAdapter. `closed`: objects take no keys that nobody declared, unless a type asks for them."""
+    """The schema of a pydantic TypeAdapter. `closed`: objects take no undeclared keys, unless a type asks for them."""
     try:
         schema: Schema = adapter.json_schema(schema_generator=generator_class(closed), mode="validation")
     except Refused as refusal:
@@ -78,7 +78,7 @@ def type_schema(adapter: Any, closed: bool) -> Schema:
 
 @cache
 def generator_class(closed: bool) -> type:
-    """pydantic is imported where it is needed."""
+    """pydantic is imported only here, when it is needed."""
     from pydantic.json_schema import GenerateJsonSchema
 
     parts = (_Objects, _Scalars, Numbers, _Times, _Containers, _Functions, GenerateJsonSchema)
@@ -95,7 +95,7 @@ def within(place: str) -> Iterator[None]:
 
 
 def with_patterns(found: Schema, patterns: list[str]) -> Schema:
-    """A schema of strings that match them all."""
+    """A schema of strings that match all patterns."""
     if patterns:
         found["pattern"] = patterns[0]
     if patterns[1:]:
@@ -145,7 +145,7 @@ class _Scalars(Base):
 
     def url_schema(self, schema: Schema) -> Schema:
         most = schema.get("max_length")
-        bounds = {} if most is None else {"maxLength": most - 1}  # a path that is missing is one sign more
+        bounds = {} if most is None else {"maxLength": most - 1}  # a missing path adds one character
         return string(texts.url_text(schema.get("allowed_schemes")), **bounds)
 
     multi_host_url_schema = url_schema
@@ -210,7 +210,7 @@ def _zone(core: Schema, name: str) -> str:
 
 
 def _past(core: Schema, name: str, days: int) -> datetime.date | None:
-    """The last day that is past whenever somebody asks."""
+    """The last day that is past whenever the text is read."""
     if core.get("now_op") is None:
         return None
     if core["now_op"] != "past":
@@ -220,7 +220,8 @@ def _past(core: Schema, name: str, days: int) -> datetime.date | None:
 
 class _Containers(Base):
     def set_schema(self, schema: Schema) -> Schema:
-        """Items are told apart in JSON; two that Python takes for one make a smaller set: that counts where it has a least size."""
+        """JSON items may differ and yet be equal in Python, which makes the set smaller: that matters where it has a minimum
+        size."""
         items = schema.get("items_schema") or {"type": "any"}
         inner = self.generate_inner(items)
         kinds = set(_kinds(items))
@@ -283,7 +284,7 @@ class _Containers(Base):
         raise Refused(f"{kind} as a key of a dict: a JSON object's keys are strings; use a list of pairs")
 
     def tagged_union_schema(self, schema: Schema) -> Schema:
-        """Each choice, with the tag that tells which it is: a default does not stand for it."""
+        """Each choice, with its tag required: a default does not replace it."""
         named = schema["discriminator"]
         if isinstance(named, list):
             named = next((path[0] for path in named if len(path) == 1 and isinstance(path[0], str)), None)
@@ -292,7 +293,7 @@ class _Containers(Base):
         found: list[Schema] = []
         for choice in schema["choices"].values():
             if isinstance(choice, (str, int)):
-                continue  # another tag's choice, once more
+                continue  # an alias of another tag's choice
             inner = self.generate_inner(choice)
             if isinstance(named, str):
                 inner = (
@@ -312,7 +313,7 @@ def _choices(core: Schema) -> list[Schema]:
 
 
 def _kinds(core: Schema) -> Iterator[str]:
-    """The core types that an item can be of."""
+    """The core types that an item can have."""
     todo = [core]
     while todo:
         here = todo.pop()
@@ -409,7 +410,7 @@ class _Functions(Base):
         return _by_format(found) if "format" in found and "properties" not in found else found
 
     def _of_pydantic(self, schema: Schema) -> Schema | None:
-        """The schema of what a function of pydantic's own checks; None where it stands in what is published."""
+        """The schema for the check of one of pydantic's own functions; None where the published schema has it."""
         function = schema["function"]["function"]
         bare = getattr(function, "func", function)
         if not (getattr(bare, "__module__", None) or "").startswith("pydantic"):

@@ -1,7 +1,7 @@
 """The strings that values of Python types are read from, as patterns of JSON Schema.
 
-Each is a part of what pydantic's validator takes: where a validator is no regular language, or takes what nobody means (a date as a
-number of seconds), the pattern has the usual spellings.
+Each is a subset of what pydantic's validator accepts: where a validator is no regular language, or accepts what nobody means (a
+date as a number of seconds), the pattern has the usual spellings.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ BYTE_SIZE = (
 
 
 def decimal_text(digits: int | None, places: int | None) -> str:
-    """Plain decimals of at most so many digits, and so many behind the point: how many are before it follows from both."""
+    """Plain decimals of at most so many digits, and so many after the point; the number before it follows from both."""
     if digits is None:
         return DECIMAL if places is None else _decimals("*", places)
     if places is not None:  # 0 alone has a digit before the point
@@ -55,7 +55,7 @@ def integer_text(low: int | None, high: int | None, largest: int) -> str | None:
 
 
 def _magnitudes(low: int, high: int) -> str:
-    """Digits of low to high, neither of them negative."""
+    """The digits of low to high, both non-negative."""
     forms: list[str] = []
     for size in range(len(str(low)), len(str(high)) + 1):
         least, most = max(low, 10 ** (size - 1) if size > 1 else 0), min(high, 10**size - 1)
@@ -65,7 +65,8 @@ def _magnitudes(low: int, high: int) -> str:
 
 
 def _same_width(low: str, high: str) -> list[str]:
-    """Digit strings between two of one width: those that leave the lower bound, those between, those that leave the upper one."""
+    """Digit strings between two of one width: those that share a prefix with the lower bound, those between, those that share one
+    with the upper bound."""
     split = next((i for i, (a, b) in enumerate(zip(low, high, strict=True)) if a != b), None)
     if split is None:
         return [low]
@@ -96,7 +97,7 @@ _CALENDAR = ["[0-9]{1,4}Y", "[0-9]{1,5}M", "[0-9]{1,6}D"]
 
 
 def _some(parts: list[str]) -> str:
-    """One of the parts or more, in order."""
+    """One or more of the parts, in order."""
     return (
         "(?:" + "|".join(f"{part}{''.join(f'(?:{p})?' for p in parts[i + 1 :])}" for i, part in enumerate(parts)) + ")"
     )
@@ -106,7 +107,7 @@ DURATION = f"-?P(?:{_some(_CALENDAR)}(?:T{_some(_CLOCK)})?|T{_some(_CLOCK)}|[0-9
 
 
 def days_between(first: str | None, last: str | None) -> list[str]:
-    """Patterns of days of ten characters, not before the first and not after the last: digits compare as texts do."""
+    """Patterns of days of ten characters, not before the first and not after the last: lexicographic order is date order."""
     found = []
     if first is not None:
         found.append(whole_text("|".join(_beyond(first, True))))
@@ -116,7 +117,7 @@ def days_between(first: str | None, last: str | None) -> list[str]:
 
 
 def _beyond(day: str, above: bool) -> Iterable[str]:
-    """The day itself, and what leaves it upwards, or downwards, at one of its digits."""
+    """The day itself, and the days above (or below) it, by the first digit that differs."""
     yield day
     for at, digit in enumerate(day):
         if digit != "-" and digit != ("9" if above else "0"):
@@ -132,12 +133,12 @@ _SEXTETS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 def base64_text(last: str, ascii_only: bool) -> str:
     """Base64 with padding.
 
-    last          the two signs beside letters and digits
+    last          the two characters besides letters and digits
     ascii_only    of bytes below 128, since what is decoded is read as UTF-8
     """
     signs = _SEXTETS + last
     kinds = []
-    for high_bit in (32, 8, 2, 0):  # of each byte, by the place of the sign that it falls into
+    for high_bit in (32, 8, 2, 0):  # of each byte, by the position of the character that it falls into
         allowed = [sign for i, sign in enumerate(signs) if not (ascii_only and i & high_bit)]
         kinds.append(_set_of(allowed))
     two = _set_of([s for i, s in enumerate(signs) if i % 4 == 0 and not (ascii_only and i & 2)])
@@ -175,7 +176,7 @@ _REST = rf"{_PATH}(?:\?{_QUERY}*)?(?:#{_QUERY}*)?"
 
 
 def url_text(schemes: list[str] | None) -> str:
-    """scheme://host/path?query#fragment, of any scheme, or of those that are allowed."""
+    """scheme://host/path?query#fragment, of any scheme, or of the allowed ones."""
     if schemes is None:
         return rf"(?!file:)[a-z][a-z0-9+.\-]*://{_USER}{HOST}{_PORT}{_REST}"
     escaped = [scheme.replace("+", r"\+").replace(".", r"\.") for scheme in schemes if scheme != "file"]
@@ -195,7 +196,7 @@ EMAIL = (
 
 
 def _ipv4_networks() -> str:
-    """An address whose bits behind the prefix are zero; without a prefix it is all of it."""
+    """An address whose bits after the prefix are zero; without a prefix length, a full address."""
     octet = IPV4.rpartition("}")[2]
     forms = [rf"{IPV4}(?:/32)?"]
     for prefix in range(32):
@@ -211,6 +212,6 @@ _GROUP = "[0-9a-fA-F]{1,4}"
 IPV6_NETWORK = "|".join([rf"(?:{IPV6})(?:/128)?", "::/0", *(f"(?:{_GROUP}:){{{n}}}:/{16 * n}" for n in range(1, 8))])
 IPV6_INTERFACE = rf"(?:{IPV6})(?:/(?:[1-9]?[0-9]|1[01][0-9]|12[0-8]))?"
 
-# Python's own regular expressions, as far as a regular language has them: groups of one level.
+# Python's own regular expressions, as far as they form a regular language: groups of one level.
 _SIGN = r"(?:[A-Za-z0-9 _,:;@%&=<>~!/#'\"\-]|\\[dDwWsS.*+?()\[\]{}|^$]|\.|\[\^?[A-Za-z0-9_]+\])[*+?]?"
 REGEX = rf"\^?(?:{_SIGN}|\((?:\?:)?(?:{_SIGN})+\)[*+?]?|\|)*\$?"

@@ -1,5 +1,5 @@
-"""What the parts of type_schemas.py share: refusals, strings, values of Literals, Enums and Flags, and what this version of
-pydantic does, whose validators are asked."""
+"""Shared code of type_schemas.py's parts: refusals, strings, values of Literals, Enums and Flags, and probes of what this version's
+pydantic validators do."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Any
 from . import type_texts as texts
 
 Schema = dict[str, Any]
-MOST_FLAGS = 8  # whose combinations are listed
+MOST_FLAGS = 8  # most flags whose combinations are listed
 
 
 class Refused(Exception):
-    """A type that has no exact schema: which one, what to use instead, and where it stands, from the inside out."""
+    """A type that has no exact schema: which one, what to use instead, and its path, innermost first."""
 
     def __init__(self, what: str):
         super().__init__(what)
@@ -44,7 +44,7 @@ class Base:
     generate_inner: Callable[[Any], Schema]
 
     def option(self, name: str) -> Any:
-        """Of the model's configuration; None where this pydantic does not know it."""
+        """An option of the model's configuration; None where this pydantic does not have it."""
         return getattr(self._config, name, None)  # type: ignore[attr-defined]
 
 
@@ -63,7 +63,7 @@ def takes_negative_multiples(step: float) -> bool:
 
 @cache
 def reads_hex() -> bool:
-    """Older versions know no hexadecimal bytes, and take them as text."""
+    """Older versions do not support hexadecimal bytes, and read them as text."""
     from pydantic_core import SchemaError, SchemaValidator
 
     try:
@@ -74,7 +74,7 @@ def reads_hex() -> bool:
 
 
 def read_back(core: Schema, values: list[Any], name: str) -> list[Any]:
-    """The values as JSON has them, each of which is read as what it was."""
+    """The values in JSON, each checked to be read back."""
     from pydantic_core import SchemaValidator, ValidationError
 
     validator = SchemaValidator(core)

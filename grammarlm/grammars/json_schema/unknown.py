@@ -1,6 +1,6 @@
-"""What assert nothing: annotations of the drafts and of OpenAPI, words of older drafts, and words that nobody knows.
+"""Keywords that assert nothing: annotations of the drafts and of OpenAPI, words of older drafts, and unknown words.
 
-Of the last it is said what may have been meant: a keyword that is not known is most often one with a slip in it.
+For the last a correction is suggested: an unknown keyword is mostly a misspelt one.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from .formats import FORMATS, KNOWN
 from .keywords import bits_of
 
-# Keywords that every draft, or a later one, has for readers and editors; what they hold is no rule for a value.
+# Keywords that any draft has for readers and editors; their values do not constrain the data.
 ANNOTATIONS = {
     **dict.fromkeys(("title", "description", "default", "examples", "$comment", "readOnly", "writeOnly", "deprecated"), ""),
     **dict.fromkeys(("contentEncoding", "contentMediaType", "contentSchema"), "the text inside the string is not checked"),
@@ -22,7 +22,7 @@ ANNOTATIONS = {
     "discriminator": "OpenAPI's: the alternatives are told apart by their own keywords",
 }  # fmt: skip
 
-# Words that mean something elsewhere, and what to say instead: no draft that is read here has them.
+# Words that mean something elsewhere, and what to use instead: no draft that is read here has them.
 ELSEWHERE = {
     "divisibleBy": 'draft 3\'s: say "multipleOf"',
     "disallow": 'draft 3\'s: say "not": {"type": ...}',
@@ -32,7 +32,7 @@ ELSEWHERE = {
 
 
 def annotation(keyword: str, value: Any) -> str | None:
-    """What an annotation is, in words or in none; None where the keyword is not known to be one."""
+    """A description of an annotation, possibly empty; None where the keyword is not known to be one."""
     if keyword.startswith("x-"):
         return "an extension"
     if keyword == "nullable" and value is False:
@@ -41,7 +41,7 @@ def annotation(keyword: str, value: Any) -> str | None:
 
 
 def about_keyword(keyword: str, value: Any) -> str:
-    """What to do about a keyword that nobody knows here."""
+    """Advice about an unknown keyword."""
     if keyword in ELSEWHERE:
         return ELSEWHERE[keyword]
     meant = _close(keyword, tuple(bits_of(4, True, True)) + tuple(bits_of(2020, True, True)) + tuple(ANNOTATIONS))
@@ -53,13 +53,13 @@ def about_keyword(keyword: str, value: Any) -> str:
 
 
 def about_format(name: str) -> str:
-    """What to do about a format that nobody knows here."""
+    """Advice about an unknown format."""
     meant = _close(name, (*FORMATS, *KNOWN))
     return f"unknown format {name[:40]!r}" + (f"; did you mean {meant!r}?" if meant else ": every string has it")
 
 
 def _close(word: str, known: tuple[str, ...]) -> str | None:
-    """The word that was meant, however it is cut into words: max_length, MaxLength, maxLenght."""
+    """The closest known word, ignoring case and separators: max_length, MaxLength, maxLenght."""
     by_letters = _by_letters(known)
     found = get_close_matches(_letters(word[:40]), by_letters, 1, 0.8)
     return by_letters[found[0]] if found else None

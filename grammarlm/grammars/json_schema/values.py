@@ -1,4 +1,4 @@
-"""The values of `enum` and `const` as shapes, and their opposites."""
+"""The values of `enum` and `const` as shapes, and their negations."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def identity(value: Any) -> tuple[str, Any]:
-    """Equal for equal values that are no objects or arrays; those are told by where they stand."""
+    """A key, equal for equal values; objects and arrays are identified by id."""
     if value is None or isinstance(value, bool):
         return "literal", value
     if isinstance(value, str):
@@ -95,8 +95,8 @@ def parts_of_values(n: Normaliser, values: list[Any], pointer: str, among: Parts
 def number_shapes(
     points: Iterable[int | Fraction], floats: Collection[int | Fraction] = frozenset()
 ) -> list[NumberShape]:
-    """A shape a number; one for several whole numbers in a row. `floats`: those written with a point or an exponent, which plain
-    spelling may write so."""
+    """One shape per number, or per run of consecutive whole numbers. `floats`: those written with a point or an exponent, which
+    plain spelling may write so."""
     found = []
     ordered = sorted(points)
     i = 0
@@ -141,7 +141,7 @@ def _not_array(n: Normaliser, value: list[Any], pointer: str) -> list[LooseArray
 
 
 def literal_parts(values: list[Any]) -> Parts:
-    """All but these values, objects and arrays left aside."""
+    """All values but these; objects and arrays are ignored."""
     parts = list(ANY)
     words: dict[str, None] = {}
     points: set[Fraction] = set()

@@ -1,7 +1,7 @@
-"""Rows of numbers between whole bounds, without the general way's fractions: most bounds of schemas are small whole numbers.
+"""Fast path for rows of numbers between whole bounds, without fractions: most bounds of schemas are small whole numbers.
 
-A row of number_rows.py is one of few kinds as far as it does not name the bounds: of its type without bounds, or of one value. Such
-a row is taken as a model, and the bounds are written into it. The law that tests hold it to: `packed` makes the same row.
+Apart from the bounds, a row of number_rows.py is one of few kinds: that of its type without bounds, or of one value. Such a row is
+copied, and the bounds are written into it. Invariant, checked by tests: `packed` makes the same row.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from .number_rows import CAPS, Packed, packed, tidied
 from .numbers import exact
 from .shapes import NumberShape
 
-FARTHEST = 10**14  # bounds beyond it are left to the general way
-NO_POWER = [1, 0, 0, 0, 0, 0]  # of a sign: the least power of ten is above the greatest
+FARTHEST = 10**14  # larger bounds take the general path
+NO_POWER = [1, 0, 0, 0, 0, 0]  # for an empty sign: the least power of ten is above the greatest
 KINDS = {
     "number": NumberShape(),
     "integer": NumberShape(integer=True),
@@ -45,7 +45,7 @@ def _model(name: str, is_point: bool) -> tuple[int, ...]:
 
 
 def packed_whole(name: str, low: int | None, high: int | None, tidy: bool = False) -> Packed | None:
-    """The row of the numbers of a type from low to high, both included; None where it has to be made in the general way."""
+    """The row of the numbers of a type from low to high, both included; None where the general path is needed."""
     if tidy and name == "integer":
         name = "plain integer"
     if any(bound is not None and abs(bound) > FARTHEST for bound in (low, high)):
@@ -55,7 +55,7 @@ def packed_whole(name: str, low: int | None, high: int | None, tidy: bool = Fals
     filled = [side for side in sides if side is not None]
     is_point = low is not None and low == high
     if all(side[0] == side[1] for side in filled) and not (is_point and filled):
-        return None  # nothing, 0 alone, or a value of each sign: these have forms of their own
+        return None  # empty, 0 alone, or one value of each sign: these have forms of their own
     row, tail = list(_model(name, is_point)), list[int]()
     flags = row[FLAGS] & (PLAIN | STEPS)
     if (low is None or low <= 0) and (high is None or high >= 0):
@@ -68,7 +68,7 @@ def packed_whole(name: str, low: int | None, high: int | None, tidy: bool = Fals
             row[start : start + 6] = NO_POWER
             continue
         bottom, top = side
-        if bottom is None or (bottom == least and not is_point):  # the caps and the step say it
+        if bottom is None or (bottom == least and not is_point):  # implied by the caps and the step
             row[start + LOW : start + LOW + 3] = _unbounded(name, LOW, tail)
         else:
             row[start + LOW : start + LOW + 3] = _spelled(bottom, tail)
@@ -89,14 +89,14 @@ def _negated(bound: int | None) -> int | None:
 
 
 def _magnitudes(low: int | None, high: int | None, least: int | None) -> tuple[int | None, int | None] | None:
-    """The bounds of what is above zero; None where nothing is."""
+    """The bounds of the positive part; None where it is empty."""
     if high is not None and high <= 0:
         return None
     return (least if low is None or low <= 0 else low), high
 
 
 def _spelled(bound: int, tail: list[int]) -> list[int]:
-    """The power of ten of the first digit, how many digits there are and where they lie."""
+    """The power of ten of the first digit, the number of digits and their offset in the tail."""
     text = str(bound)
     digits = text.rstrip("0")
     tail.append(int(digits[::-1], 16))
@@ -104,7 +104,7 @@ def _spelled(bound: int, tail: list[int]) -> list[int]:
 
 
 def _unbounded(name: str, bound: int, tail: list[int]) -> list[int]:
-    """The same of the least or the largest magnitude of all, as the row without bounds has it."""
+    """The same for the least or the largest magnitude of all, as in the row without bounds."""
     columns, words = packed(KINDS[name])
     power, length, at = columns[POSITIVE + bound : POSITIVE + bound + 3]
     if not length:
