@@ -65,9 +65,8 @@ class RuleReader(Scanner):
     TOKENS: re.Pattern  # always matches at least one character
     NAME: re.Pattern
     NAME_BEGINS: str  # the characters that a name may begin with
-    INSIDE: ClassVar[
-        dict[str, str]
-    ] = {}  # only of this notation: first character of tokens inside a rule -> method name
+    # Only of this notation: first character of tokens inside a rule -> method name.
+    INSIDE: ClassVar[dict[str, str]] = {}
     outside: ClassVar[Table]  # for tokens between rules
     inside: ClassVar[Table]
 

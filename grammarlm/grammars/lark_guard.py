@@ -30,7 +30,7 @@ PER_PIECE, PER_EMPTY_LINES, PER_DEPTH = (
     17.0,
     1 / 640,
     0.2,
-)  # lark's pattern for line ends takes time quadratic in their number
+)  # PER_EMPTY_LINES: lark's pattern for line ends takes time quadratic in their number
 PER_COPIED_NODE, PER_SEARCHED_RULE, PER_PASSED_RULE = 15.0, 0.2, 1.0
 PER_IMPORT = 60_000.0
 

@@ -29,7 +29,7 @@ class LarkParser:
     tables: LrTables | None
     productions: Productions | None
     byte_sets: list[int]  # the byte sets that its lexemes distinguish
-    path: Path  # of its entry in the cache
+    path: Path  # of its cache entry
     is_known: bool = False  # loaded from the cache: an earlier compile has made every check that may refuse it
     # What was proved of this grammar alone, whatever the vocabulary, by the prover's name and version: numbers, strings, lists and
     # dicts, as in JSON. Entries added before compile ends are stored for later processes.

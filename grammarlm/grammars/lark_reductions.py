@@ -1,4 +1,4 @@
-"""Detects LALR parsers that can reduce for ever without reading a terminal.
+"""Detects LALR parsers with endless runs of reductions between two terminals.
 
     start: "a" y* x
     x: "b" |

@@ -118,9 +118,8 @@ class RuleSizes:
 
     def alternatives(self, parts: list[Size]) -> Size:
         options = sum(p.options for p in parts)
-        self.work += (
-            sum(p.options > 1 for p in parts) * options / 1000
-        )  # per group that lark dissolves, it moves the others
+        # For each group that it dissolves, lark moves the others.
+        self.work += sum(p.options > 1 for p in parts) * options / 1000
         return Size(
             options, sum(p.symbols for p in parts), 1 + sum(p.nodes for p in parts), max(p.width for p in parts)
         )

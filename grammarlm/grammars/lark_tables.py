@@ -49,24 +49,22 @@ def _moved(symbols: tuple[int, ...], terminals: int, nonterminals: int) -> tuple
 class LrTables:
     """An LR parser's tables as kernels read them, and the lexer state of each LR state."""
 
-    action: (
-        np.ndarray
-    )  # int32 [states, terminals + 1]: 0 error, s + 1 shift, -(r + 1) reduce; the last column is the end
+    # int32 [states, terminals + 1]: 0 error, s + 1 shift, -(r + 1) reduce; the last column is the end
+    action: np.ndarray
     goto: np.ndarray  # int32 [states, nonterminals]; -1 where there is none
     rule: np.ndarray  # int32 [rules, 2]: length, nonterminal
     ignored: np.ndarray  # uint8 [terminals]
-    lexers: list[LexerStart]  # of each state
+    lexers: list[LexerStart]  # lexer state of each LR state
     start: int
     shift_won: bool  # a conflict was resolved in favour of shifting, as lark does
-    lost: dict[
-        tuple[int, int], int
-    ]  # (state, rule): terminals, as bits, on which a conflict went against that reduction
+    # (state, rule) -> terminals, as bits, on which a conflict was resolved against that reduction
+    lost: dict[tuple[int, int], int]
     productive: bool  # each nonterminal derives some terminals, and each terminal can occur where the parser accepts it
     access: np.ndarray  # uint8 [states]: how the symbol that leads to a state affects blocks and brackets
     blocks: tuple[int, int, int] | None  # the terminals of line ends, block openings and block closings
     items: Sequence[tuple[Item, ...]] = ()  # the kernel items of each state
     expansions: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)  # all rules: nonterminal, symbols
-    names: list[str] = field(default_factory=list)  # of nonterminals
+    names: list[str] = field(default_factory=list)  # names of nonterminals
 
 
 @dataclass
@@ -77,9 +75,8 @@ class Loaded:
     rules: list[Any]
     ignored: list[str]
     start: str
-    index: dict[str, int] = field(
-        default_factory=dict
-    )  # of each terminal, in lark's order of preference; then the declared ones
+    # Number of each terminal, in lark's order of preference; then the declared ones.
+    index: dict[str, int] = field(default_factory=dict)
     indent: Indent | None = None
     renamed_only: frozenset[str] = frozenset()  # terminals that occur only as renamed lexemes of others, see `_apart`
 
@@ -267,9 +264,8 @@ def lr_tables(loaded: Loaded, lexer: Lexer, tick: Callable[[], None]) -> LrTable
     check_reductions(action, goto, rule, expansions, [*nonterminals], tick)
     start = number[table.start_states[loaded.start]]
     lexers = _contextual(loaded, lexer, action, ignored, renamed, start)
-    is_placed = any(
-        known.before is not UNKNOWN for known in lexers
-    )  # then a terminal may have no lexeme although the table accepts it
+    # If so, a terminal may have no lexeme although the table accepts it.
+    is_placed = any(known.before is not UNKNOWN for known in lexers)
     return LrTables(
         action,
         goto,

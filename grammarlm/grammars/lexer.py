@@ -138,7 +138,7 @@ class Lexer:
         self.terminals, self.algebra, self.tick, self.shifts = terminals, algebra, tick, shifts
         self.newline: int | None = None  # the terminal whose lexemes end lines (indent.py)
         self.tab = 8
-        self.offset = 0  # of its terminals among those of all parsers
+        self.offset = 0  # number of its first terminal among those of all parsers
         self._states: dict = {}
         self._starts: dict[tuple, LexerStart] = {}
         self._live: dict[LexerState, int] = {}
@@ -320,7 +320,7 @@ class Lexer:
                 return target
         return NOTHING
 
-    # ------------------------------------------------------------------ what a state may become
+    # ------------------------------------------------------------------ reachable terminals
 
     def live(self, state: LexerState) -> int:
         """Terminals that some text leads to from this state, as bits: breadth-first search until each candidate is found.

@@ -104,9 +104,8 @@ class Pattern:
                 raise self.too_large(f"more than {MOST_MADE:,} positions were visited")
             found = self._made[key] = Rest(kind, data, then, len(self._made))
             below = data if kind == BRANCH else (then,) if then is not None else ()
-            found.looks_back = kind == BEHIND or (
-                kind != CHAR and any(r.looks_back for r in below)
-            )  # before a character
+            # Does it look behind before it reads a character?
+            found.looks_back = kind == BEHIND or (kind != CHAR and any(r.looks_back for r in below))
             if kind == LOOP:
                 found.looks_back = found.looks_back or bool(self.behind)
         return found
@@ -299,11 +298,10 @@ class Pattern:
         """The character automata of the pattern and of its look-around: everything that distinguishes bytes."""
         return [utf8.encode(chars) for chars in [*self._sets, *self.behind]]
 
-    # ------------------------------------------------------------------ what a continuation can do
+    # ------------------------------------------------------------------ next steps of a continuation
 
     def heads(self, rest: Rest, before: int | None) -> tuple[Head, ...]:
-        """The next steps, in order. `before`: the look-behind sets of the last character as bits, None where no character is
-        known."""
+        """The next steps, in order. `before`: the look-behind sets of the last character as bits, None if it is unknown."""
         before = self._placed(before)
         key = before if rest.looks_back else 0
         known = rest.heads.get(key)

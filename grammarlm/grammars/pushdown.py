@@ -239,7 +239,7 @@ class Pushdown:
     def _if_alive(self, term: Term) -> Term:
         return term if term.nullable or self.is_alive(term) else NOTHING
 
-    # ------------------------------------------------------------------ which rules stay rules
+    # ------------------------------------------------------------------ which rules are inlined
 
     def _choose_inlined(self, knot: list[RuleFacts]) -> list[RuleFacts]:
         """Decides which rules of a component are inlined; returns them callees first."""
@@ -343,7 +343,7 @@ class Pushdown:
         assert facts.term is not None
         return facts.term
 
-    # ------------------------------------------------------------------ rules that begin with themselves
+    # ------------------------------------------------------------------ left recursion
 
     def _end_left_recursion(self) -> None:
         """Removes left recursion: each called rule gets as start state its nonempty texts, beginning with no call of itself."""
@@ -359,9 +359,8 @@ class Pushdown:
         for knot in components(first, self.tick):
             if len(knot) == 1 and knot[0] not in first[knot[0]]:
                 continue
-            inside = set(
-                knot
-            )  # components again, with the calls in edge order: a rule is solved after those that it begins with
+            # Components again, with the calls in edge order: a rule is solved after those that it begins with.
+            inside = set(knot)
             ordered = {index: [c for c in self._first_calls(bodies[index]) if c in inside] for index in sorted(knot)}
             for component in components(ordered, self.tick):
                 if len(component) > 1 or component[0] in ordered[component[0]]:

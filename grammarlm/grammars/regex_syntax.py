@@ -28,9 +28,8 @@ Item = bytes | tuple | Term
 FLAGS = {"i": IGNORECASE, "m": MULTILINE, "s": DOTALL, "x": VERBOSE, "u": UNICODE, "a": 0}
 QUANTIFIERS = "*+?{"
 SHORT = 1_000  # shorter patterns are not weighed
-PLAIN = re.compile(
-    r"[^\\.\[(){*+?|^$\ud800-\udfff]+"
-)  # characters that stand for themselves, unless the flags i or x are set
+# Characters that stand for themselves, unless the flags i or x are set.
+PLAIN = re.compile(r"[^\\.\[(){*+?|^$\ud800-\udfff]+")
 # Measured bytes of memory: for a part with its term, a member of a set, any other letter.
 PER_PART, PER_MEMBER, PER_LETTER = 400, 140, 6
 PARTS = "([.\\*+?{|^$"

@@ -103,9 +103,7 @@ class Algebra(LookAround):
 
     def _derive_cat(self, term: Term) -> EdgeList:
         head, rest = term.parts
-        if (
-            head.kind == WORDS and not head.nullable and head.data[2] == head.data[1] + 1
-        ):  # a single string: one byte of it
+        if head.kind == WORDS and not head.nullable and head.data[2] == head.data[1] + 1:  # a single string: its byte
             words, low, high, depth = head.data
             return ((1 << words.value[low][depth], self.cat(self._words(words, low, high, depth + 1), rest)),)
         found: list[tuple[int, Term]] = []

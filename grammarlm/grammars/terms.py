@@ -242,7 +242,7 @@ class Terms:
         """Associative, commutative, idempotent; 0 & r = 0.
 
         (a | b) & c = a & c | b & c where a or b looks ahead: each turn of a loop adds a conjunct, and nested conjuncts, unlike flat
-        ones, would make new terms for ever.
+        ones, would make new terms without end.
         """
         members: set[Term] = set()
         for term in terms:

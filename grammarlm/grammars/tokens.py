@@ -32,7 +32,7 @@ from .terms import Term
 LARGEST_TOKEN = 2**24 - 2  # an index has 24 bits per token, and one reserved value
 CHUNK = 1 << 16  # rows read at once from a matrix that may be larger than memory
 SAVED_KINDS = "iufUSMm"  # numpy's codes for numbers, strings, times
-WIDE = 1 << 28  # cells: a padded matrix larger than this must not be mostly padding
+WIDE = 1 << 28  # cells: in a padded matrix larger than this at least 1 of 16 must be a token
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ INTEGERS = ("any", "plain")
 SPELLINGS = ("any", "plain")
 EXTRAS = ("allow", "forbid")
 UNKNOWN = ("warn", "refuse")
-SMALL = 1 << 16  # bytes of a schema
+SMALL = 1 << 16  # most bytes of a small schema
 
 
 class JsonSchema(Grammar):

@@ -96,9 +96,8 @@ class Explored:
         bit = 1 << self.index[term]
         if not self.live & bit:
             return None
-        states = len(
-            self.terms
-        )  # a shortest completion is shorter than this; so is a longest one, unless it has a cycle
+        # A shortest completion is shorter than this; so is a longest one, unless it has a cycle.
+        states = len(self.terms)
         low = next(count for count in range(states) if self.level(count) & bit)
         if any(self.level(count) & bit for count in range(states, 2 * states)):
             return low, FOREVER

@@ -66,17 +66,17 @@ class Resource:
         vocabulary: str,
         plain_integers: bool = False,
     ):
-        self.address = address  # absolute, without fragment; "" where nothing gave one
+        self.address = address  # absolute, without fragment; "" where there is none
         self.contents = contents
         self.pointer = pointer
         self.draft = draft
         self.bits = bits  # the keywords that count
         self.filtered = False  # others may occur, and have to be left out
         self.vocabulary = vocabulary  # the `$schema` that selects them
-        self.names: dict[str, Place] | None = None  # by anchor
+        self.names: dict[str, Place] | None = None  # places by anchor
         self.dynamic: tuple[str, ...] = ()  # the names that are dynamic; "" for $recursiveAnchor
         self.nodes: dict[Any, Any] = {}
-        self.referred: dict[str, Any] = {}  # likewise, by reference
+        self.referred: dict[str, Any] = {}  # the caller's cache of nodes by reference
         self.plain_integers = draft == 4 or plain_integers  # is 1.0 no integer?
         self.types = TYPE_NODES_4 if self.plain_integers else TYPE_NODES
 
@@ -103,9 +103,8 @@ class Document:
         self._by_contents: dict[int, Resource] = {}
         self._searched: set[int] = set()  # resources whose identifiers are all known
         self._references: dict[tuple[Resource, str], Place] = {}
-        self.documents: list[
-            Any
-        ] = []  # the caller's, and those loaded: kept alive, since their parts are identified by id()
+        # The caller's document and those loaded; kept alive, since their parts are identified by id().
+        self.documents: list[Any] = []
         self.root = self._load("", schema, "", LATEST, "")
 
     def _load(self, address: str, contents: Any, pointer: str, draft: int, vocabulary: str) -> Resource:
@@ -159,7 +158,7 @@ class Document:
         return bits_of(draft, self.auto, self.formats)
 
     def _identifier(self, schema: dict[str, Any], draft: int) -> str | None:
-        """The address that a schema gives itself, without fragment; None where it gives none."""
+        """The address in a schema's identifier, without fragment; None where there is none."""
         if draft <= 7 and "$ref" in schema:  # hides the keywords beside it
             return None
         found = schema.get("id" if draft == 4 else "$id")

@@ -236,9 +236,8 @@ class EcmaParser(RegexParser):
             return algebra.cat(self.every, self.followed(body, rest))
         here = self.followed(without_prev(algebra, algebra.resolve(body, 1)), rest)
         elsewhere = self.followed(without_prev(algebra, body), rest)
-        one = algebra.chars(
-            utf8.encode(charset.ALL)
-        )  # so that elsewhere is not the start, which (?!^a) would not notice
+        # At least one character, so that elsewhere is not the start: (?!^a) would not notice that.
+        one = algebra.chars(utf8.encode(charset.ALL))
         return algebra.alt((here, algebra.sequence((one, self.every, elsewhere))))
 
     def branch(self, items: list[Item]) -> Term:
@@ -312,7 +311,7 @@ class EcmaParser(RegexParser):
         return self.scoped(algebra.resolve(text, at_start))
 
     def restricted(self, items: list[Item]) -> tuple[Term, bool]:
-        """The branch as one term, each long look-behind applied to what is left of it; was the text before included in that?"""
+        """The branch as one term, each long look-behind applied to what is left of it; does that include the text before?"""
         algebra, left, is_anchored = self.algebra, NIL, False
         while True:
             place = next((i for i, item in enumerate(items) if isinstance(item, Behind)), None)

@@ -11,9 +11,8 @@ from typing import Any
 from ...errors import GrammarError, brief
 from .document import below, escape
 
-FOR_READERS = frozenset(
-    ["default", "examples", "example", "title", "description", "$comment"]
-)  # annotations, never read
+# Annotations, whose values are never read.
+FOR_READERS = frozenset(["default", "examples", "example", "title", "description", "$comment"])
 OPEN, DONE = 1, 2
 PLAIN = frozenset([str, int, bool, type(None)])
 

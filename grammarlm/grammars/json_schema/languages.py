@@ -99,7 +99,7 @@ class Languages:
                 continue
         return self.algebra.words(encoded)
 
-    # ------------------------------------------------------------------ questions
+    # ------------------------------------------------------------------ queries
 
     def has(self, language: Language, text: str) -> bool:
         try:
@@ -139,7 +139,7 @@ class Languages:
             return False
         known = self._empty.get(term)
         if known is None:
-            split = within(term)  # all remainders of a character have the same term after them: asked once
+            split = within(term)  # all remainders of a character have the same term after them, which is checked once
             known = self._search(term, MOST_STATES) if split is None else self.is_dead(split[1])
             if known is None:
                 raise over_the_limit(MOST_STATES)

@@ -57,7 +57,7 @@ class Nodes:
         self.atoms: list[Any] = _TYPE_ATOMS.copy()
         self.nodes: dict[frozenset[int], Work] = _TYPE_KEYS.copy()
         self._known: dict[tuple[int, bool], Parts] = {}
-        self._others: dict[Any, Work] = {}  # lists, unions, values, scalars
+        self._others: dict[Any, Work] = {}  # nodes of lists, unions, values, scalars
         self._patterns: dict[str, Language] = {}
         self._words: dict[tuple[str, ...], frozenset[str]] = {}
         self._kept: list[Any] = []  # keeps objects alive that are identified by id()
@@ -159,7 +159,7 @@ class Nodes:
                         return True
         return False
 
-    # ------------------------------------------------------------------ opposites, unions, values
+    # ------------------------------------------------------------------ negations, unions, values
 
     def negate(self, node: Work) -> Work:
         """The complement of the node."""
@@ -243,7 +243,7 @@ class Nodes:
     def has_string(self, shape: StringShape, text: str) -> bool:
         return strings.has(shape, text, self.languages)
 
-    # ------------------------------------------------------------------ what a node is about, limits
+    # ------------------------------------------------------------------ properties of nodes, limits
 
     def is_scalar(self, node: Work) -> bool:
         """Is it one schema without keywords about items or keys? Conjunctions with it create no new nodes further down."""

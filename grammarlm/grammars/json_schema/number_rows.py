@@ -1,7 +1,7 @@
 """Number shapes compiled for the kernel: which decimals a shape admits, as a row of integers.
 
 The language of a shape is every JSON number (`-?(0|[1-9][0-9]*)(\\.[0-9]+)?([eE][+-]?[0-9]+)?`) whose exact value the shape admits,
-within caps that keep a model from writing digits for ever:
+within caps that keep a model from writing digits endlessly:
 
     digits           25   from the first that is not 0 to the last before the exponent; more where a bound, a multiple or a single
                      value of the shape has more (one more than that has: some value fits between two bounds); single values and the
@@ -95,7 +95,7 @@ class Caps:
 
 CAPS = Caps()
 Packed = tuple[tuple[int, ...], tuple[int, ...]]  # a row's columns; its part of the pool
-MOST_DIGITS = 1000  # of a bound or multiple; the kernel counts them in few bits
+MOST_DIGITS = 1000  # digits of a bound or multiple; the kernel counts them in few bits
 MOST_ZEROS = 1000
 FAR_BITS = 1000  # magnitudes between 2^-1000 and 2^1000 are within the caps
 LARGEST_MODULUS = 9 * 10**17  # ten times it plus a digit fits 63 bits
@@ -104,7 +104,7 @@ MOST_EXCLUDED = 10
 # Any so many consecutive integers include one that none of k given integers above 1 divides (Jacobsthal's function of k primes).
 LONGEST_RUN = (1, 2, 4, 6, 10, 14, 22, 26, 34, 40, 46)
 
-CONTINUATION = re.compile(rb"([0-9]*\.?[0-9]*)(?:[eE][+-]?([0-9]*))?")  # of a number, from within the mantissa
+CONTINUATION = re.compile(rb"([0-9]*\.?[0-9]*)(?:[eE][+-]?([0-9]*))?")  # rest of a number, from within the mantissa
 TENS = [10**i for i in range(700)]
 HALVES = [(1 << i, 10 ** (1 << i)) for i in range(13, -1, -1)]
 
@@ -230,7 +230,8 @@ def _digits(shape: NumberShape, caps: Caps) -> int:
     if shape.integer or (bounds and shape.low == shape.high):
         for magnitude in (shape.low or 0, -(shape.high or 0), *shape.multiples):
             length = _length(int(magnitude)) + 1 if few <= magnitude else 0  # with its trailing zeros
-            if length <= MOST_DIGITS or (shape.plain and shape.integer):  # without an exponent it has no other form
+            # Without an exponent it can only be written in digits.
+            if length <= MOST_DIGITS or (shape.plain and shape.integer):
                 most = max(most, length)
     return most
 

@@ -150,7 +150,7 @@ def _known_adapter(kind: Any) -> Any:
 
 
 def _as_pydantic_reads_it(kind: Any) -> Any:
-    """A typing.TypedDict of an older Python lacks what pydantic needs: converted to one of typing_extensions."""
+    """An older Python's typing.TypedDict, without attributes that pydantic needs, converted to one of typing_extensions."""
     import typing_extensions
 
     hints = typing_extensions.get_type_hints(kind, include_extras=True)

@@ -64,18 +64,16 @@ class Node:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ObjectShape:
-    properties: dict[str, Node] = field(
-        default_factory=dict
-    )  # in order of appearance; those only in `required` come last
+    # In order of appearance; those only in `required` come last.
+    properties: dict[str, Node] = field(default_factory=dict)
     # Keys that are not in `properties`: disjoint languages, each with the node of its values. A key in none of them may not occur.
     # () means: no other keys; ((EVERY_STRING, node),): any.
     others: tuple[tuple[Language, Node], ...] = ()
     required: frozenset[str] = frozenset()  # all of them are in `properties`
     minimum: int = 0  # number of all keys
     maximum: int | None = None
-    implied: dict[str, frozenset[str]] = field(
-        default_factory=dict
-    )  # if the key is present, these must be (all are in `properties`)
+    # If the key is present, these must be, too (all are in `properties`).
+    implied: dict[str, frozenset[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,7 +132,7 @@ class Normaliser(Places):
         return self.atoms[code >> 1].parts(self, not code & 1, track)
 
     def ask(self, node: Work, track: bool = False) -> Steps:
-        """The parts of a node whose alternatives belong to the schema that asks (not to something inside its values)."""
+        """The parts of a node whose alternatives belong to the requesting schema (not to something inside its values)."""
         parts = ANY
         for code in sorted(node.key):
             if code < 0:
@@ -211,7 +211,7 @@ class Normaliser(Places):
                 found.append([s for shapes in filled for s in shapes])
         return found
 
-    # ------------------------------------------------------------------ what can be left out
+    # ------------------------------------------------------------------ pruning
 
     def pruned(self, parts: Parts) -> Steps:
         """Drops shapes that are certainly empty, or contained in another."""
