@@ -1,6 +1,7 @@
 """The negation of a schema: the values that violate one of its keywords.
 
-For objects and arrays broken_objects.py and arrays.py have the shapes that violate a plain keyword; the rest is here. For lists of schemas: not allOf is some not, not anyOf is each not, not oneOf is none or two.
+For objects and arrays broken_objects.py and arrays.py have the shapes that violate a plain keyword; the rest is here. For lists of
+schemas: not allOf is some not, not anyOf is each not, not oneOf is none or two.
 """
 
 from __future__ import annotations
