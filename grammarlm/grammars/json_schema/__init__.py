@@ -43,22 +43,22 @@ class JsonSchema(Grammar):
     """All JSON texts that are valid under the schema.
 
     whitespace       "flexible" (compact or pretty, runs are capped), "natural" (what json.dumps and pretty-printers write, nothing
-    around the text), "compact", "any", or a pattern of white space. None: "natural" where a model writes the texts (generate,
-    stream, LogitsProcessor), and "flexible" elsewhere
+                     around the text), "compact", "any", or a pattern of white space. None: "natural" where a model writes the texts
+                     (generate, stream, LogitsProcessor), and "flexible" elsewhere
     property_order   "schema": declared properties in order of appearance, then required names, then others; "any": any order; or a
-    list of names
+                     list of names
     formats          "assert": `format` must hold; "annotation": it is ignored
     registry         {uri: schema} for references to other documents; nothing is fetched
     draft            "auto": keywords of all drafts count; "declared": only those of `$schema`
     integers         "any": an integer may also be written 1.0 or 1e2; "plain": digits only. None: "plain" for a Python type, whose
-    reader may not accept the others, and "any" elsewhere
+                     reader may not accept the others, and "any" elsewhere
     strict           False: keywords that cannot be enforced are relaxed, and listed in the report
     spelling         "any": every JSON spelling of a value; "plain": only the escapes that JSON needs, numbers as json.dumps writes
-    them: integers in digits only, others as Python's repr of floats (1e-05, 0.1, 1e+16; at most 25 digits, so decimals can be
-    written, too). None: "plain" where a model writes the texts, and "any" elsewhere
+                     them: integers in digits only, others as Python's repr of floats (1e-05, 0.1, 1e+16; at most 25 digits, so
+                     decimals can be written, too). None: "plain" where a model writes the texts, and "any" elsewhere
     extra            "allow" or "forbid": keys that an object's schema does not declare, where the schema itself does not say. None:
-    JSON Schema's default ("allow"), and "forbid" for a Python type that does not ask for them itself. Where parts (allOf, $ref,
-    ...) declare keys together, any of them may come: see closing.py
+                     JSON Schema's default ("allow"), and "forbid" for a Python type that does not ask for them itself. Where parts
+                     (allOf, $ref, ...) declare keys together, any of them may come: see closing.py
     unknown          "warn": unknown keywords and formats are listed in the report; "refuse": they are errors
     """
 
