@@ -473,7 +473,7 @@ def _contextual(
 
 
 def _keywords(loaded: Loaded, lexer: Lexer) -> list[tuple[int, int, bool]]:
-    """(terminal, string terminal that it matches completely, is the latter left out of the lexer's pattern?)"""
+    """(terminal, string terminal whose whole text it matches, is the latter left out of the lexer's pattern?)"""
     words = [(i, t) for i, t in enumerate(loaded.terminals) if t.pattern.type == "str"]
     out = []
     for of, terminal in enumerate(loaded.terminals):

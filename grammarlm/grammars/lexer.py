@@ -10,9 +10,9 @@ can no longer win. Where an entry ends, the lexeme may end here: a **commit** of
 entry before it ever matches and that its own look-ahead holds. The automaton does not choose between commit and continuing, it
 follows both; the borders leave only what lark does.
 
-Keywords: a string terminal that a regular expression of the same priority matches completely is not a pattern of its own there;
-lark compares the lexeme afterwards. Here the keyword is matched in parallel with the list (`typing`), and the commit is renamed
-where the keyword has just ended.
+Keywords: a string terminal whose whole text is matched by a regular expression of the same priority is not a pattern of its own
+there; lark compares the lexeme afterwards. Here the keyword is matched in parallel with the list (`typing`), and the commit is
+renamed where the keyword has just ended.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class LexerState:
 
     @property
     def terminals(self) -> frozenset[int]:
-        """Terminals that a lexeme may still become, by the entries alone."""
+        """Terminals that a lexeme may still become (an upper bound; `Lexer.live` is exact)."""
         if self._terminals is None:
             self._terminals = frozenset([e[0] for e in self.entries] + [keyword for _, keyword, _ in self.typing])
         return self._terminals
