@@ -1,7 +1,7 @@
 """The arena of a pushdown machine: all its arrays, and how they grow.
 
-One that is full is replaced by one twice as long; when they take more than limits.max_bytes the arena is full, and its owner opens
-a new one. What the arrays mean stands in layout/stack.py, how they are made in layout/stack_arena.py.
+A full array is replaced by a larger one. When they take more than limits.max_bytes the arena is full, and its owner
+opens a new one. layout/stack.py says what the arrays mean, layout/stack_arena.py how long and wide they are at first.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from ...vocab.vocabulary import Vocabulary
 from ..token_facts import pack_ids, token_facts
 from .program import StackProgram
 
-ROOMY = 16  # where all arrays together take less than such a part of max_bytes, nobody is thrifty
-SMALL, LARGE = 1 << 16, 1 << 20  # bytes of an array that grows fourfold, that no longer doubles
-# Surveys: what an arena has room for at first. LENT: a seat's are those of its epoch.
+ROOMY = 16  # while all arrays together take less than this fraction of max_bytes, they grow ahead of need
+SMALL, LARGE = 1 << 16, 1 << 20  # bytes: smaller arrays grow fourfold, larger ones by half
+# Surveys: the room an arena has for them at first. LENT: a seat uses those of its epoch.
 VERY_MANY, MANY, FEW, NONE, LENT = "very many", "many", "few", "none", "lent"
-MORE = 8  # times as much, where there are very many: to replace an array costs other threads their time, too
-LEAF_NUMBERS = 1 << 19  # what leaf_lists.py has room for, where there are very many; memory is taken as it is written
-LONGEST_TURN = 10.0  # seconds; turns take microseconds
+MORE = 8  # factor for VERY_MANY: replacing an array costs the other threads time, too
+LEAF_NUMBERS = 1 << 19  # room for leaf_lists.py with VERY_MANY; memory is taken only as it is written
+LONGEST_TURN = 10.0  # seconds to wait for a turn; turns take microseconds
 MUCH_MEMORY = 64 << 20
 FIRST_REAL = 3  # automaton states 0, 1, 2 are dead, ACCEPT and EXIT
 
-# The table of all growing arrays (layout/stack_arena.py), by group.
+# All growing arrays (layout/stack_arena.py), by group.
 Q, B = places("states"), places("borders")
 STACKS, BLOCKS, CONFIGS, CLASSES = places("stacks"), places("blocks"), places("configs"), places("classes")
-SURVEY_GROUPS = {  # by what a kernel calls full
+SURVEY_GROUPS = {  # by the code of a kernel's "full" answer
     remainders.FULL_NODES: "nodes",
     remainders.FULL_ENTRIES: "entries",
     remainders.FULL_TRIES: "tries",
@@ -51,8 +51,8 @@ SURVEY_GROUPS = {  # by what a kernel calls full
     survey_masks.FULL_SIGNATURES: "signatures",
     survey_masks.FULL_KNOWN: "known signatures",
 }
-# What names rows of an array: where that gets longer while seats read, these take a new place, too, with the same content. A seat
-# holds the old ones, and nothing that comes later is named there.
+# Arrays whose values are row numbers of another array: when that one grows while seats read, these are copied to a new
+# address, too. A seat keeps the old copies, which never name a row added later.
 NAMED_IN = {
     Place.MOVES: Q,
     Place.B_NEXT: (*Q, Place.B_AND),
@@ -65,7 +65,7 @@ HASHES = {
     Place.TRIE_HASH: rehash.rehash_tries,
     Place.SURVEY_HASH: rehash.rehash_surveys,
     Place.SIGNATURE_HASH: rehash.rehash_signatures,
-    Place.B_AND: None,  # these two hold what they find, and are filled again from what they were
+    Place.B_AND: None,  # the last two store what they look up: they are filled again from their old content
     Place.JUDGED: None,
 }
 SIZES = {array.place: array.size for array in ARRAYS if array.size is not None} | {Place.LEAF_NUMBERS: Place.LEAF_ROOM}
@@ -74,24 +74,24 @@ SURVEYS_ONLY = {*places(*OF_SURVEYS), Place.UNITS, Place.UNITS_ON, Place.CHAIN}
 
 @dataclass(frozen=True)
 class Plan:
-    """Where the first arrays of an arena lie in one buffer; those at its end are hash tables, which begin with -1."""
+    """Where the first arrays of an arena lie in one buffer. Hash tables are at its end: they are filled with -1."""
 
-    arrays: tuple[tuple[Place, Any, tuple[int, ...], int, int], ...]  # with kind, shape, begin and end in bytes
+    arrays: tuple[tuple[Place, Any, tuple[int, ...], int, int], ...]  # (place, dtype, shape, begin and end in bytes)
     widths: dict[Place, int]
     length: int
-    tables: int  # where the hash tables begin
-    where: np.ndarray  # places, as numbers
+    tables: int  # where the hash tables begin, in bytes
+    where: np.ndarray  # the places, as numbers
     begins: np.ndarray
-    sizes: np.ndarray  # the places that hold how many rows there are
+    sizes: np.ndarray  # the places that hold the number of rows
     rows: np.ndarray
 
 
 @functools.lru_cache(maxsize=64)
 def plan_of(columns: int, words: int, row_words: int, deepest: int, surveys: str, has_blocks: bool) -> Plan:
-    """`surveys`: VERY_MANY, MANY, ..."""
+    """The plan of an arena's first buffer. `surveys`: VERY_MANY, MANY, ..."""
     named = {COLUMNS: columns, WORDS: words, TWICE_WORDS: 2 * words, ROW: row_words}
     widths = {array.place: array.width if isinstance(array.width, int) else named[array.width] for array in ARRAYS}
-    scratch = {  # as long as they are for ever
+    scratch = {  # these never grow
         Place.WORK: (np.int32, (layout.WIDEST, 3)),
         Place.KEPT: (np.int32, (layout.WIDEST, 3)),
         Place.PAIR: (np.int64, (3,)),
@@ -166,7 +166,7 @@ def _of_vocabulary(vocab: Vocabulary) -> tuple[np.ndarray, np.ndarray, dict[Plac
 
 
 def kinds_below(trie: ByteTrie) -> np.ndarray:
-    """int64 [nodes]: the kinds of bytes that are met below each node."""
+    """int64 [nodes]: the kinds of bytes that occur below each node."""
     found = np.zeros(len(trie.byte), np.int64)
     byte, depth = np.ascontiguousarray(trie.byte), np.ascontiguousarray(trie.depth)
     byte_kinds.find_kinds(
@@ -179,21 +179,21 @@ class StackArena:
     """The arrays of one generation of a pushdown machine."""
 
     uses_surveys: bool | None = None  # None: where they are worth it
-    has_seats = False  # others read what is written here
-    only_inside = False  # surveys of those configs alone that stay where they are with most bytes
+    has_seats = False  # seats read what is written here
+    only_inside = False  # only configs that most bytes lead back to have surveys
 
     def __init__(self, program: StackProgram):
         self.program = program
         self.is_full = False
-        # Without a lexer rules end where blanks may follow, nearly everywhere: what remains of tokens is then nearly all of them.
-        # Inside a string they do not.
+        # Without a lexer, rules end wherever blanks may follow, which is nearly everywhere: the remainders of tokens
+        # are then nearly all tokens. Inside a string they are not.
         if self.uses_surveys is None:
             self.uses_surveys = True
             self.only_inside = program.lr is None
         self._arrays: dict[Place, np.ndarray] = {}
         self.arena = np.zeros(Place.LENGTH, np.int64)
         self.address = self.arena.ctypes.data
-        # Beside the terminals the end, and ends of lines, have a bit.
+        # The end of the text, and ends of lines, have a bit after those of the terminals.
         self._words = -(-(len(program.lr.ignored) + 2) // 64) if program.lr else 0
         self._allocate()
 
@@ -220,8 +220,8 @@ class StackArena:
         arena[Place.CLASSES], arena[Place.TERMINAL_WORDS] = columns, self._words
         arena[Place.C_COUNT] = 2  # 0 is dead, 1 finished
         arena[Place.LINE_STACK] = -1
-        arena[Place.TRIE_COUNT] = 1  # trie 0 is the vocabulary's
-        arena[Place.S_COUNT], arena[Place.K_COUNT] = 1, 1  # the empty stack; the class under which any terminal is live
+        arena[Place.TRIE_COUNT] = 1  # trie 0 is the vocabulary
+        arena[Place.S_COUNT], arena[Place.K_COUNT] = 1, 1  # the empty stack; the class where every terminal is live
         self._arrays[Place.K_LIVE][0] = ~np.uint64(0)
         self._arrays[Place.S_CLASS][0] = 0
         self._arrays[Place.C_ROW][:2] = -1
@@ -239,7 +239,7 @@ class StackArena:
         return VERY_MANY if self.program.limits.max_bytes >= MUCH_MEMORY else MANY
 
     def _take_tables(self, lr: LrTables) -> None:
-        """What the parser's tables say, as kernels read it."""
+        """The parser's tables, as kernels read them."""
         arena = self.arena
         self._fixed(Place.LR_ACTION, lr.action)
         self._fixed(Place.LR_GOTO, lr.goto)
@@ -268,7 +268,7 @@ class StackArena:
         self.arena[place] = array.ctypes.data
 
     def _resize(self, place: Place, rows: int) -> None:
-        """The array at this place with more rows; hash tables are filled again."""
+        """Gives the array at this place more rows; hash tables are filled again."""
         facts, hashed = BY_PLACE[place], place in HASHES
         shape = (rows, self._widths[place]) if facts.is_matrix else rows
         new: np.ndarray = (np.full if hashed else _zeros)(shape, -1, facts.dtype)
@@ -289,14 +289,14 @@ class StackArena:
             HASHES[place](self.address)  # type: ignore[misc]
 
     def _grow(self, *group: Place) -> None:
-        """Arrays of one length, and the hash table that finds their rows, get longer, the less so the larger they are."""
+        """Grows arrays of equal length and the hash table over their rows, by a smaller factor the larger they are."""
         old = self._arrays[group[0]]
         rows = len(old) * 4 if old.nbytes < SMALL else len(old) * 2 if old.nbytes < LARGE else len(old) * 3 // 2
         if group[0] in SURVEYS_ONLY and group[0] != Place.DENSE:
             rows = max(rows, BY_PLACE[group[0]].first)
         if (
             self.nbytes > self.program.limits.max_bytes
-        ):  # asked once: arrays of one length stay so, kernels may go on with them
+        ):  # checked once, before any grows: kernels rely on arrays of a group having one length
             self.is_full = True
             raise LimitExceeded(
                 f"the grammar's automaton needs more than limits.max_bytes = {self.program.limits.max_bytes:,}; "
@@ -320,7 +320,7 @@ class StackArena:
 
     @contextlib.contextmanager
     def in_turn(self) -> Iterator[None]:
-        """No seat writes surveys meanwhile (kernels/cpu/turns.py)."""
+        """Holds the turn to write: no seat writes surveys meanwhile (kernels/cpu/turns.py)."""
         end = time.monotonic() + LONGEST_TURN
         while not stack_calls.begin_turn(self.address):
             if time.monotonic() > end:
@@ -334,7 +334,7 @@ class StackArena:
             stack_calls.leave_turn(self.address)
 
     def _grow_full(self, index: int) -> None:
-        """What a kernel calls full (layout.FULL)."""
+        """Grows what a kernel reported as full (layout.FULL)."""
         if index == 0:
             self._grow(*(BLOCKS if self.arena[Place.INDENTS] else ()), *STACKS)
         elif index == 1:
@@ -345,7 +345,8 @@ class StackArena:
             self._fixed(Place.UNIONS, np.zeros((layout.UNIONS, 4), np.int32))
         elif index in SURVEY_GROUPS:
             self._grow(*places(SURVEY_GROUPS[index]))
-            # Those that are next, too: a seat that meets a full one has to ask. And who surveys once needs all of them.
+            # Also grows those that are more than half full or small: a seat that meets a full one must ask, and a
+            # survey needs all of them.
             for group in SURVEY_GROUPS.values():
                 first = places(group)[0]
                 rows = len(self._arrays[first])
@@ -359,7 +360,7 @@ class StackArena:
             self._grow(Place.THREADS)
 
     def ways_of(self, stack: int) -> list[int]:
-        """The stacks that a union is (kernels/cpu/unions.py); of another stack itself."""
+        """The stacks that a union consists of (kernels/cpu/unions.py); for another stack, itself."""
         parents, symbols = self._arrays[Place.S_PARENT], self._arrays[Place.S_SYMBOL]
         ways = []
         while layout.UNION <= (symbol := int(symbols[stack])) < layout.LR_BASE:
@@ -368,12 +369,12 @@ class StackArena:
         return [*ways, stack]
 
     def array(self, place: Place) -> np.ndarray:
-        """An array as it is now: the next call of a kernel may replace it."""
+        """An array as it is now: the next kernel call may replace it."""
         return self._arrays[place]
 
     @property
     def arrays(self) -> dict[Place, np.ndarray]:
-        """All of them, as they are now."""
+        """All arrays, as they are now."""
         return self._arrays
 
     @property
@@ -386,13 +387,13 @@ def _zeros(shape: Any, _: int, kind: Any) -> np.ndarray:
 
 
 def _rows_of_bits(action: np.ndarray, words: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """An LR table by sets of terminals: what each state shifts; where its reductions begin, their rules, and on what."""
+    """An LR table as sets of terminals: the shifts of each state; where its reductions begin, their rules, and their lookaheads."""
     padded = np.zeros((len(action), words * 64), np.int32)
     padded[:, : action.shape[1]] = action
     states, columns = np.nonzero(padded < 0)
     rules = -padded[states, columns] - 1
     most = int(rules.max(initial=0)) + 1
-    keys = states * most + rules  # of the reductions, nearly in order: a stable sort sees that
+    keys = states * most + rules  # of the reductions, nearly sorted already, which a stable sort uses
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
     is_first = np.diff(ordered, prepend=-1) > 0

@@ -20,7 +20,7 @@ from .program import StackProgram
 
 
 def stack_program(grammar: Grammar, algebra: Algebra, vocab: Vocabulary, limits: Limits, clock: Clock) -> StackProgram:
-    """Everything that can be refused is refused here."""
+    """The program of a grammar. Everything that can be refused is refused here."""
     keep_left_surveys()
     liveness = Liveness(algebra, limits, clock)
     assembly = assemble(grammar, algebra, NamedTokens(vocab).id_of, limits.max_depth, clock.tick)
@@ -33,7 +33,7 @@ def stack_program(grammar: Grammar, algebra: Algebra, vocab: Vocabulary, limits:
     partition = byte_partition(*terms, sets=sets)
     if assembly.border is not ANYTHING:
         check_border(grammar, assembly, tables)
-        # Bytes that the border alone speaks of are in no text.
+        # Bytes that only the border mentions occur in no text.
         partition = replace(byte_partition(*terms, assembly.border, sets=sets), used=partition.used)
     program = StackProgram(
         first,
@@ -55,7 +55,7 @@ def stack_program(grammar: Grammar, algebra: Algebra, vocab: Vocabulary, limits:
 
 
 def refuse_named_text(program: StackProgram, where: str) -> None:
-    """A token that is text, asked for by its id, where its bytes and its id would have to be told apart by something else, too."""
+    """A named token that is text would have to be told apart by bytes and by id, and by a parser or border as well."""
     token = min(program.named_texts)
     raise UnsupportedFeature(
         f"the token {token} ({program.vocab.token_bytes(token)!r:.80}) by its id {where}: it is ordinary text in this vocabulary; "
@@ -64,7 +64,7 @@ def refuse_named_text(program: StackProgram, where: str) -> None:
 
 
 def check_border(grammar: Grammar, assembly: Assembly, tables: LrTables | None) -> None:
-    """Refuses what no border can run beside."""
+    """Refuses grammars that a border cannot run beside."""
     if tables is not None and tables.blocks is not None:
         raise UnsupportedFeature(
             f"'&' and '-' with an indentation language: {grammar!r:.200}; whether its blocks leave a text cannot be told exactly"

@@ -1,14 +1,14 @@
-"""How a text can end from a config: the nearest end of any of its threads.
+"""How a text can end from a config: the shortest completion of any of its threads.
 
-A thread still needs the rest of its frame, then the rest of each frame below. These texts are known without looking at borders
-(spelling.py), added up along the stack, and remembered by stack, so that a config behind a token costs a look-up or two. The
-candidate is then spelled and *read* by the machine itself: only what it accepts counts. Where it accepts none the configs around
-are searched, those first whose candidates promise the nearest end.
+A thread still needs the rest of its frame, then the rest of each frame below. These texts are computed without borders
+(spelling.py), summed along the stack, and memoised by stack, so that a config after a token costs one or two lookups.
+The candidate is then spelled and *read* by the machine itself: only what it accepts counts. Where it accepts none, A*
+searches the configs around (`_search`), those with the shortest candidates first.
 
-    JSON within '{"a": [1, '      b'1]}'            C-like behind 'int'      b' a;'
+    JSON within '{"a": [1, '      b'1]}'            C-like after 'int'      b' a;'
 
-Without a lexer this is the shortest text, the first in byte order among several, so what remains of it behind its first byte is the
-completion there. It hangs on what the config is, never on what was asked before.
+Without a lexer this is the shortest text, the first in byte order among equals, so its suffix after the first byte is
+the completion there. The completion depends on the config only, never on earlier questions.
 """
 
 from __future__ import annotations
@@ -32,17 +32,18 @@ from .spelling import SPECIAL, Spelling, order
 if TYPE_CHECKING:
     from .epoch import StackEpoch
 
-SEARCHED = 500  # configs around one, where no candidate is accepted
-TRIED = 4  # candidates of one config
-# How many letters a stack still needs, the first of them, and the rest likewise; None behind the last.
+SEARCHED = 500  # configs searched around one of which no candidate is accepted
+TRIED = 4  # candidates tried for one config
+# A linked list: the number of letters that a stack still needs, the first piece, and the rest likewise (None at the
+# end).
 Rope = tuple[int, str, Any]
-Key = Any  # a stack's number; (stack, LR state) for a stack with that state on top
+Key = Any  # a stack's number; or (stack, LR state) for a stack with that state on top
 NONE: Rope = (0, "", None)
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A text that may end a thread: the end of its lexeme, what must hold behind that, and what the stack then needs."""
+    """A text that may end a thread: the end of its lexeme, the border after that, and what the stack then needs."""
 
     first: str
     behind: Term
@@ -55,7 +56,7 @@ class Candidate:
 
 
 class StackEnds:
-    """The completions of one epoch's configs; all under the automaton's lock."""
+    """The completions of one epoch's configs; used under the automaton's lock."""
 
     def __init__(self, epoch: StackEpoch):
         self._epoch, self._program = epoch, epoch.program
@@ -67,7 +68,7 @@ class StackEnds:
         self._direct: dict[int, str | None] = {}
         self._found: dict[int, str | None] = {}
         self._usable: set[int] = set()
-        self.nbytes = 0  # about what the texts take
+        self.nbytes = 0  # approximate size of the texts
 
     def of(self, config: int) -> str | None:
         """Letters without marks that end the text; None where none are known."""
@@ -77,7 +78,7 @@ class StackEnds:
         return self._found[config]
 
     def is_usable(self, config: int) -> bool:
-        """Do tokens of single bytes, and special ones, end the text from here? LimitExceeded where that is not decided."""
+        """Can tokens of single bytes, and special ones, end the text from here? LimitExceeded where that is not decided."""
         if config in self._usable:
             return True
         if config not in self._found or self._found[config] is None:
@@ -90,7 +91,7 @@ class StackEnds:
         return True
 
     def _remember(self, texts: dict[int, str | None], config: int, text: str | None) -> None:
-        """Texts are found again when they are dropped, and they are dropped when they take too much."""
+        """Caches a text. All are dropped when they take too much, and recomputed on demand."""
         self.nbytes += 300 + len(text or "")
         if self.nbytes > self._program.limits.max_bytes // 4:
             for known in (self._found, self._direct, self._lengths, self._ropes, self._threads):
@@ -102,7 +103,7 @@ class StackEnds:
     # ------------------------------------------------------------------ candidates
 
     def direct(self, config: int) -> str | None:
-        """The first of the candidates that the machine accepts."""
+        """The first candidate that the machine accepts."""
         if config not in self._direct:
             self._remember(self._direct, config, self._choose(config))
         return self._direct[config]
@@ -135,7 +136,7 @@ class StackEnds:
         return None
 
     def _promise(self, config: int) -> float:
-        """About how many letters the nearest end takes, infinite where there is none."""
+        """Lower bound, about, on the letters to the nearest end; infinite where there is none."""
         known = self._lengths.get(config)
         if known is None:
             candidates = [c.length for q, s, _ in self._epoch.threads_of(config) for c in self._candidates(q, s)]
@@ -156,7 +157,7 @@ class StackEnds:
         return bool(epoch.accepting[config])
 
     def _path(self, config: int, text: str) -> list[int]:
-        """The configs along a text, up to where it cannot be read on."""
+        """The configs along a text, up to the first letter that cannot be read."""
         path = [config]
         for letter in text:
             column = self._column(letter)
@@ -187,7 +188,7 @@ class StackEnds:
         return known
 
     def _ways(self, q: int, s: int) -> list[tuple[str, Term, int]]:
-        """How a lexeme at hand can end: the rest of it, what must hold behind, and the stack then."""
+        """How a lexeme at hand can end: its remaining text, the border after it, and the stack then."""
         epoch, state = self._epoch, self._epoch.objects[q]
         if q <= ACCEPT or not isinstance(state, LexerState) or state in self._spelling.begins:
             return []
@@ -207,7 +208,7 @@ class StackEnds:
         return found
 
     def _lines(self, text: str, border: Term, column: int, s: int) -> list[tuple[str, Term, int]]:
-        """How a line can end: the next one begins in the column of a block that is open, or of a new one."""
+        """How a line can end: the next line begins in the column of an open block, or of a new one."""
         if int(self._epoch.array(Place.S_BRACKETS)[s]) > 0:
             return [(text, border, s)]
         widths = self._widths(s)
@@ -216,7 +217,7 @@ class StackEnds:
         return [(text + " " * (w - column), border, after) for w, after in ways if after]
 
     def _widths(self, s: int) -> list[int]:
-        """How wide the blocks are that are open, outer ones first."""
+        """The widths of the open blocks, outer ones first."""
         if not self._spelling.blocks:
             return [0]
         array = self._epoch.array
@@ -229,7 +230,7 @@ class StackEnds:
     # ------------------------------------------------------------------ what stacks need
 
     def _rope(self, key: Key) -> Rope | None:
-        """What a stack needs, from its top to its bottom: lower stacks first, none of them twice."""
+        """What a stack needs, from its top to its bottom: lower stacks first, each once (memoised)."""
         ropes = self._ropes
         key = self._named(key)
         waiting = [key]
@@ -255,7 +256,7 @@ class StackEnds:
         return ropes[key]
 
     def _named(self, stack: int) -> Key:
-        """A stack with an LR state on top goes by what is below and that state, so that it need not be made."""
+        """The key of a stack. With an LR state on top it is (stack below, state), so that such a stack need not be interned."""
         symbol = int(self._epoch.array(Place.S_SYMBOL)[stack])
         if stack == 0 or symbol < LR_BASE:
             return stack
@@ -286,7 +287,8 @@ class StackEnds:
     # ------------------------------------------------------------------ searching
 
     def _search(self, config: int, most: int) -> str | None:
-        """A*: the way to the nearest config whose own candidate is accepted; None where there is none among so many.
+        """A* search for the nearest config whose own candidate is accepted; None where there is none among `most`
+        configs.
 
         With `most` = limits.max_states None is a proof: it raises LimitExceeded where it has not seen all.
         """
@@ -324,7 +326,7 @@ class StackEnds:
         return None
 
     def _successors(self, config: int) -> list[tuple[str, int]]:
-        """The letters that can be read, and the configs behind them: one letter for each."""
+        """The letters that can be read, and the configs after them: one letter for each config."""
         row = self._epoch.made(stack_calls.fill_next, config)
         behind = self._epoch.array(Place.C_NEXT)[row]
         letters = self._letters_of_columns()
@@ -374,7 +376,7 @@ def _flat(rope: Rope | None) -> str:
 
 
 def _first(ropes: list[Rope]) -> Rope | None:
-    """The shortest, of several the first."""
+    """The shortest; among equals the first in order of letters."""
     if not ropes:
         return None
     shortest = min(rope[0] for rope in ropes)

@@ -2,8 +2,8 @@
 
     in pair < object < start; within STRING; next: COLON
 
-The rules that the text is in the midst of, the inner ones first; the terminals that the lexeme at hand may become; the terminals,
-or rules, that may come next. Where the text can be read in several ways, the rules of the one that is deepest.
+It names the rules that are not finished, inner ones first; the terminals that the lexeme at hand may become; the
+terminals or rules that may come next. Where the text has several parses, the rules are those of the deepest one.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from .epoch import StackEpoch
     from .program import StackProgram
 
-READINGS = 16  # threads that are looked at
-DEEPEST = 6  # rules that are named
-MOST = 8  # terminals or rules that are named as what comes next
-KNOWN = 5_000  # states of rules whose rule is known
+READINGS = 16  # threads looked at
+DEEPEST = 6  # rules named
+MOST = 8  # terminals or rules named as what comes next
+KNOWN = 5_000  # states of rules whose rule is recorded
 
 
 class RuleNames:
-    """Which rule a state of a rule belongs to, as far as few states tell."""
+    """Which rule a state of a rule belongs to, found from the first KNOWN states."""
 
     def __init__(self, program: StackProgram):
         self._names: dict[Term, str] = {}
@@ -52,13 +52,13 @@ class RuleNames:
 
     @staticmethod
     def _name(key: object) -> str:
-        """A rule's name; what readers make up themselves has none that a user would know."""
+        """A rule's name; empty for rules that the readers made up, which no user knows."""
         name = str(key[1]) if isinstance(key, tuple) and len(key) == 2 and key[0] != "lr" else ""
         return "" if name.startswith(("(", "$", "_")) else name
 
 
 def describe(epoch: StackEpoch, state: int) -> str:
-    """One line of at most 300 characters; empty where there is nothing to tell."""
+    """One line of at most 300 characters; empty where there is nothing to say."""
     chains: set[tuple[str, ...]] = set()
     within: set[str] = set()
     following: set[str] = set()
@@ -94,7 +94,7 @@ def describe(epoch: StackEpoch, state: int) -> str:
 
 
 def _called(state: LexerState, terminal: int) -> str:
-    """A terminal's name, its pattern where lark has made the name up."""
+    """A terminal's name, or its pattern where lark made the name up."""
     found = state.lexer.terminals[terminal]
     return f"/{found.pattern.regex:.20}/" if found.name.startswith("__") else found.name
 
@@ -110,7 +110,7 @@ def _shiftable(epoch: StackEpoch, top: LexerState, stack: int) -> set[str]:
 
 
 def _rules(epoch: StackEpoch, inner: str, stack: int) -> tuple[str, ...]:
-    """The names of the rules from the top of the stack down, one after another only once."""
+    """The names of the rules from the top of the stack down, without repetitions in a row."""
     parents, symbols = epoch.array(Place.S_PARENT), epoch.array(Place.S_SYMBOL)
     lr = epoch.program.lr
     found = [inner]
@@ -136,7 +136,7 @@ def _rules(epoch: StackEpoch, inner: str, stack: int) -> tuple[str, ...]:
         below = int(parents[stack])
         for _ in range(item.read - 1):
             below = int(parents[below])
-        # the nonterminal stands on `below`; what is left of the stack is as if it ended there
+        # The nonterminal goes on top of `below`; the rest of the stack is read as if it ended there.
         state = int(lr.goto[(int(symbols[below]) - LR_BASE) & (STATES - 1), item.origin])
         stack = _child(stack, below, parents)
     named = [name for name in found if name]

@@ -1,7 +1,7 @@
-"""One generation of a pushdown machine: configs, their rows, and how a text ends.
+"""One epoch (generation of states) of a pushdown machine: configs, their rows, and how a text ends.
 
-The counterpart of epoch.py, with the same face to the matcher: a `state` is the number of a config. When the arena is full a new,
-empty generation takes its place (automaton.py).
+The counterpart of epoch.py, with the same interface for the matcher: a `state` is the number of a config. When the
+arena is full a new, empty epoch takes its place (automaton.py).
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from .states import NeedsWalks, StackStates
 from .survey_scratch import GROWING as SCRATCH
 from .survey_scratch import SurveyScratch, idle_scratch
 
-FINISHED = 1  # the state behind a stop token
-INSIDE = 80  # bytes that lead back: more than there are in a name, fewer than in a string
-MOST_REMAINS = 100_000  # tokens in tries of what remains, behind the ends of strings
+FINISHED = 1  # the state after a stop token
+INSIDE = 80  # bytes that lead back to the state: more than a name has, fewer than a string
+MOST_REMAINS = 100_000  # entries in tries of remainders, after the ends of strings
 
 
 class KnownRows(dict):
@@ -48,7 +48,7 @@ class KnownRows(dict):
 
 
 class StackEpoch(StackStates):
-    """One generation of configs. All methods run under the automaton's lock; `rows` is read without it."""
+    """One epoch of configs. All methods run under the automaton's lock; `rows` is read without it."""
 
     tables = SimpleNamespace(address=0)
 
@@ -61,15 +61,15 @@ class StackEpoch(StackStates):
         self._signed_rows: dict[int, np.ndarray] = {}  # by the number of a signature
         self._ask = direct(walk.ask)
         _EPOCHS.add(self)
-        self._scratch: SurveyScratch | None = None  # whose addresses are in the arena
+        self._scratch: SurveyScratch | None = None  # the one whose addresses are in the arena
         self._scratch_moved = 0
         self._insides: dict[int, bool] = {}  # by state
-        self._asked = 0, False  # the config that was last asked about, and the answer
+        self._asked = 0, False  # the last config asked about, and the answer
         self._idle = idle_scratch(program.vocab)
         self._seats: list[StackSeat] = []
         self._start_state: int | None = None
         self._is_plain = program.tokens_spell_all and not program.token_columns
-        # Made now, since it may be refused; of a grammar that has been compiled before, when the first matcher asks.
+        # Made now, since it may be refused; for a grammar that was compiled before, when the first matcher asks.
         is_roomy = 16 * self.nbytes < program.limits.max_bytes
         self.start = None if program.is_proved and is_roomy else self.state_of(program.start)
 
@@ -93,7 +93,7 @@ class StackEpoch(StackStates):
         return self._config_of(rows)
 
     def _config_of(self, rows: list[tuple[int, int, int]]) -> int:
-        """The number of the config of these threads, which are closed here."""
+        """The number of the config of these threads, after their closure."""
         while True:
             self._arrays[Place.WORK][: len(rows)] = rows
             found = walk.make_config(self.address, len(rows))
@@ -102,7 +102,7 @@ class StackEpoch(StackStates):
             self._supply(found)
 
     def _stack_of(self, symbols: tuple, forks: dict[Fork, int]) -> int:
-        """The number of a stack in this epoch; `forks`: of the lower ends that are known."""
+        """The number of a stack in this epoch. `forks`: numbers of the lower ends found so far."""
         waiting = [symbols[-1]] if symbols and isinstance(symbols[-1], Fork) else []
         while waiting:
             fork = waiting[-1]
@@ -125,7 +125,7 @@ class StackEpoch(StackStates):
         return stack
 
     def _number_of(self, state: object) -> int:
-        """The number of a state that came from outside; it has no origin, so nothing that hangs on it is kept on the disk."""
+        """The number of a state that came from outside. A new one has no origin, so surveys are not saved to disk from then on."""
         if state not in self._states and state is not ACCEPTED:
             self._resolve()
             if state not in self._states:
@@ -150,7 +150,7 @@ class StackEpoch(StackStates):
             if end and end not in unions:
                 unions.add(end)
                 waiting += self.ways_of(end)
-        for union in sorted(unions):  # what lies below has been made before, so its number is less
+        for union in sorted(unions):  # what lies below was interned before, so its number is less
             forks[union] = Fork(tuple(self._symbols(way, forks) for way in self.ways_of(union)))
         return tuple(
             Thread(
@@ -162,7 +162,7 @@ class StackEpoch(StackStates):
         )
 
     def _down(self, stack: int) -> tuple[list[int], int]:
-        """The symbols from the top of a stack down to where it becomes several stacks, and that union; 0 at the bottom."""
+        """The symbols from the top of a stack down to the first union, and that union; 0 at the bottom."""
         parents, symbols = self._arrays[Place.S_PARENT], self._arrays[Place.S_SYMBOL]
         found = []
         while stack and not UNION <= (symbol := int(symbols[stack])) < LR_BASE:
@@ -176,7 +176,7 @@ class StackEpoch(StackStates):
         return (*found, forks[end]) if end else tuple(found)
 
     def key(self, state: int) -> Hashable:
-        """Equal keys, equal futures: configs of one epoch are made once."""
+        """Equal keys, equal futures: configs are interned within an epoch."""
         return self, state
 
     @property
@@ -189,22 +189,22 @@ class StackEpoch(StackStates):
         """The mask row of a state (read only): tokens that can be read and completed, stop ids iff the text may end."""
         known = self.rows[state]
         if known is None:
-            with PATIENT:  # all that one mask makes is looked through once
+            with PATIENT:  # one garbage collection at most for all objects that a mask makes
                 known = self.rows[state] = self._make_row(state)
         return known
 
     @property
     def reads_bytes(self) -> bool:
-        """Is it told by its bytes where a token leads?"""
+        """Does a token's byte string alone decide where it leads?"""
         return not self.program.named_texts
 
     @property
     def makes_beside(self) -> bool:
-        """Are most rows made beside other threads, and not under the lock?"""
+        """Are most rows made in seats, beside other threads, and not under the lock?"""
         return self._is_plain and not self.only_inside
 
     def try_row(self, state: int) -> np.ndarray | None:
-        """row() where all that it is made of is known; None where something must be made first."""
+        """row() where all its parts are cached; None where something must be made first."""
         known = self.rows[state]
         if known is not None or not self._signed_rows or not self._is_plain or not self._can_sign(state):
             return known
@@ -225,7 +225,7 @@ class StackEpoch(StackStates):
                 raise
 
     def row_beside(self, state: int) -> np.ndarray | NotNow:
-        """row(), made beside other threads that make rows, or why that cannot be now."""
+        """row(), made in a seat beside other threads, or the reason why that is not possible now."""
         known = self.rows[state]
         if known is not None:
             return known
@@ -237,7 +237,7 @@ class StackEpoch(StackStates):
         scratch = idle.pop() if idle else SurveyScratch(self.program.vocab)
         try:
             found = seat.row(state, scratch)
-        except BaseException as error:  # both are dropped, with what lies in them
+        except BaseException as error:  # seat and scratch are dropped, with their content
             claims = self.array(Place.CLAIMS)
             claims[claims[:, 2] == seat.address, 2] = 0
             if isinstance(error, NeedsWalks):
@@ -252,7 +252,7 @@ class StackEpoch(StackStates):
         return found
 
     def supply_to(self, seat: StackSeat, code: int) -> None:
-        """Makes what a seat lacks. Under the lock."""
+        """Makes what a seat is missing. Under the lock."""
         self.array(Place.PAIR)[:] = seat.array(Place.PAIR)
         self.array(Place.NEEDED)[:] = seat.array(Place.NEEDED)
         self.arena[Place.NEEDED_COUNT], seat.arena[Place.NEEDED_COUNT] = seat.arena[Place.NEEDED_COUNT], 0
@@ -260,7 +260,7 @@ class StackEpoch(StackStates):
         self._supply(code)
 
     def take_survey(self, scratch: SurveyScratch, drafted: np.ndarray) -> None:
-        """Writes down the survey that a seat has drafted in its scratch. Under the lock."""
+        """Stores the survey that a seat has drafted in its scratch. Under the lock."""
         self._take_scratch(scratch)
         with self.in_turn():
             self.arena[Place.DRAFTS_COUNT] = drafted[Place.DRAFTS_COUNT]
@@ -272,7 +272,7 @@ class StackEpoch(StackStates):
         return self._made(walk.signature_in_scratch, length)
 
     def take_class(self, seat: StackSeat) -> None:
-        """Writes down the class that lies behind those of a seat. Under the lock."""
+        """Stores the last class of stacks that a seat has made. Under the lock."""
         self._made(walk.take_class, seat.address)
 
     def take_first_bytes(self, scratch: SurveyScratch, border: int) -> None:
@@ -284,14 +284,14 @@ class StackEpoch(StackStates):
         return self._signed_rows.get(signature)
 
     def _signed_row(self, state: int, signature: int) -> np.ndarray:
-        """The row of a config and of all that have its signature."""
+        """The row of a config, shared by all configs with its signature."""
         known = self._signed_rows.get(signature)
         if known is None:
             known = self.keep_signed_row(signature, self._filled(state, signature), self._fill_scratch[1])
         return known
 
     def keep_signed_row(self, signature: int, row: np.ndarray, address: int) -> np.ndarray:
-        """The row of a signature, from now on; it is copied from its address. Under the lock."""
+        """Stores the row of a signature, copied from its address. Under the lock."""
         known = self._signed_rows[signature] = self._share(row, address)
         return known
 
@@ -309,7 +309,7 @@ class StackEpoch(StackStates):
         return is_inside
 
     def _stays_inside(self, q: int) -> bool:
-        """Do most bytes lead from a state to itself, and is there no end between them, as inside a string?"""
+        """Do most bytes lead from a state back to itself, and can nothing end there, as inside a string?"""
         known = self._insides.get(q)
         if known is None:
             behind = self._arrays[Place.Q_NEXT][q].take(self.program.byte_sets.class_of)
@@ -318,7 +318,7 @@ class StackEpoch(StackStates):
         return known
 
     def _lent_scratch(self) -> SurveyScratch:
-        """Scratch for a mask, its addresses in the arena."""
+        """Scratch for a mask, with its addresses in the arena."""
         scratch = self._idle.pop() if self._idle else SurveyScratch(self.program.vocab)
         self._take_scratch(scratch)
         return scratch
@@ -348,7 +348,7 @@ class StackEpoch(StackStates):
         return self._share(row, row.ctypes.data)
 
     def _filled(self, state: int, signature: int | None) -> np.ndarray:
-        """The row of the tokens that bytes allow, from a signature or by a walk, where the next one will lie, too."""
+        """The row of the tokens that bytes allow, from a signature or by a walk. The next call overwrites it."""
         rows, rows_address, path, path_address = self._fill_scratch
         stops = self.program.facts.stop_row
         words = len(stops)
@@ -371,7 +371,7 @@ class StackEpoch(StackStates):
         return rows, rows.ctypes.data, path, path.ctypes.data
 
     def _signature_of(self, state: int) -> int | None:
-        """The number of what the row is made of; None where it takes a walk from the state itself."""
+        """The signature number of a config's row; None where the row takes a walk from the config itself."""
         if not self._can_sign(state):
             return None
         scratch = self._lent_scratch()
@@ -394,7 +394,8 @@ class StackEpoch(StackStates):
         return found
 
     def _end_signing(self, scratch: SurveyScratch, found: int) -> None:
-        if found < 0:  # given up: configs that are left would be found again, with rows that are others' by then
+        # Given up: configs left over would be found again, with row numbers that belong to others by then.
+        if found < 0:
             walk.forget(self.address)
         self._is_signing = False
         if self._has_passing:
@@ -403,7 +404,7 @@ class StackEpoch(StackStates):
 
     def _grow_full(self, index: int) -> None:
         remains = index in SCRATCH or (index in SURVEY_GROUPS and self.arena[Place.X_TOKENS] > MOST_REMAINS)
-        if remains and self._is_signing and self.only_inside:  # where what remains is not little, a walk is better
+        if remains and self._is_signing and self.only_inside:  # where remainders are many, a walk is faster
             raise NeedsWalks
         if index in SCRATCH:
             assert self._scratch is not None
@@ -413,7 +414,8 @@ class StackEpoch(StackStates):
             super()._grow_full(index)
 
     def close(self) -> None:
-        """A call was interrupted in the midst of something: nobody asks for more here, and whoever stands here moves on."""
+        """A call was interrupted halfway: the epoch is declared full, so that nothing more is made here and its
+        matchers move on."""
         with self._lock:
             self.is_full, self._path, self._ask = True, None, _moves_on
             self._seats.clear()
@@ -431,7 +433,7 @@ class StackEpoch(StackStates):
         return [t for t, column in columns.items() if asked[column] and self._made(walk.advance_column, state, column)]
 
     def _share(self, row: np.ndarray, address: int) -> np.ndarray:
-        """States with equal rows share one array, a copy of the first; all rows are dropped when they take too much."""
+        """States with equal rows share one array, a copy of the first. All rows are dropped when they take too much."""
         if self._shared_rows.nbytes + row.nbytes > self.program.limits.max_bytes // 2:
             finished = self.rows[FINISHED]
             self.rows.clear()
@@ -441,13 +443,13 @@ class StackEpoch(StackStates):
         return self._shared_rows.shared_copy(row, address)
 
     def after_token(self, state: int, token: int) -> int:
-        """The state behind a token, 0 where it is refused."""
+        """The state after a token, 0 where it is refused."""
         if token in self.program.token_columns:
             return self._usable(self._after_named(state, token))
         return self._usable(self._made(walk.advance, state, token))
 
     def _after_named(self, state: int, token: int) -> int:
-        """The state after a token that the grammar names; one that is text is read by its bytes as well, in other threads."""
+        """The state after a token that the grammar names. One that is text is read by its bytes as well, in other threads."""
         named = self._made(walk.advance_column, state, self.program.token_columns[token])
         spelled = self._made(walk.advance, state, token) if token in self.program.named_texts else 0
         if not named or not spelled:
@@ -458,19 +460,19 @@ class StackEpoch(StackStates):
         return self._config_of(rows)
 
     def peek_token(self, address: int, state: int, token: int) -> int:
-        """What after_token says, negative where Python must make something first."""
+        """The answer of after_token, negative where Python must make something first."""
         if not self._is_plain:
             return -1
-        with self._lock:  # configs are made on the way
+        with self._lock:  # the call may intern configs
             after: int = self._ask(ADVANCE, self.address, state, token, 0)
         return after
 
     def after_bytes(self, state: int, data: bytes) -> int:
-        """The state behind any bytes, 0 where they are refused."""
+        """The state after any bytes, 0 where they are refused."""
         return self._usable(self.after_text(state, data))
 
     def after_text(self, state: int, data: bytes) -> int:
-        """The state behind any bytes, usable or not."""
+        """The state after any bytes, usable or not."""
         array = np.frombuffer(bytes(data), np.uint8)
         return self._made(walk.advance_bytes, state, array.ctypes.data if len(array) else 0, len(array))
 
@@ -510,7 +512,7 @@ class StackEpoch(StackStates):
         return None if letters is None else parts(letters)
 
     def targets(self, state: int) -> np.ndarray:
-        """int32: the state behind each token that the row of the state allows; other entries mean nothing."""
+        """int32: the state after each token that the row of the state allows; other entries are undefined."""
         targets = np.zeros(self.program.vocab.words * 32 + 1, np.int32)
         scratch = np.zeros(self.program.facts.deepest + 2, np.int32)
         scratch[0] = state
@@ -520,11 +522,11 @@ class StackEpoch(StackStates):
         return targets[:-1]
 
     def made(self, kernel: Callable[..., int], *arguments: int) -> int:
-        """What a kernel answers, for those who look at configs from outside."""
+        """A kernel's answer, for callers that look at configs from outside."""
         return self._made(kernel, *arguments)
 
     def after_column(self, state: int, column: int) -> int:
-        """The state behind one letter, 0 where it cannot be read."""
+        """The state after one letter, 0 where it cannot be read."""
         return self._made(walk.advance_column, state, column)
 
     def threads_of(self, state: int) -> list[list[int]]:
@@ -540,7 +542,7 @@ class StackEpoch(StackStates):
 
 
 def _moves_on(question: int, address: int, a: int, b: int, c: int) -> int:
-    """In place of the kernel, for an epoch that is closed: something must be made first."""
+    """Replaces the kernel in a closed epoch: the answer is that something must be made first."""
     return -8 * layout.FOR_LOCK - layout.NEED_LOCK
 
 
@@ -558,7 +560,8 @@ _EPOCHS: weakref.WeakSet[StackEpoch] = weakref.WeakSet()
 
 
 def _free_turns() -> None:
-    """In a forked process: whoever was writing surveys is not there; what was half written goes with its epoch."""
+    """After fork: the thread that was writing surveys does not exist here. Its claims are released; an epoch left half
+    written is closed."""
     for epoch in list(_EPOCHS):
         epoch.array(Place.CLAIMS)[:, 2] = 0
         if epoch.arena[Place.TURN]:

@@ -1,6 +1,7 @@
-"""What a lexer can make of the text behind a border: lexer states beside borders, all bytes tried.
+"""What a lexer can read next under a border: products of lexer states and borders, explored by byte.
 
-A **position** is where a lexeme begins, or somewhere inside one: a lexer state, and the border that the rest must satisfy.
+A **position** is the beginning of a lexeme, or a place inside one: a lexer state, and the border that the rest must
+satisfy.
 """
 
 from __future__ import annotations
@@ -13,16 +14,16 @@ from ...grammars.regular import Algebra
 from ...grammars.terms import ANYTHING, NOTHING, Term
 from ..limits import Clock, Limits
 
-Commits = frozenset[tuple[int, Term]]  # terminals, each with what it leaves of the border
+Commits = frozenset[tuple[int, Term]]  # terminals, each with the border left after it
 UNDECIDED = (
     "whether what is begun can be finished is not decided within the limits: {}; "
     "simplify the grammar or raise limits.max_states"
 )
-ENOUGH, AT_MOST = 500, 2_000  # states of a large lexeme: in a row that show nothing new, and in all
+ENOUGH, AT_MOST = 500, 2_000  # states of a large lexeme: in a row without a new result, and in all
 
 
 class Lexing:
-    """Lexemes at positions, remembered."""
+    """Lexemes at positions, memoised."""
 
     def __init__(
         self, algebra: Algebra, is_alive: Callable[[Term], bool], ignored: list[bool], limits: Limits, clock: Clock
@@ -30,7 +31,7 @@ class Lexing:
         self.algebra, self.is_alive, self.ignored, self.limits, self.clock = algebra, is_alive, ignored, limits, clock
         self._commits: dict[tuple[LexerState, Term], Commits] = {}
         self._next: dict[tuple[LexerState, LexerState, Term], tuple[Commits, frozenset[Term]]] = {}
-        self._some: dict[tuple[LexerState, Term], Commits] = {}  # of large terminals
+        self._some: dict[tuple[LexerState, Term], Commits] = {}  # for large terminals
         self._large: dict[LexerState, bool] = {}
 
     def forget(self) -> None:
@@ -39,7 +40,7 @@ class Lexing:
         self._some.clear()
 
     def commits(self, state: LexerState, border: Term) -> Commits:
-        """Each lexeme that can come of the state, ignored ones too, with the border behind it."""
+        """Each lexeme that can come of the state, ignored ones too, with the border after it."""
         known = self._commits.get((state, border))
         if known is not None:
             return known
@@ -47,7 +48,7 @@ class Lexing:
         return answer
 
     def some_commits(self, state: LexerState, border: Term) -> Commits:
-        """The same, perhaps not all of them where a terminal is so large that its states cannot all be visited."""
+        """The same, perhaps incomplete where a terminal is so large that its states cannot all be visited."""
         if not self.is_large(state):
             return self.commits(state, border)
         known = self._some.get((state, border))
@@ -63,7 +64,7 @@ class Lexing:
         return known
 
     def _find_commits(self, state: LexerState, border: Term, is_partial: bool) -> Commits:
-        """Breadth first. `is_partial`: once each terminal has one, the search ends where it finds little."""
+        """Breadth-first search. `is_partial`: once each terminal has a result, the search stops when it finds little more."""
         found: set[tuple[int, Term]] = set()
         queue, seen = [(state, border)], {(state, border)}
         wanted, last = set(state.terminals), 0
@@ -93,7 +94,7 @@ class Lexing:
         return frozenset(found)
 
     def steps(self, state: LexerState, border: Term) -> list[tuple[LexerState, Term]]:
-        """What one byte makes of both."""
+        """The positions after one byte."""
         if border is ANYTHING:
             return [(target, ANYTHING) for _, target in state.edges]
         out = []
@@ -106,10 +107,10 @@ class Lexing:
     def next(
         self, state: LexerState, start: LexerState, border: Term, some: bool = False
     ) -> tuple[Commits, frozenset[Term]]:
-        """(the next lexemes that are not ignored, the borders under which the text may end), ignored ones read before.
+        """(the next lexemes that are not ignored, the borders under which the text may end), after any ignored ones.
 
-        `start` is where lexemes begin in this context; behind something ignored that is where the lexer stands. `some`: perhaps
-        not all, as in some_commits.
+        `start` is where lexemes begin in this context, and where the lexer stands after an ignored one. `some`: perhaps
+        incomplete, as in some_commits.
         """
         key = state, start, border
         known = self._next.get(key)

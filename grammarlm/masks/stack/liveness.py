@@ -1,18 +1,18 @@
-"""Can what has been read still be finished? Exactly, for any program with a stack.
+"""Can what has been read still be finished? Exact, for any program with a stack.
 
-A thread stands in a state under a border, on a stack. What it can come to before its frame ends hangs on the stack only from the
-frame downwards, so the answer is put together from **outcomes**, found once for all stacks:
+A thread has a state, a border and a stack. What it can reach before its frame ends does not depend on the stack below
+the frame, so the answer is composed of **outcomes**, computed once for all stacks:
 
     of a rule's state under a border     the borders under which the rule may end
-    of an LR state on top of a stack     the reductions that take it away, each with the position where the lexer stands then
-                                         and the terminals that may not come next; or the end of the text, with its border
+    of an LR state on top of a stack     the reductions that pop it, each with the position of the lexer then and the
+                                         terminals that may not come next; or the end of the text, with its border
 
-Outcomes are a least fixpoint over goals: what one goal comes to, its users come to as well, behind the return state or one LR state
-further down. Goals are opened on demand, so what no thread leads to costs nothing.
+Outcomes are a least fixpoint over goals: an outcome of a goal passes to its users, after the return state or one LR
+state further down. Goals are opened on demand, so what no thread leads to costs nothing.
 
-An LR parser reduces when it sees the next terminal; here it reduces first and reads afterwards, which comes to the same wherever
-the next terminal is one that the tables reduce on. Where a conflict was decided against a reduction, that terminal is forbidden
-until another is read.
+An LR parser reduces when it sees the next terminal. Here it reduces first and reads afterwards, which is the same
+wherever the tables reduce on the next terminal. Where a conflict was resolved against a reduction, that terminal is
+forbidden until another is read.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ Stack = Hashable
 
 
 class At(NamedTuple):
-    """Where the lexer stands: in a state, in a context (its start), under a border, and what may not come next (as bits)."""
+    """Where the lexer stands: its state, its context (the start state), the border, and which terminals may not come
+    next (as bits)."""
 
     state: LexerState
     start: LexerState
@@ -41,7 +42,7 @@ class At(NamedTuple):
 
 
 class Reduced(NamedTuple):
-    """A rule for `nonterminal` is complete, and `more` LR states are still to be taken off the stack."""
+    """A rule for `nonterminal` is complete, and `more` LR states are still to be popped."""
 
     more: int
     nonterminal: int
@@ -55,7 +56,7 @@ class Ended(NamedTuple):
 
 
 class Alive(NamedTuple):
-    """Whatever is below, it can be finished: what is left of the text is under a trusted border."""
+    """It can be finished on every stack: the rest of the text is under a trusted border."""
 
 
 class InRule(NamedTuple):
@@ -73,7 +74,7 @@ class OnTop(NamedTuple):
 
 
 class Under(NamedTuple):
-    """An LR state that an outcome from above has come to."""
+    """An LR state that an outcome from above has reached."""
 
     state: int
     outcome: Any
@@ -85,14 +86,14 @@ Outcome = Any
 
 
 class StackLiveness:
-    """Outcomes and answers, remembered until `forget`."""
+    """Outcomes and answers, memoised until `forget`."""
 
     def __init__(self, program: Any, lexing: Lexing, trusts: bool = True):
-        """`trusts`: what is under a border that the program trusts is not looked into."""
+        """`trusts`: a thread under a border that the program trusts counts as alive without a search."""
         self.program, self.lexing, self.trusts = program, lexing, trusts
         self.forget()
 
-    # The LR tables as lists, when a thread is first asked about: of most grammars none ever is.
+    # The LR tables as lists, made when a thread is first asked about: for most grammars never.
 
     @cached_property
     def _action(self) -> list[list[int]]:
@@ -108,7 +109,7 @@ class StackLiveness:
 
     @cached_property
     def _reductions(self) -> list[dict[int, int]]:
-        """Of each state: its reductions, each with what comes next where it is done, as bits."""
+        """Of each state: its reductions, each with its lookaheads as bits."""
         found: list[dict[int, int]] = []
         for row in self._action:
             rules = sorted({-a - 1 for a in row if a < 0})
@@ -121,12 +122,12 @@ class StackLiveness:
         self._linked: set[tuple[Goal, Goal, object]] = set()
         self._unopened: list[Goal] = []
         self._facts: list[tuple[Goal, Outcome]] = []
-        self._places: dict[Goal, None] = {}  # where threads and what is below them are found besides: see all_live
+        self._places: dict[Goal, None] = {}  # goals to check besides those on stacks: see all_live
 
     # ------------------------------------------------------------------ threads
 
     def alive(self, thread: Any) -> bool:
-        """Can a text be read from this thread that ends where it may end?"""
+        """Can a text be read from this thread up to a place where it may end?"""
         stack: Stack = None
         for symbol in reversed(thread.stack):
             stack = symbol, stack
@@ -140,8 +141,8 @@ class StackLiveness:
         look: Callable[[Any], list[tuple[Any, Stack]]],
         known: dict[tuple[Stack, Outcome], bool],
     ) -> bool:
-        """The same for stacks of any make, which may be several each: `look` tells (top, stack below) of each of them, the top of
-        an empty one is None; `known` keeps what is found."""
+        """`alive` for any representation of stacks; one may stand for several: `look` returns (top, stack below) of
+        each, top None for an empty one. `known` is a memo."""
         lr = self.program.lr
         if isinstance(state, LexerState) and state.lexer.shifts:
             ((top, stack),) = look(stack)
@@ -153,7 +154,7 @@ class StackLiveness:
     def _comes_to_end(
         self, outcome: Outcome, stack: Stack, look: Callable, known: dict[tuple[Stack, Outcome], bool]
     ) -> bool:
-        """Depth first down the stack, which is finite."""
+        """Depth-first search down the stack, which is finite."""
         path: list[tuple[tuple[Stack, Outcome], Iterator[tuple[Stack, Outcome]]]] = []
         key = stack, outcome
         while True:
@@ -188,17 +189,17 @@ class StackLiveness:
                     yield below, following
 
     def _through(self, symbol: object, outcome: Outcome) -> set[Outcome]:
-        """What an outcome of the frames above comes to, behind one more symbol."""
+        """The outcomes after one more symbol of the stack, given an outcome of the frames above."""
         if isinstance(symbol, int):
             return self.outcomes(Under(symbol, outcome))
         return self.outcomes(InRule(symbol, outcome))
 
     def all_live(self, threads: Iterable[Any], most: int) -> bool:
-        """Can all be finished that these threads lead to? False also where there is more of it than `most`.
+        """Is every thread alive that these threads can lead to? False also after more than `most` links.
 
-        If every goal has an outcome, each frame of any stack can end, and then the one below, down to the bottom, where whatever
-        can be left must let the text end. Asked besides are the places behind something ignored, and what a nonterminal that was
-        read leaves to its stack.
+        If every goal has an outcome, each frame of any stack can end, and then the one below, down to the bottom, where
+        every outcome must let the text end. Also checked: the places after something ignored, and what a nonterminal
+        that was read leaves to its stack.
         """
         bottom = [InRule(thread.state, thread.border) for thread in threads]
         for goal in bottom:
@@ -248,7 +249,7 @@ class StackLiveness:
             self._facts.append((goal, outcome))
 
     def _link(self, goal: Goal, user: Goal, how: object) -> None:
-        """The user comes to what the goal comes to: at once (None), behind an LR state (int), or behind a return state."""
+        """An outcome of the goal passes to its user: directly (None), after an LR state (int), or after a return state."""
         if (goal, user, how) in self._linked:
             return
         self._linked.add((goal, user, how))
@@ -294,7 +295,7 @@ class StackLiveness:
             self._add(goal, ALIVE)
             return
         read, ends = self.lexing.next(at.state, at.start, at.border)
-        if self.program.lr_alone:  # nothing comes behind the parser's text
+        if self.program.lr_alone:  # nothing comes after the parser's text
             ends = frozenset(border for border in ends if border.nullable)
         following = 1 << len(row) - 1 if ends else 0
         for terminal, border in read:
@@ -316,7 +317,7 @@ class StackLiveness:
                 self._add(goal, Ended(border))
 
     def _begun(self, state: int, border: Term) -> OnTop:
-        """The LR state before a lexeme; behind ignored ones it is a place of its own."""
+        """The LR state before a lexeme; the positions after ignored lexemes are places of their own."""
         start = self.program.lr.lexers[state]
         at = At(start, start, border, 0)
         if not self.trusts:

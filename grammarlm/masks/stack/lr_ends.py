@@ -1,14 +1,15 @@
 """Can every stack of an LR parser be brought to its end, if any terminal may come next?
 
-Where no conflict was decided against a reduction and every nonterminal derives something, yes: the parser then reads exactly the
-texts of its grammar and stops at the first terminal that none of them goes on with. A conflict that lark decided takes texts away,
-and with them perhaps the only way out of a state. So the ways out are counted again, without the reductions that lost a terminal:
+Yes where no conflict was resolved against a reduction and every nonterminal derives something: the parser then reads
+exactly the texts of its grammar and stops at the first terminal that continues none of them. A conflict that lark
+resolved removes texts, and with them perhaps the only way out of a state. So the ways out are computed again, without
+the reductions that lost a terminal:
 
-    ends(p)     what can happen to the top p of a stack: after some terminals, a reduction by a rule for A takes p away and
-                j symbols more; or p is the end of the text
+    ends(p)     what can happen to the top p of a stack: after some terminals, a reduction by a rule for A pops p and j
+                symbols more; or p is the end of the text
     leaves(p, A)    the same where p is on top again and A has just been read
 
-If none of them is empty, every stack loses its top symbol at some time, whatever it is, and so comes to its end.
+If none of these sets is empty, every stack loses its top symbol at some time, whatever it is, and so comes to its end.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from ...grammars.lark_tables import LrTables
 
 
 class Reduced(NamedTuple):
-    """A rule for `nonterminal` is complete, and `more` symbols are still to be taken off the stack."""
+    """A rule for `nonterminal` is complete, and `more` symbols are still to be popped."""
 
     more: int
     nonterminal: int
 
 
 class Ended(NamedTuple):
-    """The text has ended; `more` symbols are still to be taken off."""
+    """The text has ended; `more` symbols are still to be popped."""
 
     more: int
 
@@ -46,7 +47,7 @@ def always_ends(tables: LrTables, tick: Callable[[], None]) -> bool:
 
 
 class _Ends:
-    """A worklist over goals: what one is found to come to, its users come to as well, one symbol further down."""
+    """A worklist over goals: each fact found for a goal passes to its users, one symbol further down."""
 
     def __init__(self, tables: LrTables, tick: Callable[[], None]):
         self.tick = tick
@@ -113,7 +114,7 @@ class _Ends:
                 self.arrive(user, fact)
 
     def arrive(self, user: Goal, fact: Fact) -> None:
-        """What is above the user's state has come to `fact`."""
+        """`fact` holds for what is above the user's state."""
         state = user[0]
         if isinstance(fact, Ended):
             self.add(user, Ended(0))

@@ -1,10 +1,12 @@
-"""Numbers for the states and borders of the pushdown machine, and what an earlier process knew of them.
+"""Numbers of the states and borders of the pushdown machine, and the rows that an earlier process saved for them.
 
-A number is given when a state is first met. Rows that an earlier process has left on the disk (survey_store.py) come without the
-objects that their numbers stand for. Those are found again as soon as something new must be made, each from its **origin**:
+A number is given when a state is first met. Rows read from disk (survey_store.py) come without the objects that their
+numbers stand for. Those are found again when something new must be made, each from its **origin**:
 
-    states     BY_BYTE p c     what the bytes of class c lead to from state p        OPERAND p i, RETURN p i   of its move i
-    borders    BY_BYTE b c     the same of borders      OPERAND p i   of state p's move i       BOTH b c      their conjunction
+    states     BY_BYTE p c     what the bytes of class c lead to from state p        OPERAND p i, RETURN p i   of its
+               move i
+    borders    BY_BYTE b c     the same of borders      OPERAND p i   of state p's move i       BOTH b c      their
+               conjunction
     ROOT       the states of the lexer's contexts and the start, borders 0 and 1: known from the program
 """
 
@@ -28,13 +30,13 @@ from .arena import FIRST_REAL, HASHES, SIZES, B, Q, StackArena
 from .program import StackProgram
 
 BY_BYTE, OPERAND, RETURN, ROOT = range(4)  # origins of states
-BOTH = 2  # and of borders
-WORTH_KEEPING, LARGE_TRIE = 8, 20_000  # new surveys, nodes of a vocabulary's trie: below them a file is not worth while
-ACCEPTED = object()  # the pseudo-state ACCEPT, without its number
+BOTH = 2  # origin of borders
+WORTH_KEEPING, LARGE_TRIE = 8, 20_000  # new surveys, nodes of a vocabulary's trie: with fewer, no file is written
+ACCEPTED = object()  # the pseudo-state ACCEPT, as an object
 
 
 class StackNumbers(StackArena):
-    """The numbered states and borders of one generation."""
+    """The numbered states and borders of one epoch."""
 
     def __init__(self, program: StackProgram):
         super().__init__(program)
@@ -117,7 +119,7 @@ class StackNumbers(StackArena):
     # ------------------------------------------------------------------ what was known before
 
     def _adopt(self, arrays: dict[str, np.ndarray]) -> None:
-        """Goes on where the process stopped that has left these arrays."""
+        """Takes over the arrays that an earlier process saved."""
         origins, roots = arrays["origins"], len(self._objects)
         if len(origins) < roots or (origins[:roots, 0] != ROOT).any() or (origins[roots:, 0] == ROOT).any():
             return
@@ -159,13 +161,13 @@ class StackNumbers(StackArena):
 
     @property
     def objects(self) -> list[object]:
-        """What the numbers of states stand for."""
+        """The objects that the numbers of states stand for."""
         self._resolve()
         return self._objects
 
     @property
     def border_terms(self) -> list[Term]:
-        """What the numbers of borders stand for."""
+        """The terms that the numbers of borders stand for."""
         self._resolve()
         return self._border_terms
 
@@ -177,7 +179,7 @@ class StackNumbers(StackArena):
             self._find_objects()
         except LimitExceeded:
             raise
-        except Exception as error:  # no number can be trusted then: nothing is made here any more
+        except Exception as error:  # no number can be trusted then: nothing more is made here
             self.is_full = True
             with contextlib.suppress(OSError):
                 if self._path is not None:
@@ -227,7 +229,8 @@ class StackNumbers(StackArena):
                 self._check_border(number)
 
     def _check_state(self, number: int, made: tuple) -> None:
-        """Does the row from the disk say what the state found for the number does? Else masks would be made of another state."""
+        """Raises where the row from the disk differs from that of the state found for the number: masks would be those
+        of another state."""
         edges, moves, _ = made
         row = self._arrays[Place.Q_NEXT][number].tolist()
         for bits, target in edges:
@@ -257,7 +260,7 @@ class StackNumbers(StackArena):
                 raise ValueError("another row")
 
     def keep_surveys(self) -> None:
-        """Leaves what is known on the disk, where that is worth while."""
+        """Saves the surveys to disk, where there are enough new ones."""
         if self._path is None or not self._has_news:
             return
         with self.program.lock:
@@ -275,17 +278,19 @@ class StackNumbers(StackArena):
         return int(self.arena[Place.SURVEY_COUNT]) >= self._kept + WORTH_KEEPING
 
     def __del__(self) -> None:
-        """Runs wherever Python happens to collect, perhaps under a lock, so nothing is written here: it is left for later."""
+        """Runs wherever Python happens to collect, perhaps under a lock, so nothing is written here: keep_left_surveys
+        does that later."""
         if self.__dict__.get("_path") is not None and self._has_news:
             _LEFT.append(self)
 
 
 _KEEPERS: weakref.WeakSet[StackNumbers] = weakref.WeakSet()
-_LEFT: collections.deque[StackNumbers] = collections.deque(maxlen=2)  # let go with surveys that are not on the disk yet
+# Dropped epochs with surveys that are not on disk yet.
+_LEFT: collections.deque[StackNumbers] = collections.deque(maxlen=2)
 
 
 def keep_left_surveys() -> None:
-    """Writes the surveys of generations that nobody uses any more: at the next compile, or when the process ends."""
+    """Writes the surveys of epochs that nobody uses any more: at the next compile, or when the process ends."""
     while _LEFT:
         with contextlib.suppress(IndexError):  # another thread has taken it
             _LEFT.popleft().keep_surveys()
@@ -293,7 +298,7 @@ def keep_left_surveys() -> None:
 
 @atexit.register
 def _keep_all() -> None:
-    """The process ends: whoever has made surveys leaves them to the next one."""
+    """At the end of the process: saves all new surveys for the next one."""
     for states in list(_KEEPERS):
         states.keep_surveys()
     keep_left_surveys()

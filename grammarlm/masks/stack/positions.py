@@ -1,9 +1,9 @@
-"""Where the samples prove nothing: positions from which every terminal of the context can come next, again and again.
+"""Where samples.py proves nothing: positions from which every terminal of the context can come next, again and again.
 
-A position is a context (the lexer of an LR state, and whether the text may end there) and a border. It is **safe** if each terminal
-of its context can be read there so that all contexts behind that terminal are safe under the border it leaves, and if the text can
-end there where the parser would let it. The greatest set of safe positions is what remains when the others are taken out, round
-after round. In a safe position whatever the parser can go on with can be written.
+A position is a context (the lexer of an LR state, and whether the text may end there) and a border. It is **safe** if
+each terminal of its context can be read there so that all contexts after that terminal are safe under the border it
+leaves, and if the text can end there where the parser allows it. The set of safe positions is a greatest fixpoint:
+positions that fail are removed until none does. In a safe position whatever the parser can go on with can be written.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ...grammars.terms import ANYTHING, Term
 from ..limits import Clock
 from .lexing import Lexing
 
-MOST = 5_000  # positions; a grammar with more is decided where it is walked
+MOST = 5_000  # positions; with more, each thread is decided in liveness.py
 
 
 class Context(NamedTuple):
@@ -30,11 +30,11 @@ Position = tuple[Context, Term]
 
 
 class SafePositions:
-    """The positions that texts were found to come to, and which of them are safe.
+    """The positions that texts were found to reach, and which of them are safe.
 
-    Those are all that there are, unless a terminal is so large that its states cannot all be visited (`are_all`): then what is
-    offered at a position is perhaps more than what was found, which takes none of the safe ones away, and a position that was not
-    found is looked at when it is asked about.
+    Those are all positions, unless a terminal is so large that its states cannot all be visited (`are_all` is False):
+    then a position may offer more than was found, which makes no safe position unsafe, and a position that was not
+    found is explored when it is asked about.
     """
 
     def __init__(self, lr: LrTables, lexing: Lexing, clock: Clock):
@@ -86,7 +86,7 @@ class SafePositions:
         return position in self._safe
 
     def _look_at(self, first: Position) -> bool:
-        """Finds what a position leads to, and which of that is safe. False where that is too much."""
+        """Explores what a position leads to, and finds the safe ones. False where there are more than MOST positions."""
         lexing, ignored = self.lexing, self._ignored
         queue, found = [first], {first}
         offers: dict[Position, dict[int, set[Term]]] = {}

@@ -1,7 +1,8 @@
 """A grammar with a stack over a vocabulary: what never changes while its automaton runs.
 
-The counterpart of program.py. States are objects: terms of rules (grammars/pushdown.py), lexer states (grammars/lexer.py), or the
-entrance of an LR parser. `expand` tells what each can do; borders are terms of their own.
+The counterpart of program.py. States are objects: terms of rules (grammars/pushdown.py), lexer states
+(grammars/lexer.py), or the entrance of an LR parser. `expand` returns the edges and moves of each; borders are terms of
+their own.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ from ..token_facts import token_facts
 from .spelling import Spelling
 from .trust import Trust, proof_name
 
-FIRST_STATES = "states"  # how many the first state of all needs, among what is known of a Lark grammar
-MOST_TERMS = 100_000  # that stay from one epoch to the next; a few hundred bytes each
+FIRST_STATES = "states"  # key, among what is stored for a Lark grammar: how many states the first state of all takes
+MOST_TERMS = 100_000  # terms that stay from one epoch to the next; a few hundred bytes each
 
 
 @dataclass(frozen=True)
@@ -68,33 +69,34 @@ class StackProgram:
         is_lark: bool,
         border: Term = ANYTHING,
     ):
-        """`is_lark`: the program is one Lark grammar, but for `border`, what whole texts must satisfy besides."""
+        """`is_lark`: the program is one Lark grammar. `border`: what whole texts must satisfy besides."""
         self.start_state, self.rules, self.lr, self.byte_sets = start, rules, lr, partition
         self.algebra, self.vocab, self.limits, self.clock, self.liveness = algebra, vocab, limits, clock, liveness
         self.parsers, self.is_lark = parsers, is_lark and border is ANYTHING
         self.facts = token_facts(vocab)
-        self.lock = shared_lock(PROGRAM)  # of the automaton: who writes holds it
-        # A text of the LR parser is the whole text: no rule goes on behind it.
+        self.lock = shared_lock(PROGRAM)  # the automaton's; writers hold it
+        # A text of the LR parser is the whole text: no rule goes on after it.
         self.lr_alone = isinstance(start, Term) and all(
             target is NIL and not start.nullable for _, target in algebra.edges(start)
         )
         self.start = (Thread(start, (), border),)
-        # Beside a whole text special tokens add nothing to what a border reads; a lexeme's border ends before one.
+        # A border on the whole text reads past special tokens, which add nothing to it; a lexeme's border ends before
+        # one.
         self.border_reads_on = border is not ANYTHING
-        # The tokens that the grammar names, by id: each has a column behind the bytes'. Some may be text.
+        # The tokens that the grammar names, by id: each has a column after those of the bytes. Some may be text.
         self.token_columns = {token: len(partition.samples) + i for i, token in enumerate(rules.tokens)}
         self.named_texts = frozenset(token for token in rules.tokens if self.facts.is_text[token])
         used = functools.reduce(operator.or_, partition.used) & EVERY_BYTE
         # Where each byte that the grammar uses is a token of its own, tokens can spell whatever bytes can.
         self.lacking = [b for b in range(256) if (used & ~self.facts.single_bytes) >> b & 1]
         self.tokens_spell_all = not self.lacking
-        # A reference back would keep a dropped program until Python looks for cycles.
+        # A strong reference back would keep a dropped program alive until Python collects cycles.
         self.trust = Trust(weakref.proxy(self), parsers[0].lexer if is_lark else None)
-        self.has_forgotten = False  # terms that the lexer still holds
+        self.has_forgotten = False  # have terms been dropped that the lexer still holds?
 
     @property
     def caps(self) -> tuple[str, ...]:
-        """What the report says of a language beyond its grammar."""
+        """Limits of the language beyond its grammar, for the report."""
         spelled = () if self.tokens_spell_all else (f"texts must end by tokens of single bytes. {self._lacks()}",)
         if self.lr is None or self.lr.blocks is None:
             return spelled
@@ -105,7 +107,7 @@ class StackProgram:
         )
 
     def refuse_tokens(self) -> UnsupportedFeature:
-        """Why no text can be ended: beside a stack only tokens of single bytes are tried."""
+        """The error where no text can be ended: with a stack only tokens of single bytes are tried."""
         return UnsupportedFeature(
             "a grammar with a stack over a vocabulary whose tokens of single bytes end none of its texts; whether longer tokens "
             f"do is not decided. {self._lacks()}. Use a tokenizer with all bytes, or gl.Regex or gl.Choices, where it is"
@@ -122,8 +124,9 @@ class StackProgram:
     def forget(self) -> None:
         """Drops what was derived; it is derived again on demand.
 
-        The terms of a Lark grammar stay while they are few: states that are read from the disk are known by theirs, and a term
-        that was made anew would not be the one that the lexer holds. A lexer has few; once there are too many, nothing is read.
+        The terms of a Lark grammar stay while they are few: states read from disk are identified by their terms, and a
+        term made anew would not be the one that the lexer holds. A lexer has few; after terms have been dropped nothing
+        is read from disk.
         """
         if not self.is_lark or self.algebra.size > MOST_TERMS:
             self.algebra.forget()
@@ -140,14 +143,14 @@ class StackProgram:
 
     @property
     def is_proved(self) -> bool:
-        """An earlier compile of this very grammar has made its first state, in no more states than may be made now."""
+        """An earlier compile of this very grammar has made its first state, with no more states than the limit allows now."""
         if not (self.is_lark and self.parsers[0].is_known and self.tokens_spell_all):
             return False
         needed = self.parsers[0].verdicts.get(proof_name(FIRST_STATES))
         return isinstance(needed, int) and needed <= self.limits.max_states
 
     def keep(self, made: int) -> None:
-        """Leaves what was made of Lark grammars on the disk: nothing more can be refused, and `made` states have been made."""
+        """Saves what was made of Lark grammars to disk: nothing more can be refused, and `made` states have been made."""
         for parser in self.parsers:
             if self.is_lark:
                 parser.verdicts[proof_name(FIRST_STATES)] = made
@@ -202,5 +205,5 @@ class StackProgram:
         return edges, moves, tokens
 
     def loops(self, state: object) -> bool:
-        """Is the state's language closed under repetition, so that returning to it twice is returning once?"""
+        """Is the state's language closed under repetition, so that returning to it twice equals returning once?"""
         return isinstance(state, Term) and state.kind == REP and state.data == (0, FOREVER)

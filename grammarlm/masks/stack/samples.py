@@ -1,17 +1,18 @@
-"""A theorem that makes most lexers harmless: after every lexeme, each terminal can come next.
+"""A theorem that proves most lexers free of dead ends: after every lexeme, each terminal can come next.
 
-The danger is that a lexeme says something of the text behind it (its border), and no terminal that the parser could take may begin
-so. Mostly something ignored can stand between, say a space. So for each terminal a **sample** is looked for, and **gaps**, short
-ignored texts, such that
+The danger is that a lexeme restricts the text after it (its border) so that no terminal which the parser could take
+fits. Usually something ignored can stand between, say a space. So for each terminal a **sample** is looked for, and
+**gaps**, short ignored texts, such that
 
-    sample gap      is cut behind the sample, as a lexeme of that terminal, whatever follows
-    gap sample      is cut behind the gap, as something ignored, whatever follows; and a gap may end the text
+    sample gap      is cut after the sample, as a lexeme of that terminal, whatever follows
+    gap sample      is cut after the gap, as something ignored, whatever follows; and a gap may end the text
 
-A border is **trusted** if all texts of samples with gaps between them satisfy it, perhaps behind a gap. Mostly the first gap does;
-but where /* */ is a comment, a text may go on behind "/" as long as there is no "*/" in all the rest, and the samples have none.
+A border is **trusted** if all texts of samples with gaps between them satisfy it, perhaps after a gap. Usually the
+first gap satisfies it already; but where /* */ is a comment, a text may go on after "/" as long as all the rest has no
+"*/", and the samples have none.
 
-Only terminals before another in lark's order can take a text away from it. Those that stand with it in any context are asked, each
-alone, so one look at the terminals serves all contexts of a grammar.
+Only terminals before another in lark's order can take a text away from it. Those that occur with it in any context are
+checked, each alone, so one pass over the terminals serves all contexts of a grammar.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from ...grammars.lexer import Lexer, LexerState
 from ...grammars.ordered import CHAR, MATCH, Pattern
 from ...grammars.terms import ANYTHING, NOTHING, Term
 
-PREFERRED = b"x0 \n\tqZ7_.=-"  # bytes that samples are made of where they can be
+PREFERRED = b"x0 \n\tqZ7_.=-"  # bytes that samples are made of where possible
 MOST_STATES, MOST_WAYS, MOST_GAPS, MOST_BORDERS = 200, 8, 3, 20
 ALL = -1
 
 
 class Samples:
-    """The samples and gaps of a lexer, and what they prove of borders. `gap` is the one that stands behind each sample."""
+    """The samples and gaps of a lexer, and what they prove of borders. `gap` is the one that stands after each sample."""
 
     def __init__(self, lexer: Lexer, gaps: list[bytes], gap: bytes, samples: list[bytes]):
         self.lexer, self.gaps, self.gap, self.samples = lexer, gaps, gap, samples
@@ -50,7 +51,8 @@ class Samples:
         return known
 
     def keeps(self, border: Term) -> bool:
-        """Do all samples in a row, whichever and however many, keep to the border? The texts may never end: it is searched."""
+        """Does every sequence of samples, however long, satisfy the border? Such texts have no bound: the borders they
+        leave are searched."""
         known = self._kept.get(border)
         if known is not None:
             return known
@@ -73,8 +75,8 @@ def find_samples(
 ) -> Samples | None:
     """None where the theorem does not hold, or not with the samples that were tried.
 
-    `used` are the terminals that rules ask for; `rivals` those that stand with each in some context, as bits, None where
-    lexemes are read alone; `pairs` (terminal, keyword): lexemes of the one are renamed to the other.
+    `used` are the terminals that rules ask for; `rivals` those that occur with each in some context, as bits, None
+    where lexemes are read alone; `pairs` (terminal, keyword): lexemes of the terminal that are renamed to the keyword.
     """
     search = _Search(lexer, rivals, pairs, tick)
     gaps = search.gaps(used)
@@ -121,9 +123,10 @@ class _Search:
         self._starts: dict[int, LexerState] = {}
 
     def gaps(self, used: list[int]) -> dict[bytes, Term]:
-        """Ignored texts that no terminal of higher rank can begin with, and what each demands of the rest.
+        """Ignored texts that no terminal of higher rank can match at the start of, and what each demands of the rest.
 
-        Of those, the ones that most of the terminals with one text only can follow: not the comment that goes on to the line's end.
+        Of those, the ones that can stand before most terminals with a single text: not the comment that goes on to the
+        line's end.
         """
         found: dict[bytes, Term] = {}
         for terminal, known in enumerate(self.lexer.terminals):
@@ -173,7 +176,7 @@ class _Search:
                         queue.append((target, text + bytes([byte])))
 
     def own_border(self, terminal: int, text: bytes) -> Term | None:
-        """What the rest must satisfy, so that the terminal alone takes just this text; None where it never does."""
+        """What the rest must satisfy so that the terminal alone takes just this text; None where it never does."""
         if self.literals[terminal] is not None:
             return ANYTHING if self.spells(terminal, text) else None
         state: LexerState | None = self.start(terminal)
@@ -192,7 +195,7 @@ class _Search:
     # ------------------------------------------------------------------ what others make of a text
 
     def may_match(self, terminal: int, text: bytes, characters: str) -> bool:
-        """May the terminal match at the beginning of a text that begins so?"""
+        """Can the terminal match at the beginning of some text with this prefix?"""
         literal = self.literals[terminal]
         if literal is not None:
             return all(_contains(chars, ord(c)) for chars, c in zip(literal, characters, strict=False))
@@ -206,7 +209,7 @@ class _Search:
         return state is not None
 
     def is_clear(self, terminal: int, rivals: int, but: int, text: bytes) -> bool:
-        """Can no rival of higher rank, `but` for these, match at the beginning of this text and whatever follows?"""
+        """Can no rival of higher rank, except those in `but`, match at the beginning of this text, whatever follows?"""
         self.tick()
         characters = text.decode(errors="replace")
         rivals &= ~but & (1 << terminal) - 1
@@ -244,7 +247,7 @@ class _Search:
 
 
 def _behind(lexer: Lexer, border: Term, text: bytes) -> Term:
-    """What is left of a border behind some bytes."""
+    """What is left of a border after some bytes."""
     for byte in text:
         if border is ANYTHING or border is NOTHING:
             break
@@ -253,7 +256,7 @@ def _behind(lexer: Lexer, border: Term, text: bytes) -> Term:
 
 
 def _literal(pattern: Pattern) -> list[CharSet] | None:
-    """The sets of a pattern that is one character after another."""
+    """The character sets of a pattern that is a sequence of single characters."""
     sets = []
     rest = pattern.start
     while rest.kind == CHAR:
@@ -271,6 +274,6 @@ def _usual(chars: CharSet) -> int:
 
 
 def _usual_bytes(bits: int) -> list[int]:
-    """A few bytes of a set: usual ones first, then its ends."""
+    """A few bytes of a set: preferred ones first, then its lowest and highest."""
     found = [byte for byte in PREFERRED if bits >> byte & 1][:4]
     return list(dict.fromkeys([*found, (bits & -bits).bit_length() - 1, bits.bit_length() - 1]))

@@ -1,12 +1,13 @@
-"""A seat: where a thread makes rows of a grammar with a stack beside other threads.
+"""A seat: where a thread makes rows of a grammar with a stack in parallel with other threads.
 
-Stacks and configs are interned, so whoever makes them writes tables, and a constraint has one lock. A seat has such tables of its
-own, copied from the epoch's; states, borders and surveys it reads where they lie. What it finds for all, surveys, signatures and
-classes of stacks, its kernels write down there themselves, in turn (kernels/cpu/turns.py). Where Python must make something for the
-epoch, a state or more room, the seat asks under the lock and looks at the epoch anew.
+Stacks and configs are interned, so making them writes tables, and a constraint has one lock. A seat has such tables of
+its own, copied from the epoch's; it reads the epoch's states, borders and surveys in place. What it finds for all
+(surveys, signatures and classes of stacks) its kernels write to the epoch themselves, one at a time
+(kernels/cpu/turns.py). Where Python must make something for the epoch, a state or more room, the seat asks under the
+lock and then reads the epoch's addresses again.
 
-An array that the epoch replaces meanwhile lives on as long as a seat holds it; what is added to one is beyond the counts that the
-seat has copied.
+An array that the epoch replaces meanwhile lives as long as a seat holds it; rows added to one are beyond the counts
+that the seat has copied.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from ...grammars.lark_tables import LrTables
     from .epoch import StackEpoch
 
-# What it has copies of, made anew where one has come: a hash table, how many it finds, what else there is of them, sizes.
+# What a seat copies, again when the epoch has new entries: a hash table, its count, the other arrays, sizes.
 COPIED = (
     (Place.S_HASH, Place.S_COUNT, (*STACKS, *BLOCKS), (Place.S_CAPACITY, Place.S_HASH_SIZE)),
     (Place.K_HASH, Place.K_COUNT, CLASSES, (Place.K_CAPACITY, Place.K_HASH_SIZE)),
@@ -53,7 +54,7 @@ OWN = {
 }
 SHARED = np.array([place for place in Place if place not in OWN and place != Place.LENGTH])
 GROWING = np.array([Place.S_COUNT, Place.C_COUNT, Place.REPLACED])
-CONFIG = 2  # the number, here, of the config whose row is made
+CONFIG = 2  # the seat's number of the config whose row is made
 FOR_OTHERS = {
     (layout.NEED_LOCK, layout.FOR_LOCK): NotNow.UNDER_THE_LOCK,
     (layout.NEED_LOCK, layout.FOR_ANOTHER): NotNow.SOON,
@@ -61,7 +62,7 @@ FOR_OTHERS = {
 
 
 class StackSeat(StackArena):
-    """Tables of one thread's own over those of an epoch."""
+    """One thread's own tables over those of an epoch."""
 
     def __init__(self, epoch: StackEpoch):
         super().__init__(epoch.program)
@@ -72,14 +73,14 @@ class StackSeat(StackArena):
         self._copied: dict[Place, tuple[int, int]] = {}
         self._seen: tuple[int, ...] = ()
         self._held: dict[Place, np.ndarray] = {}
-        self._rows = np.zeros((2, len(epoch.program.facts.stop_row) + 1), np.int32)  # one that is filled, and scratch
+        self._rows = np.zeros((2, len(epoch.program.facts.stop_row) + 1), np.int32)  # one to fill, and scratch
         self._rows_at = self._rows.ctypes.data
 
     def _surveys_at_first(self) -> str:
         return LENT
 
     def _take_tables(self, lr: LrTables) -> None:
-        """They are the epoch's."""
+        """Nothing: they are the epoch's."""
 
     def row(self, state: int, scratch: SurveyScratch) -> np.ndarray | NotNow:
         """The row of the epoch's config, or why it is not made now."""
@@ -95,9 +96,9 @@ class StackSeat(StackArena):
         while True:
             found: int = walk.ask(walk.SIGN, self.address, CONFIG, goes_on, 0)
             reason, index = -found & 7, -found >> 3
-            goes_on = 1  # what has been made so far is taken back at the end, or below
+            goes_on = 1  # continue; what was interned so far is rolled back at the end, or below
             if reason == layout.FULL and index in SCRATCH:
-                if self.only_inside:  # more remains of the tokens than a survey is worth
+                if self.only_inside:  # more remainders than a survey is worth
                     walk.forget(self.address)
                     return NotNow.UNDER_THE_LOCK
                 scratch.grow(index, self.program.limits.max_bytes, self.arena)
@@ -129,7 +130,7 @@ class StackSeat(StackArena):
                     self._place(state)
 
     def _hand_over(self, reason: int, index: int, scratch: SurveyScratch) -> None:
-        """What the seat has found, or what it lacks, to the epoch. Under the lock."""
+        """Gives the epoch what the seat has found, or has it made what the seat is missing. Under the lock."""
         epoch = self._epoch
         if reason != layout.NEED_LOCK:
             epoch.supply_to(self, -(8 * index + reason))
@@ -152,16 +153,17 @@ class StackSeat(StackArena):
         return known
 
     def _is_current(self) -> bool:
-        """Has nothing come to the epoch that a row may need? What is not seen is asked for, which costs more."""
+        """Does the seat know all states, configs and arrays of the epoch? A stale seat asks for what it does not see,
+        which costs more."""
         return tuple(self._epoch.arena[GROWING].tolist()) == self._seen
 
     def _stacks_are_known(self) -> bool:
-        """Has the epoch no stacks that have come since the seat copied them? Then its own above them hold."""
+        """Has the epoch interned no stacks since the seat copied them? Then the seat's own stacks above them stay valid."""
         table, count, _, _ = COPIED[0]
         return self._copied.get(table) == (int(self._epoch.arena[count]), id(self._epoch.arrays[table]))
 
     def _look(self) -> None:
-        """Looks at the epoch as it is now. Under the lock."""
+        """Reads the epoch's arrays and counts as they are now. Under the lock."""
         epoch = self._epoch
         with epoch.in_turn():
             self.arena[SHARED] = epoch.arena[SHARED]
@@ -178,7 +180,7 @@ class StackSeat(StackArena):
                     self._copied[table] = copied
 
     def _place(self, state: int) -> None:
-        """Stands on one of the epoch's configs, under a number of its own."""
+        """Copies one of the epoch's configs into the seat, under a number of its own."""
         mine, theirs = self._arrays, self._held
         offset, length = int(theirs[Place.C_OFFSET][state]), int(theirs[Place.C_LENGTH][state])
         while len(mine[Place.THREADS]) < length + 1:

@@ -1,14 +1,14 @@
-"""The shortest texts of what a grammar with a stack is made of: lexemes, rules, and what LR states still wait for.
+"""The shortest texts of the parts of a grammar with a stack: lexemes, rules, and what LR states still wait for.
 
 A text is a str of **letters**: bytes, special tokens, and marks.
 
     chr(b)               byte b
-    chr(MARK + t)        here begins a lexeme of terminal t, which the bytes behind it spell
+    chr(MARK + t)        here begins a lexeme of terminal t, which the following bytes spell
     chr(SPECIAL + id)    a special token
 
-A mark counts as one letter, so of two texts with equally many bytes the one with fewer lexemes is the shorter. Among equally short
-ones the first in the order of code points counts. Such a text says nothing yet of borders: `int` and `x` one behind the other are
-one lexeme. `spell` takes the marks away, and puts an ignored lexeme between two that would not be cut there.
+A mark counts as one letter, so of two texts with equally many bytes the one with fewer lexemes is the shorter. Among
+equally short ones the first in the order of code points counts. Such a text ignores borders: `int` and `x` without a
+space are one lexeme. `spell` removes the marks, and puts an ignored lexeme between two that would not be cut there.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ LONGEST_RULE = 1 << 16  # letters; a rule whose shortest text is longer counts a
 
 
 def order(text: str) -> tuple[int, str]:
-    """Shorter texts first, those of one length as their letters say."""
+    """Shorter texts first, equally long ones by their letters."""
     return len(text), text
 
 
 class FrameTexts(Completions):
-    """The shortest texts of rules' states: calls are spelled by what they lead to."""
+    """The shortest texts of rules' states; a call is spelled as the shortest text of its callee."""
 
     empty = ""
 
@@ -64,7 +64,7 @@ class FrameTexts(Completions):
 
 @dataclass(frozen=True)
 class Lexeme:
-    """The shortest end of a lexeme: its text, what must hold behind it, and the lexer's state there."""
+    """The shortest end of a lexeme: its text, the border after it, and the lexer's state there."""
 
     text: str
     border: Term
@@ -73,14 +73,14 @@ class Lexeme:
 
 @dataclass(frozen=True)
 class Mark:
-    """A lexeme's terminal: what must hold behind its shortest text, and a lexeme that may stand before it."""
+    """A lexeme's terminal: the border after its shortest text, and a lexeme that may stand before it."""
 
     border: Term
     separator: Lexeme | None
 
 
 class Spelling:
-    """What is known of a program's shortest texts, whatever its epoch."""
+    """The shortest texts of a program, shared by all epochs."""
 
     def __init__(self, program: StackProgram):
         self.program = program
@@ -135,7 +135,7 @@ class Spelling:
         return found
 
     def _spell_terminals(self) -> None:
-        """Each terminal in the context with the most others: what is cut there so is cut elsewhere, too."""
+        """Spells each terminal in the context with the most others: what is cut there is cut the same way elsewhere, too."""
         assert self.lr is not None
         ignored = self.lr.ignored
         order_of = {s: (s.lexer.offset, -len(s.terminals), sorted(s.terminals)) for s in self.lr.lexers}
@@ -157,7 +157,7 @@ class Spelling:
     # ------------------------------------------------------------------ rules
 
     def _spell_nonterminals(self) -> None:
-        """The least text first, again and again: a rule is spelled when all of its symbols are."""
+        """Knuth's algorithm, with a heap of the shortest texts: a rule is spelled when all of its symbols are."""
         assert self.lr is not None
         rules = self.lr.expansions
         users: dict[int, list[int]] = {}
@@ -188,12 +188,12 @@ class Spelling:
                     heapq.heappush(ready, (*order(whole), rules[index][0]))
 
     def symbols(self, symbols: Iterable[int]) -> str | None:
-        """The text of symbols in a row, None where one of them cannot be spelled."""
+        """The text of a sequence of symbols, None where one of them cannot be spelled."""
         texts = [self._nonterminals.get(~s) if s < 0 else self._terminals.get(s) for s in symbols]
         return None if None in texts else "".join(t for t in texts if t is not None)
 
     def _spell_calls(self) -> list[str | None]:
-        """What each call of a rule spells: better and better, until nothing gets shorter."""
+        """What each call of a rule spells: improved until nothing gets shorter."""
         calls = self.program.rules.calls
         letters: list[str | None] = [None] * len(calls)
         for index in sorted(
@@ -238,10 +238,12 @@ class Spelling:
     # ------------------------------------------------------------------ what LR states wait for
 
     def exits(self, below: int, state: int) -> list[tuple[int, int, str]]:
-        """Ways to finish the rules that a state on top of state `below` is in the midst of, until a lower stack is reached.
+        """Ways to finish the rules that a state on top of state `below` is in the middle of, until a lower stack is
+        reached.
 
-        (symbols to take off the stack, the nonterminal to put there, the text). A rule of which one symbol has been read puts
-        another state on top of `below`, which is in the midst of rules again: the shortest way through those, as Dijkstra finds it.
+        (symbols to pop, the nonterminal to put there, the text). A rule of which one symbol has been read puts another
+        state on top of `below`, which is in the middle of rules again: Dijkstra's algorithm finds the shortest way
+        through those.
         """
         known = self._exits.get((below, state))
         if known is not None:
@@ -273,8 +275,9 @@ class Spelling:
     def spell(self, first: str, border: Term, behind: Term, rest: str, widths: list[int], separate: bool) -> str:
         """The letters without marks.
 
-        `first` ends the lexeme at hand, whose rest must satisfy `border` and behind which `behind` must hold; `widths` are those
-        of the blocks that are open. Ignored lexemes stand where a border asks for one, with `separate` before each lexeme.
+        `first` ends the lexeme at hand, whose rest must satisfy `border` and after which `behind` must hold; `widths`
+        are those of the open blocks. Ignored lexemes stand where a border asks for one, with `separate` before each
+        lexeme.
         """
         out = [first]
         here = self._both(self._read(border, first), behind)
@@ -307,7 +310,7 @@ class Spelling:
         return a if b is ANYTHING else b if a is ANYTHING else self.program.algebra.both((a, b))
 
     def _read(self, border: Term, text: str) -> Term:
-        """What remains of a border behind a text."""
+        """What remains of a border after a text."""
         for letter in text:
             if border is ANYTHING or border is NOTHING:
                 break
@@ -318,14 +321,14 @@ class Spelling:
         return border
 
     def _step(self, border: Term, letter: str) -> Term:
-        if ord(letter) >= SPECIAL:  # no text: what the border is about has ended
+        if ord(letter) >= SPECIAL:  # not text: what the border is about has ended
             return ANYTHING if border.nullable else NOTHING
         bit = 1 << ord(letter)
         return next((target for bits, target in self.program.algebra.edges(border) if bits & bit), NOTHING)
 
 
 def _pieces(text: str) -> list[tuple[int, str]]:
-    """What stands behind each mark, with the mark; 0 for what stands before the first."""
+    """The text after each mark, with the mark; 0 for the text before the first."""
     found: list[tuple[int, str]] = []
     code, start = 0, 0
     for at, letter in enumerate(text):

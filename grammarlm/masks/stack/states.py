@@ -1,4 +1,4 @@
-"""What the kernels of the pushdown machine lack of states and borders: their rows, made when one asks for them.
+"""Rows of states and borders that the kernels of the pushdown machine are missing, made when one asks for them.
 
 Stacks and configs are made by the kernels themselves.
 """
@@ -23,17 +23,17 @@ from .numbers import BOTH, BY_BYTE, OPERAND, RETURN, StackNumbers
 from .program import StackProgram
 
 AHEAD, AHEAD_TERMS = 100, 12  # lexer states, or states of a rule, that are made together
-AHEAD_LETTERS = 8  # of a string
-MOST_BORDERS = 1000  # up to so many are made together
+AHEAD_LETTERS = 8  # letters of a string that are made together
+MOST_BORDERS = 1000  # up to this many, borders are made together
 ONE_WORD = (1 << 64) - 1
 
 
 class NeedsWalks(Exception):
-    """A survey has met a thread whose end hangs on its whole stack, or is wider than a walk would be."""
+    """A survey has met a thread whose end depends on its whole stack, or which costs more than a walk."""
 
 
 class StackStates(StackNumbers):
-    """The states and borders of one generation."""
+    """The states and borders of one epoch."""
 
     def __init__(self, program: StackProgram):
         super().__init__(program)
@@ -44,7 +44,7 @@ class StackStates(StackNumbers):
         """Makes what a kernel's negative answer asks for."""
         self.program.clock.check()
         reason, index = -code & 7, -code >> 3
-        if reason == layout.NEED_LOCK:  # a seat writes down a survey
+        if reason == layout.NEED_LOCK:  # a seat is writing a survey
             time.sleep(0)
             return
         needed = self._arrays[Place.NEEDED][: self.arena[Place.NEEDED_COUNT]].tolist()
@@ -74,7 +74,7 @@ class StackStates(StackNumbers):
             )
 
     def _expand_ahead(self, number: int) -> None:
-        """Makes a state, and those that bytes lead to from it: a walk over tokens that needs one needs the others next."""
+        """Makes a state and those reachable from it by bytes: a walk over tokens that needs one needs the others next."""
         done = layout.EXPANDED | layout.LIVE_KNOWN
         terms = AHEAD_TERMS if self.uses_surveys and not self.only_inside else 1
         waiting, seen = [number], {number}
@@ -94,7 +94,7 @@ class StackStates(StackNumbers):
                         waiting.append(after)
 
     def _expand_word(self, number: int, state: object) -> list[int]:
-        """Makes a state before a string, and those within it, as `_expand` would one by one; none where it is not one."""
+        """Makes a state before a string, and those within it, as `_expand` would one by one; none where there is no string."""
         if not isinstance(state, Term) or self.program.trust.level != layout.UNCHECKED:
             return []
         head = state.parts[0] if state.kind == CAT else state
@@ -124,7 +124,7 @@ class StackStates(StackNumbers):
         return made[-1:]
 
     def _expand(self, number: int) -> list[int]:
-        """Makes a state's row; the states in it."""
+        """Makes a state's row; returns the states in it."""
         program, state = self.program, self._objects[number]
         edges, moves, tokens = program.expand(state)
         classes_in, known = program.byte_sets.classes_in, self._states
@@ -150,7 +150,7 @@ class StackStates(StackNumbers):
         self._arrays[Place.Q_NEXT][number] = row
         self._arrays[Place.Q_MOVES][number] = first, len(moves)
         status = layout.EXPANDED | (layout.READS if targets else 0)
-        ends = program.lr_alone and all(move[0] == layout.END for move in moves)  # with the whole text
+        ends = program.lr_alone and all(move[0] == layout.END for move in moves)  # together with the whole text
         if targets and getattr(state, "start", False) and (ends or not moves):
             status |= layout.AT_ONCE
         trust = program.trust
@@ -177,9 +177,9 @@ class StackStates(StackNumbers):
             self._arrays[Place.Q_STATUS][number] |= layout.LOOPS
 
     def _expand_borders(self, number: int) -> None:
-        """Makes a border's row, and those of the newest others that have none: a walk that ends for want of one goes on sooner.
+        """Makes a border's row, and those of the newest others that have none: so a walk is interrupted less often.
 
-        Not of a border that leads to ever more: where there are many, only what is asked for is made.
+        Above MOST_BORDERS only the one asked for is made: some borders lead to ever more.
         """
         self._expand_border(number)
         known = len(self._border_terms)
@@ -200,7 +200,7 @@ class StackStates(StackNumbers):
             row[columns] = self._border(target, (BY_BYTE, number, columns[0]))
         if program.border_reads_on:
             row[len(program.byte_sets.samples) :] = number
-        elif term.nullable:  # a special token is no text: what the border is about has ended
+        elif term.nullable:  # a special token is not text: what the border is about has ended
             row[len(program.byte_sets.samples) :] = 1
         self._arrays[Place.B_NEXT][number] = row
         self._arrays[Place.B_STATUS][number] |= layout.EXPANDED
@@ -222,7 +222,7 @@ class StackStates(StackNumbers):
     # ------------------------------------------------------------------ what can be finished
 
     def _judge(self, q: int, stack: int, border: int) -> None:
-        """The verdict on a state under a border (no stack: -1 - the lexer of its context), or on a thread."""
+        """Stores the verdict on a state under a border (stack < 0: -1 - the lexer of its context), or on a thread."""
         trust, state, term = self.program.trust, self._objects[q], self._border_terms[border]
         if stack < 0:
             verdict, value = trust.verdict(state, term, self._objects[-1 - stack]), self.verdict_count
@@ -234,14 +234,14 @@ class StackStates(StackNumbers):
             self._find_bottom(stack)
             passing = (
                 self._is_signing and stack >= self.arena[Place.MARK_S]
-            )  # its number is given again behind this mask
+            )  # a temporary stack: its number is reused after this mask
             self._has_passing = self._has_passing or passing
             known = {} if passing else self._finishes
             value = trust.liveness.alive_on(state, term, stack, self._look, known)
         self._remember_verdict(q, stack, border, int(value))
 
     def _forget_passing(self) -> None:
-        """Takes back the verdicts on stacks that are no more."""
+        """Removes the verdicts on stacks that were rolled back."""
         self._has_passing = False
         judged = self._arrays[Place.JUDGED]
         kept = judged[(judged[:, 0] >= 0) & (judged[:, 1] < self.arena[Place.MARK_S])]
@@ -251,7 +251,7 @@ class StackStates(StackNumbers):
         self._judged = len(kept)
 
     def _look(self, stack: Any) -> list[tuple[Any, Any]]:
-        """(top, stack below) of each stack that this one is; the empty one's top is None."""
+        """(top, stack below) of each stack that this one stands for; the empty one's top is None."""
         symbols, parents = self._arrays[Place.S_SYMBOL], self._arrays[Place.S_PARENT]
         found: list[tuple[Any, Any]] = []
         for one in self.ways_of(stack):
@@ -261,7 +261,7 @@ class StackStates(StackNumbers):
         return found
 
     def _find_bottom(self, stack: int) -> None:
-        """Raises where the bottom is unknown, as in a survey: then surveys are no use for this grammar."""
+        """Raises where the bottom is unknown, as in a survey: this grammar then does without surveys."""
         symbols, parents = self._arrays[Place.S_SYMBOL], self._arrays[Place.S_PARENT]
         while stack and symbols[stack] >= 0:
             stack = parents[stack]
@@ -270,11 +270,11 @@ class StackStates(StackNumbers):
             raise NeedsWalks
 
     def _made(self, kernel: Callable[..., int], *arguments: int) -> int:
-        """What the kernel answers once it lacks nothing."""
+        """The kernel's answer, after making all that it asks for."""
         found = kernel(self.address, *arguments)
         if found >= 0:
             return found
-        with PATIENT:  # states and borders are as many objects as a compile makes, and they stay, too
+        with PATIENT:  # new states and borders are as many objects as a compile makes, and they stay, too
             while found < 0:
                 self._supply(found)
                 found = kernel(self.address, *arguments)

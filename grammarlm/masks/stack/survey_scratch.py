@@ -1,4 +1,4 @@
-"""What the kernels write down while they make a survey: large, empty in between, and lent to whoever makes one."""
+"""Scratch arrays of the kernels that make surveys: large, empty in between, lent to one survey at a time."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SIZES = {
 class SurveyScratch:
     """One set of these arrays, for one survey at a time."""
 
-    moved = 0  # how often arrays have come to lie elsewhere
+    moved = 0  # how often arrays have moved to a new address
 
     def __init__(self, vocab: Vocabulary):
         nodes = len(vocab.trie.byte) + 1024
@@ -68,11 +68,11 @@ class SurveyScratch:
         self._note_addresses()
 
     def lend(self, arena: np.ndarray) -> None:
-        """Writes down in an arena where the arrays are now; they may lie elsewhere when the scratch is lent again."""
+        """Writes the current addresses of the arrays into an arena; they may differ when the scratch is lent again."""
         arena[self._where] = self._contents
 
     def grow(self, index: int, most: int, arena: np.ndarray) -> None:
-        """Makes room for what a kernel calls full, within `most` bytes."""
+        """Grows what a kernel reported as full, up to `most` bytes."""
         for place in GROWING[index]:
             old = self.arrays[place]
             if 2 * old.nbytes > most:
@@ -94,5 +94,5 @@ class SurveyScratch:
 
 @functools.lru_cache(maxsize=4)
 def idle_scratch(vocab: Vocabulary) -> list[SurveyScratch]:
-    """What is not lent: take one from the end, or make one; put it back behind its use."""
+    """Free list: pop one from the end, or make one; append it again after use."""
     return []

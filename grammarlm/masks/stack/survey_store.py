@@ -1,18 +1,21 @@
-"""Surveys on disk: what decoding found out about a Lark grammar over a vocabulary, for the processes that come later.
+"""Surveys on disk: those that decoding made for a Lark grammar over a vocabulary, for later processes.
 
-Surveys take most of the time of a first text, and they hang on nothing but the grammar and the vocabulary. So they are written when
-their automaton goes, or the process ends, and read when the same grammar is compiled again.
+Surveys take most of the time of a first text, and they depend on nothing but the grammar and the vocabulary. So they
+are written when their automaton is dropped (at the next compile) or the process ends, and read when the same grammar is
+compiled again.
 
-    name     sha256 over the grammar's own entry (grammars/lark_cache.py), its tables, the vocabulary, which threads are asked
-             about (trust.py), and the sources that make these arrays. The tables too: two processes may have made the entry at
-             once, and only one's is there afterwards, while each keeps surveys of states as it has numbered them
-    content  a line of JSON that says where which array lies, the arrays, a checksum. Kernels check no bounds, so everything that
-             they index with is checked here: a checksum finds accidents, it is no proof of who wrote the file
-    states   are numbers here. What they stand for is found again when something new must be made: the origin of each is kept, a
-             number known before and the byte that leads from it (numbers.py)
+    name     sha256 over the name of the grammar's own entry (grammars/lark_cache.py), its tables, the vocabulary, which
+             threads are asked about (trust.py), and the sources that make these arrays. The tables too: two processes
+             may have made the entry at once, and only one's is there afterwards, while each saves surveys of states as
+             it has numbered them
+    content  a line of JSON with the position of each array, the arrays, a checksum. Kernels check no bounds, so
+             everything that they index with is checked here: a checksum finds accidents, it does not prove who wrote
+             the file
+    states   are numbers here. Their objects are found again when something new must be made: the origin of each is
+             stored, an earlier number and the byte that leads from it (numbers.py)
     size     at most 64 MB a file; the newest 100 and at most 512 MB of them are kept
 
-A file that is missing, damaged or unsound is none.
+A file that is missing, damaged or unsound is ignored.
 """
 
 from __future__ import annotations
@@ -43,22 +46,22 @@ if TYPE_CHECKING:
 MOST_FILES, MOST_BYTES, LARGEST = 100, 512 << 20, 64 << 20
 ROOT = 3  # the origin of states that are known from the program, see numbers.py
 Q_ROWS, B_ROWS, NODES = places("states"), places("borders"), places("nodes")
-# Arrays whose length stands in the arena.
+# Arrays whose length is in the arena.
 COUNTED = {array.place: USED_OF[array.group] for array in ARRAYS if array.saved and array.group in USED_OF}
 
 
 @functools.cache
 def _versions() -> str:
-    """All that the arrays depend on beside the grammar and the vocabulary."""
+    """All that the arrays depend on besides the grammar and the vocabulary."""
     return f"{kernel_folder().name} {sources_digest('grammars', 'masks', 'vocab')}"
 
 
 def store_path(states: StackNumbers) -> Path | None:
-    """Where the surveys of this grammar are kept; None where they are not."""
+    """The path of this grammar's surveys; None where they are not saved."""
     program = states.program
     if not (program.is_lark and program.lr is not None and states.uses_surveys and not program.token_columns):
         return None
-    if program.has_forgotten:  # terms are the means to find again what numbers from the disk stand for
+    if program.has_forgotten:  # numbers from the disk are resolved by their terms
         return None
     digest = hashlib.sha256(_versions().encode())
     digest.update(program.parsers[0].path.name.encode() + program.vocab.fingerprint.encode())
@@ -68,7 +71,7 @@ def store_path(states: StackNumbers) -> Path | None:
 
 
 def _numbering(lr: LrTables) -> bytes:
-    """A digest of all that says which number means what."""
+    """A digest of all that determines which number means what."""
     digest = hashlib.sha256()
     for table in (lr.action, lr.goto, lr.rule, lr.ignored, lr.access):
         digest.update(f"{table.dtype} {table.shape}".encode())
@@ -86,7 +89,7 @@ def _numbering(lr: LrTables) -> bytes:
 
 
 def save(states: StackNumbers, path: Path) -> bool:
-    """Writes down what is known. False where that is too much, or the disk does not take it."""
+    """Writes the surveys. False where they are too large, or the disk refuses."""
     arrays = _collected(states)
     if arrays is None:
         return False
@@ -104,7 +107,8 @@ def _collected(states: StackNumbers) -> dict[str, np.ndarray] | None:
     arrays |= {place.name: states.array(place)[: len(origins)] for place in Q_ROWS}
     arrays |= {place.name: states.array(place)[: len(border_origins)] for place in B_ROWS}
     pairs, judged = states.array(Place.B_AND), states.array(Place.JUDGED)
-    judged = judged[(judged[:, 0] >= 0) & (judged[:, 1] < 0)]  # those about stacks are gone with their numbers
+    # Verdicts on stacks are left out: stack numbers are not saved.
+    judged = judged[(judged[:, 0] >= 0) & (judged[:, 1] < 0)]
     return arrays | {
         "MOVES": states.array(Place.MOVES)[: states.move_count],
         "VERDICTS": states.array(Place.VERDICTS)[: states.verdict_count],
@@ -126,7 +130,7 @@ def _key(data: np.ndarray) -> int:
 
 
 def load(states: StackNumbers, path: Path) -> dict[str, np.ndarray] | None:
-    """The arrays of the file, checked; None where there is none, or none that is sound."""
+    """The checked arrays of the file; None where there is no sound one."""
     try:
         arrays = load_arrays(path, LARGEST, _key)
         _check(states, arrays)
@@ -139,7 +143,7 @@ def load(states: StackNumbers, path: Path) -> dict[str, np.ndarray] | None:
 
 
 def _check(states: StackNumbers, arrays: dict[str, np.ndarray]) -> None:
-    """Raises where a kernel could read beside an array."""
+    """Raises where a kernel could read beyond an array."""
     for place in (*COUNTED, *Q_ROWS, *B_ROWS, Place.MOVES, Place.VERDICTS, Place.B_AND, Place.JUDGED):
         known = states.array(place)
         demand(arrays[place.name].dtype == known.dtype and arrays[place.name].shape[1:] == known.shape[1:])
@@ -177,8 +181,8 @@ def _check(states: StackNumbers, arrays: dict[str, np.ndarray]) -> None:
 
 
 def _lexical(states: StackNumbers, origins: np.ndarray) -> np.ndarray:
-    """Which states stand before or in a lexeme, on a stack of an LR parser; the others are places in rules. Bytes lead to none of
-    the other kind."""
+    """Which states stand before or in a lexeme, on a stack of an LR parser; the others are states of rules. Bytes lead
+    from neither kind to the other."""
     kinds = [isinstance(state, LexerState) for state in states.objects]
     demand((origins[: len(kinds), 0] == ROOT).all())
     for origin, of, _ in origins[len(kinds) :].tolist():
@@ -187,7 +191,7 @@ def _lexical(states: StackNumbers, origins: np.ndarray) -> np.ndarray:
 
 
 def _check_ends(arrays: dict[str, np.ndarray], is_lexical: np.ndarray) -> None:
-    """A lexeme's frame ends with a terminal, a rule's without: the kernels look at the stack accordingly."""
+    """A lexeme's frame ends with a terminal, a rule's without: the kernels read the stack accordingly."""
     surveys, exits = arrays["SURVEY"].astype(np.int64), arrays["EXITS"]
     q = arrays["SURVEY_KEY"][:, 0] & 0xFFFFFFFF
     owner = np.repeat(np.arange(len(surveys)), surveys[:, 4])
@@ -215,7 +219,8 @@ def _check_moves(states: StackNumbers, arrays: dict[str, np.ndarray], q: int, b:
     demand(lr.blocks is not None or not (kind == layout.LINE).any())
     tables = states.program.parsers[0].tables
     assert tables is not None
-    demand((operand[kind == layout.ENTER] == tables.start).all())  # from any other reductions go below the stack
+    # From any other state, reductions would go below the stack.
+    demand((operand[kind == layout.ENTER] == tables.start).all())
     after = arrays["Q_NEXT"]
     demand(not ((after > 0) & (after < 3)).any())
     of, column = np.nonzero(after)
@@ -231,11 +236,11 @@ def _check_moves(states: StackNumbers, arrays: dict[str, np.ndarray], q: int, b:
     demand(not arrays["Q_NEXT"][~is_made].any() and not ranges[~is_made].any())
     calls = moves[kind == layout.CALL]
     demand((calls[:, 1] >= 3).all() and not is_lexical[calls[:, 1:]].any())
-    demand(((calls[:, 2] == 0) | (calls[:, 2] >= 3)).all())  # nobody returns to a pseudo-state
+    demand(((calls[:, 2] == 0) | (calls[:, 2] >= 3)).all())  # no call returns to a pseudo-state
 
 
 def _check_origins(arrays: dict[str, np.ndarray], q: int, b: int, columns: int) -> None:
-    """Each comes of something known before it, so that finding them again ends."""
+    """Each origin refers to an earlier number, so that resolving them ends."""
     for name, first, count in (("origins", 3, q), ("border_origins", 2, b)):
         of = arrays[name][first:]
         _within(of[:, 0], 0, 4)

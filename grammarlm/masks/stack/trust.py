@@ -1,14 +1,15 @@
 """Which threads need no proof, and the proof for the others.
 
-Three levels, the cheapest that serves:
+Three levels, the cheapest that is sufficient:
 
-    UNCHECKED   every thread that the machine keeps can be finished: there are no borders, as in grammars without a lexer
-    DOUBTS      between lexemes a thread under a trusted border can be finished; what a theorem about the lexer proved once
-                (samples.py, positions.py). Within a lexeme it is a matter of the terminals that it may become. Only
-                where the border behind them is not trusted is the thread itself asked about
+    UNCHECKED   every thread that the machine keeps can be finished: there are no borders, as in grammars without a
+                lexer
+    DOUBTS      between lexemes a thread under a trusted border can be finished: a theorem about the lexer, proved once
+                (samples.py, positions.py). Within a lexeme it depends on the terminals that it may become. Only where
+                the border after them is not trusted is the thread itself asked about
     EVERYTHING  nothing was proved: each thread is asked about (liveness.py)
 
-A **verdict** of a state under a border tells of terminals: those that surely lead on, and those that may.
+A **verdict** of a state under a border gives two sets of terminals: those that surely lead on, and those that may.
 """
 
 from __future__ import annotations
@@ -28,15 +29,15 @@ from .lr_ends import always_ends
 from .positions import SafePositions, find_safe_positions
 from .samples import Samples, find_samples
 
-MOST_LINKS = 20_000  # of goals, where it is asked whether there are dead ends at all
+MOST_LINKS = 20_000  # limit of links between goals, when proving that there are no dead ends at all
 DEAD_ENDS = "dead ends"
-LONGEST_SEARCH = 60_000  # states of a large terminal, asked whether its lexemes can be finished
+LONGEST_SEARCH = 60_000  # states of a large terminal, searched to decide whether its lexemes can be finished
 NOT_TOLD = "whether its lexemes can be finished is not told without a look at each of its positions"
 ALL = -1  # every terminal, as bits
 
 
 def proof_name(what: str) -> str:
-    """The name of what this version of the code proves of a grammar: it is kept with the grammar's tables."""
+    """The key of what this version of the code proves of a grammar, stored with the grammar's tables."""
     return f"{what} {sources_digest('grammars', 'layout', 'masks')}"
 
 
@@ -57,10 +58,10 @@ class Trust:
         self.liveness = StackLiveness(program, self.lexing)
         self.samples: Samples | None = None
         self.positions: SafePositions | None = None
-        self.all_live = False  # there are no dead ends at all
+        self.all_live = False  # proved: there are no dead ends at all
         self._verdicts: dict[tuple[object, Term, object], Verdict] = {}
         self._within: dict[LexerState, Verdict] = {}  # of states in a lexeme, under no border
-        self._surely: dict[LexerState, int] = {}  # terminals that are known to be sure of such a state, perhaps not all
+        self._surely: dict[LexerState, int] = {}  # terminals known to be sure of such a state, perhaps not all
         self.needs_walks = False  # surveys know no stacks, so they cannot ask about threads
         self.level = self._find_level()
         self.needs_walks = self.level == EVERYTHING
@@ -78,7 +79,7 @@ class Trust:
         return DOUBTS if self.all_live or self.samples is not None or self.positions is not None else EVERYTHING
 
     def _has_no_dead_end(self) -> bool:
-        """Is that shown by looking at everything? Not tried where a border holds from the start, or where that is too much."""
+        """Shown by exhaustive search? Not tried where a border holds from the start, or where a terminal is too large."""
         if not self._is_free or self._large_terminal() is not None:
             return False
         liveness = StackLiveness(self.program, self.lexing, trusts=False)
@@ -100,7 +101,7 @@ class Trust:
             terminals = [state.lexer.terminals[terminal] for terminal in sorted(state.terminals)]
             raise next(t for t in terminals if t.pattern.is_large).pattern.too_large(NOT_TOLD)
 
-    # What is proved of a Lark grammar holds for every vocabulary and is kept with its tables.
+    # What is proved of a Lark grammar holds for every vocabulary and is stored with its tables.
 
     def _remember(self) -> None:
         if not self.program.is_lark or (self.positions is not None and not self.all_live):
@@ -152,7 +153,7 @@ class Trust:
         return [t for t, known in enumerate(terminals) if not known.ignored and (asked is None or asked[t])]
 
     def _rivals(self) -> list[int] | None:
-        """The terminals that stand with each in some context, as bits; lexemes that are read alone have none."""
+        """The terminals that occur with each in some context, as bits; None where lexemes are read alone."""
         lr = self.program.lr
         if lr is None:
             return None
@@ -207,7 +208,7 @@ class Trust:
         return self.all_live or self.whole is not None
 
     def is_doubtful(self, state: object) -> bool:
-        """Must a thread in this state be asked about even if its border is ANYTHING? Not asked of states without a lexer."""
+        """Must a thread in this state be asked about even if its border is ANYTHING? Not called for states without a lexer."""
         if self.level == EVERYTHING:
             return True
         if not isinstance(state, LexerState) or (self.all_live and not state.lexer.shifts):
@@ -224,7 +225,7 @@ class Trust:
         return state.lexer.live(state) << state.lexer.offset
 
     def verdict(self, state: object, border: Term, context: object = None) -> Verdict:
-        """`context`: where the lexer goes on behind something ignored, None where that is not known."""
+        """`context`: where the lexer goes on after something ignored, None where that is not known."""
         key = state, border, context
         known = self._verdicts.get(key)
         if known is None:
@@ -243,7 +244,7 @@ class Trust:
         return Verdict(0, ALL)
 
     def _gets_rid(self, state: object, border: Term) -> bool:
-        """Is there a byte that the state reads, behind which the border lets everything pass?"""
+        """Does the state read some byte after which the border accepts everything?"""
         edges, _, _ = self.program.expand(state)
         freeing = 0
         for bits, left in self.program.algebra.edges(border):
@@ -252,7 +253,7 @@ class Trust:
         return any(bits & freeing for bits, _ in edges)
 
     def _lexer_verdict(self, state: LexerState, border: Term, context: object) -> Verdict:
-        """Breadth first until every terminal that the state may become is sure, or all is seen."""
+        """Breadth-first search until every terminal that the state may become is sure, or all is seen."""
         program, lexing = self.program, self.lexing
         if state.start and self.trusts_at(state, border):
             return Verdict(ALL, ALL)
@@ -298,12 +299,12 @@ class Trust:
                 if step not in seen and step[0].terminals & wanted:
                     seen.add(step)
                     queue.append(step)
-        if not state.lexer.shifts:  # a frame of its own: which terminal it is plays no part
+        if not state.lexer.shifts:  # a frame of its own: which terminal it is does not matter
             return Verdict(ALL if surely else 0, ALL if maybe else 0)
         return Verdict(surely, maybe | surely)
 
     def _verdict_within(self, state: LexerState) -> Verdict:
-        """The same within a lexeme, under no border: what one state learns is told to all on the way there."""
+        """The same within a lexeme, under no border: terminals found sure are recorded for all states on the way there."""
         offset, known = state.lexer.offset, self._surely
         surely, maybe = known.get(state, 0), 0
         wanted = state.candidates << offset & ~surely
