@@ -1,13 +1,14 @@
-"""What bytes tokens go on with: below each node of the vocabulary's trie, their classes as a set of bits.
+"""The classes of all bytes below each node of the vocabulary's trie, as a set of bits.
 
-In a state of a language that letters and digits lead back to (`[a-z][a-z0-9_]*` behind its first letter), everything below a node
-that has nothing but letters and digits below it may come, and all of it is taken at once (`loops_of` in json_languages.py).
+In a state of a language that letters and digits lead back to (`[a-z][a-z0-9_]*` after its first letter), a subtree with
+nothing but letters and digits is allowed whole, in one step (`loops_of` in json_languages.py).
 
-    a class      0  1-9  A-F  G-Z  a-f  g-z, each other character of ASCII, those beyond that begin like a blank, all others
-    NEVER        quotes, backslashes and control characters, which no string has, and what is not UTF-8
+    a class      0  1-9  A-F  G-Z  a-f  g-z, each other character of ASCII, those beyond ASCII with the first bytes of a
+                 blank, all others
+    NEVER        quotes, backslashes and control characters, which no string contains, and invalid UTF-8
 
-Beside the classes, in bits from CHARACTERS_AT on, the most characters that begin below the node: where a string's length is
-bounded, all is taken if even they fit.
+Next to the classes, in bits from CHARACTERS_AT on, is the largest number of characters that begin below the node: where
+a string's length is bounded, a subtree is allowed whole if even that many fit.
 """
 
 from __future__ import annotations
@@ -34,12 +35,12 @@ def _classes() -> np.ndarray:
 
 
 def _characters() -> np.ndarray:
-    """UTF-8 as an automaton [9, 256]: 0 between characters, BAD where it is broken."""
+    """UTF-8 as an automaton [9, 256]: 0 between characters, BAD where it is invalid."""
     return np.array([[utf8_after.py_func(state, byte) for byte in range(256)] for state in range(BAD + 1)])
 
 
 def _begin_blanks() -> np.ndarray:
-    """Pairs of bytes that a blank or a line's end beyond ASCII begins with: U+00A0, U+1680, U+2000, ..., U+3000, U+FEFF."""
+    """Pairs of first bytes of blanks and line ends beyond ASCII: U+00A0, U+1680, U+2000, ..., U+3000, U+FEFF."""
     found = np.zeros((256, 256), bool)
     found[:, 0xC2] = True
     for first, second in ((0xE1, 0x9A), (0xE2, 0x80), (0xE2, 0x81), (0xE3, 0x80), (0xEF, 0xBB)):
@@ -55,7 +56,8 @@ def alphabets(trie: ByteTrie) -> np.ndarray:
     characters, parent, depth = _characters(), parents(trie), trie.depth
     found, characters_below = np.zeros(len(trie.byte), np.int64), np.zeros(len(trie.byte), np.int64)
     begins = (trie.byte & 0xC0) != 0x80
-    is_sound = np.ones((len(trie.byte), 9), bool)  # is all that is below well-formed, from a state of the automaton?
+    # Is all that is below well-formed UTF-8, from each state of the automaton?
+    is_sound = np.ones((len(trie.byte), 9), bool)
     is_sound[:, BAD] = False
     for deep in range(trie.deepest, 1, -1):
         here = np.flatnonzero(depth == deep)
@@ -72,7 +74,7 @@ def alphabets(trie: ByteTrie) -> np.ndarray:
 
 
 def token_alphabets(vocab: Vocabulary, is_text: np.ndarray) -> np.ndarray:
-    """int64 [bits of a mask]: the classes of all bytes of each token (NEVER: no text), and how many characters it has."""
+    """int64 [bits of a mask]: the classes of all bytes of each token (NEVER: not text), and its number of characters."""
     found = np.full(32 * vocab.words, np.int64(1) << NEVER)
     offsets = np.asarray(vocab.offsets, np.int64)
     chosen = np.flatnonzero((np.diff(offsets)[: len(is_text)] > 0) & (np.asarray(is_text) != 0))
@@ -85,9 +87,10 @@ def token_alphabets(vocab: Vocabulary, is_text: np.ndarray) -> np.ndarray:
 
 
 def first_backslashes(trie: ByteTrie) -> np.ndarray:
-    """int32: the nodes whose byte begins an escape, where a string began before all that leads to them."""
-    parent, ends = parents(trie), np.append(CLASSES[trie.byte] == NEVER, False)  # of no node above the root
-    behind = np.zeros(len(trie.byte) + 1, bool)  # is there anything above that no string has within it?
+    """int32: the nodes whose byte begins an escape, if a string begins at the root."""
+    # The last entry: no node above the root.
+    parent, ends = parents(trie), np.append(CLASSES[trie.byte] == NEVER, False)
+    behind = np.zeros(len(trie.byte) + 1, bool)  # does the path above contain a byte that no string contains?
     for deep in range(2, trie.deepest + 1):
         here = np.flatnonzero(trie.depth == deep)
         behind[here] = behind[parent[here]] | ends[parent[here]]
@@ -95,7 +98,7 @@ def first_backslashes(trie: ByteTrie) -> np.ndarray:
 
 
 def parents(trie: ByteTrie) -> np.ndarray:
-    """int64 [N]: the node above each node, -1: the root."""
+    """int64 [N]: the parent of each node, -1: the root."""
     parent, depth = np.full(len(trie.byte), -1, np.int64), trie.depth
     above = np.flatnonzero(depth == 1)
     for deep in range(2, trie.deepest + 1):

@@ -1,15 +1,16 @@
 """White space between the tokens of a JSON text, as a small automaton.
 
     "flexible"   blanks, tabs and at most two line ends: at most 40 blanks and tabs in all
-    "natural"    what json.dumps and pretty-printers write: perhaps one blank after a comma or colon, or a line end and indentation
-                 after a comma, after the bracket before the first item, and before the bracket after the last
+    "natural"    what json.dumps and pretty-printers write: an optional blank after a comma or colon, or a line end and
+                 indentation after a comma, after the bracket before the first item, and before the bracket after the
+                 last
     "compact"    none
     "any"        any
-    a pattern    of blanks, tabs and line ends, as Regex has it; it is what may stand at each place
+    a pattern    of blanks, tabs and line ends, in the syntax of Regex; it is what may stand at each place
 
-State 0 is where a run begins. Three states stand for every run that may end, by what may follow it: CAN_START for anything, CLOSES
-for a closing bracket, GOES_ON for anything else. White space that is natural depends on where it stands: there each gap has a
-state of its own in place of 0 (kernels/cpu/json_step.py).
+State 0 is where a run begins. Three states stand for every run that may end, by what may follow it: CAN_START for
+anything, CLOSES for a closing bracket, GOES_ON for anything else. Natural white space depends on where it stands: there
+each gap has a state of its own in place of 0 (kernels/cpu/json_step.py).
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ BLANK_BYTES = b" \t\n\r"
 LONGEST_RUN = 40  # blanks and tabs at one place, where white space is flexible or natural
 MOST_LINE_ENDS = 2  # at one place, where white space is flexible
 MOST_STATES = 4096
-LONGEST_PATTERN = 1_000  # characters: patterns are read once a process, for all limits
+LONGEST_PATTERN = 1_000  # characters; a pattern is read once a process, under the same limit for all callers
 ANYTHING = FOLLOWS | BRACKET
 
 
@@ -69,7 +70,7 @@ def blanks_of(whitespace: str) -> Blanks:
 
 
 def _array(rows: list[list[int]]) -> np.ndarray:
-    """The states that runs end in are put in their places: the rows count from 0 and from behind those."""
+    """Inserts the states that runs end in; targets above 0 are row numbers and move up by GOES_ON."""
     moved = [[to + GOES_ON if to > 0 else to for to in row[:4]] + [row[4]] for row in rows]
     return np.array([moved[0], *_ENDED, *moved[1:]], np.int16)
 
@@ -78,7 +79,7 @@ _ENDED = [[-1, -1, -1, -1, follows] for follows in (ANYTHING, BRACKET, FOLLOWS)]
 
 
 def _flexible() -> np.ndarray:
-    """Runs of states, by how many blanks were read: before a line's end, between return and newline, behind it, ..."""
+    """States by phase (before a line's end, between return and newline, after it, ...) and by the number of blanks read."""
     width = LONGEST_RUN + 1
     rows = []
     for phase in range(2 * MOST_LINE_ENDS + 1):
@@ -94,7 +95,7 @@ def _flexible() -> np.ndarray:
 def _natural() -> np.ndarray:
     """The gaps by their numbers; then a line's end with its indentation, before a bracket and before anything else.
 
-    Indentation is blanks or tabs, never both: as states, none of it, so many blanks, so many tabs.
+    Indentation is blanks or tabs, never both. Its states: none of it, n blanks, n tabs.
     """
     closing = AFTER_COLON + 1
     going_on = closing + 1 + 2 * LONGEST_RUN
@@ -146,7 +147,7 @@ def _of_pattern(pattern: str) -> np.ndarray:
 
 
 def _prune(rows: list[list[int]]) -> None:
-    """Takes out the ways into states from where no run can end."""
+    """Removes transitions into states from which no run can end."""
     useful = {i for i, row in enumerate(rows) if row[4]}
     grows = True
     while grows:

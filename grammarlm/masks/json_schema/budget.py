@@ -1,9 +1,10 @@
-"""A budget of tokens for JSON texts: the matcher, and what its masks are made from.
+"""A token budget for JSON texts: the matcher, and the parts of its masks.
 
-Near the end of the budget each token is looked at, but not one by one: a kernel groups the tokens by the state that they lead to
-(kernels/cpu/json_ends.py; in a string nearly all lead to one), and of each such class completion.py says how many tokens end
-the text from there. Far from the end none of this is needed: growth.py says how many tokens more than before one token can
-make necessary, so how many steps are safe is known ahead, and until then masks are the ordinary ones.
+Near the end of the budget every token is checked, but not one by one: a kernel groups the tokens by the state that they
+lead to (kernels/cpu/json_ends.py; in a string nearly all lead to one), and for each such class completion.py bounds the
+number of tokens that end the text from there. Far from the end none of this is needed: growth.py bounds how much one
+token can lengthen the shortest completion, so the number of safe steps is known ahead, and until then masks are the
+ordinary ones.
 """
 
 from __future__ import annotations
@@ -35,17 +36,17 @@ from .matcher import JsonMatcher
 if TYPE_CHECKING:
     from ..constraint import Constraint
 
-MOST_CLASSES = 1024  # beyond them tokens are forbidden: only near the end, where keys or items are many and must differ
+MOST_CLASSES = 1024  # tokens of further classes are forbidden: only near the end, where many keys or items must differ
 TABLE = 4096
-MANY = 4096  # tokens that stay in a string of a language: too many to be looked at one by one
-FEW_NODES = 8  # of values that may follow a key
-VOCABULARY = 0  # which trie
-LETTERS = (b"~~", b"x~", b"q7", b"zz", b"~", b"0")  # what an ordinary key may go on with
+MANY = 4096  # tokens that stay in a string of a language: too many to be checked one by one
+FEW_NODES = 8  # values that may follow a key
+VOCABULARY = 0  # the number of the vocabulary's trie
+LETTERS = (b"~~", b"x~", b"q7", b"zz", b"~", b"0")  # possible continuations of an ordinary key
 Thread = tuple[int, int, int, int]
 
 
 class Survey:
-    """The kernel's survey of one thread, and its room."""
+    """The kernel's survey of one thread, and its buffers."""
 
     def __init__(self, epoch: Any):
         self._epoch = epoch
@@ -62,7 +63,7 @@ class Survey:
         self.words[Places.PAIRS], self.words[Places.PAIR_CAPACITY] = self.pairs.ctypes.data, count
 
     def of(self, thread: Thread, which: int = VOCABULARY, ordinary: bool = False) -> tuple[list[Thread], np.ndarray]:
-        """A thread of each class; pairs (token, class). What they hold stays until the caller's scratch ends."""
+        """A thread of each class; pairs (token, class). They are valid until the caller's scratch ends."""
         self.words[Places.C : Places.ORDINARY + 1] = [*thread, which, ordinary]
         count = self._epoch.call(SURVEY, self._address)
         if count > len(self.pairs):
@@ -77,13 +78,13 @@ class Body:
 
     sub: int
     escape: int
-    sample: bytes  # of one of them
+    sample: bytes  # the bytes of one of them
     rows: dict[int, np.ndarray]  # by the number of characters
     row: np.ndarray  # all of them
 
 
 def bodies_of(endings: Endings) -> list[Body]:
-    """Of the vocabulary: made once, of a string of which nothing is asked."""
+    """The vocabulary's bodies: computed once, from an unrestricted string."""
     tables = endings.machine.program.tables
     known: list[Body] | None = getattr(tables, "bodies", None)
     if known is None:
@@ -132,7 +133,7 @@ def packed(tokens: np.ndarray, words: int) -> np.ndarray:
 
 
 class NarrowMask:
-    """The mask of a config, of tokens behind which the text can be ended with fewer than `left` more. Stop ids left out."""
+    """The mask of a config: tokens after which fewer than `left` more can end the text. Stop ids left out."""
 
     def __init__(self, epoch: Any, left: int):
         self._endings, self._left = endings_of(epoch), left
@@ -182,15 +183,16 @@ class NarrowMask:
         return before
 
     def _put_right(self, thread: Thread, before: np.ndarray) -> None:
-        """The row is right for ordinary keys (items): what others change is surveyed. Then it is added to the one before."""
+        """The row is right for ordinary keys (items). Tokens that make the key another are surveyed and corrected, then
+        `before` is added."""
         classes, pairs = self._survey.of(thread, ordinary=True)
         self.row &= ~packed(pairs[:, 0], self._words)
         self._add_tokens(classes, pairs)
         self.row |= before
 
     def _ordinary(self, thread: Thread) -> tuple[Thread, Thread] | None:
-        """A key (item) like this one that has no place of its own and was not read before, and the thread behind its quote; None
-        where there may be none."""
+        """An ordinary thread of this key (item), which has no place of its own and was not read before, and the thread
+        after its quote; None where there may be none."""
         endings, kind, state = self._endings, thread[0] & 31, thread[0] >> 35
         if kind == Kind.KEY and state == NO_LANGUAGE:
             return None
@@ -211,7 +213,7 @@ class NarrowMask:
         return self._endings.fits((c, x, y, f), self._left)
 
     def _add_tokens(self, classes: list[Thread], pairs: np.ndarray, only: np.ndarray | None = None) -> None:
-        """Of the tokens of a survey those that fit."""
+        """Adds the tokens of a survey that fit the budget."""
         enough = np.array([*(self._fits(*thread) for thread in classes), False])
         chosen = pairs[enough[pairs[:, 1]], 0]
         found = packed(chosen, self._words)
@@ -226,7 +228,7 @@ class NarrowMask:
         return row
 
     def _add_coarsely(self, thread: Thread, plain: np.ndarray) -> None:
-        """In a string or key of a language: tokens that stay in it all at once, where the budget is enough for any of them."""
+        """In a string or key of a language: adds all tokens that stay in it at once, where the budget is enough for any of them."""
         c, x, y, f = thread
         if c & 31 == Kind.STRING:
             longest = self._endings.longest_string(c, x, y)
@@ -251,7 +253,7 @@ class NarrowMask:
     # ------------------------------------------------------------------ strings
 
     def _is_plain(self, c: int, x: int) -> bool:
-        """Does the string have to be in no language?"""
+        """Is the string unrestricted by a language?"""
         if x == 0:
             return True
         row = c >> 11 & ROW
@@ -281,7 +283,7 @@ class NarrowMask:
         self._add_tokens(*self._survey.of(behind, BODY_REMAINDERS), only)
 
     def _closing(self, least: int, most: int) -> np.ndarray:
-        """The tokens that close a string behind at least so many and at most so many characters."""
+        """The tokens that close a string after at least `least` and at most `most` characters."""
         tables = self._epoch.program.tables
         closers = next(a for a in tables.kept if a.ctypes.data == self._epoch.arena[At.CLOSERS])
         good = closers[:, 1] >= least
@@ -302,7 +304,7 @@ class NarrowMask:
 
 
 def endings_of(epoch: Any) -> Endings:
-    """How the epoch's texts can end."""
+    """The completions of the epoch's texts."""
     if epoch.endings is None:
         epoch.endings = Endings(epoch)
     found: Endings = epoch.endings
@@ -316,8 +318,8 @@ def survey_of(epoch: Any) -> Survey:
     return found
 
 
-# How many tokens are left; tokens that end the text, where the machine's own end now takes more than are left; how many steps are
-# safe, whatever they are.
+# Tokens left; a plan (tokens that end the text) where the computed completion takes more tokens than are left; how many
+# steps are safe, whatever they are.
 Budget = tuple[int, "tuple[int, ...] | None", int]
 
 
@@ -327,7 +329,7 @@ class JsonBudgetedMatcher(BudgetedMatcher, JsonMatcher):
     __slots__ = ("_near",)
 
     def __init__(self, constraint: Constraint, max_tokens: int):
-        self._near: tuple[Any, np.ndarray] | None = None  # a head, its mask
+        self._near: tuple[Any, np.ndarray] | None = None  # a head, and its mask
         super().__init__(constraint, max_tokens)
         left = self._start[4][0]
         self._pay((left, None, 0))
@@ -335,7 +337,7 @@ class JsonBudgetedMatcher(BudgetedMatcher, JsonMatcher):
         self._start = self._head
 
     def _settled(self, left: int) -> Budget:
-        """The budget of this state, with the steps that are safe from here."""
+        """The budget of this state, with the number of safe steps from here."""
         fewest = self._made(_fewest)
         growth = growth_of(self._head[1])
         safe = max((left - fewest) // (growth + 1), 0)
@@ -433,7 +435,7 @@ class JsonBudgetedMatcher(BudgetedMatcher, JsonMatcher):
             self._head = here
 
     def advance_bytes(self, data: bytes) -> bool:
-        """Reads any bytes as one step, which costs as many tokens as the longest-match cut of the bytes has."""
+        """Reads any bytes as one step, which costs as many tokens as the longest-match tokenization of the bytes has."""
         head = self._head
         if not super(BudgetedMatcher, self).advance_bytes(data) or self._head is head:
             return self._head is head and self.is_finished and not data
@@ -455,7 +457,7 @@ class JsonBudgetedMatcher(BudgetedMatcher, JsonMatcher):
 
 
 class CanonicalJsonBudgetedMatcher(_CanonicalRows, JsonBudgetedMatcher):
-    """The same, of canonical tokens."""
+    """The same, over canonical tokens."""
 
     __slots__ = ()
 

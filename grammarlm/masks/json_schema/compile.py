@@ -1,7 +1,8 @@
 """From a JSON schema to an automaton over a vocabulary.
 
-The schema comes down to nodes (grammars/json_schema/normalise.py), nodes to the rows of a program (program.py), beside tables
-of the vocabulary that all schemas share (tables.py). What refuses a schema does so here; a mask can only reach a limit.
+The schema is compiled to nodes (grammars/json_schema/normalise.py), nodes to the rows of a program (program.py), next
+to tables of the vocabulary that all schemas share (tables.py). A schema is refused only here; filling a mask can fail
+only at a limit.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class JsonSchemaProgram:
 
     matcher_class = JsonMatcher
     budgeted_class, canonical_budgeted_class = JsonBudgetedMatcher, CanonicalJsonBudgetedMatcher
-    growth: int | None = None  # what one token can add to the way to the end: see growth.py
+    growth: int | None = None  # upper bound on how much one token can lengthen the shortest completion: see growth.py
 
     def __init__(self, grammar: JsonSchema, vocab: Vocabulary, limits: Limits, clock: Clock):
         self.vocab, self.limits, self.clock = vocab, limits, clock
@@ -69,7 +70,8 @@ class JsonSchemaProgram:
         if self.facts.single_bytes != (1 << 256) - 1:
             _check_bytes(self.facts.single_bytes)
         self.tables = tables_of(vocab, grammar.whitespace or "flexible", grammar.spelling or "any")
-        clock.restart()  # the kernel compiles once a machine, the tables are made once a vocabulary: not the schema's time
+        # Kernels compile once a machine, the tables are made once a vocabulary: not counted as the schema's time.
+        clock.restart()
         self.mode = ANY_ORDER if grammar.property_order == "any" else SCHEMA_ORDER
         self.relaxed: tuple[str, ...] = ()
         self._grammar = grammar
@@ -88,7 +90,7 @@ class JsonSchemaProgram:
             self.caps += (PLAIN_INTEGERS + (PYTHON_INTEGERS if grammar.python_type is not None else ""),)
 
     def _written(self, grammar: JsonSchema) -> JsonProgram:
-        """The schema's rows: the quickest way that will do."""
+        """The schema's rows, by the fastest of three ways that can read it."""
         tick = self.clock.tick
         try:
             written = self._of_bytes(grammar) or self._of_dicts(grammar)
@@ -98,7 +100,7 @@ class JsonSchemaProgram:
             return written
         schema, options = grammar.document(tick), self._options
         while True:
-            writer = self._writer(grammar)  # the one before may have been left half-way
+            writer = self._writer(grammar)  # the previous writer may be half used
             languages, strict = self.texts.languages, grammar.strict
             found = normalise(schema, languages=languages, tick=tick, strict=strict, relax=self.relaxed, **options)
             self.document, self.relaxed = found.document, found.relaxed
@@ -111,7 +113,7 @@ class JsonSchemaProgram:
                 self.relaxed = (*found.relaxed, pointer)
 
     def _of_dicts(self, grammar: JsonSchema) -> JsonProgram | None:
-        """The rows of a plain schema; None where it is not."""
+        """The rows of a plain schema; None where it is not plain."""
         writer = self._writer(grammar)
         try:
             start = plain_start(writer, self.document, self.clock.tick)
@@ -122,7 +124,7 @@ class JsonSchemaProgram:
             return None
 
     def _of_bytes(self, grammar: JsonSchema) -> JsonProgram | None:
-        """The rows out of the schema's frozen form; None where Python has to read it."""
+        """The rows from the schema's frozen form; None where Python has to read it."""
         if grammar.draft != "auto" or grammar.registry is not None or isinstance(grammar.property_order, tuple):
             return None
         frozen = grammar.as_bytes(self.clock.tick)
@@ -146,7 +148,7 @@ class JsonSchemaProgram:
 
     @functools.cached_property
     def document(self) -> Document:
-        """The schema with its references: read where somebody asks."""
+        """The schema with its references, read on first use."""
         return Document(self._grammar.document(self.clock.tick), tick=self.clock.tick, **self._options)
 
     def _new_texts(self) -> Texts:
@@ -163,7 +165,7 @@ class JsonSchemaProgram:
         return self.texts.made_states
 
     def forget(self) -> None:
-        """Nothing that was made for one text only is kept here."""
+        """Nothing here belongs to a single text."""
 
 
 def _check_bytes(single: int) -> None:

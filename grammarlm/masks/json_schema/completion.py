@@ -1,19 +1,20 @@
-"""How a JSON text can end: from any place of any text under a schema, bytes that the machine reads to the end.
+"""How a JSON text can end: completions, from any place of any text under a schema, as bytes that the machine accepts.
 
-A thread still needs the rest of what it is in (a string, a number, a key), then the rest of each frame around it: the keys or items
-that must come, each with the shortest value known, and the closing bracket.
+A thread still needs the rest of what it is in (a string, a number, a key), then the rest of each frame around it: the
+keys or items that must come, each with the shortest value known, and the closing bracket.
 
     {"name": "Ad     b'","age":0}'        where "age" is required, too
     [[1, {"a":       b'0}]]'
 
-What a node's shortest value is follows from those of its parts (`value`): nodes contain each other, so all that are met are kept in
-a list of work until none gets shorter. A frame's rest hangs on what is in the frame and not on what is around it, and is kept by
-that. Each rest is *read* by the machine before it counts; where it is refused (items must differ, keys exclude each other)
-the machine is asked step by step: since every thread that it leaves alive can be completed, going on with the first that lives ends
-somewhere.
+A node's shortest value follows from those of its parts (`value`): nodes contain each other, so a worklist improves all
+of them until none gets shorter. A frame's rest depends on the frame's content, not on what is around it; the cache key
+is that content. Each rest is *read* by the machine before it counts. Where it is refused (items must differ, keys
+exclude each other) it is built step by step with the machine: every live thread can be completed, so always taking the
+first live choice ends somewhere.
 
-Texts are compared by how many tokens they take, then by bytes. It is a bound, not the minimum: keys and items are chosen one by
-one. What a lexeme, an object, an array, a node need is told in endings/, a layer a file; here they come together.
+Texts are compared by number of tokens, then by bytes. The result is an upper bound, not the minimum: keys and items are
+chosen one by one. endings/ computes what a lexeme, an object, an array, a node needs, a layer a file; here they come
+together.
 """
 
 from __future__ import annotations
@@ -32,16 +33,17 @@ from .endings.texts import Pieces, Thread, few, joined, paired, short_names, spe
 from .endings.values import EndingsOfValues
 
 SPARE = 2
-SAVED = 4  # tokens, where pieces of a text are cut together: most often fewer
-SEGMENT = 1024  # bytes of a tail that are cut into tokens together
-MOST_KEYS, FEW_KEYS = 32, 3  # that are tried as the end of one; of which so many fit
+SAVED = 4  # tokens usually saved by tokenizing the pieces of a text together: most often fewer
+SEGMENT = 1024  # bytes of a tail that are tokenized together
+MOST_KEYS, FEW_KEYS = 32, 3  # keys tried as the end of one; how many that fit are enough
 
 
 class Endings(EndingsOfValues):
-    """How the texts of one epoch can end. All under the automaton's lock."""
+    """The completions of one epoch's texts. Used under the automaton's lock."""
 
     def parts(self, state: int) -> list[bytes] | None:
-        """How the text can end from a config: pieces, whose tokens end the text one after another. None: not to be written down."""
+        """A completion of a config: pieces, tokenized one by one, whose tokens end the text. None: no completion can be
+        written down."""
         threads = self.threads_of(state)
         best: tuple[int, list[bytes], Tail] | None = None
         with Scratch(self):
@@ -58,24 +60,24 @@ class Endings(EndingsOfValues):
         return pieces
 
     def fits(self, thread: Thread, left: int) -> bool:
-        """Do fewer than `left` tokens end the text from a thread, and from those like it? To be asked within `scratch`."""
+        """Do fewer than `left` tokens end the text, from this thread and from those of its class? To be called within `scratch`."""
         f = thread[3]
         own, tail = self._pieces(*thread), self._tail(f)
         if own is None or tail is None:
             return False
         left -= tail.cost + self._spare(f)
-        apart = sum(map(self.tokens, (*own, tail.text)))  # most likely known
+        apart = sum(map(self.tokens, (*own, tail.text)))  # usually cached
         if left <= 0 or not left <= apart < left + SAVED:
             return apart < left
         return self.tokens(own[0] + own[1] + tail.text) < left
 
     def cost(self, thread: Thread) -> int | None:
-        """How many tokens end the text from a thread. To be asked within `scratch`."""
+        """The number of tokens that end the text from a thread. To be called within `scratch`."""
         found = self._priced(thread)
         return None if found is None else found[0]
 
     def _spare(self, f: int) -> int:
-        """Keys or items that must come and must differ may be longer behind other ones: tokens to spare for that."""
+        """Keys or items that must come and must differ may be longer after other ones: spare tokens for that."""
         if not f:
             return 0
         words = self._frame(f)
@@ -101,7 +103,7 @@ class Endings(EndingsOfValues):
         return joined(*(self._pieces(c, x, y, f) or (None,)))
 
     def _pieces(self, c: int, x: int, y: int, f: int) -> Pieces | None:
-        """The same in two pieces: what is the thread's own, and what others may have, too."""
+        """The same in two pieces: the thread's own, and one that other threads share."""
         kind, sub, row = c & 31, c >> 5 & 63, c >> 11 & ROW
         if kind == Kind.AFTER or kind == Kind.COLON:
             text: bytes | None = b'"' + self._blank(y) if c & QUOTED else self._blank(y)
@@ -175,7 +177,7 @@ class Endings(EndingsOfValues):
         return self._rests[key]
 
     def _content(self, words: list[int], where: int) -> tuple[Any, ...]:
-        """What the rest of a frame hangs on."""
+        """What the rest of a frame depends on."""
         row = words[Frame.ROW]
         if row & ARRAY_BIT:
             at = row & ROW
@@ -212,7 +214,7 @@ class Endings(EndingsOfValues):
         return self._object_by_machine(start, row, words, where)
 
     def _key_rest(self, c: int, x: int, y: int, f: int) -> Pieces | None:
-        """The rest of a key, and what ends its object then: a key that has a place, or any other, whichever is shorter."""
+        """The rest of a key, and then of its object: a key that has a place, or any other, whichever is shorter."""
         begun, row = b"", c >> 11 & ROW
         if (c >> 5 & 63) != BODY and (c >> 5 & 63) < LAST_1:
             begun, c, x, y, f = self._to_body(c, x, y, f)
@@ -237,7 +239,7 @@ class Endings(EndingsOfValues):
         )
 
     def _own_keys(self, row: int, x: int, f: int) -> list[int]:
-        """Keys that have a place and may be this one: the needed ones first, then the short ones."""
+        """Keys that have a place and may be this one: the required ones first, then the short ones."""
         low, high = x & FIELD, x >> 21 & FIELD
         if low >= high:
             return []
@@ -247,7 +249,7 @@ class Endings(EndingsOfValues):
         return inside[:MOST_KEYS]
 
     def _behind_key(self, row: int, f: int, i: int) -> bytes | None:
-        """What ends an object behind the name of a key; None where the key may not come."""
+        """What ends an object after the name of a key; None where the key may not come."""
         known = ("behind", i, *self._content(self._frame(f), AFTER))
         if known not in self._rests:
             name = spelled(self._name(self._rows[row + Object.KEYS] + i * Key.LENGTH))
@@ -276,7 +278,7 @@ class Endings(EndingsOfValues):
             yield from (spelled(text) + b'"' for text, _ in few(self._words(state), MOST_EXTRA))
 
     def values_of_key(self, c: int, x: int, f: int) -> tuple[list[int], int]:
-        """The nodes that may follow a key; at least the tokens that end it and its value, whichever it becomes."""
+        """The nodes that may follow a key; an upper bound on the tokens that end the key and its value, whichever it becomes."""
         row, state, rows = c >> 11 & ROW, c >> 35, self._rows
         low, high = x & FIELD, x >> 21 & FIELD
         keys = [rows[row + Object.KEYS] + i * Key.LENGTH for i in range(low, high)]

@@ -1,9 +1,9 @@
-"""One generation of texts under a schema: their configs, frames and keys in arenas, and the rows made so far.
+"""One epoch (generation of texts) under a schema: configs, frames and keys in arenas, and the cached rows.
 
-A kernel that lacks something says what (At.WANTED, At.MISSING); `_supply` makes it and the kernel is called again. Arenas grow by
-doubling; what moves does so within one call: the kernel holds the GIL, and other threads' calls may come between any two. When they
-have reached their share of limits.max_bytes the epoch is full: matchers move to a new one by their configs, and the old one goes
-with its last holder.
+A kernel that is missing something says what (At.WANTED, At.MISSING); `_supply` makes it and the kernel is called again.
+Arenas grow by doubling. An array is replaced within one kernel call: the kernel holds the GIL, and other threads' calls
+may come between any two. When the arenas have reached their share of limits.max_bytes the epoch is full: matchers move
+their configs to a new one, and the old one is freed with its last holder.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from .tables import CROSSED, NOTED, PENDING, SERIALS, JsonTables
 
 LANGUAGES = (At.STATES, At.ACCEPTS, At.UNIVERSAL, At.LENGTHS, At.LENGTH_OF, At.COUNTS, At.TOTAL, At.LOOPS)
 FIRST_STATE = 2  # of records; 0 is dead, 1 finished
-SPARE_ENTRIES = 1  # of chains: entry 0 is the empty key
+SPARE_ENTRIES = 1  # in chains: entry 0 is the empty key
 FIRST = {"frames": 64, "chains": 128, "records": 256}
 WIDTH = {"frames": int(Frame.LENGTH), "chains": 2, "records": 5}
 PLACES = {
@@ -45,7 +45,7 @@ PLACES = {
 }
 FIRST_ROWS, FIRST_POOL = 128, 64 << 10  # the pool's memory is touched only as it is used
 TABLE_WIDTH, NO_ROW = KEY_WORDS + 1, -1
-# Where the parts of an epoch's first piece of memory begin.
+# The offsets of the parts within an epoch's first block of memory.
 STORE_AT, TABLE_AT = int(At.LENGTH), int(At.LENGTH + Store.LENGTH)
 FRAMES_AT = TABLE_AT + FIRST_ROWS * TABLE_WIDTH
 CHAINS_AT = FRAMES_AT + FIRST["frames"] * WIDTH["frames"]
@@ -54,13 +54,12 @@ MISSING_AT = RECORDS_AT + FIRST["records"] * WIDTH["records"]
 BLOCK = MISSING_AT + 1 + MISSING_MOST
 PARTS_AT = {"frames": FRAMES_AT, "chains": CHAINS_AT, "records": RECORDS_AT}
 
-Config = tuple[Any, ...]  # what a record stands for, whatever the epoch
+Config = tuple[Any, ...]  # the content of a record, independent of the epoch
 
 
 @lru_cache(maxsize=8)
 def _first_block(tables: JsonTables, version: int) -> array[int]:
-    """What an epoch begins with: the arena with what the vocabulary's tables say, a store without rows, frames, chains,
-    records."""
+    """An epoch's first block: the arena with the addresses of the vocabulary's tables, an empty store, frames, chains, records."""
     block = np.zeros(BLOCK, np.int64)
     block[:STORE_AT] = tables.arena
     store = block[STORE_AT:TABLE_AT]
@@ -71,11 +70,11 @@ def _first_block(tables: JsonTables, version: int) -> array[int]:
     block[At.FRAME_COUNT], block[At.CHAIN_COUNT], block[At.RECORD_COUNT] = BARRIER + 1, SPARE_ENTRIES, FIRST_STATE + 1
     for place, address in zip(LANGUAGES, NO_STATES.placed[1], strict=True):
         block[place] = address
-    return array("q", block.tobytes())  # copied, read and written with less around it than numpy's
+    return array("q", block.tobytes())  # array.array is copied, read and written with less overhead than numpy's
 
 
 class _Rows:
-    """What a matcher asks first: a row that needs no kernel."""
+    """What a matcher asks first: rows that need no kernel."""
 
     def __init__(self, stop_row: np.ndarray):
         self._stop_row = stop_row
@@ -101,15 +100,15 @@ class _Terms:
 
 
 class JsonEpoch:
-    """See the module. A state is the number of a record."""
+    """One epoch of texts under a schema. A state is the number of a record."""
 
     makes_beside = False  # are most rows made beside other threads, and not under the lock?
 
     def __init__(self, program: Any):
         self.program = program
         self.is_full = False
-        self._moving: object = None  # arrays that kernels are told of
-        self.endings: Any = None  # how texts can end, and where tokens lead to: for budgets (budget.py)
+        self._moving: object = None  # keeps arrays alive whose addresses kernels are being given
+        self.endings: Any = None  # completions, and surveys of where tokens lead: for budgets (budget.py)
         self.survey: Any = None
         self.rows = _Rows(program.facts.stop_row)
         self._room = max(program.limits.max_bytes // 4, 1 << 16)
@@ -130,12 +129,12 @@ class JsonEpoch:
         block[RECORDS_AT + FIRST_STATE * WIDTH["records"]] = int(Kind.VALUE) | rows.start << 11
         block[RECORDS_AT + FIRST_STATE * WIDTH["records"] + 2] = program.tables.blanks.start
 
-    # What a matcher asks an epoch for. Made for each call: kept, it would lead back to the epoch, whose memory would then wait for
-    # Python's collector, and each text of another schema begin in memory that was never touched.
+    # Views for the matcher, made at each call. Stored, they would form a reference cycle with the epoch: its memory
+    # would wait for Python's collector, and each text of another schema would begin in memory that was never touched.
 
     @property
     def tables(self) -> JsonEpoch:
-        """What a matcher holds on to while a kernel reads."""
+        """What a matcher keeps alive while a kernel reads."""
         return self
 
     @property
@@ -146,7 +145,7 @@ class JsonEpoch:
     def terms(self) -> _Terms:
         return _Terms(self)
 
-    # The parts of the block as numpy's arrays, made where somebody asks: most masks need none of them.
+    # The parts of the block as numpy arrays, made on first use: most masks need none of them.
 
     @cached_property
     def _block(self) -> np.ndarray:
@@ -172,7 +171,8 @@ class JsonEpoch:
         }
 
     def close(self) -> None:
-        """A call was interrupted in the midst of something: nobody asks for more here, and whoever stands here moves on."""
+        """A call was interrupted halfway: the epoch is declared full, so that nothing more is made here and its
+        matchers move on."""
         self.is_full, self.kernel = True, _moves_on
 
     # ------------------------------------------------------------------ arenas
@@ -181,16 +181,17 @@ class JsonEpoch:
         arrays, addresses = self.program.states.placed
         pairs = np.array([*zip(LANGUAGES, addresses, strict=True)], np.int64)
         json_call(self.address, PLACE, pairs.ctypes.data, len(pairs), 0)
-        self._languages = arrays  # as long as kernels read them
+        self._languages = arrays  # kept alive while kernels read them
 
     def _grow_store(self) -> None:
-        """Twice the room for rows, until they have their share of memory: then they are made anew.
+        """Doubles the room for rows, until they have their share of memory: then they are cleared and recomputed on
+        demand.
 
-        What other threads' calls add meanwhile is lost, and made again.
+        Rows that other threads' calls add meanwhile are lost, and made again.
         """
         places, pool = len(self._table), len(self._pool)
         kept = self._table[self._table[:, KEY_WORDS] != NO_ROW]
-        used = int(self.store[Store.USED])  # behind all that is kept
+        used = int(self.store[Store.USED])  # the end of all stored rows
         if 4 * pool + self._table.nbytes > self._room:
             self.forget_rows()
             return
@@ -199,7 +200,7 @@ class JsonEpoch:
         rows[:used] = self._pool[:used]
         store = np.array([table.ctypes.data, places, 0, rows.ctypes.data, used, pool], np.int64)
         json_call(store.ctypes.data, REHASH, kept.ctypes.data, len(kept), 0)
-        self._moving = table, rows  # in memory before the kernel knows them
+        self._moving = table, rows  # kept alive before the kernel is given the addresses
         self.store[:] = store
         self._table, self._pool = table, rows
 
@@ -208,7 +209,7 @@ class JsonEpoch:
 
     @property
     def nbytes(self) -> int:
-        """What the schema's tables, its rows and its texts take; what is shared by all schemas is not in it."""
+        """Memory of the schema's tables, its rows and its texts; tables shared by all schemas are not included."""
         program = self.program
         own = program.json.nbytes + program.states.nbytes
         if self.endings is not None:
@@ -216,9 +217,10 @@ class JsonEpoch:
         return own + self._table.nbytes + 4 * int(self.store[Store.USED]) + sum(a.nbytes for a in self.arrays.values())
 
     def _supply(self, times: int, anew: int) -> int:
-        """Makes what a kernel lacks. It has lacked something so many times already, and begun anew often: then it gets more.
+        """Makes what a kernel is missing. `times`: interrupted calls so far; `anew`: how often it started over: then it
+        gets more at once.
 
-        Will it begin anew? 1 or 0.
+        1 if the kernel will start over, 0 if it resumes where it stopped.
         """
         arena, program = self.arena, self.program
         program.clock.check()
@@ -226,7 +228,7 @@ class JsonEpoch:
         waits = bool(wanted & WAITS)
         states = self._missing[1 : 1 + self._missing[0]].tolist()
         if states:
-            with PATIENT:  # they stay, and would make Python look through all that it has, in the middle of a text
+            with PATIENT:  # new states stay, so a garbage collection in the middle of a text would be wasted
                 program.states.count([state & ~COUNT_BIT for state in states if state & COUNT_BIT])
                 program.states.make([state for state in states if not state & COUNT_BIT], anew, waits and times > 0)
             self._place_languages()
@@ -252,18 +254,18 @@ class JsonEpoch:
             )
         at, _, capacity = PLACES[name]
         new = np.zeros((2 * len(old), WIDTH[name]), np.int64)
-        self._moving = new  # in memory before the kernel knows it
+        self._moving = new  # kept alive before the kernel is given the address
         order = np.array([at, capacity, new.ctypes.data, len(new), 8 * WIDTH[name]], np.int64)
         json_call(self.address, MOVE, order.ctypes.data, 0, 0)
         self.arrays[name] = new
 
     @property
     def lacks(self) -> bool:
-        """The last call did not have what it needs."""
+        """The last call was missing something."""
         return bool(self.arena[At.WANTED] or self._missing[0])
 
     def call(self, what: int, first: int, second: int = 0, third: int = 0) -> int:
-        """json_call, with what it lacks made for it; and what the call before this one lacked, which most likely was the same."""
+        """json_call, supplied with what it is missing; first with what the call before this one was missing, usually the same."""
         arena, anew = self.arena, 0
         if self.lacks:
             anew = self._supply(0, 0)
@@ -319,7 +321,7 @@ class JsonEpoch:
         return self.call(READ, state, int(array.ctypes.data), len(data))
 
     def completion_parts(self, state: int) -> list[bytes] | None:
-        """How the text can end, in pieces that are cut into tokens one by one (completion.py)."""
+        """A completion of the text, in pieces that are tokenized one by one (completion.py)."""
         from .budget import endings_of
 
         return endings_of(self).parts(state)
@@ -339,7 +341,7 @@ class JsonEpoch:
         return made
 
     def key(self, state: int) -> Hashable:
-        """Equal keys, equal futures, whatever the epoch: a config without numbers, in which what no longer matters is left out."""
+        """Equal keys, equal futures, whatever the epoch: a config without numbers, without what no longer matters."""
         threads = []
         while state:
             c, x, y, f, state = self.arrays["records"][state].tolist()
@@ -351,18 +353,18 @@ class JsonEpoch:
         return frozenset(threads)
 
     def _told(self, words: tuple[int, ...]) -> tuple[int, ...]:
-        """Of a frame the numbers that tell something: row, keys seen, count, last, needed."""
+        """The relevant numbers of a frame: row, keys seen, count, last, needed."""
         row, seen, count = words[Frame.ROW], words[Frame.SEEN], words[Frame.COUNT]
         if not row >> 40:
             rows = self.program.json.rows
             if rows[row + Object.MOST] < 0:
                 count = min(count, max(int(rows[row + Object.LEAST]), 0))
             if self._many(row):
-                seen = 0  # the number of a set, which is spelled out
+                seen = 0  # the number of a set, whose content is in the key separately
         return row, seen, count, words[Frame.LAST], words[Frame.NEEDED]
 
     def config(self, state: int) -> Config:
-        """A config without numbers of this epoch: threads, whose frames and keys are spelled out."""
+        """A config without numbers of this epoch: threads, with the contents of their frames and keys."""
         threads = []
         while state:
             c, x, y, f, state = self.arrays["records"][state].tolist()
@@ -394,14 +396,14 @@ class JsonEpoch:
         return tuple(found)
 
     def _many(self, row: int) -> int:
-        """Words of the bits of keys seen, of an object of many keys; 0 for all others."""
+        """Words of the bits of keys seen, for an object of many keys; 0 for all others."""
         if row >> 40:
             return 0
         count = int(self.program.json.rows[row + Object.COUNT])
         return 0 if count <= INLINE else -(-count // INLINE)
 
     def state_of(self, config: Config) -> int:
-        """The config, put into this epoch."""
+        """The config, copied into this epoch."""
         if config is self.program.start:
             return self.start
         threads = []

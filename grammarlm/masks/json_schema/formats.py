@@ -1,7 +1,7 @@
 """The formats of JSON Schema as complete automata, made once a machine.
 
-All are explored, equal states are made one (3,900 are left, most of them of exact dates with leap seconds), and kept on disk; a
-process reads them in a few milliseconds, and no mask waits for a state of a format.
+All states are explored, then minimised (3,900 are left, most of them of exact dates with leap seconds), and saved on
+disk; a process reads them in a few milliseconds, and no mask waits for a state of a format.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from ...grammars.json_schema import formats
 from ...grammars.json_schema.languages import Languages
 from .languages import LanguageStates
 
-MOST_STATES = 50_000  # of all formats together, before equal ones are one
+MOST_STATES = 50_000  # of all formats together, before minimisation
 LEFT_OUT = {
     "regex",
     "hostname",
-}  # of too many states; a hostname's length is counted beside the automaton of its labels
+}  # of too many states; a hostname's length is counted next to the automaton of its labels
 
 
 @dataclass(frozen=True)
 class FormatAutomata:
-    """State 0 is dead."""
+    """Minimised automata of all formats. State 0 is dead."""
 
     names: tuple[str, ...]
     table: np.ndarray  # int32 [S, 256]: the next state, -1: refused
@@ -34,7 +34,7 @@ class FormatAutomata:
 
     @cached_property
     def distances(self) -> np.ndarray:
-        """Of each state: how many bytes the shortest text has that ends it."""
+        """Of each state: the length in bytes of the shortest text that ends it."""
         found = np.where(self.accepts > 0, 0, len(self.accepts))
         found[0] = len(self.accepts) + 1
         while True:
@@ -45,7 +45,7 @@ class FormatAutomata:
             found = nearer
 
     def farthest(self, state: int) -> int:
-        """How many bytes the shortest ending has at most, wherever the text goes from a state."""
+        """Upper bound in bytes on the shortest end from any state reachable from this one."""
         reached = np.zeros(len(self.accepts), bool)
         reached[state] = True
         count = 0
@@ -61,7 +61,7 @@ class FormatAutomata:
 
 @cache
 def format_automata() -> FormatAutomata:
-    """From the disk where they are there and sound: the file has a checksum, and says what it was made for."""
+    """Read from disk where the file is sound: it has a checksum, and says what it was made for."""
     names = tuple(sorted(formats.FORMATS - LEFT_OUT - set(formats.REFUSED) | {formats.LABELS}))
     fingerprint = _fingerprint()
     path = cache_folder("formats") / f"{fingerprint}.npz"
@@ -96,10 +96,10 @@ def _explored(names: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray, list[int]
 
 
 def _smallest(table: np.ndarray, accepts: np.ndarray, starts: list[int], names: tuple[str, ...]) -> FormatAutomata:
-    """States that accept the same are one: classes are split until all states of a class lead to the same classes."""
+    """Minimisation by partition refinement: classes are split until all states of a class lead to the same classes."""
     table = np.where(table < 0, 0, table)  # the dead state
     by_byte = np.random.default_rng(2).integers(1, 1 << 63, len(table), np.uint64) @ table.astype(np.uint64)
-    kinds = table[:, np.unique(by_byte, return_index=True)[1]]  # bytes that no state tells apart are one
+    kinds = table[:, np.unique(by_byte, return_index=True)[1]]  # bytes with equal columns are merged
     weights = np.random.default_rng(0).integers(1, 1 << 63, kinds.shape[1], np.uint64)
     same = accepts.astype(np.int64)
     count = 0
@@ -134,5 +134,5 @@ def _is_sound(found: FormatAutomata) -> bool:
 
 
 def _fingerprint() -> str:
-    """Of all that the automata depend on: the sources of the grammars' side, and this file."""
+    """A digest of all that the automata depend on: the sources of the grammars, the layout, and this file."""
     return sources_digest("grammars", "layout", "masks/json_schema/formats.py")[:24]

@@ -1,10 +1,11 @@
-"""Plain schemas out of their frozen form: a kernel reads the bytes (kernels/cpu/schema_rows.py), Python does what is left.
+"""Plain schemas from their frozen form: a kernel reads the bytes (kernels/cpu/schema_rows.py), Python does the rest.
 
-What is left are strings with patterns and formats, numbers with bounds and schemas that are not plain; for each of them the reader
-of plain.py is asked, and its answer put where the kernel has kept a place. Where the kernel does not read a document, plain.py
-does; where anything is refused, the general way reads all of it, and has the right words.
+The rest is strings with patterns and formats, numbers with bounds and schemas that are not plain: for each of them the
+reader of plain.py is called, and its result is written to the place that the kernel has reserved. A document that the
+kernel cannot read is read by plain.py; where anything is refused, the general way reads all of it, since it has the
+error messages.
 
-There is one reader in a process: its memory is made once, and touched only as far as a schema needs it.
+There is one reader in a process: its memory is allocated once, and touched only as far as a schema needs it.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ from .tables import TEMPLATE, TEMPLATE_AT, TEMPLATE_ROWS
 
 LONGEST = 1 << 18  # bytes of a schema; a longer one is read in Python
 ROWS, LETTERS, MOST_LEFT, NEEDS = 1 << 17, 1 << 19, 1 << 14, 1 << 17
-PLACES = 256  # of the table of keywords
+PLACES = 256  # size of the hash table of keywords
 STRING_WORDS = ("pattern", "format", "minLength", "maxLength")
 WORDS = {
     "type": Word.TYPE, "enum": Word.ENUM, "const": Word.CONST, "minLength": Word.LEAST_LENGTH, "maxLength": Word.MOST_LENGTH,
@@ -83,16 +84,16 @@ WHOLE = 1 << 64
 
 
 class Reading(NamedTuple):
-    """What the kernel has written, and what it has left."""
+    """What the kernel has written, and what it has left to Python."""
 
     rows: Any  # array of int64, the program; a list without the blob where something is left
     blob_at: int
     start: int
     letters: bytes = b""
-    fixes: list[list[int]] = []  # noqa: RUF012  # nobody writes into it
-    said: list[list[list[int]]] = []  # noqa: RUF012  # of each of those the values of its keywords: kind, place, size
+    fixes: list[list[int]] = []  # noqa: RUF012  # never written to
+    said: list[list[list[int]]] = []  # noqa: RUF012  # for each fix the values of its keywords: kind, place, size
     patches: list[int] = []  # noqa: RUF012
-    tape: np.ndarray | None = None  # where nodes are left
+    tape: np.ndarray | None = None  # present where nodes are left
 
 
 def _fnv(text: bytes) -> int:
@@ -113,7 +114,7 @@ def _keyword_table(formats: bool) -> tuple[np.ndarray, np.ndarray]:
         elif bits == COMBINE:
             bits = int(Said.COMBINE if word in WORDS else Said.HARD)
         elif word == "additionalItems":
-            bits = 0  # it says nothing, but beside a list of items, which is left to Python
+            bits = 0  # it matters only next to a list of items, which is left to Python
         elif bits and word not in PLAIN:
             bits = int(Said.HARD)
         entries[word] = bits, int(WORDS.get(word, Word.NONE)), DRAFTS.get(word, 0)
@@ -130,7 +131,8 @@ def _keyword_table(formats: bool) -> tuple[np.ndarray, np.ndarray]:
 
 
 class FrozenReader:
-    """Reads one schema at a time. What each reading touches are Python's own arrays: less to fetch than numpy's."""
+    """Reads one schema at a time. The buffers used by each call are array.array and bytearray, which are faster to
+    reach than numpy's."""
 
     def __init__(self) -> None:
         load_all([read_schema], large=True)
@@ -143,7 +145,7 @@ class FrozenReader:
         self._rows = array("q", bytes(8 * ROWS))
         self._templates = {spelling: array("q", rows) for spelling, rows in TEMPLATE_ROWS.items()}
         self._spelling = ""
-        self._kept: list[np.ndarray] = []  # whose addresses the arena holds
+        self._kept: list[np.ndarray] = []  # keeps arrays alive whose addresses are in the arena
         self._blob, self._fixes = np.empty(LETTERS, np.uint8), np.empty((MOST_LEFT, Fix.LENGTH), np.int64)
         self._tape, self._patches = np.empty((LONGEST, Tape.LENGTH), np.int32), np.empty(ROWS, np.int32)
         self._tables = [_keyword_table(formats) for formats in (False, True)]
@@ -170,7 +172,7 @@ class FrozenReader:
             arena[place] = number
 
     def learn_formats(self) -> None:
-        """Where the automata of formats begin; the tables of the vocabulary have them."""
+        """Enters the start states of formats; the tables of the vocabulary have their automata."""
         self._knows_formats = True
         automata = format_automata()
         table, letters = self._tables[True]
@@ -226,7 +228,7 @@ def frozen_program(
     make_document: Callable[[], Document],
     tick: Callable[[], None],
 ) -> JsonProgram | None:
-    """The rows of a frozen schema; None where it has to be read in another way, NotPlain where the plain way has no rows either."""
+    """The rows of a frozen schema; None where another way has to read it, NotPlain where the plain way has no rows either."""
     options = (
         ASSERTS_FORMATS * (formats == "assert") + WITH_PLAIN_INTEGERS * plain_integers + WITH_FORMATS * has_formats
     )
@@ -247,7 +249,7 @@ TURNS: dict[int, int] = {
 
 
 def turn_of(alternative: list[int]) -> int:
-    """Where an alternative stands among those of other types."""
+    """The rank of an alternative among those of other types."""
     kind, row = alternative
     return int(row != LITERALS["null"]) if kind == Shape.LITERAL else TURNS[kind]
 
@@ -315,7 +317,7 @@ class _Rest:
         return known
 
     def _range(self, low: int, high: int) -> int:
-        """The row of listed whole numbers, one after the other."""
+        """The row of listed integers that follow one another."""
         key = low, high
         known = self._numbers.get(key)
         if known is None:
@@ -330,7 +332,7 @@ class _Rest:
         return at
 
     def _unite(self, at: int, below: list[int]) -> None:
-        """Writes the alternatives of a union, in the order of types; a union among the nodes has been written before."""
+        """Writes the alternatives of a union, in the order of types; a union among the nodes was written before."""
         rows, found = self._writer.rows, []
         for row in below:
             found += [rows[i : i + 2] for i in range(row + 2, row + 2 + 2 * rows[row], 2)]

@@ -1,8 +1,8 @@
-"""How many tokens more than before one token can make necessary to end a JSON text: a bound for the whole schema.
+"""Upper bound, for a whole schema, on how much one token can lengthen the shortest completion of a JSON text.
 
-A token opens values within each other, at most as many as it has brackets, and each of them needs its shortest text then; it may
-begin a key, whose value and what it implies are needed then, or a word that is long. So it is the costliest way through so many
-nodes, one within another. While a budget is farther from the end than that, masks need not be looked at (budget.py).
+A token opens nested values, at most as many as it has brackets, and each of them then needs its shortest text; it may
+begin a key, which then needs its value and the keys it implies, or a long word. So the bound is the costliest path
+through that many nested nodes. While the rest of a budget exceeds that, masks need no check (budget.py).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ...vocab.vocabulary import Vocabulary
 from ..budget import INFINITE
 
 SPARE = 8  # tokens: half a character, half an escape, a quote, ...
-NUMBER = 15  # bytes of the rest of any number, beside its digits
+NUMBER = 15  # bytes of the rest of any number, besides its digits
 OPENING = re.compile(rb"\[|\{(?![{\[\w])")
 
 
@@ -32,7 +32,7 @@ def growth_of(epoch: Any) -> int:
 
 @functools.lru_cache(maxsize=8)
 def most_openings(vocab: Vocabulary) -> int:
-    """How many values one token can open, one within another."""
+    """The largest number of nested values that one token can open."""
     data, offsets = vocab.data.tobytes(), vocab.offsets
     texts = (data[offsets[i] : offsets[i + 1]] for i in range(len(offsets) - 1))
     return 1 + max((len(OPENING.findall(text)) for text in texts if b"[" in text or b"{" in text), default=0)
@@ -46,7 +46,7 @@ class _Growth:
         self._rows = memoryview(epoch.program.json.rows)
 
     def most(self) -> int:
-        """The bound: level by level, what a node needs when so many values have been opened in it."""
+        """The bound, level by level: what a node needs after so many values have been opened in it."""
         start = self._program.json.start
         ways = self._nodes(start)
         openings = most_openings(self._program.vocab)
@@ -71,7 +71,7 @@ class _Growth:
         return min(largest + SPARE, INFINITE)
 
     def _nodes(self, start: int) -> dict[int, list[tuple[int, list[tuple[int, int]]]]]:
-        """Of each node its alternatives: what they cost, and their children with what else a child brings."""
+        """The alternatives of each node: their cost, and their children with the extra cost of each child."""
         found: dict[int, list[tuple[int, list[tuple[int, int]]]]] = {}
         rows, queue = self._rows, [start]
         while queue:
@@ -121,7 +121,7 @@ class _Growth:
         return INFINITE if text is None else self._endings.tokens(text)
 
     def _cost(self, kind: int, row: int) -> int:
-        """What the alternative needs from wherever its own lexeme stands."""
+        """Tokens that end the alternative, from any place in its own lexeme."""
         rows, endings = self._rows, self._endings
         if kind == Shape.LITERAL:
             return 5

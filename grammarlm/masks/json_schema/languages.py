@@ -1,6 +1,7 @@
 """Languages of strings as automata that kernels walk.
 
-A state is a tuple of terms, one a case (of the keys of an object, say); its row of 256 next states is made when a kernel lacks it.
+A state is a tuple of terms, one a case (of the keys of an object, say). Its row of 256 next states is made when a
+kernel misses it.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from ...kernels.cpu.json_languages import UNKNOWN_LOOPS
 
 FIRST_CAPACITY = 32
 ENDLESS, FIRST_COUNT = 1 << 40, 256
-MADE_AHEAD = 16  # states beyond those that a walk lacks, the first time
-LONG_AHEAD = 1.5e-3  # seconds that are spent on those
-LETTER = 0x65  # where it leads back to the state, most letters do
+MADE_AHEAD = 16  # states made beyond those that a walk is missing, the first time
+LONG_AHEAD = 1.5e-3  # seconds spent on those
+LETTER = 0x65  # a sample byte: where it leads back to the state, most letters do
 ALL_BYTES = (1 << 256) - 1
 
 Vector = tuple[Term, ...]
@@ -45,19 +46,20 @@ class LanguageStates:
         self._algebra, self._every, self._is_alive, self._max_states = algebra, every, is_alive, max_states
         self._vectors: list[Vector] = [()]
         self._numbers: dict[Vector, int] = {(): 0}
-        self._numbers_alone: dict[Term, int] = {}  # of one case
+        self._numbers_alone: dict[Term, int] = {}  # numbers of vectors of one case
         self._made = bytearray([1])
         self.table = np.zeros((capacity, 256), np.int32)  # 0: not made yet, -1: refused
         self.accepts = np.zeros(capacity, np.int32)  # which case accepts, counted from 1
-        self.universal = np.zeros(capacity, np.uint8)  # every string goes on from here, in one case
-        self.total = np.zeros(capacity, np.uint8)  # every string can go on from here and be finished
+        self.universal = np.zeros(capacity, np.uint8)  # every string is accepted from here, in one case
+        self.total = np.zeros(capacity, np.uint8)  # every string can be continued from here and finished
         self.loops = np.zeros(capacity, np.int64)  # written by kernels
         self.lengths_at = np.full(capacity, -1, np.int64)
         self.lengths = np.zeros(64, np.uint64)
         self._lengths_used = self._lengths_most = 0
         self._bits_of: Callable[[Term, int], int] = lambda term, most: 0
         self._is_endless, self._count_of = is_endless, count_of
-        self.counts = np.zeros(capacity, np.int64)  # strings that go on from here; -k: at least k, 0: not asked yet
+        # The number of strings accepted from here; -k: at least k, 0: not counted yet.
+        self.counts = np.zeros(capacity, np.int64)
         self._placed: tuple[tuple[np.ndarray, ...], tuple[int, ...]] | None = None
         self.table[0] = -1
 
@@ -90,7 +92,8 @@ class LanguageStates:
         return sum(array.nbytes for array in self.arrays)
 
     def number(self, vector: Vector, counted: bool = False) -> int:
-        """The state of a vector of terms; 0 where no case can be finished. Of keys, it is told whether they are endlessly many."""
+        """The state of a vector of terms; 0 where no case can be finished. `counted`: also finds out whether its
+        strings are infinitely many."""
         known = self._numbers.get(vector)
         if known is not None:
             if counted and self.counts[known] == 0:
@@ -118,7 +121,7 @@ class LanguageStates:
                 self._add_lengths(number, alive)
             self.counts[number] = -ENDLESS if counted and self._are_endless(alive) else 0
             self._made[number:] = b"\0"
-            self._vectors.append(alive)  # whole by now: who is interrupted before has made nothing
+            self._vectors.append(alive)  # appended last: an interruption before this leaves no half-made state
             self._numbers[alive] = known = number
         self._numbers[vector] = known
         return known
@@ -133,20 +136,20 @@ class LanguageStates:
         return found
 
     def _is_total(self, term: Term) -> bool:
-        """Is it certain, from the form of the term, that it goes on and can be finished whatever comes?"""
+        """Does the form of the term prove that every string can be continued and finished?"""
         if term is self._every:
             return True
         if term.kind == ALT:
             return any(self._is_total(part) for part in term.parts if part is self._every or part.kind == CAT)
-        # any string, and then something that there is
+        # any string, followed by something that is not empty
         return term.kind == CAT and term.parts[0] is self._every and (term.sure or self._is_alive(term))
 
     def _grow(self) -> None:
         self._move(2 * len(self.table))
 
     def _move(self, size: int) -> None:
-        """All arrays anew: kernels of other arenas go on with the old ones, where no row leads to a state that is made later."""
-        for name, empty in (  # the table last: its length says how many states there may be
+        """Replaces all arrays: kernels of other epochs go on with the old ones, in which no row leads to a state made later."""
+        for name, empty in (  # the table last: its length is the number of states there is room for
             ("accepts", 0),
             ("universal", 0),
             ("total", 0),
@@ -161,11 +164,12 @@ class LanguageStates:
             setattr(self, name, new)
 
     def make(self, states: Any, times: int = 0, waits: bool = False) -> None:
-        """The rows of these states, and of some behind them: a walk that lacks one most likely lacks those, too.
+        """Makes the rows of these states, and of some that follow them: a walk that misses one will likely miss those,
+        too.
 
-        A walk that has lacked something so many times already gets twice as many each time, and others that wait, where there are
-        not enough behind these: it tells what it lacks one by one, and begins anew each time. One that `waits` does not: it gets
-        what it lacks, and what tells whether letters keep a state.
+        A walk that starts over each time reports missing states one by one. So after several times it gets twice as
+        many each time, and unmade states elsewhere where too few follow these. A walk that `waits` resumes instead: it
+        gets only what it is missing, and the states that decide whether letters keep a state.
         """
         self.loops[self.loops == UNKNOWN_LOOPS] = 0
         ahead = MADE_AHEAD << min(times, 12)
@@ -177,14 +181,14 @@ class LanguageStates:
             self._make_from(np.flatnonzero(np.frombuffer(bytes(self._made), np.uint8) == 0)[:left].tolist(), 0)
 
     def _make_from(self, queue: list[int], ahead: int) -> int:
-        """These, and as many behind them; how many fewer there are."""
+        """Makes these and up to `ahead` that follow them; returns how many fewer there were."""
         most, end = len(queue) + ahead, perf_counter() + LONG_AHEAD
         for state in queue:
             if self._made[state]:
                 continue
             try:
                 targets = self._make(state)
-            except UnsupportedFeature as error:  # what refuses a schema at compile is a limit within a text
+            except UnsupportedFeature as error:  # a term that would be refused at compile is a limit within a text
                 raise LimitExceeded(str(error)) from None
             if len(queue) < most and perf_counter() < end:
                 queue += [t for t in targets if not self._made[t]][: most - len(queue)]
@@ -193,7 +197,7 @@ class LanguageStates:
         return most - len(queue)
 
     def _within(self, state: int) -> list[int]:
-        """States within a character behind this one that are not made: whether all characters keep a state hangs on them."""
+        """Unmade states within a character after this one: whether all characters keep a state depends on them."""
         behind = set(self.table[state, 0x80:].tolist()) - {0, -1}
         return [t for t in behind if not self._made[t] and any(map(within, self._vectors[t]))]
 
@@ -229,7 +233,7 @@ class LanguageStates:
         return targets
 
     def _edges_of_cases(self, vector: Vector) -> list[tuple[int, tuple[tuple[int, Term], ...]]]:
-        """Sets of bytes that lead on, and the cases that live behind them with their terms."""
+        """Sets of bytes that lead on, and the live cases after them with their terms."""
         parts: list[tuple[int, tuple[tuple[int, Term], ...]]] = [(ALL_BYTES, ())]
         for case, term in enumerate(vector):
             if term is NOTHING:
@@ -248,7 +252,7 @@ class LanguageStates:
         return [(bits, behind) for bits, behind in parts if behind]
 
     def count(self, states: Iterable[int]) -> None:
-        """Counts what can come behind these states: exactly, where it is not more than before by far."""
+        """Counts the strings accepted from these states: exactly, or at least four times the last bound (FIRST_COUNT at first)."""
         for state in states:
             if self._tell_endless(state):
                 continue
@@ -260,7 +264,7 @@ class LanguageStates:
             self.counts[state] = found if found < most else -min(most, ENDLESS)
 
     def tell_lengths(self, most: int, bits_of: Callable[[Term, int], int]) -> None:
-        """From now on states know the lengths of what can still come: bit k for k characters up to `most`, bit most + 1: more."""
+        """From now on states store the lengths that can still come: bit k for k characters up to `most`, bit most + 1: more."""
         if most > self._lengths_most or bits_of != self._bits_of:
             self._lengths_most, self._bits_of = max(most, self._lengths_most), bits_of
             for state in range(1, len(self._vectors)):
@@ -277,7 +281,7 @@ class LanguageStates:
         if at + 2 + words > len(self.lengths):
             room = np.zeros(len(self.lengths) + 2 + words, np.uint64)
             self.lengths = np.concatenate([self.lengths, room])
-            self._move(len(self.table))  # an old table and new lengths do not go together
+            self._move(len(self.table))  # an old table and new lengths must not be combined
         self.lengths[at], self.lengths[at + 1] = words, bits >> (most + 1) & 1
         self.lengths[at + 2 : at + 2 + words] = np.frombuffer(
             (bits & ((2 << most) - 1)).to_bytes(8 * words, "little"), np.uint64

@@ -1,7 +1,7 @@
-"""A matcher of JSON texts: the same as any other, with a shorter way to the kernel, since every call needs it.
+"""A matcher of JSON texts: as any other, with a shorter path to the kernel, which every call needs.
 
-There is no table of rows to look into first: the kernel finds the row and adds what hangs on the text around it, so one call writes
-the mask. A mask's address is remembered as long as the caller hands in the same array.
+There is no table of rows to look into first: the kernel finds the row and adds what depends on the text around it, so
+one call writes the mask. A mask's address is cached as long as the caller passes the same array.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _FILL, _ADVANCE = int(FILL), int(ADVANCE)
 
 
 class JsonMatcher(Matcher):
-    """Reads tokens, tells which may come next."""
+    """Reads tokens and gives the mask of those that may come next."""
 
     __slots__ = ("_row_address", "_row_bytes", "_row_count")
 
@@ -33,7 +33,7 @@ class JsonMatcher(Matcher):
             self._known_mask, self._row_count = mask, len(self._mask)
             self._row_address, self._row_bytes = self._mask.ctypes.data, self._mask.strides[0]
             if self._mask.strides[1] != 4:
-                self._row_bytes = 0  # no row is one piece
+                self._row_bytes = 0  # rows are not contiguous
         if type(row) is not int:
             row = as_integer(row, "fill_mask(mask, row) takes a row number")
         if not 0 <= row < self._row_count:
@@ -54,12 +54,12 @@ class JsonMatcher(Matcher):
 
     def _fill_slowly(self, row: int, found: int) -> None:
         try:
-            if found == FULL_STORE:  # the mask is right, only its row found no room to be kept
+            if found == FULL_STORE:  # the mask is right, only its row found no room in the store
                 with self._automaton.lock:
                     self._head[1].make_room_for_rows()
                 return
             self._mask[row] = self._made(_row_of)
-        except BaseException:  # a failure closes, whatever it is: nothing but the end is allowed
+        except BaseException:  # fail closed: whatever the error, only stop tokens are allowed
             self._mask[row] = self._automaton.program.facts.stop_row
             raise
 

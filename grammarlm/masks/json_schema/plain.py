@@ -1,11 +1,12 @@
-"""Plain schemas, straight to rows: what most schemas consist of needs no working out.
+"""Plain schemas, directly to rows: most schemas consist of parts that need no normalisation.
 
-A schema is plain if it says `type`, bounds, `pattern` or `format`, lists scalars, or has `properties`, `required`,
-`additionalProperties`, `items`, or is a reference within the document. Any other schema is handed over, with all below it, to the
-general way (grammars/json_schema/normalise.py), whose nodes get rows in the same program: a `oneOf` in one place costs there alone.
-Whatever looks wrong, or might hold no value, makes the general way read the whole document: it has the right words for it.
+A schema is plain if it has only `type`, bounds, `pattern` or `format`, lists of scalars, `properties`, `required`,
+`additionalProperties`, `items`, or is a reference within the document. Any other schema goes, with all below it, to the
+general way (grammars/json_schema/normalise.py), whose nodes get rows in the same program: a `oneOf` in one place costs
+only there. Whatever looks wrong, or might hold no value, makes the general way read the whole document: it has the
+error messages.
 
-The law that tests hold it to: the rows mean what those mean that the general way would write.
+Invariant, which tests check: the rows mean the same as those that the general way would write.
 """
 
 from __future__ import annotations
@@ -33,20 +34,21 @@ from .tables import NUMBERS, TEMPLATE_AT
 ANYTHING, ANY_STRING, ANY_OBJECT, ANY_ARRAY = (TEMPLATE_AT[name] for name in ("anything", "string", "object", "array"))
 NO_KEY = -1  # in place of a node: there are no other keys
 NOWHERE = -2  # a reference that is being followed: it has no row yet
-DEEPEST = 100  # schemas in schemas; deeper ones are left to the general way, which goes to any depth
-HARD, OWN_ADDRESS = 1 << 20, 1 << 21  # bits of keywords that are not plain, and of `$id`
+DEEPEST = 100  # nested schemas; deeper ones are left to the general way, which has no such limit
+HARD, OWN_ADDRESS = 1 << 20, 1 << 21  # marks keywords that are not plain, and `$id`
 PLAIN = {
     "type", "enum", "const", "minLength", "maxLength", "pattern", "format", "minimum", "maximum", "exclusiveMinimum",
     "exclusiveMaximum", "multipleOf", "properties", "required", "additionalProperties", "items", "minItems", "maxItems",
     "uniqueItems", "$ref",
 }  # fmt: skip
-TYPES = ("null", "boolean", "string", "number", "integer", "object", "array")  # in the order that alternatives have
+TYPES = ("null", "boolean", "string", "number", "integer", "object", "array")  # in the order of alternatives
 KINDS = tuple(name for name in TYPES if name != "integer")
 NUMBER_WORDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 MOST_VALUES = 256  # numbers of a list that are written one by one
 TRUE, FALSE, NULL = ((Shape.LITERAL, LITERALS[text]) for text in ("true", "false", "null"))
 
-# A pointer, spelled out where somebody asks: (place around, keyword, token or None), or where a reference led. None: the root.
+# A pointer, as a linked list: (place around, keyword, token or None), or the text where a reference led. None: the
+# root.
 Place = tuple[Any, ...] | str | None
 Alternative = tuple[int, int]  # kind, row
 
@@ -82,8 +84,9 @@ class PlainReader:
         self._formats = "assert" if document.formats else "annotation"
         self._normaliser: Normaliser | None = None
         self._rows: dict[int, int] = {}  # by id of the schema
-        self._open: set[int] = set()  # rows of the nodes around the place where we are
-        # Of each alternative of a node, the nodes that all its values have inside; nodes with an alternative that needs none lack.
+        self._open: set[int] = set()  # rows of the nodes being read: those around this place
+        # For each alternative of a node, the nodes that each of its values contains; nodes with an alternative that
+        # contains none are missing.
         self._needs: dict[int, list[list[int]]] = {}
         self._has_loops = False
 
@@ -223,7 +226,7 @@ class PlainReader:
 
     def _number(self, schema: dict[str, Any], name: str) -> int:
         said = tuple([schema.get(word, ...) for word in NUMBER_WORDS])
-        if ... in schema.values():  # no JSON, and it would stand for a word that is not there
+        if ... in schema.values():  # not JSON, and `...` would stand for a missing keyword
             raise NotPlain
         try:
             shape = _number_shape(name, said, tuple(map(type, said)))
@@ -234,7 +237,7 @@ class PlainReader:
         return self._writer.number(shape, Node())
 
     def _values(self, schema: dict[str, Any], kinds: Sequence[str]) -> int | None:
-        """The row of the node of a list of scalars; None where it has others, or none of a type that is named."""
+        """The row of the node of a list of scalars; None where it has other values, or none of a named type."""
         listed = schema["enum"] if "enum" in schema else [schema["const"]]
         if listed.__class__ is not list:
             return None
@@ -264,7 +267,7 @@ class PlainReader:
             alternatives.append((Shape.WORDS, self._writer.words(tuple(words))))
         if points and ("number" in kinds or "integer" in kinds):
             if self._integer != "integer":
-                return None  # 1 is told from 1.0
+                return None  # plain integers: 1 is distinguished from 1.0
             if len(points) > MOST_VALUES:
                 return None
             alternatives += [(Shape.NUMBER, self._writer.number(shape, Node())) for shape in number_shapes(points)]
@@ -280,7 +283,7 @@ class PlainReader:
     # ------------------------------------------------------------------ objects and arrays
 
     def _object(self, schema: dict[str, Any], place: Place, needs: list[list[int]]) -> int:
-        """The row of an object; what all such objects have inside is added to what alternatives need."""
+        """The row of an object; the nodes that all such objects contain are added to `needs`."""
         node, writer = self.node, self._writer
         declared = schema.get("properties") or {}
         rest = ANYTHING
@@ -318,14 +321,14 @@ class PlainReader:
             return ANY_ARRAY
         rows = self._writer.rows
         at = len(rows)
-        # ways, where they lie, then the array itself: see layout/json.py
+        # ways, items, then the array itself: see layout/json.py
         rows += (1, item, 0, at, 0, at + 3, bound(least), bound(most), 0, at + 4, 0)
         return at + 4
 
     # ------------------------------------------------------------------ can there be a value?
 
     def _needs_itself(self) -> bool:
-        """Is there a node each of whose values would have such a value inside, and so on without end?"""
+        """Is there a node each of whose values would contain such a value, and so on without end?"""
         unknown = dict(self._needs)  # nodes of which no value is known yet
         while True:
             met = [
@@ -364,7 +367,7 @@ def string_alternative(
 
 
 def _whole(name: str, said: tuple[Any, ...]) -> tuple[int | None, int | None] | None:
-    """Bounds that are whole and included; None where there is anything else."""
+    """Bounds that are integers and inclusive; None where there is anything else."""
     bounds: list[int | None] = []
     for value in said:
         if value is ...:
@@ -387,7 +390,8 @@ def _whole(name: str, said: tuple[Any, ...]) -> tuple[int | None, int | None] | 
 
 @lru_cache(maxsize=4096)
 def packed_number(name: str, said: tuple[Any, ...], types: tuple[type, ...], tidy: bool) -> Packed:
-    """A row for no program yet: of the numbers that values of NUMBER_WORDS allow (...: not there). `types` tells True from 1."""
+    """A row, independent of a program, of the numbers that values of NUMBER_WORDS allow (...: missing). `types`
+    separates True from 1."""
     bounds = _whole(name, said)
     found = None if bounds is None else packed_whole(name, *bounds, tidy)
     if found is not None:
@@ -400,7 +404,7 @@ def packed_number(name: str, said: tuple[Any, ...], types: tuple[type, ...], tid
 
 @lru_cache(maxsize=4096)
 def packed_range(low: int, high: int, tidy: bool) -> Packed:
-    """Whole numbers of a list, one after the other; they may be written 1.0, too, where the spelling is not plain."""
+    """A range of integers; they may be written 1.0, too, where the spelling is not plain."""
     return packed_whole("integer", low, high, tidy) or packed(
         NumberShape(numbers.exact(low), False, numbers.exact(high), False, True), tidy=tidy
     )
@@ -415,7 +419,7 @@ def pointer_of(place: Place) -> str:
 
 
 def _is_easy(schema: dict[str, Any], mask: int) -> bool:
-    """Are the keywords' values such as they should be, and none of them one for the general way?"""
+    """Have the keywords valid values, and is none of them one for the general way?"""
     if mask & VALUES:
         return not mask & (STRING | NUMBER) and not ("enum" in schema and "const" in schema)
     if mask & OBJECT:
@@ -437,7 +441,7 @@ def _is_easy(schema: dict[str, Any], mask: int) -> bool:
 
 @lru_cache(maxsize=4096)
 def _number_shape(name: str, said: tuple[Any, ...], _types: tuple[type, ...]) -> NumberShape | None:
-    """The numbers of a type within bounds; None where there is none. `_types` tells True from 1."""
+    """The numbers of a type within bounds; None where there is none. `_types` separates True from 1."""
     read = numbers.read({word: value for word, value in zip(NUMBER_WORDS, said, strict=True) if value is not ...})
     shape = numbers.both(NUMBERS[name], read)
     return None if numbers.is_empty(shape) else shape

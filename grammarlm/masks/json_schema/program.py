@@ -1,7 +1,7 @@
 """From shapes to the rows that the JSON machine runs (layout/json.py has their layout).
 
-The walk over nodes is a work list: schemas may be nested as deep as they like. A node's row is reserved when somebody first refers
-to it and filled when its turn comes, so nodes may contain themselves.
+The walk over nodes is a worklist, so schemas may be nested to any depth. A node's row is reserved at the first
+reference to it and filled when its turn comes, so nodes may contain themselves.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ UNIQUE = ("uniqueItems",)
 DEPENDENCIES = ("dependencies", "dependentRequired", "dependentSchemas")
 MOST_CHARACTERS = (1 << 38) - 1
 MOST_ITEMS = 4096
-FEW_NUMBERS = 64  # read side by side, where they must differ
+FEW_NUMBERS = 64  # values of a number shape that become separate shapes, where items must differ
 MOST_LENGTHS = 1 << 16  # of strings that have both a language and lengths
-MOST_TOLD_APART = 3  # patterns of keys, of which all cases are counted
+MOST_TOLD_APART = 3  # patterns of keys of which all combinations are checked
 EVERYTHING = Node(is_anything=True)
 ANY_TEXT: Language = frozenset(
     [("pattern", "", True)]
-)  # says nothing, but so a language is no longer one that all share
+)  # changes nothing, but the language is then no longer one of the shared automata
 TYPES_AT = {id(node): TEMPLATE_AT["type " + name] for name, node in TYPE_NODES.items()}
 TYPES_AT[id(TYPE_NODES_4["integer"])] = TEMPLATE_AT["type plain integer"]
 SHAPES_AT = {StringShape(): TEMPLATE_AT["string"]}
@@ -61,7 +61,7 @@ NUMBERS_AT = {shape: TEMPLATE_AT[name] for name, shape in NUMBERS.items()}
 
 
 class Texts:
-    """What is said about strings of a schema beside lengths and lists: made where some string asks for it."""
+    """A schema's languages of strings, made where some string needs them."""
 
     def __init__(self, make_algebra: Callable[[], TextAlgebra], max_states: int):
         self._make_algebra, self._max_states = make_algebra, max_states
@@ -80,7 +80,7 @@ class Texts:
 
     @property
     def made_states(self) -> LanguageStates:
-        """The states, if there are any; otherwise an automaton without any, which is not to be changed."""
+        """The states, if there are any; otherwise an empty automaton, which must not be changed."""
         return self.states if "states" in self.__dict__ else NO_STATES
 
 
@@ -89,7 +89,7 @@ NO_STATES = LanguageStates(_NO_LANGUAGES.algebra, _NO_LANGUAGES.every, lambda te
 
 
 class JsonProgram(NamedTuple):
-    rows: array[int]  # int64; behind them the bytes of keys and words
+    rows: array[int]  # int64; after them the bytes of keys and words
     blob_at: int  # where those begin, in bytes
     start: int  # the root's row
 
@@ -112,7 +112,7 @@ class ProgramWriter:
         self.blob = bytearray()
         self.texts, self.tables = texts, tables
         self.turns = {name: turn for turn, name in enumerate(first_names)}
-        self.all_lengths = False  # some string of a language has a least length
+        self.all_lengths = False  # does some string of a language have a least length?
         self._nodes: dict[int, int] = dict(TYPES_AT)
         self._queue: list[Node] = []
         self._numbers = NUMBERS_AT.copy()
@@ -134,7 +134,7 @@ class ProgramWriter:
         return self.finish(self.node(root))
 
     def finish(self, start: int) -> JsonProgram:
-        """Writes the nodes that somebody referred to; `start` is the root's row."""
+        """Writes the nodes that were referred to; `start` is the root's row."""
         while self._queue:
             node = self._queue.pop()
             at = self._nodes[id(node)]
@@ -166,7 +166,7 @@ class ProgramWriter:
         return known
 
     def spellable(self, node: Node) -> list[Any]:
-        """The node's alternatives as rows have them."""
+        """The node's alternatives as rows represent them."""
         found: list[Any] = spellable(node)
         if not self.is_tidy or not any(isinstance(shape, NumberShape) for shape in found):
             return found
@@ -224,7 +224,8 @@ class ProgramWriter:
         return Shape.STRING, known
 
     def format_string(self, shape: StringShape) -> int | None:
-        """The row of a string that is known already, or has a format whose automaton all schemas share, and nothing else."""
+        """The row of a string that is written already, or has nothing but a format whose automaton all schemas share;
+        None for others."""
         known = self._strings.get(shape)
         if known is None and shape.language and not shape.minimum and shape.maximum is None:
             start = self.tables.format_state(only_format(shape.language))
@@ -259,7 +260,8 @@ class ProgramWriter:
                 pointer=node.pointer,
                 keywords=("minLength", "maxLength"),
             )
-        # Beside a greatest length alone, what can come is told by its shortest, which is found much sooner than all lengths.
+        # With a greatest length alone, the shortest rest of each state is enough; it is found much sooner than all
+        # lengths.
         self.all_lengths = self.all_lengths or is_least
         bits_of = self.languages.lengths_from if self.all_lengths else self.languages.shortest_from
         self.states.tell_lengths(longest, bits_of)
@@ -307,9 +309,9 @@ class ProgramWriter:
         available: int,
         pointer: str,
     ) -> int:
-        """The row of an object whose keys are `names`, of which the first `declared` have a turn of their own."""
+        """The row of an object whose keys are `names`, of which the first `declared` have a rank of their own."""
         rows, count = self.rows, len(names)
-        order = sorted(range(count), key=names.__getitem__)  # by code points, which is by bytes
+        order = sorted(range(count), key=names.__getitem__)  # by code points, which is also the order of bytes
         place = {names[i]: at for at, i in enumerate(order)}
         keys = self.keys(names, children, order, declared)
         needed = {place[name] for name in required}
@@ -360,9 +362,9 @@ class ProgramWriter:
         return shape.minimum - left if left > 0 else -1
 
     def keys(self, names: list[str], children: list[int], order: list[int], declared: int) -> int:
-        """The table of an object's own keys, sorted by bytes; a key's rank is its turn in the schema's order.
+        """The table of an object's own keys, sorted by bytes; a key's rank is its place in the schema's order.
 
-        Behind the declared ones all stand at one turn, which each of them leaves open for the next.
+        The keys after the declared ones share one rank, which stays open after each of them.
         """
         rows, blob = self.rows, self.blob
         table, at = len(rows), len(blob)
@@ -374,7 +376,8 @@ class ProgramWriter:
         return table
 
     def few_names(self, shape: ObjectShape, declared: int) -> tuple[dict[str, Node], list[tuple[Language, Node]]]:
-        """Other keys of languages with few words get places of their own: they can be used up. And the languages left."""
+        """Other keys of languages with few words get places of their own, since they can be used up. Also returns the
+        languages left."""
         few: dict[str, Node] = {}
         left: list[tuple[Language, Node]] = []
         for language, child in shape.others:
@@ -404,8 +407,8 @@ class ProgramWriter:
                     stack += [(after, read + bytes([byte])) for byte in bytes_of(bits).tolist()]
 
     def others(self, languages: list[tuple[Language, Node]]) -> tuple[int, int, int, int, int]:
-        """(node of other keys' values: -1 none, -2 by case; start of their language; cases; the case of most keys, from 1; how
-        many cases)."""
+        """(node of other keys' values: -1 none, -2 by case; start of their language; cases; the case of most keys, from
+        1; number of cases)."""
         cases = [(language, self.node(child)) for language, child in languages]
         cases = [(language, child) for language, child in cases if child >= 0]
         if not cases:
@@ -425,7 +428,8 @@ class ProgramWriter:
         return -2, start, at, default, len(cases)
 
     def are_all(self, cases: list[Language]) -> bool:
-        """Does every key belong to one of these languages, or is it a word that each of them leaves out? Told for few patterns."""
+        """Does every key belong to one of these languages, or is it a word that each of them excludes? Decided only for
+        few patterns."""
         told = {frozenset([p for p in language if p[0] != "words" or p[2]]) for language in cases}
         said = sorted({(kind, text) for language in told for kind, text, _ in language}, key=str)
         if len(said) > MOST_TOLD_APART or any(len(language) != len(said) for language in told):
@@ -437,7 +441,7 @@ class ProgramWriter:
         return all(way in told or self.languages.is_empty(way) for way in ways)
 
     def implied(self, implied: dict[int, set[int]]) -> int:
-        """Which keys each key makes necessary, all that follows from those included; 0: none does."""
+        """Writes which keys each key implies, transitively; 0: none does."""
         if not implied:
             return 0
         at = len(self.rows)
@@ -451,7 +455,7 @@ class ProgramWriter:
     # ------------------------------------------------------------------ arrays
 
     def distinct(self, shape: ArrayShape, node: Node) -> int:
-        """How many different items there can be, where that is finite and told exactly; -1: any number."""
+        """How many different items there can be, where that is finite and exact; -1: unlimited."""
         places = [list(_kinds_of(ways)) for ways in (*shape.prefix, shape.rest)]
         if all(any(map(_is_large, kinds)) for kinds in places if kinds):
             return -1
@@ -462,7 +466,7 @@ class ProgramWriter:
         found: set[object] = set()
         for kind in places[0]:
             if isinstance(kind, Literal):
-                found.add((kind.text,))  # null is not "null"
+                found.add((kind.text,))  # a tuple, so that null is not "null"
             elif isinstance(kind, StringShape):
                 found.update([value for value in kind.values or () if is_text(value)])
             elif isinstance(kind, NumberShape):
@@ -470,8 +474,8 @@ class ProgramWriter:
         return len(found)
 
     def told_apart(self, node: Node) -> Node:
-        """The node as the items of an array have it that must differ: strings listed where they are few, and lengths a part of the
-        language where there is one, so that the kernel knows how many go on from a state."""
+        """The node for items that must differ: its strings listed where they are few, and lengths made part of the
+        language where there is one, so that the kernel can count the strings accepted from a state."""
         known = self._told_apart.get(id(node))
         if known is None:
             shapes: list[Shape_] = []
@@ -488,8 +492,8 @@ class ProgramWriter:
         return known
 
     def numbers_told_apart(self, shape: NumberShape, node: Node) -> list[NumberShape]:
-        """Few numbers one by one. Of others there have to be many of each sign: otherwise `0.00` may have no number behind it that
-        is new, and only a search through all spellings would tell."""
+        """Few numbers become separate shapes. Others must be many of each sign: otherwise `0.00` may be the prefix of
+        no new number, and only a search through all spellings could decide that."""
         few = values(shape, FEW_NUMBERS)
         if few is not None:
             points = [NumberShape(v, False, v, False, integer=shape.integer, plain=shape.plain) for v in few]
@@ -508,14 +512,14 @@ class ProgramWriter:
         if shape.values is not None or (not shape.language and shape.maximum is None):
             return shape
         if not shape.language and shape.maximum != 0:
-            return shape  # a million characters
+            return shape  # more than a million characters
         if self.languages.count(shape.language, shape.minimum, shape.maximum, MOST_ITEMS) < MOST_ITEMS:
             language = language_of(shape)
             return StringShape(values=tuple(self.spelled(language)))
         return StringShape(language=language_of(shape) | ANY_TEXT)
 
     def check_unique(self, shape: ArrayShape, node: Node) -> None:
-        """Refuses what the kernel does not tell apart: see kernels/cpu/json_unique.py."""
+        """Refuses items that the kernel cannot compare: see kernels/cpu/json_unique.py."""
         most = shape.maximum
         for kind in _kinds(shape):
             if kind is EVERYTHING or isinstance(kind, (ObjectShape, ArrayShape)):
@@ -526,7 +530,7 @@ class ProgramWriter:
                 )
 
     def array(self, shape: ArrayShape, node: Node) -> int:
-        unique = shape.unique and (shape.maximum is None or shape.maximum > 1)  # one item differs from all others
+        unique = shape.unique and (shape.maximum is None or shape.maximum > 1)  # a single item differs from all others
         if unique:
             self.check_unique(shape, node)
             places = [
@@ -576,7 +580,7 @@ class ProgramWriter:
 
 
 def without_words(others: list[tuple[Language, Node]], names: list[str]) -> list[tuple[Language, Node]]:
-    """Languages of other keys: that they are none of some words need not be said of words that have places of their own."""
+    """Languages of other keys, without the exclusion of words that have places of their own."""
     placed = set(names)
     return [
         (frozenset(part for part in language if part[0] != "words" or part[2] or not placed.issuperset(part[1])), child)
@@ -616,7 +620,7 @@ def _canonical(value: Fraction) -> bytes:
 
 
 def _is_written(half: NumberShape) -> bool:
-    """Is there a number in the half of a shape, and are its digits not too many?"""
+    """Does the half of a shape have a number, with not too many digits?"""
     try:
         return not numbers.is_empty(half)
     except UnsupportedFeature:
@@ -636,12 +640,12 @@ def _least(one: int, other: int) -> int:
 
 
 def bound(count: int | None) -> int:
-    """A count of keys or items; -1 where there is none. More than can ever be written is as good as any such number."""
+    """A count of keys or items; -1 where there is none. It is cut to MOST_CHARACTERS, more than can ever be written."""
     return -1 if count is None else min(count, MOST_CHARACTERS)
 
 
 def _close(needed: set[int], implied: dict[int, set[int]]) -> None:
-    """Adds what the needed keys imply, and what that implies."""
+    """Adds what the needed keys imply (transitive closure)."""
     queue = list(needed)
     for key in queue:
         for more in implied.get(key, ()):
@@ -651,7 +655,7 @@ def _close(needed: set[int], implied: dict[int, set[int]]) -> None:
 
 
 def _ranks(order: list[int], declared: int) -> list[int]:
-    """For each rank the bits of the keys of that rank or later, then zeros; keys behind the declared ones share a rank."""
+    """For each rank the bits of the keys of that rank or later, then zeros; keys after the declared ones share a rank."""
     at_rank = [0] * (declared + 1)
     for at, rank in enumerate(order):
         at_rank[min(rank, declared)] |= 1 << at

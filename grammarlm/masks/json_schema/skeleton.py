@@ -1,9 +1,11 @@
-"""The bytes that a JSON text must go on with, the white space between its tokens left out.
+"""The forced bytes of a JSON text, not counting the white space between its tokens.
 
     {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"], "additionalProperties": False}
-    {            "name":"               the model may choose white space after the bracket, and before the string; nothing else
+    {            "name":"               the model may choose white space after the bracket, and before the string;
+                 nothing else
 
-`forced_bytes` ends where white space may come. What follows it is as forced, where texts are natural and plain: all but the values.
+`forced_bytes` ends where white space may come. What follows it is as forced where texts are natural and plain: all but
+the values.
 """
 
 from __future__ import annotations
@@ -29,9 +31,10 @@ def no_white_space(before: bytes) -> bytes:
 
 
 def skeleton(matcher: Matcher, limit: int = 256, gap: Gap = no_white_space) -> bytes:
-    """What must come next, at most `limit` bytes; b"" where nothing must, and for texts that are no JSON.
+    """What must come next, at most `limit` bytes; b"" where nothing is forced, and for texts that are not JSON.
 
-    gap(bytes so far) is the white space to put where there may be some; None: to end there. What cannot stand there is left out.
+    gap(bytes so far) is the white space to put where there may be some; None: stop there. White space that is refused
+    there is left out.
     """
     if not isinstance(matcher._automaton.epoch, JsonEpoch) or matcher.is_finished:
         return b""
@@ -39,7 +42,7 @@ def skeleton(matcher: Matcher, limit: int = 256, gap: Gap = no_white_space) -> b
 
 
 def may_be_forced(mask: np.ndarray, vocab: Vocabulary) -> bool:
-    """Does a mask leave one next byte, white space aside? Told at a glance, and of most places that it does not."""
+    """Does a mask leave one next byte, not counting white space? A fast check; for most places the answer is no."""
     return len([byte for byte in _bytes_of(mask, single_bytes(vocab)) if byte not in BLANK_BYTES]) == 1
 
 
@@ -68,7 +71,7 @@ def _skeleton(epoch: JsonEpoch, state: int, limit: int, gap: Gap) -> bytes:
 
 
 def _bytes_of(mask: np.ndarray, tokens: np.ndarray) -> list[int]:
-    """The bytes that may come next: of JSON texts each is a token."""
+    """The bytes that may come next. In JSON texts each byte is a token."""
     bits = mask[tokens >> 5] >> (tokens & 31) & 1
     found: list[int] = np.flatnonzero((bits != 0) & (tokens >= 0)).tolist()
     return found
@@ -85,7 +88,7 @@ def single_bytes(vocab: Vocabulary) -> np.ndarray:
 
 
 def stands_between(epoch: JsonEpoch, state: int) -> bool:
-    """Does the text stand between two of its tokens, however it is read? A number ends where it can."""
+    """Does the text stand between two of its tokens, in every parse? A number ends where it can."""
     records: Any = epoch.arrays["records"]
     while state:
         kind = int(records[state, 0]) & 31

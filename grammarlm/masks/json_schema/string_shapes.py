@@ -1,4 +1,5 @@
-"""Shapes of strings as programs write them: which of a node's alternatives are texts, what is one automaton, what is a length."""
+"""String shapes as programs write them: which alternatives can be text, which share one automaton, which repetitions
+become lengths."""
 
 from __future__ import annotations
 
@@ -9,14 +10,15 @@ from ...grammars.json_schema.shapes import Node, StringShape
 from ...grammars.json_schema.shapes import Shape as Shape_
 from ...grammars.json_schema.strings import is_text
 
-# One character, whichever; then a pattern in which one of them is repeated.
+# One character or class of characters; then a pattern in which one of them is repeated.
 UNIT = r"(?:\[(?:[^\[\]\\]|\\.)+\]|\\[dDwWsS./-]|[^\\^$*+?()\[\]{}|])"
 UNITS, REPEATED = re.compile(UNIT), re.compile(rf"\^({UNIT}*)({UNIT})\{{(\d{{1,5}}),(\d{{1,5}})\}}({UNIT}*)\$")
-COUNTED_FROM, LITTLE = 12, 8  # characters that are counted at least, at least so many of them if they like
+# A repetition becomes a length if the longest string has at least 12 characters and the shortest at most 8.
+COUNTED_FROM, LITTLE = 12, 8
 
 
 def spellable(node: Node) -> list[Shape_ | UnitedStrings]:
-    """The alternatives of a node that some text is: a string with half a surrogate pair in it is none."""
+    """The alternatives of a node that some text matches: a string with half a surrogate pair matches none."""
     found: list[Shape_ | UnitedStrings] = []
     excluding: list[StringShape] = []
     for shape in node.alternatives:
@@ -31,21 +33,21 @@ def spellable(node: Node) -> list[Shape_ | UnitedStrings]:
 
 
 def _excludes(shape: StringShape) -> bool:
-    """Is it in some languages and not in others, and nothing else is said of it?"""
+    """Is the string only restricted to be in some languages and not in others?"""
     free = shape.values is None and not shape.minimum and shape.maximum is None
     return free and any(not holds for _, _, holds in shape.language)
 
 
 class UnitedStrings(NamedTuple):
-    """Strings of several alternatives that exclude each other, as oneOf has them: the states of each one's language tell all of
-    these languages apart, so one automaton of as many states does for all."""
+    """Strings of several alternatives that exclude each other, as in oneOf. The states of each language distinguish all
+    of these languages anyway, so one automaton of as many states serves all."""
 
     shapes: tuple[StringShape, ...]
 
 
 def counted(shape: StringShape) -> StringShape:
-    """The same strings; what `^[a-z][a-z0-9]{1,254}$` repeats is counted as a length: as states of a language, each count has a
-    row of its own."""
+    """The same strings, with the repetition of `^[a-z][a-z0-9]{1,254}$` turned into a length: as states of a language,
+    each count would have a row of its own."""
     if len(shape.language) != 1:
         return shape
     [(kind, text, holds)] = shape.language

@@ -1,12 +1,13 @@
-"""What the JSON machine knows of a vocabulary, whatever the schema: made once, shared by all constraints.
+"""The JSON machine's tables of a vocabulary, independent of the schema: made once, shared by all constraints.
 
-    base rows    the body of a string, and by state of white space: white space alone, white space and the beginning of a string
-    remainders   of the tokens that close a string: what remains behind the quote, merged into one small trie
-    entries      nodes of the vocabulary's trie behind white space and one byte
-    rows         of everything that no schema has a say in: any value, any object, any number
+    base rows    the body of a string, and by state of white space: white space alone, white space and the beginning of
+                 a string
+    remainders   of the tokens that close a string: what remains after the quote, merged into one small trie
+    entries      nodes of the vocabulary's trie after white space and one byte
+    rows         of everything that does not depend on a schema: any value, any object, any number
 
-A string's body allows 123,000 of Llama 3.1's 128,000 tokens, and only 1,300 tokens close it, with 576 different remainders: so a
-mask in a string is a copy of a row and a walk over a tiny trie.
+A string's body allows 123,000 of Llama 3.1's 128,000 tokens, and only 1,300 tokens close it, with 576 different
+remainders: so a mask in a string is a copy of a row and a walk over a tiny trie.
 """
 
 from __future__ import annotations
@@ -50,9 +51,9 @@ from .alphabets import CLASSES, alphabets, first_backslashes, parents, token_alp
 from .blanks import BLANK_BYTES, Blanks
 from .formats import format_automata
 
-SERIALS = count(1)  # At.SERIAL of each epoch, and again where it gives numbers of records anew
-SHARED_ROWS = 8192  # places in the table of rows that no schema has a say in
-SHARED_POOL = 8 << 20  # words of them; memory is touched only as it is used
+SERIALS = count(1)  # At.SERIAL of each epoch, renewed when it reuses record numbers
+SHARED_ROWS = 8192  # slots in the hash table of rows that do not depend on a schema
+SHARED_POOL = 8 << 20  # words of those rows; memory is touched only as it is used
 FIRST_CROSSINGS, FIRST_PENDING, FIRST_NOTED = 4096, 4096, 8192
 
 
@@ -62,7 +63,7 @@ NOTED = [(At.CLOSED, At.NOTED_CAPACITY, 3), (At.ESCAPED, At.NOTED_CAPACITY, 3)]
 TWO_KEYS, WHOLE_KEYS = re.compile(rb'"\s*:.*,', re.DOTALL), re.compile(rb'"\s*:.*,\s*".*"', re.DOTALL)
 TWO_ITEMS = re.compile(rb'"\s*,.*".*"', re.DOTALL)
 CLOSING_BYTES = tuple(b"]}")
-MANY_CHILDREN = 8  # of a node that walks jump through, where they know what to look for
+MANY_CHILDREN = 8  # nodes with more children get a table, in which walks look a child up
 
 
 NUMBERS = {
@@ -73,7 +74,7 @@ NUMBERS = {
 
 
 def template(tidy: bool) -> tuple[list[int], dict[str, int]]:
-    """The rows that every program begins with, and where they are: any value, any of each type. `tidy`: in plain spelling."""
+    """The rows that every program begins with, and their offsets: any value, any of each type. `tidy`: in plain spelling."""
     program = [0] * 8
     at = {"string": len(program)}
     program += [0, -1, 0, 0]
@@ -191,7 +192,7 @@ class JsonTables:
         self.spots = np.zeros((spots, Spot.LENGTH), np.int64)
         self.version = 0  # of the arena that epochs begin with
         self.has_formats = False  # they are read when a schema asks for one
-        self.kept: list[np.ndarray] = []  # whose addresses the tables hold
+        self.kept: list[np.ndarray] = []  # keeps arrays alive whose addresses are in the tables
         self.tries[0, :5] = [len(trie.byte), *(self._keep(a) for a in (trie.byte, trie.depth, trie.end, trie.token))]
         self.tries[0, Trie.WIDE], self.tries[0, Trie.CHILDREN] = (self._keep(a) for a in wide_nodes(trie))
         self.arena = np.zeros(At.LENGTH, np.int64)
@@ -207,17 +208,18 @@ class JsonTables:
         return int(array.ctypes.data)
 
     def _place_runs(self, first: int) -> None:
-        """Room for the base rows of runs, which kernels make; memory is touched only as it is used."""
+        """Reserves base rows of runs, which kernels make; memory is touched only as it is used."""
         rows = np.empty((RUN_ROWS, self.width), np.int32)
         address = self._keep(rows)
         self.arena[At.RUN_ROWS], self.arena[At.RUN_BASE] = address, first
         self.bases[first:] = address + 4 * self.width * np.arange(RUN_ROWS)
 
     def _fill_arena(self) -> None:
-        """What all arenas over this vocabulary have in common; the rest is each constraint's (epoch.py)."""
+        """The entries common to all arenas over this vocabulary; the rest is each constraint's (epoch.py)."""
         vocab, facts, arena, keep = self.vocab, self.facts, self.arena, self._keep
         program = np.array(TEMPLATE_ROWS[self.spelling], np.int64)
-        self.suspended = np.zeros(Suspended.STACK + 6 * (facts.deepest + 2), np.int64)  # where its walk stands
+        # The position of a suspended walk.
+        self.suspended = np.zeros(Suspended.STACK + 6 * (facts.deepest + 2), np.int64)
         table = np.full((SHARED_ROWS, KEY_WORDS + 1), -1, np.int64)
         self.pool = np.zeros(SHARED_POOL, np.int32)
         self.store = np.zeros(Store.LENGTH, np.int64)
@@ -256,7 +258,7 @@ class JsonTables:
             return None
         automata = format_automata()
         if not self.has_formats:
-            none = np.zeros(len(automata.accepts), np.uint8)  # no state from which every string goes on
+            none = np.zeros(len(automata.accepts), np.uint8)  # no state of these accepts every string
             table = np.where(automata.table > 0, automata.table | SHARED_BIT, -1).astype(np.int32)
             for place, array in (
                 (At.SHARED_STATES, table), (At.SHARED_ACCEPTS, automata.accepts),
@@ -273,8 +275,8 @@ class JsonTables:
         return self.vocab.data[low:high].tobytes()
 
     def _call(self, what: int, first: int, second: int, row: np.ndarray) -> np.ndarray:
-        """json_call for a row of the vocabulary's; the nodes where the walk met the barrier."""
-        arena = self.arena.copy()  # and crossings of its own: other threads' calls would write over them
+        """json_call for a base row of the vocabulary; returns the nodes where the walk met the barrier."""
+        arena = self.arena.copy()  # a copy, with its own crossings: other threads' calls would overwrite them
         crossed = np.zeros((FIRST_CROSSINGS, 3), np.int64)
         while True:
             before = row.copy()
@@ -287,7 +289,8 @@ class JsonTables:
             self.grow_walks(arena, [PENDING])
 
     def _take_closers(self, row: np.ndarray, crossed: np.ndarray) -> list[tuple[bytes, int, bytes]]:
-        """(what remains behind the quote, token, what stands before it) of all tokens below the crossings; their bits go."""
+        """(what remains after the quote, token, what stands before it) of all tokens below the crossings; their bits
+        are cleared."""
         trie, found = self.vocab.trie, []
         nothing = self.vocab.words * 32
         for node in crossed[:, 0].tolist():
@@ -303,7 +306,7 @@ class JsonTables:
     def _add_trie(self, place: int, made: RemainderTrie) -> None:
         keep = self._keep
         wide, children = np.full(len(made.byte) + 1, -1, np.int32), np.full((1, 256), -1, np.int32)
-        wide[0] = 0  # of the root alone: that is where walks begin
+        wide[0] = 0  # the root only: walks begin there
         node = 0
         while node < len(made.byte):
             children[0, made.byte[node]] = node
@@ -314,7 +317,7 @@ class JsonTables:
         ]  # fmt: skip
 
     def _make_body(self) -> None:
-        """The row of tokens that stay in a string, and those that close it."""
+        """The row of tokens that stay in a string, and the tokens that close it."""
         row = np.zeros(self.width + 1, np.int32)
         trie, nothing = self.vocab.trie, self.vocab.words * 32
         word = int(Kind.STRING) | TEMPLATE_AT["string"] << 11
@@ -350,7 +353,7 @@ class JsonTables:
         arena[At.DIGITS_MOST], arena[At.DIGITS_AFTER] = digits_ahead(texts)
 
     def _find_suspects(self) -> None:
-        """Tokens that hold the end of a key or string and what may have to differ from it."""
+        """Tokens that contain the end of a key or string and then another that may have to differ from it."""
         arena = self.arena
         several = [t for t in np.flatnonzero(self.facts.is_text).tolist() if _holds_several(self.spelled(t))]
         beginnings = [t for t in several if TWO_KEYS.search(self.spelled(t))]
@@ -376,7 +379,7 @@ class JsonTables:
         return so_far[self.vocab.offsets[1:]] - so_far[self.vocab.offsets[:-1]]
 
     def make_limited(self, most: int) -> None:
-        """The row of tokens that stay in a string and begin at most so many characters."""
+        """The row of tokens that stay in a string and begin at most `most` characters."""
         if self.limited[most]:
             return
         bits = np.zeros(self.width * 32, np.uint8)
@@ -442,19 +445,19 @@ class JsonTables:
         return row, closers
 
     def grow_walks(self, arena: np.ndarray, places: Iterable[tuple[At, At, int]]) -> None:
-        """Twice the room for what walks note: (array, its capacity, its width). Whoever comes later begins with it."""
+        """Doubles the room for what walks record: (array, its capacity, its width). Later epochs begin with it."""
         wanted = {capacity: 2 * int(arena[capacity]) for _, capacity, _ in places}
         for place, capacity, width in places:
             if self.arena[capacity] < wanted[capacity]:
                 self.arena[place] = self._keep(np.zeros((wanted[capacity], width), np.int64))
             arena[place] = self.arena[place]
         self.version += 1
-        self.suspended[Suspended.SERIAL] = 0  # what it had noted stays behind
+        self.suspended[Suspended.SERIAL] = 0  # the suspended walk's notes are in the old arrays: it is dropped
         for _, capacity, _ in places:
             arena[capacity] = self.arena[capacity] = max(wanted[capacity], int(self.arena[capacity]))
 
     def clear_rows(self) -> None:
-        """Forgets the rows that no schema has a say in, where there is no room for more."""
+        """Clears the rows that do not depend on a schema, where there is no room for more."""
         json_call(int(self.store.ctypes.data), FORGET, 0, 0, 0)
 
 

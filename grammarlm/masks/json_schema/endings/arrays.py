@@ -100,7 +100,7 @@ class EndingsOfArrays(EndingsOfObjects):
         return None
 
     def _next_item(self, record: int, comma: bytes, supply: list[Any]) -> tuple[int, bytes] | None:
-        """The first value that may come and be followed by something; those that may not be used are passed by for good."""
+        """The first value that is allowed and can be followed by something; values that are refused are never tried again."""
         passed = supply[0]
         for value in [*passed, None]:
             if value is None:
@@ -120,7 +120,7 @@ class EndingsOfArrays(EndingsOfObjects):
         return None
 
     def _repeats(self, record: int, comma: bytes, value: bytes) -> bool:
-        """May it not come a second time? Then it need not be tried again."""
+        """Is a second occurrence refused? Then it need not be tried again."""
         again = self.read(record, comma + value + b"," + value)
         return not (again and (self.read(again, b",") or self.read(again, b"]")))
 
@@ -140,7 +140,7 @@ class EndingsOfArrays(EndingsOfObjects):
             after = self.read(record, text)
             if not after:
                 continue
-            if kind == Kind.NUMBER:  # which ends with what follows it
+            if kind == Kind.NUMBER:  # a number ends with what follows it
                 closed = self.read(after, b"]") or self.read(after, b",")
                 if not closed:
                     continue

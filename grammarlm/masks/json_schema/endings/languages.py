@@ -17,8 +17,9 @@ from ..formats import format_automata
 from .machine import EndingsMachine
 from .texts import SPELLED, Replayed, SpelledCompletions, by_spelling, decoded, joined, preferred
 
-MOST_STATES = 400  # of a language, where its states must be looked at
-MOST_BRANCHES, MOST_BEGINNINGS = 40, 256  # of languages, where many of their strings are wanted
+MOST_STATES = 400  # states searched in a language, where its form alone gives no bound
+# Bytes tried in a state, beginnings of one length, where many strings of a language are wanted.
+MOST_BRANCHES, MOST_BEGINNINGS = 40, 256
 
 
 class EndingsOfLanguages(EndingsMachine):
@@ -65,7 +66,8 @@ class EndingsOfLanguages(EndingsMachine):
         return text
 
     def ceiling(self, state: int) -> int:
-        """The most bytes that the shortest end of a string in the language has, wherever it leads; INFINITE: not known."""
+        """Upper bound in bytes on the shortest end of a string in the language, from any state reachable from this one;
+        INFINITE: not known."""
         known = self._program.__dict__.setdefault("ceilings", {})
         if state not in known:
             known[state] = self._find_ceiling(state)
@@ -92,7 +94,7 @@ class EndingsOfLanguages(EndingsMachine):
         return longest
 
     def _row_of(self, state: int) -> np.ndarray:
-        """Where bytes lead from a state of a language: the next state, not above 0 where they are refused."""
+        """The transitions of a state of a language: the next state by byte, not above 0 where it is refused."""
         found: np.ndarray
         if state & SHARED_BIT:
             found = format_automata().table[state & (SHARED_BIT - 1)].astype(np.int64)
@@ -105,7 +107,7 @@ class EndingsOfLanguages(EndingsMachine):
         return found
 
     def _lengths(self, state: int) -> tuple[int, bool]:
-        """(bits of how many characters can come, whether longer ones than these bits tell)."""
+        """(bits of the lengths in characters that can still come, whether longer ones than these bits cover can)."""
         states = self._program.states
         at = int(states.lengths_at[state])
         words = int(states.lengths[at])
@@ -113,8 +115,8 @@ class EndingsOfLanguages(EndingsMachine):
         return bits, bool(states.lengths[at + 1])
 
     def _of_length(self, state: int, inside: int, least: int, most: int) -> bytes | None:
-        """What ends a string of a language, of at least so many and at most so many characters more; `inside`: bytes to come of the
-        character that has begun."""
+        """What ends a string of a language with at least `least` and at most `most` characters more; `inside`: bytes
+        missing from the character that has begun."""
         bits, has_longer = self._lengths(state)
         wanted = bits >> least << least
         if most >= 0:
@@ -173,7 +175,7 @@ class EndingsOfLanguages(EndingsMachine):
                 yield word, end
 
     def _beginnings(self, state: int, inside: int) -> Iterator[tuple[bytes, int, int]]:
-        """What strings of a language may begin with, decoded, short ones first; the state behind it; is it within a character?"""
+        """Prefixes of the strings of a language, decoded, short ones first; the state after it; is it within a character?"""
         level = [(b"", state)]
         yield b"", state, inside
         while level:

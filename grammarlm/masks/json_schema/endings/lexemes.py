@@ -19,8 +19,8 @@ from .languages import EndingsOfLanguages
 from .machine import Scratch
 from .texts import joined, short_names, spelled
 
-BEAM, WIDE_BEAM = 8, 40  # numbers that are tried side by side
-ENOUGH = 4096  # values of one node that are looked at for one that is new
+BEAM, WIDE_BEAM = 8, 40  # beam width: prefixes of a number searched in parallel
+ENOUGH = 4096  # values of one node tried while looking for a new one
 DIGITS = b"e1234567890-.+"
 LITERAL_TEXT = b" truefalsenull"
 FILLERS = (b" ", b"-", b"=", b"*", b"a", b"0", b"_", b".")
@@ -51,7 +51,7 @@ class EndingsOfLexemes(EndingsOfLanguages):
         return joined(text, self._string(c, x, y) if kind == Kind.STRING else self._word(c, x))
 
     def _to_body(self, c: int, x: int, y: int, f: int) -> tuple[bytes, int, int, int, int]:
-        """The rest of an escape or character, and the thread behind it."""
+        """The rest of an escape or character, and the thread after it."""
         text = b""
         while c >> 5 & 63 != BODY:
             record = self.record(c, x, y, f)
@@ -80,11 +80,11 @@ class EndingsOfLexemes(EndingsOfLanguages):
 
     @functools.lru_cache(maxsize=256)  # noqa: B019 - as long as the epoch lives
     def _filler(self, count: int) -> bytes:
-        """So many characters, in few tokens."""
+        """`count` characters, in few tokens."""
         return min((f * count for f in FILLERS), key=self.tokens) if count else b""
 
     def longest_string(self, c: int, x: int, y: int) -> int:
-        """At least the tokens that end a string of a language behind any token that stays in it."""
+        """Upper bound on the tokens that end a string of a language after any token that stays in it."""
         least, most, _, lengths = (self._rows[(c >> 11 & ROW) + i] for i in range(4))
         if not lengths:
             return min(self.ceiling(x) + 2, INFINITE)
@@ -105,12 +105,12 @@ class EndingsOfLexemes(EndingsOfLanguages):
         return min(texts, key=self._measure, default=None)
 
     def _number(self, c: int, x: int, y: int) -> bytes | None:
-        """The rest of a number: all short ones side by side, as far as they are not too many."""
+        """The rest of a number: a breadth-first search of limited width (beam search) over its digits."""
         found = next(self._numbers(c, x, y, WIDE_BEAM if x == 0 else BEAM), None)
         return None if found is None else min(found, key=self._measure)
 
     def _numbers(self, c: int, x: int, y: int, beam: int) -> Iterator[list[bytes]]:
-        """Rests of a number, by length."""
+        """The rests of a number, in lists by length."""
         level = [(b"", x, y)]
         if x and self._ends(self.record(c, x, y, 0)):
             yield [b""]
@@ -130,7 +130,7 @@ class EndingsOfLexemes(EndingsOfLanguages):
                 families.append(children)
             if ended:
                 yield ended
-            # One of each in turn: numbers that begin alike have most likely the same fault.
+            # One of each in turn (round robin): numbers with a common prefix are usually refused for the same reason.
             turns = itertools.zip_longest(*families)
             level = [child for turn in turns for child in turn if child is not None][:beam]
 
@@ -160,7 +160,7 @@ class EndingsOfLexemes(EndingsOfLanguages):
             yield from self._strings_of(c, x, y)
 
     def _strings_of(self, c: int, x: int, y: int) -> Iterator[bytes]:
-        """Strings of a language: each beginning, short ones first, with the shortest rest behind it."""
+        """Strings of a language: each prefix, short ones first, with its shortest rest."""
         known = set()
         row = c >> 11 & ROW
         counted = self._rows[row] > 0 or self._rows[row + 1] >= 0
@@ -175,13 +175,13 @@ class EndingsOfLexemes(EndingsOfLanguages):
 
 
 def _bytes_to_come(c: int) -> int:
-    """Of the character that a string's thread stands in."""
+    """The bytes missing from the character that a string's thread stands in."""
     sub = c >> 5 & 63
     return 0 if sub < LAST_1 else 1 if sub == LAST_1 else 2 if sub in (LAST_2, LEAD_E0, LEAD_ED) else 3
 
 
 def _going_on(sub: int) -> Any:
-    """Bytes that may come within an escape or a character, those first that end it soon."""
+    """Bytes that may come within an escape or a character, first those that end it soon."""
     if sub == 1:
         return b'nrtbf/\\"u'
     if sub == LOW_BACKSLASH:

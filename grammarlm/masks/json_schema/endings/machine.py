@@ -1,4 +1,4 @@
-"""The machine that reads ends: arenas of our own, and texts of the epoch carried over to them."""
+"""The machine that reads completions: an epoch of its own, to which the texts of the real epoch are copied."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from .texts import Replayed, Thread
 if TYPE_CHECKING:
     from ..epoch import JsonEpoch
 
-AFTER, OPEN, COMMA = 0, 1, 2  # where in a frame: behind a value, behind its bracket, behind a comma
+AFTER, OPEN, COMMA = 0, 1, 2  # place in a frame: after a value, after its opening bracket, after a comma
 RECORD_COUNT = int(At.RECORD_COUNT)
-SHORT = 100  # bytes that are read again and again
+SHORT = 100  # bytes; shorter texts are read often, so their arrays are cached
 
 
 class Tail:
-    """What follows a frame: the bytes next to it, and what is far behind, whose tokens are counted apart."""
+    """What follows a frame: the bytes next to it, and the rest (`more`), whose tokens are counted separately."""
 
     __slots__ = ("cost", "more", "text")
 
     def __init__(self, text: bytes, more: Tail | None, cost: int):
-        self.text, self.more, self.cost = text, more, cost  # `cost`: tokens of `more` and all behind it
+        self.text, self.more, self.cost = text, more, cost  # `cost`: tokens of `more` and all after it
 
 
 NO_TAIL = Tail(b"", None, 0)
@@ -35,13 +35,13 @@ NO_TAIL = Tail(b"", None, 0)
 class EndingsMachine:
     def __init__(self, epoch: JsonEpoch):
         self._source, self._program = epoch, epoch.program
-        self.nbytes = 0  # about what the texts take
+        self.nbytes = 0  # approximate size of the texts
         self._begin()
         self._vocab = epoch.program.vocab
         self._rows = memoryview(epoch.program.json.rows)
         self._blob = self._rows.cast("B")[epoch.program.json.blob_at :]
         self._ordered = epoch.program.mode == 1
-        self._values: dict[int, bytes] = {}  # of nodes, the shortest known
+        self._values: dict[int, bytes] = {}  # the shortest known, by node
         self._settled: set[int] = set()
         self._solving: int | None = None
         self._users: dict[int, set[int]] = {}
@@ -52,20 +52,20 @@ class EndingsMachine:
         self._strings: dict[Any, bytes | None] = {}
         self._blanks: dict[int, bytes] = {}
         self._costs: dict[bytes, int] = {}
-        self._placed: dict[bytes, tuple[np.ndarray, int]] = {}  # bytes that kernels read, and where they are
+        self._placed: dict[bytes, tuple[np.ndarray, int]] = {}  # bytes that kernels read, and their addresses
         self._word_lists: dict[int, Replayed] = {}
         self._branches: dict[int, list[tuple[bytes, int]]] = {}
 
     def _begin(self) -> None:
-        """Arenas of our own: texts are read to and fro here, while other threads go on in those of the epoch."""
+        """An epoch of its own: texts are read and rolled back here, while other threads go on in the real one."""
         self.machine: JsonEpoch = type(self._source)(self._program)
-        self._frames = {NO_FRAME: NO_FRAME, BARRIER: BARRIER}  # the epoch's numbers, and ours
+        self._frames = {NO_FRAME: NO_FRAME, BARRIER: BARRIER}  # from the epoch's frame numbers to ours
         self._chains, self._others = {0: 0}, {0: 0}
         self._tails: dict[int, Tail | None] = {0: NO_TAIL}
         self._stable = 0
 
     def scratch(self) -> Scratch:
-        """What is made within is forgotten at its end."""
+        """What is interned within is rolled back at its end."""
         return Scratch(self)
 
     def tokens(self, text: bytes) -> int:
@@ -81,7 +81,7 @@ class EndingsMachine:
         return self.tokens(text), len(text)
 
     def _note(self, size: int) -> None:
-        """Texts take memory, and are made again where they are forgotten."""
+        """Counts the memory of a cached text; the caches are cleared when they take too much, and refilled on demand."""
         self.nbytes += size + 200
         if self.nbytes > self._program.limits.max_bytes // 8:
             for known in (self._costs, self._rests, self._strings, self._placed):
@@ -90,7 +90,7 @@ class EndingsMachine:
             self.nbytes = 0
 
     def threads_of(self, state: int) -> list[Thread]:
-        """The threads of a config of the epoch, in our arenas."""
+        """The threads of a config of the epoch, copied to our arenas."""
         if self.machine.is_full:
             self._begin()
         self.machine._place_languages()
@@ -142,7 +142,7 @@ class EndingsMachine:
         return known[entry]
 
     def _bits_of(self, entry: int, words: int) -> int:
-        """The set of keys seen, of an object of many."""
+        """The set of keys seen, for an object of many keys."""
         bits = self._source.arrays["chains"][entry : entry + (words + 1) // 2].tolist()
         entries = [self.machine._put_entry(*pair) for pair in bits]
         return entries[0]
@@ -166,7 +166,7 @@ class EndingsMachine:
         return number
 
     def read(self, record: int, data: bytes) -> int:
-        """The config behind some bytes, 0 where they are refused."""
+        """The config after some bytes, 0 where they are refused."""
         known = self._placed.get(data)
         if known is None:
             if not data or len(data) > SHORT:
@@ -193,7 +193,7 @@ class EndingsMachine:
 
 
 class Scratch:
-    """Arenas are put back as they were: what is made within is forgotten."""
+    """A scope after which the arenas are rolled back to their counts."""
 
     __slots__ = ("_counts", "_endings", "_stable")
 
@@ -204,11 +204,11 @@ class Scratch:
         arena = self._endings.machine.arena
         self._counts = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT], arena[At.RECORD_COUNT]
         self._stable = self._endings._stable
-        if not self._stable:  # what was there before stays
+        if not self._stable:  # frames from before the outermost scope stay
             self._endings._stable = int(self._counts[0])
 
     def __exit__(self, *_: object) -> None:
         arena = self._endings.machine.arena
         arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT], arena[At.RECORD_COUNT] = self._counts
-        arena[At.SERIAL] = next(SERIALS)  # numbers are given again: masks that are kept are no longer theirs
+        arena[At.SERIAL] = next(SERIALS)  # record numbers are reused: cached masks of the old ones must not be found
         self._endings._stable = self._stable

@@ -10,7 +10,7 @@ from .lexemes import EndingsOfLexemes
 from .machine import AFTER, COMMA
 from .texts import chained, few, short_names, spelled
 
-MOST_EXTRA = 4096  # keys that an object needs only to have enough of them
+MOST_EXTRA = 4096  # keys that an object needs only to reach its least number
 
 
 class EndingsOfObjects(EndingsOfLexemes):
@@ -19,7 +19,7 @@ class EndingsOfObjects(EndingsOfLexemes):
         raise NotImplementedError
 
     def _many_seen(self, words: list[int]) -> tuple[int, ...]:
-        """Which keys were read, of an object of many."""
+        """Which keys were read, for an object of many."""
         if not words[Frame.SEEN]:
             return ()
         count = -(-self._rows[words[Frame.ROW] + Object.COUNT] // INLINE)
@@ -40,7 +40,7 @@ class EndingsOfObjects(EndingsOfLexemes):
         return None if value is None else b'"' + spelled(self._name(key)) + b'":' + value
 
     def _object(self, row: int, words: list[int], where: int) -> bytes | None:
-        """The keys that must come, and as many more as are needed."""
+        """The required keys, and as many more as are needed."""
         rows = self._rows
         count, keys = rows[row + Object.COUNT], rows[row + Object.KEYS]
         chosen = set(self._needed(row, words))
@@ -75,7 +75,7 @@ class EndingsOfObjects(EndingsOfLexemes):
         return [i for i in listed if not seen or not seen[i // INLINE] >> (i % INLINE) & 1]
 
     def _add_keys(self, row: int, words: list[int], chosen: set[int], others: list[bytes], extra: int) -> bool:
-        """Adds keys until there are enough; those that bring shorter texts first."""
+        """Adds keys until there are enough, greedily by the length of text per key."""
         if extra > MOST_EXTRA:
             return False
         rows = self._rows
@@ -129,7 +129,7 @@ class EndingsOfObjects(EndingsOfLexemes):
         return found
 
     def _turn(self, row: int, i: int) -> tuple[int, bool]:
-        """When a key comes in the schema's order; those behind the declared ones come last, each at any time."""
+        """The sort key of a key in the schema's order; those after the declared ones come last, in any order."""
         rows = self._rows
         rank = rows[rows[row + Object.KEYS] + i * Key.LENGTH + Key.RANK]
         is_free = rows[row + Object.COUNT] <= INLINE and rows[rows[row + Object.RANKS] + rank + 1] >> i & 1
@@ -168,7 +168,7 @@ class EndingsOfObjects(EndingsOfLexemes):
                 yield b'"' + spelled(name) + b'":' + value
 
     def _object_by_machine(self, record: int, row: int, words: list[int], where: int) -> bytes | None:
-        """Key by key: the first that is allowed, of those that are needed, then of those that are short."""
+        """Key by key: the first that is allowed, of the required ones, then of the short ones."""
         text, first = b"", where != AFTER
         is_closed = where != COMMA
         rows = self._rows

@@ -1,4 +1,4 @@
-"""Texts of ends: how JSON spells what a string holds, and small pieces that are put together."""
+"""Texts of completions: how JSON spells a string's content, and small pieces that are put together."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _FIRST_BITS = [
 
 
 def spelled(text: bytes) -> bytes:
-    """Bytes of a decoded string as JSON has them between quotes."""
+    """Bytes of a decoded string as JSON spells them between quotes."""
     if text.isalnum():
         return text
     return b"".join(map(SPELLED.__getitem__, text))
 
 
 def preferred(bits: int) -> int:
-    """Of a set of bytes, one that is short to spell."""
+    """Of a set of bytes, one with a short spelling."""
     for group in _FIRST_BITS:
         if bits & group:
             bits &= group
@@ -51,7 +51,7 @@ class SpelledCompletions(Completions):
 
 
 class Replayed:
-    """An endless list, made as far as somebody has looked."""
+    """An endless list, computed lazily and replayed for each reader."""
 
     def __init__(self, source: Iterator[Any]):
         self._made: list[Any] = []
@@ -70,7 +70,7 @@ class Replayed:
 
 
 def joined(*parts: bytes | None) -> bytes | None:
-    """The parts one after another; None where one of them is not known."""
+    """The concatenated parts; None where one of them is not known."""
     if None in parts:
         return None
     return b"".join(parts)  # type: ignore[arg-type]
@@ -94,12 +94,12 @@ def few(found: Iterator[Item], most: int) -> Iterator[Item]:
 
 
 def by_spelling(byte: int) -> tuple[int, int]:
-    """Bytes that are short to spell come first."""
+    """Sort key: bytes with a short spelling first."""
     return next((i for i, group in enumerate(_FIRST_BITS) if group >> byte & 1), len(_FIRST_BITS)), byte
 
 
 def decoded(text: bytes) -> bytes:
-    """What `spelled` makes `text` of."""
+    """The inverse of `spelled`."""
     return json.loads(b'"' + text.decode("utf-8", "surrogateescape").encode("utf-8", "surrogatepass") + b'"').encode(
         "utf-8", "surrogateescape"
     )

@@ -1,4 +1,5 @@
-"""The shortest values of nodes. Nodes contain each other, so all that are met stay in a list of work until none gets shorter."""
+"""The shortest values of nodes. Nodes contain each other, so a worklist of all those met runs until none gets shorter
+(a fixpoint)."""
 
 from __future__ import annotations
 
@@ -70,7 +71,7 @@ class EndingsOfValues(EndingsOfArrays):
         return joined(b"[", self._array(row, words, OPEN))
 
     def _unique_array(self, row: int, words: list[int]) -> bytes | None:
-        """Its items contain no other nodes: strings, numbers and literals."""
+        """An array whose items must differ. They contain no other nodes: strings, numbers and literals."""
         solving, self._solving = self._solving, None
         known = ("unique", row)
         try:
