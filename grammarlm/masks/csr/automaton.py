@@ -1,15 +1,15 @@
-"""A constraint as an automaton over tokens: states, their masks and their edges in arrays, made when somebody needs them.
+"""A constraint as an automaton over tokens: states, their masks and their edges in arrays, made on demand.
 
-A state is where a text stands in the constraint, keyed exactly (`epoch.key`): equal keys, equal futures. Its mask is there as soon
-as the state is; where its tokens lead is found out token by token, and until then is MISS. Regular languages tell all their targets
-at once, and finite automata can be completed: then nothing is ever missed.
+A state is where a text stands in the constraint, with an exact key (`epoch.key`): equal keys, equal futures. Its mask
+is made with the state; the targets of its tokens are found token by token, and until then are MISS. Regular languages
+give all their targets at once, and finite automata can be completed: then nothing is MISS.
 
     automaton = CsrAutomaton(gl.compile(gl.Regex("(a|b)*c"), vocab))
     automaton.complete()                                     # True: every edge is there
-    automaton.follow(automaton.start, token)                 # the state behind a token, DEAD where it is refused
+    automaton.follow(automaton.start, token)                 # the state after a token, DEAD where it is refused
 
-Grammars with a stack, and JSON schemas, are unrolled as far as texts go: a state then is a whole stack. There is no end to them, so
-the tables get full; `clear` begins anew.
+Grammars with a stack, and JSON schemas, are unrolled as far as texts go: a state then is a whole stack. These states
+are infinitely many, so the tables get full; `clear` starts over.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from .tables import CsrTables, Room, TablesFull
 if TYPE_CHECKING:
     from ..constraint import Constraint
 
-MANY = 1024  # tokens: so many are looked at for a default edge
-# Words of a row for each token, at most: fewer tokens are rather listed, more share a row with other states.
+MANY = 1024  # tokens; states with more are checked for a default edge
+# Words of a row for each token, at most: fewer tokens are listed instead, more get a row that states can share.
 LEAST_SHARE = 8
-MOST_LISTED = 4096  # exceptions beside a default edge for the tokens that stay
+MOST_LISTED = 4096  # exceptions next to a default edge for the tokens that stay
 Place = tuple[Any, int]  # an epoch of the constraint, and a state there
 
 
@@ -54,7 +54,7 @@ class CsrAutomaton:
         self.clear()
 
     def clear(self) -> None:
-        """Forgets everything but the start."""
+        """Drops everything but the start."""
         self.tables.clear()
         self._numbers: dict[Hashable, int] = {}
         self._places: list[Place | None] = [None] * FIRST
@@ -66,7 +66,7 @@ class CsrAutomaton:
         return self._places[state]
 
     def matcher(self, state: int) -> Matcher:
-        """A matcher that stands where a text in this state does."""
+        """A matcher at the place of a text in this state."""
         matcher = self._matcher._probe()
         place = self._places[state]
         if place is None:
@@ -77,7 +77,7 @@ class CsrAutomaton:
     # ------------------------------------------------------------------ edges
 
     def follow(self, state: int, token: int) -> int:
-        """The state behind a token, made where it is new; DEAD where the token is refused. TablesFull where there is no room."""
+        """The state after a token, made where it is new; DEAD where the token is refused. TablesFull where there is no room."""
         behind = self.place_behind(state, token)
         if isinstance(behind, int):
             return behind
@@ -86,7 +86,7 @@ class CsrAutomaton:
         return target
 
     def place_behind(self, state: int, token: int) -> Place | int:
-        """Where the text stands behind a token, no state being made; DEAD or FINISHED where it stands nowhere."""
+        """The place after a token, without making a state; DEAD or FINISHED where there is none."""
         if state < FIRST:
             return FINISHED if state == FINISHED and token in self._facts.stops else DEAD
         matcher = self.matcher(state)
@@ -96,7 +96,7 @@ class CsrAutomaton:
         return FINISHED if matcher.is_finished else place
 
     def complete(self) -> bool:
-        """Makes all states and edges; False where there is no room for them, or they have no end."""
+        """Makes all states and edges; False where there is no room for them, or they are infinitely many."""
         try:
             while self._waiting:
                 self.number(next(iter(self._waiting.values()))[0])
@@ -161,7 +161,8 @@ class CsrAutomaton:
         return state
 
     def _with_targets(self, place: Place, ids: np.ndarray, stops: np.ndarray) -> int:
-        """A state all of whose targets are told at once; those that are no states yet are written down, to be filled in."""
+        """A state all of whose targets are known at once; edges to places that are no states yet are recorded, and
+        filled in later."""
         epoch, here = place
         behind = epoch.targets(here)[ids]
         groups = [(epoch.key(target), target, ids[behind == target]) for target in np.unique(behind).tolist()]
@@ -188,13 +189,13 @@ class CsrAutomaton:
         return state
 
     def _with_misses(self, matcher: Any, place: Place, ids: np.ndarray, stops: np.ndarray) -> int:
-        """A state whose edges are asked for one by one, but for those of the tokens that stay."""
+        """A state whose edges are looked up one by one, except those of the tokens that stay."""
         base, default, words = 0, DEAD, self.constraint.vocab.words
         if len(ids) > MANY:
             stays = self._staying(matcher, place, pack_ids(ids, words))
             if stays is not None:
                 others = ids_of(pack_ids(ids, words) & ~stays).astype(np.int32)
-                if len(others) <= MOST_LISTED:  # else a row that other states share takes less
+                if len(others) <= MOST_LISTED:  # otherwise a row shared with other states takes less
                     base, default, ids = self.tables.add_row(stays), self.tables.states, others
         if default == DEAD and (row := self._base_row(ids)) is not None:
             base, default, ids = row, MISS, ids[:0]
@@ -204,7 +205,7 @@ class CsrAutomaton:
         return self.tables.add_state(base, default, tokens[order], targets[order])
 
     def _base_row(self, ids: np.ndarray) -> int | None:
-        """The base row of some tokens, where there is one or a new one is worth its room; None: let them be listed."""
+        """The base row of some tokens, where there is one or a new one is worth its room; None: list them instead."""
         words, tables = self.constraint.vocab.words, self.tables
         if LEAST_SHARE * len(ids) <= words:
             return None
@@ -220,5 +221,5 @@ class CsrAutomaton:
             try:
                 row = staying_row(self.constraint.vocab, here, epoch.after_bytes, epoch.key)
             except LimitExceeded:
-                return None  # each token is asked for, then
+                return None  # each token is looked up, then
         return None if row is None or (row & ~allowed).any() else row

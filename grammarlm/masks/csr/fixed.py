@@ -1,10 +1,11 @@
-"""A complete automaton that stands alone: no constraint behind it, every edge there. Files and item sets make it.
+"""A complete automaton on its own: without a constraint, every edge there. Made from files and item sets.
 
     save(automaton, "lamps.npz")                      load("lamps.npz", vocab)
     matrix, start = to_scipy(automaton)               from_scipy(matrix, start, vocab)
 
-In a file the arrays are those of kernels/reference_csr.py. As a scipy matrix [states, tokens] an entry is the state behind a token,
-default edges written out; DEAD is no entry. Whatever is loaded is checked before a kernel sees it: kernels check no bounds.
+In a file the arrays are those of kernels/reference_csr.py. As a scipy matrix [states, tokens] an entry is the state
+after a token, default edges written out; DEAD is no entry. Whatever is loaded is checked before a kernel sees it:
+kernels check no bounds.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ FORMAT = 1
 
 @dataclass(frozen=True, eq=False)
 class FixedAutomaton:
-    """Never changes."""
+    """An automaton that never changes."""
 
     vocab: Vocabulary
     csr: Csr
@@ -83,7 +84,7 @@ def load(path: str | os.PathLike[str], vocab: Vocabulary) -> FixedAutomaton:
 
 
 def to_scipy(automaton: Any) -> tuple[Any, int]:
-    """(scipy.sparse.csr_matrix int32 [states, vocab.size], start): entry [state, token] is the state behind the token."""
+    """(scipy.sparse.csr_matrix int32 [states, vocab.size], start): entry [state, token] is the state after the token."""
     sparse = _scipy()
     whole = fixed(automaton)
     csr, width = whole.csr, whole.vocab.size
@@ -105,7 +106,7 @@ def to_scipy(automaton: Any) -> tuple[Any, int]:
 
 
 def from_scipy(matrix: Any, start: int, vocab: Vocabulary) -> FixedAutomaton:
-    """An automaton from a matrix as `to_scipy` makes; GrammarError where it is none over this vocabulary."""
+    """An automaton from a matrix as `to_scipy` makes; GrammarError where it is not one over this vocabulary."""
     sparse = _scipy()
     matrix = sparse.csr_matrix(matrix, copy=True)
     matrix.sum_duplicates()
@@ -131,7 +132,7 @@ def rows_without_base(vocab: Vocabulary) -> np.ndarray:
 
 
 def checked(automaton: FixedAutomaton) -> FixedAutomaton:
-    """The automaton, if kernels can run on it; GrammarError where they would read beyond its arrays, or miss an edge."""
+    """The automaton, if kernels can run on it; GrammarError where they would read beyond its arrays, or an edge is missing."""
     csr, vocab = automaton.csr, automaton.vocab
     for name, array in csr._asdict().items():
         if array.dtype != np.int32 or array.ndim != (2 if name == "rows" else 1):
@@ -155,7 +156,7 @@ def checked(automaton: FixedAutomaton) -> FixedAutomaton:
     if _outside(csr.tokens[used], vocab.size):
         raise _damaged("a token is beyond the vocabulary")
     rises = np.diff(csr.tokens.astype(np.int64)) > 0
-    inner = np.zeros(edges + 1, np.int64)  # places that have a successor in the same list
+    inner = np.zeros(edges + 1, np.int64)  # entries that have a successor in the same list
     lists = csr.count > 1
     np.add.at(inner, csr.first[lists], 1)
     np.add.at(inner, ends[lists] - 1, -1)

@@ -1,6 +1,6 @@
-"""The automaton of a set of items, made at once: its states are the prefixes, read off the sorted matrix level by level.
+"""The automaton of a set of items, complete: its states are the prefixes, read from the sorted matrix level by level.
 
-A node of the trie is a run of rows; its number is how many runs end before it. All ends from which nothing goes on are one state.
+A node of the trie is a range of rows; nodes get numbers in order. All item ends without a continuation are one state.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from ...vocab.vocabulary import Vocabulary
 from ..items import ItemIndex
 from .fixed import FixedAutomaton, rows_without_base
 
-LEAF = FIRST  # the state behind an item that nothing goes on from
+LEAF = FIRST  # the state after an item that has no continuation
 START = FIRST + 1
 
 
 def item_automaton(index: ItemIndex, vocab: Vocabulary) -> FixedAutomaton:
-    """Every prefix a state, every edge there."""
+    """The automaton with a state for every prefix, and every edge."""
     parents, tokens, targets = [], [], []
     count = len(index)
     begins = np.arange(count) == 0  # which rows begin a node of this level
@@ -27,7 +27,7 @@ def item_automaton(index: ItemIndex, vocab: Vocabulary) -> FixedAutomaton:
     stops = np.array(vocab.stop_ids, np.int64)
     for depth in range(index.length + 1):
         goes_on, ends = _cells(index, depth)
-        ending = np.unique(here[ends & (here != LEAF)])  # nodes that are items, and have children perhaps
+        ending = np.unique(here[ends & (here != LEAF)])  # nodes that are items, perhaps with children
         for stop in stops.tolist():
             parents.append(ending)
             tokens.append(np.full(len(ending), stop))

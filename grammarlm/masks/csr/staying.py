@@ -1,8 +1,9 @@
-"""The tokens that leave a state where it is: what its default edge is for.
+"""The tokens that lead from a state back to it: the reason for its default edge.
 
-Inside a JSON string most tokens change nothing. Which ones is told by bytes: read from the state, each of 256 bytes leads back to
-it, elsewhere, or to a place from which more bytes lead back (inside a character of several bytes). These few places are a small
-automaton, and it reads all tokens of the vocabulary; every string of every schema has the same one, so that is done once.
+Inside a JSON string most tokens change nothing. Which ones is decided by bytes: read from the state, each of 256 bytes
+leads back to it, elsewhere, or to a place from which more bytes lead back (inside a character of several bytes). These
+few places are a small automaton, which reads all tokens of the vocabulary. Every string of every schema has the same
+one, so the result is cached.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from ..token_facts import pack_ids
 
 MOST_PLACES = 12  # a character of UTF-8 can be half read in eight ways
 HOME, LEAVES = 0, -1
-LIKELY = b"ae 1"  # a state where most tokens stay stays behind one of these
+LIKELY = b"ae 1"  # a state where most tokens stay leads back to itself with one of these
 Step = Callable[[int, bytes], int]
 
 
 def staying_row(vocab: Vocabulary, state: int, step: Step, key: Callable[[int], Hashable]) -> np.ndarray | None:
-    """int32 [W]: the text tokens that lead from a state back to it, by way of few places; None where there are none.
+    """int32 [W]: the text tokens that lead from a state back to it, through few places; None where there are none.
 
     `step(state, byte)` reads a byte, 0 where it cannot be read; states with equal keys are the same.
     """
@@ -33,7 +34,7 @@ def staying_row(vocab: Vocabulary, state: int, step: Step, key: Callable[[int], 
 
 
 def _places(state: int, step: Step, key: Callable[[int], Hashable]) -> np.ndarray:
-    """int8 [places, 256]: the place behind each byte. Of those that a byte leads to directly, bytes of characters alone count."""
+    """int8 [places, 256]: the place after each byte. New places are only those after bytes of characters beyond ASCII."""
     numbers, states, table = {key(state): HOME}, [state], []
     for here in states:  # grows meanwhile
         row = np.full(256, LEAVES, np.int8)

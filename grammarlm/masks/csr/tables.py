@@ -1,8 +1,8 @@
 """The arrays of an automaton over tokens (kernels/reference_csr.py), with room to grow in place.
 
-Nothing moves: a kernel, or a CUDA graph, holds the addresses. What has been written since the last look is listed (`patches`), so
-that a copy on a device can be patched likewise. A list of exceptions that outgrows its room moves to the end of the pool; its old
-place is lost until the tables are cleared.
+Nothing moves: a kernel, or a CUDA graph, holds the addresses. Ranges written since the last transfer are listed
+(`patches`), so that a copy on a device can be patched likewise. A list of exceptions that outgrows its room moves to
+the end of the pool; its old place is lost until the tables are cleared.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from ...layout.csr import DEAD, FINISHED, FIRST, MISS, Csr
 from ..token_facts import pack_ids
 
-SPARE = 8  # entries for edges that a list of exceptions does not have yet, where its default is MISS
+SPARE = 8  # spare entries of a list of exceptions whose default is MISS
 
 
 class TablesFull(Exception):
@@ -23,7 +23,7 @@ class TablesFull(Exception):
 
 @dataclass(frozen=True)
 class Room:
-    """What the arrays can hold."""
+    """The capacities of the arrays."""
 
     states: int = 4096
     edges: int = 1 << 20
@@ -37,19 +37,19 @@ class Room:
 
 
 class CsrTables:
-    """The arrays, and what is used of them."""
+    """The arrays, and how much of them is used."""
 
     def __init__(self, words: int, stop_ids: tuple[int, ...], room: Room):
         self.room, self._stops = room, np.array(sorted(stop_ids), np.int32)
         self._stop_row = pack_ids(stop_ids, words)
         states, edges = np.zeros((4, room.states), np.int32), np.zeros((2, room.edges), np.int32)
         self.csr = Csr(np.zeros((room.rows, words), np.int32), *states, *edges)
-        self.patches: list[tuple[str, int, int]] = []  # (array, first, behind the last)
-        self._places = np.zeros(room.states, np.int32)  # how many entries a state's list may have
+        self.patches: list[tuple[str, int, int]] = []  # (array, first, one past the last)
+        self._places = np.zeros(room.states, np.int32)  # the capacity of each state's list
         self.clear()
 
     def clear(self) -> None:
-        """Only the states that no text stands in are left."""
+        """Leaves only the states in which no text stands."""
         self.states, self.edges, self.rows = 0, 0, 1
         self._known_rows: dict[bytes, int] = {}
         self.add_state(self.add_row(self._stop_row), DEAD, self._stops[:0], self._stops[:0])
@@ -58,7 +58,7 @@ class CsrTables:
 
     @property
     def nbytes(self) -> int:
-        """Of what is used."""
+        """Size of what is used."""
         return 4 * (4 * self.states + 2 * self.edges + self.rows * self.csr.rows.shape[1])
 
     def known_row(self, bits: np.ndarray) -> int | None:
@@ -79,7 +79,7 @@ class CsrTables:
         return number
 
     def add_state(self, base: int, default: int, tokens: np.ndarray, targets: np.ndarray) -> int:
-        """A state with its exceptions, sorted by token."""
+        """Adds a state with its exceptions, sorted by token."""
         state, places = self.states, len(tokens) + (SPARE if default == MISS else 0)
         if state == self.room.states or self.edges + places > self.room.edges:
             raise TablesFull
@@ -91,7 +91,7 @@ class CsrTables:
         return state
 
     def set_base(self, state: int, base: int, target: int) -> None:
-        """Another base row and default."""
+        """Sets another base row and default."""
         self.csr.base[state] = base
         self.patches.append(("base", state, state + 1))
         self.set_default(state, target)
@@ -101,14 +101,14 @@ class CsrTables:
         self.patches.append(("default", state, state + 1))
 
     def set_targets(self, state: int, tokens: np.ndarray, target: int) -> None:
-        """Exceptions that are listed already lead to another state."""
+        """Sets the target of exceptions that are listed already."""
         first, count = int(self.csr.first[state]), int(self.csr.count[state])
         places = first + np.searchsorted(self.csr.tokens[first : first + count], tokens)
         self.csr.targets[places] = target
         self.patches.append(("targets", int(places[0]), int(places[-1]) + 1))
 
     def set_edge(self, state: int, token: int, target: int) -> None:
-        """An exception, listed or not."""
+        """Sets an exception, listed or not."""
         first, count = int(self.csr.first[state]), int(self.csr.count[state])
         listed = self.csr.tokens[first : first + count]
         at = int(np.searchsorted(listed, token))

@@ -21,13 +21,13 @@ def with_summary(words: np.ndarray) -> Selection:
 
 
 def intersection(selections: Iterable[Selection]) -> Selection:
-    """What is in all of them; a selection without words is everything."""
+    """The rows in all selections; one without words stands for all rows."""
     chosen = [selection.words for selection in selections if len(selection.words)]
     return with_summary(np.bitwise_and.reduce(chosen)) if chosen else ALL_ROWS
 
 
 def without(selection: Selection, places: np.ndarray, count: int) -> Selection:
-    """A selection less some places."""
+    """A selection without some places."""
     words = selection.words.copy() if len(selection.words) else _words(np.ones(count, bool))
     np.bitwise_and.at(words, places >> 6, ~(np.uint64(1) << (places & 63).astype(np.uint64)))
     return with_summary(words)

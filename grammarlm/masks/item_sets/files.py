@@ -1,11 +1,12 @@
-"""An item set as a folder of arrays that are mapped, not read: a set of any size is there at once, and processes share its memory.
+"""An item set as a folder of arrays that are memory-mapped, not read: a set of any size loads without a copy, and
+processes share its memory.
 
     items.save("catalogue")
     items = ItemSet.load("catalogue")
 
-`set.json` says what there is; each array is a .npy file. A folder is written beside its place and moved there when it is whole.
-Loading looks at every array once: a value out of range, rows out of order, or a file that is not the one that was written (two of
-them swapped, or another set's) is a GrammarError that names the file. Nothing is pickled.
+`set.json` lists the content; each array is a .npy file. A folder is written under a temporary name and renamed when it
+is complete. Loading checks every array once: a value out of range, rows out of order, or a file that is not the one
+that was written (two of them swapped, or another set's) is a GrammarError that names the file. Nothing is pickled.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from .item_set import ItemSet
 
 VERSION = 1
-KINDS = "biufUSMm"  # of labels and ids: no objects
+KINDS = "biufUSMm"  # dtype kinds of labels and ids: no objects
 
 
 def save(items: ItemSet, folder: str | os.PathLike[str]) -> None:
@@ -119,7 +120,7 @@ def _load_segment(reader: _Folder, number: int, facts: Any, count: int) -> ItemS
 
 
 def _check_rows(reader: _Folder, name: str, index: ItemIndex) -> None:
-    """No cell is larger than said, and rows rise."""
+    """Checks that no cell is larger than `largest`, and that rows are sorted."""
     for start in range(0, max(1, len(index)), CHUNK):
         end = min(start + CHUNK + 1, len(index))  # the first row of the next chunk, too
         equal = np.ones(max(0, end - start - 1), bool)
@@ -163,7 +164,7 @@ class _Folder:
         return value
 
     def array(self, name: str, kind: str, shape: tuple[int | None, ...]) -> np.ndarray:
-        """A mapped array; `kind` is a type as numpy writes it, or a choice of kinds."""
+        """A memory-mapped array; `kind` is a dtype as numpy writes it, or a choice of kinds."""
         self.names.append(name)
         try:
             array = map_array(self.path / name)
@@ -176,7 +177,7 @@ class _Folder:
         return array
 
     def check_sums(self, sums: Any) -> None:
-        """Are the arrays those that were saved with these facts?"""
+        """Checks that the arrays are those that were saved with this set.json."""
         for name in self.names:
             if not isinstance(sums, dict) or sums.get(name) != _sum_of(self.path / name):
                 raise self.error(name, "it is not the array that was saved with set.json; save the set anew")

@@ -1,13 +1,13 @@
-"""Items that come and go: a large sorted segment, small ones beside it, and bits for what is gone.
+"""Item sets that change: a large sorted segment, small ones after it, and bits for removed rows.
 
     items = ItemSet(Tokens(matrix), groups={"category": labels, "fresh": flags})
     items.add([[7, 4, 1]], groups={"category": ["shoes"], "fresh": [True]})      # sorts the new rows only
     items.remove(rows=[3, 17])                                                    # clears bits
     beam_search(model, items, subset=items.subset(category="shoes", fresh=True))  # no rebuild
 
-Rows are numbered in the order in which they came, and no number is given twice. What is added becomes a segment of its own;
-segments of similar size are merged, so there are never more than a few, and the first one is left as it is. A search works on what
-the set was when it began; `add` and `remove` put new segments in the place of the old ones.
+Rows are numbered in the order in which they came, and no number is reused. Added rows become a segment of their own;
+segments of similar size are merged, so there are never more than a few, and the first one is never merged. A search
+works on a snapshot of the set from when it began: `add` and `remove` replace segments, and never change one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from . import files
 from .bits import intersection, is_selected, without
 from .segment import ItemSegment, merged
 
-SIMILAR = 4  # a segment is merged with the one before it where that is not more than so many times as large
+SIMILAR = 4  # a segment is merged with the one before it where that is at most so many times as large
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class ItemSet:
         tokens = tokens if isinstance(tokens, Tokens) else Tokens(tokens)
         self._lock = shared_lock(MOMENT)
         self.segments: tuple[ItemSegment, ...] = (ItemSegment(ItemIndex.build(tokens)),)
-        self.count = len(tokens)  # of rows so far, those that were removed among them
+        self.count = len(tokens)  # rows so far, including removed ones
         self.ids: np.ndarray | None = tokens.ids
         self.labels = {name: _labels(name, values, len(tokens)) for name, values in (groups or {}).items()}
 
@@ -59,18 +59,18 @@ class ItemSet:
 
     @property
     def longest(self) -> int:
-        """No item has more tokens."""
+        """The number of tokens of the longest item."""
         return max(segment.index.length for segment in self.segments)
 
     def __repr__(self) -> str:
         return f"<ItemSet of {len(self):,} items, {self.nbytes:,} bytes>"
 
     def __len__(self) -> int:
-        """How many rows there are."""
+        """The number of rows that are not removed."""
         return sum(segment.count_alive for segment in self.segments)
 
     def add(self, tokens: Any, *, groups: Mapping[str, Any] | None = None) -> range:
-        """New rows, and which numbers they have."""
+        """Adds rows; returns their numbers."""
         tokens = tokens if isinstance(tokens, Tokens) else Tokens(tokens)
         given = {name: _labels(name, values, len(tokens)) for name, values in (groups or {}).items()}
         if set(given) != set(self.labels):
@@ -94,7 +94,7 @@ class ItemSet:
         return rows
 
     def remove(self, *, rows: Iterable[int] | None = None, items: Iterable[Sequence[int]] | None = None) -> int:
-        """Removes rows by their numbers, or all rows of some items; how many. ValueError where one is not there."""
+        """Removes rows by their numbers, or all rows of some items; returns how many. ValueError where one is not there."""
         with self._lock:
             places = self._places_of_rows(rows) if rows is not None else [np.zeros(0, np.int64) for _ in self.segments]
             if items is not None:
@@ -113,7 +113,7 @@ class ItemSet:
     def selections(
         self, subset: Subset | None, segments: tuple[ItemSegment, ...] | None = None
     ) -> tuple[Selection, ...]:
-        """Of each segment what is there and in the subset."""
+        """Of each segment the rows that are there and in the subset."""
         segments = self.segments if segments is None else segments
         if subset is None:
             return tuple(segment.alive for segment in segments)
@@ -129,12 +129,12 @@ class ItemSet:
         return tuple(chosen)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """As arrays that `load` maps; the folder must not be there."""
+        """Writes the set as arrays that `load` maps; the folder must not exist."""
         files.save(self, folder)
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> ItemSet:
-        """What `save` left; GrammarError where it is damaged."""
+        """Loads what `save` wrote; GrammarError where it is damaged."""
         items = cls.__new__(cls)
         items._lock = shared_lock(MOMENT)
         files.load(items, folder)
@@ -190,7 +190,7 @@ class ItemSet:
 
 
 def item_set(items: Any, encode: Callable[[str], Sequence[int]] | None = None) -> ItemSet:
-    """Of whatever can be searched; the set of a description is built once and kept with it."""
+    """The ItemSet of anything that can be searched; for a description it is built once and cached there."""
     if isinstance(items, ItemSet):
         return items
     tokens = items if isinstance(items, Tokens) else Tokens(items)

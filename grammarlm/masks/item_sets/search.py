@@ -1,4 +1,4 @@
-"""Where searches over an item set begin, and what they have found at their end."""
+"""Where searches over an item set begin, and the items that they found."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .segment import ItemSegment
 
 @dataclass(frozen=True, eq=False)
 class Searched:
-    """What an item set was when searches over it began, and what each of them may return."""
+    """An item set as it was when searches over it began, and what each of them may return."""
 
     segments: tuple[ItemSegment, ...]
     sets: Sets
@@ -24,14 +24,15 @@ class Searched:
     def of(cls, items: ItemSet, subsets: Sequence[Subset | None]) -> Searched:
         segments = items.segments
         known: dict[int, tuple] = {}
-        for subset in subsets:  # a subset that several searches share is found once
+        for subset in subsets:  # a subset that several searches share is computed once
             if id(subset) not in known:
                 known[id(subset)] = items.selections(subset, segments)
         indices = tuple(segment.index for segment in segments)
         return cls(segments, Sets(indices, tuple(known[id(subset)] for subset in subsets)))
 
     def roots(self, ends_are_free: bool) -> Beams:
-        """Each search at its beginning, which reads row `search` of the first logits. The item without tokens is finished."""
+        """The first beams of each search, which read row `search` of the first logits. An item without tokens is
+        finished at once."""
         searches, count = len(self.sets.selections), len(self.segments)
         beams = Beams.empty(searches, 2, count)
         for search, selections in enumerate(self.sets.selections):
@@ -49,7 +50,7 @@ class Searched:
         return beams
 
     def tokens(self, ranges: np.ndarray, depths: np.ndarray) -> list[tuple[int, ...]]:
-        """Of some entries the tokens of each: ranges [n, S, 2]."""
+        """The tokens of each of some entries: ranges [n, S, 2]."""
         found: list[tuple[int, ...]] = [()] * len(ranges)
         waiting = np.ones(len(ranges), bool)
         for s, segment in enumerate(self.segments):
@@ -61,7 +62,7 @@ class Searched:
         return found
 
     def numbers(self, ranges: np.ndarray) -> np.ndarray:
-        """Of some finished entries the first row of each: ranges [n, S, 2]."""
+        """The lowest row number of each of some finished entries: ranges [n, S, 2]."""
         first = np.full(len(ranges), np.iinfo(np.int64).max)
         for s, segment in enumerate(self.segments):
             here = np.flatnonzero(ranges[:, s, 0] < ranges[:, s, 1])

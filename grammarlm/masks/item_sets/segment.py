@@ -1,6 +1,6 @@
 """A segment of an item set: sorted rows that never change, and which of them are still there.
 
-A set begins as one segment; rows that are added become segments of their own, and rows that are removed lose their bit.
+A set begins as one segment. Added rows become segments of their own, and removed rows lose their bit.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class ItemSegment:
 
     index: ItemIndex
     alive: Selection = ALL_ROWS
-    groups: dict[Any, Selection] = field(default_factory=dict)  # by name and label, made when they are first asked for
+    groups: dict[Any, Selection] = field(default_factory=dict)  # by name and label, made on first use
 
     def __len__(self) -> int:
         return len(self.index)
@@ -47,7 +47,7 @@ class ItemSegment:
         return selection_of(found)
 
     def group(self, key: Any, find: Callable[[], np.ndarray]) -> Selection:
-        """The rows of a named group: found once, kept from then on."""
+        """The rows of a named group, cached."""
         if key not in self.groups:
             self.groups[key] = self.where(find())
         return self.groups[key]
@@ -58,7 +58,7 @@ class ItemSegment:
 
 
 def merged(first: ItemSegment, second: ItemSegment) -> ItemSegment:
-    """One segment of what is there of two."""
+    """One segment of the rows of two that are not removed."""
     rows, numbers = [], []
     for segment in (first, second):
         alive = np.flatnonzero(is_selected(segment.alive, 0, len(segment)))

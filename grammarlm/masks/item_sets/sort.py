@@ -1,7 +1,8 @@
-"""The order of an index: its rows sorted by their cells, equal rows in the order in which they came.
+"""The order of an index: its rows sorted by their cells, equal rows in the order in which they came (a stable
+radix-like sort).
 
-A row's first cells are packed into one word of 64 bits (five tokens of a vocabulary of 2,048), and the words are sorted; only rows
-whose words are equal are looked at again, by their next cells. Real sets are decided by the first word or two.
+A row's first cells are packed into one word of 64 bits (five tokens of a vocabulary of 2,048), and the words are
+sorted; only rows with equal words are compared again, by their next cells. In real sets the first word or two decide.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ Cells = Callable[[Any], np.ndarray]  # a slice or an array of row numbers -> the
 
 
 def sorted_order(cells: Cells, count: int, length: int, largest: int) -> np.ndarray | None:
-    """Which row comes first, second, ...; None where they are in order already. No cell is more than `largest`."""
+    """The sorted order as row numbers; None where the rows are in order already. No cell is more than `largest`."""
     bits = max(1, largest.bit_length())
     width = WORD // bits  # cells in a word
     keys = _first_keys(cells, count, width, bits)
@@ -59,7 +60,7 @@ def _packed(cells: np.ndarray, bits: int) -> np.ndarray:
 
 
 def _ties(keys: np.ndarray, groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Places whose key and group are also those of a neighbour, and which new group each of them is in."""
+    """Places whose key and group equal those of a neighbour, and the new group of each."""
     differs = (keys[1:] != keys[:-1]) | (groups[1:] != groups[:-1])
     begins, ends = np.concatenate([[True], differs]), np.concatenate([differs, [True]])
     places = np.flatnonzero(~(begins & ends))

@@ -1,7 +1,8 @@
-"""Where texts of items stand (threads.py): states and rows of one generation, for matchers.
+"""One epoch of the states of item texts (threads.py), with their rows, for matchers.
 
-A state is the number of a set of threads. Nothing is compiled here: an index of the items knows the children of a node, so the mask
-of a node is one packed list of them, and reading a token is one look-up. Special ids are tokens like any other.
+A state is the number of a set of threads. Nothing is compiled here: an index of the items knows the children of a node,
+so the mask of a node is one packed list of them, and reading a token is one lookup. Special ids are tokens like any
+other.
 """
 
 from __future__ import annotations
@@ -22,18 +23,18 @@ from .threads import Thread
 if TYPE_CHECKING:
     from .program import ItemsProgram
 
-STATE_BYTES = 500  # what a state takes, roughly
+STATE_BYTES = 500  # approximate size of a state
 SHOWN = 5  # tokens named in an explanation
 Threads = tuple[Thread, ...]
 
 
 class ItemsEpoch:
-    """One generation of states."""
+    """One epoch of states."""
 
     makes_beside = True  # are most rows made beside other threads, and not under the lock?
 
-    address = 0  # no kernel reads anything of it
-    reads_bytes = False  # what tokens lead to is not told by their bytes
+    address = 0  # no kernel reads it
+    reads_bytes = False  # a token's byte string alone does not decide where it leads
 
     def __init__(self, program: ItemsProgram):
         self.program, self.reader = program, program.reader
@@ -97,7 +98,8 @@ class ItemsEpoch:
         return self._shared_rows.shared(row)
 
     def close(self) -> None:
-        """A call was interrupted in the midst of something: nobody asks for more here, and whoever stands here moves on."""
+        """A call was interrupted halfway: the epoch is declared full, so that nothing more is made here and its
+        matchers move on."""
         self.is_full = True
         self._after.clear()
 
@@ -107,7 +109,7 @@ class ItemsEpoch:
         return self._after.get((state, token), -1)
 
     def after_token(self, state: int, token: int) -> int:
-        """The state behind a token, DEAD where it is refused."""
+        """The state after a token, DEAD where it is refused."""
         known = self._after.get((state, token))
         if known is None:
             known = self.state_of(tuple({a for t in self.terms[state] for a in self.reader.after(t, token)}))
@@ -116,18 +118,18 @@ class ItemsEpoch:
         return known
 
     def _ids(self, state: int) -> np.ndarray:
-        """The tokens that may come, sorted; stop ids are none of them."""
+        """The tokens that may come, sorted, without stop ids."""
         found = [self.reader.ids(thread) for thread in self.terms[state]]
         return np.unique(np.concatenate(found)) if found else np.zeros(0, np.int64)
 
     def spelled(self, state: int, data: bytes, at: int) -> list[tuple[int, int]]:
-        """(number of bytes, state behind) for each token that may come and whose bytes stand in `data` at an offset."""
+        """(number of bytes, state after) for each token that may come and whose bytes stand in `data` at an offset."""
         ids = self._ids(state)
         texts = ids[self.program.facts.is_text[ids].astype(bool)]
         return [(length, self.after_token(state, t)) for t, length in tokens_at(self.program.vocab, texts, data, at)]
 
     def after_bytes(self, state: int, data: bytes) -> int:
-        """The state behind bytes that whole tokens spell; where several sequences of them do, all are followed."""
+        """The state after bytes that whole tokens spell; where several tokenizations do, all are followed."""
         at: list[dict[int, None]] = [{} for _ in range(len(data) + 1)]
         at[0][state] = None
         for offset in range(len(data)):
@@ -149,7 +151,7 @@ class ItemsEpoch:
         return [] if state == FINISHED else min(map(self.reader.end, self.terms[state]), key=lambda e: (len(e), e))
 
     def completion_limit(self, state: int) -> int:
-        """No state that tokens reach needs more tokens than this to end."""
+        """Upper bound on the tokens that end the text, from any state that tokens reach."""
         return self.reader.longest
 
     def special_tokens(self, state: int) -> list[int]:

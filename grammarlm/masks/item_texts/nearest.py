@@ -1,7 +1,7 @@
-"""The nearest end of an item: the fewest tokens that complete one from a node.
+"""The shortest completion of an item: the fewest tokens that complete one from a node.
 
-The rows below a node stand side by side, and behind an item's last token its row holds END. So of all items below a node the
-shortest is found column by column: the first column in which a row has END behind a token.
+The rows below a node are adjacent, and after an item's last token its row holds END. So the shortest item below a node
+is found column by column: the first column in which a row has END after a token.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Path = tuple[int, ...]
 
 
 def nearest(index: ItemIndex, path: Path, node: Node, but: frozenset[Path]) -> list[int]:
-    """The tokens from a node to the nearest end of an item that is none of these; there is one. `path` leads to the node."""
+    """The fewest tokens from a node to the end of an item not in `but`; there is one. `path` leads to the node."""
     if index.is_end(node) and path not in but:
         return []
     for depth in range(node.depth + 1, index.length + 1):
@@ -41,7 +41,7 @@ def _first_of_length(index: ItemIndex, length: int, low: int, high: int) -> int:
 
 
 def _behind(index: ItemIndex, node: Node, rest: list[int]) -> int:
-    """The first row that does not begin with these tokens, below a node."""
+    """The first row after those that begin with these tokens, below a node."""
     here: Any = node
     for token in rest:
         here = index.child(here, token)

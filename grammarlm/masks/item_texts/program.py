@@ -1,8 +1,8 @@
 """compile() for sets of items (gl.Tokens) and lists of them (gl.TokenList).
 
-An item is its tokens, whatever they are: text that a model may also write otherwise, or special ids such as <item_17>, which no
-text spells. Two kinds of ids are refused by name: a stop id, which would end the text in the middle of an item, and an id that has
-no token.
+An item is its tokens, whatever they are: text that a model may also write otherwise, or special ids such as <item_17>,
+which no text spells. Two kinds of ids are refused by name: a stop id, which would end the text in the middle of an
+item, and an id that has no token.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class ItemsProgram:
         items = items.spelled(vocab.encode)
         _check_ids(items, vocab)
         self.index = ItemIndex.build(items)
-        self.clock = Clock(limits)  # begins here: sorting millions of items is nobody's attack
+        self.clock = Clock(limits)  # begins here: sorting millions of items is not counted
         self.reader: Any = self._reader(grammar, items.facts.longest)
         self.start: tuple[Thread, ...] = (self.reader.start,)
 
@@ -55,7 +55,7 @@ class ItemsProgram:
         return ItemList(self.index, longest, (grammar.fewest, grammar.most), grammar.distinct, separator)
 
     def forget(self) -> None:
-        """Nothing that was made for one text only is kept here."""
+        """Nothing here belongs to a single text."""
 
 
 def _check_ids(items: Tokens, vocab: Vocabulary) -> None:
@@ -64,7 +64,7 @@ def _check_ids(items: Tokens, vocab: Vocabulary) -> None:
     allowed = np.zeros(max(items.facts.largest_token + 2, len(has_token) + 1), bool)
     allowed[: len(has_token)] = has_token
     allowed[[i for i in vocab.stop_ids if i < len(allowed)]] = False
-    allowed[-1] = True  # what -1 looks up: the filling behind a shorter item
+    allowed[-1] = True  # looked up for -1, the padding of shorter items
     row = 0
     for chunk in items.chunks():
         wrong = ~allowed[chunk]

@@ -31,7 +31,7 @@ class Separator:
         return np.array(sorted(self._tokens[offset]), np.int64)
 
     def after(self, offset: int, token: int) -> int:
-        """The offset behind a token, 0 where it may not come."""
+        """The offset after a token, 0 where it may not come."""
         return self._tokens[offset].get(token, 0)
 
     def rest(self, offset: int) -> list[int]:
@@ -46,7 +46,7 @@ class Separator:
 
     @cached_property
     def _fitting(self) -> list[dict[int, int]]:
-        """For each offset the tokens that fit there, and the offsets behind them."""
+        """For each offset the tokens that fit there, and the offsets after them."""
         found = []
         for at in range(len(self._data)):
             self._tick()
@@ -56,7 +56,7 @@ class Separator:
 
     @cached_property
     def _rests(self) -> list[tuple[int, int] | None]:
-        """For each offset how many tokens complete the string, and the first of them."""
+        """For each offset the number of tokens that complete the string, and the first of them."""
         rests: list[tuple[int, int] | None] = [None] * len(self._data) + [(0, -1)]
         for at in range(len(self._data) - 1, -1, -1):
             ways = [(rest[0] + 1, t) for t, behind in self._fitting[at].items() if (rest := rests[behind]) is not None]
@@ -69,7 +69,7 @@ class Separator:
 
 
 def tokens_at(vocab: Vocabulary, ids: np.ndarray, data: bytes, at: int) -> list[tuple[int, int]]:
-    """Of these tokens those whose bytes stand in `data` from an offset on, and the numbers of their bytes."""
+    """Those of the tokens whose bytes stand in `data` at an offset, and their numbers of bytes."""
     if not len(ids) or at >= len(data):
         return []
     first = vocab.data[vocab.offsets[ids]]

@@ -1,15 +1,16 @@
 """How a text of items is read: one item, or a list of them.
 
-A **thread** is one way to read the tokens so far, a tuple that says where it stands; a text stands in a set of threads, nearly
-always in one. A reader tells of a thread:
+A **thread** is one way to read the tokens so far, as a tuple; a text stands in a set of threads, nearly always in one.
+The methods of a reader:
 
     ids(thread)             the tokens that it can read, text and special ones alike
-    after(thread, token)    the threads behind one of them
+    after(thread, token)    the threads after one of them
     accepts(thread)         may the text end here?
     end(thread)             tokens that end the text, as few as are known
-    longest                 no thread is farther from its end than this many tokens
+    longest                 upper bound on the tokens that end the text from any thread
 
-Every thread can be completed: a set of items has no dead ends, and a list enters a node only while an item below it is left.
+Every thread can be completed: a set of items has no dead ends, and a list enters a node only while an item below it is
+left.
 """
 
 from __future__ import annotations
@@ -57,9 +58,10 @@ NONE = -1  # in place of a child
 
 
 class ItemList:
-    """Texts that are several items. A thread: (the items before, this one's tokens so far, their node, offset in a separator).
+    """Texts that are several items. A thread: (the items before, this one's tokens so far, their node, offset in a
+    separator).
 
-    The items before are a set of paths, or their number where the same may come again.
+    The items before are a set of paths, or their number where items may repeat.
     """
 
     def __init__(self, index: ItemIndex, longest: int, counts: tuple[int, int], distinct: bool, separator: Separator):
@@ -112,7 +114,7 @@ class ItemList:
     # ------------------------------------------------------------------ items that are left
 
     def _continued(self, thread: Thread) -> Iterator[Thread]:
-        """The thread, and the one behind its item where that may end here and another follow."""
+        """The thread, and the one after its item where that may end here and another follow."""
         yield thread
         before, path, node, offset = thread
         if offset == IN_ITEM and self._ends(before, path, node) and self._number(before) + 1 < self.most:

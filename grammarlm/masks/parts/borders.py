@@ -1,14 +1,14 @@
-"""The tokens that cross the end of a part: a beginning ends the part, the rest begins what follows.
+"""The tokens that cross the end of a part: a prefix of the token ends the part, the rest begins what follows.
 
-Both are walks over pieces of the vocabulary's trie (forests.py), made where a mask needs them:
+Both are found by walks over pieces of the vocabulary's trie (forests.py), made where a mask needs them:
 
     a JSON object, then "\\n```"
-    1  the part's automaton, over the nodes that lead to a split (sieves.py): where do beginnings end the part?
+    1  the part's automaton, over the nodes that lead to a split (sieves.py): where do prefixes end the part?
            }   }}   "}   ...                at } alone, if one object is open
-    2  what follows, over all that is below those nodes; again from 2 where that ends in the midst of a token, too
+    2  what follows, over all that is below those nodes; again from 2 where that ends in the middle of a token, too
            }\\n   }\\n`   }\\n```             the tokens among them cross
 
-What is found in 2 depends on the nodes and on what follows, not on where the text stands: it is kept.
+The result of 2 depends on the nodes and on what follows, not on where the text stands: it is cached.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ if TYPE_CHECKING:
     from .program import PartsProgram
 
 NO_NODES = np.zeros(0, np.int64)
-MOST_TOKENS = 1 << 16  # of which it is kept whether they may cross
-FEW_WANTED = 8  # of as many tokens one is still wanted
+MOST_TOKENS = 1 << 16  # tokens in the cache of `may_cross`
+FEW_WANTED = 8  # tokens not yet allowed are rare if at most one in so many is
 FEWEST_NODES, FEW_NODES, MANY_NODES = 1 << 6, 1 << 9, 1 << 14
-KEY_BYTES = 300  # what a kept row takes beside row and nodes, roughly
-FEW_ENDS = 128  # below as many nodes what follows walks the vocabulary's trie itself
+KEY_BYTES = 300  # approximate size of a cached row's key and entry, besides row and nodes
+FEW_ENDS = 128  # with at most as many nodes, what follows walks the vocabulary's trie itself
 IN_STRINGS = (Kind.STRING, Kind.WORD, Kind.KEY)
 
 
@@ -60,17 +60,17 @@ class Borders:
         self._trie, self._paths, self._sieves = program.vocab.trie, paths_of(program.vocab), sieves_of(program.vocab)
         self._firsts: dict[int, np.ndarray] = {}  # by automaton
         self._rows: dict[tuple[tuple[int, ...], bytes], np.ndarray] = {}  # by what follows and nodes
-        self._narrow_sieves: dict[tuple[Rim, Needs, frozenset[int]], Sieve] = {}  # by automata that follow
+        self._narrow_sieves: dict[tuple[Rim, Needs, frozenset[int]], Sieve] = {}  # by the automata that follow
         self._by_part: dict[tuple[int, Needs], Sieve] = {}
-        self._held: dict[int, Sieve] = {}  # those of _by_part, each once
+        self._held: dict[int, Sieve] = {}  # the distinct sieves of _by_part
         self._key_bytes = self._sieve_bytes = 0
         self._shared_rows = SharedRows()
         self._room = program.limits.max_bytes // 8
         self._may_cross: dict[tuple[int, int], bool] = {}  # by part and token
-        self.times_forgotten = 0  # of rows: whoever has some drops them, too
+        self.times_forgotten = 0  # how often cached rows were dropped: their other users drop them, too
         self._followers = [[program.automata[q] for q, _, _ in self._places_behind(f)] for f in program.graph.follow]
         self.rims = [self._rim(part) for part in range(len(program.automata))]
-        for part, rim in enumerate(self.rims):  # much of what the first masks would take
+        for part, rim in enumerate(self.rims):  # made ahead: most of what the first masks need
             if rim is not None:
                 program.clock.check()
                 for needs in JSON_NEEDS if rim.lasts is not None else [NOTHING_NEEDED]:
@@ -85,7 +85,7 @@ class Borders:
         return self._shared_rows.nbytes + self._key_bytes + self._sieve_bytes
 
     def _rim(self, part: int) -> Rim | None:
-        """What is known of a border by single bytes; None where no token crosses it."""
+        """The bytes at a border; None where no token crosses it."""
         program = self._program
         if not program.graph.follow[part] or program.has_items[part]:
             return None
@@ -97,7 +97,7 @@ class Borders:
         return Rim(firsts.tobytes(), json_lasts(self._first_bytes(automaton)) if is_json else None)
 
     def _places_behind(self, follow: tuple[int, ...]) -> list[Place]:
-        """Where the rest of a token may begin when a part has ended: not in items, which are whole tokens."""
+        """Where the rest of a token may begin after a part has ended: not in items, which are whole tokens."""
         found: dict[Place, None] = {}
         self._reader.enter(follow, found)
         return [place for place in found if not self._program.has_items[place[0]]]
@@ -133,7 +133,8 @@ class Borders:
         return found
 
     def _shared_sieve(self, part: int, rim: Rim, needs: Needs) -> Sieve:
-        """One for all borders with these bytes. No kernel walks JSON texts: splits from which no token goes on are left out."""
+        """The sieve shared by all borders with these bytes. A walk of a JSON part has no kernel, so splits from which
+        no token goes on are left out."""
         followers = self._followers[part]
         if rim.lasts is None or self._sieves.is_wide(rim) or not all(isinstance(a.epoch, Epoch) for a in followers):
             return self._sieves.sieve(rim, needs)
@@ -147,7 +148,7 @@ class Borders:
         return self._narrow_sieves[key]
 
     def may_cross(self, part: int, token: int) -> bool:
-        """Can a token cross the end of a part, as far as single bytes tell?"""
+        """Can a token cross the end of a part? Decided by single bytes, so a yes may be wrong, a no never is."""
         found = self._may_cross.get((part, token))
         if found is None:
             rim = self.rims[part]
@@ -157,7 +158,7 @@ class Borders:
         return found
 
     def _live(self, part: int, rim: Rim) -> Sieve:
-        """The splits from which a token goes on that what follows can read, or end within."""
+        """The splits after which what follows can read the rest of a token, or ends within it."""
         trie, wide, tops = self._trie, self._sieves.sieve(rim), self._sieves.tops(rim)
         parent = self._paths.parent
         forest, tree = trees(trie, tops)
@@ -169,7 +170,7 @@ class Borders:
         return Sieve(*narrowed(wide.forest, wide.is_split & is_live[wide.forest.node]))
 
     def _make_room(self, nbytes: int) -> None:
-        """Forgets what is kept where more would be too much; it is made again."""
+        """Clears the caches where they would take too much; they are refilled on demand."""
         if self.nbytes + nbytes > self._room:
             self._rows.clear()
             self._shared_rows.clear()
@@ -181,9 +182,9 @@ class Borders:
     # ------------------------------------------------------------------ masks
 
     def crossing(self, place: Place, own: np.ndarray, known: np.ndarray) -> np.ndarray | None:
-        """The tokens that cross the part's end from a place with this row of its own; some of those that are known may be left out.
+        """The tokens that cross the part's end from a place whose own row is `own`; tokens in `known` may be left out.
 
-        A regular part's crossing tells the same whatever else is known.
+        A regular part's crossing does not depend on `known`.
         """
         part, epoch, state = place
         rim = self.rims[part]
@@ -206,10 +207,10 @@ class Borders:
         return ends
 
     def _useless(self, own: np.ndarray, known: np.ndarray, is_large: bool) -> Callable[[int], bool]:
-        """Which nodes lead to no end that is looked for: the part cannot read them, or no token below them is still wanted."""
+        """Which nodes need no walk: the part cannot read them, or no token below them is still wanted."""
         tokens, wanted = self._trie.token, _flags(self._paths.text_row & ~known)
         token, end, depth, is_refused = tokens.data, self._trie.end.data, self._trie.depth.data, _flags(~own).data
-        deepest = 0  # where it is asked what is below: that takes as long as some bytes
+        deepest = 0  # up to this depth the subtree is searched, which takes as long as reading some bytes
         if is_large:
             is_rare = FEW_WANTED * int(np.count_nonzero(wanted)) < len(self._program.vocab.text_ids)
             deepest = self._program.facts.deepest if is_rare else 1
@@ -252,7 +253,7 @@ class Borders:
         return epoch, at, states
 
     def _row_behind(self, part: int, ends: np.ndarray) -> np.ndarray:
-        """The tokens below nodes whose rests can be read where the part ends at the node."""
+        """The tokens below nodes whose remainders can be read where the part ends at the node."""
         key = self._program.graph.follow[part], ends.tobytes()
         if key not in self._rows:
             made = self._made_row(part, ends)
@@ -291,7 +292,7 @@ class Borders:
         return np.packbits(found[:-1], bitorder="little").view(np.int32) | row[:-1]
 
     def _rests(self, part: int, ends: np.ndarray) -> Iterator[Forest]:
-        """What can follow the end of a part at nodes, as far as first bytes tell."""
+        """The remainders of tokens after the end of a part at these nodes, filtered by their first bytes."""
         rim = self.rims[part]
         starts = self._sieves.starts(rim.firsts) if rim is not None else ends[:0]
         if len(starts) > MANY_NODES:  # most of what is below
@@ -319,7 +320,7 @@ class Borders:
         return [(place[0], ended)] if len(ended) else []
 
     def _ended(self, part: int, epoch: Any, nodes: np.ndarray, states: np.ndarray) -> np.ndarray:
-        """Of nodes, and the states there, the splits at which the part may end, each once and in order."""
+        """Of nodes and the states there, the splits at which the part may end, sorted and distinct."""
         rim = self.rims[part]
         if rim is None:
             return nodes[:0]
@@ -329,7 +330,7 @@ class Borders:
 
 
 def _next_bytes(epoch: Epoch, state: int) -> np.ndarray:
-    """Which bytes can come next; bool [256]."""
+    """bool [256]: which bytes can come next."""
     epoch.expand(state)
     found: np.ndarray = epoch.tables.next[state][epoch.tables.class_of] != DEAD
     return found
@@ -351,7 +352,7 @@ def _below(nodes: np.ndarray, row: np.ndarray) -> Callable[[Any, int], None]:
 
 
 def _flags(row: np.ndarray) -> np.ndarray:
-    """The bits of a row, and one behind them that is not set: that of nodes without a token."""
+    """The bits of a row, and one more that is not set: that of nodes without a token."""
     found = np.zeros(32 * len(row) + 1, bool)
     found[:-1] = np.unpackbits(row.view(np.uint8), bitorder="little")
     return found
@@ -366,7 +367,8 @@ def _accepting(epoch: Any, states: np.ndarray) -> np.ndarray:
 
 
 def _needs(epoch: JsonEpoch, state: int) -> Needs:
-    """What must come to end the text: brackets, as many as are open in each thread, and a quote if all are in strings."""
+    """What a prefix must contain to end the text: as many closing brackets as are open in each thread, and a quote if
+    all are in strings."""
     if epoch.accepting[state]:
         return NOTHING_NEEDED
     closers, quote = MOST_CLOSERS, True

@@ -1,11 +1,12 @@
-"""Where texts stand whose parts are read one after another (program.py).
+"""The states of texts whose parts are read one after another (program.py).
 
-A state is the number of a set of places, each a part and where the text stands in its automaton. The set is closed: where a part
-may end, the beginnings of what follows are in it.
+A state is the number of a set of places, each a part and a state of its automaton. The set is closed: where a part may
+end, the beginnings of what follows are in it.
 
-    mask       of each place the part's own row, and the tokens that cross the part's end: those whose beginnings end it here
+    mask       of each place the part's own row, and the tokens that cross the part's end: those with a prefix that ends
+               it here
     a token    read inside each part, and across the ends of parts where it may cross
-    bytes      one after another, with every end on the way taken as well: nothing of the tables of borders is used
+    bytes      one after another, following every end on the way as well; the tables of borders are not used
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
     from .program import PartsProgram
 
 WIDEST = 256  # places of one text
-MANY = 64  # places from which on equal ones are looked for: that takes as long as to read some bytes
-STATE_BYTES = 400  # what a state takes, roughly
+MANY = 64  # above this number, equal places are merged: merging takes as long as reading some bytes
+STATE_BYTES = 400  # approximate size of a state
 Place = tuple[int, Any, int]  # a part, an epoch of its automaton, a state there
 Made = TypeVar("Made")
 
@@ -53,7 +54,8 @@ class Reader:
                     waiting += self.program.graph.follow[part]
 
     def inside(self, place: Place, make: Callable[[Any, int], Made]) -> tuple[Any, Made]:
-        """An epoch of the part's automaton, and what is made at the place there; in a new epoch where the old one is full."""
+        """An epoch of the part's automaton, and the result of `make` at the place there; in a new epoch where the old
+        one is full."""
         part, epoch, state = place
         automaton = self.program.automata[part]
         with automaton.lock:
@@ -73,7 +75,8 @@ class Reader:
                 raise
 
     def read(self, places: Iterable[Place], data: bytes) -> dict[Place, None]:
-        """The places behind some bytes of one token, from a closed set of places: items are whole tokens, so not entered."""
+        """The places after some bytes of one token, from a closed set of places. Items are whole tokens, so they are
+        not entered."""
         now: dict[Place, None] = dict.fromkeys(places)
         for byte in data:
             self.program.clock.tick()
@@ -85,7 +88,7 @@ class Reader:
         return now
 
     def read_across(self, places: Iterable[Place], data: bytes) -> dict[Place, None]:
-        """The places behind the bytes of one token whose beginning ends the part that a place is in."""
+        """The places after one token, for those readings in which a prefix of it ends the part of a place."""
         inside, across = list(places), dict[Place, None]()
         for offset, byte in enumerate(data):
             self.program.clock.tick()
@@ -106,7 +109,7 @@ class Reader:
         return across
 
     def read_spelled(self, places: Iterable[Place], data: bytes) -> dict[Place, None]:
-        """The places behind bytes, whatever tokens they are: those that spell items, too."""
+        """The places after bytes, in any tokenization: items are read by tokens that these bytes spell."""
         at: list[dict[Place, None]] = [{} for _ in range(len(data) + 1)]
         at[0] = dict.fromkeys(places)
         for offset, byte in enumerate(data):
@@ -132,7 +135,7 @@ class Reader:
             self.enter(self.program.graph.follow[part], found)
 
     def thinned(self, places: dict[Place, None]) -> dict[Place, None]:
-        """Of places that stand for the same one of each; a part may have many numbers for where a text stands."""
+        """The places without duplicates: a part may have several numbers for one state of the text."""
         if len(places) <= MANY:
             return places
         kept = {(part, epoch.terms[state]): (part, epoch, state) for part, epoch, state in places}
@@ -150,11 +153,11 @@ def _byte(token: int, byte: int) -> Callable[[Any, int], int]:
 
 
 class PartsEpoch:
-    """One generation of sets of places."""
+    """One epoch of sets of places."""
 
     makes_beside = False  # are most rows made beside other threads, and not under the lock?
 
-    address = 0  # no kernel reads anything of it
+    address = 0  # no kernel reads it
 
     def __init__(self, program: PartsProgram):
         self.program = program
@@ -196,7 +199,7 @@ class PartsEpoch:
 
     @property
     def reads_bytes(self) -> bool:
-        """Is it told by its bytes where a token leads?"""
+        """Does a token's byte string alone decide where it leads?"""
         return not any(self.program.has_items)
 
     @property
@@ -243,13 +246,14 @@ class PartsEpoch:
         return NotNow.UNDER_THE_LOCK
 
     def close(self) -> None:
-        """A call was interrupted in the midst of something: nobody asks for more here, and whoever stands here moves on."""
+        """A call was interrupted halfway: the epoch is declared full, so that nothing more is made here and its
+        matchers move on."""
         self.is_full = True
 
     # ------------------------------------------------------------------ reading
 
     def peek_token(self, address: int, state: int, token: int) -> int:
-        return -1  # all that is read is read under the lock
+        return -1  # everything is read under the lock
 
     def after_token(self, state: int, token: int) -> int:
         found: dict[Place, None] = {}
@@ -280,7 +284,7 @@ class PartsEpoch:
     # ------------------------------------------------------------------ how the text can end
 
     def completion_parts(self, state: int) -> list[int]:
-        """Tokens that end the text: those that end the part where it stands, and the fewest behind them."""
+        """Tokens that end the text: a completion of the current part, and the fewest tokens after it."""
         if state == FINISHED:
             return []
         ends = [
@@ -291,7 +295,7 @@ class PartsEpoch:
         return min(ends, key=lambda end: (len(end), end))
 
     def completion_limit(self, state: int) -> int | None:
-        """No state that tokens reach needs more tokens than this to end; None where it is not known."""
+        """Upper bound on the tokens that end the text, from any state that tokens reach; None where it is not known."""
         most = 0
         for automaton, rest in zip(self.program.automata, self.rests, strict=True):
             epoch = automaton.epoch
@@ -303,7 +307,7 @@ class PartsEpoch:
 
     @cached_property
     def rests(self) -> list[list[int] | None]:
-        """For each part the fewest tokens behind its end."""
+        """For each part the fewest tokens after its end."""
         program = self.program
         if any(isinstance(automaton.epoch, JsonEpoch) for automaton in program.machines):
             raise UnsupportedFeature(
@@ -312,7 +316,8 @@ class PartsEpoch:
             )
         plans = [_plan(a.epoch, a.epoch.start) for a in program.automata]
         rests: list[list[int] | None] = [[] if part in program.graph.lasts else None for part in range(len(plans))]
-        for _ in plans:  # a part's rest is settled after as many rounds as there are parts on the way to the end
+        # Bellman-Ford: a part's rest is final after as many rounds as there are parts on the way to the end.
+        for _ in plans:
             for part, follow in enumerate(program.graph.follow):
                 ways = [[*plans[f], *rest] for f in follow if (rest := rests[f]) is not None]
                 rests[part] = min([*ways, *([] if (own := rests[part]) is None else [own])], key=len, default=None)

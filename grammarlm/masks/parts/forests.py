@@ -1,7 +1,8 @@
-"""Pieces of the vocabulary's trie, to walk an automaton over: nodes in its order, in arrays like its own (vocab/byte_trie.py).
+"""Pieces of the vocabulary's trie, to walk an automaton over: nodes in its order, in arrays like its own
+(vocab/byte_trie.py).
 
-below      the trees below some nodes, each walked from the start: what the rests of tokens can be
-leading    the nodes that lead to some nodes: where beginnings can end
+below      the trees below some nodes, each walked from the start: the remainders of tokens leading    the nodes on the
+paths to some nodes: where prefixes can end
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from ..epoch import Epoch, Piece
 from ..limits import Clock
 from ..token_facts import pack_ids
 
-MOST_NODES = 1 << 18  # of a forest; where there are more they are walked one forest after another
+MOST_NODES = 1 << 18  # of a forest; more nodes are walked in several forests
 MOST_CLOSERS = 3  # more closing brackets on a path are not counted
 CLOSERS = (0x5D, 0x7D)
 QUOTE = 0x22
@@ -39,10 +40,10 @@ def none_left_out(node: int) -> bool:
 class Forest:
     """M nodes of the vocabulary's trie."""
 
-    node: np.ndarray  # int64 [M]: which they are
+    node: np.ndarray  # int64 [M]: their numbers in the trie
     byte: np.ndarray  # uint8 [M]
-    depth: np.ndarray  # uint16 [M]: of a tree's uppermost nodes 1
-    end: np.ndarray  # int32 [M]: the first place behind the subtree
+    depth: np.ndarray  # uint16 [M]: 1 for the top nodes of a tree
+    end: np.ndarray  # int32 [M]: one past the subtree
 
     @property
     def nbytes(self) -> int:
@@ -51,12 +52,12 @@ class Forest:
 
 @dataclass(frozen=True)
 class Paths:
-    """What the bytes that lead to each node of a trie are, and where tokens are."""
+    """Properties of the bytes on the path to each node of a trie, and the nodes of tokens."""
 
     parent: np.ndarray  # int32 [N], ROOT where a node has none
-    closers: np.ndarray  # uint8 [N]: how many closing brackets, up to MOST_CLOSERS
+    closers: np.ndarray  # uint8 [N]: the number of closing brackets, up to MOST_CLOSERS
     quote: np.ndarray  # bool [N]: is there a quote?
-    last: np.ndarray  # int16 [N]: the last byte that is no white space, -1 where all are
+    last: np.ndarray  # int16 [N]: the last byte that is not white space, -1 where all are
     node_of: np.ndarray  # int32: the node of each token
     text_row: np.ndarray  # int32 [W]: all tokens that are text
     byte_tokens: list[int]  # for each byte the token that is this byte alone, -1 where there is none
@@ -69,10 +70,11 @@ def paths_of(vocab: Vocabulary) -> Paths:
     closers = np.isin(trie.byte, CLOSERS).astype(np.int32)
     quotes = (trie.byte == QUOTE).astype(np.int32)
     above = parent.copy()
-    while (has := above >= 0).any():  # each round looks twice as far up
+    while (has := above >= 0).any():  # pointer jumping: each round reaches twice as far up
         closers[has], quotes[has] = closers[has] + closers[above[has]], quotes[has] + quotes[above[has]]
         above[has] = above[above[has]]
-    solid = np.where(np.isin(trie.byte, WHITE), parent, np.arange(len(parent)))  # the nearest that is no white space
+    # The nearest node, from here upwards, that is not white space.
+    solid = np.where(np.isin(trie.byte, WHITE), parent, np.arange(len(parent)))
     while (changes := (solid >= 0) & (solid[solid] != solid)).any():
         solid[changes] = solid[solid[changes]]
     last = np.where(solid >= 0, trie.byte[solid].astype(np.int16), -1).astype(np.int16)
@@ -102,12 +104,12 @@ def _byte_tokens(vocab: Vocabulary) -> list[int]:
 
 
 def _parents(trie: ByteTrie) -> np.ndarray:
-    """A node's first sibling comes right behind their parent."""
+    """The parent of each node: a node's first sibling comes right after their parent."""
     places = np.arange(len(trie.byte), dtype=np.int32)
     first = places.copy()
     ended = places[trie.end < len(places)]
     ended = ended[trie.depth[trie.end[ended]] == trie.depth[ended]]
-    first[trie.end[ended]] = ended  # the sibling before
+    first[trie.end[ended]] = ended  # the previous sibling
     while (first[first] != first).any():
         first = first[first]
     return np.where(trie.depth > 1, first - 1, ROOT).astype(np.int32)
@@ -119,14 +121,14 @@ def below(trie: ByteTrie, nodes: np.ndarray) -> Forest:
 
 
 def trees(trie: ByteTrie, nodes: np.ndarray) -> tuple[Forest, np.ndarray]:
-    """The trees whose uppermost nodes these are, and for each node of the forest which tree it is in."""
+    """The trees with these top nodes, and for each node of the forest the number of its tree."""
     return _forest(trie, nodes, trie.end[nodes], trie.depth[nodes] - 1), np.repeat(
         np.arange(len(nodes)), trie.end[nodes] - nodes
     )
 
 
 def _forest(trie: ByteTrie, first: np.ndarray, end: np.ndarray, above: np.ndarray) -> Forest:
-    """Ranges of nodes, one after another; `above`: how deep what is above each of them is."""
+    """Concatenated ranges of nodes; `above`: the depth of the node above each range."""
     count = end - first
     moved = np.repeat(first - (np.cumsum(count) - count), count)
     node = np.arange(len(moved)) + moved
@@ -135,7 +137,7 @@ def _forest(trie: ByteTrie, first: np.ndarray, end: np.ndarray, above: np.ndarra
 
 
 def pieces(trie: ByteTrie, nodes: np.ndarray) -> Iterator[np.ndarray]:
-    """The nodes in groups that have at most so many below them together that a forest takes them."""
+    """Splits the nodes into groups whose subtrees together fit into a forest."""
     total = np.cumsum(trie.end[nodes] - nodes)
     at = 0
     while at < len(nodes):
@@ -172,7 +174,7 @@ def has_below(trie: ByteTrie, marked: np.ndarray, nodes: np.ndarray) -> np.ndarr
 
 
 def _counted(marked: np.ndarray) -> np.ndarray:
-    """How many are marked before each place."""
+    """Prefix sum: how many are marked before each place."""
     found = np.zeros(len(marked) + 1, np.int32)
     np.cumsum(marked, out=found[1:])
     return found
@@ -186,7 +188,7 @@ def walked(
     clock: Clock,
     is_left_out: Callable[[int], bool],
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The places in a forest whose bytes can be read, and the state at each; where it goes byte by byte nodes can be left out."""
+    """The places of a forest whose bytes can be read, and the state at each. Where it goes byte by byte nodes can be left out."""
     if isinstance(epoch, Epoch):
         return _regular_walk(epoch, state, forest)
     places, states = [], []
@@ -222,9 +224,8 @@ def _regular_walk(epoch: Epoch, state: int, forest: Forest) -> tuple[np.ndarray,
 
 
 def walked_pieces(epoch: Epoch, state: int, forest: Forest, pieces: Iterable[Piece]) -> tuple[np.ndarray, np.ndarray]:
-    """The same for pieces of a forest, each walked from the state. The kernel that finds the states after tokens takes the piece
-    for the trie, and each node for a token. No piece is empty.
-    """
+    """`walked` for pieces of a forest, each walked from the state. The kernel that finds the states after tokens takes
+    the piece as its trie, and each node as a token. No piece is empty."""
     places, states = [], []
     scratch = np.zeros(int(forest.depth.max(initial=0)) + 2, np.int32)
     for above, first, end in pieces:

@@ -1,11 +1,11 @@
-"""A text whose parts are read by machines of their own: a JSON schema or an item set between others (grammars/part_graph.py).
+"""A text whose parts have automata of their own: a JSON schema or an item set between others (grammars/part_graph.py).
 
-Each part is an automaton, compiled as if it stood alone, and reads its own states. A text stands in a set of **places**: (part,
-state). A token is read inside a part, or crosses a **border**: a beginning of it ends a part, and the rest begins what follows.
-An item is whole tokens: its part is entered and left between tokens only.
+Each part is compiled to an automaton as if it stood alone, with its own states. A text stands in a set of **places**:
+(part, state). A token is read inside a part, or crosses a **border**: a prefix of it ends a part, and the rest begins
+what follows. An item is whole tokens: its part is entered and left between tokens only.
 
-No machine leaves dead ends, and each part has a text, so a place can always be completed; where all single bytes are tokens, so it
-can by tokens.
+No automaton has dead ends, and each part has a text, so a place can always be completed; where all single bytes are
+tokens, also by tokens.
 """
 
 from __future__ import annotations
@@ -69,13 +69,11 @@ class PartsProgram:
         self.borders = Borders(self, Reader(self))
 
     def _compile_parts(self, compile_part: Compile) -> None:
-        """Makes the automata, and leaves out what has no text."""
+        """Makes the automata, and leaves out parts that have no text."""
         clock = Clock(self.limits)
-        made: dict[
-            Grammar, tuple[Automaton, Report] | UnsatisfiableGrammar
-        ] = {}  # the same grammar twice is one automaton
+        made: dict[Grammar, tuple[Automaton, Report] | UnsatisfiableGrammar] = {}  # equal grammars share one automaton
         for part in self.graph.parts:
-            clock.check()  # each part has the whole time to itself, but no other begins behind it
+            clock.check()  # each part has the whole time limit to itself, but no further part begins after it
             if part not in made:
                 made[part] = self._made(part, compile_part)
         empty = {n for n, part in enumerate(self.graph.parts) if isinstance(made[part], UnsatisfiableGrammar)}
@@ -94,11 +92,11 @@ class PartsProgram:
         self.has_items = [isinstance(part, ITEMS) for part in self.graph.parts]
 
     def _load_kernels(self) -> None:
-        """What compiles once a machine, and is made once a vocabulary, is not the grammar's time."""
+        """Kernels compile once a machine, tables are made once a vocabulary: not counted as the grammar's time."""
         sieves_of(self.vocab)
         if any(map(needs_stack, self.graph.parts)):
             load_all(large=True)
-        if self.facts.single_bytes == ALL_BYTES:  # else a schema is refused
+        if self.facts.single_bytes == ALL_BYTES:  # otherwise a schema is refused
             for part in self.graph.parts:
                 if isinstance(part, JsonSchema):
                     tables_of(self.vocab, part.whitespace or "flexible", part.spelling or "any")
@@ -110,7 +108,8 @@ class PartsProgram:
             named = UnsatisfiableGrammar(f"the part {part!r:.120} matches no text: {error}")
             if self.facts.single_bytes == ALL_BYTES:
                 return named
-            raise named from None  # tokens may be missing that spell it, and what crosses its borders may spell it yet
+            # The tokens that spell it may be missing, while tokens that cross its borders may spell it.
+            raise named from None
         if getattr(automaton.program, "named_texts", None):
             refuse_named_text(automaton.program, "beside a JsonSchema or Tokens")
         if not automaton.program.tokens_spell_all:
@@ -121,11 +120,11 @@ class PartsProgram:
         return automaton, report
 
     def text_of(self, token: int) -> bytes:
-        """The bytes of a token that is text; none of others."""
+        """The bytes of a token that is text; b"" for others."""
         return self.vocab.token_bytes(token) if self.facts.is_text[token] else b""
 
     def forget(self) -> None:
-        """Nothing that was made for one text only is kept here."""
+        """Nothing here belongs to a single text."""
 
 
 def parts_automaton(

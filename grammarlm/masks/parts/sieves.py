@@ -1,9 +1,9 @@
-"""Where tokens may cross a border, as far as single bytes tell: the same for all grammars whose borders have these bytes.
+"""Where tokens may cross a border, decided by single bytes: shared by all grammars whose borders have these bytes.
 
-A **split** is a node of the vocabulary's trie from which a byte goes on that can begin what follows. Of JSON texts it is known how
-they end: with a bracket, a quote, a digit or a letter, and white space. Nor does a beginning end one that closes fewer brackets
-than are open, or no string where one is, nor white space one that may not end yet: where a text stands in a string few nodes are
-walked.
+A **split** is a node of the vocabulary's trie with a child whose byte can begin what follows. JSON texts end with a
+bracket, a quote, a digit or a letter, and white space, so other nodes are no splits. Nor can a prefix end the text that
+has fewer closing brackets than are open, or no quote where a string is open, or only white space where the text may not
+end yet: so inside a string few nodes are walked.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .forests import MOST_CLOSERS, WHITE, Forest, Paths, leading, narrowed, path
 MOST_BYTES = 32 << 20  # of all sieves of a vocabulary
 MANY_NODES = 1 << 14
 DIGITS = range(0x30, 0x3A)
-# the byte that a JSON value begins with, and those that it may end with
+# The byte that a JSON value begins with, and those that it may end with.
 ENDS_BY_START = {
     0x7B: (0x7D,), 0x5B: (0x5D,), 0x22: (0x22,), 0x74: (0x65,), 0x66: (0x65,), 0x6E: (0x6C,), 0x2D: DIGITS,
     **dict.fromkeys(DIGITS, DIGITS),
@@ -30,11 +30,11 @@ ENDS_BY_START = {
 
 
 class Needs(NamedTuple):
-    """What a beginning must hold to end a part."""
+    """What a prefix must contain to end a part."""
 
-    closers: int  # so many closing brackets
+    closers: int  # at least this number of closing brackets
     quote: bool
-    solid: bool  # something that is no white space
+    solid: bool  # something that is not white space
 
 
 NOTHING_NEEDED = Needs(0, False, False)
@@ -45,7 +45,7 @@ JSON_NEEDS = [
 
 
 def fewer(needs: Needs) -> Needs:
-    """A need less, so that a sieve is made of a small one."""
+    """One need less, so that a sieve is derived from a small one."""
     if needs.quote:
         return needs._replace(quote=False)
     return needs._replace(closers=needs.closers - 1) if needs.closers else NOTHING_NEEDED
@@ -58,7 +58,7 @@ class Rim:
     firsts: bytes  # may what follows begin with it?
     lasts: (
         bytes | None
-    )  # may the part end with it, before white space? None: the part is no JSON, and any byte may be its last
+    )  # may the part end with it, before white space? None: the part is not JSON, and any byte may be its last
 
     def may_cross(self, data: bytes) -> bool:
         """Can a token cross the border?"""
@@ -72,7 +72,7 @@ class Rim:
 
 
 def json_lasts(firsts: np.ndarray) -> bytes:
-    """The bytes that JSON texts may end with which begin with these."""
+    """The bytes that JSON texts with these first bytes may end with."""
     found = np.zeros(256, bool)
     for first, lasts in ENDS_BY_START.items():
         if firsts[first]:
@@ -93,7 +93,7 @@ class Sieve:
 
 
 def needing(wide: Sieve, needs: Needs, paths: Paths) -> Sieve:
-    """What is left of a sieve for a text that needs something to end."""
+    """The part of a sieve for a text that needs something to end."""
     node = wide.forest.node
     is_split = wide.is_split & (paths.closers[node] >= needs.closers)
     if needs.quote:
@@ -104,7 +104,7 @@ def needing(wide: Sieve, needs: Needs, paths: Paths) -> Sieve:
 
 
 class Sieves:
-    """Of one vocabulary."""
+    """The sieves of one vocabulary."""
 
     def __init__(self, vocab: Vocabulary):
         self._trie, self._paths = vocab.trie, paths_of(vocab)
@@ -116,7 +116,7 @@ class Sieves:
         self._lock = shared_lock(TABLES)
 
     def splits(self, rim: Rim) -> np.ndarray:
-        """Which nodes are splits; bool [N]."""
+        """bool [N]: which nodes are splits."""
         with self._lock:
             found = self._splits.get(rim)
             if found is None:
@@ -129,7 +129,7 @@ class Sieves:
             return found
 
     def starts(self, firsts: bytes) -> np.ndarray:
-        """The nodes, those right below the root left out, to which these bytes lead."""
+        """The nodes of these bytes, except those right below the root."""
         with self._lock:
             found = self._starts.get(firsts)
             if found is None:
@@ -139,7 +139,7 @@ class Sieves:
             return found
 
     def tops(self, rim: Rim) -> np.ndarray:
-        """The nodes right behind splits to which the bytes of what follows lead."""
+        """The children of splits whose byte can begin what follows."""
         with self._lock:
             found = self._tops.get(rim)
             if found is None:
@@ -169,7 +169,7 @@ class Sieves:
             return found
 
     def _count(self, nbytes: int) -> None:
-        """Forgets all where it is too much; it is made again."""
+        """Clears the caches where they take too much; they are refilled on demand."""
         if self._nbytes + nbytes > MOST_BYTES:
             self._known.clear()
             self._splits.clear()
