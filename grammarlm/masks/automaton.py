@@ -1,7 +1,7 @@
-"""The lazy automaton: states are made when somebody walks there, and shared by all matchers of a constraint.
+"""The lazy automaton: states are made on first use, and shared by all matchers of a constraint.
 
-When an epoch (epoch.py) has reached its limits a new, empty one takes its place, and a matcher that still holds a state of the old
-one moves over by the state's term; the old epoch goes with its last holder.
+When an epoch (epoch.py), one generation of states, has reached its limits a new, empty one takes its place. A matcher
+that still holds a state of the old one moves it over by the state's term; the old epoch is freed with its last holder.
 """
 
 from __future__ import annotations
@@ -54,6 +54,6 @@ class Automaton:
             return self.epoch, self.epoch.state_of(term)
         except GrammarError:
             raise
-        except BaseException:  # Ctrl-C in the midst of something: what is half made is not used again
+        except BaseException:  # Ctrl-C halfway: half-made states are not used again
             self.epoch.close()
             raise

@@ -15,15 +15,17 @@ from .beside import Job, NotNow, SideBySide
 from .mask_array import as_integer, as_mask
 from .matcher import Matcher
 
-ALONE = 2e-3  # seconds of work that one thread does before it asks others: to sit down and hand over costs half a millisecond
+# Seconds that one thread works before it starts workers: starting them and handing over costs half a millisecond.
+ALONE = 2e-3
 
 
 def fill_masks(matchers: Sequence[Matcher | None], mask: np.ndarray, *, threads: int | None = None) -> list[bool]:
-    """Row i of the mask for matcher i; what each fill_mask returns. None in place of a matcher: every bit set, nothing to apply.
+    """Fills row i of the mask for matcher i; returns what each fill_mask returns. None in place of a matcher: every bit
+    set, nothing to apply.
 
-    Rows that are known are copied. Rows that must be made are made by `threads` threads; None: by one, and by as many as the
-    machine has once that has taken a while, if they need not take turns at one lock. If a row cannot be made within its limits it
-    holds the stop ids alone, the others are filled nevertheless, and the first such LimitExceeded is raised.
+    Cached rows are copied. The others are made by `threads` threads. None: by one, and after a short time by as many as
+    the machine has cores, unless all would take turns at one lock. If a row cannot be made within its limits it allows
+    the stop ids only, the other rows are filled nevertheless, and the first such LimitExceeded is raised.
     """
     matchers = list(matchers)
     for matcher in matchers:
@@ -67,7 +69,7 @@ def fill_masks(matchers: Sequence[Matcher | None], mask: np.ndarray, *, threads:
         matcher: Any = matchers[job.rows[0]]
         try:
             found = matcher._row_beside()
-        except Exception:  # met again, and told, where the row is made alone
+        except Exception:  # raised again, and reported, where the row is made alone
             return NotNow.UNDER_THE_LOCK
         return found if isinstance(found, NotNow) else None
 
@@ -89,7 +91,7 @@ def fill_masks(matchers: Sequence[Matcher | None], mask: np.ndarray, *, threads:
 
 
 def _in_turns(jobs: list[Job]) -> list[Job]:
-    """The jobs, those of one constraint as far apart as can be: they wait for each other."""
+    """The jobs, those of one constraint as far apart as possible, since they wait for each other."""
     counts: Counter[Hashable] = Counter()
     turns = []
     for job in jobs:
@@ -99,10 +101,11 @@ def _in_turns(jobs: list[Job]) -> list[Job]:
 
 
 def fill_tree(matcher: Matcher, tokens: Any, parents: Any, mask: np.ndarray) -> list[bool]:
-    """The masks of a draft tree: row 0 for the state now, row i + 1 for the state after node i; what each fill_mask returns.
+    """The masks of a draft tree: row 0 for the current state, row i + 1 for the state after node i; returns what each
+    fill_mask returns.
 
-    Node i is tokens[i], read after node parents[i], or after the state now where that is -1. A node that is refused gets a row of
-    zeros, and so do all below it. The matcher and the rows beyond the tree stay as they are.
+    Node i is tokens[i], read after node parents[i], or from the current state where that is -1. A node that is refused
+    gets a row of zeros, and so do all below it. The matcher and the rows beyond the tree do not change.
     """
     if not isinstance(matcher, Matcher):
         raise TypeError(f"fill_tree(matcher, ...) takes a matcher, not {type(matcher).__name__}")
@@ -130,7 +133,7 @@ def fill_tree(matcher: Matcher, tokens: Any, parents: Any, mask: np.ndarray) -> 
             else:
                 heads.append(walker._head)
                 needed.append(walker.fill_mask(array, row))
-    except BaseException:  # a failure closes: nothing but the end is allowed where nothing is known
+    except BaseException:  # fail closed: only stop tokens are allowed where no row was made
         array[len(needed) : len(read) + 1] = matcher._automaton.program.facts.stop_row
         raise
     return needed

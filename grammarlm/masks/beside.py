@@ -1,8 +1,9 @@
-"""Rows that threads make side by side: the jobs of a batch, and who does which.
+"""Rows made in parallel: the jobs of a batch, and the workers that take them.
 
-Each thread takes the next job and makes its row beside the others. Where that cannot be it puts the job off and takes another one:
-until whoever is at what it needs has ended, or for one thread that makes rows under the lock of their constraint, as a matcher
-alone does. So nobody waits while there is something to do.
+Each worker takes the next job and makes its row in parallel with the others. Where that is not possible it defers the
+job and takes another one. A row that needs what another thread is just making is tried again later; a row that needs
+the constraint's lock is left to one worker, which makes such rows one by one, as a matcher alone does. So no worker
+waits while there is something to do.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache
 
-PAUSE = 5e-5  # seconds, before a thread with nothing else to do looks again
-PATIENCE = 0.05  # seconds of such pauses for one job, before it is done without waiting
+PAUSE = 5e-5  # seconds before a worker with nothing else to do tries again
+PATIENCE = 0.05  # seconds of such pauses for one job, before it is made under the lock
 
 
 class NotNow(enum.Enum):
-    """Why a row is not made beside other threads."""
+    """Why a row is not made in parallel."""
 
-    UNDER_THE_LOCK = enum.auto()  # it takes the lock
-    SOON = enum.auto()  # another thread is at what it needs
+    UNDER_THE_LOCK = enum.auto()  # it needs the lock
+    SOON = enum.auto()  # another thread is making what it needs
 
 
 @dataclass
@@ -39,7 +40,8 @@ class Job:
 
 @dataclass
 class SideBySide:
-    """Runs jobs in several threads. `make` makes rows alone; `beside` makes theirs beside other threads, or says why not."""
+    """Runs jobs in several threads. `make` makes rows alone; `beside` makes them in parallel with other threads, or
+    returns why not."""
 
     make: Callable[[Job], None]
     beside: Callable[[Job], NotNow | None]
@@ -60,7 +62,7 @@ class SideBySide:
             self._make_alone(constraint)
 
     def _work(self) -> None:
-        """Until no job is left but those that are put off while another thread does such."""
+        """Works until no job is left, except deferred ones that another worker is making."""
         while True:
             try:
                 job = self.pending.popleft()
@@ -79,7 +81,7 @@ class SideBySide:
                 self._make_alone(job.constraint)
 
     def _make_alone(self, constraint: Hashable) -> None:
-        """Does what is put off, unless another thread is at it."""
+        """Makes the deferred jobs of a constraint, unless another worker is making them."""
         jobs, lock = self._put_off[constraint], self._locks[constraint]
         while jobs and lock.acquire(blocking=False):
             try:
@@ -91,5 +93,5 @@ class SideBySide:
 
 @cache
 def pool(process: int) -> ThreadPoolExecutor:
-    """The threads of this process; a forked one has none of its parent's."""
+    """The worker threads of this process; a forked process has none of its parent's."""
     return ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="grammarlm")

@@ -1,14 +1,14 @@
-"""How many tokens are enough to end a text, from each state of an epoch: what a budget is reckoned with.
+"""The number of tokens that are enough to end a text, from each state of an epoch: the basis of token budgets.
 
-The machine says how the text can end (`epoch.completion(state)`, bytes), the vocabulary cuts that into its longest tokens, and
-their number is U, the *fewest* tokens that are known to be enough. It is a bound that can be kept, not the minimum: another end
-may be longer in bytes and shorter in tokens. Where the vocabulary lacks tokens for some of the bytes, the tokens that end the
-text are searched, breadth first.
+The automaton gives a completion (`epoch.completion(state)`, bytes), which is tokenized by longest match; the number of
+tokens is U, an upper bound on the *fewest* tokens that are enough. It can be kept, but is not always the minimum:
+another completion may be longer in bytes and shorter in tokens. Where the vocabulary has no tokens for some of the
+bytes, a breadth-first search finds the tokens.
 
-A budget of `left` tokens allows a token iff U behind it is below `left`. That is asked token by token only near the end: a state
-whose every token leads to a U below `left` has its ordinary row, and a bound for that is known per state (`most_behind`): first
-from the machine (`epoch.completion_limit(state)`, the bytes that no completion behind a token exceeds), later from the tokens
-themselves.
+A budget of `left` tokens allows a token iff U after it is below `left`. That is checked token by token only near the
+end: a state whose every token leads to a U below `left` has its ordinary row. Each state has an upper bound for that
+(`most_behind`): first from the automaton (`epoch.completion_limit(state)`, a bound in bytes on all completions after a
+token), later from the tokens themselves.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from ..errors import LimitExceeded
 from . import greedy
 from .mask_array import ids_of
 
-INFINITE = 1 << 62  # more tokens than any budget: the end is too far to be written down
+INFINITE = 1 << 62  # more tokens than any budget: the completion is too long to be written down
 
 
 class Costs:
-    """What is known about one epoch's states. All methods run under the automaton's lock; `most_behind` is read without it."""
+    """The costs of one epoch's states. All methods run under the automaton's lock; `most_behind` is read without it."""
 
     def __init__(self) -> None:
         self._fewest: dict[int, int] = {}
-        self._falling: dict[int, int] = {}  # the same, or what is left of a plan from before, where that is less
-        self.most_behind: dict[int, int] = {}  # at least U behind each token of the state
+        self._falling: dict[int, int] = {}  # as _fewest, or the rest of an earlier plan where that is shorter
+        self.most_behind: dict[int, int] = {}  # upper bound on U after each token of the state
 
     def fewest(self, epoch: Any, state: int) -> int:
-        """So many tokens are enough to end the text, INFINITE where they are too many to be written down."""
+        """U: this many tokens are enough to end the text; INFINITE where they are too many to be written down."""
         known = self._fewest.get(state)
         if known is None:
             plan = _plan(epoch, state)
@@ -42,7 +42,8 @@ class Costs:
         return known
 
     def falling(self, epoch: Any, state: int) -> int:
-        """Likewise, and behind the first of those tokens it is less: another text may be the nearest end there, and take more."""
+        """As `fewest`, but guaranteed to fall along the plan: after the first token of a plan the cheapest completion
+        may be another text, which takes more tokens; then the rest of the plan counts."""
         known = self._falling.get(state)
         if known is not None:
             return known
@@ -67,7 +68,7 @@ class Costs:
         return tuple(plan)
 
     def row(self, epoch: Any, state: int, left: int) -> np.ndarray:
-        """The mask row of a state with so many tokens left: those behind which the rest is enough."""
+        """The mask row of a state with `left` tokens left: the tokens after which the rest is enough."""
         if state not in self.most_behind:
             self.most_behind[state] = _limit(epoch, state)
         if left > self.most_behind[state]:
@@ -96,7 +97,7 @@ def costs_of(epoch: Any) -> Costs:
 
 
 def tokens_and_targets(epoch: Any, state: int) -> tuple[np.ndarray, np.ndarray]:
-    """The allowed tokens, stop ids left out, and the state behind each."""
+    """The allowed tokens, stop ids left out, and the state after each."""
     row = epoch.row(state)
     ids = ids_of(row & ~epoch.program.facts.stop_row if epoch.accepting[state] else row)
     if hasattr(epoch, "targets"):
@@ -105,7 +106,7 @@ def tokens_and_targets(epoch: Any, state: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _limit(epoch: Any, state: int) -> int:
-    """What the machine knows of U behind each token: its bytes are a bound where each of them is a token."""
+    """The automaton's bound on U after each token: a number of bytes is a bound where each byte is a token."""
     limit = None
     if epoch.program.tokens_spell_all and hasattr(epoch, "completion_limit"):
         limit = epoch.completion_limit(state)
@@ -125,7 +126,7 @@ def _plan(epoch: Any, state: int) -> list[int] | None:
 
 
 def _cut(epoch: Any, state: int) -> list[int] | None:
-    """The tokens of an end that has special tokens in it; each of its bytes is a token."""
+    """The tokens of a completion that may contain special tokens; each of its bytes is a token."""
     parts = epoch.completion_parts(state)
     if parts is None:
         return None
@@ -136,7 +137,7 @@ def _cut(epoch: Any, state: int) -> list[int] | None:
 
 
 def _search(epoch: Any, state: int) -> list[int]:
-    """The shortest sequence of tokens that ends the text, of several one that the numbers of the tokens decide."""
+    """Breadth-first search for the shortest sequence of tokens that ends the text; ties are resolved by token ids."""
     before: dict[int, tuple[int, int]] = {}
     queue = deque([state])
     while queue:

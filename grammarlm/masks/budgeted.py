@@ -2,9 +2,9 @@
 
     m = constraint.matcher(max_tokens=40)      # ValueError where a text may need more
 
-Each step keeps a promise: so many tokens as are left are enough to end the text. A token is allowed iff the promise holds behind it
-too, and there is always one: the first of those that end the text. While the budget is far away all this costs a look-up, and
-the ordinary row is used (budget.py). Stop ids cost nothing.
+Invariant at each step: the tokens left are enough to end the text. A token is allowed iff the invariant holds after it,
+and there is always one: the first token of a plan that ends the text. While the budget is far from used up all this
+costs one lookup, and the ordinary row is used (budget.py). Stop ids cost nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from .matcher import Matcher
 if TYPE_CHECKING:
     from .constraint import Constraint
 
-# How many tokens are left; and tokens that end the text, remembered only where the machine's own end now takes more than are left.
+# Tokens left; and a plan, tokens that end the text, stored only where the computed completion now takes more tokens
+# than are left.
 Budget = tuple[int, "tuple[int, ...] | None"]
 
 
@@ -46,7 +47,7 @@ class BudgetedMatcher(Matcher):
         self._start = self._head
 
     def _pay(self, budget: Any) -> None:
-        """Writes down what is left behind the last step, which no fork knows yet."""
+        """Stores the budget after the last step, before any fork shares that step."""
         trail, epoch, state, step, _, at = self._head
         trail[at + 2] = budget
         self._head = (trail, epoch, state, step, budget, at)
@@ -54,13 +55,13 @@ class BudgetedMatcher(Matcher):
     # ------------------------------------------------------------------ masks
 
     def fill_mask(self, mask: np.ndarray, row: int = 0) -> bool:
-        """Writes what may come next into a row of the mask; False where everything may, so that nothing need be applied."""
+        """Writes the mask of the next token into a row; False where every token is allowed, so that nothing need be applied."""
         is_needed = super().fill_mask(mask, row)
         if self._known_row() is not None:
             return is_needed
         try:
             bits = self._made(self._narrowed)
-        except BaseException:  # a failure closes
+        except BaseException:  # fail closed
             self._mask[row] = self._automaton.program.facts.stop_row
             raise
         self._mask[row] = bits
@@ -121,14 +122,14 @@ class BudgetedMatcher(Matcher):
         return True
 
     def _rest_of_plan(self, head: Any, token: Any, left: int) -> tuple[int, ...] | None:
-        """What follows the token, where it is the next of those that end the text; the head is put back."""
+        """The rest of the plan, where the token is its next one; the head is restored."""
         self._head = head
         plan: tuple[int, ...] = self._made(_plan) if head[4][1] is None else head[4][1]
         self._head = head
         return plan[1:] if plan and plan[0] == token and len(plan) - 1 <= left else None
 
     def advance_bytes(self, data: bytes) -> bool:
-        """Reads any bytes as one step, which costs as many tokens as the longest-match cut of the bytes has."""
+        """Reads any bytes as one step, which costs as many tokens as the longest-match tokenization of the bytes has."""
         head = self._head
         if not super().advance_bytes(data) or self._head is head:
             return self._head is head and self.is_finished and not data
@@ -150,7 +151,7 @@ class BudgetedMatcher(Matcher):
 
     @property
     def min_tokens_left(self) -> int:
-        """So many tokens are enough to end the text, stop id not counted; never more than the budget has left."""
+        """This many tokens are enough to end the text, stop id not counted; never more than the budget has left."""
         if self.is_finished:
             return 0
         plan = self._head[4][1]
@@ -172,7 +173,7 @@ def _plan(epoch: Any, state: int) -> tuple[int, ...]:
 
 
 def _most_behind(epoch: Any, state: int) -> int:
-    """What `Costs.most_behind` knows, without the lock."""
+    """`Costs.most_behind` of a state, read without the lock."""
     if state == FINISHED:
         return -1
     return costs_of(epoch).most_behind.get(state, INFINITE)

@@ -1,14 +1,15 @@
-"""Tokens that a tokenizer would have cut there: canonical_only=True.
+"""Canonical tokens, as the tokenizer itself would produce them: canonical_only=True.
 
-Many sequences of tokens spell one text; a tokenizer makes one of them. After the token a the token b is **canonical** iff the
-tokenizer encodes their bytes as [a, b]. That forbids most other sequences, though not all: what more than two tokens spell is not
-looked at.
+Many token sequences spell one text; a tokenizer produces one of them. After the token a the token b is **canonical**
+iff the tokenizer encodes their bytes as [a, b]. That forbids most other sequences, though not all: only pairs of tokens
+are checked.
 
-One row a last token, kept while memory lasts. A row needs no encoding of 128,000 pairs: where texts of a shape are cut is asked
-once (vocab/shapes.py), and what merges would join is told by the merges themselves (kernels/cpu/merges.py). Only pairs that
-something else may stand in the way of, an added token's text or the two halves of a character, are encoded one by one.
+There is one row for each last token, in an LRU cache. A row needs no encoding of 128,000 pairs: the pre-tokenizer is
+asked once for each pair of text shapes (vocab/shapes.py), and which tokens BPE would merge is computed from the merges
+(kernels/cpu/merges.py). Only pairs that may be affected by something else, an added token's text or the two halves of a
+character, are encoded one by one.
 
-Bytes that are no UTF-8 text cannot be encoded: there the merges alone decide.
+Bytes that are not UTF-8 text cannot be encoded: there the merges alone decide.
 """
 
 from __future__ import annotations
@@ -28,15 +29,15 @@ from ..vocab.shapes import Shapes, ends_with_apostrophe
 from ..vocab.vocabulary import Vocabulary
 from .shared_lock import PROGRAM, shared_lock
 
-UNCUT, AT_BORDER, ELSEWHERE = 0, 1, 2  # where a pair of tokens is cut before the merges
-MOST_BYTES = 64 << 20  # of rows that are kept
+UNCUT, AT_BORDER, ELSEWHERE = 0, 1, 2  # where the pre-tokenizer cuts a pair of tokens
+MOST_BYTES = 64 << 20  # of cached rows
 
 
 class Canonical:
     """The canonical tokens of a vocabulary, by the token before them."""
 
     def __init__(self, vocab: Vocabulary):
-        """TokenizerError where the vocabulary's tokenizer is no BPE with its merges at hand."""
+        """TokenizerError where the vocabulary's tokenizer is not a BPE whose merges are available."""
         self.vocab, self.bpe = vocab, read_bpe(vocab)
         self.tokenizer: Any = tokenizer_of(self.bpe)
         self.lock = shared_lock(PROGRAM)
@@ -58,7 +59,7 @@ class Canonical:
         self.shapes = Shapes(self.bpe.cuts)
         self._shaped = _Shaped(self, self.shapes.of)
         self.shape_of, self._samples = self._shaped.shape_of, self._shaped.samples
-        # A character that may melt into the one before it is looked at itself.
+        # A character that Unicode normalisation may compose with the one before it is checked by itself.
         composing = [
             token
             for token, text in enumerate(self.texts)
@@ -67,14 +68,14 @@ class Canonical:
         self._composing = np.array(composing if self.bpe.composes else [], np.int64)
 
     def _read_added(self) -> None:
-        """Tokens whose text is that of an added token, or may hold one; what such texts begin with."""
+        """Tokens whose text is that of an added token, or may contain one; the prefixes of such texts."""
         spelled = {*self.bpe.added, *(a.replace(SPACE, " ") for a in self.bpe.added if a not in self.bpe.raw)}
         self._added = sorted(spelled)
         self._added_ends = {a[:k] for a in spelled for k in range(1, len(a))}
         lengths = sorted({len(a) for a in spelled})
         firsts = {a[0] for a in spelled}
         self.is_added = np.zeros(len(self.texts), bool)
-        self.is_whole = np.zeros(len(self.texts), bool)  # an added token's text, nothing before it and nothing behind
+        self.is_whole = np.zeros(len(self.texts), bool)  # exactly an added token's text
         for token, text in enumerate(self.texts):
             if text and not firsts.isdisjoint(text):
                 places = [i for i, c in enumerate(text) if c in firsts]
@@ -82,7 +83,7 @@ class Canonical:
                 self.is_whole[token] = text in self.bpe.raw and self.bpe.added[text] == token
 
     def _encode_each(self) -> None:
-        """Each token's symbols merged; what each begins and ends with on the way."""
+        """Merges the symbols of each token; records what each begins and ends with at each merge."""
         bpe, count = self.bpe, len(self.data)
         symbols = [self._symbols(token) for token in range(count)]
         self._offsets = np.cumsum([0, *map(len, symbols)])
@@ -102,7 +103,7 @@ class Canonical:
         )
         self._ends = single[:, 1]
         composed = np.array([text is None or unicodedata.is_normalized("NFC", text) for text in self.texts], bool)
-        # The merges alone make the token of its bytes.
+        # Do the merges alone make the token of its bytes?
         self.is_merged = (single[:, 2] == np.arange(count)) & (composed | (not bpe.composes))
         self.is_piece = self.is_merged | (bpe.keeps_whole & self.is_text)
         self._pieces = max(count, max(bpe.ids.values()) + 1)
@@ -135,9 +136,10 @@ class Canonical:
     # ------------------------------------------------------------------ rows
 
     def row(self, last: int | None) -> np.ndarray:
-        """int32 [W], read only: the canonical tokens behind the token `last`, None: where a text begins; all ids that are no text.
+        """int32 [W], read only: the canonical tokens after the token `last` (None: at the start of a text), and all ids
+        that are not text.
 
-        Behind a special token a text begins.
+        After a special token a text begins.
         """
         if last is not None and not self.is_text[last]:
             last = None
@@ -168,7 +170,7 @@ class Canonical:
         text = self.texts[last]
         alone = self._bits(self.row(None))
         if self.is_whole[last]:
-            kept = alone.copy()  # the text before and behind an added token is encoded by itself
+            kept = alone.copy()  # the texts before and after an added token are encoded separately
         else:
             kept = self._by_merges(last)
             if text is not None:
@@ -183,7 +185,7 @@ class Canonical:
         return np.unpackbits(row.view(np.uint8), bitorder="little")[: len(self.texts)].astype(bool)
 
     def _by_merges(self, last: int) -> np.ndarray:
-        """The tokens that stay apart from this one where nothing cuts the text of both."""
+        """The tokens that are not merged with this one where the pre-tokenizer does not cut their text."""
         joined = np.zeros(self._pieces, np.uint8)
         ends = np.ascontiguousarray(self._right[self._offsets[last] :][: self._ends[last]])
         merges.mark_joined(
@@ -202,7 +204,7 @@ class Canonical:
         return kept
 
     def _cut_behind(self, text: str) -> np.ndarray:
-        """Where the pre-tokenizer cuts the text with each token behind it."""
+        """Where the pre-tokenizer cuts this text followed by each token."""
         if ends_with_apostrophe(text):
             return self._cut(text, self._shaped_exactly)[self._shaped_exactly.shape_of]
         shape = self.shapes.of(self.written(text))
@@ -218,7 +220,7 @@ class Canonical:
         return _Shaped(self, self.shapes.behind_apostrophe)
 
     def _cut(self, text: str, shaped: _Shaped) -> np.ndarray:
-        """Where the pre-tokenizer cuts the text with each shape behind it."""
+        """Where the pre-tokenizer cuts this text followed by a sample of each shape."""
         length, found = len(self.written(text)), []
         for sample in shaped.samples:
             pieces = self._pieces_of(text + sample)
@@ -227,14 +229,14 @@ class Canonical:
         return np.array(found, np.uint8)
 
     def _pieces_of(self, text: str) -> list[int]:
-        """The lengths of what the pre-tokenizer makes of a text."""
+        """The lengths of the pieces into which the pre-tokenizer cuts a text."""
         if self.bpe.cuts is None:
             return [len(text)]
         written = self.written(text)
         return [end - start for _, (start, end) in self.tokenizer.pre_tokenizer.pre_tokenize_str(written)]
 
     def _that_make_a_token_with(self, last: int) -> list[int]:
-        """Tokens that, written behind this one, are a token together."""
+        """Tokens whose bytes, appended to this one's, are a single token."""
         data = self.data[last]
         found = []
         for whole, _ in self._beginning_with(data):
@@ -248,7 +250,7 @@ class Canonical:
         return self._order[first : bisect_left(self._order, (behind, -1))]
 
     def _exceptions(self, last: int) -> np.ndarray:
-        """The tokens that must be encoded with this one to be judged."""
+        """The tokens that must be encoded together with this one to decide."""
         data, text = self.data[last], self.texts[last]
         if text is None:  # it may be the first half of a character that another token completes
             return np.array(
@@ -267,7 +269,7 @@ class Canonical:
         return bool(self.is_text[token]) and _text(data + self.data[token]) is not None
 
     def _encode(self, last: int | None, tokens: np.ndarray, kept: np.ndarray) -> None:
-        """Judges tokens by the tokenizer itself."""
+        """Decides tokens by the tokenizer itself."""
         data, before = (b"", []) if last is None else (self.data[last], [last])
         pairs = [(data + self.data[token]).decode() for token in tokens.tolist()]
         encoded = self.tokenizer.encode_batch_fast(pairs, add_special_tokens=False) if pairs else []
@@ -276,7 +278,7 @@ class Canonical:
 
 
 class _Shaped:
-    """The tokens by their shapes: the number of each one's shape, -1 where it is no text; a text of each shape."""
+    """The tokens by shape: the number of each one's shape, -1 where it is not text; a sample text of each shape."""
 
     def __init__(self, of: Canonical, shape: Callable[[str], str]):
         numbers: dict[str, int] = {}
@@ -301,7 +303,7 @@ def _canonical_of(same: _Same) -> Canonical:
 
 
 class _Same:
-    """A vocabulary, equal to itself alone."""
+    """A vocabulary compared by identity."""
 
     def __init__(self, vocab: Vocabulary):
         self.vocab = vocab

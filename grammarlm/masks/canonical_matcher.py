@@ -1,8 +1,8 @@
 """Matchers of a constraint that was compiled with canonical_only=True: canonical tokens only, where there is one.
 
-A row is cut down to the tokens that the tokenizer could have made behind the last one (canonical.py); stop ids and special tokens
-stay. Where nothing would stay the row is left as it is, and the constraint's report counts it. Behind bytes that were read as bytes
-the last token is not known, so the next row is left as it is, too.
+A row is reduced to the tokens that the tokenizer could have produced after the last one (canonical.py); stop ids and
+special tokens stay. Where nothing would stay the row is not reduced, and the constraint's report counts it. After bytes
+that were read as bytes the last token is not known, so the next row is not reduced either.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ def has(row: np.ndarray, token: int) -> bool:
 
 
 class _CanonicalRows:
-    """Goes before Matcher in the bases of a class."""
+    """A mixin: stands before Matcher in the bases of a class."""
 
     __slots__ = ()
 
     def fill_mask(self: Any, mask: np.ndarray, row: int = 0) -> bool:
-        """Writes what may come next into a row of the mask; False where everything may, so that nothing need be applied."""
+        """Writes the mask of the next token into a row; False where every token is allowed, so that nothing need be applied."""
         super().fill_mask(mask, row)  # type: ignore[misc]
         bits = self._canonical(self._mask[row])
         if bits is None:
@@ -38,7 +38,7 @@ class _CanonicalRows:
         return self._everything is None or not np.array_equal(bits, self._everything)
 
     def _known_row(self: Any) -> None:
-        """None: each row is put together anew."""
+        """None: rows are not cached, each is made anew."""
         return None
 
     def _row(self: Any) -> np.ndarray:
@@ -49,7 +49,7 @@ class _CanonicalRows:
         return plain if narrowed is None else narrowed
 
     def _canonical(self: Any, row: np.ndarray) -> np.ndarray | None:
-        """The row without what is not canonical behind the last token, None where nothing would stay."""
+        """The row without tokens that are not canonical after the last one, None where nothing would stay."""
         kept = self._row_behind()
         if kept is None:
             return row
@@ -85,6 +85,6 @@ class CanonicalMatcher(_CanonicalRows, Matcher):
 
 
 class CanonicalBudgetedMatcher(_CanonicalRows, BudgetedMatcher):
-    """A BudgetedMatcher whose tokens are canonical: of those behind which the budget is enough."""
+    """A BudgetedMatcher whose tokens are canonical: those after which the budget is enough."""
 
     __slots__ = ()

@@ -5,9 +5,10 @@
           | d 8 bytes                                       a float
           | s length bytes | b length bytes                 a string in UTF-8, bytes
           | ( count value ...                               a tuple
-          | G length name value ...                         a grammar or a part of one: its kind's name, its fields in their order
+          | G length name value ...                         a grammar or a part of one: its kind's name, its fields in
+                                                            their order
 
-Only the kinds of KINDS are read, and only with fields of the types that their classes declare.
+Only the kinds of PUBLIC and INNER are read, and only with fields of the types that their classes declare.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from ..grammars import compose
 from ..grammars.indent import Indent
 from .sealed import Reader, number
 
-DEEPEST = 2_000  # tuples and grammars inside each other
+DEEPEST = 2_000  # nested tuples and grammars
 LARGEST = 1 << 28  # bytes
 
 # Kinds by name: those with a public name, and those that the operators between grammars make.
@@ -34,7 +35,7 @@ Kind = type[compose.Grammar] | type[Indent]
 INNER: dict[str, Kind] = {
     c.__name__: c for c in (compose.Literal, compose.Sequence, compose.Choice, compose.Intersection, compose.Difference)
 }
-INNER["Indent"] = Indent  # no grammar, but a part of one
+INNER["Indent"] = Indent  # part of a grammar
 
 
 @functools.cache
@@ -61,7 +62,7 @@ def _fields(name: str) -> dict[str, Any]:
 
 
 def encode(value: Any, *, is_brief: bool = False) -> bytes:
-    """Bytes for a grammar, or for plain values. Brief ones tell grammars apart, but cannot be read."""
+    """Bytes of a grammar, or of plain values. Brief ones identify a grammar, but cannot be read."""
     out = bytearray()
     stack = [(value, 0)]
     while stack:
@@ -82,7 +83,7 @@ def encode(value: Any, *, is_brief: bool = False) -> bytes:
                     f"grammars of the kind {name} cannot be saved: they are none of grammarlm's own"
                 )
             out += b"G" + _string(name.encode())
-            if is_brief and hasattr(value, "digest"):  # millions of items
+            if is_brief and hasattr(value, "digest"):  # perhaps millions of items
                 out += b"b" + _string(value.digest)
                 continue
             saved = getattr(value, "saved", None)
@@ -121,7 +122,7 @@ class _Open:
 
 
 def decode(reader: Reader) -> Any:
-    """The value that the content is; GrammarError where it is none."""
+    """The decoded value; GrammarError where the content is not one."""
     opened: list[_Open] = []
     while True:
         value = _read(reader)

@@ -1,9 +1,10 @@
-"""Python's cycle collector waits while a grammar is compiled, and while states of lexers and languages are made.
+"""Delays Python's cyclic garbage collector while a grammar is compiled, and while states of lexers and languages are
+made.
 
-Both make thousands of small objects, most of which stay. Python takes that for a reason to look through everything that the
-process has: 200 ms and more where torch and a tokenizer are loaded, twenty times what the compile takes itself. What a compile
-drops hangs on no cycles, so nothing is lost by waiting. The collector is not switched off but asked to wait for many more
-objects than usual, so that what a hostile grammar makes is still looked through; and at the end it looks through the new objects.
+Both make thousands of small objects, most of which stay. That triggers full collections of all objects of the process:
+200 ms and more where torch and a tokenizer are loaded, twenty times the compile itself. What a compile drops is in no
+cycles, so nothing is lost by waiting. The collector is not switched off but gets a much higher threshold, so that the
+objects of a hostile grammar are still collected; and at the end the new objects are.
 """
 
 from __future__ import annotations
@@ -11,18 +12,19 @@ from __future__ import annotations
 import gc
 import threading
 
-FEW = 64  # new objects that are not worth a look
-PATIENCE = 200_000  # objects made and not yet dropped before the collector looks
+FEW = 64  # new objects; fewer are not worth a collection
+PATIENCE = 200_000  # the threshold: objects made and not yet dropped
 
 
 class PatientCollector:
-    """`with PATIENT:` the collector waits for PATIENCE objects, or longer or for ever where the process has set it so."""
+    """`with PATIENT:` raises the collector's threshold to PATIENCE objects, unless the process has set it higher or
+    switched it off."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._inside = 0  # compiles that are running, in all threads
+        self._inside = 0  # blocks that are running, in all threads
         self._usual = (0, 0, 0)
-        self._before = 0  # new objects that there were
+        self._before = 0  # new objects at the beginning
 
     def __enter__(self) -> None:
         with self._lock:
@@ -36,9 +38,9 @@ class PatientCollector:
     def __exit__(self, *_: object) -> None:
         with self._lock:
             self._inside -= 1
-            if not self._inside and gc.get_threshold()[0] == PATIENCE:  # else somebody has set it meanwhile
+            if not self._inside and gc.get_threshold()[0] == PATIENCE:  # otherwise somebody else has set it meanwhile
                 if self._usual[0] > 0 and gc.get_count()[0] - self._before > FEW:
-                    # The new objects alone; else Python would soon look at all that it has put off before.
+                    # The youngest generation only; otherwise Python would soon collect all that it has put off before.
                     gc.collect(0)
                 gc.set_threshold(*self._usual)
 

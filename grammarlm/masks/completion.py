@@ -1,13 +1,13 @@
-"""The shortest text that ends a language, of several the one that comes first in byte order.
+"""The shortest completion: the shortest text in a language, among equals the first in byte order.
 
     [a-z]{2}(x|yy)?     b"aa"             a{3}b|c{9}     b"aaab"
 
-It hangs on the language alone, not on how its terms are written, and what remains of it after its first byte is the shortest
-text of what remains of the language. So whoever follows it gets nearer to the end with every byte.
+It depends on the language alone, not on the form of its terms, and without its first byte it is the shortest text of
+the language that remains after that byte. So following it gets nearer to the end with every byte.
 
-Most terms say it themselves: the shortest text of a sequence is its parts' shortest texts, one after another, that of a repeat
-is its body's, as often as it must come. What intersects, denies or looks around is searched (A*: by derivatives, those first
-whose parts promise the nearest end).
+For most terms it is composed: the shortest text of a sequence is the concatenation of its parts' shortest texts, that
+of a repeat is its body's, as often as required. Intersections, negations and look-around need an A* search over
+derivatives, whose lower bound comes from the parts.
 """
 
 from __future__ import annotations
@@ -24,33 +24,35 @@ from ..grammars.regular import Algebra
 from ..grammars.terms import ALT, AND, ANYTHING, CAT, CHARS, EMPTY, NIL, REP, SCOPE, WORDS, ById, Term
 from ..grammars.utf8 import Edges
 
-LONGEST = 1 << 20  # bytes; a language whose shortest text is longer has no completion that is worth writing down
+LONGEST = 1 << 20  # bytes; a longer shortest text is not written down: the language then has no completion
 NEVER = float("inf")  # the distance to the end where there is none
 
 
 class Completions:
-    """The shortest texts of terms. What a term's search found is remembered; the object dies with its epoch.
+    """The shortest texts of terms, memoised; the object lives as long as its epoch.
 
-    A text is bytes. Where the letters of terms are more than bytes, a subclass says what they spell (stack/completion.py).
+    A text is bytes. Where the letters of terms are more than bytes, a subclass defines their spelling
+    (stack/spelling.py).
     """
 
     empty: Any = b""
 
     def __init__(self, algebra: Algebra, max_states: int, tick: Callable[[], None]):
         self._algebra, self._max_states, self._tick = algebra, max_states, tick
-        self._exact: dict[Term, float] = {}  # how many bytes the shortest text has
-        self._least: dict[Term, float] = {}  # how many it has at least
-        self._chosen: dict[Term, Term] = {}  # of several alternatives, the one with the first text
+        self._exact: dict[Term, float] = {}  # length of the shortest text in bytes
+        self._least: dict[Term, float] = {}  # lower bound on it
+        self._chosen: dict[Term, Term] = {}  # of several alternatives, the one whose text comes first
         self._ceilings: dict[Term, int | None] = {}
         self._lengths: dict[ById, np.ndarray] = {}
         self._serials = count()
 
     def of(self, term: Term) -> Any:
-        """The shortest text, the first in byte order among several; None where it is longer than LONGEST."""
+        """The shortest text, among equals the first in byte order; None where it is longer than LONGEST."""
         return self._text(term) if self._distance(term) <= LONGEST else None
 
     def ceiling(self, term: Term) -> int | None:
-        """A bound: wherever bytes lead from this term, that many more end the text. None where it takes a search to tell."""
+        """Upper bound on the shortest completion, in bytes, from every term that bytes lead to. None where only a
+        search could decide."""
         if term not in self._ceilings:
             self._ceilings[term] = self._ceiling(term)
         return self._ceilings[term]
@@ -81,7 +83,7 @@ class Completions:
     # ------------------------------------------------------------------ how far the end is
 
     def _distance(self, term: Term) -> float:
-        """How many bytes the shortest text has, NEVER where there is no text."""
+        """The length of the shortest text in bytes, NEVER where there is no text."""
         if self._floor(term) == self._exact.get(term):
             return self._exact[term]
         kind, parts = term.kind, term.parts
@@ -91,7 +93,7 @@ class Completions:
             found = sum(map(self._distance, _spine(term)))
         elif kind == ALT:
             found = min(map(self._distance, parts))
-        else:  # REP: the other kinds have no part that is searched
+        else:  # REP: the other kinds have no part that needs a search
             found = term.data[0] * self._distance(parts[0])
         self._exact[term] = found
         return found
@@ -105,7 +107,7 @@ class Completions:
         return known <= most
 
     def _floor(self, term: Term) -> float:
-        """A lower bound of the distance; where the term says its distance itself, that, and it is noted as exact."""
+        """A lower bound of the distance; where the form of the term gives the distance itself, it is stored as exact."""
         known = self._exact.get(term, self._least.get(term))
         if known is not None:
             return known
@@ -138,7 +140,7 @@ class Completions:
         return found
 
     def _search(self, term: Term, most: float) -> float:
-        """A*: the distance if it is within `most`, else NEVER; the way to the end and what was ruled out are remembered."""
+        """A*: the distance if it is within `most`, else NEVER; caches the distances on the path found, and what was ruled out."""
         before: dict[Term, Term | None] = {term: None}
         reached = {term: 0}
         queue = [(self._floor(term), 0, 0, term)]
@@ -196,7 +198,7 @@ class Completions:
         return self._text(parts[0]) * term.data[0]
 
     def _follow(self, term: Term) -> Any:
-        """Letter by letter, the smallest that gets nearer to the end, while only a search tells which does."""
+        """Letter by letter, the smallest that gets nearer to the end, until the rest needs no search."""
         text = []
         while _is_searched(term) and not term.nullable:
             distance = self._distance(term)
@@ -217,7 +219,7 @@ class Completions:
         return bytes([_lowest(bits)])
 
     def _first_character(self, edges: Edges) -> Any:
-        """The shortest character, the first in byte order; what remains of one may be at most three bytes."""
+        """The shortest character, the first in byte order; the rest of one may be at most three bytes."""
         shortest: list[Any] = []
         for bits, target in edges:
             letter = self._letter(bits)
@@ -260,7 +262,7 @@ def _lowest(bits: int) -> int:
 
 
 def _deepest_character(edges: Edges) -> int:
-    """The most bytes that the shortest end of a character has, wherever its first bytes lead."""
+    """Upper bound in bytes on the shortest end of a character, after any of its first bytes."""
     inner = [_deepest_character(target) for _, target in edges if isinstance(target, tuple)]
     return max(_nearest(edges), *inner, 0)
 

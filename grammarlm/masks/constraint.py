@@ -65,11 +65,12 @@ class Constraint:
 
     @property
     def nbytes(self) -> int:
-        """What states and rows take now; bounded by limits.max_bytes."""
+        """Current memory of states and rows; bounded by limits.max_bytes."""
         return self._automaton.epoch.nbytes
 
     def matcher(self, max_tokens: int | None = None) -> Matcher:
-        """A new matcher at the start of a text; with `max_tokens` the text always ends within so many tokens, stop id not counted.
+        """A new matcher at the start of a text; with `max_tokens` the text always ends within so many tokens, stop id
+        not counted.
 
         ValueError where the text may need more.
         """
@@ -85,14 +86,14 @@ class Constraint:
 
     @cached_property
     def as_generated(self) -> Constraint:
-        """The constraint for texts that a model writes: its schemas are natural and plain, unless they were told otherwise."""
+        """The constraint for texts that a model writes: its schemas are natural and plain, unless they specify otherwise."""
         grammar = as_generated(self.grammar)
         if grammar is self.grammar:
             return self
         return compile(grammar, self.vocab, limits=self.report.limits, canonical_only=self._canonical is not None)
 
     def restore(self, snapshot: bytes) -> Matcher:
-        """The matcher that `matcher.snapshot()` was taken of, its steps and its budget; GrammarError where it is damaged."""
+        """The matcher of which `matcher.snapshot()` was taken, with its steps and its budget; GrammarError where it is damaged."""
         return restore(self, snapshot)
 
     def to_bytes(self) -> bytes:
@@ -117,7 +118,7 @@ class Constraint:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled as what it was compiled from: whoever loads it compiles it again."""
+        """Pickled as what it was compiled from: unpickling compiles it again."""
         return Constraint.from_bytes, (self.to_bytes(), self.vocab)
 
     @cached_property
@@ -130,12 +131,13 @@ class Constraint:
 def compile(
     grammar: Grammar, vocab: Vocabulary, *, limits: Limits | None = None, canonical_only: bool = False
 ) -> Constraint:
-    """Checks everything that can be refused, makes the first state; the rest is made where decoding goes.
+    """Checks everything that can be refused, and makes the first state; other states are made during decoding.
 
-    `canonical_only`: of the sequences of tokens that spell a text, those that the tokenizer would make of it; not all others are
-    forbidden, see masks/canonical.py. For BPE tokenizers with their merges at hand.
+    `canonical_only`: of the token sequences that spell a text, only those that the tokenizer would produce; not all
+    others are forbidden, see masks/canonical.py. For BPE tokenizers whose merges are available.
 
-    Raises GrammarError (and its kinds) only: the text is broken, a construct is not supported, nothing matches, a limit is reached.
+    Raises GrammarError (and its subclasses) only: the text is broken, a construct is not supported, nothing matches, a
+    limit is reached.
     """
     if not isinstance(grammar, Grammar):
         raise TypeError(f"compile() takes a grammar such as gl.Regex or gl.Choices, not {type(grammar).__name__}")
@@ -168,7 +170,7 @@ def compile(
 
 @cache
 def _json_automaton() -> Callable[..., tuple[Automaton, Report]]:
-    from .json_schema.compile import json_automaton  # its kernels are loaded where somebody needs them
+    from .json_schema.compile import json_automaton  # imported on first use: it loads kernels
 
     return json_automaton
 
@@ -191,7 +193,7 @@ def _automaton(grammar: Grammar, vocab: Vocabulary, limits: Limits, canonical_on
     except UnsatisfiableGrammar as error:
         if (
             token_facts(vocab).single_bytes != ALL_BYTES
-        ):  # tokens may be missing that spell a part, and others spell it with the next
+        ):  # tokens that spell a part may be missing, while others spell it together with the next
             raise
         found = named(grammar, error, lambda part: _plain_automaton(part, vocab, limits, canonical_only), limits)
         raise found from None
@@ -229,7 +231,7 @@ def _plain_automaton(
 
 
 def _canonical_tokens(vocab: Vocabulary) -> Canonical:
-    from .canonical import canonical_of  # its kernels are loaded only where somebody asks for it
+    from .canonical import canonical_of  # imported on first use: it loads kernels
 
     try:
         return canonical_of(vocab)

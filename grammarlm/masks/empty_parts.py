@@ -8,14 +8,14 @@ from ..errors import GrammarError, UnsatisfiableGrammar, brief
 from ..grammars.compose import Choice, Grammar, Sequence
 from .limits import Clock, Limits
 
-MOST_SIDES = 3  # of `|` that are named
+MOST_SIDES = 3  # sides of `|` that are named
 LONGEST = 100  # characters of a part
 
 
 def named(
     grammar: Grammar, error: UnsatisfiableGrammar, make: Callable[[Grammar], object], limits: Limits
 ) -> GrammarError:
-    """The error, with the parts of + and | that have no text; as it is where none of them is empty by itself.
+    """The error, naming the parts of + and | that have no text; unchanged where none of them is empty by itself.
 
     `make` compiles a grammar, and raises UnsatisfiableGrammar where it has no text.
     """
@@ -56,9 +56,8 @@ def _all_sides(
 
 
 def _empty_part(grammar: Grammar, is_empty: Callable[[Grammar], bool]) -> Grammar | None:
-    """The first part of a sequence without a text, found by halves; a grammar of another kind itself. None where no part is empty
-    alone: a lexeme can take what the part behind it needs.
-    """
+    """The first part of a sequence without a text, found by bisection; a grammar of another kind itself. None where no
+    part is empty alone: a lexeme can consume what the next part needs."""
     while isinstance(grammar, Sequence):
         parts = grammar.parts
         while len(parts) > 1:

@@ -1,11 +1,11 @@
-"""States, their transitions and their mask rows: one generation of a lazy automaton.
+"""One epoch (generation of states) of a lazy automaton: states, their transitions and their mask rows.
 
-A state stands for a term of grammars/terms.py, or for two in a row (`Algebra.open_edges`). An epoch owns everything that hangs on
-state numbers: the terms, the transition table that the kernels read, and the mask rows.
+A state stands for a term of grammars/terms.py, or for two in a row (`Algebra.open_edges`). An epoch owns everything
+that depends on state numbers: the terms, the transition table that the kernels read, and the mask rows.
 
-Who may write: Python, under the automaton's lock. Kernels only read, without the GIL. An array that must grow is replaced, never
-moved: a kernel works on the arrays of the `Tables` that its caller holds, and an entry that it finds missing there is asked for
-again under the lock. A row of the table is MISS until all of its targets are known.
+Who may write: Python, under the automaton's lock. Kernels only read, without the GIL. An array that must grow is
+replaced, never resized: a kernel works on the arrays of the `Tables` that its caller holds, and an entry that is
+missing there is looked up again under the lock. A row of the table is MISS until all of its targets are known.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from .completion import Completions
 from .program import Program
 from .shared_rows import SharedRows
 
-FINISHED = 1  # the state behind a stop token
+FINISHED = 1  # the state after a stop token
 FIRST_CAPACITY = 64  # states; doubled when full
 MOST_MODELS = 4
-FEW_NODES = 1 << 14  # are walked as fast as a row is taken over
-SHARE = 4  # of the nodes that a walk may visit at most one in so many is walked where a row is taken over
-Piece = tuple[int, int, int]  # of the trie: how deep is what is above it, its first node, the one behind its last
+FEW_NODES = 1 << 14  # trie nodes; so few are walked as fast as a row is copied from a model
+SHARE = 4  # a row is copied from a model only if at most one node in so many must be walked again
+Piece = tuple[int, int, int]  # of the trie: the depth of the node above it, its first node, one past its last
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,8 @@ class _Terms:
 
 
 class Epoch:
-    """One generation of states. All methods run under the automaton's lock, but for `peek_token` and `try_row`; `rows`, `accepting`
-    and `tables` are read without it."""
+    """One epoch of states. All methods run under the automaton's lock, except `peek_token` and `try_row`; `rows`,
+    `accepting` and `tables` are read without it."""
 
     makes_beside = True  # are most rows made beside other threads, and not under the lock?
     peek_token: Callable[[int, int, int], int]
@@ -124,7 +124,7 @@ class Epoch:
         return Tables(table, usable, class_of, arena, arena.ctypes.data)
 
     def state_of(self, term: Term) -> int:
-        """The number of a term's state, DEAD where no text is in its language."""
+        """The number of a term's state, DEAD where its language is empty."""
         state = self._index.get(term)
         if state is None:
             alive = term.sure or term.nullable or self.program.is_alive(term)
@@ -132,7 +132,7 @@ class Epoch:
         return state
 
     def _add(self, key: Term | Pair, accepts: bool) -> int:
-        """A state, its transitions still missing."""
+        """Adds a state, its transitions still missing."""
         state = len(self._keys)
         if state >= self._room:
             self._make_room(state)
@@ -142,7 +142,7 @@ class Epoch:
         return state
 
     def _make_room(self, states: int) -> None:
-        """For more than so many states."""
+        """Makes room for more than this number of states."""
         limits = self.program.limits
         if states >= limits.max_states:
             self.is_full = True
@@ -159,7 +159,8 @@ class Epoch:
         self.tables = self._allocate(2 * states)
 
     def close(self) -> None:
-        """A call was interrupted in the midst of something: nobody asks for more here, and whoever stands here moves on."""
+        """A call was interrupted halfway: the epoch is declared full, so that nothing more is made here and its
+        matchers move on."""
         self.is_full, self.peek_token = True, _moves_on
 
     @property
@@ -194,7 +195,7 @@ class Epoch:
     # ------------------------------------------------------------------ can tokens finish from here?
 
     def is_usable(self, state: int) -> bool:
-        """Can some sequence of tokens complete a text from this state? The fixpoint over tokens, searched breadth first."""
+        """Can some sequence of tokens complete a text from this state? A fixpoint over tokens, by breadth-first search."""
         usable = self.tables.usable
         if usable[state] != walk.UNKNOWN:
             return bool(usable[state] == walk.YES)
@@ -233,7 +234,7 @@ class Epoch:
             self.expand(missing)
 
     def _scratch(self, state: int) -> np.ndarray:
-        """A kernel's memory of a walk, at its beginning (kernels/cpu/walk.py)."""
+        """Initial scratch memory of a kernel's walk (kernels/cpu/walk.py)."""
         scratch = np.zeros(self.program.facts.deepest + 2, np.int32)
         scratch[0] = state
         return scratch
@@ -249,7 +250,7 @@ class Epoch:
         return known
 
     def row_beside(self, state: int) -> np.ndarray | NotNow:
-        """The same, for a thread beside others."""
+        """The row, made without the lock, in parallel with other threads."""
         known = self.try_row(state)
         return NotNow.UNDER_THE_LOCK if known is None else known
 
@@ -327,7 +328,7 @@ class Epoch:
         return np.packbits(bits[:-1], bitorder="little").view(np.int32)
 
     def add_below(self, state: int, nodes: np.ndarray, row: np.ndarray) -> None:
-        """Allows the tokens below nodes of the trie whose rests can be read from a state, in a row with a word to spare."""
+        """Allows the tokens below nodes of the trie whose remainders can be read from a state, in a row with a word to spare."""
         trie = self.program.vocab.trie
         pieces = zip(trie.depth[nodes].tolist(), (nodes + 1).tolist(), trie.end[nodes].tolist(), strict=True)
         self._add_tokens(state, pieces, row, may_make=True)
@@ -367,7 +368,7 @@ class Epoch:
         return after
 
     def after_token(self, state: int, token: int) -> int:
-        """The state behind a token, DEAD where it is refused."""
+        """The state after a token, DEAD where it is refused."""
         while True:
             tables = self.tables
             after = walk.advance(tables.address, state, token)
@@ -377,7 +378,7 @@ class Epoch:
         return after if after and self.is_usable(after) else DEAD
 
     def after_bytes(self, state: int, data: bytes) -> int:
-        """The state behind any bytes, DEAD where they are refused."""
+        """The state after any bytes, DEAD where they are refused."""
         class_of = self.program.byte_sets.class_of
         for byte in data:
             if self.tables.next[state, 0] == MISS:
@@ -388,7 +389,7 @@ class Epoch:
         return state if self.is_usable(state) else DEAD
 
     def targets(self, state: int) -> np.ndarray:
-        """int32: the state behind each token that the row of the state allows; other entries mean nothing."""
+        """int32: the state after each token that the row of the state allows; other entries are undefined."""
         targets = np.zeros(self.program.vocab.words * 32 + 1, np.int32)
         scratch = self._scratch(state)
         addresses = scratch.ctypes.data, len(scratch), targets.ctypes.data
@@ -406,7 +407,7 @@ class Epoch:
         return b"" if state == FINISHED else self._ends().of(self.terms[state])
 
     def completion_limit(self, state: int) -> int | None:
-        """No state that tokens reach from here has a longer completion than this many bytes; None where it is not known."""
+        """Upper bound in bytes on the completion of every state that tokens reach; None where it is not known."""
         return self._ends().ceiling(self.program.start)
 
     def _ends(self) -> Completions:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def explain(matcher: Matcher, token: int) -> str:
-    """One or two lines: "allowed", or what stands in the way and what was expected instead."""
+    """One or two lines: "allowed", or the reason against it and what was expected instead."""
     vocab = matcher._constraint.vocab
     if not 0 <= token < vocab.size:
         return f"not in the vocabulary: ids are 0 to {vocab.size - 1}"
@@ -52,12 +52,12 @@ def _row_of(epoch: Any, state: int) -> Any:
 
 
 def _readable(epoch: Any, state: int, data: bytes) -> int:
-    """The length of the longest beginning that can be read here."""
+    """The length of the longest prefix that can be read here."""
     return next(n for n in range(len(data), -1, -1) if n == 0 or epoch.after_bytes(state, data[:n]))
 
 
 def _expected(matcher: Matcher, read: bytes) -> str:
-    """What may come behind these bytes, in words."""
+    """What may come after these bytes, in words."""
 
     def find(epoch: Any, state: int) -> tuple[set[int], list[int]]:
         after = epoch.after_bytes(state, read)
@@ -73,7 +73,7 @@ def _expected(matcher: Matcher, read: bytes) -> str:
 
 
 def _where(epoch: Any, state: int) -> str:
-    """What the machine itself says about the place, where it can."""
+    """The automaton's own description of the state, where it has one."""
     return epoch.describe(state) if hasattr(epoch, "describe") else ""
 
 

@@ -1,4 +1,4 @@
-"""What must come next: as tokens, or as bytes whichever tokens spell them."""
+"""What must come next: as tokens, or as bytes in any tokenization."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def tokens(matcher: Matcher, limit: int) -> list[int]:
 
 
 def text(matcher: Matcher, limit: int) -> bytes:
-    """The longest beginning that all texts share which tokens can spell from here.
+    """The longest common prefix of all texts that tokens can spell from here.
 
-    Byte by byte: a byte must come if all tokens agree on it that may be half read at this place. Where one of them ends others may
-    begin; of several that end there the one counts that took the fewest tokens, because with a budget it allows whatever the
-    others do.
+    Byte by byte: a byte is forced if all tokens that may be half read at this place agree on it. Where one of them ends
+    others may begin; of several that end there the one counts that took the fewest tokens, because with a budget it
+    allows whatever the others do.
     """
     vocab, spelled = matcher._constraint.vocab, bytearray()
     beginning = _Beginning.at(matcher._probe(), 0, 0)
@@ -55,7 +55,7 @@ def text(matcher: Matcher, limit: int) -> bytes:
 
 @dataclass
 class _Beginning:
-    """The tokens that may begin at a place, as far as they agree with what came since."""
+    """The tokens that may begin at a place and agree with the bytes found since."""
 
     matcher: Matcher
     place: int
@@ -64,8 +64,8 @@ class _Beginning:
 
     @classmethod
     def at(cls, matcher: Matcher, place: int, steps: int) -> _Beginning | None:
-        """None where the text may end or go on with something that has no bytes: nothing must come there. Nor where a token may be
-        asked for by its id: what comes after it depends on which tokens spell its text."""
+        """None where nothing is forced: where the text may end or continue with something that has no bytes. Nor where
+        a token may be asked for by its id: what comes after it depends on the tokenization of its text."""
         ids = ids_of(matcher._row())
         program = matcher._automaton.program
         if matcher.is_accepting or not program.facts.is_text[ids].all():
@@ -80,7 +80,7 @@ class _Beginning:
         return int(found[0]) if (found == found[0]).all() else None
 
     def ending(self, offsets: np.ndarray, at: int) -> int | None:
-        """A token that ends here; those that do are taken out."""
+        """A token that ends here; all that do are removed."""
         ends = offsets[self.ids + 1] - offsets[self.ids] == at - self.place
         if not ends.any():
             return None

@@ -1,4 +1,4 @@
-"""Bytes as tokens, always the longest that fits: how many tokens a text takes at most (kernels/cpu/greedy.py)."""
+"""Longest-match tokenization of bytes: an upper bound on the tokens that a text needs (kernels/cpu/greedy.py)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def cut(vocab: Vocabulary, data: bytes) -> list[int] | None:
 
 
 def cost(vocab: Vocabulary, data: bytes) -> int:
-    """How many tokens the bytes take; a byte at which no token fits counts as one."""
+    """The number of tokens of the bytes; a byte at which no token fits counts as one."""
     total = 0
     while data:
         _, count = _cut(vocab, data)

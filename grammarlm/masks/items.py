@@ -1,16 +1,16 @@
-"""The index of an item set: a sorted matrix with its columns apart, and no trie.
+"""The index of an item set: a sorted matrix, stored by columns, without a trie.
 
-Rows of a sorted matrix that begin with the same tokens stand together, so a **node** of the trie that the items span is a range
-of rows and a depth. Its children are the runs of equal cells in the next column; where the range is one row the child is that
-cell. A node costs nothing until somebody stands on it.
+Rows of a sorted matrix that begin with the same tokens are adjacent, so a **node** of the trie of all items is a range
+of rows and a depth. Its children are the runs of equal cells in the next column; where the range is one row the child
+is that cell. A node takes no memory of the index.
 
     index = ItemIndex.build(Tokens([[7, 4], [7, 9, 1]]))
     node = index.child(index.root, 7)
     index.children(node)        # [4, 9]
 
-A cell is 16 bits, and 2, 4 or 8 more in a matrix beside it where tokens are larger. Where items have different lengths a cell is
-the token plus one, and 0 (END) behind the last; so a prefix stands in front of what goes on from it. Which row of the input
-stands where is kept only if the input was not sorted. Equal items all have their rows, the first one foremost.
+A cell is 16 bits, and 2, 4 or 8 more in a second matrix where tokens are larger. Where items have different lengths a
+cell is the token plus one, and 0 (END) after the last; so a prefix sorts before its continuations. The order of the
+input's rows is stored only if the input was not sorted. Equal items all keep their rows, the first one foremost.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ..grammars.tokens import CHUNK, Tokens
 from ..layout.items import END, LOW_BITS, Segment
 from .item_sets.sort import sorted_order
 
-HIGH = (0, 2, 4, 8)  # further bits of a cell that there can be
+HIGH = (0, 2, 4, 8)  # possible numbers of further bits of a cell
 MOST_ROWS = 2**31 - 1
 
 
@@ -43,14 +43,12 @@ class Node(NamedTuple):
 class ItemIndex(Segment):
     """Sorted rows, never changed."""
 
-    order: (
-        np.ndarray | None
-    )  # int32 [N]: the number of the row that stands here; None where they are `first`, `first` + 1, ...
+    order: np.ndarray | None  # int32 [N]: the row number at each place; None where they are `first`, `first` + 1, ...
     first: int  # number of the input's first row
 
     @classmethod
     def build(cls, tokens: Tokens, first: int = 0) -> ItemIndex:
-        """Sorts; ValueError where a row is no item. Rows are numbered from `first` on."""
+        """Sorts; ValueError where a row is not an item. Rows are numbered from `first` on."""
         facts, rows = tokens.facts, tokens.rows
         count, length = len(rows), facts.longest
         if count > MOST_ROWS:
@@ -82,7 +80,7 @@ class ItemIndex(Segment):
 
     @property
     def length(self) -> int:
-        """Of the longest item."""
+        """The length of the longest item."""
         return self.low.shape[0]
 
     @property
@@ -104,7 +102,7 @@ class ItemIndex(Segment):
         return np.concatenate([cells[:1], cells[1:][cells[1:] != cells[:-1]]]).astype(np.int32) - np.int32(self.shift)
 
     def child(self, node: Node, token: int) -> Node | int:
-        """Where the token leads; -1 where it is no child."""
+        """The child for a token; -1 where there is none."""
         cell = token + self.shift
         if node.depth == self.length or token < 0 or cell > self.largest:
             return -1
@@ -116,7 +114,7 @@ class ItemIndex(Segment):
         return Node(low, high, node.depth + 1) if low < high else -1
 
     def is_end(self, node: Node) -> bool:
-        """Is what was read an item?"""
+        """Is the path to the node an item?"""
         if node.low == node.high:
             return False
         return node.depth == self.length or (
@@ -130,14 +128,14 @@ class ItemIndex(Segment):
         return self.number(node.low)
 
     def number(self, place: int) -> int:
-        """Of the row that stands at this place."""
+        """The row number at this place."""
         return self.first + place if self.order is None else int(self.order[place])
 
     def numbers(self) -> np.ndarray:
         return np.arange(self.first, self.first + len(self)) if self.order is None else self.order
 
     def matrix(self, places: np.ndarray) -> np.ndarray:
-        """int32 [n, L]: the tokens of the rows that stand at some places, -1 behind the last of a shorter one."""
+        """int32 [n, L]: the tokens of the rows at some places, padded with -1."""
         cells = self.low[:, places].T.astype(np.int32)
         if self.high_bits:
             per_byte = 8 // self.high_bits
@@ -146,7 +144,7 @@ class ItemIndex(Segment):
         return cells - np.int32(self.shift)
 
     def rows_of(self, item: Iterable[int]) -> tuple[int, int]:
-        """The places of all rows that are this very item."""
+        """The places (low, high) of all rows that equal this item."""
         node: Node | int = self.root
         for token in item:
             node = self.child(node, operator.index(token)) if isinstance(node, Node) else -1
@@ -165,7 +163,7 @@ class ItemIndex(Segment):
         return cells
 
     def first_rows(self) -> np.ndarray:
-        """The table of the first column."""
+        """The table of the first column: the first row of each cell value."""
         cells = self.cells(0, 0, len(self)) if self.length else np.zeros(len(self), np.int32)
         return np.searchsorted(cells, np.arange(self.largest + 2)).astype(np.int32)
 

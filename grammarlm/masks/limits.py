@@ -1,4 +1,4 @@
-"""What a grammar may cost, and the clock that holds every slow step to it."""
+"""What a grammar may cost, and the clock that enforces it in every slow step."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from ..errors import LimitExceeded, suggesting
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds for one compiled grammar. They hold inside every loop, so a hostile grammar raises LimitExceeded instead of hanging.
+    """Bounds for one compiled grammar. They are checked inside every loop, so a hostile grammar raises LimitExceeded
+    instead of hanging.
 
-    max_bytes   what the automaton and its masks may take; beyond it they are dropped and made again on demand
-    max_states  how many states may exist at one time
-    max_ms      how long compile, and each later call, may take
-    max_depth   how deep repeats, alternatives and look-arounds may be nested in each other
+        max_bytes   memory of the automaton and its masks; beyond it they are dropped and recomputed on demand
+        max_states  number of states at one time
+        max_ms      time of compile, and of each later call
+        max_depth   nesting depth of repeats, alternatives and look-arounds
     """
 
     max_bytes: int = 256 << 20
@@ -36,7 +37,7 @@ Limits.__init__ = suggesting("Limits")(Limits.__init__)  # type: ignore[method-a
 
 
 def is_positive(value: object) -> bool:
-    """A number above 0, and one that a float can hold."""
+    """A number above 0 that a float can hold."""
     try:
         return isinstance(value, Real) and not isinstance(value, bool) and float(value) > 0
     except OverflowError:
@@ -44,7 +45,7 @@ def is_positive(value: object) -> bool:
 
 
 class Clock:
-    """Raises LimitExceeded when a call has taken too long; kernels that are compiled meanwhile do not count."""
+    """Raises LimitExceeded when a call has taken too long; time spent compiling kernels does not count."""
 
     def __init__(self, limits: Limits):
         self._limits = limits
@@ -56,7 +57,7 @@ class Clock:
         self._deadline = time.perf_counter() + self._limits.max_ms / 1e3 - FILLING.seconds
 
     def tick(self) -> None:
-        """`check`, for loops whose turns take less time than a look at the clock: asks it every 32 turns."""
+        """`check` once every 32 turns, for loops whose turns are shorter than reading the clock."""
         self._ticks += 1
         if not self._ticks & 31:
             self.check()

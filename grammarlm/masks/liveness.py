@@ -1,4 +1,4 @@
-"""Is there a text in a language? Asked of every state before it is entered."""
+"""Is a language non-empty? Checked for every state before it is entered, so that there are no dead ends."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .limits import Clock, Limits
 
 
 class Liveness:
-    """Which terms are not empty, remembered."""
+    """Which terms are not empty, memoised."""
 
     def __init__(self, algebra: Algebra, limits: Limits, clock: Clock):
         self.algebra, self.limits, self.clock = algebra, limits, clock
@@ -21,7 +21,8 @@ class Liveness:
         self._alive.clear()
 
     def is_alive(self, term: Term) -> bool:
-        """Is there a text in the language? Searched breadth first, the term's path to it remembered."""
+        """Is there a text in the language? Breadth-first search; the result is cached for all terms on the path, or for
+        all searched."""
         if term.sure or term.nullable or term in self._alive:
             return term.sure or term.nullable or self._alive[term]
         came_from: dict[Term, Term | None] = {term: None}

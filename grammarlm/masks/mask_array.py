@@ -31,7 +31,7 @@ LARGEST_INTEGER = 2**63 - 1
 
 
 def as_integer(value: Any, what: str) -> int:
-    """A plain int, as kernels take it; one beyond 64 bits is beyond every bound, and the largest of those says as much."""
+    """A plain int, as kernels take it. One beyond 64 bits is beyond every bound, so it is clamped."""
     try:
         if isinstance(value, bool):
             raise TypeError
@@ -46,7 +46,7 @@ def as_mask(mask: Any, words: int) -> np.ndarray:
     array = mask
     if not isinstance(mask, np.ndarray):
         try:
-            array = mask.numpy()  # a torch tensor; anything else would be copied, and what is written lost
+            array = mask.numpy()  # a torch tensor; anything else would be copied, and the mask written to the copy
         except (AttributeError, TypeError, RuntimeError, ValueError) as error:
             cause = f" ({error})" if hasattr(mask, "numpy") else ""
             raise MaskError(

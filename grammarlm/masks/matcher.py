@@ -1,15 +1,16 @@
-"""Where one text stands in its grammar.
+"""The state of one text in its grammar.
 
-A matcher is two references, to the constraint and to its head, a place on a trail of steps (trail.py), so `fork` copies a
-reference and `rollback` goes back along the trail. It belongs to one thread at a time; the constraint behind it is shared by all.
+A matcher is two references, to the constraint and to its head, a place on a trail of steps (trail.py), so `fork` copies
+a reference and `rollback` goes back along the trail. It belongs to one thread at a time; the constraint is shared by
+all.
 
-The ordinary call finds everything made already: `fill_mask` is one list look-up and one row copy, `advance` one call of a kernel.
-What is missing is made under the automaton's lock (`_made`). Of the machine behind it a matcher knows an epoch and the number of
-a state in it:
+In the ordinary case everything is made already: `fill_mask` is one list lookup and one row copy, `advance` one call of
+a kernel. What is missing is made under the automaton's lock (`_made`). Of the automaton a matcher knows an epoch and
+the number of a state in it:
 
     epoch.rows[state], epoch.row(state)        the mask row, None where it has not been made; makes it
     epoch.accepting[state]                     may the text end here?
-    epoch.peek_token(address, state, token)    the state behind a token, without the lock; negative where it must be made
+    epoch.peek_token(address, state, token)    the state after a token, without the lock; negative where it must be made
     epoch.after_token(state, token)            the same, made; 0 where the token is refused
     epoch.after_bytes(state, data)             likewise for bytes
     epoch.completion(state), ...               how the text can end (budget.py)
@@ -38,7 +39,7 @@ Made = TypeVar("Made")
 
 
 class Matcher:
-    """Reads tokens, tells which may come next."""
+    """Reads tokens and gives the mask of those that may come next."""
 
     __slots__ = (
         "_automaton",
@@ -66,19 +67,19 @@ class Matcher:
         self._mask = np.empty((0, 0), np.int32)  # the same as an array
         self._ids = len(facts.is_text)
         with automaton.lock:
-            automaton.program.clock.restart()  # where the epoch is full, the start is made anew
+            automaton.program.clock.restart()  # where the epoch is full, the start is made in a new one
             self._stand(*automaton.renew(automaton.program.start))
 
     def _stand(self, epoch: Any, state: int, budget: Any = None) -> None:
         """Begins the text here."""
         self._head: Head = first_head(epoch, state, budget)
         self._start: Head = self._head
-        self._own: Trail | None = self._head[0]  # no other matcher knows it, and it ends at the head
+        self._own: Trail | None = self._head[0]  # no other matcher shares it, and it ends at the head
 
     # ------------------------------------------------------------------ masks
 
     def fill_mask(self, mask: np.ndarray, row: int = 0) -> bool:
-        """Writes what may come next into a row of the mask; False where everything may, so that nothing need be applied."""
+        """Writes the mask of the next token into a row; False where every token is allowed, so that nothing need be applied."""
         if mask is not self._known_mask:
             self._mask = as_mask(mask, self._words)
             self._known_mask = mask
@@ -91,14 +92,14 @@ class Matcher:
         if bits is None:
             try:
                 bits = self._new_row()
-            except BaseException:  # a failure closes, whatever it is: nothing but the end is allowed
+            except BaseException:  # fail closed: whatever the error, only stop tokens are allowed
                 self._mask[row] = self._automaton.program.facts.stop_row
                 raise
         self._mask[row] = bits
         return self._everything is None or not np.array_equal(bits, self._everything)
 
     def _known_row(self) -> np.ndarray | None:
-        """The row of fill_mask if it needs neither the lock nor time."""
+        """The row of fill_mask if it is cached."""
         return self._head[1].rows[self._head[2]]
 
     def _row(self) -> np.ndarray:
@@ -107,13 +108,13 @@ class Matcher:
         return self._new_row() if bits is None else bits
 
     def _try_row(self) -> np.ndarray | None:
-        """The row, made in no time; None where something else must be made first."""
+        """The row, made without the lock; None where something else must be made first."""
         epoch, state = self._head[1:3]
         found: np.ndarray | None = epoch.try_row(state)
         return found
 
     def _row_beside(self) -> np.ndarray | NotNow:
-        """The row, made beside other threads, or why that cannot be now."""
+        """The row, made in parallel with other threads, or the reason why that is not possible now."""
         epoch, state = self._head[1:3]
         found: np.ndarray | NotNow = epoch.row_beside(state)
         return found
@@ -146,9 +147,7 @@ class Matcher:
             return False
         tables = epoch.tables  # its arrays must outlive the call
         after = epoch.peek_token(tables.address, state, token)
-        if (
-            after > 0 and trail is self._own and len(trail) == (at := at + STRIDE)
-        ):  # _step, for most tokens: without its call
+        if after > 0 and trail is self._own and len(trail) == (at := at + STRIDE):  # _step inlined, for most tokens
             trail.append(after)
             trail.append(token)
             trail.append(None)
@@ -165,15 +164,15 @@ class Matcher:
         """One step on, to a state of the head's epoch."""
         trail, epoch, _, _, _, at = self._head
         at += STRIDE
-        if trail is self._own and len(trail) == at:  # longer where somebody pressed Ctrl-C in here
+        if trail is self._own and len(trail) == at:  # longer where Ctrl-C interrupted the lines below
             trail += (state, step, budget)
-        else:  # who else knows this trail may have read another token here
+        else:  # other matchers that share this trail may have read another token here
             self._own = trail = [self._head, epoch, state, step, budget]
             at = FIRST_STEP
         self._head = (trail, epoch, state, step, budget, at)
 
     def _after(self, token: int) -> int:
-        """Apart from advance, where the function made here would make every call of it slower."""
+        """Separate from advance: a closure made there would slow down every call of it."""
         return self._made(lambda epoch, state: epoch.after_token(state, token))
 
     def advance_bytes(self, data: bytes) -> bool:
@@ -190,7 +189,7 @@ class Matcher:
         return True
 
     def validate(self, tokens: Iterable[int]) -> int:
-        """How many of the tokens could be read one after another; nothing changes."""
+        """The number of leading tokens that can be read in sequence; nothing changes."""
         if not isinstance(tokens, Iterable):
             raise TypeError(f"validate(tokens) takes token ids one after another, not {type(tokens).__name__}")
         head = self._head
@@ -210,7 +209,7 @@ class Matcher:
             self._return_to(head)
 
     def _made(self, make: Callable[[Any, int], Made]) -> Made:
-        """The result of something slow at this state, in a new epoch where the old one is full."""
+        """Runs something slow at this state under the lock, in a new epoch where the old one is full."""
         automaton = self._automaton
         with automaton.lock:
             automaton.program.clock.restart()
@@ -230,13 +229,13 @@ class Matcher:
                     raise LimitExceeded("the grammar is nested too deeply for this process's recursion limit") from None
                 except GrammarError:
                     raise
-                except BaseException:  # Ctrl-C in the midst of something: what is half made is not used again
+                except BaseException:  # Ctrl-C halfway: half-made states are not used again
                     epoch.close()
                     raise
         raise AssertionError("unreachable")
 
     def _renew(self, epoch: Any, state: int) -> None:
-        """The same place of the text, by a new epoch's numbers."""
+        """Continues at the same place of the text, with a new epoch's numbers."""
         _, _, _, step, budget, _ = self._head
         trail = [before(self._head), epoch, state, step, budget]
         self._own, self._head = trail, (trail, epoch, state, step, budget, FIRST_STEP)
@@ -261,7 +260,7 @@ class Matcher:
         return self._probe()
 
     def _probe(self) -> Matcher:
-        """A fork for the time of a call, while this one stays where it is."""
+        """A temporary fork for one call; this matcher does not change."""
         other = object.__new__(type(self))
         for name in Matcher.__slots__:
             setattr(other, name, getattr(self, name))
@@ -278,17 +277,17 @@ class Matcher:
         return snapshot.restore, (self._constraint, self.snapshot())
 
     def _at(self, head: Head) -> Matcher:
-        """This one, at a head where it has been or will be again."""
+        """This matcher, moved to a head of its own past or future."""
         self._head, self._own = head, None
         return self
 
     def reset(self) -> None:
-        """Back to the start of the text."""
+        """Goes back to the start of the text."""
         _, epoch, state, _, budget, _ = self._start
         self._stand(epoch, state, budget)
 
     def snapshot(self) -> bytes:
-        """The steps read so far, to go on from elsewhere: `constraint.restore(snapshot)`, in this process or another."""
+        """The steps read so far, to continue elsewhere: `constraint.restore(snapshot)`, in this process or another."""
         budget = self._start[4]
         return snapshot.take(self._constraint, self._head, None if budget is None else budget[0])
 
@@ -311,7 +310,7 @@ class Matcher:
 
     @property
     def min_tokens_left(self) -> int:
-        """So many tokens are enough to end the text, stop id not counted; a cleverer end may need fewer."""
+        """This many tokens are enough to end the text, stop id not counted; the true minimum may be lower."""
         if self.is_finished:
             return 0
         fewest = self._made(lambda epoch, state: costs_of(epoch).falling(epoch, state))
@@ -333,7 +332,7 @@ class Matcher:
         return forced.tokens(self, as_integer(limit, "forced_tokens(limit) takes a number of tokens"))
 
     def forced_bytes(self, limit: int = 4096) -> bytes:
-        """The bytes that must come next, whichever tokens spell them. At most `limit`; they end where the text may."""
+        """The bytes that must come next, in any tokenization. At most `limit`; they end where the text may."""
         return forced.text(self, as_integer(limit, "forced_bytes(limit) takes a number of bytes"))
 
     def explain(self, token: int) -> str:

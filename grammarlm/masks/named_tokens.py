@@ -1,4 +1,4 @@
-"""Which id a special token's name means in a vocabulary."""
+"""The ids of special tokens by their names in a vocabulary."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from . import greedy
 
 
 class NamedTokens:
-    """The special tokens of a vocabulary by their texts. Stop ids are none of them: the end of a text is not part of it."""
+    """The special tokens of a vocabulary by their texts, without stop ids: the end of a text is not part of it."""
 
     def __init__(self, vocab: Vocabulary):
         self.vocab = vocab
@@ -25,7 +25,7 @@ class NamedTokens:
         return found
 
     def id_of(self, name: str | int, position: int) -> int:
-        """The id that a grammar means by a text or an id; GrammarError where it is no special token, or a stop id."""
+        """The id that a grammar means by a text or an id; GrammarError where it is not a special token, or a stop id."""
         token = name if isinstance(name, int) else self._called(name, position)
         if not 0 <= token < self.vocab.size:
             raise GrammarError(
@@ -57,7 +57,7 @@ class NamedTokens:
                 position=position,
             )
         if (token := self._ordinary(name)) is not None:
-            return token  # refused above, by its id
+            return token  # refused by the caller, by its id
         near = difflib.get_close_matches(name, self._by_text, 3, 0.5) or list(self._by_text)[:3]
         hint = f"there are {', '.join(f'{text!r:.60}' for text in near)}" if near else "it has none at all"
         raise GrammarError(f"this vocabulary has no special token {name!r:.80}; {hint}", position=position)

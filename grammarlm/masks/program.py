@@ -16,13 +16,13 @@ from .token_facts import token_facts
 
 
 class Program:
-    """The start term and the algebra that derives it, beside the tokens that spell its texts."""
+    """The start term, the algebra that derives it, and the tokens that spell its texts."""
 
     def __init__(self, start: Term, algebra: Algebra, vocab: Vocabulary, limits: Limits, clock: Clock):
         self.start, self.algebra, self.vocab, self.limits, self.clock = start, algebra, vocab, limits, clock
         self.byte_sets = byte_partition(start)
         self.facts = token_facts(vocab)
-        self.lock = shared_lock(PROGRAM)  # of the automaton: who writes holds it
+        self.lock = shared_lock(PROGRAM)  # the automaton's; writers hold it
         used = functools.reduce(operator.or_, self.byte_sets.used)
         # Where each byte that the language uses is a token of its own, tokens can spell whatever bytes can.
         self.tokens_spell_all = not used & ~self.facts.single_bytes

@@ -1,4 +1,4 @@
-"""What compile() tells of a constraint: `constraint.report`."""
+"""What compile() reports about a constraint: `constraint.report`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .limits import Limits
 class CanonicalReport:
     """What canonical_only did so far."""
 
-    rows_left_whole: int = 0  # no token that the grammar allows was canonical there
+    rows_left_whole: int = 0  # rows not reduced: no token that the grammar allows was canonical there
 
 
 @dataclass(frozen=True, repr=False)
@@ -22,14 +22,16 @@ class Report:
 
     grammar: str
     limits: Limits
-    byte_classes: int  # sets of bytes that the grammar does not tell apart
+    byte_classes: int  # equivalence classes of bytes in the grammar
     tokens_spell_all: (
-        bool  # False: the vocabulary lacks some single bytes; where there is a stack, texts must end by those it has
+        # False: the vocabulary has no tokens for some single bytes; where there is a stack, texts must end by those it
+        # has.
+        bool
     )
     relaxed: tuple[str, ...] = field(default=())  # constructs enforced in part, on request only
     canonical: CanonicalReport | None = None  # with canonical_only
-    caps: tuple[str, ...] = ()  # bounds that the engine adds to the language, and what it does not prove of it
-    keywords: Callable[[], Any] | None = None  # of a JSON schema: every keyword met, where, and what became of it
+    caps: tuple[str, ...] = ()  # bounds that the engine adds to the language, and properties that it does not prove
+    keywords: Callable[[], Any] | None = None  # for a JSON schema: every keyword met, where, and how it is treated
 
     def __repr__(self) -> str:
         counts = f"relaxed: {len(self.relaxed)}, caps: {len(self.caps)}"
@@ -37,8 +39,8 @@ class Report:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What the author of a JSON schema may not know: keywords and formats that nobody has defined, or that are not read where
-        they stand. Found when asked for."""
+        """What the author of a JSON schema may not know: keywords and formats that nobody has defined, or that are not
+        read where they stand. Computed on demand."""
         if self.keywords is None:
             return ()
         return tuple(str(line) for line in self.keywords() if line.is_warning)

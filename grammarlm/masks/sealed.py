@@ -1,7 +1,7 @@
-"""Bytes that say what they are, and notice damage: a magic word, a version, the content, a checksum.
+"""Bytes with a header and a checksum: a magic word, a version, the content, a checksum.
 
-A checksum finds accidents, not forgers: whoever reads the content checks every value as if a stranger had written it. All that can
-go wrong is a GrammarError.
+A checksum finds accidents, not forgeries: readers check every value of the content as untrusted input. Every failure is
+a GrammarError.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from ..errors import GrammarError
 
 _CHECKSUM = 16  # bytes
-_WIDEST = 19  # bytes of a number: 133 bits
+_WIDEST = 19  # bytes of an encoded number: 133 bits
 
 
 def seal(magic: bytes, version: int, content: bytes) -> bytes:
@@ -21,7 +21,7 @@ def seal(magic: bytes, version: int, content: bytes) -> bytes:
 
 
 def unseal(magic: bytes, version: int, data: Any, what: str) -> Reader:
-    """The content, to be read; GrammarError where it is not this `what`, or damaged."""
+    """A reader of the content; GrammarError where it is not this `what`, or damaged."""
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise TypeError(f"{what} is bytes, not {type(data).__name__}")
     data = bytes(data)
@@ -41,7 +41,7 @@ def _checksum(data: bytes) -> bytes:
 
 
 def number(value: int) -> bytes:
-    """A number, 0 or more: seven bits a byte, the lowest first, the top bit set in all but the last."""
+    """Varint (LEB128) of a number, 0 or more: seven bits a byte, the lowest first, the top bit set in all but the last."""
     out = bytearray()
     while value > 0x7F:
         out.append(0x80 | value & 0x7F)
@@ -51,7 +51,7 @@ def number(value: int) -> bytes:
 
 
 class Reader:
-    """Reads content from its beginning; whatever is not there or not right is a GrammarError."""
+    """Reads content from its beginning; whatever is missing or wrong is a GrammarError."""
 
     def __init__(self, data: bytes, what: str):
         self._data, self._at, self._what = data, 0, what

@@ -1,7 +1,8 @@
-"""Locks that a fork of the process leaves in order.
+"""Locks that stay usable after a fork of the process.
 
-A child of fork() has none of its parent's threads, but whatever they held stays held in it for ever: its first mask would hang. So
-who forks waits until nobody is at what is shared, and the child begins with all of it whole.
+A child of fork() has none of its parent's threads, but the locks that they held stay held for ever: its first mask
+would hang. So before a fork all these locks are acquired, and both processes release them afterwards: nothing shared is
+half changed.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ import time
 import weakref
 from typing import Any
 
-PATIENCE = 2.0  # seconds that a fork waits for calls of other threads; where one takes longer, the child cannot use what it holds
-# Who holds a lock may ask for those of a later kind.
+# Seconds that a fork waits for calls of other threads; where one takes longer, the child cannot use what it locks.
+PATIENCE = 2.0
+# Lock order: while a lock is held, only locks of a later kind may be acquired.
 PARTS, PROGRAM, TABLES, MOMENT = range(4)
 
 _made = itertools.count()
@@ -23,7 +25,7 @@ _held: list[Any] = []
 
 
 def shared_lock(kind: int) -> Any:
-    """An RLock; of what is held for a moment, MOMENT, a Lock."""
+    """An RLock; for short critical sections, MOMENT, a Lock."""
     lock: Any = threading.Lock() if kind == MOMENT else threading.RLock()
     _shared[lock] = kind, next(_made)
     return lock

@@ -9,7 +9,7 @@ from .shared_lock import MOMENT, shared_lock
 
 
 class SharedRows:
-    """All distinct rows of an epoch. Any thread may ask."""
+    """All distinct rows of an epoch. Safe to call from any thread."""
 
     def __init__(self) -> None:
         self._by_key: dict[int, list[np.ndarray]] = {}
@@ -20,11 +20,11 @@ class SharedRows:
         return sum(map(len, self._by_key.values()))
 
     def shared(self, row: np.ndarray) -> np.ndarray:
-        """The array that stands for the row, read only: this one, if it is the first of its content."""
+        """The shared array of this content, read only: the row itself, if it is the first."""
         return self._find(row, row.ctypes.data, copies=False)
 
     def shared_copy(self, row: np.ndarray, address: int) -> np.ndarray:
-        """The same for a row that lies where the next one will lie, at this address: a copy, if it is the first of its content."""
+        """The same for a row in a buffer at `address` that will be reused: a copy, if it is the first of its content."""
         return self._find(row, address, copies=True)
 
     def _find(self, row: np.ndarray, address: int, copies: bool) -> np.ndarray:

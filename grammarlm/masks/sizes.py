@@ -1,8 +1,8 @@
-"""How large a description is, and whether it can be read within the limits at all: asked before anything of it is read.
+"""The size of a grammar's description, checked against the limits before any of it is read.
 
-Most of reading is a loop that asks the clock, but parts of it are single calls that cannot be stopped: a schema is unpacked,
-strings are sorted and packed, a text is split. What those take is bounded here, by counts that cost next to nothing beside them:
-bytes, and the things that become objects. Both are estimates: of time the least that it can be, of memory what it usually is.
+Most of reading is a loop that checks the clock, but some single calls cannot be stopped: a schema is unpacked, strings
+are sorted and packed, a text is split. Their cost is bounded here, by counts that cost next to nothing: bytes, and
+things that become objects. Both are estimates: a lower bound of the time, the usual amount of memory.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from ..grammars.token_list import TokenList
 from ..grammars.tokens import Tokens
 from .limits import Clock, Limits
 
-SMALL = 1 << 16  # bytes or things of a description that need not be looked at
-FEW = 1_000  # likewise, of things
+SMALL = 1 << 16  # bytes of a description; smaller ones are not checked
+FEW = 1_000  # likewise, in things
 WIDE = range(SMALL + 1)  # in place of a text
-BYTES_A_MS, THINGS_A_MS = 500_000, 1_000  # at most, of those that are read in single calls
+BYTES_A_MS, THINGS_A_MS = 500_000, 1_000  # highest speed of the single calls that read them
 MEMORY_A_BYTE, MEMORY_A_THING = 6, 450
-THINGS_A_DOCUMENT = 3  # of a registry: its address, the bytes that it is kept as, what they say
-LETTERS_AS_BYTES = 4  # of strings that are sorted, and whose bytes are told apart
-# Of marshal's format: short strings, lists and dicts; longer strings and small numbers have zeros in them.
+THINGS_A_DOCUMENT = 3  # for each document of a registry: its address, the bytes stored, their content
+LETTERS_AS_BYTES = 4  # factor for strings that are sorted, and whose bytes are classified
+# Marks in marshal's format: short strings, lists and dicts; longer strings and small numbers contain zeros.
 MARKS = (b"{", b"[", b"z", b"Z", b"\xfb", b"\xdb", b"\xfa", b"\xda", b"\0\0")
-SIGNS = (",", "{", "[")  # of JSON text: there are no more values than these, and one
-PIECES = ("\n", '"', "[", "(", "|")  # of a grammar's text: it has about half as many parts as these
-DEEPEST = 500  # combinations in combinations
+SIGNS = (",", "{", "[")  # in JSON text: there are at most as many values as these, plus one
+PIECES = ("\n", '"', "[", "(", "|")  # in a grammar's text: it has about half as many parts as these
+DEEPEST = 500  # nested combinations
 
 
 def check_size(grammar: Grammar, limits: Limits) -> None:
@@ -43,7 +43,7 @@ def check_size(grammar: Grammar, limits: Limits) -> None:
 
 
 class _Size:
-    """What a description comes to so far."""
+    """The counted size of a description."""
 
     def __init__(self, limits: Limits):
         self._limits, self._clock = limits, Clock(limits)
@@ -71,7 +71,7 @@ class _Size:
         return f"{self.bytes:,} bytes" + (f" and about {self.things:,} parts" if self.things else "")
 
     def add(self, grammar: Grammar) -> None:
-        """Every part as often as it stands there: one that stands in two places is read twice."""
+        """Counts every part as often as it occurs: one that occurs in two places is read twice."""
         waiting: list[tuple[Grammar, int]] = [(grammar, 0)]
         while waiting:
             self._clock.tick()
@@ -128,7 +128,7 @@ class _Size:
                 self.count(0, source.count(mark))
 
     def _add_data(self, data: Any) -> None:
-        """Dicts and lists that marshal does not write; what stands in several places is read once."""
+        """Dicts and lists that marshal does not write; one that occurs in several places is read once."""
         waiting, seen = [data], {id(data)}
         for here in waiting:  # it grows
             inner = list(here.values()) if isinstance(here, dict) else here

@@ -1,7 +1,7 @@
 """A matcher as bytes: the steps it has read, to be read again.
 
-Nothing of the machine is in it, so a snapshot holds in any process and any epoch; each step must be accepted again, which makes a
-forged one harmless.
+It contains no states, so a snapshot is valid in any process and any epoch. Each step must be accepted again, which
+makes a forged one harmless.
 """
 
 from __future__ import annotations

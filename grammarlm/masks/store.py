@@ -3,7 +3,7 @@
     data = constraint.to_bytes()
     constraint = gl.Constraint.from_bytes(data, vocab)
 
-States and rows are not part of it: they are made again where decoding goes, and the numbers of states mean nothing elsewhere.
+States and rows are not included: they are recomputed during decoding, and state numbers mean nothing elsewhere.
 """
 
 from __future__ import annotations

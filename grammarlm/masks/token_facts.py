@@ -15,17 +15,17 @@ ALL_BYTES = (1 << 256) - 1  # as in single_bytes
 
 @dataclass(frozen=True)
 class TokenFacts:
-    """Which ids mean what."""
+    """Tables about the ids of a vocabulary."""
 
     stops: frozenset[int]
-    stop_row: np.ndarray  # int32 [W]: the stop ids alone
+    stop_row: np.ndarray  # int32 [W]: the stop ids only
     everything: np.ndarray | None  # int32 [W]: all ids, where there can be such a row (no special ids, no padding)
     is_text: np.ndarray  # uint8: may a mask allow this id for its bytes?
     single_bytes: int  # the bytes that are tokens of their own, as a 256-bit integer
     deepest: int  # bytes of the longest token
     trees: (
         np.ndarray
-    )  # int64 [256, 2]: for each byte the first node of the trie that begins with it, and the one behind the last
+    )  # int64 [256, 2]: for each byte the first node of the trie that begins with it, and one past the last
 
 
 @functools.lru_cache(maxsize=16)

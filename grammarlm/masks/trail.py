@@ -1,10 +1,12 @@
 """What a matcher has read: a trail of steps, and heads, which are places on it.
 
-A trail is a list that one matcher adds to, three entries with each step: a token makes no object that Python's collector counts, or
-else long texts would make it look through the whole process, in the middle of one. What a head sees of a trail never changes; a
-matcher that reads on where another one may know the trail, too, begins one of its own that starts from that head.
+A trail is a list that one matcher appends to, three entries a step: a token makes no object that Python's collector
+counts. Otherwise long texts would trigger a full collection, in the middle of one. The part of a trail before a head
+never changes; a matcher that reads on where another one may share the trail begins one of its own that starts from that
+head.
 
-    trail    the head that it starts from, or None; an epoch; then of each step: a state of the epoch, the token or bytes, a budget
+    trail    the head that it starts from, or None; an epoch; then of each step: a state of the epoch, the token or
+             bytes, a budget
     head     trail, epoch, state, step, budget, where these three begin in the trail
 """
 
@@ -33,7 +35,7 @@ def before(head: Head) -> Head | None:
 
 
 def back(head: Head, steps: int) -> Head:
-    """The head so many steps back."""
+    """The head `steps` steps back."""
     left = steps
     while left:
         trail, epoch, _, _, _, at = head
@@ -58,6 +60,6 @@ def steps_of(head: Head) -> list[int | bytes]:
         trail, at = here[0], here[5]
         found += trail[at + 1 : FIRST_STEP : -STRIDE]
         here = trail[0]
-    if found[-1] is None:  # nothing led to the start
+    if found[-1] is None:  # no step led to the start
         found.pop()
     return found[::-1]

@@ -1,1 +1,1 @@
-"""Automata over tokens as arrays with default edges: for devices, and to be handed on."""
+"""Automata over tokens as arrays with default edges: for devices, and for export."""

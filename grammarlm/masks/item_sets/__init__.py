@@ -1,1 +1,1 @@
-"""Item sets: sorted rows in segments that come and go, and what of them a search may return."""
+"""Item sets: sorted rows in segments that are added and removed, and subsets that a search may return."""

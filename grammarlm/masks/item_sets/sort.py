@@ -1,5 +1,4 @@
-"""The order of an index: its rows sorted by their cells, equal rows in the order in which they came (a stable
-radix-like sort).
+"""The order of an index: its rows sorted by their cells with a stable sort, so equal rows stay in the order in which they came.
 
 A row's first cells are packed into one word of 64 bits (five tokens of a vocabulary of 2,048), and the words are
 sorted; only rows with equal words are compared again, by their next cells. In real sets the first word or two decide.

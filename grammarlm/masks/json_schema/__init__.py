@@ -1,1 +1,1 @@
-"""A JSON schema as a machine with registers: program rows, tables of the vocabulary, rows of masks, budgets."""
+"""A JSON schema as a machine with registers: program rows, tables of the vocabulary, mask rows, budgets."""

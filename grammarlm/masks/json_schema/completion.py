@@ -33,7 +33,7 @@ from .endings.texts import Pieces, Thread, few, joined, paired, short_names, spe
 from .endings.values import EndingsOfValues
 
 SPARE = 2
-SAVED = 4  # tokens usually saved by tokenizing the pieces of a text together: most often fewer
+SAVED = 4  # tokens that tokenizing the pieces of a text together may save; most often fewer
 SEGMENT = 1024  # bytes of a tail that are tokenized together
 MOST_KEYS, FEW_KEYS = 32, 3  # keys tried as the end of one; how many that fit are enough
 

@@ -1,1 +1,1 @@
-"""Texts whose parts are read by machines of their own."""
+"""Texts whose parts have automata of their own."""

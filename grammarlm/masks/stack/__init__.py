@@ -1,1 +1,1 @@
-"""Grammars with a stack: states, stacks and configs, surveys, rows of masks, proofs that no text ends in the middle."""
+"""Grammars with a stack: states, stacks and configs, surveys, mask rows, and proofs that there are no dead ends."""

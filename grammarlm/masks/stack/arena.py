@@ -28,7 +28,7 @@ from ..token_facts import pack_ids, token_facts
 from .program import StackProgram
 
 ROOMY = 16  # while all arrays together take less than this fraction of max_bytes, they grow ahead of need
-SMALL, LARGE = 1 << 16, 1 << 20  # bytes: smaller arrays grow fourfold, larger ones by half
+SMALL, LARGE = 1 << 16, 1 << 20  # bytes: below SMALL an array grows fourfold, from LARGE on by half, else it doubles
 # Surveys: the room an arena has for them at first. LENT: a seat uses those of its epoch.
 VERY_MANY, MANY, FEW, NONE, LENT = "very many", "many", "few", "none", "lent"
 MORE = 8  # factor for VERY_MANY: replacing an array costs the other threads time, too

@@ -136,7 +136,7 @@ class StackEnds:
         return None
 
     def _promise(self, config: int) -> float:
-        """Lower bound, about, on the letters to the nearest end; infinite where there is none."""
+        """About the number of letters to the nearest end, for A*; infinite where there is none."""
         known = self._lengths.get(config)
         if known is None:
             candidates = [c.length for q, s, _ in self._epoch.threads_of(config) for c in self._candidates(q, s)]

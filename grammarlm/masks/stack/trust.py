@@ -79,7 +79,7 @@ class Trust:
         return DOUBTS if self.all_live or self.samples is not None or self.positions is not None else EVERYTHING
 
     def _has_no_dead_end(self) -> bool:
-        """Shown by exhaustive search? Not tried where a border holds from the start, or where a terminal is too large."""
+        """Shown by exhaustive search, up to MOST_LINKS? Not tried with a border from the start, or with a terminal too large."""
         if not self._is_free or self._large_terminal() is not None:
             return False
         liveness = StackLiveness(self.program, self.lexing, trusts=False)

@@ -1,1 +1,1 @@
-"""How values under a schema can end, in layers: each class knows those below it, and `Endings` (completion.py) them all."""
+"""Completions of values under a schema, in layers: each class uses those below it, and `Endings` (completion.py) all of them."""
