@@ -252,7 +252,7 @@ class LanguageStates:
         return [(bits, behind) for bits, behind in parts if behind]
 
     def count(self, states: Iterable[int]) -> None:
-        """Counts the strings accepted from these states: exactly, or up to a bound, four times the last one (FIRST_COUNT at first)."""
+        """Counts the strings accepted from these states, up to a bound: four times the last one (FIRST_COUNT at first)."""
         for state in states:
             if self._tell_endless(state):
                 continue
