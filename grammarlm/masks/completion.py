@@ -80,7 +80,7 @@ class Completions:
             return None if None in found else max(f for f in found if f is not None)
         return 0 if term is NIL or term is ANYTHING else None
 
-    # ------------------------------------------------------------------ how far the end is
+    # ------------------------------------------------------------------ distances to the end
 
     def _distance(self, term: Term) -> float:
         """The length of the shortest text in bytes, NEVER where there is no text."""

@@ -61,7 +61,7 @@ class Epoch:
     """One epoch of states. All methods run under the automaton's lock, except `peek_token` and `try_row`; `rows`,
     `accepting` and `tables` are read without it."""
 
-    makes_beside = True  # are most rows made beside other threads, and not under the lock?
+    makes_beside = True  # are most rows made in parallel with other threads, and not under the lock?
     peek_token: Callable[[int, int, int], int]
     """(tables.address, state, token) -> what after_token says, without the lock; negative where something must be made first.
 
@@ -192,7 +192,7 @@ class Epoch:
                 targets[index] = target
         self.tables.next[state] = targets
 
-    # ------------------------------------------------------------------ can tokens finish from here?
+    # ------------------------------------------------------------------ can tokens complete a text from here?
 
     def is_usable(self, state: int) -> bool:
         """Can some sequence of tokens complete a text from this state? A fixpoint over tokens, by breadth-first search."""
@@ -400,7 +400,7 @@ class Epoch:
                 return targets[:-1]
             self.expand(missing)
 
-    # ------------------------------------------------------------------ how the text can end
+    # ------------------------------------------------------------------ completions
 
     def completion(self, state: int) -> bytes | None:
         """The shortest bytes that end the text, the first in byte order; None where they are too many to be written down."""

@@ -240,7 +240,7 @@ class Matcher:
         trail = [before(self._head), epoch, state, step, budget]
         self._own, self._head = trail, (trail, epoch, state, step, budget, FIRST_STEP)
 
-    # ------------------------------------------------------------------ going back, copying
+    # ------------------------------------------------------------------ rollback, fork, snapshot
 
     def rollback(self, n: int) -> None:
         """Takes back the last n accepted steps (tokens, stop ids, or byte strings)."""
@@ -325,7 +325,7 @@ class Matcher:
         """Does a budget forbid a token now that the grammar allows?"""
         return False
 
-    # ------------------------------------------------------------------ what must come, what may not
+    # ------------------------------------------------------------------ forced tokens and bytes, refusals
 
     def forced_tokens(self, limit: int = 256) -> list[int]:
         """The tokens that must come next: each the only bit of its mask. At most `limit`; they end before a stop id."""

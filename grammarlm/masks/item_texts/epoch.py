@@ -31,7 +31,7 @@ Threads = tuple[Thread, ...]
 class ItemsEpoch:
     """One epoch of states."""
 
-    makes_beside = True  # are most rows made beside other threads, and not under the lock?
+    makes_beside = True  # are most rows made in parallel with other threads, and not under the lock?
 
     address = 0  # no kernel reads it
     reads_bytes = False  # a token's byte string alone does not decide where it leads
@@ -144,7 +144,7 @@ class ItemsEpoch:
     def is_usable(self, state: int) -> bool:
         return state != DEAD
 
-    # ------------------------------------------------------------------ how the text can end, and what may come
+    # ------------------------------------------------------------------ completions, and what may come
 
     def completion_parts(self, state: int) -> list[int]:
         """Tokens that end the text."""

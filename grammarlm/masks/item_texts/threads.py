@@ -77,7 +77,7 @@ class ItemList:
             )
         self.longest = self.fewest * (longest + len(separator))
 
-    # ------------------------------------------------------------------ what a reader tells
+    # ------------------------------------------------------------------ the interface of a reader
 
     def ids(self, thread: Thread) -> np.ndarray:
         found = [self._ids(t) for t in self._continued(thread)]

@@ -219,7 +219,7 @@ class NarrowMask:
         found = packed(chosen, self._words)
         self.row |= found if only is None else found & only
 
-    # ------------------------------------------------------------------ languages that take nearly everything
+    # ------------------------------------------------------------------ languages that allow nearly everything
 
     def _plain(self, thread: Thread) -> np.ndarray:
         """The ordinary mask of a thread."""

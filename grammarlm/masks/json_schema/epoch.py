@@ -102,7 +102,7 @@ class _Terms:
 class JsonEpoch:
     """One epoch of texts under a schema. A state is the number of a record."""
 
-    makes_beside = False  # are most rows made beside other threads, and not under the lock?
+    makes_beside = False  # are most rows made in parallel with other threads, and not under the lock?
 
     def __init__(self, program: Any):
         self.program = program
@@ -326,7 +326,7 @@ class JsonEpoch:
 
         return endings_of(self).parts(state)
 
-    # ------------------------------------------------------------------ configs from one epoch to another
+    # ------------------------------------------------------------------ moving configs to another epoch
 
     def _record(self, threads: list[tuple[int, int, int, int]]) -> int:
         arena = self.arena

@@ -325,7 +325,7 @@ class PlainReader:
         rows += (1, item, 0, at, 0, at + 3, bound(least), bound(most), 0, at + 4, 0)
         return at + 4
 
-    # ------------------------------------------------------------------ can there be a value?
+    # ------------------------------------------------------------------ is there any value?
 
     def _needs_itself(self) -> bool:
         """Is there a node each of whose values would contain such a value, and so on without end?"""

@@ -155,7 +155,7 @@ def _byte(token: int, byte: int) -> Callable[[Any, int], int]:
 class PartsEpoch:
     """One epoch of sets of places."""
 
-    makes_beside = False  # are most rows made beside other threads, and not under the lock?
+    makes_beside = False  # are most rows made in parallel with other threads, and not under the lock?
 
     address = 0  # no kernel reads it
 
@@ -281,7 +281,7 @@ class PartsEpoch:
                 found.update(self.reader.inside(place, lambda epoch, state: epoch.special_tokens(state))[1])
         return sorted(found)
 
-    # ------------------------------------------------------------------ how the text can end
+    # ------------------------------------------------------------------ completions
 
     def completion_parts(self, state: int) -> list[int]:
         """Tokens that end the text: a completion of the current part, and the fewest tokens after it."""
@@ -326,7 +326,7 @@ class PartsEpoch:
     def is_usable(self, state: int) -> bool:
         return state != DEAD
 
-    # ------------------------------------------------------------------ from one epoch to another
+    # ------------------------------------------------------------------ moving to another epoch
 
     def state_of(self, term: Any) -> int:
         found: dict[Place, None] = {}

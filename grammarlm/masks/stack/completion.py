@@ -227,7 +227,7 @@ class StackEnds:
             s = int(array(Place.S_PARENT)[opener])
         return [0, *reversed(widths)]
 
-    # ------------------------------------------------------------------ what stacks need
+    # ------------------------------------------------------------------ rests of stacks
 
     def _rope(self, key: Key) -> Rope | None:
         """What a stack needs, from its top to its bottom: lower stacks first, each once (memoised)."""

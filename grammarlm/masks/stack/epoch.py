@@ -200,7 +200,7 @@ class StackEpoch(StackStates):
 
     @property
     def makes_beside(self) -> bool:
-        """Are most rows made in seats, beside other threads, and not under the lock?"""
+        """Are most rows made in seats, in parallel with other threads, and not under the lock?"""
         return self._is_plain and not self.only_inside
 
     def try_row(self, state: int) -> np.ndarray | None:
@@ -225,7 +225,7 @@ class StackEpoch(StackStates):
                 raise
 
     def row_beside(self, state: int) -> np.ndarray | NotNow:
-        """row(), made in a seat beside other threads, or the reason why that is not possible now."""
+        """row(), made in a seat in parallel with other threads, or the reason why that is not possible now."""
         known = self.rows[state]
         if known is not None:
             return known
@@ -483,7 +483,7 @@ class StackEpoch(StackStates):
         """Can tokens of single bytes, and special ones, complete a text from this state?"""
         return self.ends.is_usable(state)
 
-    # ------------------------------------------------------------------ how the text can end
+    # ------------------------------------------------------------------ completions
 
     @functools.cached_property
     def ends(self) -> StackEnds:

@@ -116,7 +116,7 @@ class StackNumbers(StackArena):
             self._grow(Place.JUDGED)
         rehash.remember_verdict(self.address, q, stack, border, value)
 
-    # ------------------------------------------------------------------ what was known before
+    # ------------------------------------------------------------------ what an earlier process saved
 
     def _adopt(self, arrays: dict[str, np.ndarray]) -> None:
         """Takes over the arrays that an earlier process saved."""

@@ -192,7 +192,7 @@ class _Search:
             _contains(chars, ord(c)) for chars, c in zip(literal, characters, strict=True)
         )
 
-    # ------------------------------------------------------------------ what others make of a text
+    # ------------------------------------------------------------------ what other terminals match
 
     def may_match(self, terminal: int, text: bytes, characters: str) -> bool:
         """Can the terminal match at the beginning of some text with this prefix?"""

@@ -219,7 +219,7 @@ class StackStates(StackNumbers):
     def _as_words(self, bits: int) -> list[int]:
         return [bits >> 64 * w & ONE_WORD for w in range(max(1, self._words))]
 
-    # ------------------------------------------------------------------ what can be finished
+    # ------------------------------------------------------------------ verdicts
 
     def _judge(self, q: int, stack: int, border: int) -> None:
         """Stores the verdict on a state under a border (stack < 0: -1 - the lexer of its context), or on a thread."""
