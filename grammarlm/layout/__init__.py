@@ -1,1 +1,1 @@
-"""What lies where: the constants and the arrays that Python writes and kernels read. A leaf: it imports nothing of ours."""
+"""Layout: the constants and arrays that Python writes and kernels read. A leaf package: it imports no other package of the project."""

@@ -1,9 +1,9 @@
-"""An automaton over tokens as arrays with default edges; kernels/reference_csr.py has their meaning."""
+"""A token automaton as arrays with default transitions (CSR); kernels/reference_csr.py defines their meaning."""
 
 from typing import Any, NamedTuple
 
 DEAD, FINISHED, MISS = 0, 1, 2
-FIRST = 3  # the first state that a text can stand in
+FIRST = 3  # the first live state
 
 
 class Csr(NamedTuple):
@@ -12,7 +12,7 @@ class Csr(NamedTuple):
     rows: Any  # int32 [R, W]; row 0 is empty
     base: Any  # int32 [S]
     default: Any  # int32 [S]
-    first: Any  # int32 [S]: where the state's exceptions begin
+    first: Any  # int32 [S]: first exception of the state
     count: Any  # int32 [S]
     tokens: Any  # int32 [E], sorted within each state
     targets: Any  # int32 [E]

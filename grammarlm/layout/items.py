@@ -1,7 +1,7 @@
-"""The arrays of a search over sorted items, as kernels see them: what lies where, and of which type.
+"""Arrays of a beam search over sorted items, as kernels see them: layout and dtypes.
 
-`N` rows and `L` columns of a segment, `S` segments, `B` searches side by side, `M` entries of each: prefixes of items that are
-open, and items that are finished. `R` rows of logits, one for each open entry, `V` wide.
+`N` rows and `L` columns of a segment, `S` segments, `B` searches in one batch, `M` entries of each: prefixes of open items, and
+finished items. `R` rows of logits, one per open entry, `V` wide.
 """
 
 from __future__ import annotations
@@ -12,26 +12,26 @@ from typing import NamedTuple
 
 import numpy as np
 
-END = 0  # the cell behind a shorter item's last token
+END = 0  # the cell after the last token of a shorter item
 LOW_BITS = 16  # of a cell, in the matrix `low`
-FINISHED = -1  # in place of a row of logits: the item has ended
-NO_TOKEN = -1  # the last step added none: an item ended, or had ended before
+FINISHED = -1  # in place of a row of logits: the item is finished
+NO_TOKEN = -1  # the last step added no token: the item ended now or earlier
 
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """Sorted rows with their columns apart. A cell is the token plus `shift`; END stands behind a shorter row's last token."""
+    """Sorted rows, stored by column. A cell is the token plus `shift`; END follows the last token of a shorter row."""
 
     low: np.ndarray  # uint16 [L, N]: the lower bits of each cell
-    high: np.ndarray  # uint8 [L, ceil(N * high_bits / 8)]: the others
+    high: np.ndarray  # uint8 [L, ceil(N * high_bits / 8)]: the upper bits of each cell
     high_bits: int  # 0, 2, 4 or 8
     shift: int  # 1 where END is needed
-    largest: int  # no cell is more
-    starts: np.ndarray  # int32 [largest + 2]: the first row whose first cell is not less
+    largest: int  # upper bound of all cells
+    starts: np.ndarray  # int32 [largest + 2]: first row whose first cell is not less than the index
 
     @cached_property
     def description(self) -> np.ndarray:
-        """Addresses and sizes, int64: what compiled kernels take. The arrays must live as long as it is used."""
+        """Addresses and sizes, int64, for compiled kernels. The arrays must outlive it."""
         length, rows = self.low.shape
         sizes = [rows, length, self.high_bits, self.high.shape[1], self.shift, self.largest]
         return np.array([*(a.ctypes.data for a in (self.low, self.high, self.starts)), *sizes], np.int64)
@@ -39,7 +39,7 @@ class Segment:
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """Some rows of a segment, as bits, lowest first; all rows where there are no words."""
+    """A subset of a segment's rows as a bit set, lowest bit first; all rows if there are no words."""
 
     words: np.ndarray  # uint64 [ceil(N / 64)]
     summary: np.ndarray  # uint64 [ceil(words / 64)]: bit i = word i is not zero
@@ -55,7 +55,7 @@ ALL_ROWS = Selection(np.zeros(0, np.uint64), np.zeros(0, np.uint64))
 
 @dataclass(frozen=True, eq=False)
 class Sets:
-    """The segments of a set, and of each search which of their rows it may return."""
+    """The segments of a set, and for each search the rows that it may return."""
 
     segments: tuple[Segment, ...]
     selections: tuple[tuple[Selection, ...], ...]  # [B][S]
@@ -68,29 +68,29 @@ class Sets:
 
     @cached_property
     def addresses(self) -> tuple[int, int, int, int]:
-        """Where the descriptions of segments lie and how many, and of which searches those of selections."""
+        """Address and number of the segment descriptions, then address of the selection descriptions and number of searches."""
         segments, selections = self.descriptions
         return segments.ctypes.data, len(segments), selections.ctypes.data, len(selections)
 
 
 @dataclass(frozen=True, eq=False)
 class Beams:
-    """The entries of all searches, each search's best first."""
+    """The entries of all searches; those of a search are sorted, best first."""
 
     counts: np.ndarray  # int32 [B]
-    scores: np.ndarray  # float64 [B, M]: the sum of the log-probabilities of its tokens
-    rows: np.ndarray  # int32 [B, M]: its row of the next logits; FINISHED
-    depths: np.ndarray  # int32 [B, M]: how many tokens it has
-    ranges: np.ndarray  # int64 [B, M, S, 2]: the rows that begin with it; the first one is selected, or there is none
-    parents: np.ndarray  # int32 [B, M]: the entry of the level before that it comes from
-    tokens: np.ndarray  # int32 [B, M]: what it adds to it; NO_TOKEN
-    addresses: np.ndarray  # int64 [8]: where these seven lie, and M
+    scores: np.ndarray  # float64 [B, M]: sum of the log-probabilities of its tokens
+    rows: np.ndarray  # int32 [B, M]: its row in the next logits; FINISHED
+    depths: np.ndarray  # int32 [B, M]: its number of tokens
+    ranges: np.ndarray  # int64 [B, M, S, 2]: range of rows with this prefix; its first row is selected, or it is empty
+    parents: np.ndarray  # int32 [B, M]: its parent entry in the previous level
+    tokens: np.ndarray  # int32 [B, M]: the token appended to it; NO_TOKEN
+    addresses: np.ndarray  # int64 [8]: addresses of these seven, and M
 
     @classmethod
     def empty(cls, searches: int, width: int, segments: int) -> Beams:
-        """All arrays in one piece of memory: what lies where is known then, and need not be asked of each."""
-        entries, half = searches * width, (searches * width + 1) // 2  # int32 of all entries take so many words
-        integers = entries + 2 * entries * segments  # the word with which they begin
+        """All arrays in one allocation: their addresses follow from one, without asking each array."""
+        entries, half = searches * width, (searches * width + 1) // 2  # words taken by one int32 per entry
+        integers = entries + 2 * entries * segments  # first word of the int32 arrays
         memory = np.zeros(integers + 4 * half + (searches + 1) // 2, np.int64)
         places = [integers + half * i for i in range(5)]  # rows, depths, parents, tokens, counts
         words, start = memory.view(np.int32), memory.ctypes.data
@@ -109,11 +109,11 @@ class Beams:
 
     @cached_property
     def address(self) -> int:
-        """That of `addresses`."""
+        """Address of `addresses`."""
         return self.addresses.ctypes.data
 
     def room(self, words: int) -> int:
-        """The address of memory for what writes here, kept for the next time."""
+        """Address of a cached buffer for the kernel that writes here."""
         if words not in self._rooms:
             memory = np.empty(words, np.int64)
             self._rooms[words] = memory, memory.ctypes.data
@@ -125,12 +125,12 @@ class Beams:
 
 
 class Level(NamedTuple):
-    """One step of all searches: from prefixes of `depth` tokens to those of one more."""
+    """One step of all searches: from prefixes of `depth` tokens to prefixes of one more."""
 
     depth: int
-    width: int  # how many entries each search keeps
+    width: int  # entries kept per search (beam width)
     stop: int  # the token that ends an item; -1: items end without one
-    logits: np.ndarray  # float32 [R, V]; NaN and -inf: never taken
-    norms: np.ndarray  # float64 [R]: what is taken from a row's logits to make log-probabilities; [0]: nothing
-    # float32 [B, V], none negative: taken from a child's score while entries are chosen, not kept; [0, 0]: none
+    logits: np.ndarray  # float32 [R, V]; NaN and -inf: never chosen
+    norms: np.ndarray  # float64 [R]: subtracted from a row's logits to give log-probabilities; [0]: nothing
+    # float32 [B, V], none negative: subtracted from a child's score while entries are chosen, but not stored; [0, 0]: none
     penalties: np.ndarray

@@ -1,13 +1,14 @@
-"""What lies where for the kernel that reads frozen schemas: its arena, the tape, its keywords, and what it leaves to Python.
+"""Layout of the kernel that reads frozen schemas: its arena, the tape, its keywords, and what it leaves to Python.
 
-A schema that a user hands in is kept as `marshal` writes it (grammars/json_schema/__init__.py). To make dicts of it again, only to
-look at each once, costs more than all else that a plain schema needs; a kernel that reads the bytes touches little memory.
+A schema that a user passes in is stored as `marshal` writes it (grammars/json_schema/__init__.py). Rebuilding dicts from it, only
+to look at each once, costs more than everything else that a plain schema needs. A kernel that reads the bytes touches little
+memory.
 
-**Tape**: the values of the schema in the order of its text, those of a dict in turns: key, value, key, value.
+**Tape**: the values of the schema in document order; a dict's alternate: key, value, key, value.
 
-    kind, at, size    what it is; a text's bytes, an integer's value
+    kind, at, size    its type; the bytes of a text, the value of an integer
     end               the next value that is not inside this one
-    same              the value itself, or the earlier one that it is a reference to (`marshal` writes a shared dict once)
+    same              the value itself, or the earlier one that it refers to (`marshal` writes a shared dict once)
     row, kinds        of a schema that has a place in the program: its node's row, and the types of its values
 """
 
@@ -15,15 +16,15 @@ from .constants import Constants
 
 
 class Read(Constants):
-    """Places in the arena of one reader."""
+    """Indices into the arena of one reader."""
 
     DATA = 0  # uint8: the frozen schema
     SIZE = 1
     TAPE = 2  # int32 [., Tape.LENGTH]
     COUNT = 3
-    REFERRED = 4  # int32: the values that may be referred to, in order
-    STACK = 5  # int32: containers around a place
-    KEYWORDS = 6  # int64 [., Keyword.LENGTH]: a hash table, the one of the two below that holds
+    REFERRED = 4  # int32: values that can be referred to, in order
+    STACK = 5  # int32: enclosing containers
+    KEYWORDS = 6  # int64 [., Keyword.LENGTH]: hash table, the one of the two in TABLES that applies
     KEYWORD_MASK = 7
     KEYWORD_BYTES = 8  # uint8
     ROWS = 9  # int64: the program
@@ -32,36 +33,36 @@ class Read(Constants):
     BLOB = 12  # uint8: bytes of keys and words
     BLOB_USED = 13
     BLOB_ROOM = 14
-    QUEUE = 15  # int32 [., QUEUED]: nodes that have a place and are to be written
+    QUEUE = 15  # int32 [., QUEUED]: nodes that have a place and are still to be written
     QUEUED = 16
-    FIXES = 17  # int64 [., FIX]: what is left to Python
+    FIXES = 17  # int64 [., FIX]: work left to Python
     FIX_COUNT = 18
     FIX_ROOM = 19
-    PATCHES = 20  # int32: places in ROWS where a node's row stands that is left to Python
+    PATCHES = 20  # int32: places in ROWS that hold the row of a node left to Python
     PATCH_COUNT = 21
     TEXTS = 22  # int32: texts to sort
-    ORDER = 23  # int32: how they are sorted
-    SPARE = 24  # int32: what sorting needs
+    ORDER = 23  # int32: their sorted order
+    SPARE = 24  # int32: scratch for sorting
     CHILDREN = 25  # int32: nodes of an object's keys
-    NEEDS = 26  # int32 [., 3]: node, which of its alternatives, node that all values of that have inside
+    NEEDS = 26  # int32 [., 3]: node, index of its alternative, node that every value of that alternative contains
     NEED_COUNT = 27
     NEED_ROOM = 28
     DRAFT = 29
     PLAIN_INTEGERS = 30
-    TEMPLATES = 31  # int64: rows that all programs have, by Template
+    TEMPLATES = 31  # int64: rows that all programs have, indexed by Template
     TEMPLATE_END = 32
     FOUND = 33  # int32 [Word.LENGTH]: the values of a schema's keywords
     HAS_FORMATS = 34  # the automata of formats are where masks look for them
-    KINDS = 35  # of the node that was asked for last: bits of types
-    SCHEMA = 36  # what the references led to that were followed last
-    CHAIN = 37  # how many of them stand in STACK
-    CHAINS = 38  # and where in it
-    POINTS = 39  # int64: whole numbers of a list
-    TABLES = 40  # the hash tables and bytes of keywords: where `format` says nothing, where it asserts
-    TOTAL = 44  # words of the program with its blob, where nothing is left to Python
-    ADDRESSES = 45  # do addresses of inner schemas matter? 0: not asked yet, 1: no, 2: yes
-    OWN_DRAFT = 46  # the value of the document's `$schema`, -1: there is none
-    COMPARED = 47  # texts with each other, to tell objects apart
+    KINDS = 35  # of the node requested last: bits of types
+    SCHEMA = 36  # the schema reached by the references followed last
+    CHAIN = 37  # length of that chain of references in STACK
+    CHAINS = 38  # and its offset there
+    POINTS = 39  # int64: integers of a list
+    TABLES = 40  # hash tables and bytes of keywords: where `format` is not asserted, where it is
+    TOTAL = 44  # words of the program with its blob, if nothing is left to Python
+    ADDRESSES = 45  # do addresses of inner schemas matter? 0: not known yet, 1: no, 2: yes
+    OWN_DRAFT = 46  # value of the document's `$schema`, -1: none
+    COMPARED = 47  # number of comparisons between texts, made to find objects disjoint
     LENGTH = 48
 
 
@@ -72,7 +73,7 @@ class Tape(Constants):
     END = 3
     SAME = 4
     ROW = 5
-    KINDS = 6  # bits of the types that the node's values have
+    KINDS = 6  # bits of the types of the node's values
     LENGTH = 7
 
 
@@ -80,9 +81,9 @@ class Value(Constants):
     DICT = 1
     LIST = 2
     TEXT = 3
-    HALF_TEXT = 4  # with half a surrogate pair
+    HALF_TEXT = 4  # with an unpaired surrogate
     INTEGER = 5  # of 32 bits
-    LARGE = 6  # any other
+    LARGE = 6  # any other integer
     FRACTION = 7
     TRUE = 8
     FALSE = 9
@@ -95,13 +96,13 @@ class Keyword(Constants):
     SIZE = 2
     BITS = 3
     NAME = 4
-    DRAFT = 5  # of an address of a metaschema
-    FORMAT = 6  # of a format's name: the start of its automaton; -1: Python has to look
+    DRAFT = 5  # for the address of a metaschema
+    FORMAT = 6  # for a format's name: start state of its automaton; -1: left to Python
     LENGTH = 7
 
 
 class Word(Constants):
-    """The keywords whose values are looked at."""
+    """The keywords whose values are read."""
 
     NONE = 0
     TYPE = 1
@@ -125,15 +126,15 @@ class Word(Constants):
     UNIQUE = 19
     REFERENCE = 20
     DRAFT = 21
-    OLD_ADDRESS = 22  # `id`, which is one in draft 4
-    NULL = 23  # from here on what `type` says, in the order that alternatives have
+    OLD_ADDRESS = 22  # `id`, the address keyword of draft 4
+    NULL = 23  # from here on the values of `type`, in the order of alternatives
     BOOLEAN = 24
     STRING = 25
     NUMBER = 26
     INTEGER = 27
     OBJECT = 28
     ARRAY = 29
-    MAP = 30  # of schemas, by name, that nothing here reads
+    MAP = 30  # a map of schemas by name that is not read here
     ANY_OF = 31
     ONE_OF = 32
     ALL_OF = 33
@@ -142,7 +143,7 @@ class Word(Constants):
 
 
 class Said(Constants):
-    """Bits of keywords. Those below HARD are grammars/json_schema/keywords.py's."""
+    """Bits of keywords. Those below HARD are those of grammars/json_schema/keywords.py."""
 
     TYPE = 1
     STRING = 2
@@ -157,7 +158,7 @@ class Said(Constants):
 
 
 class Template(Constants):
-    """Rows that every program has: of shapes, then of nodes of one type."""
+    """Rows that every program has: shapes, then nodes of one type."""
 
     ANYTHING = 0
     STRING = 1
@@ -187,21 +188,21 @@ class Queued(Constants):
 
 
 class Fix(Constants):
-    """What is left to Python."""
+    """Work left to Python."""
 
     WHAT = 0
     VALUE = 1  # of a node: the schema
-    PLACE = 1  # of a shape: where its kind and its row are to stand; of a union: its row
+    PLACE = 1  # of a shape: where its kind and its row belong; of a union: its row
     NAME = (
         2  # a number: 0 any, 1 an integer, 2 one of plain digits; a union: how many nodes, whose rows stand in its own
     )
-    WORDS = 3  # the values of its keywords, -1: not there; of a range: the numbers themselves
+    WORDS = 3  # the values of its keywords, -1: absent; of a range: the numbers themselves
     LENGTH = 8
 
 
-ASSERTS_FORMATS, WITH_PLAIN_INTEGERS, WITH_FORMATS = 1, 2, 4  # how a schema is to be read
+ASSERTS_FORMATS, WITH_PLAIN_INTEGERS, WITH_FORMATS = 1, 2, 4  # flags: how to read a schema
 LONGEST_KEYWORD = 48
 REFERRED_BIT = 0x80
-DEEPEST = 2000  # as deep as marshal goes
+DEEPEST = 2000  # marshal's own limit of nesting
 NODE_FIX, STRING_FIX, NUMBER_FIX, RANGE_FIX, UNION_FIX = range(5)
-NO_KEY, NOWHERE, ODD, UNION, LEFT = -1, -2, -3, -4, -16  # rows; from LEFT on downwards: what is left to Python
+NO_KEY, NOWHERE, ODD, UNION, LEFT = -1, -2, -3, -4, -16  # rows; from LEFT downwards: left to Python

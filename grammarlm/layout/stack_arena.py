@@ -1,14 +1,14 @@
-"""The growing arrays of a pushdown machine's arena, one line each: all that is known of them is derived from this table.
+"""Table of the growable arrays of a pushdown machine's arena, one line each; everything else about them is derived from it.
 
-place    where its address stands in the arena (stack.py says what it holds)
+place    index of its address in the arena (see stack.py)
 dtype    of an element
-width    elements of a row: a number, or COLUMNS (byte classes), WORDS (of a set of terminals), ROW (words of a mask row)
-group    arrays of one group have equally many rows and grow together; its hash table finds them
-first    rows at first
-size     where kernels read how many rows there is room for; None where another of the group says it
-count    where they read how many rows are in use
-is_hash  a hash table: empty cells are -1, and it is filled again when it grows
-saved    left on the disk for later processes (masks/stack/survey_store.py)
+width    elements per row: a number, or COLUMNS (byte classes), WORDS (of a set of terminals), ROW (words of a mask row)
+group    arrays of one group have equally many rows and grow together; its hash table indexes them
+first    initial number of rows
+size     index of their capacity in the arena; None where another array of the group has it
+used     index of the number of rows in use
+is_hash  a hash table: empty cells are -1; it is rehashed when it grows
+saved    stored on disk for later processes (masks/stack/survey_store.py)
 """
 
 from typing import Any, NamedTuple
@@ -18,9 +18,9 @@ import numpy as np
 from .stack import Place as P
 
 COLUMNS, WORDS, TWICE_WORDS, ROW = "columns", "words", "twice words", "row words"
-# Groups whose arrays each seat (masks/stack/seat.py) has of its own; the others are the epoch's.
+# Groups whose arrays are private to each seat (masks/stack/seat.py); the others are shared, in the epoch.
 OF_SEATS = ("stacks", "blocks", "classes", "configs", "threads", "moves of configs")
-# Groups that only surveys use: small where a grammar has none, larger where there will be very many.
+# Groups that only surveys use: small where a grammar has no surveys, larger where very many are expected.
 OF_SURVEYS = (
     *("classes", "nodes", "entries", "tries", "surveys", "sparse rows", "dense rows", "exits"),
     *("signatures", "known signatures"),
@@ -48,7 +48,7 @@ def _hash(place: P, group: str, first: int, size: P, dtype: Any = np.int32, widt
 
 
 ARRAYS = (
-    # automaton states, and what they do
+    # automaton states and their moves
     Array(P.Q_NEXT, np.int32, COLUMNS, "states", 64, saved=True),
     Array(P.Q_STATUS, np.uint8, 1, "states", 64, saved=True),
     Array(P.Q_MOVES, np.int32, 2, "states", 64, saved=True),
@@ -82,7 +82,7 @@ ARRAYS = (
     Array(P.K_LEXER, np.int32, 1, "classes", 64, P.K_CAPACITY, P.K_COUNT, saved=True),
     Array(P.K_LIVE, np.uint64, WORDS, "classes", 64, saved=True),
     _hash(P.K_HASH, "classes", 512, P.K_HASH_SIZE),
-    # tries of what remains of tokens
+    # tries of remainders
     Array(P.X_BYTE, np.uint8, 1, "nodes", 4096, P.X_NODE_CAPACITY, P.X_NODES, saved=True),
     Array(P.X_DEPTH, np.uint16, 1, "nodes", 4096, saved=True),
     Array(P.X_END, np.int32, 1, "nodes", 4096, saved=True),
@@ -92,7 +92,7 @@ ARRAYS = (
     Array(P.TRIES, np.int32, 5, "tries", 64, P.TRIE_CAPACITY, P.TRIE_COUNT, saved=True),
     Array(P.TRIE_KEY, np.uint64, 1, "tries", 64, saved=True),
     _hash(P.TRIE_HASH, "tries", 512, P.TRIE_HASH_SIZE),
-    # surveys: their rows and exits
+    # surveys with their rows and exits
     Array(P.SURVEY, np.int32, 5, "surveys", 64, P.SURVEY_CAPACITY, P.SURVEY_COUNT, saved=True),
     Array(P.SURVEY_KEY, np.int64, 2, "surveys", 64, saved=True),
     _hash(P.SURVEY_HASH, "surveys", 512, P.SURVEY_HASH_SIZE),
@@ -109,5 +109,5 @@ USED_OF = {array.group: array.used for array in ARRAYS if array.used is not None
 
 
 def places(*groups: str) -> tuple[P, ...]:
-    """The arrays of these groups, a group's hash table last."""
+    """The arrays of these groups; within a group the hash table comes last."""
     return tuple(array.place for array in ARRAYS if array.group in groups)

@@ -1,4 +1,4 @@
-"""What lies where in the arena of a regular automaton (masks/epoch.py fills it)."""
+"""Layout of the arena of a regular automaton (masks/epoch.py fills it)."""
 
 from .constants import Constants
 
@@ -7,13 +7,13 @@ MISS = -1
 
 
 class Arena(Constants):
-    """What is where in the arena: addresses of arrays, and how long they are."""
+    """Indices into the arena: addresses of arrays, and their lengths."""
 
     NEXT = 0  # int32 [S, classes]
     CLASSES = 1
     STATES = 2
     CLASS_OF = 3  # uint8 [256]
-    USABLE = 4  # uint8 [S]: 1 = tokens can finish from here, 2 = they cannot, 0 = not known yet
+    USABLE = 4  # uint8 [S]: 1 = tokens can finish from here, 2 = they cannot, 0 = not computed yet
     NODES = 5  # the byte trie of the vocabulary, see vocab/byte_trie.py
     BYTE = 6
     DEPTH = 7
@@ -21,11 +21,11 @@ class Arena(Constants):
     TOKEN = 9
     TWINS = 10
     TWIN_COUNT = 11
-    NOTHING = 12  # what `token` holds where a node stands for no token: the first bit behind a row
-    VOCABULARY = 13  # how many ids have bytes
+    NOTHING = 12  # value of `token` at nodes that stand for no token: the first bit after a row
+    VOCABULARY = 13  # number of token ids that have bytes
     OFFSETS = 14  # int64 [VOCABULARY + 1]
-    DATA = 15  # uint8: all tokens' bytes
+    DATA = 15  # uint8: the bytes of all tokens
     DATA_LENGTH = 16
     IS_TEXT = 17  # uint8 [VOCABULARY]: may a mask allow this id for its bytes?
-    SPELLS_ALL = 18  # 1: tokens can finish from every state, `usable` need not be asked
+    SPELLS_ALL = 18  # 1: tokens can finish from every state, `usable` need not be checked
     LENGTH = 19

@@ -1,8 +1,7 @@
-"""The sums of the values that masks allow: what is left of the probability, of all rows of a batch in one call.
+"""Sums of the values that masks allow (the remaining probability), for all rows of a batch in one call.
 
-One mask word decides over 32 neighbouring values, and 32 sums are kept side by side, so that the loop over them becomes vector
-instructions; they are float64, so that the least probable of 100,000 tokens still counts. What it means is
-`reference.allowed_sum`.
+One mask word decides over 32 adjacent values. 32 sums are kept side by side, so that their loop is vectorised. They are float64, so
+that the least probable of 100,000 tokens still counts. `reference.allowed_sum` defines the result.
 """
 
 import numpy as np
@@ -13,7 +12,7 @@ from .jit import inlined, kernel, pointer
 
 @inlined
 def allowed_sum(values, mask, width, sums):
-    """Of float32 [width] those whose bit is set in the mask, int32 words; all of them where its address is 0."""
+    """Sum of those of float32 [width] whose bit is set in the mask, int32 words; of all if the mask's address is 0."""
     numbers = carray(pointer(values), width, np.float32)
     words = carray(pointer(mask if mask else values), (width + 31) // 32, np.int32)
     sums[:] = 0.0
@@ -34,7 +33,7 @@ def allowed_sum(values, mask, width, sums):
 
 @kernel("void(int64, int64, int64, int64, int64, int64, int64, int64, int64)")
 def allowed_sums(values, stride, width, masks, words, rows, places, count, out):
-    """Of `count` rows of values (int64 `rows`, `stride` values each) the sums under the masks at `places`; -1: under none."""
+    """Sums of `count` rows of values (indexes int64 `rows`, `stride` values each) under the masks at `places`; -1: no mask."""
     row, place = carray(pointer(rows), count, np.int64), carray(pointer(places), count, np.int64)
     found = carray(pointer(out), count, np.float64)
     sums = np.zeros(32, np.float64)

@@ -1,13 +1,13 @@
-"""Logits -> masked logits on the CPU, at the speed of a copy or above it.
+"""Logits -> masked logits on the CPU, at the speed of a copy or faster.
 
-One mask word decides over 32 neighbouring columns. A word of ones is skipped, so a nearly full mask costs little more
-than reading the mask; a word of zeros stores 32 infinities and reads no logit, so a nearly empty one costs less than a
-copy; any other word selects among 32 logits by its bits. `blend` says that to LLVM as one vector select, which becomes
-masked stores on AVX-512 and AVX2 and compare-and-blend elsewhere: no table, no branch per logit. (The same as a loop of
-shifts is fast with AVX-512 only, and a table of eight lanes for each byte of the mask is several times slower.)
+One mask word decides over 32 adjacent columns. A word of ones is skipped, so a nearly full mask costs little more than reading the
+mask. A word of zeros stores 32 infinities and reads no logit, so a nearly empty one costs less than a copy. Any other word selects
+among 32 logits by its bits. `blend` expresses that to LLVM as one vector select, which becomes masked stores on AVX-512 and AVX2
+and compare-and-blend elsewhere: no table, no branch per logit. (A loop of shifts is fast with AVX-512 only, and a table of eight
+lanes per mask byte is several times slower.)
 
-Logits are integers here, int32 for float32 and int16 for float16 and bfloat16, so that whatever is allowed, a NaN's
-payload included, stays bit for bit. What both kernels mean is `reference.apply_mask`.
+Logits are integers here, int32 for float32 and int16 for float16 and bfloat16, so that allowed values stay bit for bit equal,
+including a NaN's payload. `reference.apply_mask` defines both kernels.
 """
 
 from typing import Any
@@ -20,8 +20,8 @@ from numba.extending import intrinsic
 
 from grammarlm.kernels.cpu.jit import inlined, kernel, pointer
 
-# The logits' address, the strides of their rows and columns in elements, their width, the mask, which mask row each row
-# takes (empty: its own), which rows of logits to do (first <= i < last), the bits of -inf.
+# The logits' address, their row and column strides in elements, their width, the mask, the mask row of each logits row (empty: the
+# same index), the range of logits rows (first <= i < last), the bits of -inf.
 SIGNATURE = "void(int64, int64, int64, int64, int32[:, ::1], int64[::1], int64, int64, int64)"
 
 
@@ -47,7 +47,7 @@ def apply_mask_16(logits, row_stride, column_stride, width, mask, rows, first, l
 
 @inlined
 def apply_row(lanes, column_stride, width, words, infinity):
-    """One row of logits, every `column_stride`-th of the lanes."""
+    """One row of logits: every `column_stride`-th lane."""
     whole = min(len(words), width // 32) if column_stride == 1 else 0
     for block in range(whole // 8):
         if not all_ones(words, 8 * block):
@@ -65,7 +65,7 @@ def apply_row(lanes, column_stride, width, words, infinity):
 
 @inlined
 def all_ones(words, first):
-    """Whether eight words allow everything: one test of a vector, where most masks inside a text have few zeros."""
+    """Do eight words allow everything? One vector test: most masks inside a text have few zeros."""
     bits = words[first]
     for k in range(1, 8):
         bits &= words[first + k]
@@ -74,11 +74,11 @@ def all_ones(words, first):
 
 @inlined
 def blend_words(lanes, words, first, last, infinity):
-    """Words first <= w < last over neighbouring lanes."""
+    """Applies words first <= w < last to adjacent lanes."""
     for w in range(first, last):
         word = words[w]
         if word == 0:
-            blend(lanes, 32 * w, np.int32(0), infinity)  # with a constant word LLVM sees that no logit is needed
+            blend(lanes, 32 * w, np.int32(0), infinity)  # with a constant word LLVM knows that no logit is read
         elif word != -1:
             blend(lanes, 32 * w, word, infinity)
 

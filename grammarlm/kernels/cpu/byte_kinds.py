@@ -1,10 +1,10 @@
-"""Kinds of bytes, and which kinds are met below a node of the vocabulary's trie: what a walk need not look at.
+"""Kinds of bytes, and the kinds in the subtree of each node of the vocabulary's trie: lets a walk skip subtrees.
 
-Inside a string or a comment nearly every character leads back to where it came from, and nearly every token is made of such
-characters. A survey that begins there, or where most tokens come to be there (a string that may still be a keyword), takes the row
-of all text tokens and asks which kinds of bytes lead out (`find_inside`). It passes over each subtree inside that has none of them,
-and takes out what it finds not to belong there (survey_walk.py). Llama 3.1's vocabulary has 274,520 nodes, and 6,910 of them are
-looked at inside a JSON string.
+Inside a string or a comment nearly every character loops to the same config, and nearly every token consists of such characters. A
+survey that begins there, or where most tokens get there (a string that may still be a keyword), starts with the row of all text
+tokens and determines which kinds of bytes lead out (`find_inside`). It skips each subtree inside that has none of them, and removes
+the tokens that do not belong (survey_walk.py). Llama 3.1's vocabulary has 274,520 nodes, of which 6,910 are visited inside a JSON
+string.
 """
 
 import numpy as np
@@ -15,15 +15,15 @@ from .jit import inlined, kernel, part, pointer
 from .places import arena_of, octets
 from .pushdown_walk import after_byte, noted
 
-# Kinds: what is not UTF-8, where a text begins with the token; and all other bytes from 0x80 on.
+# Kinds: invalid UTF-8, if a text begins with the token; and all other bytes from 0x80 on.
 BROKEN, BEYOND_ASCII = 0, 1
-BAD = 8  # the state behind what is not UTF-8
-LEADS = (0xC2, 0xE0, 0xE1, 0xED, 0xF0, 0xF1, 0xF4)  # a byte that leads to state 1, 2, ... 7 of utf8_after
+BAD = 8  # the state after invalid UTF-8
+LEADS = (0xC2, 0xE0, 0xE1, 0xED, 0xF0, 0xF1, 0xF4)  # bytes that lead to states 1, 2, ... 7 of utf8_after
 PROBES = (0x20, 0x65)  # a blank and `e`: where one of them leads elsewhere, most tokens do
 
 
 def _kinds() -> np.ndarray:
-    """uint8 [256]: the kind of each byte; letters and digits together, as far as hexadecimal digits are told apart."""
+    """uint8 [256]: the kind of each byte. Letters and digits share kinds, except that hexadecimal digits are separate."""
     found = np.full(256, BEYOND_ASCII, np.uint8)
     runs = [(0x30, 0x3A), (0x41, 0x47), (0x47, 0x5B), (0x61, 0x67), (0x67, 0x7B), (0, 9), (0x0B, 0x0D), (0x0E, 0x20)]
     runs += [(byte, byte + 1) for byte in range(0x80) if not any(first <= byte < end for first, end in runs)]
@@ -34,13 +34,14 @@ def _kinds() -> np.ndarray:
 
 KINDS = _kinds()
 WORD_BYTES = np.array([byte for byte in range(0x80) if chr(byte).isalnum() or byte == 0x5F], np.uint8)
-WORDS = sum({1 << int(KINDS[byte]) for byte in WORD_BYTES})  # the kinds that letters, digits and `_` are of
+WORDS = sum({1 << int(KINDS[byte]) for byte in WORD_BYTES})  # the kinds of letters, digits and `_`
 
 
 @inlined
 def utf8_after(state, byte):
-    """UTF-8 as an automaton: 0 between characters; 1, 3 and 6 where one to three bytes of 0x80 to 0xBF follow; 2, 4, 5 and 7 behind
-    E0, ED, F0 and F4, which do not take all of them; BAD."""
+    """UTF-8 as an automaton. 0: between characters; 1, 3 and 6: one to three bytes of 0x80 to 0xBF follow; 2, 4, 5 and 7: after E0,
+    ED, F0 and F4, which allow only some of them; BAD.
+    """
     after = BAD
     if state == 0:
         if byte < 0x80:
@@ -69,7 +70,7 @@ def utf8_after(state, byte):
 
 @kernel("void(int64, int64, int64, int64, int64)")
 def find_kinds(byte_address, depth_address, nodes, kinds_address, found_address):
-    """Writes down the kinds below each node, its own byte's among them; BROKEN where the bytes up to some node are not UTF-8."""
+    """Computes the kinds in each node's subtree, including its own byte; BROKEN if the bytes up to some node are not UTF-8."""
     byte, kinds = carray(pointer(byte_address), nodes, np.uint8), carray(pointer(kinds_address), 256, np.uint8)
     depth = carray(pointer(depth_address), nodes, np.uint16)
     found = carray(pointer(found_address), nodes, np.int64)
@@ -89,7 +90,7 @@ def find_kinds(byte_address, depth_address, nodes, kinds_address, found_address)
 
 @part
 def behind_probes(address, config):
-    """Where a blank leads, if all PROBES lead somewhere, 0 where not, or what is lacking."""
+    """The config after a blank, if all PROBES are accepted; 0 if not, or a negative code for what is missing."""
     arena = arena_of(address)
     behind = lacking = int64(0)
     for i in range(len(PROBES)):
@@ -107,7 +108,7 @@ def behind_probes(address, config):
 
 @part
 def may_stay(address, config):
-    """1 where it may be a config that most tokens stay in, 0 where it is not, or what is lacking."""
+    """1 if most tokens may stay in this config, 0 if not, or a negative code for what is missing."""
     arena = arena_of(address)
     if octets(arena, Place.C_KIND, config + 1)[config] & HAS_EXITS:
         return int64(0)
@@ -125,8 +126,9 @@ def may_stay(address, config):
 
 @part
 def takes_characters(address, config):
-    """1 where each character beyond ASCII, and nothing else from 0x80 on, leads back to the config, and no frame ends on the way.
-    0 where not, or what is lacking."""
+    """1 if each character beyond ASCII, and nothing else from 0x80 on, loops back to the config, without a frame ending on the way.
+    0 if not, or a negative code for what is missing.
+    """
     arena = arena_of(address)
     behind = np.empty(BAD, np.int64)
     behind[0] = config
@@ -157,8 +159,9 @@ def takes_characters(address, config):
 
 @part
 def find_inside(address, first, inside):
-    """Notes in inside[0] the config that most tokens come to behind the first and stay in, 0 where they do not; in inside[1] which
-    kinds of bytes lead out of it, BROKEN always. 0, or what is lacking."""
+    """Stores in inside[0] the config that most tokens reach after the first byte and stay in, 0 if none; in inside[1] the kinds of
+    bytes that lead out of it, always with BROKEN. Returns 0, or a negative code for what is missing.
+    """
     arena = arena_of(address)
     inside[0] = 0
     config = behind_probes(address, first)

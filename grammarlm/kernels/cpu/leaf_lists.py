@@ -1,9 +1,8 @@
-"""Lists of leaves, and the large tries of remainders that came of them: what need not be made again to find that it is known.
+"""Cache of large remainder tries, keyed by their lists of leaves.
 
-Behind every keyword that ends with a blank, and in every state before blanks, the same leaves of the same trie come up. To lay
-their subtrees upon each other takes a millisecond where half of the vocabulary is below them; to compare the leaves does not. A
-list is the trie, the border, the leaves. There are few lists, none is taken back, and a seat reads those that were there at its
-last turn (turns.py).
+The same leaves of the same trie recur after every keyword that ends with a blank, and in every state before blanks. Merging their
+subtrees takes a millisecond if half of the vocabulary is below them; comparing the leaves is much cheaper. A key is the trie, the
+border and the leaves. There are few lists and none is removed. A seat reads those present at its last turn (turns.py).
 """
 
 import numpy as np
@@ -13,7 +12,7 @@ from ...layout.stack import LEAF_LISTS, Place
 from .jit import part, pointer
 from .places import arena_of, ints, mixed
 
-WORTH_NOTING = 500  # nodes of a trie that takes longer to make than to find
+WORTH_NOTING = 500  # size of a trie, in nodes, from which it takes longer to build than to look up
 
 
 @part
@@ -26,11 +25,11 @@ def key_of_leaves(trie, border, leaves, low, high):
 
 @part
 def trie_of_leaves(address, trie, border, low, high):
-    """The trie of what remains at the leaves BY_GROUP[low:high] of a trie, where it was made before; -1 where it was not."""
+    """The cached trie of the remainders at the leaves BY_GROUP[low:high] of a trie; -1 if there is none."""
     arena = arena_of(address)
     leaves, numbers = ints(arena, Place.BY_GROUP, high), ints(arena, Place.LEAF_NUMBERS, arena[Place.LEAF_ROOM])
     lists = carray(pointer(arena[Place.LEAF_LISTS]), (LEAF_LISTS, 4), np.int64)
-    key = int64(0)  # of a long list it takes a while: only where another is as long
+    key = int64(0)  # computed lazily: hashing a long list is slow, and only a list of equal length can match
     for i in range(arena[Place.LEAF_LIST_COUNT]):
         if lists[i, 2] != 2 + high - low:
             continue
@@ -49,7 +48,7 @@ def trie_of_leaves(address, trie, border, low, high):
 
 @part
 def note_leaves(address, trie, border, low, high, made):
-    """Writes down which trie came of these leaves, where it is large, there is room, and nobody has done so."""
+    """Caches the trie built from these leaves if it is large, there is room, and it is not cached yet."""
     arena = arena_of(address)
     large = int64(carray(pointer(arena[Place.TRIES]), (made + 1, 5), np.int32)[made, 1]) >= WORTH_NOTING
     count, length = arena[Place.LEAF_LIST_COUNT], 2 + high - low

@@ -1,18 +1,18 @@
-"""Byte-pair encoding of each token alone, and which pairs of tokens it would join.
+"""Byte-pair encoding of each token alone, and which pairs of adjacent tokens it would join.
 
-BPE merges the neighbours whose merge has the lowest rank, the leftmost of equal ones, again and again. Of two tokens a b side by
-side each is merged as if alone, until a merge joins them; and until then they take turns by the lowest rank: a's merge comes before
-b's iff the greatest rank up to it, its **time**, is no greater than the other's. The merge that joins them is of a piece x that is
-then the end of a and a piece y that is then the beginning of b. Each end of a and each beginning of b is there for a while:
+BPE repeatedly merges the adjacent pair whose merge has the lowest rank, leftmost first. Two adjacent tokens a b are each merged as
+if alone until a merge joins them. Until then their merges interleave by lowest rank: a's merge comes before b's iff the greatest
+rank up to it, its **time**, is no greater than that of b's. The merge that joins them is of a piece x, then the end of a, and a
+piece y, then the beginning of b. Each end of a and each beginning of b exists for a while:
 
     first        when it is made, -1: from the start
     last         when it is merged further, FOREVER: never
     patience     the greatest rank of what its token merges meanwhile, its own further merge included
 
-Where x is made last, (x, y) of rank c is the next to be merged at some moment iff  c < patience of x,  c <= last of y;  where y is,
-iff  c < last of x,  c <= patience of y.  (At equal ranks it is the same merge twice, and the left one comes first.)
+If x is made last, (x, y) of rank c is at some moment the next to be merged iff  c < patience of x,  c <= last of y;  if y is, iff
+c < last of x,  c <= patience of y.  (At equal ranks it is the same merge twice, and the left one comes first.)
 
-The beginnings of all tokens are kept by piece, so a token's row costs a walk over the merges of its few ends.
+The beginnings of all tokens are indexed by piece, so computing a token's row costs a walk over the merges of its few ends.
 """
 
 import numpy as np
@@ -25,7 +25,7 @@ FOREVER = 2**31 - 1
 
 @part
 def place_of(keys, key):
-    """The place of the first entry of a sorted array that is no less than the key."""
+    """Binary search: index of the first entry of a sorted array that is not less than the key."""
     low, high = int64(0), int64(len(keys))
     while low < high:
         middle = (low + high) // 2
@@ -38,7 +38,7 @@ def place_of(keys, key):
 
 @part
 def merge_of(keys, left, right):
-    """The place of the merge of two pieces, -1 where there is none."""
+    """Index of the merge of two pieces, -1 if there is none."""
     key = int64(left) << 32 | int64(right)
     place = place_of(keys, key)
     return place if place < len(keys) and keys[place] == key else int64(-1)
@@ -50,9 +50,9 @@ def merge_each(
 ):
     """Encodes each token's symbols alone.
 
-    `left` and `right`, int32 [symbols, 4], get the beginnings and ends of token t from offsets[t] on: piece, first, last, patience.
-    `counts`, int32 [tokens, 3]: how many of them, and the one piece that the token becomes, -1 where it stays several.
-    `merges`, int64 [3, merges]: left << 32 | right, sorted; rank; what the two become.
+    `left` and `right`, int32 [symbols, 4], receive the beginnings and ends of token t from offsets[t] on: piece, first, last,
+    patience. `counts`, int32 [tokens, 3]: their numbers, and the single piece that the token becomes, -1 if several remain.
+    `merges`, int64 [3, merges]: left << 32 | right, sorted; rank; result.
     """
     merges = carray(pointer(merges_address), (3, merge_count), np.int64)
     keys = merges[0]
@@ -65,7 +65,7 @@ def merge_each(
     for t in range(tokens):
         longest = max(longest, offsets[t + 1] - offsets[t])
     pieces = np.empty(longest, np.int32)
-    places = np.empty(longest, np.int64)  # of the merge of a piece with the next one
+    places = np.empty(longest, np.int64)  # index of the merge of each piece with the next one
     for t in range(tokens):
         start, count = offsets[t], offsets[t + 1] - offsets[t]
         counts[t, 0], counts[t, 1], counts[t, 2] = 0, 0, -1
@@ -75,7 +75,7 @@ def merge_each(
             pieces[i] = symbols[start + i]
         for i in range(count - 1):
             places[i] = merge_of(keys, pieces[i], pieces[i + 1])
-        lefts, rights = start, start  # the entries that are still there
+        lefts, rights = start, start  # the entries that currently exist
         set_entry(left, lefts, pieces[0], int64(-1))
         set_entry(right, rights, pieces[count - 1], int64(-1))
         time, left_patience, right_patience = int64(-1), int64(-1), int64(-1)
@@ -119,9 +119,9 @@ def set_entry(table, at, piece, time):
 def mark_joined(
     merges_address, merge_count, ends_address, ends, starts_address, pieces, beginnings_address, joined_address
 ):
-    """joined[b] = 1 for each token b that is joined with the token whose ends, int32 [ends, 4], these are.
+    """Sets joined[b] = 1 for each token b that BPE would join with the token whose ends, int32 [ends, 4], are given.
 
-    `beginnings`, int32 [.., 4]: those of all tokens that begin with piece p lie from starts[p] to starts[p + 1], with the token in
+    `beginnings`, int32 [.., 4]: those of all tokens that begin with piece p are at starts[p] to starts[p + 1], with the token in
     place of the piece.
     """
     merges = carray(pointer(merges_address), (3, merge_count), np.int64)

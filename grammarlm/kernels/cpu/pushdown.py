@@ -1,24 +1,25 @@
-"""The pushdown machine: what one byte does to a place in a grammar with a stack.
+"""The pushdown machine: configs of a grammar with a stack, and their transition on one byte.
 
-A place is a **config**: a set of threads (q, s, b). `q` is a state of a lazy automaton over bytes, `s` a stack, `b` a border: what
-the rest of the text must still satisfy. States and borders are rows of tables that Python makes (masks/stack/states.py); stacks,
-configs and everything else are made here. All are numbers, equal things have equal numbers, nothing that has a number changes.
+A **config** is a set of threads (q, s, b). `q` is a state of a lazy automaton over bytes, `s` a stack, `b` a border: a constraint
+on the rest of the text (lookahead). States and borders are rows of tables that Python computes (masks/stack/states.py); stacks,
+configs and all else are computed here. All are interned numbers: equal things have equal numbers, and nothing that has a number
+changes.
 
-    q    next[q, class of byte], and moves that read nothing:
+    q    next[q, class of byte], and epsilon moves:
              CALL a r     begin at a, with the return state r on the stack
-             POP c        the frame ends here, if the rest satisfies border c; goes on at the return state
+             POP c        the frame ends here, if the rest satisfies border c; continue at the return state
              LEX t c      a lexeme of terminal t ends here, if the rest satisfies c; the LR parser shifts it
              END          the LR parser may have the end of its text here
              ENTER a      an LR parser begins, in its state a
              LINE w c     a line ends here and the next one begins in column w: like LEX, then blocks are opened or closed
-    s    (parent, symbol): a return state, an LR state, one of the symbols below 1 that stand for what is under the stack, or UNION
-    b    next[b, class], 0 = cannot be satisfied, 1 = anything goes
+    s    (parent, symbol): a return state, an LR state, a symbol below 1 that stands for what is below the stack, or UNION
+    b    next[b, class], 0 = violated, 1 = any rest
 
-Closing a set of threads follows all moves; what is kept are the threads that can read a byte, and two kinds of pseudo-thread:
-ACCEPT (the text may end here) and EXIT (a frame under which the stack is not known has ended: see surveys.py).
+The closure of a set of threads follows all moves and keeps the threads that can read a byte, and two kinds of pseudo-threads:
+ACCEPT (the text may end here) and EXIT (a frame over an unknown stack has ended: see surveys.py).
 
-Every function returns a number >= 0, or what it lacks: -(id * 8 + reason). The caller makes it and calls again; nothing is half
-done.
+Every function returns a number >= 0, or a negative code for what is missing: -(id * 8 + reason). The caller computes it and calls
+again; no partial result is left behind.
 """
 
 import numpy as np
@@ -76,7 +77,7 @@ from .unions import unite_kept
 
 @inlined
 def add(work, count, q, s, b):
-    """Appends a thread unless it is there; the new count, WIDEST where there is no room for it."""
+    """Appends a thread unless it is present. Returns the new count; WIDEST if there is no room."""
     for i in range(count):
         if work[i, 0] == q and work[i, 1] == s and work[i, 2] == b:
             return count
@@ -88,7 +89,7 @@ def add(work, count, q, s, b):
 
 @inlined
 def slot_of(table, size, q, s, b):
-    """Where the verdict on (q, s, b) is, or would be."""
+    """Slot of the verdict on (q, s, b), or the empty slot for it."""
     at = int64(mixed(mixed(q, b), s + 1) & uint64(size - 1))
     while table[at, 0] >= 0 and not (table[at, 0] == q and table[at, 1] == s and table[at, 2] == b):
         at = (at + 1) & (size - 1)
@@ -97,9 +98,9 @@ def slot_of(table, size, q, s, b):
 
 @part
 def judged(address, q, s, b):
-    """What is known of (q, s, b), or what is lacking."""
+    """The cached verdict on (q, s, b), or a negative code for what is missing."""
     arena = arena_of(address)
-    if arena[Place.READ_ONLY] and s >= 0:  # its stacks have numbers of their own
+    if arena[Place.READ_ONLY] and s >= 0:  # its stacks are numbered differently from the epoch's
         return lacks(NEED_LOCK, FOR_LOCK)
     size = arena[Place.JUDGED_SIZE]
     table = carray(pointer(arena[Place.JUDGED]), (size, 4), np.int32)
@@ -113,7 +114,7 @@ def judged(address, q, s, b):
 
 @part
 def can_finish(address, q, s, b):
-    """1 where the thread can be finished, 0 where not, or what is lacking. First by terminals alone."""
+    """1 if the thread can be finished, 0 if not, or a negative code for what is missing. Tries to decide by terminals alone first."""
     arena = arena_of(address)
     symbol = int64(ints(arena, Place.S_SYMBOL, s + 1)[s])
     k = int64(0)
@@ -139,7 +140,7 @@ def can_finish(address, q, s, b):
 
 @inlined
 def must_ask(arena, status, b):
-    """Whether it must be asked if a thread can be finished: its state's status, its border (masks/stack/trust.py)."""
+    """Must it be checked whether a thread can be finished? Depends on its state's status and its border (masks/stack/trust.py)."""
     asks = arena[Place.CHECKS] == EVERYTHING
     if arena[Place.CHECKS] == DOUBTS:
         asks = status & DOUBTFUL != 0
@@ -150,7 +151,7 @@ def must_ask(arena, status, b):
 
 @part
 def leave(address, count, stack, border):
-    """Appends to WORK the threads behind a frame that ends on this stack; the new count."""
+    """Appends to WORK the threads after a frame that ends on this stack. Returns the new count."""
     arena = arena_of(address)
     work = carray(pointer(arena[Place.WORK]), (WIDEST, 3), np.int32)
     capacity = arena[Place.S_CAPACITY]
@@ -173,16 +174,18 @@ def leave(address, count, stack, border):
 
 @part
 def close(address, count):
-    """Closes the first `count` threads of WORK and returns the config that they are, or what is lacking."""
+    """The config of the closure of the first `count` threads of WORK, or a negative code for what is missing."""
     count = close_threads(address, count)
-    if count > WIDE and arena_of(address)[Place.LR_STATES] == 0:  # an LR parser looks into its stack
+    if count > WIDE and arena_of(address)[Place.LR_STATES] == 0:  # not for LR: a parser reads its stack
         count = unite_kept(address, count)
     return config_of(address, count) if count >= 0 else count
 
 
 @part
 def close_threads(address, count):
-    """Closes the first `count` threads of WORK; how many lie in KEPT then, or what is lacking."""
+    """Computes the closure of the first `count` threads of WORK into KEPT. Returns its size, or a negative code for what is
+    missing.
+    """
     arena = arena_of(address)
     work = carray(pointer(arena[Place.WORK]), (WIDEST, 3), np.int32)
     kept = carray(pointer(arena[Place.KEPT]), (WIDEST, 3), np.int32)
@@ -290,12 +293,12 @@ def key_of(threads, offset, count):
 
 @part
 def config_of(address, count):
-    """The number of the config whose threads lie in KEPT."""
+    """Interns the config whose threads are in KEPT. Returns its number, or FULL."""
     if count == 0:
         return int64(0)
     arena = arena_of(address)
     kept = carray(pointer(arena[Place.KEPT]), (WIDEST, 3), np.int32)
-    for i in range(1, count):  # sorted by insertion: there are few
+    for i in range(1, count):  # insertion sort: they are few
         q, s, b = kept[i, 0], kept[i, 1], kept[i, 2]
         j = i - 1
         while j >= 0 and (
@@ -341,7 +344,7 @@ def config_of(address, count):
 
 @part
 def step(address, config, column):
-    """The config after a byte of class `column`."""
+    """The config after a byte of class `column`, or a negative code for what is missing."""
     arena = arena_of(address)
     capacity = arena[Place.C_CAPACITY]
     offset = int64(ints(arena, Place.C_OFFSET, capacity)[config])

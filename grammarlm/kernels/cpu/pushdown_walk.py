@@ -1,7 +1,7 @@
-"""Masks and steps of the pushdown machine, over the functions of pushdown.py; stack_calls.py makes a kernel of them.
+"""Masks and steps of the pushdown machine, built on pushdown.py; stack_calls.py makes a kernel of them.
 
-`fill_row` is the loop of vocab/byte_trie.py over configs. Like walk.py it stops where something is lacking, keeps its place in
-`scratch` (the config behind each number of bytes, the trie node to go on with at the end), and goes on at the next call.
+`fill_row` is the loop of vocab/byte_trie.py over configs. Like walk.py it stops where something is missing, saves its position in
+`scratch` (the config after each number of bytes; in the last entry the trie node to resume at), and resumes at the next call.
 """
 
 import numpy as np
@@ -14,13 +14,13 @@ from .pushdown import step
 from .walk import set_bit
 
 DONE = 0
-STEPS_KEPT = 8192  # a text of some thousand tokens that is read again finds its steps
-NEVER_READ, READ_ONCE = -1, -2  # in place of a config's row
+STEPS_KEPT = 8192  # size of the cache of steps: rereading a text of some thousand tokens hits it
+NEVER_READ, READ_ONCE = -1, -2  # states of a config without a row
 
 
 @part
 def row_of(address, config):
-    """The number of the config's row of transitions; a new one where it has none."""
+    """The number of the config's row of transitions; allocates one if there is none."""
     arena = arena_of(address)
     rows = ints(arena, Place.C_ROW, arena[Place.C_CAPACITY])
     if rows[config] < 0:
@@ -38,7 +38,7 @@ def row_of(address, config):
 
 @part
 def after_byte(address, config, byte):
-    """The config behind a byte, which the config's row of transitions keeps, or what is lacking."""
+    """The config after a byte, cached in the config's row of transitions, or a negative code for what is missing."""
     arena = arena_of(address)
     number = row_of(address, config)
     if number < 0:
@@ -56,7 +56,7 @@ def after_byte(address, config, byte):
 
 @inlined
 def noted(arena, code):
-    """Notes a state that is lacking, so that the walk goes on and all are made together; False where something else lacks."""
+    """Notes a missing state, so that the walk can continue and all are computed together; False if something else is missing."""
     reason, index = -code & 7, -code >> 3
     if reason != NEED_STATE and reason != NEED_LIVE:
         return False
@@ -73,7 +73,9 @@ def noted(arena, code):
 
 @part
 def fill_row(address, scratch_address, scratch_length, row_address):
-    """Sets the bits of all tokens that can be read from config scratch[0]; the row has one word to spare. 0, or what is lacking."""
+    """Sets the bits of all tokens that can be read from config scratch[0]; the row has one spare word. Returns 0, or what is
+    missing.
+    """
     arena = arena_of(address)
     nodes = uint64(arena[Place.NODES])
     byte = carray(pointer(arena[Place.BYTE]), nodes, np.uint8)
@@ -121,7 +123,7 @@ def fill_row(address, scratch_address, scratch_length, row_address):
 
 @part
 def read(address, config, byte):
-    """The config after a byte. Whoever is read from twice gets a row of transitions: a string's inside, not each nesting."""
+    """The config after a byte. A config read from twice gets a row of transitions: the inside of a string, not each nesting level."""
     arena = arena_of(address)
     column = int64(octets(arena, Place.CLASS_OF, 256)[byte])
     rows = ints(arena, Place.C_ROW, arena[Place.C_CAPACITY])
@@ -145,7 +147,7 @@ def read(address, config, byte):
 
 @part
 def advance(address, config, token):
-    """The config after a token, 0 where it is refused, or what is lacking."""
+    """The config after a token, 0 if it is rejected, or a negative code for what is missing."""
     arena = arena_of(address)
     count = arena[Place.VOCABULARY]
     if token < 0 or token >= count:
@@ -170,7 +172,7 @@ def advance(address, config, token):
 
 @part
 def advance_bytes(address, config, data_address, length):
-    """The config after any bytes, 0 where they are refused, or what is lacking."""
+    """The config after a byte string, 0 if it is rejected, or a negative code for what is missing."""
     data = carray(pointer(data_address), length, np.uint8)
     for i in range(length):
         config = read(address, config, int64(data[i]))

@@ -1,11 +1,11 @@
-"""Tries of what remains of tokens: all that can follow a frame's end, wherever in a token it ended.
+"""Tries of remainders: all that can follow a frame's end, wherever in a token the frame ended.
 
-The leaves of a group (survey_walk.py) are nodes of one trie: the first bytes behind a frame's end. Their subtrees are laid upon
-each other: nodes that were reached by the same bytes lie in POOL, sorted by their byte, and those with one byte become one node of
-the new trie, a **draft**; then their children lie in the pool. A subtree that is alone is copied as it is. The group's border reads
-along: the same bytes have led to all nodes that are merged.
+The leaves of a group (survey_walk.py) are nodes of one trie: the first bytes after a frame's end. Their subtrees are merged. Nodes
+reached by the same bytes are in POOL, sorted by their own byte; those with equal bytes become one node of the new trie, a
+**draft**, and their children are pooled next. A subtree without a counterpart is copied as it is. The group's border is advanced
+along: the same bytes lead to all nodes that are merged.
 
-A draft that has the entries of a known trie is that trie.
+A draft whose entries equal those of a known trie is replaced by that trie.
 """
 
 import numpy as np
@@ -22,7 +22,7 @@ SORTED_BY_INSERTION = 24
 
 @part
 def border_after(address, border, byte):
-    """The border behind a byte, 0 where it cannot be satisfied, or what is lacking."""
+    """The border after a byte, 0 if it is violated, or a negative code for what is missing."""
     if border == ANY:
         return int64(ANY)
     arena = arena_of(address)
@@ -35,8 +35,9 @@ def border_after(address, border, byte):
 
 @part
 def pool_leaves(address, trie, low, high, counts):
-    """Puts the leaves BY_GROUP[low:high] into the pool, those whose tokens end there into the draft; the pool's top, or what is
-    lacking."""
+    """Puts the leaves BY_GROUP[low:high] into the pool; tokens that end at the frame's end go into the draft. Returns the pool's
+    top, or a negative code for what is missing.
+    """
     arena = arena_of(address)
     leaves = ints(arena, Place.BY_GROUP, high)
     first = int64(0)
@@ -63,8 +64,9 @@ def pool_leaves(address, trie, low, high, counts):
 
 @part
 def pool_children(address, trie, low, high, border, top):
-    """Puts the children of the nodes pool[low:high] that the border lets on into the pool, from `top` on; the new top, or what is
-    lacking."""
+    """Appends to the pool, from `top` on, the children of the nodes pool[low:high] that the border accepts. Returns the new top, or
+    a negative code for what is missing.
+    """
     arena = arena_of(address)
     first = int64(0)
     if trie:
@@ -92,7 +94,9 @@ def pool_children(address, trie, low, high, border, top):
 
 @part
 def sort_pool(address, low, high):
-    """Sorts pool[low:high] by byte, stably. There is room for a copy behind it, or this is what lacks."""
+    """Stable sort of pool[low:high] by byte: insertion or counting sort. The latter needs room for a copy after it, else returns
+    FULL.
+    """
     arena = arena_of(address)
     room = arena[Place.POOL_CAPACITY]
     pool = carray(pointer(arena[Place.POOL]), (room, 2), np.int32)
@@ -123,7 +127,9 @@ def sort_pool(address, low, high):
 
 @part
 def draft_tokens(address, trie, node, depth_there, entries):
-    """The tokens of a node as entries of a draft, `depth_there` bytes below its root; the new count, or what is lacking."""
+    """Appends a node's tokens to a draft as entries; the node is `depth_there` bytes deep in the draft. Returns the new count, or
+    what is missing.
+    """
     arena = arena_of(address)
     room = arena[Place.DRAFT_TOKEN_CAPACITY]
     draft = carray(pointer(arena[Place.DRAFT_TOKEN]), (room, 2), np.int32)
@@ -160,9 +166,9 @@ def draft_node(arena, at, byte, depth, first_entry):
 
 @part
 def copy_subtree(address, trie, top, depth_there, counts):
-    """The subtree of a node behind the draft, whose root is `depth_there` bytes deep in it. 0, or what is lacking.
+    """Appends a node's subtree to the draft, its root `depth_there` bytes deep. Returns 0, or a negative code for what is missing.
 
-    `counts`: where the draft begins (node, entry), and where it ends so far.
+    `counts`: where the draft begins (node, entry), and where it currently ends.
     """
     arena = arena_of(address)
     whole = trie == 0
@@ -196,15 +202,14 @@ def copy_subtree(address, trie, top, depth_there, counts):
 
 @part
 def draft_trie(address, trie, low, high, border, counts):
-    """The trie of what remains at the leaves BY_GROUP[low:high] of a trie, behind the drafts made before.
+    """Drafts the trie of the remainders at the leaves BY_GROUP[low:high] of a trie, after the earlier drafts.
 
-    `counts` as above; counts[4] becomes the number of entries that nothing remains of. 0, or what is lacking.
+    `counts` as above; counts[4] becomes the number of entries with an empty remainder. Returns 0, or a negative code for what is
+    missing.
     """
     arena = arena_of(address)
     deepest = arena[Place.PATH_LENGTH]
-    levels = np.empty(
-        (deepest + 1, 4), np.int64
-    )  # where its part of the pool goes on, where it ends; border; node above
+    levels = np.empty((deepest + 1, 4), np.int64)  # next position in its part of the pool, its end; border; parent node
     room = arena[Place.DRAFT_NODE_CAPACITY]
     ends, many = ints(arena, Place.DRAFT_END, room), ints(arena, Place.DRAFT_COUNT, room)
     counts[2], counts[3] = counts[0], counts[1]
@@ -274,7 +279,7 @@ def key_of_entries(entries, begin, count):
 
 @part
 def known_trie(address, counts):
-    """The number of the trie with the draft's entries: a known one, or a new one. Or what is lacking."""
+    """Interns a draft: the number of the trie with the same entries, known or new, or a negative code for what is missing."""
     arena = arena_of(address)
     nodes, count = counts[2] - counts[0], counts[3] - counts[1]
     draft = carray(pointer(arena[Place.DRAFT_TOKEN]), (counts[3], 2), np.int32)

@@ -1,4 +1,4 @@
-"""Whether tries that come from a file may be walked: no walk leaves its trie, no entry lies beside the entries."""
+"""Validation of tries read from a file: no walk leaves its trie, no entry is out of bounds."""
 
 import numpy as np
 from numba import carray, int64
@@ -8,7 +8,7 @@ from .jit import kernel, pointer
 
 @kernel("int64(int64, int64, int64, int64, int64, int64, int64, int64)", large=True)
 def tries_are_sound(tries_address, tries, nodes, depth_address, end_address, first_address, count_address, deepest):
-    """1 where they are. Tries lie one behind another, as places.TRIES says; tries 0, the vocabulary's, has none of these nodes."""
+    """1 if they are. Tries are concatenated, in the format of Place.TRIES; trie 0, the vocabulary's, has none of these nodes."""
     table = carray(pointer(tries_address), (tries, 5), np.int32)
     depth = carray(pointer(depth_address), nodes, np.uint16)
     end = carray(pointer(end_address), nodes, np.int32)
@@ -37,7 +37,7 @@ def tries_are_sound(tries_address, tries, nodes, depth_address, end_address, fir
 
 @kernel("int64(int64, int64, int64, int64)", large=True)
 def entries_are_sound(entries_address, entries, offsets_address, vocabulary):
-    """1 where each is a token of the vocabulary and no more of its bytes are gone than it has."""
+    """1 if each entry is a token of the vocabulary and consumes no more bytes than it has."""
     table = carray(pointer(entries_address), (entries, 2), np.int32)
     offsets = carray(pointer(offsets_address), vocabulary + 1, np.int64)
     for i in range(entries):

@@ -1,6 +1,6 @@
-"""What Python asks of the pushdown machine: one kernel, so that its parts are compiled once and not once a question.
+"""Entry points of the pushdown machine for Python: a single kernel, so that shared parts are compiled once, not once per entry.
 
-The functions below the kernel have the arguments of the parts that they ask for.
+Each function below the kernel takes the arguments of the part that it calls.
 """
 
 from numba import int64
@@ -91,7 +91,7 @@ def fill_row(address: int, scratch_address: int, scratch_length: int, row_addres
 
 
 def sign(address: int, config: int, goes_on: int) -> int:
-    """The number of a config's signature (survey_masks.py); `goes_on`: it was asked for before, and something lacked."""
+    """The number of a config's signature (survey_masks.py); `goes_on`: resumes a call that returned a missing code."""
     return ask(SIGN, address, config, goes_on, 0)
 
 
@@ -100,22 +100,22 @@ def fill_signed(address: int, signature: int, row_address: int) -> int:
 
 
 def forget(address: int) -> int:
-    """Takes back what was made since the marks were set."""
+    """Rolls back what was added since the marks were set."""
     return ask(FORGET, address, 0, 0, 0)
 
 
 def publish(address: int) -> int:
-    """The number of the survey that lies in the scratch, which is written down."""
+    """Stores the survey in the scratch. Returns its number."""
     return ask(PUBLISH, address, 0, 0, 0)
 
 
 def signature_in_scratch(address: int, length: int) -> int:
-    """The number of the signature that lies in the scratch."""
+    """Interns the signature in the scratch. Returns its number."""
     return ask(KNOWN_SIGNATURE, address, length, 0, 0)
 
 
 def take_class(address: int, seat: int) -> int:
-    """The number of the class that lies behind those that a seat knows."""
+    """Interns the class after the last one that a seat knows. Returns its number."""
     return ask(TAKE_CLASS, address, seat, 0, 0)
 
 
@@ -125,7 +125,7 @@ def first_bytes(address: int, border: int) -> int:
 
 
 def begin_turn(address: int) -> int:
-    """1 where it is our turn at the surveys (turns.py)."""
+    """Acquires the lock of the surveys (turns.py); 1 on success."""
     return ask(TAKE_TURN, address, 0, 0, 0)
 
 
@@ -142,22 +142,22 @@ def advance_bytes(address: int, config: int, data_address: int, length: int) -> 
 
 
 def advance_column(address: int, config: int, column: int) -> int:
-    """The config after one symbol that is no byte: a special token."""
+    """The config after a symbol that is no byte: a special token."""
     return ask(ADVANCE_COLUMN, address, config, column, 0)
 
 
 def push_symbol(address: int, parent: int, symbol: int) -> int:
-    """The stack with a symbol more."""
+    """Interns the stack with one more symbol."""
     return ask(PUSH, address, parent, symbol, 0)
 
 
 def unite_stacks(address: int, first: int, second: int) -> int:
-    """The stack that is both."""
+    """The union of two stacks."""
     return ask(UNITE, address, first, second, 0)
 
 
 def make_config(address: int, count: int) -> int:
-    """The config of the first `count` threads of WORK."""
+    """The config of the closure of the first `count` threads of WORK."""
     return ask(MAKE_CONFIG, address, count, 0, 0)
 
 
@@ -170,10 +170,10 @@ def fill_next(address: int, config: int) -> int:
 
 
 def shift_terminal(address: int, stack: int, terminal: int) -> int:
-    """The LR stack after a terminal, 0 where the parser refuses it."""
+    """The LR stack after a terminal, 0 if the parser rejects it."""
     return ask(SHIFT, address, stack, terminal, 0)
 
 
 def begin_line(address: int, stack: int, width: int) -> int:
-    """The LR stack after a line's end where the next line begins in column `width`, 0 where it may not."""
+    """The LR stack after the end of a line, if the next line begins in column `width`; 0 if that is not allowed."""
     return ask(NEXT_LINE, address, stack, width, 0)

@@ -1,6 +1,6 @@
-"""The configs that tokens lead to: what `fill_row` (pushdown_walk.py) is to a mask, this is to the configs behind its tokens.
+"""The target config of each token: like `fill_row` (pushdown_walk.py), but with configs instead of mask bits.
 
-Beside it all configs that are one byte away, which a search for the end of a text asks for.
+Also all transitions of one config, for the search for a shortest completion.
 """
 
 import numpy as np
@@ -15,9 +15,9 @@ from .pushdown_walk import DONE, row_of
 
 @part
 def fill_targets(address, scratch_address, scratch_length, targets_address):
-    """targets[t] = the config behind token t; entries of tokens that cannot be read stay as they are. 0, or what is lacking.
+    """targets[t] = the config after token t; entries of rejected tokens are unchanged. Returns 0, or what is missing.
 
-    `scratch` is as in pushdown_walk.py; the targets, int32, have one entry to spare.
+    `scratch` is as in pushdown_walk.py; `targets`, int32, has one spare entry.
     """
     arena = arena_of(address)
     nodes = uint64(arena[Place.NODES])
@@ -64,7 +64,7 @@ def fill_targets(address, scratch_address, scratch_length, targets_address):
 
 @part
 def fill_next(address, config):
-    """Makes all transitions of a config; the number of its row of them, or what is lacking."""
+    """Computes all transitions of a config. Returns the number of its row, or a negative code for what is missing."""
     arena = arena_of(address)
     row = row_of(address, config)
     if row < 0:

@@ -1,7 +1,7 @@
-"""Stacks of the pushdown machine: pushing, what an LR parser makes of a terminal, and what may come next on a stack.
+"""Stacks of the pushdown machine: pushing, LR shifts and reductions, and the terminals that a stack accepts next.
 
-A stack is a number: (parent, symbol) is written down once and found again by hash. A **stack class** is all that a lexeme needs to
-know of the stack it begins on: the lexer's state there, and the terminals that can really be shifted.
+A stack is the number of an interned pair (parent, symbol), found by a hash table. A **stack class** is all that a lexeme needs to
+know of the stack it begins on: the lexer's start state there, and the terminals that can actually be shifted.
 """
 
 import numpy as np
@@ -31,13 +31,13 @@ from .jit import inlined, part, pointer
 from .places import arena_of, ints, lacks, lr_state, mixed, octets
 from .turns import end_turn, take_turn
 
-LONG_CHAIN = 64  # reductions one after another
+LONG_CHAIN = 64  # number of reductions in succession
 UNDECIDED = 2
 
 
 @part
 def note_blocks(address, parent, symbol, new):
-    """What a new stack knows of blocks and brackets: what its parent knows, changed by its top."""
+    """Computes the indentation and open brackets of a new stack from its parent's and its own top symbol."""
     arena = arena_of(address)
     count = arena[Place.S_CAPACITY]
     indents, openers = ints(arena, Place.S_INDENT, count), ints(arena, Place.S_OPENER, count)
@@ -59,7 +59,7 @@ def note_blocks(address, parent, symbol, new):
 
 @part
 def push(address, parent, symbol):
-    """The stack with a symbol more."""
+    """Interns the stack with one more symbol. Returns its number, or FULL."""
     arena = arena_of(address)
     count = arena[Place.S_CAPACITY]
     parents, symbols = ints(arena, Place.S_PARENT, count), ints(arena, Place.S_SYMBOL, count)
@@ -85,7 +85,7 @@ def push(address, parent, symbol):
 
 @part
 def both(address, b, c):
-    """The border that is satisfied iff both are."""
+    """The border that is satisfied iff both are, or a negative code for what is missing."""
     if b == c or c == ANY:
         return int64(b)
     if b == ANY:
@@ -106,11 +106,12 @@ def both(address, b, c):
 
 @part
 def shift(address, stack, terminal, width):
-    """The LR stack after a terminal (the end: the stack under the parser), 0 where the parser refuses it, or what is lacking.
+    """The LR stack after a terminal (after the end of text: the stack below the parser), 0 if the parser rejects it, or a negative
+    code for what is missing.
 
-    `width` is that of the line which opens a block, 0 for any other terminal.
+    `width` is the indentation of the line that opens a block, 0 for any other terminal.
 
-    Stack 0 is the empty one, which no parser stands on.
+    Stack 0 is the empty one, on which no parser stands.
     """
     arena = arena_of(address)
     columns, nonterminals = arena[Place.LR_TERMINALS] + 1, arena[Place.LR_NONTERMINALS]
@@ -121,7 +122,7 @@ def shift(address, stack, terminal, width):
     parents, symbols = ints(arena, Place.S_PARENT, capacity), ints(arena, Place.S_SYMBOL, capacity)
     rules = carray(pointer(arena[Place.LR_RULE]), (arena[Place.LR_RULES], 2), np.int32)
     below, top = int64(parents[stack]), lr_state(symbols[stack])
-    while True:  # `stack` is -1 while what a reduction has put on `below` is not written down as a stack
+    while True:  # `stack` is -1 while the goto state `top` over `below` is not interned as a stack yet
         what = action[top * columns + terminal]
         if what == 0:
             return int64(0)
@@ -144,8 +145,9 @@ def shift(address, stack, terminal, width):
 
 @part
 def can_shift(address, stack, terminal, most):
-    """1 where `shift` would take the terminal, 0 where not, UNDECIDED after `most` reductions, or what is lacking. Makes no stacks:
-    gotos lie on an overlay."""
+    """1 if `shift` would accept the terminal, 0 if not, UNDECIDED after `most` reductions, or a negative code for what is missing.
+    Interns no stacks: gotos go onto an overlay.
+    """
     arena = arena_of(address)
     columns, nonterminals = arena[Place.LR_TERMINALS] + 1, arena[Place.LR_NONTERMINALS]
     states = arena[Place.LR_STATES]
@@ -176,7 +178,7 @@ def can_shift(address, stack, terminal, most):
 
 @part
 def next_line(address, stack, width):
-    """The LR stack after a line's end, where the next line begins in column `width`: blocks are opened or closed."""
+    """The LR stack after the end of a line, if the next line begins in column `width`: opens or closes blocks."""
     arena = arena_of(address)
     newline, indent, dedent = arena[Place.T_NEWLINE], arena[Place.T_INDENT], arena[Place.T_DEDENT]
     if arena[Place.LINE_STACK] == stack:
@@ -200,7 +202,7 @@ def next_line(address, stack, width):
 
 @part
 def at_end_of_blocks(address, stack):
-    """The stack under the parser where the text may end, after all blocks have been closed; -1 where it may not, less: lacking."""
+    """The stack below the parser if the text may end here, after closing all blocks; -1 if it may not; less: what is missing."""
     arena = arena_of(address)
     openers = ints(arena, Place.S_OPENER, arena[Place.S_CAPACITY])
     while openers[stack]:
@@ -217,7 +219,7 @@ def at_end_of_blocks(address, stack):
 
 @part
 def reduced(address, stack, rule):
-    """The LR stack after a reduction, or what is lacking."""
+    """The LR stack after a reduction, or a negative code for what is missing."""
     arena = arena_of(address)
     capacity, nonterminals = arena[Place.S_CAPACITY], arena[Place.LR_NONTERMINALS]
     parents, symbols = ints(arena, Place.S_PARENT, capacity), ints(arena, Place.S_SYMBOL, capacity)
@@ -230,13 +232,13 @@ def reduced(address, stack, rule):
 
 @part
 def stack_class(address, stack):
-    """The number of (lexer, terminals that can really be shifted): all that a lexeme needs to know of a stack.
+    """The number of (lexer, terminals that can actually be shifted): all that a lexeme needs to know of a stack.
 
-    A stack shifts what its top state shifts, and, of what the state reduces on, what the stack after the reduction shifts. Where
-    the reduction replaces the top alone it is followed here (UNITS: the states that come to the top, and on which terminals);
-    the stacks after other reductions are few, their classes are kept. CHAIN holds the stacks that wait for others: the lower ones
-    are looked for again where there are too many. What took a long chain stays known, lest each place of a text that is nested to
-    the right looks through all of it.
+    A stack shifts what its top state shifts and, on the terminals on which the state reduces, what the stack after the reduction
+    shifts. Unit reductions, which replace only the top, are followed here (UNITS: the resulting top states, and on which
+    terminals). The stacks after other reductions are few; their classes are cached. CHAIN is an explicit recursion stack of stacks
+    waiting for others; if it overflows, its lower part is dropped and recomputed. The stacks of a long chain are exempt from
+    rollback (MARK_S is moved), because otherwise each position of a right-nested text would walk the whole chain again.
     """
     arena = arena_of(address)
     capacity = arena[Place.S_CAPACITY]
@@ -341,13 +343,13 @@ def stack_class(address, stack):
 
 @part
 def at_end(address, stack):
-    """The stack under the parser where the text may end; -1 where it may not, less: lacking."""
+    """The stack below the parser if the text may end here; -1 if it may not; less: what is missing."""
     arena = arena_of(address)
     if arena[Place.INDENTS]:
         return at_end_of_blocks(address, stack)
     terminals = arena[Place.LR_TERMINALS]
     takes = can_shift(address, stack, terminals, LONG_CHAIN)
-    if takes == UNDECIDED:  # the class knows what the stacks below have come to
+    if takes == UNDECIDED:  # the class includes the result for the stacks below
         k = stack_class(address, stack)
         if k < 0:
             return k
@@ -373,7 +375,7 @@ def key_of_class(lexers, live, words, k):
 
 @inlined
 def slot_of_class(table, size, lexers, live, words, new):
-    """Where the number of a class equal to the one in place `new` is, or would be."""
+    """Slot of the class equal to the one at index `new`, or the empty slot for it."""
     at = int64(key_of_class(lexers, live, words, new) & uint64(size - 1))
     while table[at] >= 0:
         k = int64(table[at])
@@ -388,7 +390,7 @@ def slot_of_class(table, size, lexers, live, words, new):
 
 @part
 def known_class(address, new):
-    """The class written down as the last: its number, or that of an equal one."""
+    """Interns the class stored at the last index. Returns its number, or that of an equal one."""
     arena = arena_of(address)
     words, most = arena[Place.TERMINAL_WORDS], arena[Place.K_CAPACITY]
     lexers = ints(arena, Place.K_LEXER, most)
@@ -398,7 +400,7 @@ def known_class(address, new):
     at = slot_of_class(table, size, lexers, live, words, new)
     if table[at] >= 0:
         return int64(table[at])
-    if arena[Place.READ_ONLY]:  # classes are named in surveys, by the same number for all
+    if arena[Place.READ_ONLY]:  # surveys refer to classes by number, so all seats must number them alike
         return class_beside(address, new)
     table[at] = new
     arena[Place.K_COUNT] = new + 1
@@ -407,7 +409,7 @@ def known_class(address, new):
 
 @inlined
 def number_in_epoch(arena, theirs, new):
-    """The number that the epoch has or gives to the last class of a seat, or -1 where there is no room."""
+    """The number that the epoch has, or assigns, for the last class of a seat; -1 if there is no room."""
     words, most = arena[Place.TERMINAL_WORDS], theirs[Place.K_CAPACITY]
     size, count = theirs[Place.K_HASH_SIZE], theirs[Place.K_COUNT]
     lexers, table = ints(theirs, Place.K_LEXER, most), ints(theirs, Place.K_HASH, size)
@@ -425,9 +427,9 @@ def number_in_epoch(arena, theirs, new):
 
 @part
 def class_beside(address, new):
-    """The number of the last class of a seat, which is written down among its epoch's; all that have come are known then.
+    """Interns the last class of a seat in its epoch and copies the epoch's newer classes. Returns its number.
 
-    Or that the seat must look at the epoch anew.
+    Or a code that the seat must look at the epoch again.
     """
     arena = arena_of(address)
     epoch = arena[Place.EPOCH]
@@ -455,8 +457,8 @@ def class_beside(address, new):
 
 @part
 def narrowed_class(address, k, q):
-    """What the state needs to know of a stack of class k: of terminals that it cannot become nothing, and nothing of the
-    lexer where it can become none that is ignored. So one survey serves a name wherever it stands. Or what is lacking.
+    """Restricts class k to what state q depends on: only terminals that q can become; and no lexer state, unless q can become an
+    ignored terminal. So one survey serves a name wherever it stands. Or a negative code for what is missing.
     """
     arena = arena_of(address)
     words, most, new = arena[Place.TERMINAL_WORDS], arena[Place.K_CAPACITY], arena[Place.K_COUNT]
@@ -480,7 +482,9 @@ def narrowed_class(address, k, q):
 
 @part
 def class_takes(address, k, terminal):
-    """Is the terminal live under a stack of class k? Behind the terminals: the end, and whether ends of lines are ignored."""
+    """Is the terminal live under a stack of class k? The bits after the terminals: end of text, and whether ends of lines are
+    ignored.
+    """
     arena = arena_of(address)
     live = carray(pointer(arena[Place.K_LIVE]), (k + 1, arena[Place.TERMINAL_WORDS]), np.uint64)
     return live[k, terminal >> 6] >> uint64(terminal & 63) & uint64(1) != 0

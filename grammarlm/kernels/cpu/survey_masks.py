@@ -1,13 +1,13 @@
-"""Masks from surveys: what a mask is made of, written down as a **signature** before any row is touched.
+"""Masks from surveys: a mask is first described by a **signature**, before any row is touched.
 
-A mask follows its config's threads through surveys: of each survey the row counts, of each exit whose end the real stack takes the
-tokens that end there, and the surveys behind it. The signature is the list of all that counted. Stacks never repeat, signatures do:
-where one is known the row is known, and a mask on a stack never seen before costs a walk over a few dozen numbers.
+A mask follows the threads of its config through surveys. It collects each survey's row, and for each exit that is valid on the real
+stack the tokens that end there and the surveys after it. The signature lists everything collected. Stacks rarely repeat, signatures
+do: if a signature is cached, so is its row, and a mask on a new stack costs a walk over a few dozen numbers.
 
-    a signature: 1 if the text may end, else 0; then, for each thread, -3 - survey (its row is cut to those first bytes) or
-    WHOLE (it is not), and behind it   survey   a survey's row   |   EMPTIES trie   the tokens that nothing remains of
+    a signature: 1 if the text may end, else 0; then, for each thread, -3 - survey (its row is intersected with those first bytes)
+    or WHOLE (it is not), followed by   survey   a survey's row   |   EMPTIES trie   the tokens with an empty remainder
 
-What a mask makes on its way, stacks and configs, is forgotten at its end.
+Stacks and configs interned while computing a mask are rolled back at its end, except long reduction chains (stacks.stack_class).
 """
 
 import numpy as np
@@ -37,7 +37,9 @@ def triples(arena, place, count):
 
 @inlined
 def is_plain(address, start, border):
-    """Is the thread before a lexeme all that closing it would keep, but for the end of the text, which is no token?"""
+    """Would closing this thread, at the start of a lexeme, keep only the thread itself? (The end of text, which is no token,
+    aside.)
+    """
     arena = arena_of(address)
     status = octets(arena, Place.Q_STATUS, start + 1)[start]
     return status & AT_ONCE != 0 and not must_ask(arena, status, border)
@@ -45,7 +47,9 @@ def is_plain(address, start, border):
 
 @part
 def behind_exit(address, stack, label, border):
-    """How many threads lie in KEPT: those behind an exit, on the real stack; or what is lacking."""
+    """Computes the threads after an exit, on the real stack, into KEPT. Returns their number, or a negative code for what is
+    missing.
+    """
     arena = arena_of(address)
     work = triples(arena, Place.WORK, WIDEST)
     capacity = arena[Place.S_CAPACITY]
@@ -73,7 +77,7 @@ def behind_exit(address, stack, label, border):
 
 @part
 def sign_thread(address, q, s, b, length):
-    """Adds what the tokens can do from a thread to the signature; its length, or what is lacking."""
+    """Appends to the signature what tokens can do from a thread. Returns its length, or a negative code for what is missing."""
     arena = arena_of(address)
     signature = ints(arena, Place.SIGNATURE, SIGNATURE_LENGTH)
     agenda = carray(pointer(arena[Place.AGENDA]), (AGENDA_LENGTH, 4), np.int32)
@@ -131,9 +135,9 @@ def sign_thread(address, q, s, b, length):
 
 @part
 def forget_to_marks(address):
-    """Takes back the stacks and configs made since the marks were set.
+    """Rolls back the stacks and configs added since the marks were set.
 
-    Taken back in reverse order, so that linear probing finds each table as it was.
+    In reverse order, so that each hash table with linear probing returns to its earlier state.
     """
     stop_waiting(address)
     arena = arena_of(address)
@@ -175,7 +179,7 @@ def key_of_signature(numbers, begin, length):
 
 @part
 def known_signature(address, length):
-    """The number of the signature just written down, or what is lacking."""
+    """Interns the signature in SIGNATURE. Returns its number, or a negative code for what is missing."""
     arena = arena_of(address)
     signature = ints(arena, Place.SIGNATURE, SIGNATURE_LENGTH)
     begin, room = arena[Place.KNOWN_COUNT], arena[Place.KNOWN_CAPACITY]
@@ -211,7 +215,7 @@ def known_signature(address, length):
 
 @part
 def signature_beside(address, length):
-    """The number of the signature that a seat has written down, among its epoch's, or that it is to be handed over."""
+    """Interns a seat's signature in its epoch. Returns its number, or the code that it must be handed over to Python."""
     if not begin_beside(address):
         return lacks(NEED_LOCK, FOR_SIGNATURE)
     number = known_signature(arena_of(address)[Place.EPOCH], length)
@@ -221,11 +225,11 @@ def signature_beside(address, length):
 
 @part
 def sign(address, config, goes_on):
-    """The number of the config's signature, or what is lacking: then call again with `goes_on`."""
+    """The number of the config's signature, or a negative code for what is missing: then call again with `goes_on`."""
     arena = arena_of(address)
     if not goes_on:
         stop_waiting(address)
-        if arena[Place.READ_ONLY] and begin_beside(address):  # what others have made meanwhile
+        if arena[Place.READ_ONLY] and begin_beside(address):  # sees what others have added meanwhile
             end_beside(address)
         arena[Place.MARK_S], arena[Place.MARK_C] = arena[Place.S_COUNT], arena[Place.C_COUNT]
         arena[Place.MARK_T], arena[Place.MARK_R] = arena[Place.T_COUNT], arena[Place.R_COUNT]
@@ -243,7 +247,7 @@ def sign(address, config, goes_on):
         first_byte = int64(0) if b == ANY else takes_one_byte(address, b)
         if first_byte < 0:
             return first_byte
-        if first_byte:  # the same thread without its border, cut to such first bytes: one survey serves all
+        if first_byte:  # without its border, intersected with those first bytes: one survey serves all
             number = first_bytes_of(address, b)
             if number < 0:
                 return number
@@ -265,7 +269,7 @@ def sign(address, config, goes_on):
 
 @part
 def fill_signed(address, number, row_address):
-    """Sets the bits of a signature's tokens; two rows behind each other, each with a word to spare, the second is scratch."""
+    """Sets the bits of a signature's tokens. The address has two rows, each with a spare word; the second is scratch."""
     arena = arena_of(address)
     words = int64(arena[Place.NOTHING] // 32)
     rows = carray(pointer(row_address), 2 * (words + 1), np.int32)
@@ -276,7 +280,7 @@ def fill_signed(address, number, row_address):
     surveys = carray(pointer(arena[Place.SURVEY]), (arena[Place.SURVEY_COUNT], 5), np.int32)
     dense = ints(arena, Place.DENSE, arena[Place.DENSE_COUNT] * words)
     sparse = ints(arena, Place.SPARSE, arena[Place.SPARSE_COUNT])
-    cut = int64(-1)  # the survey that the section is cut to
+    cut = int64(-1)  # the survey whose row the current section is intersected with
     i = int64(1)
     while i <= length:
         what = int64(signature[i]) if i < length else int64(WHOLE)

@@ -1,11 +1,11 @@
-"""The walk of a survey: what tokens do from a state while nothing is known of the stack but its class.
+"""The walk of a survey: what tokens do from a state when only the class of the stack is known.
 
-It writes down a row, DRAFT_ROW, and by the way in which frames end (groups of label and border, see surveys.py) what remains of
-tokens: the children of the nodes at which a frame ends, and those nodes themselves where a token ends there, too. Beside a bit for
-each token of the row, the first FEW are listed.
+It computes a row, DRAFT_ROW, and the leaves, by group. A group is a way in which frames end: (label, border), see surveys.py. Its
+leaves are the children of the nodes at which a frame ends, and those nodes themselves if a token ends there too. Besides a bit for
+each token of the row, the first FEW tokens are listed.
 
-A walk that lacks something is **suspended**: what it has found stays in the scratch, with the node and the path to it, and the next
-call goes on from there. Where it lacks a state it looks on a little, to note what else it will lack, and takes nothing down.
+A walk that misses something is **suspended**: its results stay in the scratch, with the node and the path to it, and the next call
+resumes there. If it misses a state, it looks ahead a little, collecting further missing states but no results.
 """
 
 import numpy as np
@@ -19,29 +19,29 @@ from .pushdown import step
 from .pushdown_walk import after_byte, noted, row_of
 from .walk import set_bit
 
-FEW = 400  # tokens of a row that is kept as a list
-GROUPS = 512  # different ends of one survey
-SLOTS = 2048  # of the hash table that finds a group
-WORTH_A_ROW = 1000  # nodes of a trie for whose walk configs get rows of transitions
-TAKEN = 3 + 2 * GROUPS  # what the walk counts: tokens of the row, leaves, groups; then label and border of each group
+FEW = 400  # most tokens of a row stored as a list
+GROUPS = 512  # most groups of one survey
+SLOTS = 2048  # size of the hash table of groups
+WORTH_A_ROW = 1000  # size of a remainder trie from which configs get rows of transitions
+TAKEN = 3 + 2 * GROUPS  # counters of the walk: tokens of the row, leaves, groups; then label and border of each group
 FULL_LEAVES = 16
-MANY_WORDS = 8  # nodes of a subtree that is worth asking whether a config stays with it
-MOST_CLASSES = 256  # of bytes; the columns behind them are special tokens
-LOOK_ON = 3000  # nodes behind one that lacks a state
+MANY_WORDS = 8  # size of a subtree from which it pays to test whether a config loops on all of it
+MOST_CLASSES = 256  # of bytes; the columns after them are special tokens
+LOOK_ON = 3000  # how many nodes to look ahead after one that misses a state
 CLEAN, WAITS, STALE = (
     0,
     1,
     2,
-)  # the scratch: empty; holds a walk that goes on; or one that does not, whose row is still to be emptied
-# What is where in SUSPENDED. KEY: trie, q, b, k. INSIDE: the config that most tokens come to and stay in, 0 where there is none.
-# OUTSIDE: the kinds of bytes that lead out of it (byte_kinds.py).
+)  # HOW: scratch is empty; holds a suspended walk; holds one that cannot resume, whose row must be cleared
+# Indices into SUSPENDED. KEY: trie, q, b, k. INSIDE: the config that most tokens reach and stay in, 0 if none. OUTSIDE: the kinds
+# of bytes that lead out of it (byte_kinds.py).
 HOW, KEY, NODE, CONFIG, INSIDE, OUTSIDE = 0, 1, 5, 6, 7, 8
 SUSPENDED_LENGTH = 9
 
 
 @inlined
 def bits_of(word):
-    """How many bits of the word are set: summed in pairs, in fours, and by a product over the bytes."""
+    """Population count: sums of pairs, of fours, then a product that adds the bytes."""
     word = word - (word >> uint32(1) & uint32(0x55555555))
     word = (word & uint32(0x33333333)) + (word >> uint32(2) & uint32(0x33333333))
     word = word + (word >> uint32(4)) & uint32(0x0F0F0F0F)
@@ -50,7 +50,7 @@ def bits_of(word):
 
 @inlined
 def note_token(row, listed, count, token):
-    """A token of the row; the new count. Each token stands at one node of a trie, so none comes twice."""
+    """Adds a token to the row. Returns the new count."""
     set_bit(row, uint32(token))
     if count < FEW:
         listed[count] = token
@@ -59,7 +59,9 @@ def note_token(row, listed, count, token):
 
 @part
 def group_of(address, taken, slots, lets_on, label, border):
-    """The number of a group, given when it is first met, or what is lacking. lets_on[group, column]: does its border go on?"""
+    """The number of a group, assigned at its first use, or a negative code for what is missing. lets_on[group, column]: does the
+    border accept that byte class?
+    """
     at = int64(mixed(label, border) & uint64(SLOTS - 1))
     while slots[at] >= 0:
         group = int64(slots[at])
@@ -84,9 +86,9 @@ def group_of(address, taken, slots, lets_on, label, border):
 
 @part
 def ends_of(address, config, taken, slots, lets_on, ends):
-    """Finds the groups of a config's ends. `ends`: the config, 1 where a token may surely end there, how many groups, the groups.
+    """Computes the groups of a config's ends. `ends`: the config, 1 if a token may surely end there, number of groups, the groups.
 
-    0, or what is lacking.
+    Returns 0, or a negative code for what is missing.
     """
     arena = arena_of(address)
     offset = int64(ints(arena, Place.C_OFFSET, config + 1)[config])
@@ -112,12 +114,13 @@ def ends_of(address, config, taken, slots, lets_on, ends):
 
 @part
 def find_staying(address, config, staying, taken, slots, lets_on, above):
-    """Notes with which kinds of bytes in words a config stays as it is: each byte leads back to it and lets no frame end,
-    and a token may end behind it. 0, or what is lacking."""
+    """Caches on which kinds of word bytes a config loops: each byte leads back to it, lets no frame end, and a token may end after
+    it. Returns 0, or a negative code for what is missing.
+    """
     arena = arena_of(address)
     known = staying[config & (STAYING - 1)]
     known[0], known[1] = -1, 0
-    for probe in (0x7A, 0x65):  # `z`, `e`: keywords and hexadecimal digits part here
+    for probe in (0x7A, 0x65):  # `z`, `e`: they differ for keywords and hexadecimal digits
         after = after_byte(address, config, probe)
         if after < 0:
             return after
@@ -154,7 +157,7 @@ def find_staying(address, config, staying, taken, slots, lets_on, above):
 
 @part
 def suspend(address, node, path_length, taken, count, leaf):
-    """Notes where the walk goes on: at this node, whose path is so long, with so many tokens and leaves."""
+    """Stores where to resume: the node, the path of `path_length` bytes to it, the numbers of tokens and leaves."""
     arena = arena_of(address)
     suspended = carray(pointer(arena[Place.SUSPENDED]), SUSPENDED_LENGTH, np.int64)
     path, kept = ints(arena, Place.PATH, path_length), ints(arena, Place.SUSPENDED_PATH, path_length)
@@ -166,7 +169,7 @@ def suspend(address, node, path_length, taken, count, leaf):
 
 @part
 def stop_waiting(address):
-    """What a suspended walk has found holds no longer."""
+    """Invalidates the results of a suspended walk."""
     arena = arena_of(address)
     if arena[Place.SUSPENDED]:
         suspended = carray(pointer(arena[Place.SUSPENDED]), SUSPENDED_LENGTH, np.int64)
@@ -176,18 +179,19 @@ def stop_waiting(address):
 
 @part
 def take_out(row, token, first, end):
-    """Takes the tokens of the nodes first to end - 1 out of the row."""
+    """Removes the tokens of the nodes first to end - 1 from the row."""
     for node in range(first, end):
         row[token[node] >> 5] &= ~(int32(1) << int32(token[node] & 31))
 
 
 @part
 def walk_vocabulary(address, start, taken, slots, lets_on, above, ends):
-    """Walks the vocabulary's trie from path[0] on, or goes on from node `start`. 0, or what is lacking: then it is suspended.
+    """Walks the vocabulary's trie from path[0], or resumes at node `start`. Returns 0, or a negative code for what is missing; then
+    the walk is suspended.
 
-    Most subtrees are words: where a config stays as it is with all their bytes, as within a name, all their tokens are taken.
-    Where most tokens come to be `inside` a text that takes most characters, the row has all tokens from the start. A subtree that
-    stays inside is passed over, and of nodes that are looked at, those are taken out that do not belong there.
+    Most subtrees consist of words: if a config loops on all their bytes, as within a name, all their tokens are added. If most
+    tokens reach a config `inside` a text that accepts most characters, the row starts with all tokens; a subtree that stays inside
+    is skipped, and of the nodes visited, those that do not belong are removed.
     """
     arena = arena_of(address)
     suspended = carray(pointer(arena[Place.SUSPENDED]), SUSPENDED_LENGTH, np.int64)
@@ -294,7 +298,7 @@ def walk_vocabulary(address, start, taken, slots, lets_on, above, ends):
                 for i in range(ends[2]):
                     leaves[leaf, 0], leaves[leaf, 1] = ends[3 + i], 2 * node + 1
                     leaf += 1
-        if sure:  # whether a token ends here is as good as random: nobody branches on it
+        if sure:  # whether a token ends here is unpredictable: branch-free
             set_bit(row, token[node])
             listed[min(count, FEW)] = int32(token[node])
             count += int64(token[node] != nothing)
@@ -308,7 +312,7 @@ def walk_vocabulary(address, start, taken, slots, lets_on, above, ends):
 
 @part
 def walk_remainders(address, trie, start, taken, slots, lets_on, above, ends):
-    """The same with the trie of what remains of some tokens."""
+    """The same on a trie of remainders."""
     arena = arena_of(address)
     tries = carray(pointer(arena[Place.TRIES]), (trie + 1, 5), np.int32)
     first, nodes, entry = int64(tries[trie, 0]), int64(tries[trie, 1]), int64(tries[trie, 2])
@@ -408,7 +412,7 @@ def walk_remainders(address, trie, start, taken, slots, lets_on, above, ends):
 
 @part
 def empty_row(address, count):
-    """Takes the tokens of the row back: `count` of them, or an unknown number where that is negative."""
+    """Clears the tokens of the row: `count` of them, or an unknown number if that is negative."""
     arena = arena_of(address)
     row = ints(arena, Place.DRAFT_ROW, arena[Place.NOTHING] // 32 + 1)
     if 0 <= count <= FEW:
@@ -422,7 +426,7 @@ def empty_row(address, count):
 
 @part
 def begin_inside(address, config, suspended):
-    """Puts all tokens into the row where most of them come to be inside a text and stay there. 0, or what is lacking."""
+    """Fills the row with all tokens if most of them reach a config inside a text and stay there. Returns 0, or what is missing."""
     arena = arena_of(address)
     code = find_inside(address, config, suspended[INSIDE:])
     if code < 0:
@@ -434,7 +438,7 @@ def begin_inside(address, config, suspended):
 
 @part
 def count_row(address):
-    """How many tokens the row has; the first of them are listed."""
+    """Counts the tokens of the row and lists the first ones."""
     arena = arena_of(address)
     words = int64(arena[Place.NOTHING] // 32)
     row, listed = ints(arena, Place.DRAFT_ROW, words), ints(arena, Place.DRAFT_TOKENS, FEW + 1)
@@ -452,7 +456,9 @@ def count_row(address):
 
 @part
 def find_leaves(address, trie, q, b, k, config):
-    """Both walks: what they count lies in TAKEN. 0, or what is lacking: then it is suspended, and goes on at the next call."""
+    """Runs the walk of either kind; its counters are in TAKEN. Returns 0, or a negative code for what is missing: then it is
+    suspended, and the next call resumes it.
+    """
     arena = arena_of(address)
     suspended = carray(pointer(arena[Place.SUSPENDED]), SUSPENDED_LENGTH, np.int64)
     taken = carray(pointer(arena[Place.TAKEN]), TAKEN, np.int64)
@@ -494,7 +500,7 @@ def find_leaves(address, trie, q, b, k, config):
 
 @part
 def wait_at_end(address):
-    """The walk is at its end, what is made of it lacks something: it need not be done again."""
+    """Suspends a finished walk whose further processing misses something, so that the walk is not repeated."""
     arena = arena_of(address)
     suspended = carray(pointer(arena[Place.SUSPENDED]), SUSPENDED_LENGTH, np.int64)
     suspended[HOW], suspended[NODE] = WAITS, int64(1) << 40

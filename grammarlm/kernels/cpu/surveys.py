@@ -1,16 +1,16 @@
-"""Surveys: what a state does with all tokens, found once for all stacks.
+"""Surveys: cached results of walking a trie of tokens from one state, independent of the stack.
 
-How tokens continue a thread (q, s, b) hangs on the stack only where a frame under the thread's feet ends: a rule returns, a lexeme
-is shifted. So a **survey** walks a trie from (q, b) with nothing known of the stack but its class k, and finds
+How tokens continue a thread (q, s, b) depends on the stack only where the current frame ends: a rule returns, or a lexeme is
+shifted. So a **survey** walks a trie from (q, b), knowing only the class k of the stack, and finds
 
-    a row      the tokens that can be read without an end of that frame, or whose last byte is one that certainly can be
-    exits      (label, border, trie): the frame ends in this way, and these parts of tokens are still to be read behind it
+    a row      tokens that end inside that frame, or whose last byte is a frame end that is certain to be valid
+    exits      (label, border, trie): the frame ends in this way, and the trie holds the remainders of tokens still to be read
 
-A mask is then (survey_masks.py): for each thread of the config the survey of the vocabulary's trie; its row; for each exit the
-threads behind it, on the real stack, and for each of them the survey of the exit's trie, and so on.
+A mask (survey_masks.py) takes, for each thread of the config, the survey of the vocabulary's trie: its row, and for each exit the
+threads after it on the real stack; for each of those the survey of the exit's trie, and so on.
 
-Surveys, their tries and rows belong to the grammar and the vocabulary, never to a text: a second text finds them made. They hang on
-(trie, q, b, k). Tries of equal content are one, so a stack of any depth meets the same few.
+Surveys, tries and rows belong to the grammar and the vocabulary, not to a text, so later texts reuse them. Their key is (trie, q,
+b, k). Tries with equal content are stored once, so stacks of any depth need the same few surveys.
 
     label 0          the frame of a rule ends             label 1 + t      a lexeme of terminal t ends
     label 1 + T      the LR parser meets the end of its text (T terminals)
@@ -39,12 +39,12 @@ from .survey_walk import CLEAN, FEW, GROUPS, HOW, STALE, SUSPENDED_LENGTH, TAKEN
 from .turns import begin_beside, claim, end_beside
 from .walk import set_bit
 
-DENSE, SPARSE = 1, 0  # rows: bits, or a list of tokens
+DENSE, SPARSE = 1, 0  # formats of rows: bits, or a list of tokens
 
 
 @part
 def sort_leaves(address, taken, starts):
-    """Lays the leaves into BY_GROUP; group g has those from starts[g] up to starts[g + 1]."""
+    """Counting sort of the leaves by group into BY_GROUP; group g has those from starts[g] to starts[g + 1]."""
     arena = arena_of(address)
     room = arena[Place.LEAVES_CAPACITY]
     leaves = carray(pointer(arena[Place.LEAVES]), (room, 2), np.int32)
@@ -63,7 +63,7 @@ def sort_leaves(address, taken, starts):
 
 @part
 def draft_exits(address, trie, taken):
-    """Drafts the exits of a survey. 0, or what is lacking."""
+    """Drafts the exits of a survey. Returns 0, or a negative code for what is missing."""
     arena = arena_of(address)
     drafts = carray(pointer(arena[Place.DRAFTS]), (GROUPS, 9), np.int64)
     starts = np.empty(GROUPS + 3, np.int64)
@@ -89,7 +89,7 @@ def draft_exits(address, trie, taken):
         drafts[many, 7], drafts[many, 8] = low, high
         if arena[Place.READ_ONLY]:
             node, entry = counts[2], counts[3]
-        else:  # at once, so that the next draft lies in the same small memory
+        else:  # at once, so that the next draft reuses the same small memory
             below = known_trie(address, counts)
             if below < 0:
                 return below
@@ -101,7 +101,7 @@ def draft_exits(address, trie, taken):
 
 @part
 def note_exits(address):
-    """Writes down the drafted exits behind those that are known; how many, or what is lacking."""
+    """Appends the drafted exits to EXITS. Returns their number, or a negative code for what is missing."""
     arena = arena_of(address)
     room, first, many = arena[Place.EXIT_CAPACITY], arena[Place.EXIT_COUNT], arena[Place.DRAFTS_COUNT]
     exits = carray(pointer(arena[Place.EXITS]), (room, 3), np.int32)
@@ -123,7 +123,7 @@ def note_exits(address):
 
 @part
 def note_row(address, survey, many):
-    """Writes down the row of a survey, which has so many tokens; its place in `survey`. 0, or what is lacking."""
+    """Stores the row of a survey, which has `many` tokens, and its position in `survey`. Returns 0, or what is missing."""
     arena = arena_of(address)
     words = int64(arena[Place.NOTHING] // 32)
     if many > FEW:
@@ -146,7 +146,7 @@ def note_row(address, survey, many):
 
 @part
 def draft_survey(address, trie, q, b, k):
-    """Walks for a survey; it lies in the scratch then. 0, or what is lacking: then the walk is suspended."""
+    """Computes a survey into the scratch. Returns 0, or a negative code for what is missing; then the walk is suspended."""
     arena = arena_of(address)
     bottom = push(address, 0, -1 - k)
     if bottom < 0:
@@ -171,13 +171,13 @@ def draft_survey(address, trie, q, b, k):
 
 @part
 def publish_survey(address):
-    """Writes down the survey that lies in the scratch, which is empty then: its number, or what is lacking."""
+    """Stores the survey in the scratch and clears its row. Returns the survey's number, or a negative code for what is missing."""
     arena = arena_of(address)
     draft = carray(pointer(arena[Place.DRAFT]), 5, np.int64)
     one, two = draft[0] << 32 | draft[1], draft[2] << 32 | draft[3]
     slot = slot_of_survey(arena, one, two)
     table = ints(arena, Place.SURVEY_HASH, arena[Place.SURVEY_HASH_SIZE])
-    if table[slot] >= 0:  # somebody else was faster
+    if table[slot] >= 0:  # another worker was faster
         empty_row(address, draft[4])
         return int64(table[slot])
     number, room = arena[Place.SURVEY_COUNT], arena[Place.SURVEY_CAPACITY]
@@ -202,7 +202,7 @@ def publish_survey(address):
 
 @part
 def publish_beside(address):
-    """Writes down the survey that a seat has drafted, among its epoch's: its number, or that it is to be handed over."""
+    """Publishes a seat's drafted survey in its epoch. Returns its number, or the code that it must be handed over to Python."""
     if not begin_beside(address):
         return lacks(NEED_LOCK, FOR_SURVEY)
     made = publish_survey(arena_of(address)[Place.EPOCH])
@@ -212,7 +212,7 @@ def publish_beside(address):
 
 @part
 def draft_first_bytes(address, border):
-    """The vocabulary's tokens whose first byte the border lets on, in the scratch. 0, or what is lacking."""
+    """Puts the tokens whose first byte the border accepts into the scratch row. Returns 0, or what is missing."""
     arena = arena_of(address)
     suspended = carray(pointer(arena[Place.SUSPENDED]), SUSPENDED_LENGTH, np.int64)
     if suspended[HOW] != CLEAN:
@@ -230,10 +230,12 @@ def draft_first_bytes(address, border):
             return after
         if after > 0:
             node = top
-            while token[node] == nothing:  # some token is there
+            while token[node] == nothing:  # every subtree has some token
                 node += 1
             last = token[node]
-            for other in range(node, int64(end[top])):  # as many nodes have tokens as not: nobody branches on it
+            for other in range(
+                node, int64(end[top])
+            ):  # about half of the nodes have tokens: a branch would be mispredicted
                 last = token[other] if token[other] != nothing else last
                 set_bit(row, last)
         top = int64(end[top])
@@ -242,7 +244,7 @@ def draft_first_bytes(address, border):
 
 @part
 def note_first_bytes(address, border):
-    """Writes down a survey that is only a row, the one in the scratch, which is empty then: its number, or what is lacking."""
+    """Stores the scratch row as a survey without exits and clears the scratch. Returns its number, or what is missing."""
     arena = arena_of(address)
     one, two = int64(0), int64(border) << 32
     slot = slot_of_survey(arena, one, two)
@@ -268,7 +270,7 @@ def note_first_bytes(address, border):
 
 @part
 def first_bytes_of(address, border):
-    """The number of the survey of a border's first bytes, made where there is none, or what is lacking."""
+    """The number of the survey of a border's first bytes, computed if it is missing, or a negative code for what is missing."""
     arena = arena_of(address)
     slot = slot_of_survey(arena, int64(0), int64(border) << 32)
     table = ints(arena, Place.SURVEY_HASH, arena[Place.SURVEY_HASH_SIZE])
@@ -290,7 +292,7 @@ def first_bytes_of(address, border):
 
 @inlined
 def slot_of_survey(arena, one, two):
-    """Where the number of a survey is, or would be. A seat does not see those that came after it looked last."""
+    """Slot of a survey in the hash table, or the empty slot for it. A seat ignores surveys added since it last looked."""
     keys = carray(pointer(arena[Place.SURVEY_KEY]), (arena[Place.SURVEY_CAPACITY], 2), np.int64)
     size = arena[Place.SURVEY_HASH_SIZE]
     table = ints(arena, Place.SURVEY_HASH, size)
@@ -304,7 +306,7 @@ def slot_of_survey(arena, one, two):
 
 @part
 def survey_of(address, trie, q, b, k):
-    """The number of a survey, made where there is none, or what is lacking."""
+    """The number of a survey, computed if it is missing, or a negative code for what is missing."""
     arena = arena_of(address)
     one, two = int64(trie) << 32 | int64(q), int64(b) << 32 | int64(k)
     slot = slot_of_survey(arena, one, two)
@@ -331,7 +333,9 @@ def survey_of(address, trie, q, b, k):
 
 @part
 def takes_one_byte(address, border):
-    """1 where the border is about the next byte only: behind each it is broken or satisfied. 0 where not, or what is lacking."""
+    """1 if the border constrains the next byte only: after each byte it is violated or satisfied. 0 if not, or a negative code for
+    what is missing.
+    """
     arena = arena_of(address)
     if octets(arena, Place.B_STATUS, border + 1)[border] & EXPANDED == 0:
         return lacks(NEED_BORDER, border)

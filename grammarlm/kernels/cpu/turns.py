@@ -1,12 +1,13 @@
-"""Turns at the arrays that surveys lie in: one thread at a time, without Python's lock.
+"""Turns: a spin lock on the survey arrays that needs no GIL.
 
-A seat (masks/stack/seat.py) that has drafted a survey writes it down itself, into the epoch's arrays, and goes on: to ask Python
-for each of a thousand surveys would cost more than the surveys do. For so long the epoch's arena names the seat's scratch.
-Who holds the program's lock takes turns as well, while a kernel of its own is at surveys, scratch is lent, or arrays are replaced.
-Nobody waits long: a seat whose turn does not come hands its survey over. So it is with signatures.
+A **seat** is a worker's own arena (masks/stack/seat.py). A seat that has drafted a survey stores it in the epoch's shared arrays
+itself: asking Python for each of a thousand surveys would cost more than the surveys. While it holds the lock, the epoch's arena
+points to the seat's scratch. The holder of the program's lock takes turns as well, while its own kernel works on surveys, scratch
+is lent, or arrays are reallocated. Nobody waits long: a seat that does not get the lock hands its survey over to Python. The same
+goes for signatures.
 
-A survey of the whole vocabulary takes a millisecond. Who begins one says so, and others make other rows in the meantime. Claims are
-advice: one that is forgotten, or that somebody left behind, costs time and nothing else.
+A survey of the full vocabulary takes a millisecond. A worker claims it; others skip to other rows meanwhile. Claims are advisory:
+one that is overwritten or left behind costs only time.
 """
 
 import numpy as np
@@ -16,8 +17,8 @@ from ...layout.stack import CLAIMS, FOR_ANOTHER, NEED_LOCK, Place
 from .jit import inlined, part, pointer, try_lock, unlock
 from .places import arena_of, lacks
 
-ATTEMPTS = 20_000  # some two hundred microseconds: an array may be replaced meanwhile
-# What surveys and signatures are written down from: scratch that whoever writes lends for so long.
+ATTEMPTS = 20_000  # about 200 microseconds: an array may be reallocated meanwhile
+# Scratch that holds drafted surveys and signatures; a writer lends it to the epoch while it holds the lock.
 LENT = (
     (int(Place.LEAVES), int(Place.DRAFT_TOKEN_CAPACITY)),
     (int(Place.DRAFT), int(Place.DRAFTS_COUNT)),
@@ -33,7 +34,7 @@ COUNTS = (
 
 @inlined
 def take_turn(address):
-    """Is it our turn at this arena?"""
+    """Tries to acquire the lock of this arena."""
     attempts = 0
     while attempts < ATTEMPTS and not try_lock(address + 8 * int64(Place.TURN)):
         attempts += 1
@@ -47,7 +48,7 @@ def end_turn(address):
 
 @part
 def swap_scratch(one, other):
-    """Two arenas exchange what surveys and signatures are written down from."""
+    """Swaps the LENT scratch addresses of two arenas."""
     for first, last in LENT:
         for place in range(first, last + 1):
             one[place], other[place] = other[place], one[place]
@@ -55,7 +56,9 @@ def swap_scratch(one, other):
 
 @part
 def begin_beside(address):
-    """Is it a seat's turn at its epoch, whose arrays are those that it knows? Then the epoch's arena names the seat's scratch."""
+    """Tries to lock a seat's epoch. True if it is locked and its arrays are those that the seat knows; the epoch's arena then
+    points to the seat's scratch.
+    """
     arena = arena_of(address)
     epoch = arena[Place.EPOCH]
     if not take_turn(epoch):
@@ -70,7 +73,7 @@ def begin_beside(address):
 
 @part
 def end_beside(address):
-    """The seat has its scratch again, and knows how much there is now."""
+    """Takes the scratch back, updates the seat's COUNTS, and unlocks the epoch."""
     arena = arena_of(address)
     epoch = arena[Place.EPOCH]
     theirs = arena_of(epoch)
@@ -82,7 +85,9 @@ def end_beside(address):
 
 @part
 def claim(address, one, two):
-    """0 where the seat is to draft the survey of this key, or that another is at it. What has come meanwhile is seen then."""
+    """Claims the survey with this key for the seat: 0, or the code that another seat drafts it. The seat then sees what was added
+    meanwhile.
+    """
     if not begin_beside(address):
         return int64(0)
     claims = carray(pointer(arena_of(address)[Place.CLAIMS]), (CLAIMS + 1, 3), np.int64)
@@ -101,7 +106,7 @@ def claim(address, one, two):
 
 @part
 def end_claims(address):
-    """The seat drafts nothing."""
+    """Releases the seat's claims."""
     arena = arena_of(address)
     if arena[Place.CLAIMS]:
         claims = carray(pointer(arena[Place.CLAIMS]), (CLAIMS + 1, 3), np.int64)

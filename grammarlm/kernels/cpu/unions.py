@@ -1,20 +1,20 @@
-"""Unions of stacks: threads that differ in their stacks alone become one thread.
+"""Unions of stacks: threads that differ only in their stacks are merged into one thread.
 
-An ambiguous text has more readings with each byte. Where they differ below the top of the stack only, they go on alike:
+An ambiguous text has more parses after each byte. If they differ only below the top of the stack, they continue alike:
 
-    root ::= "a" root "b" | "aa" root "c" | "a"        behind aaaa: return states  b b b b,  b b c,  b c b,  c b b,  c c
+    root ::= "a" root "b" | "aa" root "c" | "a"        after aaaa: return states  b b b b,  b b c,  b c b,  c b b,  c c
 
-A **union** is a stack that is several: (one of them, UNION + the others). Whoever leaves a frame goes on in each of them
-(pushdown.leave). The stacks of a union are in the order of their symbols and no two have the same symbol: what lies below those is
-united, too. So there are as many stacks as return states on each level, however many ways lead down:
+A **union** is a stack that stands for several: (one of them, UNION + the others), as in a graph-structured stack. Leaving a frame
+continues in each of them (pushdown.leave). The members of a union are sorted by symbol, and no two have the same symbol: what is
+below equal symbols is united, too. So there are as many stacks as return states on each level, however many paths lead down:
 
     aaaa:   4   where   n = (b n-1 | c n-2)
 
-It is done where a config has become WIDE, not before: the configs of a plain grammar stay the same few threads, equal to those
-that they were.
+Stacks are united only once a config has WIDE threads: the configs of a plain grammar keep the same few threads, and so stay equal
+to earlier ones.
 
-Stacks that are united share most of what lies below, so pairs are met again and again: what they are united to is remembered until
-stacks are forgotten. Where too many are new the call ends.
+Stacks that are united share most of what is below, so the same pairs recur: unions are cached until stacks are rolled back. If too
+many pairs are new, the call gives up.
 """
 
 import numpy as np
@@ -25,7 +25,7 @@ from .jit import inlined, part, pointer
 from .places import arena_of, ints, lacks, mixed
 from .stacks import push
 
-FULL_UNIONS = 17  # there is no room for them yet: few grammars need it
+FULL_UNIONS = 17  # the cache of unions is not allocated yet: few grammars need it
 
 
 @inlined
@@ -35,10 +35,10 @@ def slot_of_union(a, b):
 
 @part
 def unite(address, first, second):
-    """The union of two stacks, or what is lacking.
+    """The union of two stacks, or a negative code for what is missing.
 
-    Both are gone through in the order of their symbols; where these are the same what lies below them comes first (UNITING holds
-    what waits for it). Below so many levels two stacks with one symbol stay beside each other: a union is no less right for that.
+    Merges both in the order of their symbols. Where these are equal, what is below them is united first (UNITING is the stack of
+    suspended merges). Beyond UNITING levels, two stacks with the same symbol stay side by side: the union is still correct.
     """
     if first == second:
         return int64(first)
@@ -50,7 +50,7 @@ def unite(address, first, second):
     waiting = carray(pointer(arena[Place.UNITING]), (UNITING, 5), np.int32)
     found = ints(arena, Place.UNITED, UNITED)
     known = carray(pointer(arena[Place.UNIONS]), (UNIONS, 4), np.int32)
-    now = arena[Place.UNION_ROUND] + 1  # an array that is new holds zeros
+    now = arena[Place.UNION_ROUND] + 1  # zero never matches: a new array holds zeros
     level, count = int64(0), int64(0)
     waiting[0, 0], waiting[0, 1], waiting[0, 2], waiting[0, 3], waiting[0, 4] = first, second, first, second, 0
     while True:
@@ -117,10 +117,10 @@ def unite(address, first, second):
 
 @part
 def forget_unions(address):
-    """Stacks are forgotten, and their numbers will be given again."""
+    """Invalidates the cache of unions: stacks were rolled back, and their numbers will be reused."""
     arena = arena_of(address)
     arena[Place.UNION_ROUND] += 1
-    if arena[Place.UNION_ROUND] >= (1 << 31) - 2:  # rounds begin again
+    if arena[Place.UNION_ROUND] >= (1 << 31) - 2:  # the counter wraps around
         arena[Place.UNION_ROUND] = 0
         if arena[Place.UNIONS] == 0:
             return
@@ -129,11 +129,13 @@ def forget_unions(address):
 
 @part
 def unite_kept(address, count):
-    """The threads in KEPT, those that differ in their stacks alone as one; how many are left, or what is lacking."""
+    """Unites the threads in KEPT that differ only in their stacks. Returns how many are left, or a negative code for what is
+    missing.
+    """
     arena = arena_of(address)
     kept = carray(pointer(arena[Place.KEPT]), (WIDEST, 3), np.int32)
     gap = int64(701)
-    while gap > 0:  # lower stacks first: what a union has below is then a union that has been made already
+    while gap > 0:  # shell sort by stack: what is below a union is then a union that already exists
         for i in range(gap, count):
             q, s, b = kept[i, 0], kept[i, 1], kept[i, 2]
             j = i - gap

@@ -1,12 +1,12 @@
-"""An automaton walked over tokens: one mask, one advance, or the states that tokens lead to.
+"""Walks of a regular automaton over tokens: one mask, one advance, or the set of states that tokens lead to.
 
-`fill_row` is the loop that vocab/byte_trie.py derives. It stops where it needs something that Python makes (a row of the table,
-or the knowledge whether tokens can finish from a state), keeps its place in `scratch`, and goes on at the next call.
+`fill_row` is the loop derived in vocab/byte_trie.py. It stops where it needs something that Python computes (a row of the table, or
+whether tokens can finish from a state), saves its position in `scratch`, and resumes at the next call.
 
-    scratch[d] = the state behind d bytes; scratch[0] is the start
-    scratch[-1] = the trie node to go on with
+    scratch[d] = the state after d bytes; scratch[0] is the start
+    scratch[-1] = the trie node to resume at
 
-Returns 0 when done, s > 0 when the transitions of state s are missing, -s when `usable[s]` is not known.
+Returns 0 when done, s > 0 if the transitions of state s are missing, -s if `usable[s]` is not computed yet.
 """
 
 import numpy as np
@@ -37,7 +37,7 @@ def set_bit(row, index):
 
 @kernel("int64(int64, int64, int64, int64)")
 def fill_row(arena_address, scratch_address, scratch_length, row_address):
-    """Sets the bits of all tokens that can be read from scratch[0] and lead to a usable state; the row has one word to spare."""
+    """Sets the bits of all tokens that can be read from scratch[0] and lead to a usable state; the row has one spare word."""
     arena = carray(pointer(arena_address), int64(Arena.LENGTH), np.int64)
     nodes, byte, depth, end, token = trie_arrays(arena)
     nothing = uint32(arena[Arena.NOTHING])
@@ -78,7 +78,7 @@ def fill_row(arena_address, scratch_address, scratch_length, row_address):
 
 @kernel("int64(int64, int64, int64)")
 def advance(arena_address, state, token):
-    """The state after a token; 0 where it is refused, -s where the transitions of state s are missing."""
+    """The state after a token; 0 if it is rejected, -s if the transitions of state s are missing."""
     arena = carray(pointer(arena_address), int64(Arena.LENGTH), np.int64)
     count = arena[Arena.VOCABULARY]
     if token < 0 or token >= count:
@@ -100,7 +100,7 @@ def advance(arena_address, state, token):
 
 @kernel("int64(int64, int64, int64, int64)")
 def collect_states(arena_address, scratch_address, scratch_length, seen_address):
-    """Marks seen[s] = 1 for each state s that some token leads to from scratch[0]; returns as fill_row does."""
+    """Sets seen[s] = 1 for each state s that some token reaches from scratch[0]. Return values as for fill_row."""
     arena = carray(pointer(arena_address), int64(Arena.LENGTH), np.int64)
     nodes, byte, depth, end, token = trie_arrays(arena)
     nothing = uint32(arena[Arena.NOTHING])
