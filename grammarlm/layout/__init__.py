@@ -1,1 +1,1 @@
-"""Layout: the constants and arrays that Python writes and kernels read. A leaf package: it imports no other package of the project."""
+"""Layout: the constants and arrays that Python writes and kernels read. A leaf package: it imports nothing else of the project."""

@@ -164,9 +164,7 @@ class Trie(Constants):
     DEPTH = 2
     END = 3
     TOKEN = 4  # uint32 [N], of the vocabulary's trie
-    FIRST = (
-        5  # int32 [N + 2], of remainder tries: tokens of node i - 1: LIST[FIRST[i] : FIRST[i + 1]]; -1: empty remainder
-    )
+    FIRST = 5  # int32 [N + 2], of remainder tries: tokens of node i - 1: LIST[FIRST[i] : FIRST[i + 1]]; -1: empty ones
     LIST = 6
     WIDE = 7  # int32 [N + 1]: the table of children of node i - 1, -1: none
     CHILDREN = 8  # int32 [., 256]: for nodes with many children

@@ -52,9 +52,7 @@ class Place(Constants):
     WORK = 39  # int32 [WIDEST, 3]: scratch: worklist of threads during the closure
     KEPT = 40  # int32 [WIDEST, 3]: scratch: threads kept by the closure
     PAIR = 41  # int64 [3]: the two borders whose conjunction is missing, or the thread whose verdict is missing
-    LR_ACTION = (
-        42  # int32 [states, terminals + 1]: 0 error, s + 1 shift to s, -(r + 1) reduce by r; last column: the end
-    )
+    LR_ACTION = 42  # int32 [states, terminals + 1]: 0 error, s + 1 shift to s, -(r + 1) reduce by r; last column: end
     LR_GOTO = 43  # int32 [states, nonterminals]
     LR_RULE = 44  # int32 [rules, 2]: length, nonterminal
     LR_LEXER = 45  # int32 [states]: the lexer's start state in that LR state

@@ -1,7 +1,7 @@
-"""Arrays: which items may come, and whether the array may close.
+"""Arrays: which items may come next, and whether the array may close.
 
-An item is read in one of the **ways** of its position: a node, and the counted kinds (`contains`) that it counts for. What counts
-is kept 16 bits a kind, never beyond what matters: the most that is allowed, or the least that is needed.
+An item is read in one of the **ways** of its position: a node, and the `contains` kinds that it counts for. Counters have 16 bits
+per kind and saturate where more does not matter: at the maximum, or at the required minimum.
 """
 
 from numba import int64
@@ -49,7 +49,7 @@ def can_count(program, row, first, kind):
 
 @part
 def must_count(program, row, first, kind):
-    """How many of the items that must still come from a position on have no way but to count."""
+    """How many of the still required items from a position on can only count for the kind."""
     prefix, least = program[row + Array.PREFIX], program[row + Array.LEAST]
     total = int64(0)
     position = first
@@ -68,7 +68,7 @@ def must_count(program, row, first, kind):
 
 @part
 def way_fits(arena, frame, kinds):
-    """May the next item count for just these kinds?"""
+    """May the next item count for exactly these kinds?"""
     program, frames = longs(arena, At.PROGRAM), longs(arena, At.FRAMES)
     row = array_row(frames, frame)
     bounds, so_far = program[row + Array.BOUNDS], frames[frame * Frame.LENGTH + Frame.LAST]
@@ -87,7 +87,7 @@ def way_fits(arena, frame, kinds):
 
 @part
 def array_continues(arena, frame):
-    """May another item come?"""
+    """May another item come next?"""
     program, frames = longs(arena, At.PROGRAM), longs(arena, At.FRAMES)
     row = array_row(frames, frame)
     position, most = frames[frame * Frame.LENGTH + Frame.COUNT], program[row + Array.MOST]
@@ -117,7 +117,7 @@ def array_closes(arena, frame):
 
 @part
 def with_item(arena, frame, kinds):
-    """The frame with one item more. Positions and counts that no longer matter stand still, so that texts go on alike."""
+    """The frame after one more item. Positions and counts that no longer matter are not advanced, so that frames are shared."""
     program, frames = longs(arena, At.PROGRAM), longs(arena, At.FRAMES)
     row = array_row(frames, frame)
     at = frame * Frame.LENGTH

@@ -1,4 +1,4 @@
-"""The JSON machine's one kernel, and what is asked of it."""
+"""The single kernel of the JSON machine, and its entry points."""
 
 import numpy as np
 from numba import carray, int64
@@ -17,7 +17,7 @@ FILL, ADVANCE, READ, ENDS, BASE, BELOW, SURVEY, REHASH, MOVE, PLACE, FORGET = ra
 
 @part
 def base_row(address, c, x, y, row_address):
-    """What hangs below the root for a thread before the barrier; crossings are left for the caller."""
+    """The row of the whole vocabulary for a thread before the barrier; crossings are left to the caller."""
     arena = arena_of(address)
     row = words(row_address, arena[At.BASE_WORDS])
     arena[At.CROSS_COUNT] = 0
@@ -27,7 +27,7 @@ def base_row(address, c, x, y, row_address):
 
 @part
 def rehash(address, table_address, size):
-    """Puts the entries of an old table into the store, which has room for them."""
+    """Inserts the entries of an old table into the store, which has room for them."""
     store = carray(pointer(address), int64(Store.LENGTH), np.int64)
     old = carray(pointer(table_address), 1 << 40, np.int64)
     table = carray(pointer(store[Store.TABLE]), 1 << 40, np.int64)
@@ -42,12 +42,12 @@ def rehash(address, table_address, size):
     return store[Store.COUNT]
 
 
-# What follows changes what other threads' calls read: in one call, since they may come between any two steps of Python.
+# The following change what calls of other threads read. Each is one call, because others may run between any two steps of Python.
 
 
 @part
 def move(address, order_address):
-    """int64 [5]: place, place of its capacity, new address, new capacity, bytes an entry."""
+    """int64 [5]: index of the address, index of the capacity, new address, new capacity, bytes per entry."""
     arena, order = arena_of(address), carray(pointer(order_address), 5, np.int64)
     copy_bytes(order[2], arena[order[0]], arena[order[1]] * order[4])
     arena[order[0]], arena[order[1]] = order[2], order[3]
@@ -75,17 +75,17 @@ def forget(address):
 
 @kernel("int64(int64, int64, int64, int64, int64)", large=True, holds_gil=True, seconds=40)
 def json_call(address, what, first, second, third):
-    """One kernel for all, since all hold the step, which takes long to compile:
+    """One kernel for all operations, since all include `step`, which takes long to compile:
 
-    FILL     record, mask row            writes the mask        ADVANCE  record, token           the record behind it
+    FILL     record, mask row            writes the mask        ADVANCE  record, token           the record after it
     ENDS     record                      may the text end?      READ     record, bytes, length   likewise
-    BASE     thread word, x, row         a row of the vocabulary's, from the root
+    BASE     thread word, x, row         a row of the vocabulary, from the root
     BELOW    node, thread word, row      the same, below a node of the trie
-    SURVEY   survey                      where tokens lead to (json_ends.py)
-    REHASH   table, its size             puts a table's rows into the store named first
-    MOVE     order                       a part of the arena to where there is more room
+    SURVEY   survey                      targets of tokens (json_ends.py)
+    REHASH   table, its size             inserts a table's rows into the store given as address
+    MOVE     order                       moves a part of the arena to a larger array
     PLACE    pairs, their count          writes into the arena
-    FORGET                               empties the store named first
+    FORGET                               empties the store given as address
     """
     if what == FILL:
         return fill_mask(address, first, second)

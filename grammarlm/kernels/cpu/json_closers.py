@@ -1,7 +1,7 @@
-"""The tokens that close a string: what remains behind the quote is a small trie of remainders, walked behind the string.
+"""Tokens that close a string: the parts after the quote form a small trie of remainders, walked after the string.
 
-What a frame lets them do behind a value is kept like a row (`end_of_string`). With a filter (a bit for each closing token, set by
-the string's own language) only those count that it lets pass.
+What a frame allows after a value is cached like a row (`end_of_string`). With a filter (a bit for each closing token, set by the
+string's own language) only tokens in the filter count.
 """
 
 import numpy as np
@@ -29,13 +29,13 @@ from .json_walk import ALONG, set_node, set_token, walk
 
 BASE_ZERO, BASE_BODY = 0, 1
 CLOSERS = -6  # in place of a thread, in the key of a row: the end of any string
-BODY_REMAINDERS = 1  # the trie of what remains behind a string's closing quote
-WANT_LIMITED = 4  # in WANTED; with a number above bit 8
+BODY_REMAINDERS = 1  # the trie of remainders after a string's closing quote
+WANT_LIMITED = 4  # bit of WANTED; with a number above bit 8
 
 
 @part
 def cross(arena, which, node, blank, how, g, out):
-    """Goes on behind the barrier: frame g is the real one."""
+    """Continues beyond the barrier: frame g is the real one."""
     after = thread(Kind.AFTER, 0, 0, 0)
     trie = longs(arena, At.TRIES)
     if how == ALONG:
@@ -55,7 +55,7 @@ def store_of(arena, shared):
 
 @part
 def closers_behind(arena, which, c, f, out):
-    """Adds the tokens that close a string and go on with what the thread reads behind it; `which` trie has what remains of them."""
+    """Adds the tokens that close a string and continue as the thread can; trie `which` has the remainders."""
     trie = longs(arena, At.TRIES)
     ends = words(trie[which * Trie.LENGTH + Trie.FIRST], int64(1 << 30))
     tokens = words(trie[which * Trie.LENGTH + Trie.LIST], int64(1 << 30))
@@ -73,7 +73,7 @@ def closers_key(arena, level, which, frame, key):
 
 @part
 def inner_frame(arena, f):
-    """The frame without those around it, and without the keys that have no place of their own."""
+    """A copy of the frame without those around it, and without the keys that have no place of their own."""
     frames = longs(arena, At.FRAMES)
     inner = copy_frame(arena, f)
     frames[inner * Frame.LENGTH] = BARRIER
@@ -84,7 +84,7 @@ def inner_frame(arena, f):
 
 @part
 def end_of_string(arena, which, f, out):
-    """Adds the tokens that close a string in frame f, which are kept by what the frame may do behind it."""
+    """Adds the tokens that close a string in frame f; cached by what the frame allows after it."""
     frames = longs(arena, At.FRAMES)
     after = thread(Kind.AFTER, 0, 0, 0)
     own = frames[f * Frame.LENGTH + Frame.ROW] & ROW
@@ -106,7 +106,7 @@ def end_of_string(arena, which, f, out):
     if found < 0:
         if level == WHOLE_FRAME and (not kept or frames[f * Frame.LENGTH + Frame.OTHERS] != 0):
             arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = frames_before, chains_before
-            closers_behind(arena, which, after, f, out)  # a token goes on into the next key, which may repeat another
+            closers_behind(arena, which, after, f, out)  # a token continues into the next key, which may repeat another
             return
         arena[At.FRESH] += 1
         arena[At.CROSS_COUNT] = 0
@@ -147,7 +147,7 @@ def end_of_string(arena, which, f, out):
 
 @part
 def filtered_closers(arena, f, out):
-    """Adds the tokens that close the string, where both its language and what follows allow them."""
+    """Adds the tokens that close the string, if both its language and what follows allow them."""
     width, count = arena[At.BASE_WORDS], arena[At.CLOSER_COUNT]
     other = words(arena[At.SECOND_ROW], width + 1)
     for i in range(width):
@@ -163,7 +163,7 @@ def filtered_closers(arena, f, out):
 
 @part
 def keep_filtered(filtered, closers, count, row):
-    """Takes away the tokens that close a string and are not in the filter."""
+    """Removes the tokens that close a string and are not in the filter."""
     for i in range(count):
         if filtered[i >> 5] >> (i & 31) & 1 == 0:
             token = int64(closers[2 * i])
@@ -172,7 +172,7 @@ def keep_filtered(filtered, closers, count, row):
 
 @inlined
 def put(first, out, row, count):
-    """The row becomes the mask, or is added to it."""
+    """The row becomes the mask, or is ORed into it."""
     if first:
         copy_bytes(out.ctypes.data, row.ctypes.data, 4 * count)
     else:
@@ -182,7 +182,7 @@ def put(first, out, row, count):
 
 @part
 def strings_mask(arena, c, x, y, f, out, first):
-    """In the body of a string of no language: nothing to keep, all rows are the vocabulary's."""
+    """In the body of a string of no language: nothing to cache, all rows are base rows."""
     program = longs(arena, At.PROGRAM)
     own, count = c >> 11 & ROW, y >> 24
     least, most, far = program[own], program[own + 1], arena[At.MOST_CHARACTERS]

@@ -1,10 +1,10 @@
-"""Which states tokens lead to, for budgets: tokens behind which a text can end alike are one **class**.
+"""Which states tokens lead to, for token budgets: tokens after which a text can be completed alike form one **class**.
 
-`survey_tokens` reads all tokens of a trie from a thread and writes pairs (token, class). A class is shown by one of its threads;
-masks/json_schema/completion.py says how a text can end from there. Two threads are alike where no end that is made for the one
-hangs on how they differ: which other keys were read, what was read of a string that may end, ...
+`survey_tokens` reads all tokens of a trie from a thread and writes pairs (token, class). A class is represented by one of its
+threads; masks/json_schema/completion.py computes the shortest completion from there. Two threads are alike if no completion
+computed for one depends on how they differ: which other keys were read, what was read of a string that may end, ...
 
-What a class needs of frames and chains is left standing; the caller takes it back when it is done.
+Frames and chains that a class needs are kept; the caller rolls them back when it is done.
 """
 
 import numpy as np
@@ -38,37 +38,35 @@ from .json_walk import GROW_PENDING, begins_like_other, beyond, lists_bytes, nex
 
 
 class Survey(Constants):
-    """Places in the array that `survey` is handed."""
+    """Indices into the array that is the argument `survey`."""
 
-    CLASSES = 0  # int64 [capacity, CLASS_WORDS]: a thread, what it is known by
+    CLASSES = 0  # int64 [capacity, CLASS_WORDS]: a thread and its key
     COUNT = 1
     CAPACITY = 2
-    TABLE = 3  # int32 [SIZE]: numbers of classes by hash, counted from 1
+    TABLE = 3  # int32 [SIZE]: hash table of class numbers, counted from 1
     SIZE = 4
     PAIRS = 5  # int32 [capacity, 2]: token, class
     PAIR_COUNT = 6
     PAIR_CAPACITY = 7
-    FRAMES = 8  # frames from here on are made by the survey
+    FRAMES = 8  # frames from here on belong to the survey
     C = 9  # the thread
     X = 10
     Y = 11
     F = 12
     WHICH = 13  # the trie: 0 the vocabulary's
-    ORDINARY = (
-        14  # not 0: tokens that go on as most do in a key (item that must differ) are left out, refused ones are named
-    )
+    ORDINARY = 14  # not 0: omit tokens that continue a key (or unique item) as most do, and list the rejected ones
     LENGTH = 15
 
 
-CLASS_WORDS = 8  # c, x, y, f; and x, y as they are compared; the hash; one to spare
-QUOTED = 32  # bit of c: the thread stands behind a quote that is still to come (kinds AFTER and COLON)
-DONE = CAN_START  # a state of white space where a run may end
+CLASS_WORDS = 8  # c, x, y, f; x and y as compared; hash; one spare
+QUOTED = 32  # bit of c: a quote is still to come before the thread's position (kinds AFTER and COLON)
+DONE = CAN_START  # the white space state where a run may end
 NO_CLASS = -1
 
 
 @part
 def ends_alike(arena, one, other, mark):
-    """Do two frames end alike, but for what must differ? Those below the mark are known by their numbers."""
+    """Can two frames be completed alike, apart from uniqueness? Frames below the mark are compared by number."""
     if one == other:
         return True
     if one < mark or other < mark:
@@ -101,7 +99,7 @@ def frame_hash(arena, f, mark):
 
 @part
 def class_of(arena, survey, c, x, y, f):
-    """The number of a thread's class, NO_CLASS where there are too many."""
+    """The number of a thread's class, NO_CLASS if there are too many."""
     program = longs(arena, At.PROGRAM)
     kind = c & 31
     known_x, known_y = x, y
@@ -128,7 +126,7 @@ def class_of(arena, survey, c, x, y, f):
                 if c2 != DEAD:
                     c, x, y, f = c2 | QUOTED, x2, int64(DONE), f2
                     known_x, known_y = x, y
-                elif unique:  # what is read next must not make an item that was there
+                elif unique:  # the continuation must not repeat an item
                     text = longs(arena, At.FRAMES)[f * Frame.LENGTH + Frame.TEXT]
                     if begins_like_other(arena, f, text):
                         known_y = -1 - text
@@ -143,7 +141,7 @@ def class_of(arena, survey, c, x, y, f):
                     c, x, y, f = c2 | QUOTED, x2, int64(DONE), f2
                     known_x, known_y = x, y
             elif begins_like_other(arena, f, y >> 24):
-                known_y = y  # what is read next must not make a key that was there
+                known_y = y  # the continuation must not repeat a key
     elif kind != Kind.LITERAL:
         follows = blanks(arena, y, int64(4))
         if follows != 0:
@@ -181,12 +179,12 @@ def note_pair(arena, survey, token, number):
     if count < survey[Survey.PAIR_CAPACITY]:
         pairs = carray(pointer(survey[Survey.PAIRS]), 1 << 40, np.int32)
         pairs[2 * count], pairs[2 * count + 1] = int32(token), int32(number)
-    survey[Survey.PAIR_COUNT] = count + 1  # beyond the capacity: the caller makes room and asks again
+    survey[Survey.PAIR_COUNT] = count + 1  # beyond the capacity: the caller makes room and calls again
 
 
 @part
 def note_node(arena, survey, which, node, c, x, y, f):
-    """The tokens that end at a node, if there are any, with the class of the thread there; was it a new class?"""
+    """Notes the tokens that end at a node, if any, with the class of the thread there. Was it a new class?"""
     trie = longs(arena, At.TRIES)
     base = which * Trie.LENGTH
     before = survey[Survey.COUNT]
@@ -206,7 +204,7 @@ def note_node(arena, survey, which, node, c, x, y, f):
 
 @part
 def forbid_below(arena, survey, node):
-    """No token at or below the node of the vocabulary's trie may come."""
+    """Marks all tokens in the subtree of a node of the vocabulary's trie as rejected."""
     trie = longs(arena, At.TRIES)
     tokens = carray(pointer(trie[Trie.TOKEN]), 1 << 40, np.uint32)
     end = carray(pointer(trie[Trie.END]), 1 << 40, np.int32)
@@ -217,7 +215,7 @@ def forbid_below(arena, survey, node):
 
 @part
 def is_ordinary(arena, c, x, y, f):
-    """Is what was read of the key (or item) no beginning of a key that has a place, nor of one that was read?"""
+    """Is the part of the key (or item) read so far no prefix of a key with a place of its own, nor of one read before?"""
     sub = c >> 5 & 63
     if sub != BODY and sub < LAST_1:
         return False
@@ -235,7 +233,7 @@ def is_ordinary(arena, c, x, y, f):
 
 @part
 def survey_thread(arena, survey, c, x, y, f):
-    """All tokens of a trie from one thread; where it asks for it, only those that are not ordinary in a key (item)."""
+    """Surveys all tokens of a trie from one thread; if ORDINARY is set, only those not ordinary in a key (item)."""
     which, ordinary = survey[Survey.WHICH], survey[Survey.ORDINARY] != 0
     trie = longs(arena, At.TRIES)
     base = which * Trie.LENGTH
@@ -267,7 +265,7 @@ def survey_thread(arena, survey, c, x, y, f):
         while node < stop and arena[At.WANTED] & OUT_OF_ROOM == 0:
             deep = int64(depth[node])
             top = deep * 6
-            if waiting == 0:  # what classes and waiting threads hold stays
+            if waiting == 0:  # the frames of classes and waiting threads are kept
                 arena[At.FRAME_COUNT] = max(stack[top - 2], kept_frames)
                 arena[At.CHAIN_COUNT] = max(stack[top - 1], kept_chains)
             byte = int64(bytes_of[node])
@@ -320,7 +318,7 @@ def survey_thread(arena, survey, c, x, y, f):
 
 @part
 def survey_tokens(address, survey_address):
-    """All tokens from a thread. What WANTED and MISSING name is lacking, and then the survey is not right."""
+    """Surveys all tokens from a thread. If WANTED or MISSING is set, something is missing and the survey is invalid."""
     arena = arena_of(address)
     survey = carray(pointer(survey_address), int64(Survey.LENGTH), np.int64)
     missing = carray(pointer(arena[At.MISSING]), 1, np.int64)

@@ -1,9 +1,9 @@
-"""Objects: which keys may come, which have been read, and whether the object may close.
+"""Objects: which keys may come next, which have been read, and whether the object may close.
 
-Keys with a node of their own stand sorted by bytes, so a part of a key is a range of them, and a set of them is a set of bits.
-Objects of more than INLINE keys have their bits in the arena of chains. Keys without a place of their own are kept as **chains**,
-one entry a byte (entry before it, byte, length and a hash), so that none comes twice; comparing goes by hash first and by bytes
-then.
+Keys with a node of their own are sorted by bytes, so a key prefix is a range of them, and a set of them is a bit set. Objects of
+more than INLINE keys store the bit set in the arena of chains. Keys without a place of their own are stored as **chains**, a linked
+list with one entry per byte (previous entry, byte, length and a hash), so that none is repeated. Comparison is by hash first, then
+by bytes.
 """
 
 import numpy as np
@@ -14,13 +14,13 @@ from .jit import inlined, part, pointer
 from .json_languages import after, case_of, note_missing
 from .json_places import longs
 
-GROW_FRAMES, GROW_CHAINS = 1, 64  # in WANTED: an arena is full
-ENDLESS = np.int64(1 << 40)  # of COUNTS: so many strings that they are not counted
+GROW_FRAMES, GROW_CHAINS = 1, 64  # bits of WANTED: an arena is full
+ENDLESS = np.int64(1 << 40)  # of COUNTS: too many strings to count
 
 
 @inlined
 def ones(bits):
-    """How many bits are set."""
+    """Population count."""
     count = int64(0)
     rest = uint64(bits)
     while rest != uint64(0):
@@ -31,11 +31,11 @@ def ones(bits):
 
 @part
 def new_frame(arena, parent, row):
-    """A frame's number; where there is no room the last place serves for all, and WANTED says so."""
+    """Allocates a frame. If there is no room, the last slot is returned and WANTED says so."""
     made = arena[At.FRAME_COUNT]
     if made + 1 >= arena[At.FRAME_CAPACITY]:
         arena[At.WANTED] |= GROW_FRAMES
-        made = arena[At.FRAME_CAPACITY] - 1  # never a frame that counts
+        made = arena[At.FRAME_CAPACITY] - 1  # never a frame in use
     else:
         arena[At.FRAME_COUNT] = made + 1
     frames = longs(arena, At.FRAMES)
@@ -58,7 +58,7 @@ def copy_frame(arena, frame):
 
 @part
 def new_entries(arena, count):
-    """Room for so many entries of chains; 0 where there is none, and WANTED says so."""
+    """Allocates entries of chains; 0 if there is no room, and WANTED says so."""
     made = arena[At.CHAIN_COUNT]
     if made + count >= arena[At.CHAIN_CAPACITY]:
         arena[At.WANTED] |= GROW_CHAINS
@@ -69,7 +69,7 @@ def new_entries(arena, count):
 
 @part
 def extend_chain(arena, chain, byte):
-    """The chain with one byte more; chain 0 is the empty key."""
+    """The chain with one byte appended; chain 0 is the empty key."""
     chains = longs(arena, At.CHAINS)
     length, hashed = int64(0), int64(0)
     if chain != 0:
@@ -95,7 +95,7 @@ def same_chain(arena, one, other):
 
 @part
 def is_other(arena, frame, chain):
-    """Has this key been read already, among those without a place of their own?"""
+    """Was this key read already, among those without a place of their own?"""
     chains = longs(arena, At.CHAINS)
     entry = longs(arena, At.FRAMES)[frame * Frame.LENGTH + Frame.OTHERS]
     while entry != 0:
@@ -117,7 +117,7 @@ def is_seen(arena, frame, index, many):
 
 @part
 def first_needed(arena, frame):
-    """Of an object of many keys: the lowest rank that must still come; as many as there are keys where none must."""
+    """For an object of many keys: the lowest rank still required; the number of keys if none is."""
     program, frames = longs(arena, At.PROGRAM), longs(arena, At.FRAMES)
     row = frames[frame * Frame.LENGTH + Frame.ROW]
     needed = program[row + Object.NEEDED_LIST]
@@ -130,18 +130,18 @@ def first_needed(arena, frame):
 
 @part
 def missing_count(arena, frame):
-    """How many keys must still come."""
+    """The number of keys still required."""
     program, frames = longs(arena, At.PROGRAM), longs(arena, At.FRAMES)
     at = frame * Frame.LENGTH
     needed = frames[at + Frame.NEEDED]
     if program[frames[at + Frame.ROW] + Object.COUNT] <= INLINE:
         return ones(needed)
-    return needed  # just a number there
+    return needed  # a counter in this case
 
 
 @part
 def open_keys(arena, frame):
-    """Bits of the keys that may come next, of an object of at most INLINE keys."""
+    """Bit set of the keys that may come next, for an object of at most INLINE keys."""
     program, frames = longs(arena, At.PROGRAM), longs(arena, At.FRAMES)
     at = frame * Frame.LENGTH
     row, seen, needed = frames[at + Frame.ROW], frames[at + Frame.SEEN], frames[at + Frame.NEEDED]
@@ -186,7 +186,7 @@ def open_keys(arena, frame):
 
 @part
 def without_passed(program, implied, later, seen):
-    """Of the keys that may come later, those that need no key whose turn has passed."""
+    """Of the keys that may come later, those that do not require a key whose turn has passed."""
     again = implied != 0
     while again:
         again = False
@@ -200,7 +200,7 @@ def without_passed(program, implied, later, seen):
 
 @part
 def usable_from(arena, row, rank):
-    """Of an object of many keys: how many with a value have their turn at a rank or later."""
+    """For an object of many keys: the number of usable keys with at least this rank."""
     program = longs(arena, At.PROGRAM)
     count = int64(0)
     for i in range(program[row + Object.COUNT]):
@@ -211,7 +211,7 @@ def usable_from(arena, row, rank):
 
 @part
 def is_open(arena, frame, index, lowest):
-    """May this key come next, of an object of many keys? `lowest` is first_needed."""
+    """May this key come next, in an object of many keys? `lowest` is first_needed."""
     program, frames = longs(arena, At.PROGRAM), longs(arena, At.FRAMES)
     at = frame * Frame.LENGTH
     row = frames[at + Frame.ROW]
@@ -243,7 +243,7 @@ def is_needed(arena, row, index):
 
 @part
 def any_open(arena, frame, low, high):
-    """May one of the keys low..high come next?"""
+    """May one of the keys low to high - 1 come next?"""
     program, frames = longs(arena, At.PROGRAM), longs(arena, At.FRAMES)
     if low >= high:
         return False
@@ -267,7 +267,7 @@ def one_open(arena, frame, index):
 
 @part
 def others_open(arena, frame):
-    """May a key come that has no place of its own?"""
+    """May a key without a place of its own come next?"""
     program, frames = longs(arena, At.PROGRAM), longs(arena, At.FRAMES)
     at = frame * Frame.LENGTH
     row = frames[at + Frame.ROW]
@@ -279,7 +279,7 @@ def others_open(arena, frame):
         if missing != 0:
             return False
         others, least = program[row + Object.AVAILABLE], program[row + Object.LEAST]
-        if others >= 0 and least > 0:  # behind this key only those are left
+        if others >= 0 and least > 0:  # after such a key only such keys can follow
             if frames[at + Frame.COUNT] + others - begun_like(arena, frame, int64(0)) < least:
                 return False
     if most >= 0 and frames[at + Frame.COUNT] + missing >= most:
@@ -292,7 +292,7 @@ def others_open(arena, frame):
 
 @part
 def same_entries(arena, one, other):
-    """Are two lists of keys or items the same?"""
+    """Are two lists of keys or items equal?"""
     chains = longs(arena, At.CHAINS)
     while one != other:
         if one == 0 or other == 0 or not same_chain(arena, chains[2 * one + 1], chains[2 * other + 1]):
@@ -303,7 +303,7 @@ def same_entries(arena, one, other):
 
 @part
 def begun_like(arena, frame, chain):
-    """How many of the other keys read before begin like this one."""
+    """The number of other keys read before that have this prefix."""
     chains = longs(arena, At.CHAINS)
     length = chains[2 * chain + 1] >> 8 & 0xFFFFFF if chain != 0 else int64(0)
     entry = longs(arena, At.FRAMES)[frame * Frame.LENGTH + Frame.OTHERS]
@@ -319,7 +319,7 @@ def begun_like(arena, frame, chain):
 
 @part
 def names_may_end(arena, row):
-    """Can the other keys of an object be used up?"""
+    """Can the other keys of an object be exhausted?"""
     program = longs(arena, At.PROGRAM)
     state = program[row + Object.LANGUAGE]
     return program[row + Object.AVAILABLE] > 0 or (state != 0 and longs(arena, At.COUNTS)[state] != -ENDLESS)
@@ -327,9 +327,9 @@ def names_may_end(arena, row):
 
 @part
 def used_up(arena, frame, state, chain, low, high, read):
-    """Are all keys that go on from a state of the language of other keys no longer to be had?
+    """Are all keys that continue from a state of the language of other keys exhausted?
 
-    They have been read before, or have a place of their own: the range low..high, of which `read` bytes have been read.
+    They were read before, or have a place of their own: the range low to high - 1, of which `read` bytes have been read.
     """
     counts = longs(arena, At.COUNTS)
     if counts[state] == -ENDLESS:
@@ -350,7 +350,7 @@ def used_up(arena, frame, state, chain, low, high, read):
 
 @part
 def all_gone(arena, state, gone):
-    """Are so many strings all that go on from a state?"""
+    """Are `gone` strings all that continue from a state?"""
     counts = longs(arena, At.COUNTS)
     if gone == 0 or gone < -counts[state]:
         return False
@@ -376,7 +376,7 @@ def object_closes(arena, frame):
 
 @part
 def open_object(arena, parent, row):
-    """The frame of an object that begins."""
+    """The frame of a new object."""
     program = longs(arena, At.PROGRAM)
     made = new_frame(arena, parent, row)
     longs(arena, At.FRAMES)[made * Frame.LENGTH + Frame.NEEDED] = program[row + Object.NEEDED]
@@ -385,7 +385,7 @@ def open_object(arena, parent, row):
 
 @part
 def with_key(arena, frame, index):
-    """The frame behind a key that has a place of its own."""
+    """The frame after a key with a place of its own."""
     program, frames = longs(arena, At.PROGRAM), longs(arena, At.FRAMES)
     made = copy_frame(arena, frame)
     at = made * Frame.LENGTH
@@ -419,7 +419,7 @@ def with_key(arena, frame, index):
 
 @part
 def with_other(arena, frame, chain):
-    """The frame behind any other key."""
+    """The frame after any other key."""
     frames, chains = longs(arena, At.FRAMES), longs(arena, At.CHAINS)
     made = copy_frame(arena, frame)
     at = made * Frame.LENGTH

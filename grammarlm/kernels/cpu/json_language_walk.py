@@ -1,8 +1,7 @@
 """Languages walked along the vocabulary's trie: byte by byte through the automaton alone, not through the whole machine.
 
-What closes the string or begins an escape is noted, not read. A walk that lacks a state waits: it is suspended, and goes on from
-there when the state is made. Of a language that all keys of an object belong to in one case or another, only what closes a key
-must be looked at (`note_ends`).
+Closing quotes and the beginnings of escapes are noted, not read. A walk that misses a state is suspended, and resumes when the
+state is computed. If every key of an object belongs to the language in some case, only closing quotes of keys matter (`note_ends`).
 """
 
 import numpy as np
@@ -23,12 +22,12 @@ from .json_languages import (
 from .json_places import longs
 from .json_walk import bytes_before, clear_below, is_of_case, set_token
 
-PATIENCE = 2000  # nodes that a walk goes on for when a state is lacking: what else may be?
+PATIENCE = 2000  # nodes that a walk continues after a missing state, to find further ones
 
 
 @part
 def suspend(arena, state, row_of, count, is_body, run, run_most, row, node, closings, escapes):
-    """Remembers where a walk from the root stands: there it goes on when the state that it lacks is made."""
+    """Saves the position of a walk from the root, which resumes there when the missing state is computed."""
     kept, stack = longs(arena, At.SUSPENDED), longs(arena, At.STACK)
     depth = int64(carray(pointer(longs(arena, At.TRIES)[Trie.DEPTH]), 1 << 40, np.uint16)[node])
     kept[Suspended.SERIAL], kept[Suspended.STATE] = arena[At.SERIAL], state
@@ -43,7 +42,7 @@ def suspend(arena, state, row_of, count, is_body, run, run_most, row, node, clos
 
 @part
 def resume(arena, state, row_of, count, is_body, run, run_most, row):
-    """(node, closings, escapes): where the same walk stopped, with the stack and the row as they were; else its beginning."""
+    """(node, closings, escapes): where the same walk was suspended, with its stack and row restored; else its beginning."""
     kept, stack = longs(arena, At.SUSPENDED), longs(arena, At.STACK)
     if (
         kept[Suspended.SERIAL] == 0
@@ -65,13 +64,13 @@ def resume(arena, state, row_of, count, is_body, run, run_most, row):
 
 @part
 def run_language(arena, at, state, row_of, count, usual, is_body, run, run_most, run_ends, row):
-    """What a string in a language goes on with, below node `at` of the vocabulary's trie, byte by byte through the automaton alone.
+    """Continuations of a string of a language, below node `at` of the vocabulary's trie, byte by byte through the automaton alone.
 
-    Closing quotes and backslashes are noted (CLOSED, ESCAPED), not read. `row_of` is the string's row, 0 where nothing is counted.
-    With a `usual` case (0: none) the row is right already for what can only become one of its strings; the rest is put right, and
-    closing quotes are noted behind what is of another case or none. If the row `is_body`, the row of any string's body (with no
-    more characters than are left), what the language refuses is taken out. If it has the tokens of a run (`run_of`), what holds
-    nothing else is not looked at.
+    Closing quotes and backslashes are noted (CLOSED, ESCAPED), not read. `row_of` is the string's row, 0 if nothing is counted.
+    With a `usual` case (0: none) the row is already correct for what can only become a string of that case; the rest is corrected,
+    and closing quotes are noted for another case or none. If the row `is_body`, the row of any string's body (with no more
+    characters than are left), tokens that the language rejects are removed. If it has the tokens of a run (`run_of`), subtrees with
+    nothing else are skipped.
     """
     trie, program = longs(arena, At.TRIES), longs(arena, At.PROGRAM)
     bytes_of = carray(pointer(trie[Trie.BYTE]), 1 << 40, np.uint8)
@@ -99,7 +98,7 @@ def run_language(arena, at, state, row_of, count, usual, is_body, run, run_most,
     missing, patience = carray(pointer(arena[At.MISSING]), 1, np.int64), int64(PATIENCE)
     stop = int64(end[at]) if at >= 0 else trie[Trie.NODES]
     while node < stop and arena[At.WANTED] & ENOUGH == 0:
-        if missing[0] != 0:  # from where that is lacking all is done again when it is made
+        if missing[0] != 0:  # below a missing state all is recomputed later
             patience -= 1
             if patience < 0:
                 break
@@ -155,7 +154,7 @@ def run_language(arena, at, state, row_of, count, usual, is_body, run, run_most,
         loops = stack[top - 4] if behind == here else loops_of(arena, behind)
         stack[top + 2] = loops
         node += 1
-        if alphabets[node - 1] & ~loops == 0:  # all that is below stays in this state
+        if alphabets[node - 1] & ~loops == 0:  # the whole subtree stays in this state
             if most >= 0:
                 below = alphabets[node - 1] >> CHARACTERS_AT & MANY_CHARACTERS
                 longest = characters + (below if below < MANY_CHARACTERS else reach)
@@ -165,7 +164,7 @@ def run_language(arena, at, state, row_of, count, usual, is_body, run, run_most,
                     longest = most
             else:
                 longest = characters
-            # Where the state can end soon enough behind the longest token, it can behind all of them.
+            # If the state can end soon enough after the longest token, it can after all of them.
             if lengths != 0 and (characters < least or not length_fits(arena, behind, int64(0), most, longest)):
                 continue
             stop_at = int64(end[node - 1])
@@ -181,8 +180,9 @@ def run_language(arena, at, state, row_of, count, usual, is_body, run, run_most,
 
 @part
 def note_ends(arena, state, usual):
-    """What `run_language` notes where every string goes on from the state, and stands between characters: closing quotes behind
-    keys of another case than the usual one, and backslashes. All else is right already."""
+    """What `run_language` notes if every string can continue from the state, between characters: closing quotes of keys of another
+    case than the usual one, and backslashes. The rest of the row is already correct.
+    """
     closing = carray(pointer(arena[At.CLOSING]), 3 * arena[At.CLOSING_COUNT], np.int32)
     escaping = carray(pointer(arena[At.ESCAPING]), arena[At.ESCAPING_COUNT], np.int32)
     closed, escaped = longs(arena, At.CLOSED), longs(arena, At.ESCAPED)
@@ -206,7 +206,7 @@ def note_ends(arena, state, usual):
 
 @part
 def state_before(arena, state, node):
-    """The state behind the bytes that lead to the node, without its own; 0: refused; -1: with a backslash among them."""
+    """The state after the bytes that lead to the node, without its own; 0: rejected; -1: there is a backslash among them."""
     offset, above = bytes_before(arena, node)
     data = carray(pointer(arena[At.DATA]), 1 << 40, np.uint8)
     for i in range(above):

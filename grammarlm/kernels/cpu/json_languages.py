@@ -1,7 +1,7 @@
-"""Strings that must be in a language, or one of a finite set: automata over the bytes of the decoded text, and sorted ranges.
+"""Strings of a language or of a finite set: automata over the bytes of the decoded text, and sorted ranges.
 
-A language is an automaton whose states Python makes when a kernel lacks them: `after` notes the state in MISSING and goes on as if
-the byte were refused; whoever called the kernel makes the states and calls again. Every state but 0 can be finished.
+A language is a lazy automaton, whose states Python computes on demand: `after` notes a missing state in MISSING and treats the byte
+as rejected; the kernel's caller computes the states and calls again. Every state but 0 can be finished.
 """
 
 import numpy as np
@@ -13,16 +13,16 @@ from .json_places import longs
 from .json_text import utf8_byte, utf8_length
 
 MISSING_MOST, MISSING_ENOUGH = 255, 12
-# Classes of bytes, of which a state's loops are a set; the other classes are of ASCII alone (masks/json_schema/alphabets.py).
-BLANKS_BEYOND = 59  # characters beyond ASCII that begin like a blank or a line's end, which `.` and `\\S` do not take
+# Byte classes; the loops of a state are a set of them. The other classes are of ASCII alone (masks/json_schema/alphabets.py).
+BLANKS_BEYOND = 59  # characters beyond ASCII with the first bytes of a blank or line end, which `.` and `\\S` reject
 BEYOND_ASCII = 60  # all other well-formed characters
-NEVER = 61  # control characters, quote, backslash, what is not UTF-8
+NEVER = 61  # control characters, quote, backslash, invalid UTF-8
 CHARACTERS_AT, MANY_CHARACTERS = (
     46,
     511,
-)  # bits of an alphabet that tell how many characters begin below its node; so many or more
+)  # bits of an alphabet: the most characters that begin in the node's subtree, saturating
 KNOWN_LOOPS = np.int64(1 << 62)
-UNKNOWN_LOOPS = np.int64(-1)  # until more states are made, then it is asked again
+UNKNOWN_LOOPS = np.int64(-1)  # until more states are computed, then retried
 USUAL_TEXT = np.int64(0b111111 | 1 << BEYOND_ASCII)  # digits, letters, characters beyond ASCII
 
 
@@ -41,34 +41,34 @@ def note_missing(arena, state):
 
 @inlined
 def table_of(arena, state):
-    """Transitions, of the schema's own languages or of those that all share; a state's row is `state & (SHARED_BIT - 1)`."""
+    """Transitions, of the schema's own languages or of the shared ones; a state's row is `state & (SHARED_BIT - 1)`."""
     return carray(pointer(arena[At.SHARED_STATES] if state & SHARED_BIT else arena[At.STATES]), 1 << 40, np.int32)
 
 
 @inlined
 def case_of(arena, state):
-    """Which case accepts in the state, counted from 1; 0: none."""
+    """The case that accepts in the state, counted from 1; 0: none."""
     place = arena[At.SHARED_ACCEPTS] if state & SHARED_BIT else arena[At.ACCEPTS]
     return int64(carray(pointer(place), 1 << 40, np.int32)[state & (SHARED_BIT - 1)])
 
 
 @inlined
 def is_universal(arena, state):
-    """Does every string go on from the state, in one case?"""
+    """Can every string continue from the state, in one case?"""
     place = arena[At.SHARED_UNIVERSAL] if state & SHARED_BIT else arena[At.UNIVERSAL]
     return carray(pointer(place), 1 << 40, np.uint8)[state & (SHARED_BIT - 1)] != 0
 
 
 @inlined
 def is_total(arena, state):
-    """Can every string go on from the state and be finished?"""
+    """Can every string continue from the state and be finished?"""
     place = arena[At.SHARED_TOTAL] if state & SHARED_BIT else arena[At.TOTAL]
     return carray(pointer(place), 1 << 40, np.uint8)[state & (SHARED_BIT - 1)] != 0
 
 
 @part
 def common_target(arena, state, low, high, but, nor, note):
-    """Where the bytes low..high, two left out, all lead from a state; -1: not all to one; 0: not made yet (and noted, if asked)."""
+    """The common target of the bytes low to high, except two, from a state; -1: they differ; 0: not computed yet (noted if `note`)."""
     table, at = table_of(arena, state), (state & (SHARED_BIT - 1)) * 256
     while low == but or low == nor:
         low += 1
@@ -83,9 +83,9 @@ def common_target(arena, state, low, high, but, nor, note):
 
 @part
 def characters_return(arena, state, blanks, note):
-    """Do the characters beyond ASCII all lead from the state back to it? 1 or -1; 0: a state on the way is not made yet.
+    """Do all characters beyond ASCII lead from the state back to it? 1 or -1; 0: a state on the way is not computed yet.
 
-    Asked are those that begin like a blank, or all others.
+    `blanks`: tests those with the first bytes of a blank, otherwise all others.
     """
     for lead in range(0xC2, 0xF5):
         low, high = int64(0x80), int64(0xBF)
@@ -97,7 +97,7 @@ def characters_return(arena, state, blanks, note):
             high = int64(0x9F)
         elif lead == 0xF4:
             high = int64(0x8F)
-        first, second = int64(0), int64(0)  # the bytes behind the lead that blanks begin with
+        first, second = int64(0), int64(0)  # second bytes of blanks after this lead byte
         if lead == 0xE1:
             first = int64(0x9A)
         elif lead == 0xE2:
@@ -126,7 +126,7 @@ def characters_return(arena, state, blanks, note):
 
 @part
 def find_loops(arena, state, note):
-    """What `loops_of` tells; 0: a state is not made yet, and noted if it shall be made."""
+    """Computes `loops_of`; 0: a state is not computed yet, and noted if `note`."""
     table, at = table_of(arena, state), (state & (SHARED_BIT - 1)) * 256
     classes = carray(pointer(arena[At.CLASSES]), 256, np.uint8)
     if table[at] == 0:
@@ -151,7 +151,7 @@ def find_loops(arena, state, note):
 
 @inlined
 def loops_of(arena, state):
-    """Classes of bytes that lead from the state to itself (characters beyond ASCII: back to itself), as bits."""
+    """Bit set of the byte classes that loop: bytes (or whole characters beyond ASCII) that lead from the state to itself."""
     loops = carray(pointer(arena[At.SHARED_LOOPS] if state & SHARED_BIT else arena[At.LOOPS]), 1 << 40, np.int64)
     at = state & (SHARED_BIT - 1)
     if loops[at] == 0:
@@ -162,9 +162,9 @@ def loops_of(arena, state):
 
 @part
 def goes_on_as_text(arena, state):
-    """Do nearly all tokens stay in the state, as in the body of any string, or at least behind an ordinary letter?
+    """Do nearly all tokens stay in the state, as in the body of any string, or at least after an ordinary letter?
 
-    States that this hangs on are noted as missing; the row is made again then.
+    Missing states that this depends on are noted; then the row is recomputed.
     """
     behind = int64(table_of(arena, state)[(state & (SHARED_BIT - 1)) * 256 + 0x65])
     for here in (int64(state), behind):
@@ -179,7 +179,7 @@ def goes_on_as_text(arena, state):
 
 @part
 def after(arena, state, byte):
-    """The state behind a byte; 0 where it is refused, or not made yet."""
+    """The state after a byte; 0 if it is rejected, or not computed yet (noted)."""
     found = int64(table_of(arena, state)[uint64(state & (SHARED_BIT - 1)) * uint64(256) + uint64(byte)])
     if found <= 0:
         if found == 0:
@@ -190,7 +190,7 @@ def after(arena, state, byte):
 
 @part
 def after_point(arena, state, point):
-    """The state behind a character."""
+    """The state after a character."""
     length = utf8_length(point)
     for i in range(length):
         state = after(arena, state, utf8_byte(point, length, i))
@@ -201,7 +201,7 @@ def after_point(arena, state, point):
 
 @part
 def length_fits(arena, state, least, most, count):
-    """Can a string of so many characters, in this state, be finished with at least `least` and at most `most` of them?"""
+    """Can a string in this state, `count` characters long, be finished with at least `least` and at most `most` characters?"""
     where = carray(pointer(arena[At.LENGTH_OF]), 1 << 40, np.int64)[state]
     if where < 0:
         return True
@@ -209,7 +209,7 @@ def length_fits(arena, state, least, most, count):
     words = int64(bits[where])
     first, last = max(least - count, int64(0)), most - count
     if most < 0 or last >= words * 64:
-        if bits[where + 1] != uint64(0):  # longer ones than are listed come in any length
+        if bits[where + 1] != uint64(0):  # lengths beyond those listed are all possible
             return True
         last = words * 64 - 1
     for word in range(first >> 6, (last >> 6) + 1):
@@ -225,16 +225,16 @@ def length_fits(arena, state, least, most, count):
 
 @part
 def first_point(arena, state, point, last):
-    """The first character of point..last that a language takes in the state; beyond `last` where there is none."""
+    """The first character of point..last that the language accepts in the state; beyond `last` if there is none."""
     missing = carray(pointer(arena[At.MISSING]), 1, np.int64)
     while point <= last:
         if missing[0] != 0:
-            return last + 1  # it will be asked again
+            return last + 1  # will be called again
         if 0xD800 <= point <= 0xDFFF:
             point = int64(0xE000)
             continue
         length = utf8_length(point)
-        if after(arena, state, utf8_byte(point, length, 0)) == 0:  # on to the next first byte
+        if after(arena, state, utf8_byte(point, length, 0)) == 0:  # on to the next lead byte
             width = int64(6 * (length - 1))
             point = ((point >> width) + 1) << width
         elif after_point(arena, state, point) == 0:
@@ -246,27 +246,27 @@ def first_point(arena, state, point, last):
 
 @part
 def takes_some(arena, state, low, high, lengths, least, most, count):
-    """Is there a character between two code points that may come? Surrogates are none.
+    """Is some character between two code points allowed? Surrogates are none.
 
-    Where a length refuses what the language takes, whole blocks of characters (that differ in their last byte, or in the last two)
-    are refused alike: the state before those bytes tells which.
+    Where a length limit rejects what the language accepts, whole blocks of characters (that differ in the last byte, or the last
+    two) are rejected alike: determined by the state before those bytes.
     """
     point = low
     refused, refused_wide = (
         int64(-1),
         int64(-1),
-    )  # states before the last byte, before the last two, from which nothing fits
-    since = int64(-1)  # where a block of 4,096 began that has not been left since
+    )  # states before the last byte, or the last two, from which nothing fits
+    since = int64(-1)  # start of the current block of 4,096
     missing = carray(pointer(arena[At.MISSING]), 1, np.int64)
     while point <= high:
         if missing[0] != 0:
-            return False  # it will be asked again
+            return False  # will be called again
         if 0xD800 <= point <= 0xDFFF:
             point = int64(0xE000)
             continue
         length = utf8_length(point)
         found = after(arena, state, utf8_byte(point, length, 0))
-        if found == 0:  # on to the next first byte
+        if found == 0:  # on to the next lead byte
             width = int64(6 * (length - 1))
             point = ((point >> width) + 1) << width
             continue
@@ -306,11 +306,11 @@ def takes_some(arena, state, low, high, lengths, least, most, count):
 
 @part
 def narrow(arena, table, low, high, read, byte):
-    """Of the sorted keys low..high, which agree on `read` bytes, those that go on with the byte."""
+    """The subrange of the sorted keys low to high - 1, which agree on `read` bytes, whose next byte is `byte`: binary search."""
     program = longs(arena, At.PROGRAM)
     blob = carray(pointer(arena[At.BLOB]), 1 << 40, np.uint8)
     first, last = low, high
-    while first < last:  # the first key whose next byte is not below it
+    while first < last:  # the first key whose next byte is not less
         middle = (first + last) >> 1
         key = table + middle * Key.LENGTH
         if program[key + Key.SIZE] <= read or blob[program[key + Key.BYTES] + read] < byte:
@@ -339,7 +339,7 @@ def narrow_point(arena, table, low, high, read, point):
 
 @part
 def next_point(arena, table, key_index, read):
-    """The character of a key behind `read` bytes; -1 at its end."""
+    """The character of a key at byte offset `read`; -1 at its end."""
     program = longs(arena, At.PROGRAM)
     blob = carray(pointer(arena[At.BLOB]), 1 << 40, np.uint8)
     key = table + key_index * Key.LENGTH

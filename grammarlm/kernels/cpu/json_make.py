@@ -1,7 +1,7 @@
-"""How the row of one thread is made, all around its frame unknown: by kind of place.
+"""Computes the row of one thread, independent of the frames around its own, by kind of position.
 
-White space and what may begin behind it (`enter`), values, strings and keys of a language, keys that are declared and all others. A
-token that leaves the frame is noted as a crossing; a row that lacks something (a state, a place to write) is made again.
+White space and what may follow it (`enter`), values, strings and keys of a language, declared keys and all others. A token that
+leaves the frame is noted as a crossing. A row that misses something (a state, room) is recomputed.
 """
 
 import numpy as np
@@ -52,7 +52,7 @@ from .json_unique import with_text
 from .json_walk import ANY_CASE, GROW_NOTED, bytes_before, clear_below, differ, filter_closers, is_of_case, visit, walk
 
 OTHER_KEYS = -5  # in place of a thread, in the key of a row: any other key
-FEW_LEFT = 8  # characters: with fewer, a row has little of any string's body
+FEW_LEFT = 8  # characters: with fewer left, a row has little of an ordinary string's body
 
 
 @inlined
@@ -62,7 +62,7 @@ def is_plain_string(program, row):
 
 @part
 def enter(arena, spot, byte, c, x, y, f, row):
-    """All tokens of white space, the byte, and more: the thread stands before them."""
+    """Adds all tokens of white space, the byte, and more: the thread is before them."""
     spots = longs(arena, At.SPOTS)
     at = spot * Spot.LENGTH
     offsets, nodes = words(spots[at + Spot.OFFSETS], int64(257)), words(spots[at + Spot.NODES], int64(1 << 30))
@@ -84,7 +84,7 @@ def enter(arena, spot, byte, c, x, y, f, row):
 
 @part
 def enter_strings(arena, spot, c, x, f, row):
-    """`enter` for the quote, but the way that reads any string: the base row has it."""
+    """`enter` for the quote, except for the alternative of an unrestricted string: the base row has it."""
     spots, program = longs(arena, At.SPOTS), longs(arena, At.PROGRAM)
     at = spot * Spot.LENGTH
     offsets, nodes = words(spots[at + Spot.OFFSETS], int64(257)), words(spots[at + Spot.NODES], int64(1 << 30))
@@ -113,7 +113,7 @@ def has_plain_string(program, node):
 
 @part
 def make_value(arena, spot, c, x, y, f, node, strings, row):
-    """White space and a value's beginning, as alternatives of a node (or of all ways to read an item) have it."""
+    """White space and the beginning of a value, as allowed by a node's alternatives (or all ways to read an item)."""
     if strings:
         enter_strings(arena, spot, c, x, f, row)
     else:
@@ -174,7 +174,7 @@ def make_row(arena, c, x, y, f, row):
     case = program[own + Object.DEFAULT] if kind == Kind.KEY else int64(0)
     if kind == Kind.KEY and state != NO_LANGUAGE and state != 0:
         if table_of(arena, state)[(state & (SHARED_BIT - 1)) * 256] == 0:
-            ask_for(arena, state)  # before anything is made that would be made again
+            ask_for(arena, state)  # before computing anything that would be recomputed
             return base, remainders
     if kind == Kind.KEY and c >> 5 & 63 == 0 and state != NO_LANGUAGE and state != 0:
         if case == 0 or (is_universal(arena, state) and not is_of_case(arena, state, case)):
@@ -211,7 +211,7 @@ def make_row(arena, c, x, y, f, row):
 
 @part
 def other_keys(arena, node, behind, own, f, row):
-    """In a key that has no place of its own, with a value of the node. The same for all such keys: kept if nothing is counted."""
+    """In a key without a place of its own, whose value has this node. The same for all such keys: cached if nothing is counted."""
     program, frames = longs(arena, At.PROGRAM), longs(arena, At.FRAMES)
     key = carray(pointer(arena[At.SET_B]), int64(KEY_WORDS), np.int64)
     store = store_of(arena, own < arena[At.SHARED_END])
@@ -250,7 +250,7 @@ def other_keys(arena, node, behind, own, f, row):
 def make_string(arena, c, x, y, f, own, row):
     """In a string of a language: the tokens that stay in it, and a filter of those that close it (crossings if unique).
 
-    Returns the base row's number.
+    Returns the base row's index.
     """
     program = longs(arena, At.PROGRAM)
     counted = own if program[own] > 0 or program[own + 1] >= 0 else int64(0)
@@ -297,14 +297,14 @@ def make_string(arena, c, x, y, f, own, row):
         filtered[i] = 0
     closing, next_closing = words(arena[At.CLOSING], 3 * arena[At.CLOSING_COUNT]), int64(0)
     for i in range(closings):
-        while closing[3 * next_closing] < closed[3 * i]:  # both in order, and every node that closes is in the list
+        while closing[3 * next_closing] < closed[3 * i]:  # both are sorted, and every closing node is in the list
             next_closing += 1
         for j in range(closing[3 * next_closing + 1], closing[3 * next_closing + 1] + closing[3 * next_closing + 2]):
             filtered[j >> 5] |= int32(1) << int32(j & 31)
     arena[At.FILTER_ON] = 1 if closings > 0 else 0
-    if f != BARRIER:  # nothing is kept of the row: the real frame goes on behind the quote
+    if f != BARRIER:  # the row is not cached: the real frame continues after the quote
         arena[At.FILTER_ON] = 0
-        for i in range(closings):  # as if the string were new: `strike` knows better
+        for i in range(closings):  # as if the string were new: `strike` corrects it
             visit(arena, closed[3 * i], thread(Kind.AFTER, 0, 0, 0), int64(0), int64(0), f, row)
     for i in range(escapes):
         if is_body:
@@ -320,7 +320,7 @@ def make_string(arena, c, x, y, f, own, row):
 
 @part
 def run_in_string(arena, state, counted, left):
-    """`run_of`, where lengths do not come in between: either none are asked for, or the string may end within the run at will."""
+    """`run_of`, if lengths do not interfere: none are constrained, or the string may end anywhere within the run."""
     run, most, ends = run_of(arena, state, left)
     if run != 0 and counted != 0 and longs(arena, At.PROGRAM)[counted + 3] != 0:
         letter = int64(0x61 if run & LETTERS_LOW == LETTERS_LOW else 0x41)
@@ -332,7 +332,7 @@ def run_in_string(arena, state, counted, left):
 
 @part
 def probe_strings(arena, node):
-    """Are the first states made of the languages of a node's strings?"""
+    """Notes missing first states of the languages of a node's strings."""
     program = longs(arena, At.PROGRAM)
     if node < 0:
         return
@@ -345,7 +345,7 @@ def probe_strings(arena, node):
 
 @part
 def with_path(arena, node, f):
-    """The frame of a unique item, with the bytes that lead from the root of the vocabulary's trie to the node before this one."""
+    """The frame of a unique item, extended by the bytes that lead from the root of the vocabulary's trie to the node's parent."""
     offset, above = bytes_before(arena, node)
     data = carray(pointer(arena[At.DATA]), 1 << 40, np.uint8)
     for i in range(above):
@@ -355,7 +355,7 @@ def with_path(arena, node, f):
 
 @part
 def make_total_key(arena, c, x, y, f, own, row):
-    """In a key of a language with which any key can go on: the tokens that stay in a string, a filter of those that close it."""
+    """In a key of a language that any key can continue: the tokens that stay in a string, and a filter of those that close it."""
     program = longs(arena, At.PROGRAM)
     other_keys(arena, program[program[own + Object.CASES]], with_other(arena, f, y >> 24), own, f, row)
     count = arena[At.CLOSER_COUNT]
@@ -371,14 +371,14 @@ def make_total_key(arena, c, x, y, f, own, row):
 
 @part
 def make_key(arena, c, x, y, f, own, usual, is_body, run, run_most, run_ends, row):
-    """In a key, where other keys are of a language. `usual` is the case that the row has been made for, 0: there is none such."""
+    """In a key, where other keys are of a language. `usual` is the case that the row was computed for, 0: none."""
     program = longs(arena, At.PROGRAM)
     missing = carray(pointer(arena[At.MISSING]), 1, np.int64)
     cases = program[own + Object.CASES]
     for i in range(program[own + Object.CASE_COUNT]):
         probe_strings(arena, program[cases + i])
     if missing[0] != 0:
-        return  # the walk would have to begin again
+        return  # the walk would have to restart
     state = c >> 35
     if usual != 0 and program[cases - 1] != 0 and table_of(arena, state)[(state & (SHARED_BIT - 1)) * 256 + 0x61] > 0:
         closings, escapes = note_ends(arena, state, usual)
@@ -444,7 +444,7 @@ def make_keys(arena, spot, c, x, y, f, row):
             token = words(trie[which * Trie.LENGTH + Trie.LIST], int64(1 << 30))[i]
             row[token >> 5] |= int32(1) << int32(token & 31)
         other = thread(Kind.COLON, 0, program[own + Object.OTHERS], 0)
-        # The key just read is unknown here; it is struck out by `strike` where it repeats another.
+        # The key just read is unknown here; if it repeats another, `strike` removes it.
         walk(arena, which, int64(-1), other, int64(0), int64(0), with_other(arena, f, int64(0)), row)
         count = program[own + Object.COUNT]
         offsets = words(spots[spot + Spot.OFFSETS], int64(257))

@@ -1,15 +1,15 @@
 """The mask of a JSON text: which tokens may come next.
 
-The mask of a config is the union of its threads' masks. A thread's mask is a **row**, kept in a pool under what it was made from,
-and what hangs below the frames around it, walked at each call:
+The mask of a config is the union of its threads' masks. A thread's mask is a cached **row**, plus the effect of the frames around
+it, walked at each call:
 
-    base row        a row of the vocabulary's, shared by all schemas: the body of a string, white space, ...
+    base row        a row of the vocabulary, shared by all schemas: the body of a string, white space, ...
     exceptions      pairs (word, bits that differ)
-    remainders      tokens that close a string: what remains behind the quote is a small trie
+    remainders      tokens that close a string: the parts after the quote form a small trie
     crossings       places in tries where a token left the frame
-    whole masks     of texts that are in a string: the next token most likely finds them there again
+    whole masks     cache for texts inside a string: the next token is most likely masked the same
 
-json_rows.py says what rows hang on and keeps them; here they are made and used.
+json_rows.py defines the keys of rows and stores them; here they are computed and used.
 """
 
 import numpy as np
@@ -64,14 +64,14 @@ from .json_step import NO_LANGUAGE, ROW, blanks, gap_state, step
 from .json_unique import is_unique, number_ended
 from .json_walk import GROW_CROSSED, clear_below, strike
 
-WANT_SPOT = 2  # in WANTED; with a number above bit 8
+WANT_SPOT = 2  # bit of WANTED; with a number above bit 8
 FULL_STORE = 1
-WHOLE_MASKS = 64  # kept whole, of all texts: as many as there may be texts in a batch
+WHOLE_MASKS = 64  # size of the cache of whole masks, of all texts: as many as there may be texts in a batch
 
 
 @part
 def kept_mask(arena, c, x, y, f, out, first):
-    """The mask of a thread whose row is kept, or made now."""
+    """The mask of a thread from its row, which is cached or computed now."""
     program, frames = longs(arena, At.PROGRAM), longs(arena, At.FRAMES)
     kind, width = c & 31, arena[At.BASE_WORDS]
     in_frame = kind == Kind.AFTER or kind == Kind.KEYS or kind == Kind.KEY or kind == Kind.ENTRY
@@ -85,7 +85,7 @@ def kept_mask(arena, c, x, y, f, out, first):
     shared = own < arena[At.SHARED_END] and kind != Kind.WORD
     shared = shared and (kind != Kind.STRING or x == 0 or x & SHARED_BIT != 0)
     store = store_of(arena, shared)
-    # What repeats a key is taken out of this thread's own row: another thread may allow it.
+    # What repeats a key is removed from this thread's own row: another thread may allow it.
     is_object = in_frame and frames[f * Frame.LENGTH + Frame.ROW] & ARRAY_BIT == 0
     strikes = is_object and frames[f * Frame.LENGTH + Frame.OTHERS] != 0
     if unique and kind == Kind.STRING and c >> 5 & 63 == 0:
@@ -102,12 +102,12 @@ def kept_mask(arena, c, x, y, f, out, first):
                 frames[inner * Frame.LENGTH + Frame.OTHERS] = frames[f * Frame.LENGTH + Frame.OTHERS]
     key = carray(pointer(arena[At.SET_A]), int64(KEY_WORDS), np.int64)
     level, found = int64(WHOLE_FRAME), int64(-1)
-    # How many keys there still are hangs on those that have been read: such rows are not kept.
+    # The number of keys left depends on those that were read: such rows are not cached.
     may_keep = not unique and not counts_others
     if is_object and kind == Kind.KEY and c >> 35 == NO_LANGUAGE:
         level = int64(KEY_VIEW)
     elif is_object and (kind == Kind.KEY or kind == Kind.AFTER):
-        level = int64(BEHIND_VIEW)  # of the tokens that end a key that nobody has declared, some end its value, too
+        level = int64(BEHIND_VIEW)  # some tokens that end an undeclared key also end its value
     kept = may_keep and view_key(arena, level, c, x, y, inner if in_frame else f, key)
     if kept:
         found = find_row(store, key)[1]
@@ -133,7 +133,7 @@ def kept_mask(arena, c, x, y, f, out, first):
         missing = carray(pointer(arena[At.MISSING]), 1, np.int64)
         if missing[0] != 0 or arena[At.WANTED] != 0:
             arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = frames_before, chains_before
-            return  # the row is not right: it will be made again
+            return  # the row is invalid: it will be recomputed
         if kept:
             beyond = arena[At.BEYOND]
             least = (
@@ -201,7 +201,7 @@ def kept_mask(arena, c, x, y, f, out, first):
 
 @part
 def strike_others(arena, c, x, y, f, out):
-    """Takes away what would repeat one of the frame's other keys."""
+    """Removes what would repeat one of the frame's other keys."""
     spots = longs(arena, At.SPOTS)
     kind = c & 31
     if kind == Kind.KEY or kind == Kind.STRING:
@@ -220,8 +220,9 @@ def strike_others(arena, c, x, y, f, out):
 
 @part
 def try_suspects(arena, c, x, y, f, out):
-    """Reads the few tokens that hold more than one key of an object, or item of an array, which all must differ: the row, and what
-    is struck from it, know only the first."""
+    """Reads the few tokens that hold more than one key of an object, or item of an array, if all must differ: the row, and
+    `strike`, take only the first into account.
+    """
     program = longs(arena, At.PROGRAM)
     own = longs(arena, At.FRAMES)[f * Frame.LENGTH + Frame.ROW]
     first, last = int64(0), arena[At.SUSPECT_BEGINNINGS]
@@ -248,7 +249,7 @@ def try_suspects(arena, c, x, y, f, out):
 
 @part
 def thread_mask(arena, c, x, y, f, out, first):
-    """Writes the thread's mask into `out`, or adds it."""
+    """Writes the thread's mask into `out`, or ORs it."""
     program = longs(arena, At.PROGRAM)
     kind, width = c & 31, arena[At.BASE_WORDS]
     if kind == Kind.STRING and c >> 5 & 63 == 0:
@@ -294,14 +295,14 @@ def thread_mask(arena, c, x, y, f, out, first):
 
 @inlined
 def stays_whole(arena, records, record):
-    """Is it one thread, in a string? A text stays there for a while, and asks for the same mask again and again."""
+    """Is it a single thread in a string? A text stays there for a while and requests the same mask repeatedly."""
     c = records[record * 5]
     return arena[At.SERIAL] != 0 and c & 31 == Kind.STRING and c >> 5 & 63 == 0 and records[record * 5 + 4] == 0
 
 
 @part
 def whole_row(arena, record):
-    """The address of the record's whole mask; 0 where it is not kept."""
+    """The address of the record's cached whole mask; 0 if there is none."""
     serial = arena[At.SERIAL]
     place = (serial + record) & (WHOLE_MASKS - 1)
     tags = longs(arena, At.WHOLE_TAGS)
@@ -322,7 +323,7 @@ def keep_whole(arena, record, out_address):
 
 @part
 def fill_mask(address, record, out_address):
-    """Writes the mask of a config. 0: done; FULL_STORE: and a row found no room; LACKING or TOO_MANY: the mask is not right."""
+    """Writes the mask of a config. 0: done; FULL_STORE: done, but a row found no room; LACKING or TOO_MANY: the mask is invalid."""
     arena = arena_of(address)
     out = words(out_address, arena[At.BASE_WORDS])
     records = longs(arena, At.RECORDS)

@@ -1,27 +1,27 @@
-"""JSON numbers within bounds, of a step, byte by byte: a state lives iff some continuation is a number in the shape.
+"""JSON numbers within bounds and steps, read byte by byte: a state is live iff some continuation is a number in the shape.
 
-A shape is a row of integers (`pack` in grammars/json_schema/number_rows.py, where the language and its caps are described), a state
-is two words x and y; x < 0 is dead.
+A shape is a row of integers (`pack` in grammars/json_schema/number_rows.py, which describes the language and its caps). A state is
+two words x and y; x < 0 is dead.
 
     x, y = number_start(row)
     x, y = number_step(row, pool, x, y, byte)      # exact: x >= 0 iff some continuation within the caps is in the shape
     number_ends(row, pool, x, y)                   # the number may end here
-    number_key(row, pool, x, y, most, after)       # what the state does with the next few digits: states of equal keys do the same
+    number_key(row, pool, x, y, most, after)       # cache key: states with equal keys behave alike for the next few digits
 
-While the mantissa is read, its value is d1.d2 ... dn * 10^q, where the exponent still chooses q. So the state is: n and the power
-of ten that d1 has as written; how the digits compare with those of the two bounds; how many zeros they end in; and the remainder of
-the digits before these zeros, as a number. Which q are right for given digits is an interval (`powers_of_ten`). When the exponent
-begins, the interval is all that stays.
+While the mantissa is read, the value is d1.d2 ... dn * 10^q, where the exponent still determines q. So the state holds: n and the
+power of ten of d1 as written; how the digits compare with those of the two bounds; the number of trailing zeros; and the digits
+before these zeros as a number, modulo MODULUS. The valid q for given digits form an interval (`powers_of_ten`). When the exponent
+begins, only that interval is kept.
 
-**TIDY** rows take numbers as Python's repr writes floats, and whole numbers as digits. There the exponent is not free: the digits
-before the point say it, or it must be below -4 or above 15. So for each form that the text can still have there is an interval of
-powers of ten, and what was said holds for it (`_tidy_can_be_completed`). Where digits alone say more than a float without an
-exponent does, bounds are whole numbers (`in_halves` in number_rows.py).
+**TIDY** rows accept floats as Python's repr writes them, and integers as digits. There the exponent is not free: it follows from
+the digits before the point, or must be below -4 or above 15. So each form that the text can still take has its interval of powers
+of ten, to which the above applies (`_tidy_can_be_completed`). Where digits are more precise than a float without an exponent,
+bounds are integers (`in_halves` in number_rows.py).
 
-Can digits go on to a value in the shape? If they agree with a bound so far: yes, to the bound. Otherwise what follows is free at
-every q strictly between, and a shape without exclusions is most likely met at the largest one (ten times a value is a value). There
-k more digits give the range [d 10^k, (d + 1) 10^k), at the finest place that both the step and the cap on digits allow: it holds a
-multiple of m iff -d 10^k mod m is below 10^k. Nothing is looked up by remainder, so any step will do.
+Can the digits be continued to a value in the shape? If they agree with a bound so far: yes, to the bound. Otherwise the rest is
+free at every q strictly between, and without exclusions the largest q is the most likely to work (ten times a value is a value).
+There k more digits give the range [d 10^k, (d + 1) 10^k), at the finest place that both the step and the cap on digits allow: it
+holds a multiple of m iff -d 10^k mod m is below 10^k. No table is indexed by remainder, so any step works.
 """
 
 import numpy as np
@@ -63,20 +63,20 @@ from ...layout.numbers import (
 )
 from .jit import part, pointer
 
-# Where in a number: the low bits of x. Up to NOUGHTS nothing but zeros was read.
+# Phases: the low four bits of x. Up to NOUGHTS only zeros were read.
 START, MINUS, NOUGHT, NOUGHT_POINT, NOUGHTS, INTEGER, POINT, FRACTION, EXPONENT, SIGNED, POWER = range(11)
 SIGN = 16  # the bit of a negative number
-LOW_ORDER, HIGH_ORDER, COUNT, TRAILING, PLACE = 5, 7, 9, 21, 33  # where the other fields of x begin
+LOW_ORDER, HIGH_ORDER, COUNT, TRAILING, PLACE = 5, 7, 9, 21, 33  # bit offsets of the other fields of x
 COUNT_MASK = 0xFFF
-AT_ZERO = 8192  # added to the power of ten of the first digit; for zeros: how many stand behind the point
-DASH, DOT, PLUS, SMALL_E, LARGE_E = (ord(c) - 48 for c in "-.+eE")  # bytes are taken as digits, of which they are none
-EQUAL, LESS, GREATER = 0, 1, 2  # the digits so far, compared with as many of a bound
+AT_ZERO = 8192  # bias of the power of ten of the first digit; for zeros: how many are after the point
+DASH, DOT, PLUS, SMALL_E, LARGE_E = (ord(c) - 48 for c in "-.+eE")  # bytes minus 48, as digits are; none is in 0 to 9
+EQUAL, LESS, GREATER = 0, 1, 2  # order of the digits so far against as many of a bound
 EXPONENT_BITS = 18
 EXPONENT_BIAS = 1 << 17
 EXPONENT_MASK = (1 << EXPONENT_BITS) - 1
-VIEW_LEFT, VIEW_ZEROS, VIEW_LAST, VIEW_BEHIND = 5, 17, 27, 42  # the fields of a view
+VIEW_LEFT, VIEW_ZEROS, VIEW_LAST, VIEW_BEHIND = 5, 17, 27, 42  # bit offsets of the fields of a view (a cache key)
 VIEW_PLACE = VIEW_LAST
-VIEW_FAR, VIEW_NEAR = 1 << 60, 1 << 61  # forms of a view; without either, it is the state
+VIEW_FAR, VIEW_NEAR = 1 << 60, 1 << 61  # forms of a view; without either bit it is the state itself
 NOWHERE = -(1 << 40)
 TENS = 10 ** np.arange(19)
 UNKNOWN = int64(-1)
@@ -100,15 +100,15 @@ def number_step(row, pool, x, y, byte):
     flags = word(row, FLAGS)
     if phase < INTEGER or phase > FRACTION or digit < 0 or digit > 9:
         return _step_elsewhere(row, pool, x, y, digit)
-    # One more digit behind one that is not 0: nearly all steps. The rest is kept apart, so that this stays small.
+    # Fast path: a digit after a nonzero one is nearly every step. The rest is separate, to keep this function small.
     if (x >> COUNT) & COUNT_MASK >= word(row, DIGITS):
         return UNKNOWN, y
     if phase == INTEGER:
         x += 1 << PLACE
     else:
-        x |= FRACTION  # which is POINT and one bit more
+        x |= FRACTION  # POINT becomes FRACTION by one more bit
     if flags & (OPEN | TIDY) == OPEN and x & (3 << LOW_ORDER) and x & (3 << HIGH_ORDER):
-        return x + (1 << COUNT), y  # nothing depends on what the digit is
+        return x + (1 << COUNT), y  # nothing depends on the value of the digit
     x = _with_digit(row, pool, x, digit)
     if digit and word(row, MODULUS) > 1:
         y = _with_rest(y, (x >> TRAILING) & COUNT_MASK, digit, word(row, MODULUS))
@@ -126,7 +126,7 @@ def _is_alive(row, pool, x, y):
 
 @part
 def _with_digit(row, pool, x, digit):
-    """Counts one more digit, and compares it with those of the bounds."""
+    """Counts one more digit and compares it with those of the bounds."""
     side = NEGATIVE if x & SIGN else POSITIVE
     if x & (3 << LOW_ORDER) == 0:
         x |= _compared(row, pool, side + LOW, (x >> COUNT) & COUNT_MASK, digit) << LOW_ORDER
@@ -137,7 +137,7 @@ def _with_digit(row, pool, x, digit):
 
 @part
 def _compared(row, pool, bound, count, digit):
-    """How the next digit compares with the bound's, where all before were the same."""
+    """Order of the next digit against the bound's, if all earlier ones were equal."""
     expected = int64(0)
     if count < word(row, bound + LOW_LENGTH):
         expected = (word(pool, word(row, bound + LOW_AT) + (count >> 4)) >> ((count & 15) << 2)) & 15
@@ -148,13 +148,13 @@ def _compared(row, pool, bound, count, digit):
 
 @part
 def _with_rest(rest, zeros, digit, modulus):
-    """The remainder of the digits so far, after so many zeros and a digit that is not 0."""
+    """The remainder of the digits so far, after `zeros` zeros and a nonzero digit."""
     return int64((uint64(_shifted(rest, zeros, modulus)) * uint64(10) + uint64(digit)) % uint64(modulus))
 
 
 @part
 def _step_elsewhere(row, pool, x, y, digit):
-    """A step that is no digit behind one that is not 0."""
+    """A step other than a digit after a nonzero one."""
     phase = x & 15
     if phase >= EXPONENT:
         return _step_exponent(row, x, y, digit)
@@ -193,13 +193,13 @@ def _step_elsewhere(row, pool, x, y, digit):
 
 @part
 def _step_nought(row, x, filled):
-    """A zero before any other digit."""
+    """A zero before any nonzero digit."""
     phase = x & 15
     flags = word(row, FLAGS)
     if phase == NOUGHT or not (flags & ZERO or (filled and flags & PLAIN == 0)):
         return UNKNOWN
     if x & SIGN and flags & (TIDY | PLAIN) == TIDY | PLAIN:
-        return UNKNOWN  # a whole number has no -0
+        return UNKNOWN  # an integer has no -0
     if phase <= MINUS:
         return (x & SIGN) | NOUGHT
     zeros = (x >> PLACE) + 1
@@ -231,7 +231,7 @@ def number_ends(row, pool, x, y):
 
 @part
 def powers_of_ten(row, pool, x, y):
-    """(low, high): with the digits of x, a first digit that stands for 10^low to 10^high is right. Empty where low > high."""
+    """(low, high): the powers of ten that the first digit may stand for, given the digits of x. Empty if low > high."""
     side = NEGATIVE if x & SIGN else POSITIVE
     count = (x >> COUNT) & COUNT_MASK
     order = (x >> LOW_ORDER) & 3
@@ -242,7 +242,7 @@ def powers_of_ten(row, pool, x, y):
         high -= 1
     if word(row, FLAGS) & STEPS == 0:
         return low, high
-    last = count - 1 - ((x >> TRAILING) & COUNT_MASK)  # from the first digit to the last that is not 0
+    last = count - 1 - ((x >> TRAILING) & COUNT_MASK)  # distance from the first digit to the last nonzero one
     powers = word(row, POWERS)
     more = _tens(y, word(row, STEP), powers)
     if more < 0:
@@ -258,7 +258,7 @@ def powers_of_ten(row, pool, x, y):
 
 @part
 def _tens(value, factor, most):
-    """How often the value must be taken ten times to become a multiple of the factor, -1 = it never does."""
+    """The least n such that value * 10^n is a multiple of the factor, -1 if there is none."""
     rest = uint64(value) % uint64(factor)
     for i in range(most + 1):
         if rest == 0:
@@ -278,13 +278,13 @@ def _shifted(value, tens, factor):
 
 @part
 def can_be_completed(row, pool, x, y):
-    """More digits, perhaps none, and an exponent can make the digits of x a value in the shape."""
+    """Can more digits (or none) and an exponent complete the digits of x to a value in the shape?"""
     flags = word(row, FLAGS)
     side = NEGATIVE if x & SIGN else POSITIVE
     count = (x >> COUNT) & COUNT_MASK
     low_order, high_order = (x >> LOW_ORDER) & 3, (x >> HIGH_ORDER) & 3
     bottom, top = word(row, side + LOW), word(row, side + HIGH)
-    fewest = count - 1 if flags & PLAIN else int64(NOWHERE)  # no point and no exponent: what is written stays
+    fewest = count - 1 if flags & PLAIN else int64(NOWHERE)  # without point and exponent the place values are fixed
     if (low_order == EQUAL and fewest <= bottom) or (high_order == EQUAL and fewest <= top):
         return True
     bottom = max(bottom + (low_order == LESS), fewest)
@@ -294,9 +294,7 @@ def can_be_completed(row, pool, x, y):
     if flags & STEPS == 0:
         return True
     trailing = (x >> TRAILING) & COUNT_MASK
-    first = (
-        word(row, FINEST) + count - 1 - trailing
-    )  # where the last digit that is not 0 comes to stand at the finest place
+    first = word(row, FINEST) + count - 1 - trailing  # first power that puts the last nonzero digit at the finest place
     if word(row, EXCLUDED) == 0:
         if word(row, STEP) == 1:
             return top >= first
@@ -310,13 +308,13 @@ def can_be_completed(row, pool, x, y):
 
 @part
 def _tidy_can_be_completed(row, pool, x, y):
-    """The same of a tidy row: for each form that the text can still have, the powers of ten that belong to it."""
+    """The same for a tidy row: for each form that the text can still take, the powers of ten that belong to it."""
     phase = x & 15
     flags = word(row, FLAGS)
     count, place, trailing = (x >> COUNT) & COUNT_MASK, (x >> PLACE) - AT_ZERO, (x >> TRAILING) & COUNT_MASK
     is_idle = phase == FRACTION and _has_idle_zero(x)
     if flags & OPEN and phase != POINT and (not is_idle or count < word(row, DIGITS)):
-        return True  # the bounds are beyond all that is written without an exponent
+        return True  # the bounds are beyond everything written without an exponent
     if phase == INTEGER:
         if place <= MOST_TIDY and _holds(row, pool, x, y, place, int64(MOST_TIDY), int64(NOWHERE), False):
             return True
@@ -327,7 +325,7 @@ def _tidy_can_be_completed(row, pool, x, y):
         return True
     if place != 0:
         return False
-    another = phase == POINT or (phase == FRACTION and trailing > 0)  # the mantissa must go on to a digit that is not 0
+    another = phase == POINT or (phase == FRACTION and trailing > 0)  # the mantissa must still get a nonzero digit
     far = word(row, LARGEST_EXPONENT)
     return _holds(row, pool, x, y, int64(MOST_TIDY + 1), far, int64(NOWHERE), another) or _holds(
         row, pool, x, y, -far, int64(LEAST_TIDY - 1), int64(NOWHERE), another
@@ -336,15 +334,16 @@ def _tidy_can_be_completed(row, pool, x, y):
 
 @part
 def _has_idle_zero(x):
-    """The fraction ends in a zero, and is not that alone."""
+    """Does the fraction end in a zero, and is it more than that zero?"""
     count, place = (x >> COUNT) & COUNT_MASK, (x >> PLACE) - AT_ZERO
     return (x >> TRAILING) & COUNT_MASK != 0 and count - 1 - place > 1
 
 
 @part
 def _holds(row, pool, x, y, least, most, floor, another):
-    """More digits, none finer than 10^floor, make a value in the shape where the first one stands for 10^least to 10^most.
-    `another`: at least one of them that is not 0."""
+    """Can more digits, none finer than 10^floor, make a value in the shape whose first digit stands for 10^least to 10^most?
+    `another`: at least one more nonzero digit is required.
+    """
     side = NEGATIVE if x & SIGN else POSITIVE
     count = (x >> COUNT) & COUNT_MASK
     low_order, high_order = (x >> LOW_ORDER) & 3, (x >> HIGH_ORDER) & 3
@@ -373,7 +372,7 @@ def _holds(row, pool, x, y, least, most, floor, another):
 
 @part
 def _tidy_nought(row, pool, x, filled):
-    """May a tidy text go on behind these zeros, or end?"""
+    """May a tidy text continue after these zeros, or end?"""
     zeros = x >> PLACE if x & 15 == NOUGHTS else int64(0)
     if word(row, FLAGS) & ZERO and zeros <= 1:
         return True
@@ -420,8 +419,9 @@ def _tidy_mark(row, pool, x, y, digit, filled):
 
 @part
 def _holds_value(row, pool, power, count, trailing, y, floor, another):
-    """More digits can make a value in the shape of the given ones, of which the first stands for 10^power; bounds are no matter.
-    floor, another: as in `_holds`."""
+    """Can more digits make the given ones, the first of which stands for 10^power, a value in the shape? Ignores bounds. floor,
+    another: as in `_holds`.
+    """
     finest, step, powers = word(row, FINEST), word(row, STEP), word(row, POWERS)
     place = power - count + 1
     more = min(word(row, DIGITS) - count, place - max(finest, floor))
@@ -462,7 +462,7 @@ def _holds_value(row, pool, power, count, trailing, y, floor, another):
 
 @part
 def _is_excluded(row, pool, y, trailing, more, digits, place):
-    """(y 10^(trailing + more) + digits) 10^place is a multiple of an exclusion; 10 does not divide y."""
+    """Is (y 10^(trailing + more) + digits) 10^place a multiple of an exclusion? 10 does not divide y."""
     if digits == 0:
         place += trailing + more
         trailing = int64(0)
@@ -499,9 +499,9 @@ def _begin_exponent(row, pool, x, y):
 
 @part
 def _step_exponent(row, x, y, digit):
-    """Here y is: the least and the largest value of the exponent that are right, its value, and how many digits were read.
+    """Here y is: the least and the largest valid exponent, its value so far, the number of its digits.
 
-    Before the sign both have EXPONENT_BIAS added, after it they are magnitudes.
+    Before the sign both limits have EXPONENT_BIAS added, after it they are magnitudes.
     """
     phase = x & 15
     is_tidy = word(row, FLAGS) & TIDY
@@ -526,7 +526,7 @@ def _step_exponent(row, x, y, digit):
     least, largest = value, value
     most = word(row, EXPONENT_DIGITS)
     if is_tidy and value < TENS[count - 1]:
-        most = int64(2)  # a zero is first only where there would be less than two digits without it
+        most = int64(2)  # a leading zero only if there would be fewer than two digits without it
     if is_tidy and count > most:
         return UNKNOWN, y
     for length in range(count, most + 1):
@@ -541,11 +541,11 @@ def _step_exponent(row, x, y, digit):
 
 @part
 def number_key(row, pool, x, y, most, after):
-    """States of one row with equal keys do the same with the next characters: with at most `most` digits, and of those at most
-    `after` behind an `e`, if that is among the characters.
+    """Cache key: states of one row with equal keys behave alike for the next characters, if these have at most `most` digits, at
+    most `after` of them after an `e`.
 
-    A token brings little, and then most of a state does not matter: bounds are out of reach, and the digits and zeros allowed are
-    far from used up. Nearly all tokenizers have no token with a digit behind an `e`: with after = 0 there are far fewer keys.
+    A token adds little, so most of a state does not matter: bounds are out of reach, and the limits of digits and zeros are far
+    away. Nearly all tokenizers have no token with a digit after an `e`: with after = 0 there are far fewer keys.
     """
     phase = x & 15
     flags = word(row, FLAGS)
@@ -561,7 +561,7 @@ def number_key(row, pool, x, y, most, after):
         known |= x & SIGN
     bottom, top = word(row, side + LOW), word(row, side + HIGH)
     count, place, trailing = (x >> COUNT) & COUNT_MASK, (x >> PLACE) - AT_ZERO, (x >> TRAILING) & COUNT_MASK
-    behind = count - 1 - place  # digits behind the point
+    behind = count - 1 - place  # digits after the point
     rising, falling = int64(0), int64(0)
     if phase <= NOUGHTS:
         behind = x >> PLACE
@@ -572,21 +572,21 @@ def number_key(row, pool, x, y, most, after):
             return known, int64(0)
     elif phase == INTEGER:
         rising = most
-    shift = int64(0)  # of the exponent
+    shift = int64(0)  # most that the exponent can be
     if flags & PLAIN == 0:
         for _ in range(min(after, word(row, EXPONENT_DIGITS))):
             shift = 10 * shift + 9
-    left = word(row, DIGITS) - count  # a point asks for one more
+    left = word(row, DIGITS) - count  # a point requires one more
     easy = word(row, EASY)
     if shift == 0 and word(row, STEP) == 1 and word(row, EXCLUDED) == 0 and count + most + word(row, FINEST) <= top:
-        easy = int64(0)  # any digits can go on: the bounds leave room for a few more at the place of the step
+        easy = int64(0)  # any digits can be continued: the bounds leave room for a few more at the place of the step
     if bottom < place - shift - falling and place + shift + rising < top and (easy == 0 or left >= easy + most):
         known |= VIEW_FAR | (min(left, most + 1 + easy) << VIEW_LEFT)
         if flags & STEPS == 0:
             return known, int64(0)
         modulus = word(row, MODULUS)
         if shift == 0 and modulus < 1 << 30:
-            # How the last digit that is not 0 stands to the places of the steps, now and after a digit more; remainders likewise.
+            # How the last nonzero digit relates to the places of the steps, now and after one more digit; remainders likewise.
             finest, coarsest = word(row, FINEST_STEP), word(row, COARSEST) + word(row, POWERS)
             last = max(-coarsest, min(behind - trailing, 1 - finest + rising)) if phase > NOUGHTS else int64(0)
             behind = min(behind, max(0, -finest))
@@ -600,7 +600,7 @@ def number_key(row, pool, x, y, most, after):
     if flags & STEPS:
         return x - (x & SIGN) + (known & SIGN), y
     low_order, high_order = (x >> LOW_ORDER) & 3, (x >> HIGH_ORDER) & 3
-    compared = int64(0)  # digits of the bounds that may still be compared with
+    compared = int64(0)  # digits of the bounds that may still be compared
     if phase > NOUGHTS:
         if low_order == EQUAL:
             compared = min(count, word(row, side + LOW_LENGTH))
@@ -616,7 +616,7 @@ def number_key(row, pool, x, y, most, after):
 
 @part
 def _tidy_key(row, x, y, most, after):
-    """The same of a tidy row: where no bound is near what is written without an exponent, most of what was read is no matter."""
+    """The same for a tidy row: if no bound is near what is written without an exponent, most of what was read does not matter."""
     phase = x & 15
     flags = word(row, FLAGS)
     if phase < INTEGER or phase > FRACTION or flags & (OPEN | STEPS) != OPEN:
@@ -637,7 +637,7 @@ def _tidy_key(row, x, y, most, after):
 
 @part
 def _view_of_power(row, x, y):
-    """Where the bounds do not separate exponents of the same length: for each length, whether they are right."""
+    """If the bounds do not separate exponents of the same length: for each length, whether those are valid."""
     low, high, value = (
         y & EXPONENT_MASK,
         (y >> EXPONENT_BITS) & EXPONENT_MASK,

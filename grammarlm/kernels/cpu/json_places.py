@@ -1,4 +1,4 @@
-"""Accessors of the arena of the JSON machine (layout/json.py), and the words of its threads."""
+"""Accessors of the arena of the JSON machine (layout/json.py), and packing of its threads' words."""
 
 import numpy as np
 from numba import carray, int64

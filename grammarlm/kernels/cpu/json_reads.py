@@ -1,4 +1,4 @@
-"""Bytes and tokens read by a JSON text: from a config to the config behind them."""
+"""Bytes and tokens read by a JSON text: from a config to the next config."""
 
 import numpy as np
 from numba import carray, int64
@@ -10,7 +10,7 @@ from .json_places import arena_of, longs
 from .json_step import ROW, blanks, step
 from .json_unique import same_frame
 
-TOO_WIDE, GROW_RECORDS = 8, 128  # in WANTED
+TOO_WIDE, GROW_RECORDS = 8, 128  # bits of WANTED
 
 
 @part
@@ -51,7 +51,7 @@ def new_record(arena, c, x, y, f, after):
 
 @part
 def add_thread(arena, threads, count, c, x, y, f):
-    """One thread more of a config, unless it is there."""
+    """Adds a thread to a config unless it is present. Returns the new count."""
     for i in range(count):
         at = 4 * i
         if threads[at] == c and threads[at + 1] == x and threads[at + 2] == y and same_frame(arena, threads[at + 3], f):
@@ -66,7 +66,7 @@ def add_thread(arena, threads, count, c, x, y, f):
 
 @part
 def run_threads(arena, count, data_address, length):
-    """The threads in SET_A behind some bytes: where they are, SET_A or SET_B, and how many."""
+    """Advances the threads in SET_A over some bytes. Returns where they are, SET_A or SET_B, and how many."""
     data = carray(pointer(data_address), length, np.uint8)
     done, place = int64(0), int64(At.SET_A)
     while done < length and count > 0 and arena[At.WANTED] & OUT_OF_ROOM == 0:
@@ -92,7 +92,9 @@ def run_threads(arena, count, data_address, length):
 
 @inlined
 def verdict(arena):
-    """Of a call: 0 if it had what it needs, LACKING, TOO_MANY. What it returns counts: other threads may call before one looks."""
+    """The status of a call: 0 if nothing was missing, LACKING, TOO_MANY. It must be returned: other OS threads may call before the
+    caller reads WANTED.
+    """
     found = int64(0)
     if carray(pointer(arena[At.MISSING]), 1, np.int64)[0] != 0 or arena[At.WANTED] & ~int64(TOO_WIDE) != 0:
         found = int64(LACKING)
@@ -103,7 +105,7 @@ def verdict(arena):
 
 @inlined
 def is_thread(records, record, threads):
-    """Is the record this very thread alone? So it is within most strings."""
+    """Is the record this single thread? True within most strings."""
     at = record * 5
     return (
         records[at] == threads[0]
@@ -116,7 +118,7 @@ def is_thread(records, record, threads):
 
 @part
 def read_bytes(address, record, data_address, length):
-    """The config behind some bytes; 0: they are refused; LACKING: WANTED and MISSING say what; TOO_MANY: ways to read them."""
+    """The config after some bytes; 0: rejected; LACKING: see WANTED and MISSING; TOO_MANY: too ambiguous."""
     arena = arena_of(address)
     records = longs(arena, At.RECORDS)
     missing = carray(pointer(arena[At.MISSING]), 1, np.int64)
@@ -147,7 +149,7 @@ def read_bytes(address, record, data_address, length):
 
 @part
 def read_token(address, record, token):
-    """The config behind a token, as read_bytes."""
+    """The config after a token, as read_bytes."""
     arena = arena_of(address)
     arena[At.WANTED] = 0
     carray(pointer(arena[At.MISSING]), 1, np.int64)[0] = 0

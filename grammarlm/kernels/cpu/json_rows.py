@@ -1,19 +1,20 @@
-"""Rows of the mask in a pool, by what they hang on.
+"""Cache of mask rows, keyed by what they depend on.
 
-A row's key is the thread without what a row never reads: the frames below the barrier, the bytes of the key read so far (what
-repeats another key is struck out at each call), numbers by what their digits can still do, counts by what one token can tell of
-them. So texts of one shape share their rows whatever names, values and nestings they have.
+A row's key is the thread without what a row never reads: the frames below the barrier, the bytes of the key read so far (repeated
+keys are removed at each call); numbers by `number_key`, counters by what one token can reach. So texts of one shape share their
+rows, whatever their names, values and nesting.
 
-Of an object's frame most rows read next to nothing: within a key, which of the keys that begin like it may still come; behind a
-value, whether the object may close, whether it may go on, and with which kind of key. These are its **views**. A row being made
-notes in BEYOND whether it read more of its own frame (the one whose parent is the barrier), and is kept by as little as it read:
+Most rows read very little of an object's frame: within a key, which keys with this prefix may still come; after a value, whether
+the object may close, whether it may continue, and with which kind of key. These are its **views**. While a row is computed, BEYOND
+records whether it read more of its own frame (the one whose parent is the barrier). The row is cached under the lowest level that
+covers what it read:
 
-    level 0   within a key, where no other keys may come: by the open keys of its range     BEYOND is 0: no token ends the value
+    level 0   within a key, if no other keys may come: by the open keys of its range     BEYOND is 0: no token ends the value
     level 1   ... and by what may follow the value                   BEHIND
-    level 2   by all that the frame knows                            FURTHER: a token goes on into the next key
+    level 2   by the whole frame                                     FURTHER: a token continues into the next key
 
-Where a row of a lower level would have to be, a mark (-2) says that one must ask the next level. What is read is determined by what
-has been read before, so all frames with the same views find the same marks.
+Where a row would belong at a lower level, a mark (-2) redirects to the next level. What is read is determined by what was read
+before, so all frames with the same views find the same marks.
 
 A row in the pool (int32): base, number of exceptions, number of crossings, trie of remainders (-1: none), words of the filter; the
 exceptions, two words each; the crossings, four words each; the filter: which tokens that close a string a language allows.
@@ -42,7 +43,7 @@ def words(address, count):
 
 @part
 def view_of_count(count, least, most, far):
-    """What one token, of at most `far` units, can tell of a counter."""
+    """The part of a counter that one token, of at most `far` units, can distinguish."""
     below = min(max(least - count, int64(0)), far + 1)
     above = min(most - count, far + 1) if most >= 0 else far + 1
     return below << 24 | above
@@ -50,7 +51,7 @@ def view_of_count(count, least, most, far):
 
 @part
 def row_key(arena, c, x, y, f, key):
-    """What the thread's row hangs on. False where it hangs on too much to be kept."""
+    """Computes the key of the thread's row. False if it depends on too much to be cached."""
     program, frames = longs(arena, At.PROGRAM), longs(arena, At.FRAMES)
     kind, row = c & 31, c >> 11 & ROW
     key[0], key[1], key[2] = c, x, y
@@ -85,7 +86,7 @@ def row_key(arena, c, x, y, f, key):
 
 @part
 def behind_view(arena, frame):
-    """What tokens can tell of an object's frame behind a value: does it close, has it open keys, may others come?"""
+    """What tokens can distinguish of an object's frame after a value: may it close, has it open keys, may other keys come?"""
     program, frames = longs(arena, At.PROGRAM), longs(arena, At.FRAMES)
     count = program[frames[frame * Frame.LENGTH + Frame.ROW] + Object.COUNT]
     bits = int64(object_closes(arena, frame))
@@ -95,7 +96,7 @@ def behind_view(arena, frame):
 
 @part
 def views_of(arena, c, x, y, frame):
-    """The same of the frames behind the key that is being read: the one that it may be, and any other."""
+    """The same for the frames after the key being read: if it is the declared one, and if it is any other."""
     program, frames = longs(arena, At.PROGRAM), longs(arena, At.FRAMES)
     if c & 31 != Kind.KEY:
         return behind_view(arena, frame)
@@ -114,12 +115,12 @@ def views_of(arena, c, x, y, frame):
 
 @part
 def seen_at_end(arena, c, x, frame):
-    """Of the keys seen behind the one that is being read: bits that the views know."""
+    """Bit set of the keys seen after the key being read, as known to the views."""
     program, frames = longs(arena, At.PROGRAM), longs(arena, At.FRAMES)
     seen = frames[frame * Frame.LENGTH + Frame.SEEN]
     row, low = frames[frame * Frame.LENGTH + Frame.ROW], x & FIELD
     if program[row + Object.COUNT] > INLINE:
-        return seen  # a number that is not given twice
+        return seen  # an interned number, never reused
     if c & 31 == Kind.KEY and low < x >> 21 & FIELD:
         key = program[row + Object.KEYS] + low * Key.LENGTH
         if program[key + Key.SIZE] == x >> 42 & FIELD:
@@ -129,7 +130,7 @@ def seen_at_end(arena, c, x, frame):
 
 @part
 def open_in_range(arena, x, frame):
-    """Bits of the open keys of a range; -1 where it is too wide for that."""
+    """Bit set of the open keys of a range; -1 if the range is too wide."""
     program, frames = longs(arena, At.PROGRAM), longs(arena, At.FRAMES)
     low, high = x & FIELD, x >> 21 & FIELD
     if low >= high:
@@ -146,7 +147,7 @@ def open_in_range(arena, x, frame):
 
 @part
 def view_key(arena, level, c, x, y, frame, key):
-    """The key of a row in an object's frame at a level. False where it hangs on too much to be kept."""
+    """Computes the key of a row in an object's frame at a level. False if it depends on too much to be cached."""
     if level == WHOLE_FRAME:
         return row_key(arena, c, x, y, frame, key)
     key[0], key[1], key[2] = c, x, y & ESCAPE if c & 31 == Kind.KEY else y
@@ -161,7 +162,7 @@ def view_key(arena, level, c, x, y, frame, key):
 
 @part
 def mark_row(arena, store, key):
-    """From now on the key says: ask the next level. False where there is no room."""
+    """Stores the mark: the key redirects to the next level. False if there is no room."""
     place, found = find_row(store, key)
     if found == -1:
         if 2 * store[Store.COUNT] >= store[Store.SIZE]:
@@ -186,7 +187,7 @@ def hash_of(key):
 
 @part
 def find_row(store, key):
-    """(place in the store's table, offset of the row; -1: not there)."""
+    """(slot in the store's hash table, offset of the row; -1: not found)."""
     table = carray(pointer(store[Store.TABLE]), 1 << 40, np.int64)
     mask = uint64(store[Store.SIZE] - 1)
     place = hash_of(key) & mask
@@ -204,7 +205,7 @@ def find_row(store, key):
 
 @part
 def keep_row(arena, store, key, place, base, remainders, row):
-    """Writes a row into the store's pool, if there is room; the caller has the row itself in any case."""
+    """Caches a row in the store's pool, if there is room; the caller has the row in any case."""
     used = store[Store.USED]
     count, crossings = arena[At.BASE_WORDS], arena[At.CROSS_COUNT]
     source = words(longs(arena, At.BASES)[base], count)
@@ -218,7 +219,7 @@ def keep_row(arena, store, key, place, base, remainders, row):
     pool = words(store[Store.POOL], store[Store.CAPACITY])
     exceptions = int64(0)
     at = used + 5
-    halves = count >> 2  # sixteen bytes at a time: most are as in the base row
+    halves = count >> 2  # sixteen bytes at a time: most equal the base row
     mine = carray(pointer(row.ctypes.data), 2 * halves, np.uint64)
     base_words = carray(pointer(source.ctypes.data), 2 * halves, np.uint64)
     for half in range(halves):
@@ -260,7 +261,7 @@ def copy_base(arena, base, row):
 
 @part
 def take_row(arena, store, found, row):
-    """A row of a store, written out; its crossings are noted."""
+    """Expands a cached row; its crossings are noted."""
     pool = words(store[Store.POOL], int64(1 << 40))
     copy_base(arena, int64(pool[found]), row)
     at = found + 5

@@ -1,7 +1,8 @@
-"""Runs: characters of some classes in any order, as many as the language says, or as one likes: `[A-Za-z0-9]{8}-`, `[a-z0-9_]+`.
+"""Runs: characters of some byte classes in any order, of a fixed or unlimited number: `[A-Za-z0-9]{8}-`, `[a-z0-9_]+`.
 
-All tokens of such characters alone, with at most so many of them, are a base row that all schemas share. Most of what a language
-takes is in it, and what holds nothing else need not be walked: 256 nodes of Llama 3.1's trie instead of 59,312 for `[A-Za-z0-9]+`.
+All tokens of such characters alone, up to a length, form a base row that all schemas share. It contains most of what a language
+accepts, and subtrees with only such characters need not be walked: 256 nodes of Llama 3.1's trie instead of 59,312 for
+`[A-Za-z0-9]+`.
 """
 
 import numpy as np
@@ -11,24 +12,25 @@ from ...layout.json import SHARED_BIT, WAITS, At
 from .jit import inlined, part, pointer
 from .json_languages import CHARACTERS_AT, MANY_CHARACTERS, note_missing, table_of
 
-RUN_ROWS = 256  # base rows of runs that are kept
-LONGEST_RUN, ENDLESS_RUN = 24, 1 << 20  # characters that are counted; and as many as anyone likes
+RUN_ROWS = 256  # capacity: base rows of runs
+LONGEST_RUN, ENDLESS_RUN = 24, 1 << 20  # longest run that is counted; unlimited
 LETTERS_LOW, LETTERS_HIGH = int64(0b110000), int64(0b001100)  # the classes of letters
 
 
 @inlined
 def ask_for(arena, state):
-    """The state is lacking, and no others that are not named: no walk is begun that would have to begin anew."""
+    """Notes a missing state, before any walk is begun that would have to restart."""
     note_missing(arena, state)
     arena[At.WANTED] |= WAITS
 
 
 @part
 def run_of(arena, state, left):
-    """A run: (classes of ASCII, characters, does it end there?). As many characters of these classes as that may come in the state,
-    in any order, and where it ends no more of them; `left` is how many may come in all. No classes where that is not worth a row.
+    """The run at a state: (byte classes of ASCII, number of characters, does it end there?).
 
-    So it is in `[A-Za-z0-9]{8}-` as in `[a-z0-9_]+`. States of the run that are not made yet are noted.
+    The run is as many characters of these classes as are allowed from the state, in any order; if it ends there, no more of them
+    can follow. `left` is how many characters may follow in all. No classes if a row is not worthwhile. Handles `[A-Za-z0-9]{8}-` as
+    well as `[a-z0-9_]+`. Missing states of the run are noted.
     """
     table, classes = table_of(arena, state), carray(pointer(arena[At.CLASSES]), 256, np.uint8)
     none = int64(0)
@@ -63,14 +65,14 @@ def run_of(arena, state, left):
             return run, count, True
         state, now = now, behind
         count += 1
-    if count < min(left, int64(LONGEST_RUN)):  # from here on it goes round
+    if count < min(left, int64(LONGEST_RUN)):  # from here on it is a cycle
         count = int64(ENDLESS_RUN)
     return run, min(count, left), count >= left
 
 
 @part
 def base_of_run(arena, run, most):
-    """The number of the base row of all tokens of these classes with at most so many characters; 0: there is no room for it."""
+    """The index of the base row of all tokens of these classes with at most `most` characters, cached; 0: no room."""
     most = min(most, arena[At.MOST_CHARACTERS])
     keys = carray(pointer(arena[At.RUN_KEYS]), 1 + 2 * RUN_ROWS, np.int64)
     for i in range(keys[0]):

@@ -1,8 +1,8 @@
-"""One byte of a JSON text under a schema.
+"""One byte of a JSON text under a schema: the transition function.
 
-`step(arena, c, x, y, f, byte, way)` -> (c', x', y', f'): the thread behind the byte, c' = DEAD where it is refused. Where a byte
-can be read in several ways (a value may be one of several alternatives, an item may count for `contains` or not) `way` says which;
-MORE is set in the arena where there is another. A thread is alive iff what it stands for can be completed: every step checks that.
+`step(arena, c, x, y, f, byte, way)` -> (c', x', y', f'): the thread after the byte, c' = DEAD if it is rejected. If a byte can be
+read in several ways (several alternatives of a value, an item that counts for `contains` or not), `way` selects one, and MORE is
+set in the arena if there is another. A thread is alive iff it can be completed: every step checks that.
 
 A closing byte that leads out of the barrier frame is not read: c' = CROSS, and the caller decides (json_walk.py).
 """
@@ -79,8 +79,8 @@ from .json_unique import (
     with_text,
 )
 
-NO_LANGUAGE = (1 << 28) - 1  # of a key: no other key begins like this
-LITERALS = np.frombuffer(b" truefalsenull", np.uint8)  # `sub` of a literal is the place of the byte to come
+NO_LANGUAGE = (1 << 28) - 1  # of a key: no other key has this prefix
+LITERALS = np.frombuffer(b" truefalsenull", np.uint8)  # `sub` of a literal is the index of the next byte
 ROW = (1 << 24) - 1
 
 
@@ -100,19 +100,19 @@ def blank_index(byte):
 
 @inlined
 def blanks(arena, state, index):
-    """The state of white space behind one more of it, -1: too much; index 4: what may follow, see FOLLOWS."""
+    """The white space state after one more white space byte, -1: not allowed; index 4: what may follow, see FOLLOWS."""
     return int64(carray(pointer(arena[At.BLANKS]), 1 << 20, np.int16)[state * 5 + index])
 
 
 @inlined
 def may_follow(arena, state, byte):
-    """May a byte that is no white space follow it?"""
+    """May this byte, no white space, follow the white space?"""
     return blanks(arena, state, int64(4)) & (BRACKET if byte == 93 or byte == 125 else FOLLOWS) != 0
 
 
 @inlined
 def gap_state(arena, c, y, f):
-    """The state of white space where a thread stands: where nothing of it has been read yet, that of the gap."""
+    """The white space state of a thread: at the start of a gap, the initial state of that gap."""
     if y != GAP or arena[At.NATURAL] == 0:
         return int64(y)
     return natural_gap(arena, c, f)
@@ -120,7 +120,7 @@ def gap_state(arena, c, y, f):
 
 @part
 def natural_gap(arena, c, f):
-    """What natural white space can be here. Behind it a frame must close, or go on: there is none where the frame cannot."""
+    """The initial state of natural white space here. After it a frame must close, or continue: there is none if the frame cannot."""
     kind, found = c & 31, int64(CAN_START)
     if kind == Kind.VALUE:
         found = int64(AFTER_COLON)
@@ -146,7 +146,7 @@ def dead():
 
 @part
 def step(arena, c, x, y, f, byte, way):
-    """See the module."""
+    """See the module docstring."""
     arena[At.MORE] = 0
     kind = c & 31
     if kind == Kind.KEY:
@@ -185,7 +185,7 @@ def step(arena, c, x, y, f, byte, way):
         return after_step(arena, int64(0), f, byte)
     if kind == Kind.AFTER:
         return after_step(arena, y, f, byte)
-    # What is left begins with white space.
+    # The remaining kinds begin with white space.
     index = blank_index(byte)
     if index >= 0:
         y2 = blanks(arena, gap_state(arena, c, y, f), index)
@@ -215,7 +215,7 @@ def literal_step(c, f, byte):
 
 @part
 def after_step(arena, y, f, byte):
-    """Behind a value, within the frame around it."""
+    """After a value, within the enclosing frame."""
     index = blank_index(byte)
     if index >= 0:
         y2 = blanks(arena, gap_state(arena, thread(Kind.AFTER, 0, 0, 0), y, f), index)
@@ -243,7 +243,7 @@ def after_step(arena, y, f, byte):
 
 @part
 def note_behind(arena, f):
-    """A row that is being made reads its own frame behind a value: see json_rows.py."""
+    """Notes that the row being computed reads its own frame after a value: see json_rows.py."""
     program, frames = longs(arena, At.PROGRAM), longs(arena, At.FRAMES)
     row, seen = frames[f * Frame.LENGTH + Frame.ROW], frames[f * Frame.LENGTH + Frame.SEEN]
     arena[At.BEYOND] |= BEHIND
@@ -254,7 +254,7 @@ def note_behind(arena, f):
 
 @part
 def begin(arena, node, f, byte, way):
-    """The first byte of a value, read as the alternative number `way` of those that begin so."""
+    """The first byte of a value, read as alternative number `way` of those that can begin with it."""
     program = longs(arena, At.PROGRAM)
     left = way
     c, x, y, g = dead()
@@ -309,7 +309,7 @@ def begin(arena, node, f, byte, way):
 
 @part
 def begins_new(arena, c, x, y, f, byte):
-    """Can a scalar that has just begun become one that is not among the items yet?"""
+    """Can a scalar that has just begun become an item not present yet?"""
     kind, row = c & 31, c >> 11 & ROW
     if kind == Kind.STRING:
         return string_can_differ(arena, c, x, y, f)
@@ -322,7 +322,7 @@ def begins_new(arena, c, x, y, f, byte):
 
 @inlined
 def begins(arena, node, byte):
-    """How many alternatives of a node begin with the byte."""
+    """The number of alternatives of a node that can begin with the byte."""
     program = longs(arena, At.PROGRAM)
     count = int64(0)
     for i in range(program[node]):
@@ -365,7 +365,7 @@ def entry_step(arena, c, f, byte, way):
             left -= count
             continue
         c2, x2, y2, f2 = begin(arena, node, with_item(arena, f, kinds), byte, left)
-        if left + 1 == count:  # is there another way behind this item's?
+        if left + 1 == count:  # is there another way besides this one?
             arena[At.MORE] = 0
             for j in range(i + 1, program[ways]):
                 other, kinds_there = program[ways + 1 + 2 * j], program[ways + 2 + 2 * j]
@@ -455,7 +455,9 @@ def word_step(arena, c, x, y, f, byte):
 
 @part
 def range_takes(arena, f, table, low, high, read, sub, escape):
-    """Does one of the words low..high go on with a character that half an escape can become? One that is new, where it must be."""
+    """Does one of the words low to high - 1 continue with a character that an incomplete escape can become? A new word, if items
+    are unique.
+    """
     unique = is_unique(arena, f)
     for i in range(low, high):
         if can_become(arena, sub, escape, next_point(arena, table, i, read)):
@@ -466,7 +468,7 @@ def range_takes(arena, f, table, low, high, read, sub, escape):
 
 @part
 def can_become(arena, sub, escape, point):
-    """Can half an escape become this code point?"""
+    """Can an incomplete escape become this code point?"""
     for i in range(RANGES):
         first, last = escape_range(sub, escape, arena[At.PLAIN], i)
         if first <= point <= last:
@@ -476,9 +478,9 @@ def can_become(arena, sub, escape, point):
 
 @part
 def open_range_takes(arena, frame, table, low, high, read, sub, escape):
-    """The same of keys that may come."""
+    """The same for keys that may come."""
     first, last = escape_range(sub, escape, arena[At.PLAIN], int64(0))
-    if first == 0 and last == 0x10FFFF and low < high:  # anything, so each key but one that has been read to its end
+    if first == 0 and last == 0x10FFFF and low < high:  # any character, so every key except one that is read to its end
         program = longs(arena, At.PROGRAM)
         return any_open(arena, frame, low + (program[table + low * Key.LENGTH + Key.SIZE] == read), high)
     for i in range(low, high):
@@ -489,7 +491,7 @@ def open_range_takes(arena, frame, table, low, high, read, sub, escape):
 
 @part
 def key_step(arena, c, x, y, f, byte):
-    """In a key. Sub, range and language go side by side; the chain is kept where other keys may come."""
+    """In a key. `sub`, key range and language advance in parallel; the chain is built if other keys may come."""
     program = longs(arena, At.PROGRAM)
     row, sub, state = c >> 11 & ROW, c >> 5 & 63, c >> 35
     low, high, read = x & FIELD, x >> 21 & FIELD, x >> 42 & FIELD
@@ -537,7 +539,7 @@ def key_step(arena, c, x, y, f, byte):
     if low < high and not any_open(arena, f, low, high):
         if not others:
             return dead()
-        # A key that may not come is still no other key: the range stays, unless no key of it is as long as this.
+        # A key that is not allowed is no other key either: the range is kept unless none of its keys is this long.
     if low >= high:
         if not others:
             return dead()
@@ -549,7 +551,7 @@ def key_step(arena, c, x, y, f, byte):
 
 @part
 def takes_other(arena, f, table, state, chain, low, high, read, point, last):
-    """May a key without a place of its own go on with a character of point..last?"""
+    """Can a key without a place of its own continue with a character of point..last?"""
     chains_before = arena[At.CHAIN_COUNT]
     point = first_point(arena, state, point, last)
     while point <= last:
@@ -567,7 +569,7 @@ def takes_other(arena, f, table, state, chain, low, high, read, point, last):
 
 @part
 def key_ends(arena, row, state, low, high, read, chain, f):
-    """The quote behind a key."""
+    """The closing quote of a key."""
     program = longs(arena, At.PROGRAM)
     if low < high:
         key = program[row + Object.KEYS] + low * Key.LENGTH

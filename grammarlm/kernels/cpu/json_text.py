@@ -1,19 +1,18 @@
-"""The text of a JSON string, byte by byte: where in a character or an escape one stands, and what it stands for.
+"""The text of a JSON string, byte by byte: position in a character or an escape, and the character it stands for.
 
-`text_step(sub, escape, byte, plain)` -> (sub', escape', what). A string's content is a sequence of characters in UTF-8; a
-character may be spelled by its bytes or by an escape, and then its bytes are handed out once it is complete. `what` says what the
-byte meant:
+`text_step(sub, escape, byte, plain)` -> (sub', escape', what). A string's content is a sequence of characters in UTF-8. A character
+is spelled by its bytes or by an escape; an escape gives its code point once it is complete. `what` says what the byte is:
 
-    RAW      it is a byte of the content, as it stands
-    DONE     an escape is complete: `escape'` is its code point
+    RAW      a byte of the content
+    DONE     the end of an escape: `escape'` is its code point
     PART     a part of an escape
     QUOTE    the closing quote
-    WRONG    no JSON string goes on like this
+    WRONG    no JSON string continues like this
 
-Half an escape stands for ranges of code points (`escape_range`): it may be read iff one of them may.
+An incomplete escape stands for ranges of code points (`escape_range`): it is allowed iff one of these is.
 
-Where the spelling is `plain` a character is spelled by its bytes, but for those that JSON asks to escape: they have the escapes
-that json.dumps writes, the short ones and \\u0000 to \\u001f in lower case.
+In `plain` spelling a character is spelled by its bytes, except those that JSON requires to be escaped: they have the escapes that
+json.dumps writes, the short ones and \\u0000 to \\u001f in lower case.
 """
 
 from numba import int64
@@ -21,11 +20,11 @@ from numba import int64
 from .jit import inlined, part
 
 BODY, BACKSLASH = 0, 1
-HEX = 2  # and 3, 4, 5: so many hexadecimal digits less two have been read
-LOW_BACKSLASH, LOW_U, LOW_HEX = 6, 7, 8  # behind the first half of a surrogate pair; 8 to 11 its digits
+HEX = 2  # 3, 4, 5: after 1, 2, 3 hexadecimal digits
+LOW_BACKSLASH, LOW_U, LOW_HEX = 6, 7, 8  # after the first half of a surrogate pair; 8 to 11: the digits of the second
 LAST_1, LAST_2, LEAD_E0, LEAD_ED, LEAD_F0, LEAD_F, LEAD_F4 = 12, 13, 14, 15, 16, 17, 18  # within a character
 RAW, DONE, PART, QUOTE, WRONG = 0, 1, 2, 3, 4
-RANGES = 3  # of code points that half an escape stands for, at most
+RANGES = 3  # most ranges of code points that an incomplete escape stands for
 
 
 @inlined
@@ -42,7 +41,7 @@ def hex_digit(byte):
 
 @part
 def text_step(sub, escape, byte, plain):
-    """See the module."""
+    """See the module docstring."""
     if sub == BODY:
         return _first_byte(byte)
     if sub >= LAST_1:
@@ -60,7 +59,7 @@ def text_step(sub, escape, byte, plain):
         return int64(0), int64(0), int64(WRONG)
     if sub < LOW_BACKSLASH:
         return _hex_step(sub, escape, digit)
-    # The second half of a pair is DC00 to DFFF: `escape` holds the first half's ten bits, and then more.
+    # The second half of a pair is DC00 to DFFF. `escape` holds the ten bits of the first half, then more.
     if (sub == LOW_HEX and digit != 13) or (sub == LOW_HEX + 1 and digit < 12):
         return int64(0), int64(0), int64(WRONG)
     if sub == LOW_HEX:
@@ -146,7 +145,7 @@ def _hex_step(sub, escape, digit):
     value = escape << 4 | digit
     after, what = int64(sub + 1), int64(PART)
     if sub == HEX + 1 and 0xDC <= value <= 0xDF:
-        what = int64(WRONG)  # the second half of a pair, alone
+        what = int64(WRONG)  # the second half of a pair without the first
     elif sub == HEX + 3:
         after, what = int64(BODY), int64(DONE)
         if 0xD800 <= value < 0xDC00:
@@ -156,7 +155,7 @@ def _hex_step(sub, escape, digit):
 
 @inlined
 def is_plain_escape(sub, escape, byte):
-    """May the byte come next in an escape that json.dumps writes?"""
+    """May the byte come next in an escape as written by json.dumps?"""
     fits = False
     if sub == BACKSLASH:
         fits = byte != 47
@@ -166,16 +165,16 @@ def is_plain_escape(sub, escape, byte):
         fits = byte == 48 or byte == 49
     elif sub == HEX + 3:
         fits = not 65 <= byte <= 70
-        if escape == 0:  # 8, 9, a, c and d are the characters that have short escapes
+        if escape == 0:  # 8, 9, a, c and d are characters with short escapes
             fits = 48 <= byte <= 55 or byte == 98 or byte == 101 or byte == 102
     return fits
 
 
 @part
 def escape_range(sub, escape, plain, which):
-    """The code points that half an escape can still stand for: range number `which` of RANGES (first, last); some are empty.
+    """The code points that an incomplete escape can still become: range number `which` of RANGES (first, last); some are empty.
 
-    Surrogates within them stand for nothing.
+    Surrogates within a range do not count.
     """
     if plain != 0:
         return _plain_range(sub, escape, which)
@@ -202,7 +201,7 @@ def escape_range(sub, escape, plain, which):
 
 @inlined
 def _plain_range(sub, escape, which):
-    """The same of the escapes that json.dumps writes: the control characters, and behind a backslash the quote and itself."""
+    """The same for the escapes of json.dumps: control characters, and after a backslash also the quote and the backslash."""
     low, high = int64(1), int64(0)
     if sub == BACKSLASH:
         if which == 0:
@@ -229,7 +228,7 @@ def utf8_length(point):
 
 @inlined
 def utf8_byte(point, length, index):
-    """Byte `index` of a code point of so many bytes."""
+    """Byte `index` of a code point that takes `length` bytes."""
     value = point >> int64(6 * (length - 1 - index))
     if length == 1:
         return int64(point)

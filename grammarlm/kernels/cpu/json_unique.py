@@ -1,9 +1,9 @@
-"""Items that must all be different: strings, numbers and literals.
+"""Unique items (`uniqueItems`): strings, numbers and literals.
 
-The frame of such an array holds the text of the item being read (TEXT, a chain as in json_keys.py) and a list of those before it
-(OTHERS). Equal values have equal texts: a string's is decoded, a number's is brought to one form when it ends.
+The frame of such an array holds the text of the item being read (TEXT, a chain as in json_keys.py) and a list of the earlier ones
+(OTHERS). Equal values have equal texts: a string's is decoded, a number's is put into a canonical form when it ends.
 
-An item lives iff it can become one that has not been read: `begins_new`, `string_can_differ`, `number_can_differ`.
+An item is live iff it can become one that is new: `begins_new`, `string_can_differ`, `number_can_differ`.
 """
 
 import numpy as np
@@ -43,8 +43,8 @@ from .json_text import (
 FEWEST_BEHIND_ESCAPE, FEWEST_BEHIND_BYTE = (
     16,
     64,
-)  # characters that begin like half an escape, or like half of their bytes
-MOST_TRIED = 20_000  # steps of a search for a number that is new
+)  # lower bounds: characters that an incomplete escape, or incomplete UTF-8 bytes, can become
+MOST_TRIED = 20_000  # steps of the search for a new number
 NUMBER_BYTES = np.frombuffer(b"1234567890.eE-+", np.uint8)
 
 
@@ -58,7 +58,7 @@ def is_unique(arena, f):
 
 @part
 def with_text(arena, f, byte):
-    """The frame with one byte more of its item."""
+    """The frame with one more byte of its item."""
     frames = longs(arena, At.FRAMES)
     made = copy_frame(arena, f)
     at = made * Frame.LENGTH
@@ -79,7 +79,7 @@ def with_point(arena, f, point):
 
 @part
 def finished(arena, f):
-    """The frame behind its item; -1 where there has been an equal one."""
+    """The frame after its item; -1 if an equal item exists."""
     frames, chains = longs(arena, At.FRAMES), longs(arena, At.CHAINS)
     text = frames[f * Frame.LENGTH + Frame.TEXT]
     if is_other(arena, f, text):
@@ -97,7 +97,7 @@ def finished(arena, f):
 
 @part
 def read_item(arena, c, y, f, byte):
-    """The frame behind one byte of a string or literal; -1 where the item ends and is not new."""
+    """The frame after one byte of a string or literal; -1 if the item ends and is not new."""
     kind = c & 31
     if kind == Kind.LITERAL:
         made = with_text(arena, f, byte)
@@ -113,14 +113,14 @@ def read_item(arena, c, y, f, byte):
 
 @part
 def number_ended(arena, f):
-    """The frame behind a number: its text in one form, the sign, digits without zeros around them, and their power of ten."""
+    """The frame after a number. Its text becomes canonical: sign, digits without leading and trailing zeros, their power of ten."""
     frames, chains = longs(arena, At.FRAMES), longs(arena, At.CHAINS)
     made = copy_frame(arena, f)
     at = made * Frame.LENGTH
     size = int64(0)
     entry = frames[at + Frame.TEXT]
     text = np.empty(2048, np.uint8)
-    while entry != 0 and size < 2048:  # backwards
+    while entry != 0 and size < 2048:  # the list runs backwards
         text[2047 - size] = chains[2 * entry + 1] & 0xFF
         entry = chains[2 * entry]
         size += 1
@@ -138,7 +138,7 @@ def number_ended(arena, f):
             break
     power *= sign
     point = False
-    last, begun = int64(-1), int64(-1)  # the digits that count, as places in text
+    last, begun = int64(-1), int64(-1)  # significant digits, as indexes into `text`
     for i in range(first, end):
         if text[i] == 46:
             point = True
@@ -151,7 +151,7 @@ def number_ended(arena, f):
                     begun = i
     chain = extend_chain(arena, int64(0), int64(110))  # n
     if begun >= 0:
-        for i in range(last + 1, end):  # zeros behind the last digit that counts
+        for i in range(last + 1, end):  # zeros after the last significant digit
             if text[i] == 48:
                 scale += 1
         if text[first] == 45:
@@ -168,7 +168,7 @@ def number_ended(arena, f):
 
 @part
 def is_word_new(arena, f, table, low, high):
-    """Is one of the words low..high not among the items yet?"""
+    """Is one of the words low to high - 1 new among the items?"""
     program, frames, chains = longs(arena, At.PROGRAM), longs(arena, At.FRAMES), longs(arena, At.CHAINS)
     blob = carray(pointer(arena[At.BLOB]), 1 << 40, np.uint8)
     for i in range(low, high):
@@ -191,7 +191,7 @@ def is_word_new(arena, f, table, low, high):
 
 @part
 def same_frame(arena, one, other):
-    """Do two frames of arrays of unique items say the same?"""
+    """Are two frames of arrays of unique items equal?"""
     if one == other:
         return True
     if not is_unique(arena, one) or not is_unique(arena, other):
@@ -207,7 +207,7 @@ def same_frame(arena, one, other):
 
 @part
 def is_literal_new(arena, f, first):
-    """Is true, false or null, told by its first byte, not among the items yet?"""
+    """Is true, false or null, given by its first byte, new among the items?"""
     chains = longs(arena, At.CHAINS)
     entry = longs(arena, At.FRAMES)[f * Frame.LENGTH + Frame.OTHERS]
     length = 5 if first == 102 else 4
@@ -224,7 +224,7 @@ def is_literal_new(arena, f, first):
 
 @part
 def is_text_new(arena, f, start, size):
-    """Is no item of this text, which lies in the blob, among those before?"""
+    """Is this text, which is in the blob, new among the items?"""
     chains = longs(arena, At.CHAINS)
     blob = carray(pointer(arena[At.BLOB]), 1 << 40, np.uint8)
     entry = longs(arena, At.FRAMES)[f * Frame.LENGTH + Frame.OTHERS]
@@ -241,13 +241,13 @@ def is_text_new(arena, f, start, size):
 
 @part
 def string_can_differ(arena, c, x, y, f):
-    """Can the string being read become one that is not among the items yet?"""
+    """Can the string being read become a new item?"""
     program, frames = longs(arena, At.PROGRAM), longs(arena, At.FRAMES)
     if frames[f * Frame.LENGTH + Frame.OTHERS] == 0:
         return True
     sub, count, escape, most = c >> 5 & 63, y >> 24, y & ((1 << 24) - 1), program[(c >> 11 & ((1 << 24) - 1)) + 1]
     if x == 0 and (most < 0 or count < most):
-        return True  # another character may come
+        return True  # another character may follow
     text = frames[f * Frame.LENGTH + Frame.TEXT]
     gone = begun_like(arena, f, text)
     if gone == 0:
@@ -274,7 +274,7 @@ def string_can_differ(arena, c, x, y, f):
 
 @part
 def takes_new(arena, state, f, text, point, last):
-    """Is there a character of point..last with which the string is, or can become, new? In state 0 it is the last one."""
+    """Is there a character of point..last with which the string is, or can become, new? In state 0 it is the last character."""
     chains_before = arena[At.CHAIN_COUNT]
     while point <= last:
         if state != 0:
@@ -296,7 +296,7 @@ def takes_new(arena, state, f, text, point, last):
 
 @part
 def is_zero_with_exponent(arena, f):
-    """Has the text of the number being read an exponent, and no digit but zeros before it?"""
+    """Does the text of the number being read have an exponent, and only zeros before it?"""
     chains = longs(arena, At.CHAINS)
     entry, exponent = longs(arena, At.FRAMES)[f * Frame.LENGTH + Frame.TEXT], False
     while entry != 0:
@@ -311,14 +311,14 @@ def is_zero_with_exponent(arena, f):
 
 @part
 def number_can_differ(arena, row, x, y, f):
-    """The same of a number: most are new as they stand, or with a digit more; otherwise all ways to go on are tried."""
+    """The same for a number: most are new as they are, or with one more digit; otherwise a search tries all continuations."""
     if longs(arena, At.FRAMES)[f * Frame.LENGTH + Frame.OTHERS] == 0:
         return True
     if word(row, FLAGS) & TOLD:
         return is_text_new(arena, f, word(row - 16, 0), word(row - 16, 1))
     pool = arena[At.PROGRAM]
     frames_before, chains_before = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT]
-    stack = np.empty((512, 4), np.int64)  # state, frame, and the next byte to try
+    stack = np.empty((512, 4), np.int64)  # state, frame, next byte to try
     stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3] = x, y, f, -1
     depth, tried, found = int64(0), int64(0), False
     while depth >= 0 and not found:
@@ -330,7 +330,7 @@ def number_can_differ(arena, row, x, y, f):
             at = int64(0)
             if is_zero_with_exponent(arena, f1):
                 found = not is_other(arena, f1, extend_chain(arena, int64(0), int64(110)))
-                at = int64(len(NUMBER_BYTES))  # whatever the exponent is
+                at = int64(len(NUMBER_BYTES))  # whatever the exponent is, the value is zero
         x2, y2 = int64(-1), int64(0)
         while at < len(NUMBER_BYTES) and x2 < 0:
             x2, y2 = number_step(row, pool, x1, y1, int64(NUMBER_BYTES[at]))

@@ -1,11 +1,10 @@
-"""Threads walked along tries: which tokens may come.
+"""Threads walked along tries: which tokens are allowed.
 
-`walk` reads what hangs below a node of a trie. All that it makes, frames and chains, is forgotten at its end. A thread that leaves
-the barrier frame is not followed: where it stands is noted in CROSSED, and the one who knows the real frames goes on from there.
+`walk` reads the subtree of a trie node. The frames and chains it makes are rolled back at its end. A thread that leaves the barrier
+frame is not followed: its position is noted in CROSSED, and the caller, who knows the real frames, continues there.
 
-`differ` starts from a row that is right for "a key that has no place of its own" and visits only what begins like a key that has
-one.
-`strike` takes away what would repeat a key.
+`differ` starts from a row that is correct for keys without a place of their own, and visits only prefixes of keys that have one.
+`strike` removes what would repeat a key.
 """
 
 import numpy as np
@@ -18,8 +17,8 @@ from .json_languages import case_of, is_universal
 from .json_places import longs
 from .json_step import LITERALS, NO_LANGUAGE, ROW, step
 
-GROW_CROSSED, GROW_PENDING, GROW_NOTED = 16, 32, 1 << 40  # in WANTED
-DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)  # times a power of two: six bits at the top that tell which
+GROW_CROSSED, GROW_PENDING, GROW_NOTED = 16, 32, 1 << 40  # bits of WANTED
+DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)  # times a power of two: the top six bits identify it
 PLACES = np.zeros(64, np.uint8)
 for _place in range(64):
     PLACES[(0x03F79D71B4CB0A89 << _place & (1 << 64) - 1) >> 58] = _place
@@ -27,9 +26,9 @@ FEW_WORDS, MANY_WORDS = 16, 256
 NO_JUMP, FEW_CHILDREN = (
     -1,
     -2,
-)  # in JUMPS, in place of a table of children: any child may matter; those of a set, one by one
-ANY_CASE = -2  # in place of the case of most other keys: the row is right for the keys of all cases
-ALONG, BEHIND = 0, 1  # a crossing: the thread stands at the node; or behind a value, with the node's byte still to read
+)  # in JUMPS, in place of a table of children: any child may matter; those of a set, checked one by one
+ANY_CASE = -2  # in place of the case of most other keys: the row is correct for the keys of all cases
+ALONG, BEHIND = 0, 1  # a crossing: the thread is at the node; or after a value, with the node's byte still to read
 
 
 @inlined
@@ -39,18 +38,18 @@ def set_token(row, token):
 
 @inlined
 def bytes_before(arena, node):
-    """The bytes that lead from the root of the vocabulary's trie to the node, without its own: where in DATA, and how many."""
+    """The bytes from the root of the vocabulary's trie to the node, without its own: offset in DATA, and length."""
     trie = longs(arena, At.TRIES)
     token = carray(pointer(trie[Trie.TOKEN]), 1 << 40, np.uint32)
     above = int64(carray(pointer(trie[Trie.DEPTH]), 1 << 40, np.uint16)[node]) - 1
-    while int64(token[node]) == arena[At.NOTHING]:  # a token begins so, at the node or below it
+    while int64(token[node]) == arena[At.NOTHING]:  # find a token in the subtree: it has this prefix
         node += 1
     return longs(arena, At.OFFSETS)[int64(token[node])], above
 
 
 @part
 def set_node(arena, which, node, row):
-    """The tokens that end at a node."""
+    """Sets the tokens that end at a node."""
     trie = longs(arena, At.TRIES)
     base = which * Trie.LENGTH
     if which == 0:
@@ -66,7 +65,7 @@ def set_node(arena, which, node, row):
 
 @part
 def clear_below(arena, node, row):
-    """Takes away the tokens at a node of the vocabulary's trie and below it."""
+    """Clears the tokens in the subtree of a node of the vocabulary's trie."""
     trie = longs(arena, At.TRIES)
     token = carray(pointer(trie[Trie.TOKEN]), 1 << 40, np.uint32)
     end = carray(pointer(trie[Trie.END]), 1 << 40, np.int32)
@@ -96,7 +95,7 @@ def add_byte(allowed, at, byte):
 
 @part
 def lists_bytes(arena, c, x, f, allowed, at):
-    """Writes the few bytes that the thread can take into a set; False where they are not few."""
+    """Stores the few bytes that the thread can read as a bit set; False if they may be many."""
     kind = c & 31
     for i in range(4):
         allowed[at + i] = uint64(0)
@@ -148,7 +147,7 @@ def lists_bytes(arena, c, x, f, allowed, at):
 
 @inlined
 def next_allowed(allowed, at, children, table, byte):
-    """The child behind the next byte of a set, from `byte` on; -1 where there is none."""
+    """The child for the next byte of a set, starting at `byte`; -1 if there is none."""
     found = int64(-1)
     word = byte >> 6
     while word < 4 and found < 0:
@@ -165,7 +164,7 @@ def next_allowed(allowed, at, children, table, byte):
 
 @inlined
 def beyond(end, allowed, jumps, children, deep, byte, node):
-    """The next node behind the subtree of one: its next sibling that can be taken, or what follows them all."""
+    """The next node after a subtree: its next allowed sibling, or the node after all siblings."""
     found = int64(end[node])
     above = 2 * (deep - 1)
     if jumps[above] >= 0 and found < jumps[above + 1]:
@@ -192,7 +191,7 @@ def walk(arena, which, at, c, x, y, f, row):
     jumps = longs(arena, At.JUMPS)
     frames_before, chains_before = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT]
     waiting = int64(0)
-    left = False  # the thread stands behind the barrier: noted, not followed
+    left = False  # the thread is beyond the barrier: noted, not followed
     while True:
         start = int64(depth[at]) if at >= 0 else int64(0)
         top = start * 6
@@ -218,7 +217,7 @@ def walk(arena, which, at, c, x, y, f, row):
             c0, x0, y0, f0 = stack[top - 6], stack[top - 5], stack[top - 4], stack[top - 3]
             c2, x2, y2, f2 = step(arena, c0, x0, y0, f0, byte, int64(0))
             if c2 == DEAD or c2 == CROSS:
-                if c2 == CROSS and deep > 1:  # at once: the caller knows that the number may end here
+                if c2 == CROSS and deep > 1:  # not if deep is 1: the caller knows that the number may end here
                     note_crossing(arena, which, node, int64(0), int64(BEHIND))
                 node = beyond(end, allowed, jumps, children, deep, byte, node)
                 continue
@@ -262,7 +261,7 @@ def walk(arena, which, at, c, x, y, f, row):
 
 @part
 def visit(arena, node, c, x, y, f, row):
-    """The thread stands at a node of the vocabulary's trie: its tokens, and those below."""
+    """The thread is at a node of the vocabulary's trie: adds the tokens there and below."""
     set_node(arena, int64(0), node, row)
     if carray(pointer(longs(arena, At.TRIES)[Trie.END]), 1 << 40, np.int32)[node] == node + 1:
         return
@@ -274,7 +273,7 @@ def visit(arena, node, c, x, y, f, row):
 
 @inlined
 def is_of_case(arena, state, case):
-    """Is every key that goes on from this state of the language one of the case?"""
+    """Does every key that continues from this state of the language belong to the case?"""
     found = case == ANY_CASE
     if state != NO_LANGUAGE and not found:
         found = is_universal(arena, state) and case_of(arena, state) == case
@@ -283,9 +282,9 @@ def is_of_case(arena, state, case):
 
 @part
 def differ(arena, at, c, x, y, f, case, row):
-    """Below node `at` the row has what most other keys (those of a case) go on with: puts right what others change.
+    """Below node `at` the row is correct for most other keys (those of a case): corrects what differs.
 
-    Those are keys with a place of their own, and keys that may still be of another case.
+    That is: keys with a place of their own, and keys that may still be of another case.
     """
     trie = longs(arena, At.TRIES)
     bytes_of = carray(pointer(trie[Trie.BYTE]), 1 << 40, np.uint8)
@@ -321,7 +320,7 @@ def differ(arena, at, c, x, y, f, case, row):
             if c2 != DEAD:
                 visit(arena, node, c2, x2, y2, f2, row)
         elif x2 & FIELD < x2 >> 21 & FIELD or (c2 >> 35 != 0 and not is_of_case(arena, c2 >> 35, case)):
-            set_node(arena, int64(0), node, row)  # where the row was made without keys that have a place
+            set_node(arena, int64(0), node, row)  # if the row was computed without keys that have a place
             last = int64(end[node])
             if last > node + 1:
                 stack[top], stack[top + 1], stack[top + 2], stack[top + 3] = c2, x2, y2, f2
@@ -339,7 +338,7 @@ def differ(arena, at, c, x, y, f, case, row):
 
 @inlined
 def first_child(arena, node, last, deep):
-    """The first node below one that a set of bytes (ALLOWED, at its depth) has; from now on JUMPS knows the set."""
+    """The first child of a node whose byte is in the set (ALLOWED, at the node's depth). Registers the set in JUMPS."""
     trie, jumps = longs(arena, At.TRIES), longs(arena, At.JUMPS)
     wide = carray(pointer(trie[Trie.WIDE]), 1 << 40, np.int32)
     found = int64(node + 1)
@@ -356,7 +355,7 @@ def first_child(arena, node, last, deep):
 
 @part
 def key_bytes(arena, c, x, allowed, at):
-    """Writes the bytes that keys with a place of their own go on with, and those that may hide one; False where they are many."""
+    """Stores the next bytes of keys with a place of their own, and the backslash, which may hide one; False if the keys are many."""
     low, high, read = x & FIELD, x >> 21 & FIELD, x >> 42 & FIELD
     if high - low > MANY_WORDS:
         return False
@@ -376,7 +375,7 @@ def key_bytes(arena, c, x, allowed, at):
 
 @part
 def other_bytes(arena, frame, chain, allowed, at):
-    """Writes the bytes that other keys (or items) read before go on with behind a beginning, and those that may hide one."""
+    """Stores the next bytes of the other keys (or items) read before that have this prefix, and the backslash, which may hide one."""
     chains = longs(arena, At.CHAINS)
     length = chains[2 * chain + 1] >> 8 & 0xFFFFFF if chain != 0 else int64(0)
     for i in range(4):
@@ -396,7 +395,7 @@ def other_bytes(arena, frame, chain, allowed, at):
 
 @part
 def begins_like_other(arena, frame, chain):
-    """Does one of the other keys read before begin like this one?"""
+    """Is this chain a prefix of one of the other keys read before?"""
     chains = longs(arena, At.CHAINS)
     length = chains[2 * chain + 1] >> 8 & 0xFFFFFF if chain != 0 else int64(0)
     entry = longs(arena, At.FRAMES)[frame * Frame.LENGTH + Frame.OTHERS]
@@ -412,7 +411,7 @@ def begins_like_other(arena, frame, chain):
 
 @part
 def strike(arena, at, c, x, y, f, row):
-    """Takes away what repeats a key that has been read. The row was made as if none had."""
+    """Removes what repeats a key that was read before. The row was computed as if there were none."""
     trie = longs(arena, At.TRIES)
     bytes_of = carray(pointer(trie[Trie.BYTE]), 1 << 40, np.uint8)
     depth = carray(pointer(trie[Trie.DEPTH]), 1 << 40, np.uint16)
@@ -447,7 +446,7 @@ def strike(arena, at, c, x, y, f, row):
         follow, chain = False, int64(-1)
         if c2 == DEAD:
             kind = c0 & 31
-            # A language can have been used up, so that other bytes than a quote are refused, too.
+            # A language can be exhausted, so that bytes other than a quote are rejected, too.
             if (
                 kind == Kind.KEY
                 or kind == Kind.STRING
@@ -488,7 +487,7 @@ def text_of(arena, f):
 
 @part
 def filter_closers(arena, c, x, y, f, filtered):
-    """Marks the tokens that close a string and whose part before the quote the thread, in a string's body, can read."""
+    """Marks the tokens that close a string whose part before the quote can be read by the thread, which is in a string's body."""
     trie = longs(arena, At.TRIES)
     base = arena[At.CLOSER_TRIE] * Trie.LENGTH
     bytes_of = carray(pointer(trie[base + Trie.BYTE]), 1 << 40, np.uint8)

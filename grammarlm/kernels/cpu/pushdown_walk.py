@@ -123,7 +123,7 @@ def fill_row(address, scratch_address, scratch_length, row_address):
 
 @part
 def read(address, config, byte):
-    """The config after a byte. A config read from twice gets a row of transitions: the inside of a string, not each nesting level."""
+    """The config after a byte. A config read from twice gets a row of transitions: the inside of a string, not each nesting."""
     arena = arena_of(address)
     column = int64(octets(arena, Place.CLASS_OF, 256)[byte])
     rows = ints(arena, Place.C_ROW, arena[Place.C_CAPACITY])

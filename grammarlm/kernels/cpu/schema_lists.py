@@ -1,4 +1,4 @@
-"""What `type`, `enum` and `const` list."""
+"""The values listed by `type`, `enum` and `const`."""
 
 from numba import int64
 
@@ -9,13 +9,13 @@ from .schema_notes import has_room, left_to_python, put_word
 from .schema_places import ints, longs, tell
 from .schema_scan import compare, keyword_of, sort_texts
 
-MOST_POINTS = 256  # whole numbers of a list
+MOST_POINTS = 256  # integers of a list
 NUMBERS = 3 << 3  # bits of types
 
 
 @part
 def kind_of(arena, value):
-    """The type that a text names, from 0; -1: none."""
+    """The type named by a text, from 0; -1: none."""
     if tell(arena, value, Tape.KIND) != Value.TEXT:
         return int64(-1)
     entry = keyword_of(arena, value)
@@ -27,7 +27,7 @@ def kind_of(arena, value):
 
 @part
 def kinds_of(arena, value):
-    """Bits of the types that `type` names; 0 where it names none or something else."""
+    """Bit set of the types that `type` names; 0 if it names none, or something else."""
     if tell(arena, value, Tape.KIND) != Value.LIST:
         kind = kind_of(arena, value)
         return int64(1) << kind if kind >= 0 else int64(0)
@@ -126,7 +126,7 @@ def listed(arena, kinds):
 
 @part
 def with_point(arena, count, value):
-    """Adds a number to those of a list, in order, each once; how many there are then."""
+    """Inserts a number into the sorted list POINTS, without duplicates. Returns the new count."""
     points = longs(arena, Read.POINTS)
     at = count
     while at > 0 and points[at - 1] > value:
@@ -141,7 +141,7 @@ def with_point(arena, count, value):
 
 @part
 def ranges_of(arena, count):
-    """How many runs of numbers one after the other there are."""
+    """The number of runs of consecutive numbers."""
     points, ranges = longs(arena, Read.POINTS), int64(0)
     for i in range(count):
         if i == 0 or points[i] != points[i - 1] + 1:
@@ -151,7 +151,7 @@ def ranges_of(arena, count):
 
 @part
 def put_ranges(arena, count, place):
-    """Leaves each run of numbers to Python, as an alternative; False where there is no room."""
+    """Leaves each run of numbers to Python, as an alternative; False if there is no room."""
     points, first = longs(arena, Read.POINTS), int64(0)
     for i in range(count):
         if i + 1 < count and points[i + 1] == points[i] + 1:

@@ -1,7 +1,7 @@
-"""Schemas of a tape as nodes of a program: where their references lead, and which can be written here.
+"""Schemas of a tape as nodes of a program: resolves references and selects the schemas that can be written here.
 
-A node gets its place when somebody first refers to it, and is written when its turn in the queue comes (schema_rows.py), so nothing
-here calls itself.
+A node gets its place at the first reference to it, and is written when its turn in the queue comes (schema_rows.py), so nothing
+here is recursive.
 """
 
 from numba import carray, int32, int64
@@ -14,13 +14,13 @@ from .schema_places import bytes_at, ints, longs, tell, template
 from .schema_scan import keyword_of, value_below
 
 LONGEST_CHAIN = 32  # references to references
-NEWEST, MOST_DRAFT_HIDES = 2020, 7  # up to this draft a reference hides what stands beside it
-ALL_KINDS = 0b1101111  # bits of all types but integers, which are numbers
+NEWEST, MOST_DRAFT_HIDES = 2020, 7  # up to this draft a reference hides the keywords beside it
+ALL_KINDS = 0b1101111  # bits of all types but integer, which is part of number
 
 
 @part
 def reading_below(arena, reads_schema, key_entry):
-    """Does a schema stand below a key? `reads_schema`: the key is one of a schema, not of a map of schemas."""
+    """Is the value of a key a schema? `reads_schema`: the key belongs to a schema, not to a map of schemas."""
     if not reads_schema or key_entry < 0:
         return True
     table = longs(arena, Read.KEYWORDS)
@@ -30,7 +30,7 @@ def reading_below(arena, reads_schema, key_entry):
 
 @part
 def target_of(arena, reference):
-    """The value that a reference leads to; -1 where Python has to follow it."""
+    """The value that a reference refers to; -1 if Python must resolve it."""
     data = bytes_at(arena, Read.DATA)
     if reference < 0 or tell(arena, reference, Tape.KIND) != Value.TEXT:
         return int64(-1)
@@ -42,7 +42,7 @@ def target_of(arena, reference):
             return int64(-1)
     here, is_schema, pos, end = int64(0), True, at + 1, at + size
     while pos < end:
-        pos += 1  # behind the slash
+        pos += 1  # after the slash
         stop = pos
         while stop < end and data[stop] != ord("/"):
             stop += 1
@@ -62,9 +62,9 @@ def target_of(arena, reference):
 
 @part
 def simple_node(arena, value):
-    """The row of a schema's node: an old one, or room for a new one; NO_KEY where it is `false`, ODD where something is odd.
+    """The row of a schema's node: an existing one, or space for a new one; NO_KEY for `false`, ODD if the schema is unusual.
 
-    UNION where it is alternatives of others: of which schema is in SCHEMA, and nothing is remembered of it.
+    UNION if it is a union of alternatives: its schema is in SCHEMA, and no row is stored for it.
     """
     found, stack = ints(arena, Read.FOUND), ints(arena, Read.STACK)
     schema, first, chain = tell(arena, value, Tape.SAME), arena[Read.CHAINS], int64(0)
@@ -109,7 +109,7 @@ def simple_node(arena, value):
 
 @part
 def new_node(arena, schema, said):
-    """The row of a schema that has none; its keywords have been read."""
+    """The row of a schema that has none yet; its keywords have been read."""
     found = ints(arena, Read.FOUND)
     kinds = int64(ALL_KINDS)
     if said & Said.TYPE:
@@ -160,7 +160,7 @@ def new_node(arena, schema, said):
 
 @part
 def is_easy(arena, said):
-    """Are the keywords' values such as they should be, and none of them one for the general way?"""
+    """Are the keywords' values well-formed, with none that needs the general path?"""
     found = ints(arena, Read.FOUND)
     if said & Said.VALUES:
         return said & (Said.STRING | Said.NUMBER) == 0 and (found[Word.ENUM] < 0 or found[Word.CONST] < 0)

@@ -1,4 +1,4 @@
-"""What the reading of a schema takes down: rows, words, nodes, what is left to Python; and what a schema's keywords are about."""
+"""What reading a schema records: rows, words, nodes, work left to Python; and what a schema's keywords are about."""
 
 from numba import int64
 
@@ -15,7 +15,7 @@ def has_room(arena, words, letters):
 
 @part
 def left_to_python(arena, what, value):
-    """The number of a new entry of FIXES; -1 where there is no room."""
+    """Appends an entry to FIXES. Returns its number; -1 if there is no room."""
     number = arena[Read.FIX_COUNT]
     if number >= arena[Read.FIX_ROOM]:
         return int64(-1)
@@ -30,7 +30,7 @@ def left_to_python(arena, what, value):
 
 @part
 def put_node(arena, place, row):
-    """Writes a node's row; where Python will know it, the place is noted."""
+    """Writes a node's row; if it is left to Python, notes the place in PATCHES."""
     rows = longs(arena, Read.ROWS)
     rows[place] = row
     if row <= LEFT:
@@ -40,7 +40,7 @@ def put_node(arena, place, row):
 
 @part
 def put_word(arena, place, text):
-    """A word's bytes into the blob, where they lie and how many into the rows."""
+    """Copies a word's bytes into the blob, and writes their offset and size into the rows."""
     rows = longs(arena, Read.ROWS)
     data, blob = bytes_at(arena, Read.DATA), bytes_at(arena, Read.BLOB)
     at, size, used = (
@@ -56,14 +56,14 @@ def put_word(arena, place, text):
 
 @part
 def remember(arena, schema, row):
-    """The row of a schema's node, and the types of its values."""
+    """Stores the row of a schema's node, and the types of its values, in the tape."""
     tape = ints(arena, Read.TAPE)
     tape[of(schema, Tape.ROW)], tape[of(schema, Tape.KINDS)] = row, arena[Read.KINDS]
 
 
 @part
 def remember_chain(arena, first, count, row):
-    """The same of references that have been followed."""
+    """The same for references that were followed."""
     for i in range(first, first + count):
         remember(arena, int64(ints(arena, Read.STACK)[i]), row)
 
@@ -80,7 +80,7 @@ def left_node(arena, schema):
 
 @part
 def need(arena, row, alternative, below):
-    """Every value of a node's alternative has a value of another inside; False where there is no room to note it."""
+    """Notes that every value of a node's alternative contains a value of another node; False if there is no room."""
     needs, count = ints(arena, Read.NEEDS), arena[Read.NEED_COUNT]
     if count >= arena[Read.NEED_ROOM]:
         return False
@@ -91,7 +91,7 @@ def need(arena, row, alternative, below):
 
 @part
 def read_keywords(arena, schema):
-    """What a schema's keywords are about; their values into FOUND. ODD where a key is no text."""
+    """The bits of what a schema's keywords are about; their values go into FOUND. ODD if a key is no text."""
     found = ints(arena, Read.FOUND)
     table = longs(arena, Read.KEYWORDS)
     for i in range(Word.LENGTH):
@@ -114,8 +114,9 @@ def read_keywords(arena, schema):
 
 @part
 def have_addresses_a_say(arena):
-    """Does anything hang on the addresses that inner schemas give themselves? Not where the document has neither references nor
-    schemas of another draft."""
+    """Does anything depend on the addresses that inner schemas declare? Not if the document has neither references nor schemas of
+    another draft.
+    """
     if arena[Read.ADDRESSES] == 0:
         table, drafts = longs(arena, Read.KEYWORDS), int64(0)
         arena[Read.ADDRESSES] = 1

@@ -31,11 +31,11 @@ def template(arena, which):
 
 @inlined
 def of(value, column):
-    """Where a column of a value lies in the tape."""
+    """Index of a column of a value in the tape."""
     return int64(value) * int64(Tape.LENGTH) + int64(column)
 
 
 @part
 def tell(arena, value, column):
-    """What the tape says of a value."""
+    """Reads a column of a value in the tape."""
     return int64(ints(arena, Read.TAPE)[of(value, column)])

@@ -1,8 +1,8 @@
-"""Plain schemas, from the tape (schema_scan.py) straight to the rows of a program (layout/json.py).
+"""Plain schemas, compiled from the tape (schema_scan.py) straight to the rows of a program (layout/json.py).
 
-What is plain and what it comes down to is masks/json_schema/plain.py's business: its PlainReader is this kernel's reference. What
-is left to Python stands in FIXES: a string with a pattern or a format, a number with bounds, a schema that is not plain. A document
-that holds something odd is not read at all; Python has the words for it.
+masks/json_schema/plain.py defines what is plain and how it is compiled: its PlainReader is the reference for this kernel. Work left
+to Python is in FIXES: a string with a pattern or a format, a number with bounds, a schema that is not plain. A document with
+anything unusual is rejected as a whole (ODD); Python reads it and words the errors.
 """
 
 from numba import carray, int32, int64
@@ -34,12 +34,12 @@ from .schema_scan import compare, find_text, keyword_at, keyword_of, scan, sort_
 from .schema_unions import node
 
 MOST_NAMELESS = 64  # required keys that no property declares
-SETTLING, NO_VALUE_YET = 1000, -1  # rounds; a mark
+SETTLING, NO_VALUE_YET = 1000, -1  # most rounds; a mark
 
 
 @part
 def length_of(arena, value, without):
-    """The value of a keyword that counts; -2 where it is no ordinary number."""
+    """The value of a keyword that counts; -2 if it is not an ordinary number."""
     if value < 0:
         return without
     if tell(arena, value, Tape.KIND) != Value.INTEGER or tell(arena, value, Tape.AT) < 0:
@@ -49,7 +49,7 @@ def length_of(arena, value, without):
 
 @part
 def format_of(arena, form):
-    """The start of a format's automaton; 0 where the name is none, or there is none, -1 where Python has to look."""
+    """Start state of a format's automaton; 0 if the name is unknown or absent, -1 if left to Python."""
     if form < 0:
         return int64(0)
     if tell(arena, form, Tape.KIND) != Value.TEXT:
@@ -61,14 +61,14 @@ def format_of(arena, form):
 
 @part
 def put_string(arena, entry, place):
-    """Writes kind and row of strings; ODD where something is odd."""
+    """Writes kind and row of strings; ODD if something is unusual."""
     rows = longs(arena, Read.ROWS)
     pattern, form = int64(entry[Queued.FOUND + Word.PATTERN]), int64(entry[Queued.FOUND + Word.FORMAT])
     least, most = int64(entry[Queued.FOUND + Word.LEAST_LENGTH]), int64(entry[Queued.FOUND + Word.MOST_LENGTH])
     low, high = length_of(arena, least, int64(0)), length_of(arena, most, int64(-1))
     start = format_of(arena, form)
     if start == 0:
-        form = int64(-1)  # a name that nobody knows says nothing
+        form = int64(-1)  # an unknown format asserts nothing
     if pattern >= 0 or low == -2 or high == -2 or start < 0 or (start and (low or high >= 0)):
         number = left_to_python(arena, STRING_FIX, place)
         if number < 0:
@@ -129,7 +129,7 @@ def put_array(arena, entry, place):
     if not has_room(arena, 11, 0):
         return int64(ODD)
     at = arena[Read.USED]
-    rows[at] = 1  # ways, where they lie, then the array itself: see layout/json.py
+    rows[at] = 1  # ways, their offset, then the array itself: see layout/json.py
     put_node(arena, at + 1, item)
     rows[at + 2], rows[at + 3] = 0, at
     rows[at + 4], rows[at + 5], rows[at + 6], rows[at + 7] = 0, at + 3, low, high
@@ -141,7 +141,7 @@ def put_array(arena, entry, place):
 
 @part
 def declared_keys(arena, properties):
-    """An object's own keys into TEXTS, their nodes into CHILDREN; how many, or ODD."""
+    """An object's own keys go into TEXTS, their nodes into CHILDREN. Returns their number, or ODD."""
     children = ints(arena, Read.CHILDREN)
     if properties < 0:
         return int64(0)
@@ -154,7 +154,7 @@ def declared_keys(arena, properties):
         children[count] = row
         count += 1
         key = tell(arena, key + 1, Tape.END)
-    texts = ints(arena, Read.TEXTS)  # behind the nodes, which sort texts of their own
+    texts = ints(arena, Read.TEXTS)  # after the nodes, which use TEXTS themselves
     count, key = int64(0), properties + 1
     while key < end:
         texts[count] = key
@@ -166,7 +166,7 @@ def declared_keys(arena, properties):
 
 @part
 def required_keys(arena, required, count, rest, row, place):
-    """Adds required keys that are not declared, and notes what such objects need; how many keys there are then, or ODD."""
+    """Adds required keys that are not declared, and notes what such objects contain. Returns the number of keys, or ODD."""
     texts, children = ints(arena, Read.TEXTS), ints(arena, Read.CHILDREN)
     declared, end = count, tell(arena, required, Tape.END)
     for item in range(required + 1, end):
@@ -214,7 +214,7 @@ def put_object(arena, entry, place):
     if not has_room(arena, 6 * count + Object.LENGTH + 8, letters):
         return int64(ODD)
     keys = at = arena[Read.USED]
-    spare = ints(arena, Read.SPARE)  # becomes the place of each key among the sorted
+    spare = ints(arena, Read.SPARE)  # becomes the sorted position of each key
     for i in range(count):
         which = int64(order[i])
         spare[which] = i
@@ -256,7 +256,7 @@ def put_object(arena, entry, place):
 
 @part
 def needed_keys(arena, required, count, needed):
-    """The list of an object of many keys: those that must be there, in the order of the schema. Where it ends, or ODD."""
+    """For an object of many keys: writes the list of required keys, in schema order. Returns the end of the list, or ODD."""
     rows, marks = longs(arena, Read.ROWS), ints(arena, Read.CHILDREN)
     for i in range(count):
         marks[i] = 0  # the nodes have been written
@@ -272,7 +272,7 @@ def needed_keys(arena, required, count, needed):
 
 @part
 def write_node(arena, entry):
-    """Writes a node's alternatives; ODD where something is odd."""
+    """Writes a node's alternatives; ODD if something is unusual."""
     rows = longs(arena, Read.ROWS)
     row, said, kinds = int64(entry[Queued.ROW]), int64(entry[Queued.SAID]), int64(entry[Queued.KINDS])
     at = row + 2
@@ -306,9 +306,10 @@ def write_node(arena, entry):
 
 @part
 def needs_itself(arena):
-    """Is there a node each of whose values would have such a value inside, and so on without end?
+    """Is there a node whose every value contains such a value again, without end (ill-founded recursion)?
 
-    Meanwhile the flags of nodes are marks: no value is known yet. A node of which some alternative needs nothing has values.
+    A fixpoint: the flags of nodes serve as marks for "no value known yet". A node with an alternative that needs nothing has
+    values.
     """
     needs, rows, count = ints(arena, Read.NEEDS), longs(arena, Read.ROWS), arena[Read.NEED_COUNT]
     for i in range(count):
@@ -341,7 +342,7 @@ def needs_itself(arena):
 
 @part
 def draft_of(arena, address):
-    """The draft that `$schema` names; the newest where it names none that is known."""
+    """The draft that `$schema` names; the newest if it names no known one."""
     if address < 0 or tell(arena, address, Tape.KIND) != Value.TEXT:
         return int64(NEWEST)
     data, at, size = (
@@ -358,9 +359,9 @@ def draft_of(arena, address):
 
 @part
 def finish(arena):
-    """Puts the blob behind the rows; False where there is no room."""
+    """Appends the blob to the rows; False if there is no room."""
     letters, used = arena[Read.BLOB_USED], arena[Read.USED]
-    words = letters // 8 + 1  # a zero behind it, at least
+    words = letters // 8 + 1  # followed by at least one zero byte
     if not has_room(arena, words, 0):
         return False
     rows = longs(arena, Read.ROWS)
@@ -372,8 +373,9 @@ def finish(arena):
 
 @kernel("int64(int64, int64, int64)", large=True, holds_gil=True, seconds=14)
 def read_schema(address, size, options):
-    """Writes the rows of the frozen schema of so many bytes at DATA; the row of its node, or negative: LEFT and below for what is
-    left to Python, ODD where Python has to read all of it."""
+    """Compiles the frozen schema of `size` bytes at DATA. Returns the row of its node, or a negative number: LEFT and below if left
+    to Python, ODD if Python must read the whole document.
+    """
     arena = read_arena(address)
     arena[Read.SIZE], arena[Read.ADDRESSES], arena[Read.COMPARED] = size, 0, 0
     for i in range(2):

@@ -1,6 +1,6 @@
-"""Frozen schemas as `marshal` has written them: their values as a tape, and what their texts are.
+"""Frozen schemas as written by `marshal`: their values as a tape, and lookups of their texts.
 
-Bytes are our own `marshal.dumps(..., 4)`; a kind of value that is not known here ends the reading, and Python reads the schema.
+The bytes are our own `marshal.dumps(..., 4)`. An unknown type code stops the scan, and Python reads the schema.
 """
 
 from numba import int32, int64, uint64
@@ -17,7 +17,7 @@ def int_at(data, at):
 
 @part
 def hash_of(data, at, size):
-    """FNV-1a; grammars of strangers may collide, so whoever finds an entry compares its bytes."""
+    """FNV-1a. Untrusted grammars may cause collisions, so lookups compare the bytes."""
     found = uint64(0xCBF29CE484222325)
     for i in range(at, at + size):
         found = (found ^ uint64(data[i])) * uint64(0x100000001B3)
@@ -34,7 +34,7 @@ def same_bytes(one, one_at, other, other_at, size):
 
 @part
 def scan(arena):
-    """Makes the tape; False where something in the bytes is not known here."""
+    """Builds the tape; False if some bytes are not understood."""
     data, tape, referred, stack = (
         bytes_at(arena, Read.DATA),
         ints(arena, Read.TAPE),
@@ -74,7 +74,7 @@ def scan(arena):
                 if known_at >= known:
                     return False
                 same = int64(referred[known_at])
-                for i in range(Tape.SAME + 1):  # but where it ends, which is here
+                for i in range(Tape.SAME + 1):  # except its end, which is here
                     if i != Tape.END:
                         tape[at + i] = tape[same * Tape.LENGTH + i]
             elif code == ord("i"):
@@ -114,8 +114,8 @@ def scan(arena):
                 depth += 1
                 if code == ord("{") or opened:
                     continue
-                depth -= 1  # an empty list is whole already
-        # A value is whole, and with it perhaps lists around it.
+                depth -= 1  # an empty list is complete
+        # A value is complete, and with it perhaps enclosing lists.
         while depth > 0 and stack[2 * depth - 1] >= 0:
             stack[2 * depth - 1] -= 1
             if stack[2 * depth - 1] > 0:
@@ -130,7 +130,7 @@ def scan(arena):
 
 @part
 def keyword_at(arena, at, size):
-    """The entry of so many bytes of the schema among keywords; -1 where they are none."""
+    """The hash table entry of a keyword, `size` bytes of the schema; -1 if it is none."""
     if size > LONGEST_KEYWORD:
         return int64(-1)
     data = bytes_at(arena, Read.DATA)
@@ -148,13 +148,13 @@ def keyword_at(arena, at, size):
 
 @part
 def keyword_of(arena, value):
-    """The entry of a text among keywords; -1 where it is none."""
+    """The hash table entry of a text as a keyword; -1 if it is none."""
     return keyword_at(arena, tell(arena, value, Tape.AT), tell(arena, value, Tape.SIZE))
 
 
 @part
 def compare(arena, one, other):
-    """Negative, zero or positive as a text comes before another, equals it or comes behind, by bytes."""
+    """Negative, zero or positive as a text comes before, equals or comes after another, by bytes."""
     data = bytes_at(arena, Read.DATA)
     a_at, b_at = tell(arena, one, Tape.AT), tell(arena, other, Tape.AT)
     a_size, b_size = tell(arena, one, Tape.SIZE), tell(arena, other, Tape.SIZE)
@@ -166,7 +166,7 @@ def compare(arena, one, other):
 
 @part
 def sort_texts(arena, count):
-    """ORDER becomes the order of TEXTS, by merging longer and longer runs."""
+    """Sorts TEXTS into ORDER: bottom-up merge sort."""
     texts, order, spare = ints(arena, Read.TEXTS), ints(arena, Read.ORDER), ints(arena, Read.SPARE)
     for i in range(count):
         order[i] = i
@@ -191,7 +191,7 @@ def sort_texts(arena, count):
 
 @part
 def find_text(arena, text, count):
-    """Which of the first sorted TEXTS equals a text; -1: none."""
+    """Binary search: which of the first sorted TEXTS equals a text; -1: none."""
     texts, order = ints(arena, Read.TEXTS), ints(arena, Read.ORDER)
     low, high = int64(0), count
     while low < high:
@@ -208,7 +208,7 @@ def find_text(arena, text, count):
 
 @part
 def value_below(arena, mapping, at, size):
-    """The value of a key of a dict, its bytes being the schema's own; -1: there is none."""
+    """The value of a dict's key, whose bytes are given within the schema; -1: there is none."""
     data = bytes_at(arena, Read.DATA)
     end, key = tell(arena, mapping, Tape.END), mapping + 1
     while key < end:

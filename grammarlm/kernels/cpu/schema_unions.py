@@ -1,7 +1,7 @@
-"""Nodes that are one of several others (anyOf, oneOf) no two of which have a value in common.
+"""Nodes that are one of several others (anyOf, oneOf), no two of which have a value in common.
 
-What two of them have in common is told by their types; objects by a key that all of one kind have while those of the other cannot
-have it, or never with the same text: how calls of functions and tagged variants are written.
+They are disjoint by their types; objects are disjoint by a key that all of one schema have, while those of the other cannot have
+it, or never with the same text. Function calls and tagged variants are written so.
 """
 
 from numba import int64
@@ -14,13 +14,13 @@ from .schema_places import ints, longs, tell
 from .schema_scan import compare, value_below
 
 MOST_UNITED = 64  # nodes of a union
-MOST_COMPARED = 1 << 20  # pairs of texts in a schema: beyond it, Python is not slower
+MOST_COMPARED = 1 << 20  # pairs of texts compared in a schema: beyond it, Python is no slower
 INTEGERS, OBJECTS = 1 << 4, 1 << 5  # bits of types
 
 
 @part
 def node(arena, value):
-    """The row of a schema's node, as `simple_node`, and that of a union, too."""
+    """The row of a schema's node, as `simple_node`, or that of a union."""
     row = simple_node(arena, value)
     if row != UNION:
         return row
@@ -36,9 +36,9 @@ def node(arena, value):
 
 @part
 def united(arena, schema):
-    """The row of a node that is one of several others, no two of which have a value in common; ODD where something is odd.
+    """The row of a node that is one of several others, no two with a value in common; ODD if something is unusual.
 
-    Python copies the alternatives when theirs are known. What has no such form is left to Python whole.
+    Python copies the alternatives once they are known. What does not have this form is left to Python as a whole.
     """
     found, rows = ints(arena, Read.FOUND), longs(arena, Read.ROWS)
     any_of, one_of, all_of = int64(found[Word.ANY_OF]), int64(found[Word.ONE_OF]), int64(found[Word.ALL_OF])
@@ -103,7 +103,7 @@ def united(arena, schema):
 
 @part
 def forget(arena, fixes):
-    """What was asked for last is not wanted; there were so many FIXES before."""
+    """Discards the last `simple_node`; there were `fixes` FIXES before it."""
     arena[Read.KINDS] = 0
     if arena[Read.FIX_COUNT] > fixes:
         remember(arena, arena[Read.SCHEMA], int64(0))
@@ -113,7 +113,7 @@ def forget(arena, fixes):
 
 @part
 def note_object(arena, schema, at):
-    """Notes where a schema's keys, the required ones and what it says of others stand, in STACK; -1: nowhere."""
+    """Stores in STACK the values of a schema's `properties`, `required` and `additionalProperties`; -1: absent."""
     found, stack = ints(arena, Read.FOUND), ints(arena, Read.STACK)
     read_keywords(arena, schema)
     stack[at], stack[at + 1], stack[at + 2] = found[Word.PROPERTIES], found[Word.REQUIRED], found[Word.OTHERS]
@@ -121,7 +121,7 @@ def note_object(arena, schema, at):
 
 @part
 def told_apart(arena, one, other):
-    """Has no object both of two schemas, by what `note_object` has noted of them?"""
+    """Are two schemas disjoint on objects, by what `note_object` stored of them?"""
     return is_told(arena, one, other) or is_told(arena, other, one)
 
 
@@ -147,7 +147,7 @@ def is_told(arena, one, other):
 
 @part
 def property_of(arena, properties, name):
-    """The schema of a key; -1: it is not declared."""
+    """The schema of a key; -1 if it is not declared."""
     if properties < 0 or tell(arena, properties, Tape.KIND) != Value.DICT or tell(arena, name, Tape.KIND) != Value.TEXT:
         return int64(-1)
     return value_below(
@@ -157,7 +157,7 @@ def property_of(arena, properties, name):
 
 @part
 def without_common_text(arena, one, other):
-    """Do two schemas list texts, and none that the other lists?"""
+    """Do two schemas list texts, with none in common?"""
     first, end = texts_of(arena, one)
     other_first, other_end = texts_of(arena, other)
     arena[Read.COMPARED] += (end - first) * (other_end - other_first) + 1
@@ -172,12 +172,12 @@ def without_common_text(arena, one, other):
 
 @part
 def texts_of(arena, schema):
-    """The texts that all values of a schema are among: from, to; nothing where it has others."""
+    """The texts that all values of a schema are among: from, to; an empty range if it has other values."""
     found, nothing = ints(arena, Read.FOUND), (int64(0), int64(0))
     if tell(arena, schema, Tape.KIND) != Value.DICT:
         return nothing
     said = read_keywords(arena, tell(arena, schema, Tape.SAME))
-    if said < 0 or said & Said.REFERENCE:  # which may hide what stands beside it
+    if said < 0 or said & Said.REFERENCE:  # a reference may hide the keywords beside it
         return nothing
     values, first = int64(found[Word.ENUM]), int64(found[Word.CONST])
     end = first + 1

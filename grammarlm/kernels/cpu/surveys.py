@@ -233,9 +233,7 @@ def draft_first_bytes(address, border):
             while token[node] == nothing:  # every subtree has some token
                 node += 1
             last = token[node]
-            for other in range(
-                node, int64(end[top])
-            ):  # about half of the nodes have tokens: a branch would be mispredicted
+            for other in range(node, int64(end[top])):  # half of the nodes have tokens: a branch would mispredict
                 last = token[other] if token[other] != nothing else last
                 set_bit(row, last)
         top = int64(end[top])
