@@ -1,1 +1,3 @@
-"""ARRAYS ONLY: what runs per token. cpu/ is numba, gpu/ is triton, reference.py says in plain numpy what both mean."""
+"""Kernels: the code that runs per token, on arrays only. cpu/ is numba, gpu/ is triton; reference*.py define both in plain
+numpy.
+"""

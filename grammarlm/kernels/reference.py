@@ -1,4 +1,4 @@
-"""What each kernel means, in plain numpy: no kernel is right because it is fast, it is right because it equals these."""
+"""Definitions of the kernels in plain numpy: a kernel is correct iff it equals these."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ def mask_bits(mask: np.ndarray, width: int) -> np.ndarray:
 
 
 def apply_mask(logits: np.ndarray, mask: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
-    """A copy of logits [B, V] with -inf where the mask forbids; rows[i] = mask row of logits row i, -1 = leave it alone."""
+    """A copy of logits [B, V] with -inf where the mask forbids; rows[i] = mask row of logits row i, -1 = leave it unchanged."""
     out = logits.copy()
     rows = np.arange(len(logits)) if rows is None else rows
     bits = mask_bits(mask, logits.shape[1])
@@ -23,6 +23,6 @@ def apply_mask(logits: np.ndarray, mask: np.ndarray, rows: np.ndarray | None = N
 
 
 def allowed_sum(values: np.ndarray, mask: np.ndarray | None) -> float:
-    """Of float32 values [V] the sum of those whose bit is set in the mask, int32 [words]; of all without one."""
+    """The sum of those float32 values [V] whose bit is set in the mask, int32 [words]; of all if it is None."""
     chosen = values if mask is None else values[mask_bits(mask[None], len(values))[0]]
     return float(chosen.astype(np.float64).sum())

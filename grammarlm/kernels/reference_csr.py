@@ -1,18 +1,18 @@
-"""An automaton over tokens as arrays, with default edges: what its kernels mean, in plain numpy.
+"""A token automaton as arrays, with default transitions: definition of its kernels in plain numpy.
 
-A state's edges are a short sorted list of exceptions, and for the tokens of a base row that are not among them one default target:
+A state's edges are a short sorted list of exceptions, plus one default target for the other tokens of a base row:
 
     state   base row                        default   exceptions (token -> target)
     7       tokens that stay in a string    7         '"' -> 12, '",' -> 13, '\\' -> MISS, ...
 
-So a state inside a JSON string has a few hundred entries instead of 123,000. Base rows are mask rows that many states share. The
-mask of a state follows from its edges: the base row, and the exceptions, those that lead to DEAD left out.
+So a state inside a JSON string has a few hundred entries instead of 123,000. Base rows are mask rows shared by many states. The
+mask of a state follows from its edges: the base row, plus the exceptions, without those that lead to DEAD.
 
-    DEAD       the token was refused
+    DEAD       the token was rejected
     FINISHED   a stop id has been read
-    MISS       the edge has not been made yet: `asked` says which, and the host makes it (masks/csr/automaton.py)
+    MISS       the edge is not computed yet: `asked` identifies it, and the host computes it (masks/csr/automaton.py)
 
-All three can be decoded on without harm: their masks are the stop ids, and behind those they stay what they are.
+Decoding past all three is harmless: their masks are the stop ids, and after those the state does not change.
 
 kernels/cpu/csr.py and kernels/gpu/csr.py have functions of the same names and arguments.
 """
@@ -23,7 +23,7 @@ from ..layout.csr import DEAD, MISS, Csr
 
 
 def advance_(csr: Csr, states: np.ndarray, tokens: np.ndarray, asked: np.ndarray) -> None:
-    """states[b] (int32) becomes the state behind tokens[b] (int64); where that is MISS, asked[b] (int32 [B, 2]) is the edge."""
+    """states[b] (int32) becomes the state after tokens[b] (int64); if that is MISS, asked[b] (int32 [B, 2]) is the edge."""
     for b, (state, token) in enumerate(zip(states.tolist(), tokens.tolist(), strict=True)):
         if state == MISS:
             continue
@@ -49,7 +49,7 @@ def fill_mask_(csr: Csr, states: np.ndarray, mask: np.ndarray) -> None:
 
 
 def gather_rows_(rows: np.ndarray, numbers: np.ndarray, mask: np.ndarray) -> None:
-    """mask[b] becomes rows[numbers[b]]; -1 leaves it alone."""
+    """mask[b] becomes rows[numbers[b]]; -1 leaves it unchanged."""
     for b, number in enumerate(numbers.tolist()):
         if number >= 0:
             mask[b] = rows[number]

@@ -1,4 +1,4 @@
-"""What the item step of a GPU means, in plain numpy: see kernels/gpu/item_step.py."""
+"""Definition of the GPU item step in plain numpy: see kernels/gpu/item_step.py."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..layout.items import END
 def best_children(
     cells: np.ndarray, ranges: np.ndarray, logits: np.ndarray, depth: int, stop: int, keep: int, is_allowed: bool
 ) -> tuple[list[list[tuple[int, float]]], np.ndarray]:
-    """Of each prefix (first row, logit) of its `keep` best children, and the norms: float64 [E]."""
+    """For each prefix (first row, logit) of its `keep` best children, and the norms: float64 [E]."""
     found, norms = [], []
     for (low, high), row in zip(ranges.tolist(), logits, strict=True):
         children = []
@@ -29,7 +29,7 @@ def best_children(
 
 
 def spans(cells: np.ndarray, starts: np.ndarray, highs: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
-    """Where each child ends, and where its rows that go on begin."""
+    """The end of each child, and the first of its rows that continue."""
     ends, opens = starts.copy(), starts.copy()
     following = cells[min(depth + 1, len(cells) - 1)]
     for i, (start, high) in enumerate(zip(starts.tolist(), highs.tolist(), strict=True)):

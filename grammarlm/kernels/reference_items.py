@@ -1,7 +1,7 @@
-"""What the kernels of item sets mean, in plain numpy.
+"""Definitions of the item set kernels in plain numpy.
 
-A search stands on entries: open prefixes of items, and items that are finished. `item_step` replaces each open prefix by all its
-children and keeps the best. Which row range belongs to a prefix is found by comparing whole columns.
+A search has entries: open prefixes of items, and finished items. `item_step` replaces each open prefix by all its children and
+keeps the best. The row range of a prefix is found by comparing whole columns.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from ..layout.items import END, FINISHED, LOW_BITS, NO_TOKEN, Beams, Level, Segm
 
 
 class Child(NamedTuple):
-    """What an entry may become."""
+    """A possible successor of an entry."""
 
-    key: float  # by which it competes
-    order: tuple[int, ...]  # its tokens; of equal keys the least comes first
+    key: float  # the sort key
+    order: tuple[int, ...]  # its tokens; among equal keys the least comes first
     score: float
     parent: int
     token: int
@@ -43,7 +43,7 @@ def is_selected(selection: Selection, count: int) -> np.ndarray:
 
 
 def rows_with(sets: Sets, search: int, ranges: np.ndarray, depth: int, cell: int) -> np.ndarray:
-    """int64 [S, 2]: of some ranges the rows whose cell in column `depth` is this (behind the last column: END)."""
+    """int64 [S, 2]: those rows of some ranges whose cell in column `depth` is this (after the last column: END)."""
     found = np.zeros_like(ranges)
     for s, (segment, selection) in enumerate(zip(sets.segments, sets.selections[search], strict=True)):
         length, count = segment.low.shape
@@ -58,7 +58,7 @@ def rows_with(sets: Sets, search: int, ranges: np.ndarray, depth: int, cell: int
 
 
 def children(sets: Sets, search: int, ranges: np.ndarray, depth: int) -> list[tuple[int, np.ndarray]]:
-    """(token, ranges) of each token that can come next, sorted; NO_TOKEN where an item ends here."""
+    """(token, ranges) of each token that can come next, sorted; NO_TOKEN if an item ends here."""
     cells: set[int] = set()
     for s, segment in enumerate(sets.segments):
         low, high = ranges[s]
@@ -71,14 +71,14 @@ def children(sets: Sets, search: int, ranges: np.ndarray, depth: int) -> list[tu
 
 
 def tokens_of(sets: Sets, ranges: np.ndarray, depth: int) -> tuple[int, ...]:
-    """The prefix that all rows of the ranges share."""
+    """The prefix shared by all rows of the ranges."""
     s = int(np.flatnonzero(ranges[:, 0] < ranges[:, 1])[0])
     segment = sets.segments[s]
     return tuple(int(column(segment, d)[ranges[s, 0]]) - segment.shift for d in range(depth))
 
 
 def item_step(sets: Sets, beams: Beams, level: Level, out: Beams) -> tuple[np.ndarray, np.ndarray]:
-    """Writes each search's best entries of the next level; the tokens that were added to open ones, and their parents' rows."""
+    """Writes each search's best entries of the next level. Returns the tokens appended to open ones, and their parents' rows."""
     tokens: list[int] = []
     parents: list[int] = []
     for search, count in enumerate(beams.counts):
@@ -112,7 +112,7 @@ def _successors(sets: Sets, beams: Beams, level: Level, search: int, entry: int)
         gain = _log_probability(level, row, level.stop if token == NO_TOKEN else token)
         if not gain > -np.inf:
             continue
-        if token == NO_TOKEN:  # only where a stop token ends items: else ranges have no rows that end
+        if token == NO_TOKEN:  # only if a stop token ends items: otherwise ranges have no rows that end
             made.append(Child(score + gain, (*prefix, NO_TOKEN), score + gain, entry, NO_TOKEN, depth, False, rows))
             continue
         key = score + gain - (float(level.penalties[search, token]) if level.penalties.size else 0.0)
@@ -121,7 +121,7 @@ def _successors(sets: Sets, beams: Beams, level: Level, search: int, entry: int)
             order = (*prefix, token, NO_TOKEN)
             made.append(Child(key, order, score + gain, entry, token, depth + 1, False, ends))
         if (going_on[:, 0] < going_on[:, 1]).any():
-            order = (*prefix, token, 0)  # behind the item that ends here
+            order = (*prefix, token, 0)  # after the item that ends here
             made.append(Child(key, order, score + gain, entry, token, depth + 1, True, going_on))
     return made
 
@@ -131,7 +131,7 @@ def _log_probability(level: Level, row: int, token: int) -> float:
 
 
 def split(sets: Sets, search: int, ranges: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
-    """Of rows that share `depth` tokens: those that end there, and those that go on."""
+    """Splits rows that share `depth` tokens: those that end there, and those that continue."""
     ends, going_on = rows_with(sets, search, ranges, depth, END), ranges.copy()
     for s, (segment, selection) in enumerate(zip(sets.segments, sets.selections[search], strict=True)):
         length, count = segment.low.shape
@@ -144,7 +144,7 @@ def split(sets: Sets, search: int, ranges: np.ndarray, depth: int) -> tuple[np.n
 
 
 def allowed_norms(sets: Sets, beams: Beams, level: Level, norms: np.ndarray) -> None:
-    """norms[row] = the logarithm of the sum of exp(logits) over what can come next: -inf where nothing can."""
+    """norms[row] = log-sum-exp of the logits of what can come next: -inf if nothing can."""
     for search, count in enumerate(beams.counts):
         for entry in range(count):
             row = int(beams.rows[search, entry])

@@ -1,11 +1,11 @@
-"""What the fused sampler means, in plain numpy, one row at a time.
+"""Definition of the fused sampler in plain numpy, one row at a time.
 
     mask -> temperature -> top-k -> top-p (over what top-k kept, renormalised) -> min-p -> draw
 
-Every filter keeps all tokens down to some logit, those tied with it included, so an outcome never hangs on an order among
-equals, and the most probable token always survives. Token i of the survivors is drawn with probability proportional to
-softmax(logits / temperature)[i], as the first to arrive in a race: noise(seed, position, i) / p[i] is least. The noise is a
-standard exponential variate made from Philox4x32-7: counter-based, so it hangs on (seed, position, token) alone.
+Every filter keeps all tokens down to some logit, including ties, so an outcome never depends on an order among equals, and the most
+probable token always survives. Token i of the survivors is drawn with probability proportional to softmax(logits / temperature)[i],
+as the first to arrive in a race: noise(seed, position, i) / p[i] is least. The noise is a standard exponential variate made from
+Philox4x32-7: counter-based, so it depends only on (seed, position, token).
 """
 
 from dataclasses import dataclass
@@ -17,20 +17,20 @@ MULTIPLIERS = np.array([0xD2511F53, 0xCD9E8D57], np.uint64)
 KEY_STEPS = np.array([0x9E3779B9, 0xBB67AE85], np.uint64)
 HALF, WORD = np.uint64(32), np.uint64(0xFFFFFFFF)
 
-LARGEST = 3.3895313892515355e38  # the largest finite bfloat16: +inf counts as this, so that differences are numbers
+LARGEST = 3.3895313892515355e38  # the largest finite bfloat16: replaces +inf, so that differences are finite
 COLDEST, HOTTEST = (
     1e-30,
     1e30,
-)  # temperatures beyond these count as these, so that they and their reciprocals are numbers
+)  # temperatures are clamped to these, so that they and their reciprocals are finite
 
 
 @dataclass(frozen=True)
 class Draw:
-    """The drawn token (-1: nothing to draw), its log-probability, and by how much nothing else would have happened.
+    """The drawn token (-1: nothing to draw), its log-probability, and the margin by which it won.
 
-    `logprob` is under the masked distribution at the row's temperature (at 1 in a greedy row), before the filters.
-    `margin` is the least change, in log arrival time, or in the probability that a filter compares, that would draw
-    another token: an implementation in float32 must agree where it exceeds 1e-5.
+    `logprob` is under the masked distribution at the row's temperature (at 1 in a greedy row), before the filters. `margin` is the
+    least change, in log arrival time, or in the probability that a filter compares, that would draw another token: a float32
+    implementation must agree where it exceeds 1e-5.
     """
 
     token: int
@@ -65,9 +65,9 @@ def noise(seed: int, position: int, width: int) -> np.ndarray:
 
 
 def kept(x: np.ndarray, log_p: np.ndarray, k: int, p: float, m: float) -> tuple[np.ndarray, np.ndarray]:
-    """(bool [n], float [n]): which of n tokens the filters keep, and how far each is from the edge of a filter.
+    """(bool [n], float [n]): which of n tokens the filters keep, and the distance of each from a filter's threshold.
 
-    x: logits, log_p: log-probabilities, no -inf among either. k <= 0, p >= 1, m <= 0: that filter is off.
+    x: logits, log_p: log-probabilities, no -inf in either. k <= 0, p >= 1, m <= 0: that filter is off.
     """
     order = np.argsort(-x, kind="stable")
     ranked = x[order]
@@ -118,7 +118,7 @@ def sample(
     arrival = np.log(noise(seed, position, int(tokens[-1]) + 1)[tokens]) - log_p
     keep, distance = kept(x, log_p, top_k, top_p, min_p)
     winner = int(np.argmin(np.where(keep, arrival, np.inf)))
-    # Another token is drawn if the winner falls out, an earlier one comes in, or a survivor overtakes.
+    # Another token is drawn if the winner is filtered out, an earlier one is let in, or a survivor overtakes.
     margin = distance[arrival <= arrival[winner]].min()
     others = np.delete(arrival[keep], np.flatnonzero(np.flatnonzero(keep) == winner))
     if len(others):

@@ -39,8 +39,8 @@ WORDS = sum({1 << int(KINDS[byte]) for byte in WORD_BYTES})  # the kinds of lett
 
 @inlined
 def utf8_after(state, byte):
-    """UTF-8 as an automaton. 0: between characters; 1, 3 and 6: one to three bytes of 0x80 to 0xBF follow; 2, 4, 5 and 7: after E0,
-    ED, F0 and F4, which allow only some of them; BAD.
+    """UTF-8 as an automaton. 0: between characters; 1, 3 and 6: one to three bytes of 0x80 to 0xBF follow; 2, 4, 5 and 7:
+    after E0, ED, F0 and F4, which allow only some of them; BAD.
     """
     after = BAD
     if state == 0:
@@ -126,8 +126,8 @@ def may_stay(address, config):
 
 @part
 def takes_characters(address, config):
-    """1 if each character beyond ASCII, and nothing else from 0x80 on, loops back to the config, without a frame ending on the way.
-    0 if not, or a negative code for what is missing.
+    """1 if each character beyond ASCII, and nothing else from 0x80 on, loops back to the config, without a frame ending on
+    the way. 0 if not, or a negative code for what is missing.
     """
     arena = arena_of(address)
     behind = np.empty(BAD, np.int64)
@@ -159,8 +159,8 @@ def takes_characters(address, config):
 
 @part
 def find_inside(address, first, inside):
-    """Stores in inside[0] the config that most tokens reach after the first byte and stay in, 0 if none; in inside[1] the kinds of
-    bytes that lead out of it, always with BROKEN. Returns 0, or a negative code for what is missing.
+    """Stores in inside[0] the config that most tokens reach after the first byte and stay in, 0 if none; in inside[1] the
+    kinds of bytes that lead out of it, always with BROKEN. Returns 0, or a negative code for what is missing.
     """
     arena = arena_of(address)
     inside[0] = 0

@@ -1,4 +1,4 @@
-"""How numba reads the constants of layout/constants.py: as plain integers."""
+"""Makes numba read the constants of layout/constants.py as plain integers."""
 
 from typing import Any
 
@@ -9,14 +9,14 @@ from ...layout.constants import ConstantsMeta
 
 
 class _ConstantsClass(types.IntEnumClass):
-    """A class of constants in a kernel: numba reads a member as `member_type`."""
+    """The type of a class of constants in a kernel: numba reads a member as `member_type`."""
 
     @property
     def member_type(self) -> Any:
         return self.dtype
 
 
-register_model(_ConstantsClass)(models.OpaqueModel)  # nothing of a class is there when a kernel runs
+register_model(_ConstantsClass)(models.OpaqueModel)  # the class has no representation at run time
 
 
 @typeof_impl.register(ConstantsMeta)

@@ -1,4 +1,4 @@
-"""Masks and steps of an automaton on the CPU, for a whole batch in one call; the meaning is in `reference_csr`."""
+"""Masks and steps of an automaton on the CPU, for a whole batch per call; `reference_csr` defines them."""
 
 import numpy as np
 from numba import carray, int32, int64, uint64
@@ -6,7 +6,7 @@ from numba import carray, int32, int64, uint64
 from ...layout.csr import DEAD, MISS, Csr
 from .jit import copy_bytes, inlined, kernel, pointer
 
-PLACES = 9  # of a table of addresses: the seven arrays, then words a row, then the batch
+PLACES = 9  # of a table of addresses: the seven arrays, then words per row, then batch size
 
 
 def advance_(csr: Csr, states: np.ndarray, tokens: np.ndarray, asked: np.ndarray) -> None:
@@ -20,20 +20,20 @@ def fill_mask_(csr: Csr, states: np.ndarray, mask: np.ndarray) -> None:
 
 
 def gather_rows_(rows: np.ndarray, numbers: np.ndarray, mask: np.ndarray) -> None:
-    """mask[b] = rows[numbers[b]], -1 leaves it alone; numbers int32."""
+    """mask[b] = rows[numbers[b]], -1 leaves it unchanged; numbers int32."""
     size = 4 * rows.shape[1]
     places = np.array([rows.ctypes.data, rows.strides[0], mask.ctypes.data, mask.strides[0], size], np.int64)
     _gather(places.ctypes.data, numbers.ctypes.data, len(numbers))
 
 
 def _addresses(csr: Csr, batch: int) -> np.ndarray:
-    """As cheaply as numpy tells them."""
+    """The table of addresses, obtained from numpy in the cheapest way."""
     return np.array([*(a.__array_interface__["data"][0] for a in csr), csr.rows.shape[1], batch], np.int64)
 
 
 @inlined
 def _at(table, place, state):
-    """An entry of one of the arrays over states."""
+    """An element of one of the arrays over states."""
     return carray(pointer(table[place]), state + 1, np.int32)[state]
 
 

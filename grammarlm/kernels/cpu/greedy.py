@@ -1,4 +1,6 @@
-"""Bytes cut into tokens, always the longest that fits: no tokenizer's own cut, but one that every vocabulary has."""
+"""Greedy tokenization: cuts bytes into tokens, always the longest match. Not a tokenizer's own encoding, but any vocabulary
+has it.
+"""
 
 import numpy as np
 from numba import carray, int32, int64, uint32, uint64
@@ -10,9 +12,9 @@ from .walk import trie_arrays
 
 @kernel("int64(int64, int64, int64, int64)")
 def cut(arena_address, data_address, length, tokens_address):
-    """Writes the tokens and returns their count; -1 - p where no token fits at byte p. `tokens`, int32, is as long as the data.
+    """Writes the tokens and returns their count; -1 - p if no token matches at byte p. `tokens`, int32, is as long as the data.
 
-    Of the arena only the trie's places are read.
+    Only the trie's part of the arena is read.
     """
     arena = carray(pointer(arena_address), int64(Arena.LENGTH), np.int64)
     nodes, byte, _, end, token = trie_arrays(arena)

@@ -1,7 +1,7 @@
-"""The best of many candidates: written down as they come, and sorted when twice as many are there as are kept.
+"""The best of many candidates: collected in a buffer of twice the number to keep, and sorted whenever it is full.
 
-Candidates compare by key, equal ones by their tokens, as kernels/reference_items.py orders them. The tokens are read from the rows
-only where two keys are equal.
+Candidates compare by key, equal ones by their tokens, in the order of kernels/reference_items.py. Tokens are read from the rows
+only if two keys are equal.
 """
 
 from collections import namedtuple
@@ -12,25 +12,26 @@ from numba import carray, int64
 from .item_rows import NO_TOKEN, prefix_token
 from .jit import inlined, part, pointer
 
-RANKED = 512  # so many are ranked, each compared with each
+RANKED = 512  # up to so many are sorted by rank, comparing each with each
 
-# Of the candidates, by slot. `order` is all slots: those of the candidates, then the free ones; `sorting` has room for keys.
+# Of the candidates, by slot. `order` is a permutation of all slots: those of candidates, then free ones; `sorting` holds keys.
 Candidates = namedtuple(
     "Candidates", ["keys", "scores", "parents", "tokens", "depths", "open", "order", "spare", "sorting", "ranges"]
 )
-Parents = namedtuple("Parents", ["depths", "ranges"])  # of one search's entries, one level before
+Parents = namedtuple("Parents", ["depths", "ranges"])  # one search's entries of the previous level
 
 
 def words_of_room(width, segments):
-    """How many words of memory `room_for` takes."""
+    """The number of words of memory that `room_for` uses."""
     return (2 * width + 2) * (9 + 2 * segments)
 
 
 @inlined
 def room_for(address, width, segments):
-    """Slots for twice as many candidates as are kept, and two more: what is offered may be two.
+    """Slots for twice as many candidates as are kept, and two more: one `offer` may add two.
 
-    The memory is the caller's: arrays that a kernel makes are counted at each call of a part, which costs more than the calls.
+    The caller owns the memory: arrays that a kernel allocates are reference-counted at each call of a part, which costs more than
+    the calls.
     """
     slots = 2 * width + 2
     step = 8 * slots
@@ -50,7 +51,7 @@ def room_for(address, width, segments):
 
 @part
 def letter(candidates, slot, parents, segments, place):
-    """Token `place` of a candidate; -1 behind an item's last, 0 behind an open prefix."""
+    """Token `place` of a candidate; -1 after an item's last, 0 after an open prefix."""
     parent = candidates.parents[slot]
     depth = parents.depths[parent]
     if place < depth:
@@ -77,9 +78,9 @@ def has_lesser_tokens(candidates, a, b, parents, segments):
 
 @part
 def rank(keys, count, ranked):
-    """Writes down which key comes first, second, ...: the greatest first. False where two are equal.
+    """Computes the rank of each key, greatest first. False if two are equal.
 
-    As many comparisons as pairs, many at once, and the processor guesses at none. Equal keys share a place, and leave one empty.
+    All pairs are compared, vectorised and branch-free. Equal keys share a rank, which leaves another one empty.
     """
     for place in range(count):
         ranked[place] = -1
@@ -96,7 +97,7 @@ def rank(keys, count, ranked):
 
 @part
 def sort_best_first(candidates, count, parents, segments):
-    """Sorts the first `count` of `order`: a few by their ranks, others by merging runs of twice the length each time."""
+    """Sorts the first `count` of `order`: a few by rank, more by bottom-up merge sort."""
     keys, order, spare, sorting = candidates.keys, candidates.order, candidates.spare, candidates.sorting
     if count <= RANKED:
         for place in range(count):

@@ -1,7 +1,7 @@
-"""What an open prefix of items may become: its children that may be among the best, written down as candidates.
+"""Expansion of an open prefix of items: those of its children that may be among the best become candidates.
 
-A prefix with few rows has them read one by one: its tokens are their cells. With many rows the question is turned round: 64
-log-probabilities at a time are compared with what is asked for, and only the few tokens that reach it are looked up in the rows.
+A prefix with few rows has them read one by one: its tokens are their cells. With many rows, 64 log-probabilities at a time are
+compared with the threshold instead, and only the few tokens that reach it are looked up in the rows.
 """
 
 import numpy as np
@@ -26,14 +26,14 @@ from .item_rows import (
 from .jit import inlined, part, pointer
 
 BLOCK = 64  # log-probabilities compared at once
-SLACK = 1e-3  # by which a log-probability may exceed 0, and a float32 its float64
+SLACK = 1e-3  # tolerance by which a log-probability may exceed 0, and a float32 its float64
 NEVER = -np.inf
-READ_ROWS = 2  # so many log-probabilities are compared in the time in which one row is read
+READ_ROWS = 2  # log-probabilities that are compared in the time of reading one row
 
 
 @inlined
 def write_down(candidates, count, key, score, parent, token, depth, is_open, ranges):
-    """One candidate more."""
+    """Adds a candidate."""
     slot = candidates.order[count]
     candidates.keys[slot], candidates.scores[slot] = key, score
     candidates.parents[slot], candidates.tokens[slot] = parent, token
@@ -45,7 +45,7 @@ def write_down(candidates, count, key, score, parent, token, depth, is_open, ran
 
 @inlined
 def keep_better_half(candidates, count, worst, parents, segments):
-    """Where there are twice as many candidates as are kept: how many are left, and the least key that is asked for now."""
+    """If the buffer of candidates is full, keeps the better half. Returns their number, and the new least key required."""
     width = len(candidates.order) // 2 - 1
     if count < 2 * width:
         return count, worst
@@ -55,7 +55,7 @@ def keep_better_half(candidates, count, worst, parents, segments):
 
 @inlined
 def offer(candidates, count, level, at, token, child, ends, key):
-    """Writes down the child of an open entry: as an item where rows end here, as a prefix where rows go on; how many there are."""
+    """Adds the child of an open entry: as an item if rows end here, as a prefix if rows continue. Returns the new count."""
     segments, selections, depth, stop, _ = level
     search, entry, score = at
     is_end, is_open = False, stop >= 0
@@ -78,7 +78,7 @@ def offer(candidates, count, level, at, token, child, ends, key):
 
 @part
 def next_likely(line, asked, token):
-    """The first token from `token` on whose log-probability is as asked, or nearly; NOTHING where there is none."""
+    """The first token from `token` on whose log-probability is at least `asked`, within the tolerance; NOTHING if there is none."""
     least = float32(asked - SLACK - 1e-6 * abs(asked))
     end = len(line)
     while token < end:
@@ -97,9 +97,10 @@ def next_likely(line, asked, token):
 
 @part
 def least_of_best(segment, line, low, width, most):
-    """A logit that as many first tokens reach as are kept, or more; -inf where that is not told at once.
+    """A lower bound for the logits of the `width` best first tokens; -inf if there is no quick one.
 
-    The greatest of each of twice as many blocks of tokens is looked at: the one that `width` of them reach. `most` is for them.
+    Takes the greatest logit of each of twice as many blocks of tokens, and of these the one that `width` of them reach. `most` is
+    scratch for them.
     """
     largest = min(int64(len(line)), segment[LARGEST] - segment[SHIFT] + 1)
     starts = carray(pointer(segment[STARTS]), segment[LARGEST] + 2, np.int32)[segment[SHIFT] :]
@@ -124,8 +125,8 @@ def least_of_best(segment, line, low, width, most):
 
 @inlined
 def expand_rows(candidates, count, worst, level, at, line, taken, ranges, scratch):
-    """The children of an entry where there is one segment and items end freely; how many candidates there are, and the least key
-    that is asked for.
+    """The children of an entry, for one segment whose items end without a stop token. Returns the number of candidates, and the
+    least key required.
 
     at: search, entry, score. line: its row of logits. taken: the norm, and the penalties of the search.
     """
@@ -150,7 +151,7 @@ def expand_rows(candidates, count, worst, level, at, line, taken, ranges, scratc
     token = int64(-1)
     while place < high:
         count, worst = keep_better_half(candidates, count, worst, parents, segments)
-        if depth == 0:  # all from the table: the rows need not be looked at
+        if depth == 0:  # all from the table: the rows need not be read
             token = next_likely(line, worst - score + norm, token + 1)
             if token == NOTHING or token + shift > segment[LARGEST]:
                 break
@@ -172,7 +173,7 @@ def expand_rows(candidates, count, worst, level, at, line, taken, ranges, scratc
         if len(penalties):
             key -= penalties[token]
         if not (gain > NEVER and key >= worst):
-            # Of a narrow range an equal cell behind it fails, too, and is passed one by one.
+            # In a narrow range the following equal cells fail, too, one by one.
             place = place + 1 if is_narrow else first_not_less(segment, depth, place, high, token + shift + 1)
             continue
         if depth > 0:

@@ -1,7 +1,7 @@
-"""Rows of sorted items: cells, bounds of a range, the next row that is selected, and the children of a prefix.
+"""Rows of sorted items: cells, bounds of a range, the next selected row, and the children of a prefix.
 
-A prefix is a range of rows in each segment, kept as places `pos` and `end`. Where a range is one row its child is one cell; where
-it is longer the end of a run is found by steps that double and then by halves, so a run costs the logarithm of its length.
+A prefix is a range of rows in each segment, given by positions `pos` and `end`. In a range of one row the child is one cell; in a
+longer one the end of a run is found by galloping (exponential, then binary search), so a run costs the logarithm of its length.
 """
 
 import numpy as np
@@ -9,8 +9,8 @@ from numba import carray, int64, uint64
 
 from .jit import inlined, part, pointer
 
-LOW, HIGH, STARTS, ROWS, LENGTH, BITS, STRIDE, SHIFT, LARGEST = range(9)  # of a segment's description
-WORDS, SUMMARY, COUNT = range(3)  # of a selection's
+LOW, HIGH, STARTS, ROWS, LENGTH, BITS, STRIDE, SHIFT, LARGEST = range(9)  # indices into a segment's description
+WORDS, SUMMARY, COUNT = range(3)  # indices into a selection's
 LOW_BITS = 16
 END = 0
 NO_TOKEN = -1
@@ -38,10 +38,10 @@ def cell_at(segment, depth, row):
 
 @part
 def first_not_less(segment, depth, low, high, cell):
-    """The first row from `low` on whose cell is not less; `high` where there is none. The rows share `depth` tokens."""
+    """The first row from `low` on whose cell is not less; `high` if there is none. The rows share `depth` tokens."""
     if low >= high:
         return high
-    if depth == 0:  # the first column is tabulated
+    if depth == 0:  # the first column has a table
         if cell > segment[LARGEST]:
             return high
         starts = carray(pointer(segment[STARTS]), segment[LARGEST] + 2, np.int32)
@@ -65,7 +65,7 @@ def first_not_less(segment, depth, low, high, cell):
 
 @part
 def lowest_bit(bits):
-    """The place of the lowest bit that is set; there is one."""
+    """The index of the lowest set bit; there must be one."""
     place = int64(0)
     for width in (32, 16, 8, 4, 2, 1):
         if bits & ((uint64(1) << uint64(width)) - uint64(1)) == uint64(0):
@@ -76,7 +76,7 @@ def lowest_bit(bits):
 
 @part
 def next_selected(selection, row, end):
-    """The first selected row from `row` on; `end` where there is none before."""
+    """The first selected row from `row` on; `end` if there is none before it."""
     if selection[WORDS] == 0 or row >= end:
         return row
     count = selection[COUNT]
@@ -99,7 +99,7 @@ def next_selected(selection, row, end):
 
 @part
 def end_of_ends(segment, depth, low, high):
-    """The first row of a range, whose rows share `depth` tokens, whose item goes on."""
+    """In a range of rows that share `depth` tokens: the first row whose item continues."""
     if depth >= segment[LENGTH]:
         return high
     if segment[SHIFT] == 0:
@@ -124,9 +124,9 @@ def take_ends(segments, selections, depth, pos, end, child):
 
 @part
 def next_child(segments, selections, depth, pos, end, child):
-    """The least token that can come next, with its rows moved from the ranges to `child`; NOTHING where none is left.
+    """The least token that can come next; its rows are moved from the ranges to `child`; NOTHING if none is left.
 
-    All ranges begin with a selected row, here and behind, or are empty. None holds rows that end here.
+    Each range begins with a selected row, before and after, or is empty. None holds rows that end here.
     """
     token = int64(1) << 62
     for s in range(len(segments)):
@@ -147,7 +147,7 @@ def next_child(segments, selections, depth, pos, end, child):
 
 @part
 def child_of(segments, selections, depth, token, pos, end, child):
-    """Moves the rows of one token to `child`, and drops those of lesser ones; is one of its rows selected?"""
+    """Moves the rows of one token to `child`, and drops those of lesser tokens; is one of its rows selected?"""
     found = False
     for s in range(len(segments)):
         child[s, 0], child[s, 1] = 0, 0
@@ -166,7 +166,7 @@ def child_of(segments, selections, depth, token, pos, end, child):
 
 @part
 def prefix_token(segments, ranges, place):
-    """Token `place` of the prefix that all rows of the ranges share."""
+    """Token `place` of the prefix shared by all rows of the ranges."""
     for s in range(len(segments)):
         if ranges[s, 0] < ranges[s, 1]:
             return cell_at(segments[s], place, ranges[s, 0]) - segments[s, SHIFT]

@@ -1,8 +1,8 @@
-"""One step of a search over item sets: the children of all prefixes, with their scores, and the best of them.
+"""One beam search step over item sets: the children of all prefixes, with their scores, and the best of them.
 
-Each search writes candidates down until there are twice as many as it keeps; then the better half remains, and its worst key is
-what the others are compared with. A prefix whose score is less has no child that counts. How the others' children are found is in
-item_expand.py.
+Each search collects candidates until there are twice as many as it keeps; then the better half remains, and its worst key becomes
+the threshold for the others. A prefix whose score is below it has no child that qualifies. item_expand.py finds the children of the
+others.
 """
 
 from functools import cache
@@ -17,15 +17,15 @@ from .item_expand import NEVER, SLACK, expand, expand_rows, keep_better_half, of
 from .item_rows import BITS, END, LENGTH, NO_TOKEN, NOTHING, SHIFT, cell_at, low_column, next_child, take_ends
 from .jit import direct, inlined, kernel, part, pointer
 
-COUNTS, SCORES, ROWS, DEPTHS, RANGES, PARENTS, TOKENS, WIDTH = range(8)  # of the addresses of Beams
-SEGMENT, SELECTION = 9, 3  # numbers in the description of each
+COUNTS, SCORES, ROWS, DEPTHS, RANGES, PARENTS, TOKENS, WIDTH = range(8)  # indices into Beams.addresses
+SEGMENT, SELECTION = 9, 3  # sizes of their descriptions
 FINISHED = -1  # in place of a row of logits
 TIED = -1  # in place of a count
 
 
 @part
 def write_entries(candidates, count, out, search, rows, opened, open_rows):
-    """Writes the entries of one search, the best first; how many are open in all searches so far."""
+    """Writes the entries of one search, best first. Returns how many are open in all searches so far."""
     width, segments = out[WIDTH], candidates.ranges.shape[1]
     start = search * width
     carray(pointer(out[COUNTS]), search + 1, np.int32)[search] = count
@@ -53,8 +53,8 @@ def write_entries(candidates, count, out, search, rows, opened, open_rows):
 def fetch_first(segment, depth, counts, rows, ranges, logits, tokens, values):
     """The first child of each open entry, and its logit: for most entries of most levels there is no other.
 
-    They lie anywhere in memory. Fetched one after the other on the way, each would be waited for; here the processor waits for
-    many at once.
+    They are scattered in memory. Fetched one at a time during the expansion, each would stall on a cache miss; here the misses
+    overlap.
     """
     shift, is_low = segment[SHIFT], segment[BITS] == 0
     low = low_column(segment, depth)
@@ -71,9 +71,9 @@ def fetch_first(segment, depth, counts, rows, ranges, logits, tokens, values):
 
 @part
 def order_single_rows(own, count, firsts, room):
-    """Finds the order of one search's next entries where each has one row, into room.order: how many they are, or TIED.
+    """Sorts one search's next entries if each open one has a single row, into room.order. Returns how many there are, or TIED.
 
-    Each entry has one child at most, so all of them stay. Where two keys are equal their tokens decide, which is not done here.
+    Each entry has at most one child, so all of them are kept. If two keys are equal their tokens decide, which is not done here.
     """
     rows, scores, _, _ = own
     logits, norms = firsts
@@ -93,7 +93,7 @@ def order_single_rows(own, count, firsts, room):
 
 @part
 def write_single_rows(segment, depth, own, tokens, kept, room, out, search, opened, open_rows):
-    """Writes the entries that `order_single_rows` has ordered; how many are open in all searches so far."""
+    """Writes the entries sorted by `order_single_rows`. Returns how many are open in all searches so far."""
     rows, _, depths, ranges = own
     keys, entries, order = room
     start = search * out[WIDTH]
@@ -122,7 +122,7 @@ def write_single_rows(segment, depth, own, tokens, kept, room, out, search, open
 
 @inlined
 def are_single(rows, ranges, count):
-    """Has each open entry one row?"""
+    """Does each open entry have a single row?"""
     single = True
     for entry in range(count):
         single = single and (rows[entry] == FINISHED or ranges[entry, 0, 1] - ranges[entry, 0, 0] == 1)
@@ -150,12 +150,14 @@ def best_entries(
     width,
     stop,
 ):
-    """`item_step` of kernels/reference_items.py on the arrays of its arguments; how many entries are open.
+    """`item_step` of kernels/reference_items.py on the arrays of its arguments. Returns how many entries are open.
 
-    opened, [2, searches * width], gets the tokens that were added to open entries, and their parents' rows. `address` is that of
-    memory, norms and penalties have none where there are none.
+    opened, [2, searches * width], receives the tokens appended to open entries, and their parents' rows. `address` is that of
+    scratch memory; the addresses of absent norms and penalties are 0.
     """
-    logits = carray(pointer(logit_table.ctypes.data), logit_table.shape, np.float32)  # not counted: see `room_for`
+    logits = carray(
+        pointer(logit_table.ctypes.data), logit_table.shape, np.float32
+    )  # not reference-counted: see `room_for`
     segments = carray(pointer(segments_address), (parts, SEGMENT), np.int64)
     selections = carray(pointer(selections_address), (searches, parts, SELECTION), np.int64)
     beams, out = carray(pointer(beams_address), WIDTH + 1, np.int64), carray(pointer(out_address), WIDTH + 1, np.int64)
@@ -241,7 +243,7 @@ def best_entries(
 
 @kernel("void(int64[:, ::1], int64[:, :, ::1], int64[::1], float32[:, ::1], float64[::1], int64, int64)", seconds=3)
 def norms_of_allowed(segments, selections, beams, logits, norms, depth, stop):
-    """`allowed_norms` of kernels/reference_items.py."""
+    """`allowed_norms` of kernels/reference_items.py: a streaming log-sum-exp."""
     searches, count_of_segments, entries = len(selections), len(segments), beams[WIDTH]
     counts = carray(pointer(beams[COUNTS]), searches, np.int32)
     rows = carray(pointer(beams[ROWS]), (searches, entries), np.int32)

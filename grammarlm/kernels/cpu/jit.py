@@ -1,7 +1,6 @@
-"""How every CPU kernel is compiled: one decorator, one disk cache, one list.
+"""Compilation of all CPU kernels: one decorator, one disk cache, one list.
 
-A kernel is a numba function over arrays and integers; it runs without the GIL, so threads are ordinary Python
-threads:
+A kernel is a numba function over arrays and integers. It runs without the GIL, so Python threads run in parallel:
 
     @kernel("void(int64, int64, int64)")           # compiled at the first call or by load_all(), not at import
     def add_one(address, count, by):
@@ -9,22 +8,20 @@ threads:
         for i in range(count):
             numbers[i] = twice(numbers[i]) + by
 
-    @inlined                                        # part of the kernels that call it, no kernel of its own
+    @inlined                                        # inlined into the kernels that call it, no kernel of its own
     def twice(x):
         return x + x
 
-Integers are the cheapest arguments: an array costs several times as much to pass. An address comes from
-`tensor.data_ptr()` or `array.ctypes.data` (the latter is slow: better pass the array, or keep its address); `pointer`
-and `numba.carray` make an array of it again. Nobody checks bounds, and the caller keeps the memory alive. Pass plain
-`int`s, and arrays of the very type of the signature: a bool, an np.int32 or a read-only array is another type to
-numba, and compiles the kernel once more.
+Integers are the cheapest arguments: an array costs several times as much to pass. An address comes from `tensor.data_ptr()` or
+`array.ctypes.data` (the latter is slow: pass the array, or cache its address); `pointer` and `numba.carray` turn it back into an
+array. There is no bounds checking, and the caller keeps the memory alive. Pass plain `int`s, and arrays of exactly the signature's
+type: a bool, an np.int32 or a read-only array is another type to numba, and compiles the kernel again.
 
-Compiled code is kept in `cache_folder("numba", <hash>)`. The hash covers every source file beside this one and
-those that they import constants from, because
-numba alone does not notice an edit in a function that a cached one calls. So whatever a kernel calls must live in
-this folder, at module level: numba keys a closure by a pickle that can differ at each start. The cache is attached to
-our dispatchers only; numba.config, and with it the cache of the host application, stays as it is. A folder that
-cannot be written, a full disk or a damaged file costs a compilation, nothing else.
+Compiled code is stored in `cache_folder("numba", <hash>)`. The hash covers every source file of this folder and those of layout/,
+because numba alone does not notice an edit in a function that a cached one calls. So everything a kernel calls must be in this
+folder, at module level: numba keys a closure by a pickle that can differ at each start. The cache is attached to our dispatchers
+only; numba.config, and with it the host application's cache, is unchanged. A read-only folder, a full disk or a damaged file costs
+only a compilation.
 """
 
 import contextlib
@@ -44,29 +41,29 @@ from numba.extending import intrinsic
 from grammarlm.cache import FILLING, cache_folder, sources_digest, tell_unwritable
 from grammarlm.notices import warn
 
-from . import constants  # noqa: F401  it teaches numba to read those of layout/
+from . import constants  # registers the types of the constants of layout/ with numba
 from .parts import compile_part
 
 LOGGER = logging.getLogger("grammarlm.kernels")
-KERNELS: list[Any] = []  # every dispatcher that `kernel` made, in the order of their definition
+KERNELS: list[Any] = []  # every dispatcher that `kernel` made, in order of definition
 LARGE: set[Any] = set()  # those that take many seconds to compile, and that not every grammar needs
-SIGNATURES: dict[Any, str] = {}  # dispatcher -> its signature, where one was given
-SECONDS: dict[Any, int] = {}  # rough time to compile one, for the lines of progress only
-SECONDS_A_KERNEL, LONG = 2, 10  # an ordinary one; from LONG on it has a line of its own
+SIGNATURES: dict[Any, str] = {}  # dispatcher -> its signature, if given
+SECONDS: dict[Any, int] = {}  # rough compile time of each, for progress messages only
+SECONDS_A_KERNEL, LONG = 2, 10  # of an ordinary one; from LONG on a kernel has its own message
 
 
 def kernel(
     signature: str | None = None, *, large: bool = False, holds_gil: bool = False, seconds: int = SECONDS_A_KERNEL
 ) -> Callable[[Callable[..., Any]], Any]:
-    """A compiled function, cached on disk. The signature lets `load_all` fetch it before its first call.
+    """A compiled function, cached on disk. With a signature `load_all` can load it before its first call.
 
-    A `large` one is compiled only for those who need it: `load_all(large=True)`. One that holds the GIL runs alone: it may write
-    what others read.
+    A `large` one is compiled only on request: `load_all(large=True)`. One that holds the GIL runs alone: it may write what others
+    read.
     """
 
     def decorate(function: Callable[..., Any]) -> Any:
         dispatcher: Any = numba.njit(nogil=not holds_gil, error_model="numpy")(function)
-        dispatcher._cache = _KernelCache(function, seconds)  # what cache=True does, with our folder in place of numba's
+        dispatcher._cache = _KernelCache(function, seconds)  # as cache=True, with our folder instead of numba's
         KERNELS.append(dispatcher)
         SECONDS[dispatcher] = seconds
         if large:
@@ -79,26 +76,26 @@ def kernel(
 
 
 def inlined(function: Callable[..., Any]) -> Any:
-    """A function that becomes part of each kernel that calls it."""
+    """A function that is inlined into each kernel that calls it."""
     return numba.njit(inline="always", error_model="numpy")(function)
 
 
 def part(function: Callable[..., Any]) -> Any:
-    """A function that kernels call, compiled once in each of them; only compiled functions can call it."""
+    """A function that kernels call, compiled once within each kernel; only compiled functions can call it."""
     return compile_part(function)
 
 
 def direct(dispatcher: Any) -> Any:
-    """The compiled function of a kernel with one signature, without numba's look at the arguments: 60 ns less a call.
+    """The compiled function of a kernel with one signature, without numba's argument dispatch: saves 60 ns per call.
 
-    It takes plain integers and nothing else.
+    It takes plain integers only.
     """
     load_all([dispatcher])
     return next(iter(dispatcher.overloads.values())).entry_point
 
 
 def _pointer(typingctx, address):  # type: ignore[no-untyped-def]
-    """The integer `address` as a pointer that `numba.carray` takes."""
+    """The integer `address` as a pointer, for `numba.carray`."""
     if not isinstance(address, types.Integer):
         return None
 
@@ -112,7 +109,7 @@ pointer: Any = intrinsic(_pointer)  # Any: numba's own type has the typing conte
 
 
 def _copy_bytes(typingctx, target, source, count):  # type: ignore[no-untyped-def]
-    """Copies `count` bytes between two addresses: a third of the time of a loop over words."""
+    """memcpy of `count` bytes between two addresses: a third of the time of a loop over words."""
     if not all(isinstance(t, types.Integer) for t in (target, source, count)):
         return None
 
@@ -130,7 +127,7 @@ copy_bytes: Any = intrinsic(_copy_bytes)
 
 
 def _try_lock(typingctx, address):  # type: ignore[no-untyped-def]
-    """1 where the int64 at the address was 0; it is 1 from now on, whoever asked."""
+    """Atomic compare-and-swap of the int64 at the address from 0 to 1, with acquire semantics; 1 if it was 0."""
 
     def swap(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         word = ir.IntType(64)
@@ -142,7 +139,7 @@ def _try_lock(typingctx, address):  # type: ignore[no-untyped-def]
 
 
 def _unlock(typingctx, address):  # type: ignore[no-untyped-def]
-    """Makes it 0: whoever locks it next sees all that was written before."""
+    """Stores 0 with release semantics: the next holder sees all that was written before."""
 
     def store(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         word = ir.IntType(64)
@@ -159,34 +156,34 @@ unlock: Any = intrinsic(_unlock)
 def load_all(kernels: Iterable[Any] | None = None, *, large: bool = False) -> None:
     """Loads (or compiles) all kernels defined so far, or those given: the first load in a process takes a moment.
 
-    Large ones are left out unless asked for.
+    Large ones are omitted unless requested.
 
-    Call it before the first mask, lest the first call of each kernel comes in the middle of somebody's text. What is
-    loaded already costs nothing, kernels without a signature are left alone.
+    Call it before the first mask, so that no kernel is loaded in the middle of a generation. Loaded kernels cost nothing; kernels
+    without a signature are skipped.
     """
     if kernels is None and _loaded.get(large) == len(KERNELS):
         return
     chosen = [k for k in KERNELS if large or k not in LARGE] if kernels is None else kernels
     for dispatcher in chosen:
         if dispatcher in SIGNATURES and not dispatcher.overloads:
-            # as a tuple of types, which is the key of an ordinary call: the signature's text would be cached beside it
+            # as a tuple of types, which is the key of an ordinary call: the signature's text would be cached separately
             dispatcher.compile(sigutils.normalize_signature(SIGNATURES[dispatcher])[0])
     if kernels is None:
         _loaded[large] = len(KERNELS)
 
 
-_loaded: dict[bool, int] = {}  # how many kernels there were when all of them were loaded, large ones too or not
+_loaded: dict[bool, int] = {}  # by `large`: the number of kernels when all were loaded
 
 
 @functools.cache
 def kernel_folder() -> Path:
-    """The cache folder of this very version of the kernels, and of the constants that are compiled into them."""
+    """The cache folder for this version of the kernels, and of the constants compiled into them."""
     sources = sources_digest("kernels/cpu", "layout")
     return cache_folder("numba", hashlib.sha256(f"{numba.__version__} {sources}".encode()).hexdigest()[:16])
 
 
 class _KernelLocator(caching.UserProvidedCacheLocator):
-    """Tells numba the folder, and does not touch it: it may be read-only and hold everything already."""
+    """Gives numba the folder without creating or checking it: it may be read-only and already complete."""
 
     def __init__(self, py_func: Callable[..., Any], py_file: str):
         self._py_file = py_file
@@ -206,7 +203,7 @@ class _KernelCacheImpl(caching.CompileResultCacheImpl):
         self._of = function.__module__, function.__qualname__
 
     def rebuild(self, target_context: Any, payload: Any) -> Any:
-        """Raises where the file holds another kernel's code: numba looks at the file's name only."""
+        """Raises if the file holds another kernel's code: numba checks the file's name only."""
         found = super().rebuild(target_context, payload)
         if (found.fndesc.modname, found.fndesc.qualname) != self._of:
             raise ValueError(f"the file of {self._of} holds {found.fndesc.qualname}")
@@ -249,7 +246,7 @@ class _KernelCache(caching.FunctionCache):
 
 
 def _announce_compilation(name: str, seconds: int) -> None:
-    """One line for each kernel that takes long, one a process for all others: nobody waits without a word."""
+    """One message per slow kernel, and one per process for all others, so that nobody waits without an explanation."""
     what = f"the kernel {name}" if seconds >= LONG else "kernels"
     if what in _announced:
         return

@@ -180,8 +180,8 @@ def run_language(arena, at, state, row_of, count, usual, is_body, run, run_most,
 
 @part
 def note_ends(arena, state, usual):
-    """What `run_language` notes if every string can continue from the state, between characters: closing quotes of keys of another
-    case than the usual one, and backslashes. The rest of the row is already correct.
+    """What `run_language` notes if every string can continue from the state, between characters: closing quotes of keys of
+    another case than the usual one, and backslashes. The rest of the row is already correct.
     """
     closing = carray(pointer(arena[At.CLOSING]), 3 * arena[At.CLOSING_COUNT], np.int32)
     escaping = carray(pointer(arena[At.ESCAPING]), arena[At.ESCAPING_COUNT], np.int32)

@@ -68,7 +68,9 @@ def is_total(arena, state):
 
 @part
 def common_target(arena, state, low, high, but, nor, note):
-    """The common target of the bytes low to high, except two, from a state; -1: they differ; 0: not computed yet (noted if `note`)."""
+    """The common target of the bytes low to high, except two, from a state; -1: they differ; 0: not computed yet (noted if
+    `note`).
+    """
     table, at = table_of(arena, state), (state & (SHARED_BIT - 1)) * 256
     while low == but or low == nor:
         low += 1

@@ -419,8 +419,8 @@ def _tidy_mark(row, pool, x, y, digit, filled):
 
 @part
 def _holds_value(row, pool, power, count, trailing, y, floor, another):
-    """Can more digits make the given ones, the first of which stands for 10^power, a value in the shape? Ignores bounds. floor,
-    another: as in `_holds`.
+    """Can more digits make the given ones, the first of which stands for 10^power, a value in the shape? Ignores bounds.
+    floor, another: as in `_holds`.
     """
     finest, step, powers = word(row, FINEST), word(row, STEP), word(row, POWERS)
     place = power - count + 1

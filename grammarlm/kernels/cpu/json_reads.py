@@ -92,8 +92,8 @@ def run_threads(arena, count, data_address, length):
 
 @inlined
 def verdict(arena):
-    """The status of a call: 0 if nothing was missing, LACKING, TOO_MANY. It must be returned: other OS threads may call before the
-    caller reads WANTED.
+    """The status of a call: 0 if nothing was missing, LACKING, TOO_MANY. It must be returned: other OS threads may call
+    before the caller reads WANTED.
     """
     found = int64(0)
     if carray(pointer(arena[At.MISSING]), 1, np.int64)[0] != 0 or arena[At.WANTED] & ~int64(TOO_WIDE) != 0:

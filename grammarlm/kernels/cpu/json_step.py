@@ -120,7 +120,9 @@ def gap_state(arena, c, y, f):
 
 @part
 def natural_gap(arena, c, f):
-    """The initial state of natural white space here. After it a frame must close, or continue: there is none if the frame cannot."""
+    """The initial state of natural white space here. After it a frame must close, or continue: there is none if the frame
+    cannot.
+    """
     kind, found = c & 31, int64(CAN_START)
     if kind == Kind.VALUE:
         found = int64(AFTER_COLON)
@@ -455,8 +457,8 @@ def word_step(arena, c, x, y, f, byte):
 
 @part
 def range_takes(arena, f, table, low, high, read, sub, escape):
-    """Does one of the words low to high - 1 continue with a character that an incomplete escape can become? A new word, if items
-    are unique.
+    """Does one of the words low to high - 1 continue with a character that an incomplete escape can become? A new word, if
+    items are unique.
     """
     unique = is_unique(arena, f)
     for i in range(low, high):

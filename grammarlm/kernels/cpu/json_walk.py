@@ -355,7 +355,9 @@ def first_child(arena, node, last, deep):
 
 @part
 def key_bytes(arena, c, x, allowed, at):
-    """Stores the next bytes of keys with a place of their own, and the backslash, which may hide one; False if the keys are many."""
+    """Stores the next bytes of keys with a place of their own, and the backslash, which may hide one; False if the keys are
+    many.
+    """
     low, high, read = x & FIELD, x >> 21 & FIELD, x >> 42 & FIELD
     if high - low > MANY_WORDS:
         return False
@@ -375,7 +377,9 @@ def key_bytes(arena, c, x, allowed, at):
 
 @part
 def other_bytes(arena, frame, chain, allowed, at):
-    """Stores the next bytes of the other keys (or items) read before that have this prefix, and the backslash, which may hide one."""
+    """Stores the next bytes of the other keys (or items) read before that have this prefix, and the backslash, which may hide
+    one.
+    """
     chains = longs(arena, At.CHAINS)
     length = chains[2 * chain + 1] >> 8 & 0xFFFFFF if chain != 0 else int64(0)
     for i in range(4):

@@ -1,8 +1,8 @@
-"""How the parts of a kernel are compiled: not by themselves.
+"""Compilation of the parts of a kernel: not optimized separately.
 
-numba optimizes a function together with all that it calls and makes machine code of it, and then does so again in each caller. A
-leaf eight calls below its kernel is optimized nine times. So a part is typed and lowered only; its kernel, which links all of it
-in, is optimized once.
+numba optimizes a function together with all that it calls and generates machine code for it, and does so again in each caller. A
+leaf eight calls below its kernel is optimized nine times. So a part is only typed and lowered; its kernel, into which all parts are
+linked, is optimized once.
 
 A part has no machine code of its own, so only compiled functions can call it.
 """
@@ -15,19 +15,19 @@ from numba.core import compiler, typed_passes
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_machinery import AnalysisPass, register_pass
 
-# Called with a Python function's arguments, it raises TypeError: what a call from Python gets.
+# Called with a Python function's arguments, it raises TypeError: the result of calling a part from Python.
 _REFUSAL = ctypes.cast(ctypes.pythonapi.PyErr_BadArgument, ctypes.c_void_p).value
 
 
 class _NoMachineCode:
-    """In place of the code generator, where numba tells it the environment of a function that is ready to run."""
+    """Stub for the code generator, which numba gives the environment of a function that is ready to run."""
 
     def set_env(self, name: str, environment: Any) -> None:
         pass
 
 
 class _PartLibrary(JITCodeLibrary):
-    """What numba links into the callers of a function, neither optimized nor made into machine code."""
+    """The library that numba links into a function's callers, neither optimized nor compiled to machine code."""
 
     codegen = _NoMachineCode()
 

@@ -1,6 +1,6 @@
-"""Counter-based random numbers: what `noise` of kernels/reference_sampling.py is made from.
+"""Counter-based random numbers (Philox): the source of `noise` in kernels/reference_sampling.py.
 
-128,000 numbers take 30 us, in numpy 580: the loop has no branch and becomes vector instructions.
+128,000 numbers take 30 us, in numpy 580: the loop is branch-free and vectorised.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ WORD = 0xFFFFFFFF
 
 @inlined
 def _uniform(word):
-    """The middle of the word's slot in (0, 1), and never 1 itself, in float32 as the reference rounds it."""
+    """The midpoint of the word's slot in (0, 1), never 1 itself, in float32 as rounded by the reference."""
     value = float32(uint32(word)) * float32(2.0**-32) + float32(2.0**-33)
     return min(value, float32(1 - 2.0**-24))
 

@@ -1,4 +1,4 @@
-"""Accessors of the arena of a pushdown machine (layout/stack.py): `arena_of`, arrays in it, hashes, results that are missing."""
+"""Accessors of the arena of a pushdown machine (layout/stack.py): `arena_of`, its arrays, hashing, and codes of what is missing."""
 
 import numpy as np
 from numba import carray, int64, uint64

@@ -114,7 +114,9 @@ def judged(address, q, s, b):
 
 @part
 def can_finish(address, q, s, b):
-    """1 if the thread can be finished, 0 if not, or a negative code for what is missing. Tries to decide by terminals alone first."""
+    """1 if the thread can be finished, 0 if not, or a negative code for what is missing. Tries to decide by terminals alone
+    first.
+    """
     arena = arena_of(address)
     symbol = int64(ints(arena, Place.S_SYMBOL, s + 1)[s])
     k = int64(0)

@@ -1,4 +1,4 @@
-"""Filling the hash tables of an arena again, after they have been made longer. All probe linearly; -1 is an empty slot."""
+"""Rebuilds the hash tables of an arena after they have grown. All use linear probing; -1 is an empty slot."""
 
 import numpy as np
 from numba import carray, int64, uint64
@@ -13,7 +13,7 @@ from .survey_masks import key_of_signature
 
 @part
 def put(table, size, key, value):
-    """Puts a value into a hash table that has room."""
+    """Inserts a value into a hash table that has room."""
     at = int64(key & uint64(size - 1))
     while table[at] >= 0:
         at = (at + 1) & (size - 1)
@@ -22,7 +22,7 @@ def put(table, size, key, value):
 
 @kernel("void(int64)", large=True)
 def rehash_stacks(address):
-    """Fills the hash table of stacks, which is empty."""
+    """Fills the empty hash table of stacks."""
     arena = arena_of(address)
     count, size = arena[Place.S_COUNT], arena[Place.S_HASH_SIZE]
     parents, symbols = ints(arena, Place.S_PARENT, count), ints(arena, Place.S_SYMBOL, count)
@@ -36,7 +36,7 @@ def rehash_stacks(address):
 
 @kernel("void(int64)", large=True)
 def rehash_configs(address):
-    """Fills the hash table of configs, which is empty."""
+    """Fills the empty hash table of configs."""
     arena = arena_of(address)
     count, size = arena[Place.C_COUNT], arena[Place.C_HASH_SIZE]
     offsets, lengths = ints(arena, Place.C_OFFSET, count), ints(arena, Place.C_LENGTH, count)
@@ -51,7 +51,7 @@ def rehash_configs(address):
 
 @kernel("void(int64, int64, int64)", large=True)
 def remember_pair(address, key, border):
-    """Puts the conjunction of two borders into its hash table, which has room."""
+    """Inserts the conjunction of two borders into its hash table, which has room."""
     arena = arena_of(address)
     size = arena[Place.B_AND_SIZE]
     table = carray(pointer(arena[Place.B_AND]), (size, 2), np.int64)
@@ -63,7 +63,7 @@ def remember_pair(address, key, border):
 
 @kernel("void(int64)", large=True)
 def rehash_surveys(address):
-    """Fills the hash table of surveys, which is empty."""
+    """Fills the empty hash table of surveys."""
     arena = arena_of(address)
     count, size = arena[Place.SURVEY_COUNT], arena[Place.SURVEY_HASH_SIZE]
     keys = carray(pointer(arena[Place.SURVEY_KEY]), (count, 2), np.int64)
@@ -74,7 +74,7 @@ def rehash_surveys(address):
 
 @kernel("void(int64)", large=True)
 def rehash_tries(address):
-    """Fills the hash table of tries, which is empty. Trie 0 is the vocabulary's."""
+    """Fills the empty hash table of tries. Trie 0 is the vocabulary's."""
     arena = arena_of(address)
     count, size = arena[Place.TRIE_COUNT], arena[Place.TRIE_HASH_SIZE]
     keys = carray(pointer(arena[Place.TRIE_KEY]), count, np.uint64)
@@ -119,7 +119,7 @@ def remember_verdict(address, q, s, b, value):
 
 @kernel("void(int64, int64, int64)", large=True)
 def rehash_verdicts(address, old_address, old_size):
-    """Fills the hash table of verdicts, which is empty, with those of the old one."""
+    """Fills the empty hash table of verdicts from the old one."""
     arena = arena_of(address)
     size = arena[Place.JUDGED_SIZE]
     table = carray(pointer(arena[Place.JUDGED]), (size, 4), np.int32)

@@ -35,8 +35,8 @@ def border_after(address, border, byte):
 
 @part
 def pool_leaves(address, trie, low, high, counts):
-    """Puts the leaves BY_GROUP[low:high] into the pool; tokens that end at the frame's end go into the draft. Returns the pool's
-    top, or a negative code for what is missing.
+    """Puts the leaves BY_GROUP[low:high] into the pool; tokens that end at the frame's end go into the draft. Returns the
+    pool's top, or a negative code for what is missing.
     """
     arena = arena_of(address)
     leaves = ints(arena, Place.BY_GROUP, high)
@@ -64,8 +64,8 @@ def pool_leaves(address, trie, low, high, counts):
 
 @part
 def pool_children(address, trie, low, high, border, top):
-    """Appends to the pool, from `top` on, the children of the nodes pool[low:high] that the border accepts. Returns the new top, or
-    a negative code for what is missing.
+    """Appends to the pool, from `top` on, the children of the nodes pool[low:high] that the border accepts. Returns the new
+    top, or a negative code for what is missing.
     """
     arena = arena_of(address)
     first = int64(0)
@@ -94,8 +94,8 @@ def pool_children(address, trie, low, high, border, top):
 
 @part
 def sort_pool(address, low, high):
-    """Stable sort of pool[low:high] by byte: insertion or counting sort. The latter needs room for a copy after it, else returns
-    FULL.
+    """Stable sort of pool[low:high] by byte: insertion or counting sort. The latter needs room for a copy after it, else
+    returns FULL.
     """
     arena = arena_of(address)
     room = arena[Place.POOL_CAPACITY]
@@ -127,8 +127,8 @@ def sort_pool(address, low, high):
 
 @part
 def draft_tokens(address, trie, node, depth_there, entries):
-    """Appends a node's tokens to a draft as entries; the node is `depth_there` bytes deep in the draft. Returns the new count, or
-    what is missing.
+    """Appends a node's tokens to a draft as entries; the node is `depth_there` bytes deep in the draft. Returns the new
+    count, or what is missing.
     """
     arena = arena_of(address)
     room = arena[Place.DRAFT_TOKEN_CAPACITY]

@@ -1,4 +1,4 @@
-"""A number for a mask row, so that equal rows are found without comparing all of them."""
+"""Hash of a mask row, to find equal rows without comparing all of them."""
 
 import numpy as np
 from numba import carray, int64, uint64
@@ -10,7 +10,7 @@ MULTIPLIER = 0x9E3779B97F4A7C15
 
 @kernel("int64(int64, int64)")
 def row_key(row_address, words):
-    """Equal for equal rows of int32 words. Four sums side by side, which the processor works on at once; it is no secret hash."""
+    """Equal for equal rows of int32 words. Four independent sums run in parallel in the processor; not cryptographic."""
     row = carray(pointer(row_address), words, np.uint32)
     a, b, c, d = uint64(1), uint64(2), uint64(3), uint64(4)
     factor = uint64(MULTIPLIER)

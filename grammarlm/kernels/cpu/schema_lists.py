@@ -46,7 +46,7 @@ def kinds_of(arena, value):
 
 @part
 def listed(arena, kinds):
-    """The row of a node of listed scalars; 0 where it has others, or none of a type that is named; ODD where there is no room."""
+    """The row of a node of listed scalars; 0 if other values are listed, or none of a named type; ODD if there is no room."""
     found, texts = ints(arena, Read.FOUND), ints(arena, Read.TEXTS)
     first = int64(found[Word.CONST])
     end = first + 1
@@ -76,7 +76,7 @@ def listed(arena, kinds):
                 if points > MOST_POINTS:
                     return int64(0)
         elif kind != Value.INTEGER or kinds & NUMBERS:
-            return int64(0)  # a container, or a number that may be meant
+            return int64(0)  # a container, or a number whose integer value may matter
     is_null = is_null and kinds & 1 != 0
     is_true, is_false = is_true and kinds & 2 != 0, is_false and kinds & 2 != 0
     if not kinds & 4:

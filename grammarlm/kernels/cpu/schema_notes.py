@@ -114,8 +114,8 @@ def read_keywords(arena, schema):
 
 @part
 def have_addresses_a_say(arena):
-    """Does anything depend on the addresses that inner schemas declare? Not if the document has neither references nor schemas of
-    another draft.
+    """Does anything depend on the addresses that inner schemas declare? Not if the document has neither references nor
+    schemas of another draft.
     """
     if arena[Read.ADDRESSES] == 0:
         table, drafts = longs(arena, Read.KEYWORDS), int64(0)

@@ -373,8 +373,8 @@ def finish(arena):
 
 @kernel("int64(int64, int64, int64)", large=True, holds_gil=True, seconds=14)
 def read_schema(address, size, options):
-    """Compiles the frozen schema of `size` bytes at DATA. Returns the row of its node, or a negative number: LEFT and below if left
-    to Python, ODD if Python must read the whole document.
+    """Compiles the frozen schema of `size` bytes at DATA. Returns the row of its node, or a negative number: LEFT and below
+    if left to Python, ODD if Python must read the whole document.
     """
     arena = read_arena(address)
     arena[Read.SIZE], arena[Read.ADDRESSES], arena[Read.COMPARED] = size, 0, 0

@@ -145,8 +145,8 @@ def shift(address, stack, terminal, width):
 
 @part
 def can_shift(address, stack, terminal, most):
-    """1 if `shift` would accept the terminal, 0 if not, UNDECIDED after `most` reductions, or a negative code for what is missing.
-    Interns no stacks: gotos go onto an overlay.
+    """1 if `shift` would accept the terminal, 0 if not, UNDECIDED after `most` reductions, or a negative code for what is
+    missing. Interns no stacks: gotos go onto an overlay.
     """
     arena = arena_of(address)
     columns, nonterminals = arena[Place.LR_TERMINALS] + 1, arena[Place.LR_NONTERMINALS]
@@ -457,8 +457,8 @@ def class_beside(address, new):
 
 @part
 def narrowed_class(address, k, q):
-    """Restricts class k to what state q depends on: only terminals that q can become; and no lexer state, unless q can become an
-    ignored terminal. So one survey serves a name wherever it stands. Or a negative code for what is missing.
+    """Restricts class k to what state q depends on: only terminals that q can become; and no lexer state, unless q can become
+    an ignored terminal. So one survey serves a name wherever it stands. Or a negative code for what is missing.
     """
     arena = arena_of(address)
     words, most, new = arena[Place.TERMINAL_WORDS], arena[Place.K_CAPACITY], arena[Place.K_COUNT]

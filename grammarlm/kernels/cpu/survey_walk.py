@@ -59,8 +59,8 @@ def note_token(row, listed, count, token):
 
 @part
 def group_of(address, taken, slots, lets_on, label, border):
-    """The number of a group, assigned at its first use, or a negative code for what is missing. lets_on[group, column]: does the
-    border accept that byte class?
+    """The number of a group, assigned at its first use, or a negative code for what is missing. lets_on[group, column]: does
+    the border accept that byte class?
     """
     at = int64(mixed(label, border) & uint64(SLOTS - 1))
     while slots[at] >= 0:
@@ -114,8 +114,8 @@ def ends_of(address, config, taken, slots, lets_on, ends):
 
 @part
 def find_staying(address, config, staying, taken, slots, lets_on, above):
-    """Caches on which kinds of word bytes a config loops: each byte leads back to it, lets no frame end, and a token may end after
-    it. Returns 0, or a negative code for what is missing.
+    """Caches on which kinds of word bytes a config loops: each byte leads back to it, lets no frame end, and a token may end
+    after it. Returns 0, or a negative code for what is missing.
     """
     arena = arena_of(address)
     known = staying[config & (STAYING - 1)]

@@ -331,8 +331,8 @@ def survey_of(address, trie, q, b, k):
 
 @part
 def takes_one_byte(address, border):
-    """1 if the border constrains the next byte only: after each byte it is violated or satisfied. 0 if not, or a negative code for
-    what is missing.
+    """1 if the border constrains the next byte only: after each byte it is violated or satisfied. 0 if not, or a negative
+    code for what is missing.
     """
     arena = arena_of(address)
     if octets(arena, Place.B_STATUS, border + 1)[border] & EXPANDED == 0:

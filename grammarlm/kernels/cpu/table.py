@@ -1,9 +1,9 @@
-"""The table machine: a deterministic automaton whose states are rows of a table of byte classes.
+"""The table machine: a deterministic automaton (DFA) whose states are rows of a table over byte classes.
 
     next state = next[state * classes + class_of[byte]]
 
-State 0 is dead. An entry MISS means that the row has not been made yet: the kernel says so and is called again when it has.
-`Arena` names the places of one int64 array, the only argument that tells a kernel about automaton and vocabulary.
+State 0 is dead. MISS: the row is not computed yet; the kernel reports it and is called again once it is. `Arena` lists the indices
+of one int64 array, the only argument that describes automaton and vocabulary to a kernel.
 """
 
 import numpy as np
@@ -25,5 +25,5 @@ def byte_classes(arena):
 
 @inlined
 def step(table, classes, class_of, state, byte):
-    """The state after a byte, DEAD or MISS. Indices are unsigned: numba then leaves out its test for negative ones."""
+    """The state after a byte, DEAD or MISS. Indices are unsigned, so that numba omits its test for negative ones."""
     return table[uint64(state) * classes + uint64(class_of[byte])]

@@ -1,4 +1,4 @@
-"""The states that tokens lead to: what `fill_row` (walk.py) is to a mask, this is to the states behind its tokens."""
+"""The target state of each token: like `fill_row` (walk.py), but with states instead of mask bits."""
 
 import numpy as np
 from numba import carray, int32, int64, uint32, uint64
@@ -11,9 +11,9 @@ from .walk import DONE, trie_arrays
 
 @kernel("int64(int64, int64, int64, int64)")
 def fill_targets(arena_address, scratch_address, scratch_length, targets_address):
-    """targets[t] = the state behind token t, usable or not; entries of tokens that cannot be read stay as they are.
+    """targets[t] = the state after token t, usable or not; entries of rejected tokens are unchanged.
 
-    `scratch` and what is returned are as in walk.py; the targets, int32, have one entry to spare.
+    `scratch` and the return value are as in walk.py; `targets`, int32, has one spare entry.
     """
     arena = carray(pointer(arena_address), int64(Arena.LENGTH), np.int64)
     nodes, byte, depth, end, token = trie_arrays(arena)

@@ -85,8 +85,8 @@ def end_beside(address):
 
 @part
 def claim(address, one, two):
-    """Claims the survey with this key for the seat: 0, or the code that another seat drafts it. The seat then sees what was added
-    meanwhile.
+    """Claims the survey with this key for the seat: 0, or the code that another seat drafts it. The seat then sees what was
+    added meanwhile.
     """
     if not begin_beside(address):
         return int64(0)

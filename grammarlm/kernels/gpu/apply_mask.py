@@ -1,19 +1,19 @@
-"""Mask and logits -> masked logits on a GPU, in place: one launch, and no logit touched where a group of columns is allowed.
+"""Mask and logits -> masked logits on a GPU, in place: one launch, and no logit is accessed where a group of columns is allowed.
 
-A program takes WORDS mask words of one row, as a tile [word, group, lane]: a group is 16 bytes of logits (4 float32 or 8
-half-width columns), so one group is one vector load or store, and its 4 or 8 mask bits decide what happens to it:
+A program handles WORDS mask words of one row, as a tile [word, group, lane]: a group is 16 bytes of logits (4 float32 or 8
+half-width columns), so one group is one vector load or store, and its 4 or 8 mask bits select the action:
 
     all ones    nothing: no load, no store
     all zeros   one store of infinities, no load
     mixed       load, select by the bits, store
 
-Traffic is therefore the mask, the groups that forbid something once, and mixed groups twice. (Storing single forbidden
-columns of a mixed group without the load saves nothing: memory works in sectors of 32 bytes and fetches a sector that is
-written in part. It costs one narrow store per column instead of one wide one per group.)
+So the traffic is the mask, the groups that forbid something once, and mixed groups twice. (Storing single forbidden columns of a
+mixed group without the load saves nothing: memory works in sectors of 32 bytes and fetches a sector that is partly written. It
+costs one narrow store per column instead of one wide one per group.)
 
-Logits are integers here, so whatever is allowed, a NaN's payload included, stays bit for bit. The meaning is
-`grammarlm.kernels.reference.apply_mask`. Logits that are not aligned to 16 bytes, or whose columns are not neighbours, go
-through the same code with narrower accesses: the compiler specialises on strides of 1 and on multiples of 16.
+Logits are integers here, so allowed values stay bit for bit equal, including a NaN's payload.
+`grammarlm.kernels.reference.apply_mask` defines the result. Logits that are not aligned to 16 bytes, or not contiguous in columns,
+use the same code with narrower accesses: the compiler specialises on strides of 1 and on multiples of 16.
 """
 
 import torch
@@ -24,18 +24,18 @@ MINUS_INFINITY_32 = tl.constexpr(-(1 << 23))  # the bits of -inf as int32; as in
 MINUS_INFINITY_F16 = tl.constexpr(-(1 << 10))
 MINUS_INFINITY_BF16 = tl.constexpr(-(1 << 7))
 
-# With fewer words than threads the compiler lets every thread load the word it needs; with more it goes through shared
-# memory and barriers. 64 words are then 4 vectors of float32 a thread in flight, 2 of the half-width types.
+# With fewer words than threads the compiler lets every thread load the word it needs; with more it uses shared memory and barriers.
+# 64 words are then 4 vectors of float32 per thread in flight, 2 of the half-width types.
 WARPS = 4
 MANY_WORDS = 64
-FEW_PROGRAMS = 512  # about four a multiprocessor: below it, one vector a thread and more programs instead
+FEW_PROGRAMS = 512  # about four per multiprocessor: below it, one vector per thread and more programs instead
 
 
 def apply_mask_gpu_(logits: torch.Tensor, mask: torch.Tensor, rows: torch.Tensor | None = None) -> torch.Tensor:
-    """Write -inf into `logits` [B, V] wherever `mask` (int32 [R, W], neighbouring words) forbids, and return `logits`.
+    """Write -inf into `logits` [B, V] wherever `mask` (int32 [R, W], contiguous words) forbids, and return `logits`.
 
-    `rows[i]` (int32 or int64 [B]) is the mask row of logits row i, -1 = leave it alone; without `rows`, row i is row i. All
-    tensors live on one device. Nothing is validated here: that is the caller's part, done once for every backend.
+    `rows[i]` (int32 or int64 [B]) is the mask row of logits row i, -1 = leave it unchanged; without `rows`, row i is row i. All
+    tensors are on one device. Nothing is validated here: the caller does that, once for every backend.
     """
     batch, width = logits.shape
     if batch and width:
@@ -47,7 +47,7 @@ def apply_mask_gpu_(logits: torch.Tensor, mask: torch.Tensor, rows: torch.Tensor
 
 
 def launch(logits: torch.Tensor, mask: torch.Tensor, rows: torch.Tensor | None, words: int, warps: int) -> None:
-    """Run the kernel with `words` mask words a program: what `apply_mask_gpu_` chooses and the benchmark sweeps."""
+    """Run the kernel with `words` mask words per program: chosen by `apply_mask_gpu_`, swept by the benchmark."""
     batch, width = logits.shape
     programs = triton.cdiv(width, 32 * words)
     index = logits.device.index
@@ -86,8 +86,8 @@ def apply_mask_kernel(
     column = word * 32 + shift + lane
     place += row * row_stride + column.to(tl.int64) * column_stride
 
-    # Columns beyond the mask are forbidden: they read a word of zeros. The conditions on groups keep their own shape
-    # [word, group, 1] as long as possible, which is how the compiler knows that a vector is taken or left as a whole.
+    # Columns beyond the mask are forbidden: they read a word of zeros. The conditions on groups keep their own shape [word, group,
+    # 1] as long as possible, which lets the compiler load or skip a vector as a whole.
     bits = (tl.load(mask + mask_row * mask_stride + word, mask=word < words, other=0) >> shift) & ALL
     old = tl.load(place, mask=(column < width) & ((bits != 0) & (bits != ALL)), other=0)
     new = tl.where(((bits >> lane) & 1) != 0, old, infinity)

@@ -1,7 +1,7 @@
-"""Masks and steps of an automaton on a GPU, for a whole batch in one launch each; the meaning is in `reference_csr`.
+"""Masks and steps of an automaton on a GPU, for a whole batch in one launch each; `reference_csr` defines them.
 
-Nothing here waits for the device, and no argument hangs on what the tensors hold, so the launches can be captured in a CUDA graph
-and hold for automata that are patched in place later.
+Nothing here synchronises with the device, and no argument depends on tensor contents, so the launches can be captured in a CUDA
+graph and stay valid for automata that are patched in place later.
 """
 
 import torch
@@ -14,14 +14,14 @@ from ...layout.csr import Csr
 
 DEAD = tl.constexpr(DEAD_STATE)
 MISS = tl.constexpr(MISS_STATE)
-WORDS = 64  # of a row, a program
-BLOCK = 64  # texts a program of `advance_`, words a program of `gather_rows_`
-EXCEPTIONS = tl.constexpr(32)  # looked at in one go
-HALVINGS = 31  # enough for any list of exceptions
+WORDS = 64  # of a row, per program
+BLOCK = 64  # texts per program of `advance_`, words per program of `gather_rows_`
+EXCEPTIONS = tl.constexpr(32)  # examined at once
+HALVINGS = 31  # steps of a binary search: enough for any list of exceptions
 
 
 def advance_(csr: Csr, states: torch.Tensor, tokens: torch.Tensor, asked: torch.Tensor) -> None:
-    """states [B] int32 in place; tokens [B] int64 or int32, asked [B, 2] int32: all contiguous, on the device of the automaton."""
+    """states [B] int32 in place; tokens [B] int64 or int32, asked [B, 2] int32: all contiguous, on the automaton's device."""
     batch, words = len(states), csr.rows.shape[1]
     if batch:
         _advance[(triton.cdiv(batch, BLOCK),)](*csr, words, states, tokens, asked, batch, BLOCK, HALVINGS)
@@ -36,7 +36,7 @@ def fill_mask_(csr: Csr, states: torch.Tensor, mask: torch.Tensor) -> None:
 
 
 def gather_rows_(rows: torch.Tensor, numbers: torch.Tensor, mask: torch.Tensor) -> None:
-    """mask[b] = rows[numbers[b]], -1 leaves it alone."""
+    """mask[b] = rows[numbers[b]], -1 leaves it unchanged."""
     batch, words = len(numbers), rows.shape[1]
     programs = triton.cdiv(words, WORDS)
     if batch:
@@ -45,7 +45,7 @@ def gather_rows_(rows: torch.Tensor, numbers: torch.Tensor, mask: torch.Tensor) 
 
 @triton.jit
 def first_not_less(tokens, low, high, token, HALVINGS: tl.constexpr):
-    """The first place from `low` on, before `high`, that holds no less than the token."""
+    """Binary search: the first position from `low` on, before `high`, whose token is not less."""
     for _ in range(HALVINGS):
         middle = (low + high) >> 1
         is_open = low < high

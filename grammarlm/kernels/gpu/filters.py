@@ -1,8 +1,8 @@
-"""Top-k, top-p and min-p without a sorted row: is a candidate inside, and who comes next if not.
+"""Top-k, top-p and min-p without sorting: does a candidate pass, and which is the next candidate if not.
 
-All three keep the tokens down to some logit, so a candidate is judged by the logits above its own, and once it is out,
-every logit as low as its own is out too. Passes run over tiles of the row and skip those that hold nothing above the
-candidate, which `tops`, the largest logit of every chunk, tells: for a likely candidate that is nearly all of them.
+All three filters keep the tokens down to some logit, so a candidate is judged by the logits above its own, and if it fails, every
+logit no greater than its own fails too. Passes run over tiles of the row and skip those without a logit above the candidate's,
+known from `tops`, the largest logit of every chunk: for a likely candidate that is nearly all of them.
 """
 
 from typing import Any, NamedTuple
@@ -25,11 +25,11 @@ NO_TOKEN = tl.constexpr(2**31 - 1)
 
 
 class Look(NamedTuple):
-    """A row that has been surveyed."""
+    """A row after `survey` (sample.py), with its race."""
 
     row: Row
     race: Race
-    tiles: Any  # how many
+    tiles: Any  # number of tiles
     tops: Any  # the largest allowed logit of each chunk
     top: Any  # the largest of all
 
@@ -38,9 +38,9 @@ class Look(NamedTuple):
 def survivor(token, look, total, k, p, m):
     """The first to arrive among the tokens that top-k, top-p and min-p (k, p, m; None = off) keep.
 
-    `token` is the first of all and `total` the row's sum of exponentials relative to its largest logit. Each round's
-    candidate has a larger logit than the last, and the largest of all survives, so it ends. Few rounds are likely: a
-    candidate fails only with the probability of all that is filtered out.
+    `token` is the first of all and `total` the row's sum of exponentials relative to its largest logit. Each round's candidate has
+    a larger logit than the last, and the largest of all passes, so the loop ends. Many rounds are unlikely: a candidate fails only
+    with the total probability of the tokens filtered out.
     """
     floor = MINUS_INFINITY if m is None else tl.where(m > 0, tl.log2(tl.clamp(m, 1e-38, 1.0)), MINUS_INFINITY)
     limit = float("inf") if p is None else mass_limit(look, total, k, p)
@@ -61,7 +61,7 @@ def survivor(token, look, total, k, p, m):
 
 @triton.jit
 def mass_limit(look, total, k, p):
-    """What the mass above a token must stay below, for top-p: p of what top-k keeps; +inf where p keeps all."""
+    """For top-p, the mass above a token must be below this: p of what top-k keeps; +inf if p keeps all."""
     if k is not None:
         total = kept_mass(look, total, k, p)
     return tl.where(p < 1, p * total, float("inf"))
@@ -69,7 +69,7 @@ def mass_limit(look, total, k, p):
 
 @triton.jit
 def kept_mass(look, total, k, p):
-    """The sum of exponentials of what top-k keeps; `total`, that of all, where nobody needs to know."""
+    """The sum of exponentials of what top-k keeps; just `total`, that of all, where the result is not needed."""
     if (p < 1) & (k > 0):
         value, ties = kth_largest(look, k)
         _, mass = above(value, look)
@@ -79,14 +79,14 @@ def kept_mass(look, total, k, p):
 
 @triton.jit
 def has_above(bar, tile, look):
-    """Whether any logit of the tile is above `bar`."""
+    """Is any logit of the tile above `bar`?"""
     chunk = tl.arange(0, look.tops.shape[0])
     return tl.max(tl.where(chunk // TILE_CHUNKS == tile, look.tops, MINUS_INFINITY)) > bar
 
 
 @triton.jit
 def above(bar, look):
-    """How many allowed logits are above `bar`, and their sum of exponentials relative to the largest."""
+    """The number of allowed logits above `bar`, and their sum of exponentials relative to the largest."""
     count, mass = 0, 0.0
     for tile in range(look.tiles):
         if has_above(bar, tile, look):
@@ -115,9 +115,9 @@ def first_above(bar, look):
 
 @triton.jit
 def kth_largest(look, k):
-    """(value, ties): the k-th largest allowed logit and how many are equal to it; -inf where fewer than k are allowed.
+    """(value, ties): the k-th largest allowed logit and how many are equal to it; -inf if fewer than k are allowed.
 
-    A radix selection: each pass settles eight more bits of the value's `sortable`, from the top, by counting the digits
+    Radix selection: each pass determines eight more bits of the value's `sortable`, from the top, by a histogram of the next digit
     of those that agree so far. Half-width types fill only the upper bits.
     """
     dtype: tl.constexpr = look.row.logits.dtype.element_ty
@@ -144,14 +144,14 @@ def kth_largest(look, k):
 
 @triton.jit
 def sortable(x):
-    """uint32 in the order of the floats, with -0.0 equal to 0.0: positive floats get their sign bit set, others flip all."""
+    """uint32 in the order of the floats, with -0.0 equal to 0.0: sets the sign bit of positive floats, flips all bits of others."""
     bits = tl.where(x == 0, 0.0, x).to(tl.int32, bitcast=True)
     return (bits ^ ((bits >> 31) | -(1 << 31))).to(tl.uint32, bitcast=True)
 
 
 @triton.jit
 def unsortable(upper, LOWER_BITS: tl.constexpr):
-    """The float of a `sortable` whose upper bits are `upper`, and whose LOWER_BITS are those of a narrower type: zeros."""
+    """The float of a `sortable` whose upper bits are `upper`; the LOWER_BITS, unused by narrower types, are zeros."""
     positive = (upper << LOWER_BITS) ^ (1 << 31)
-    negative = (upper ^ 0xFFFFFFFF) << LOWER_BITS  # triton 3.7 interprets no ~ of an unsigned number
+    negative = (upper ^ 0xFFFFFFFF) << LOWER_BITS  # triton 3.7 does not interpret ~ of an unsigned number
     return tl.where((positive >> 31) == 0, positive, negative).to(tl.float32, bitcast=True)

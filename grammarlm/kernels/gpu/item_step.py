@@ -1,13 +1,13 @@
-"""The step of an item search on a GPU: each prefix's best children, and the mass of its logits, in one launch.
+"""The item search step on a GPU: each prefix's best children, and the log-sum-exp of its logits, in one launch.
 
-Rows are sorted, and their cells lie column by column: a cell is a token plus one, END (0) stands behind an item's last token, and
-the last column holds nothing else. A prefix is a range of rows, a child a run of equal cells in the column of its depth. Where a
-range has fewer rows than there are tokens its rows are read, block by block; where it has more, each token's first row is looked
-for. Both cost no more than a look at the logits, which the log-sum-exp takes anyway, so one hub with a million rows costs its own
+Rows are sorted, and their cells are stored by column: a cell is a token plus one, END (0) follows an item's last token, and the
+last column holds only END. A prefix is a range of rows, a child a run of equal cells in the column of its depth. If a range has
+fewer rows than there are tokens its rows are read, block by block; if it has more, each token's first row is found by binary
+search. Both cost no more than reading the logits, which the log-sum-exp does anyway, so a hub with a million rows costs its own
 program as much as any other.
 
-The best so far are numbers that sort: the logit's bits above, the row's below, counted down, so that of equal logits the first row
-comes first, which is the one with the least tokens. Nothing here waits for the device. The meaning is in `reference_item_step`.
+The best so far are sortable numbers: the logit's bits above, the row's below, counted down, so that of equal logits the first row
+comes first, which has the least tokens. Nothing here synchronises with the device. `reference_item_step` defines the result.
 """
 
 import torch
@@ -21,9 +21,9 @@ from ...layout.items import END as END_CELL
 END = tl.constexpr(END_CELL)
 NOTHING = tl.constexpr(-(2**63))  # less than any child's number
 ROW_BITS = tl.constexpr(2**31 - 1)
-HALVINGS = 31  # enough for any range of rows
-LOGITS = 1024  # a block of the log-sum-exp
-CHILDREN = 64  # least width of a block of children
+HALVINGS = 31  # steps of a binary search: enough for any range of rows
+LOGITS = 1024  # block size of the log-sum-exp
+CHILDREN = 64  # least block size of children
 
 
 def best_children(
@@ -31,8 +31,8 @@ def best_children(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """numbers [E, K] int64, best first, K >= keep, and norms [E] float32; prefix e is the rows ranges[e], its logits logits[e].
 
-    cells [L + 1, N] int32, ranges [E, 2] int32, logits [E, V]. The norm is the log-sum-exp of all logits, or of the children's
-    where `is_allowed`. `stop` is the token that END stands for; -1: no range has such rows.
+    cells [L + 1, N] int32, ranges [E, 2] int32, logits [E, V]. The norm is the log-sum-exp of all logits, or of the children's if
+    `is_allowed`. `stop` is the token that END stands for; -1: no range has such rows.
     """
     entries, width = ranges.shape[0], max(triton.next_power_of_2(keep), CHILDREN)
     numbers = torch.empty((entries, width), dtype=torch.int64, device=cells.device)
@@ -48,7 +48,9 @@ def best_children(
 def spans(
     cells: torch.Tensor, starts: torch.Tensor, highs: torch.Tensor, depth: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Of children that begin at some rows, in ranges that end at others: where each ends, and where its rows that go on begin."""
+    """For children given by their first row and the end of their range: the end of each, and the first of its rows that
+    continue.
+    """
     ends, opens = torch.empty_like(starts), torch.empty_like(starts)
     count = starts.numel()
     if count:
@@ -59,7 +61,7 @@ def spans(
 
 
 def rows_and_logits(numbers: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """What the numbers of children say: rows (int32; 0 where there is none) and logits (float32; -inf)."""
+    """Unpacks the numbers of children: rows (int32; 0 if there is none) and logits (float32; -inf)."""
     bits = (numbers >> 32).to(torch.int32)
     logits = (bits ^ ((bits >> 31) & 0x7FFFFFFF)).view(torch.float32)
     is_child = numbers != NOTHING.value
@@ -69,7 +71,7 @@ def rows_and_logits(numbers: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 
 @triton.jit
 def _added(top, total, values):
-    """A running log-sum-exp with some values more; -inf adds nothing."""
+    """Adds values to a running log-sum-exp; -inf adds nothing."""
     peak = tl.maximum(top, tl.max(values, 0))
     safe = tl.where(peak == -float("inf"), 0.0, peak)
     total = total * tl.exp(top - safe) + tl.sum(tl.exp(values - safe), 0)
@@ -78,7 +80,7 @@ def _added(top, total, values):
 
 @triton.jit
 def _numbered(values, rows, is_child):
-    """Numbers that sort as logits do, and of equal ones by rows, the first highest."""
+    """Packs numbers that sort by logit, and equal ones by row, first row highest."""
     bits = tl.where(values == 0, 0.0, values).to(tl.int32, bitcast=True)
     ordered = (bits ^ ((bits >> 31) & 0x7FFFFFFF)).to(tl.int64)
     return tl.where(is_child, (ordered << 32) | (rows ^ ROW_BITS).to(tl.int64), NOTHING)  # ^: counted down
@@ -124,7 +126,7 @@ def _best_children(
         token = tl.where(cell == END, stop, cell - 1)
         is_child &= (token >= 0) & (token < vocabulary)
         values = tl.load(own + token, mask=is_child, other=-float("inf")).to(tl.float32)
-        is_child &= values > -float("inf")  # a NaN is not
+        is_child &= values > -float("inf")  # false for NaN
         values = tl.where(is_child, values, -float("inf"))
         if IS_ALLOWED:
             top, total = _added(top, total, values)
@@ -141,7 +143,7 @@ def _best_children(
             top, total = _added(top, total, values)
             place += LOGITS
     tl.store(numbers + entry * WIDTH + tl.arange(0, WIDTH), best)
-    tl.store(norms + entry, top + tl.log(tl.where(total > 0, total, 1.0)))  # -inf where nothing was added
+    tl.store(norms + entry, top + tl.log(tl.where(total > 0, total, 1.0)))  # -inf if nothing was added
 
 
 @triton.jit

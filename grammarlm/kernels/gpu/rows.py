@@ -1,7 +1,7 @@
-"""What the sampling kernels see of a row of logits: its allowed logits as float32, one tile of mask words at a time.
+"""A row of logits as the sampling kernels read it: its allowed logits as float32, one tile of mask words at a time.
 
-Tiles are [word, group, lane] with 8 groups of 4 columns a word, as in `apply_mask`: groups without an allowed column are
-not read.
+Tiles are [word, group, lane] with 8 groups of 4 columns per word, as in `apply_mask`: groups without an allowed column are not
+read.
 """
 
 from typing import Any, NamedTuple
@@ -9,34 +9,32 @@ from typing import Any, NamedTuple
 import triton
 import triton.language as tl
 
-# +inf counts as the largest finite bfloat16, so that differences of logits are numbers and its bits fit every dtype.
+# +inf is replaced by the largest finite bfloat16, so that differences of logits are finite and its bits fit every dtype.
 LARGEST = tl.constexpr(3.3895313892515355e38)
-LOWEST = tl.constexpr(
-    -3.4028234663852886e38
-)  # of float32: some models write it where they mean -inf, and it can be drawn
+LOWEST = tl.constexpr(-3.4028234663852886e38)  # of float32: some models write it to mean -inf, and it can be drawn
 MINUS_INFINITY = tl.constexpr(float("-inf"))
 
-# A chunk is what one program surveys: 2048 columns, 16 a thread. Its size never hangs on the batch, so sums over a row are
-# the same to the last bit in every batch. A tile is what the one program that chooses looks at in one go.
+# A chunk is surveyed by one program: 2048 columns, 16 per thread. Its size never depends on the batch, so sums over a row are
+# bit-identical in every batch. A tile is what the one program that chooses reads at once.
 CHUNK_WORDS = tl.constexpr(64)
 TILE_CHUNKS = tl.constexpr(4)
 TILE_WORDS = tl.constexpr(256)
 
 
 class Row(NamedTuple):
-    """A row as kernels pass it around; `mask` is None where there is none at all."""
+    """A row as kernels pass it around; `mask` is None if there is no mask."""
 
     logits: Any  # pointer to the first column
     column_stride: Any
     width: Any  # columns
     mask: Any  # pointer to the first word
     words: Any
-    beyond: Any  # what words beyond the mask are: 0, and -1 where `rows` exempts the row, which then has no words
+    beyond: Any  # value of words beyond the mask: 0, or -1 if `rows` exempts the row, which then has no words
 
 
 @triton.jit
 def row_of(index, logits, row_stride, column_stride, width, mask, words, mask_stride, rows):
-    """Logits row `index`: rows[index] is its mask row, -1 = unconstrained, and without `rows` it is `index`."""
+    """Logits row `index`: rows[index] is its mask row, -1 = unconstrained; without `rows` it is `index`."""
     index = index.to(tl.int64)
     beyond = index * 0
     if mask is not None:
@@ -49,7 +47,7 @@ def row_of(index, logits, row_stride, column_stride, width, mask, words, mask_st
 
 @triton.jit
 def mask_words(row, first, WORDS: tl.constexpr):
-    """WORDS mask words from `first` on and their numbers, both int32 [WORDS, 1, 1]."""
+    """WORDS mask words from `first` on and their indices, both int32 [WORDS, 1, 1]."""
     number = first + tl.arange(0, WORDS)[:, None, None]
     word = number * 0 - 1
     if row.mask is not None:
@@ -59,7 +57,7 @@ def mask_words(row, first, WORDS: tl.constexpr):
 
 @triton.jit
 def allowed_logits(row, word, number):
-    """float32 [WORDS, 8, 4] of the tile, -inf where a column is forbidden or its logit NaN, and the columns' numbers."""
+    """float32 [WORDS, 8, 4] of the tile, -inf where a column is forbidden or its logit NaN, and the column indices."""
     shift = tl.arange(0, 8)[None, :, None] * 4
     lane = tl.arange(0, 4)[None, None, :]
     column = number * 32 + shift + lane
@@ -72,5 +70,5 @@ def allowed_logits(row, word, number):
 
 @triton.jit
 def allowed_logit(row, token):
-    """One logit that is allowed, as `allowed_logits` gives it."""
+    """One allowed logit, converted as in `allowed_logits`."""
     return tl.minimum(tl.load(row.logits + token.to(tl.int64) * row.column_stride).to(tl.float32), LARGEST)

@@ -1,23 +1,23 @@
-"""Mask + temperature + top-k + top-p + min-p + sample on a GPU: two launches, one pass over the logits where that suffices.
+"""Mask + temperature + top-k + top-p + min-p + sample on a GPU: two launches, and one pass over the logits if that suffices.
 
-The order is: mask, temperature, top-k, top-p (over what top-k kept, renormalised), min-p. Every filter keeps all tokens
-down to some logit, those tied with it included, so the outcome never hangs on an order among equals. A surviving token i
-is drawn with probability p[i] = softmax(logits / temperature)[i], as the winner of an exponential race: the smallest
+The order is: mask, temperature, top-k, top-p (over what top-k kept, renormalised), min-p. Every filter keeps all tokens down to
+some logit, including ties, so the outcome never depends on an order among equals. A surviving token i is drawn with probability
+p[i] = softmax(logits / temperature)[i], as the winner of an exponential race: the smallest
 
     noise(seed, position, i) / p[i]
 
-(Its negative logarithm is a logit plus Gumbel noise.) Noise hangs on nothing else, so a draw does not change with the row
-or the size of the batch. The filters come *after* the draw:
+(Its negative logarithm is a logit plus Gumbel noise.) Noise depends on nothing else, so a draw does not change with the row or the
+batch size. The filters come *after* the draw:
 
 1. `survey`, one program per chunk of a row: the chunk's largest logit, its sum of exponentials, its winner.
-2. `choose`, one program per row: the winner of all chunks. If it survives the filters it wins among the survivors too. If
-   not, no token with a logit as low survives either, and the next candidate is the winner among the logits above it.
-   Whether a candidate survives takes one look at the logits above it: their number (top-k), their mass (top-p), and the
-   largest logit (min-p, known from 1).
+2. `choose`, one program per row: the winner of all chunks. If it passes the filters it also wins among the survivors. If not, no
+   token with an equal or lower logit passes either, and the next candidate is the winner among the logits above it. Whether a
+   candidate passes is decided by the logits above it: their number (top-k), their mass (top-p), and the largest logit (min-p, known
+   from 1).
 
-So without filters a logit is read once, with min-p hardly ever twice; with top-k or top-p, again only in tiles that hold a
-logit above the candidate's. Chunks without an allowed token are never read. Only top-k and top-p together need the k-th
-largest logit itself, for the mass that top-k keeps: `kth_largest`, up to four more passes.
+So without filters a logit is read once, with min-p hardly ever twice; with top-k or top-p, again only in tiles that hold a logit
+above the candidate's. Chunks without an allowed token are never read. Only top-k and top-p together need the k-th largest logit
+itself, for the mass that top-k keeps: `kth_largest`, up to four more passes.
 """
 
 import torch
@@ -56,13 +56,13 @@ def sample_gpu(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """(tokens int64 [B], logprobs float32 [B]) of logits [B, V] (float32, float16, bfloat16; any strides) on one device.
 
-    `mask` and `rows` are those of `apply_mask_gpu_`; a row with `rows[i] == -1` is unconstrained. Everything else is a
-    tensor [B], one value a row: seed and position int64, temperature float, top_k int (<= 0 keeps all), top_p float (>= 1
-    keeps all), min_p float (<= 0 keeps all). The most probable token always survives. Temperature 0 takes the largest
-    logit (ties: the lowest id). NaN and -inf are never drawn; a row with nothing else to draw gives -1.
+    `mask` and `rows` are those of `apply_mask_gpu_`; a row with `rows[i] == -1` is unconstrained. Everything else is a tensor [B],
+    one value per row: seed and position int64, temperature float, top_k int (<= 0 keeps all), top_p float (>= 1 keeps all), min_p
+    float (<= 0 keeps all). The most probable token always survives. Temperature 0 takes the largest logit (ties: the lowest id).
+    NaN and -inf are never drawn; a row with nothing else to draw gives -1.
 
-    The log-probability is under the masked distribution at that temperature (at 1 where it is 0), before the filters: the
-    filtered one would need the sum over all survivors, which this way of drawing never makes. It is -inf for token -1.
+    The log-probability is under the masked distribution at that temperature (at 1 if it is 0), before the filters: the filtered one
+    would need the sum over all survivors, which this method never computes. It is -inf for token -1.
     """
     batch, width = logits.shape
     for name, values in (("seed", seed), ("position", position), ("temperature", temperature)):
@@ -85,13 +85,13 @@ def sample_gpu(
 
 
 def check_parameter(name: str, values: torch.Tensor, batch: int) -> None:
-    """A kernel reads one value a row and would read beyond anything shorter."""
+    """A kernel reads one value per row, and would read out of bounds if the tensor were shorter."""
     if values.shape != (batch,) or not values.is_contiguous():
         raise MaskError(f"{name} has shape {tuple(values.shape)}; a contiguous tensor of shape ({batch},) is needed")
 
 
 def launch(batch: int, width: int, source: tuple, filters: tuple, results: tuple) -> None:
-    """Both kernels, on the current device."""
+    """Launches both kernels on the current device."""
     chunks = max(1, triton.cdiv(width, 32 * CHUNK_WORDS.value))
     partials = torch.empty((4, batch, chunks), dtype=torch.int32, device=results[0].device)
     survey[(batch * chunks,)](*source, partials, chunks, batch * chunks, num_warps=4)
@@ -112,7 +112,7 @@ def survey(
     logits, row_stride, column_stride, width, mask, words, mask_stride, rows, seed, position, temperature,
     partials, chunks, size,
 ):  # fmt: skip
-    """Chunk id % chunks of row id // chunks: what `choose` must know of it, as the bits of four numbers, `size` apart."""
+    """Chunk id % chunks of row id // chunks: the summary that `choose` needs, as the bits of four numbers, `size` apart."""
     program = tl.program_id(0)
     index = program // chunks
     row = row_of(index, logits, row_stride, column_stride, width, mask, words, mask_stride, rows)
@@ -155,7 +155,7 @@ def choose(
         tl.store(logprobs + index, MINUS_INFINITY)
         return
 
-    # A chunk's sum and arrival are relative to its own largest logit: bring them to the row's, arrivals as logarithms.
+    # A chunk's sum and arrival are relative to its own largest logit: rescale them to the row's, arrivals as logarithms.
     race = race_of(index, seed, position, temperature)
     behind = (top - tops) * race.scale
     total = tl.sum(tl.load(place + size, mask=inside, other=0).to(tl.float32, bitcast=True) * tl.exp2(-behind))
