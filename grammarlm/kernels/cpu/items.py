@@ -155,9 +155,7 @@ def best_entries(
     opened, [2, searches * width], receives the tokens appended to open entries, and their parents' rows. `address` is that of
     scratch memory; the addresses of absent norms and penalties are 0.
     """
-    logits = carray(
-        pointer(logit_table.ctypes.data), logit_table.shape, np.float32
-    )  # not reference-counted: see `room_for`
+    logits = carray(pointer(logit_table.ctypes.data), logit_table.shape, np.float32)  # not counted: see `room_for`
     segments = carray(pointer(segments_address), (parts, SEGMENT), np.int64)
     selections = carray(pointer(selections_address), (searches, parts, SELECTION), np.int64)
     beams, out = carray(pointer(beams_address), WIDTH + 1, np.int64), carray(pointer(out_address), WIDTH + 1, np.int64)

@@ -41,7 +41,7 @@ from numba.extending import intrinsic
 from grammarlm.cache import FILLING, cache_folder, sources_digest, tell_unwritable
 from grammarlm.notices import warn
 
-from . import constants  # registers the types of the constants of layout/ with numba
+from . import constants  # noqa: F401  registers the types of the constants of layout/ with numba
 from .parts import compile_part
 
 LOGGER = logging.getLogger("grammarlm.kernels")

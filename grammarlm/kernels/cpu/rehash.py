@@ -85,7 +85,7 @@ def rehash_tries(address):
 
 @kernel("void(int64)", large=True)
 def rehash_classes(address):
-    """Fills the hash table of stack classes, which is empty. Class 0 is that of no stack."""
+    """Fills the empty hash table of stack classes. Class 0 stands for no stack."""
     arena = arena_of(address)
     count, size, words = arena[Place.K_COUNT], arena[Place.K_HASH_SIZE], arena[Place.TERMINAL_WORDS]
     lexers = ints(arena, Place.K_LEXER, count)
@@ -97,7 +97,7 @@ def rehash_classes(address):
 
 @kernel("void(int64)", large=True)
 def rehash_signatures(address):
-    """Fills the hash table of signatures, which is empty."""
+    """Fills the empty hash table of signatures."""
     arena = arena_of(address)
     count, size = arena[Place.SIGNATURE_COUNT], arena[Place.SIGNATURE_HASH_SIZE]
     list_ = carray(pointer(arena[Place.SIGNATURES]), (count, 2), np.int32)
@@ -109,7 +109,7 @@ def rehash_signatures(address):
 
 @kernel("void(int64, int64, int64, int64, int64)", large=True)
 def remember_verdict(address, q, s, b, value):
-    """Puts a verdict into its hash table, which has room."""
+    """Inserts a verdict into its hash table, which has room."""
     arena = arena_of(address)
     size = arena[Place.JUDGED_SIZE]
     table = carray(pointer(arena[Place.JUDGED]), (size, 4), np.int32)

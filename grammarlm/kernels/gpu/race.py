@@ -13,9 +13,7 @@ from typing import Any, NamedTuple
 import triton
 import triton.language as tl
 
-ROUNDS = tl.constexpr(
-    7
-)  # the fewest that pass BigCrush, according to the paper that introduced Philox (Salmon et al., 2011)
+ROUNDS = tl.constexpr(7)  # the fewest that pass BigCrush, says the paper that introduced Philox (Salmon et al., 2011)
 ULP = tl.constexpr(2.0**-32)  # of a 32-bit word taken as a fraction
 BELOW_ONE = tl.constexpr(1 - 2.0**-24)
 TWO_THIRDS = tl.constexpr(0x3F2AAAAB)  # the bits of float32(2 / 3)
