@@ -21,7 +21,7 @@ masks/json_schema/program.py. A row is identified by its offset.
     f   the frame of the enclosing value
 
 **Frame**: an immutable record of eight words; reading a key makes a new one. Frame 0 is below the whole text. Frame 1, the barrier,
-stands for frames that a cached row must not read (json_masks.py).
+stands for frames that a cached row must not read (json_rows.py).
 """
 
 from .constants import Constants
@@ -43,9 +43,11 @@ class At(Constants):
     RECORD_CAPACITY = 10
     STATES = 11  # int32 [S, 256]: automata of languages: next state, -1 rejected, 0 not computed yet
     ACCEPTS = 12  # int32 [S]: 0 not accepting, otherwise the case it accepts, counted from 1
-    LENGTHS = 13  # int64: bit sets of the possible lengths of a continuation, WORDS per state
-    LENGTH_OF = 14  # int64 [S]: offset of a state's bit set, -1: none
-    BLANKS = 15  # int16 [W, 5]: automaton of white space: next state on blank, tab, newline, return (-1: dead); follows
+    LENGTHS = 13  # int64: lengths of a continuation: number of words, not 0 if all longer ones are possible, a bit set
+    LENGTH_OF = 14  # int64 [S]: offset of a state's entry in LENGTHS, -1: none
+    BLANKS = (
+        15  # int16 [W, 5]: white space automaton: next state on blank, tab, newline, return (-1: dead); what may follow
+    )
     MORE = 16  # the step has another alternative: call it again with the next `way`
     MISSING = 17  # int64 [256]: language states that were needed and are not computed yet; [0] counts them
     CROSSED = 18  # int64 [capacity, 3]: where a walk met the barrier
@@ -152,7 +154,7 @@ class Store(Constants):
     TABLE = 0  # int64 [size, KEY_WORDS + 1]: key, offset in POOL; -1 empty; -2: the row depends on more than this key
     SIZE = 1
     COUNT = 2
-    POOL = 3  # int32: rows, see json_masks.py
+    POOL = 3  # int32: rows, see json_rows.py
     USED = 4
     CAPACITY = 5
     LENGTH = 6
@@ -164,7 +166,7 @@ class Trie(Constants):
     DEPTH = 2
     END = 3
     TOKEN = 4  # uint32 [N], of the vocabulary's trie
-    FIRST = 5  # int32 [N + 2], of remainder tries: tokens of node i - 1: LIST[FIRST[i] : FIRST[i + 1]]; -1: empty ones
+    FIRST = 5  # int32 [N + 2], of remainder tries: node i - 1 has LIST[FIRST[i] : FIRST[i + 1]]; -1: empty remainder
     LIST = 6
     WIDE = 7  # int32 [N + 1]: the table of children of node i - 1, -1: none
     CHILDREN = 8  # int32 [., 256]: for nodes with many children
@@ -193,7 +195,7 @@ class Kind(Constants):
     KEYS = 6  # before a key: sub 0 after {, sub 1 after ,
     KEY = 7  # in a key
     COLON = 8
-    ENTRY = 9  # after [: a value or ]
+    ENTRY = 9  # before an item: sub 0 after [ (or the closing ]), sub 1 after ,
 
 
 class Shape(Constants):
@@ -248,7 +250,7 @@ class Array(Constants):
 class Frame(Constants):
     PARENT = 0
     ROW = 1  # offset of the object or array; arrays have bit ARRAY_BIT
-    SEEN = 2  # keys seen: a bit set, or the number of an interned set where there are more than INLINE
+    SEEN = 2  # keys seen: a bit set, or where there are more than INLINE the index of one in CHAINS
     COUNT = 3
     OTHERS = 4  # keys seen without a place of their own (arrays: items seen, if unique): head of a list of chains
     LAST = 5  # objects: rank of the last key, plus one; arrays: the counters, 16 bits each

@@ -13,13 +13,13 @@ class Place(Constants):
     CLASSES = 0  # number of byte classes
     CLASS_OF = 1  # uint8 [256]
     Q_NEXT = 2  # int32 [Q, classes]: 0 = dead
-    Q_STATUS = 3  # uint8 [Q]: bits EXPANDED, READS, LIVE_KNOWN, LOOPS
+    Q_STATUS = 3  # uint8 [Q]: bits EXPANDED, READS, LIVE_KNOWN, LOOPS, STARTS, DOUBTFUL, BETWEEN, AT_ONCE
     Q_MOVES = 4  # int32 [Q, 2]: first move of the state in MOVES, number of moves
     MOVES = 5  # int32 [M, 3]: kind and operands
     Q_LIVE = 6  # uint64 [Q, terminal words]: terminals that the lexeme can still become
     TERMINAL_WORDS = 7
     B_NEXT = 8  # int32 [B, classes]
-    B_STATUS = 9  # uint8 [B]: bits EXPANDED, ACCEPTS
+    B_STATUS = 9  # uint8 [B]: bits EXPANDED, ACCEPTS, TRUSTED
     B_AND = 10  # int64 [size, 2]: hash table: (pair of borders, border of their conjunction)
     B_AND_SIZE = 11
     S_PARENT = 12  # int32 [S]

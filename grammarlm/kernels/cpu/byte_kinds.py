@@ -159,7 +159,7 @@ def takes_characters(address, config):
 
 @part
 def find_inside(address, first, inside):
-    """Stores in inside[0] the config that most tokens reach after the first byte and stay in, 0 if none; in inside[1] the
+    """Stores in inside[0] the config that most tokens reach from config `first` and stay in, 0 if none; in inside[1] the
     kinds of bytes that lead out of it, always with BROKEN. Returns 0, or a negative code for what is missing.
     """
     arena = arena_of(address)

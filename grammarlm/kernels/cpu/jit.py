@@ -127,7 +127,7 @@ copy_bytes: Any = intrinsic(_copy_bytes)
 
 
 def _try_lock(typingctx, address):  # type: ignore[no-untyped-def]
-    """Atomic compare-and-swap of the int64 at the address from 0 to 1, with acquire semantics; 1 if it was 0."""
+    """Atomic compare-and-swap of the int64 at the address from 0 to 1, acquire-release; 1 if it was 0."""
 
     def swap(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         word = ir.IntType(64)

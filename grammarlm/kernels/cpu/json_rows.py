@@ -120,7 +120,7 @@ def seen_at_end(arena, c, x, frame):
     seen = frames[frame * Frame.LENGTH + Frame.SEEN]
     row, low = frames[frame * Frame.LENGTH + Frame.ROW], x & FIELD
     if program[row + Object.COUNT] > INLINE:
-        return seen  # an interned number, never reused
+        return seen  # the index of its bit set: no two sets have the same
     if c & 31 == Kind.KEY and low < x >> 21 & FIELD:
         key = program[row + Object.KEYS] + low * Key.LENGTH
         if program[key + Key.SIZE] == x >> 42 & FIELD:

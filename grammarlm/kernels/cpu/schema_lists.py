@@ -76,7 +76,7 @@ def listed(arena, kinds):
                 if points > MOST_POINTS:
                     return int64(0)
         elif kind != Value.INTEGER or kinds & NUMBERS:
-            return int64(0)  # a container, or a number whose integer value may matter
+            return int64(0)  # a container, or a number that the types may allow
     is_null = is_null and kinds & 1 != 0
     is_true, is_false = is_true and kinds & 2 != 0, is_false and kinds & 2 != 0
     if not kinds & 4:

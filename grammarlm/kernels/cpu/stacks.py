@@ -238,7 +238,8 @@ def stack_class(address, stack):
     shifts. Unit reductions, which replace only the top, are followed here (UNITS: the resulting top states, and on which
     terminals). The stacks after other reductions are few; their classes are cached. CHAIN is an explicit recursion stack of stacks
     waiting for others; if it overflows, its lower part is dropped and recomputed. The stacks of a long chain are exempt from
-    rollback (MARK_S is moved), because otherwise each position of a right-nested text would walk the whole chain again.
+    rollback (MARK_S is moved; not in a seat), because otherwise each position of a right-nested text would walk the whole chain
+    again.
     """
     arena = arena_of(address)
     capacity = arena[Place.S_CAPACITY]
