@@ -45,9 +45,7 @@ class At(Constants):
     ACCEPTS = 12  # int32 [S]: 0 not accepting, otherwise the case it accepts, counted from 1
     LENGTHS = 13  # int64: lengths of a continuation: number of words, not 0 if all longer ones are possible, a bit set
     LENGTH_OF = 14  # int64 [S]: offset of a state's entry in LENGTHS, -1: none
-    BLANKS = (
-        15  # int16 [W, 5]: white space automaton: next state on blank, tab, newline, return (-1: dead); what may follow
-    )
+    BLANKS = 15  # int16 [W, 5]: white space automaton: next state on blank, tab, newline, return (-1: dead); followers
     MORE = 16  # the step has another alternative: call it again with the next `way`
     MISSING = 17  # int64 [256]: language states that were needed and are not computed yet; [0] counts them
     CROSSED = 18  # int64 [capacity, 3]: where a walk met the barrier

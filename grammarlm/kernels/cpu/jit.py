@@ -1,6 +1,7 @@
 """Compilation of all CPU kernels: one decorator, one disk cache, one list.
 
-A kernel is a numba function over arrays and integers. It runs without the GIL, so Python threads run in parallel:
+A kernel is a numba function over arrays and integers. Unless `holds_gil`, it runs without the GIL, so Python threads run in
+parallel:
 
     @kernel("void(int64, int64, int64)")           # compiled at the first call or by load_all(), not at import
     def add_one(address, count, by):
