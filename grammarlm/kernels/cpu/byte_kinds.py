@@ -90,7 +90,7 @@ def find_kinds(byte_address, depth_address, nodes, kinds_address, found_address)
 
 @part
 def behind_probes(address, config):
-    """The config after a blank, if all PROBES are accepted; 0 if not, or a negative code for what is missing."""
+    """The config after a blank, if all PROBES are accepted; 0 if not, or a missing code."""
     arena = arena_of(address)
     behind = lacking = int64(0)
     for i in range(len(PROBES)):
@@ -108,7 +108,7 @@ def behind_probes(address, config):
 
 @part
 def may_stay(address, config):
-    """1 if most tokens may stay in this config, 0 if not, or a negative code for what is missing."""
+    """1 if most tokens may stay in this config, 0 if not, or a missing code."""
     arena = arena_of(address)
     if octets(arena, Place.C_KIND, config + 1)[config] & HAS_EXITS:
         return int64(0)
@@ -127,7 +127,7 @@ def may_stay(address, config):
 @part
 def takes_characters(address, config):
     """1 if each character beyond ASCII, and nothing else from 0x80 on, loops back to the config, without a frame ending on
-    the way. 0 if not, or a negative code for what is missing.
+    the way. 0 if not, or a missing code.
     """
     arena = arena_of(address)
     behind = np.empty(BAD, np.int64)
@@ -160,7 +160,7 @@ def takes_characters(address, config):
 @part
 def find_inside(address, first, inside):
     """Stores in inside[0] the config that most tokens reach from config `first` and stay in, 0 if none; in inside[1] the
-    kinds of bytes that lead out of it, always with BROKEN. Returns 0, or a negative code for what is missing.
+    kinds of bytes that lead out of it, always with BROKEN. Returns 0, or a missing code.
     """
     arena = arena_of(address)
     inside[0] = 0

@@ -1,4 +1,6 @@
-"""Accessors of the arena of a pushdown machine (layout/stack.py): `arena_of`, its arrays, hashing, and codes of what is missing."""
+"""Accessors of the arena of a pushdown machine (layout/stack.py): `arena_of`, its arrays, hashing, and missing codes
+(pushdown.py).
+"""
 
 import numpy as np
 from numba import carray, int64, uint64

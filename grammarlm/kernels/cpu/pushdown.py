@@ -18,8 +18,8 @@ changes.
 The closure of a set of threads follows all moves and keeps the threads that can read a byte, and two kinds of pseudo-threads:
 ACCEPT (the text may end here) and EXIT (a frame over an unknown stack has ended: see surveys.py).
 
-Every function returns a number >= 0, or a negative code for what is missing: -(id * 8 + reason). The caller computes it and calls
-again; no partial result is left behind.
+Every function returns a number >= 0, or a negative **missing code**: -(id * 8 + reason). The caller computes it and calls again; no
+partial result is left behind.
 """
 
 import numpy as np
@@ -98,7 +98,7 @@ def slot_of(table, size, q, s, b):
 
 @part
 def judged(address, q, s, b):
-    """The cached verdict on (q, s, b), or a negative code for what is missing."""
+    """The cached verdict on (q, s, b), or a missing code."""
     arena = arena_of(address)
     if arena[Place.READ_ONLY] and s >= 0:  # its stacks are numbered differently from the epoch's
         return lacks(NEED_LOCK, FOR_LOCK)
@@ -114,9 +114,7 @@ def judged(address, q, s, b):
 
 @part
 def can_finish(address, q, s, b):
-    """1 if the thread can be finished, 0 if not, or a negative code for what is missing. Tries to decide by terminals alone
-    first.
-    """
+    """1 if the thread can be finished, 0 if not, or a missing code. Tries to decide by terminals alone first."""
     arena = arena_of(address)
     symbol = int64(ints(arena, Place.S_SYMBOL, s + 1)[s])
     k = int64(0)
@@ -176,7 +174,7 @@ def leave(address, count, stack, border):
 
 @part
 def close(address, count):
-    """The config of the closure of the first `count` threads of WORK, or a negative code for what is missing."""
+    """The config of the closure of the first `count` threads of WORK, or a missing code."""
     count = close_threads(address, count)
     if count > WIDE and arena_of(address)[Place.LR_STATES] == 0:  # not for LR: a parser reads its stack
         count = unite_kept(address, count)
@@ -185,9 +183,7 @@ def close(address, count):
 
 @part
 def close_threads(address, count):
-    """Computes the closure of the first `count` threads of WORK into KEPT. Returns its size, or a negative code for what is
-    missing.
-    """
+    """Computes the closure of the first `count` threads of WORK into KEPT. Returns its size, or a missing code."""
     arena = arena_of(address)
     work = carray(pointer(arena[Place.WORK]), (WIDEST, 3), np.int32)
     kept = carray(pointer(arena[Place.KEPT]), (WIDEST, 3), np.int32)
@@ -346,7 +342,7 @@ def config_of(address, count):
 
 @part
 def step(address, config, column):
-    """The config after a byte of class `column`, or a negative code for what is missing."""
+    """The config after a byte of class `column`, or a missing code."""
     arena = arena_of(address)
     capacity = arena[Place.C_CAPACITY]
     offset = int64(ints(arena, Place.C_OFFSET, capacity)[config])

@@ -38,7 +38,7 @@ def row_of(address, config):
 
 @part
 def after_byte(address, config, byte):
-    """The config after a byte, cached in the config's row of transitions, or a negative code for what is missing."""
+    """The config after a byte, cached in the config's row of transitions, or a missing code."""
     arena = arena_of(address)
     number = row_of(address, config)
     if number < 0:
@@ -73,8 +73,8 @@ def noted(arena, code):
 
 @part
 def fill_row(address, scratch_address, scratch_length, row_address):
-    """Sets the bits of all tokens that can be read from config scratch[0]; the row has one spare word. Returns 0, or what is
-    missing.
+    """Sets the bits of all tokens that can be read from config scratch[0]; the row has one spare word. Returns 0, or a
+    missing code.
     """
     arena = arena_of(address)
     nodes = uint64(arena[Place.NODES])
@@ -147,7 +147,7 @@ def read(address, config, byte):
 
 @part
 def advance(address, config, token):
-    """The config after a token, 0 if it is rejected, or a negative code for what is missing."""
+    """The config after a token, 0 if it is rejected, or a missing code."""
     arena = arena_of(address)
     count = arena[Place.VOCABULARY]
     if token < 0 or token >= count:
@@ -172,7 +172,7 @@ def advance(address, config, token):
 
 @part
 def advance_bytes(address, config, data_address, length):
-    """The config after a byte string, 0 if it is rejected, or a negative code for what is missing."""
+    """The config after a byte string, 0 if it is rejected, or a missing code."""
     data = carray(pointer(data_address), length, np.uint8)
     for i in range(length):
         config = read(address, config, int64(data[i]))

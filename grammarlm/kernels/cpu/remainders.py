@@ -22,7 +22,7 @@ SORTED_BY_INSERTION = 24
 
 @part
 def border_after(address, border, byte):
-    """The border after a byte, 0 if it is violated, or a negative code for what is missing."""
+    """The border after a byte, 0 if it is violated, or a missing code."""
     if border == ANY:
         return int64(ANY)
     arena = arena_of(address)
@@ -36,7 +36,7 @@ def border_after(address, border, byte):
 @part
 def pool_leaves(address, trie, low, high, counts):
     """Puts the leaves BY_GROUP[low:high] into the pool; tokens that end at the frame's end go into the draft. Returns the
-    pool's top, or a negative code for what is missing.
+    pool's top, or a missing code.
     """
     arena = arena_of(address)
     leaves = ints(arena, Place.BY_GROUP, high)
@@ -65,7 +65,7 @@ def pool_leaves(address, trie, low, high, counts):
 @part
 def pool_children(address, trie, low, high, border, top):
     """Appends to the pool, from `top` on, the children of the nodes pool[low:high] that the border accepts. Returns the new
-    top, or a negative code for what is missing.
+    top, or a missing code.
     """
     arena = arena_of(address)
     first = int64(0)
@@ -128,7 +128,7 @@ def sort_pool(address, low, high):
 @part
 def draft_tokens(address, trie, node, depth_there, entries):
     """Appends a node's tokens to a draft as entries; the node is `depth_there` bytes deep in the draft. Returns the new
-    count, or what is missing.
+    count, or a missing code.
     """
     arena = arena_of(address)
     room = arena[Place.DRAFT_TOKEN_CAPACITY]
@@ -166,7 +166,7 @@ def draft_node(arena, at, byte, depth, first_entry):
 
 @part
 def copy_subtree(address, trie, top, depth_there, counts):
-    """Appends a node's subtree to the draft, its root `depth_there` bytes deep. Returns 0, or a negative code for what is missing.
+    """Appends a node's subtree to the draft, its root `depth_there` bytes deep. Returns 0, or a missing code.
 
     `counts`: where the draft begins (node, entry), and where it currently ends.
     """
@@ -204,8 +204,7 @@ def copy_subtree(address, trie, top, depth_there, counts):
 def draft_trie(address, trie, low, high, border, counts):
     """Drafts the trie of the remainders at the leaves BY_GROUP[low:high] of a trie, after the earlier drafts.
 
-    `counts` as above; counts[4] becomes the number of entries with an empty remainder. Returns 0, or a negative code for what is
-    missing.
+    `counts` as above; counts[4] becomes the number of entries with an empty remainder. Returns 0, or a missing code.
     """
     arena = arena_of(address)
     deepest = arena[Place.PATH_LENGTH]
@@ -279,7 +278,7 @@ def key_of_entries(entries, begin, count):
 
 @part
 def known_trie(address, counts):
-    """Interns a draft: the number of the trie with the same entries, known or new, or a negative code for what is missing."""
+    """Interns a draft: the number of the trie with the same entries, known or new, or a missing code."""
     arena = arena_of(address)
     nodes, count = counts[2] - counts[0], counts[3] - counts[1]
     draft = carray(pointer(arena[Place.DRAFT_TOKEN]), (counts[3], 2), np.int32)

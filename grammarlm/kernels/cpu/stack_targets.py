@@ -15,7 +15,7 @@ from .pushdown_walk import DONE, row_of
 
 @part
 def fill_targets(address, scratch_address, scratch_length, targets_address):
-    """targets[t] = the config after token t; entries of rejected tokens are unchanged. Returns 0, or what is missing.
+    """targets[t] = the config after token t; entries of rejected tokens are unchanged. Returns 0, or a missing code.
 
     `scratch` is as in pushdown_walk.py; `targets`, int32, has one spare entry.
     """
@@ -64,7 +64,7 @@ def fill_targets(address, scratch_address, scratch_length, targets_address):
 
 @part
 def fill_next(address, config):
-    """Computes all transitions of a config. Returns the number of its row, or a negative code for what is missing."""
+    """Computes all transitions of a config. Returns the number of its row, or a missing code."""
     arena = arena_of(address)
     row = row_of(address, config)
     if row < 0:

@@ -85,7 +85,7 @@ def push(address, parent, symbol):
 
 @part
 def both(address, b, c):
-    """The border that is satisfied iff both are, or a negative code for what is missing."""
+    """The border that is satisfied iff both are, or a missing code."""
     if b == c or c == ANY:
         return int64(b)
     if b == ANY:
@@ -106,8 +106,8 @@ def both(address, b, c):
 
 @part
 def shift(address, stack, terminal, width):
-    """The LR stack after a terminal (after the end of text: the stack below the parser), 0 if the parser rejects it, or a negative
-    code for what is missing.
+    """The LR stack after a terminal (after the end of text: the stack below the parser), 0 if the parser rejects it, or a missing
+    code.
 
     `width` is the indentation of the line that opens a block, 0 for any other terminal.
 
@@ -145,8 +145,8 @@ def shift(address, stack, terminal, width):
 
 @part
 def can_shift(address, stack, terminal, most):
-    """1 if `shift` would accept the terminal, 0 if not, UNDECIDED after `most` reductions, or a negative code for what is
-    missing. Interns no stacks: gotos go onto an overlay.
+    """1 if `shift` would accept the terminal, 0 if not, UNDECIDED after `most` reductions, or a missing code. Interns no
+    stacks: gotos go onto an overlay.
     """
     arena = arena_of(address)
     columns, nonterminals = arena[Place.LR_TERMINALS] + 1, arena[Place.LR_NONTERMINALS]
@@ -202,7 +202,7 @@ def next_line(address, stack, width):
 
 @part
 def at_end_of_blocks(address, stack):
-    """The stack below the parser if the text may end here, after closing all blocks; -1 if it may not; less: what is missing."""
+    """The stack below the parser if the text may end here, after closing all blocks; -1 if it may not; less: a missing code."""
     arena = arena_of(address)
     openers = ints(arena, Place.S_OPENER, arena[Place.S_CAPACITY])
     while openers[stack]:
@@ -219,7 +219,7 @@ def at_end_of_blocks(address, stack):
 
 @part
 def reduced(address, stack, rule):
-    """The LR stack after a reduction, or a negative code for what is missing."""
+    """The LR stack after a reduction, or a missing code."""
     arena = arena_of(address)
     capacity, nonterminals = arena[Place.S_CAPACITY], arena[Place.LR_NONTERMINALS]
     parents, symbols = ints(arena, Place.S_PARENT, capacity), ints(arena, Place.S_SYMBOL, capacity)
@@ -344,7 +344,7 @@ def stack_class(address, stack):
 
 @part
 def at_end(address, stack):
-    """The stack below the parser if the text may end here; -1 if it may not; less: what is missing."""
+    """The stack below the parser if the text may end here; -1 if it may not; less: a missing code."""
     arena = arena_of(address)
     if arena[Place.INDENTS]:
         return at_end_of_blocks(address, stack)
@@ -459,7 +459,7 @@ def class_beside(address, new):
 @part
 def narrowed_class(address, k, q):
     """Restricts class k to what state q depends on: only terminals that q can become; and no lexer state, unless q can become
-    an ignored terminal. So one survey serves a name wherever it stands. Or a negative code for what is missing.
+    an ignored terminal. So one survey serves a name wherever it stands. Or a missing code.
     """
     arena = arena_of(address)
     words, most, new = arena[Place.TERMINAL_WORDS], arena[Place.K_CAPACITY], arena[Place.K_COUNT]

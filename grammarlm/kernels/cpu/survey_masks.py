@@ -47,9 +47,7 @@ def is_plain(address, start, border):
 
 @part
 def behind_exit(address, stack, label, border):
-    """Computes the threads after an exit, on the real stack, into KEPT. Returns their number, or a negative code for what is
-    missing.
-    """
+    """Computes the threads after an exit, on the real stack, into KEPT. Returns their number, or a missing code."""
     arena = arena_of(address)
     work = triples(arena, Place.WORK, WIDEST)
     capacity = arena[Place.S_CAPACITY]
@@ -77,7 +75,7 @@ def behind_exit(address, stack, label, border):
 
 @part
 def sign_thread(address, q, s, b, length):
-    """Appends to the signature what tokens can do from a thread. Returns its length, or a negative code for what is missing."""
+    """Appends to the signature what tokens can do from a thread. Returns its length, or a missing code."""
     arena = arena_of(address)
     signature = ints(arena, Place.SIGNATURE, SIGNATURE_LENGTH)
     agenda = carray(pointer(arena[Place.AGENDA]), (AGENDA_LENGTH, 4), np.int32)
@@ -179,7 +177,7 @@ def key_of_signature(numbers, begin, length):
 
 @part
 def known_signature(address, length):
-    """Interns the signature in SIGNATURE. Returns its number, or a negative code for what is missing."""
+    """Interns the signature in SIGNATURE. Returns its number, or a missing code."""
     arena = arena_of(address)
     signature = ints(arena, Place.SIGNATURE, SIGNATURE_LENGTH)
     begin, room = arena[Place.KNOWN_COUNT], arena[Place.KNOWN_CAPACITY]
@@ -225,7 +223,7 @@ def signature_beside(address, length):
 
 @part
 def sign(address, config, goes_on):
-    """The number of the config's signature, or a negative code for what is missing: then call again with `goes_on`."""
+    """The number of the config's signature, or a missing code: then call again with `goes_on`."""
     arena = arena_of(address)
     if not goes_on:
         stop_waiting(address)

@@ -59,8 +59,8 @@ def note_token(row, listed, count, token):
 
 @part
 def group_of(address, taken, slots, lets_on, label, border):
-    """The number of a group, assigned at its first use, or a negative code for what is missing. lets_on[group, column]: does
-    the border accept that byte class?
+    """The number of a group, assigned at its first use, or a missing code. lets_on[group, column]: does the border accept
+    that byte class?
     """
     at = int64(mixed(label, border) & uint64(SLOTS - 1))
     while slots[at] >= 0:
@@ -88,7 +88,7 @@ def group_of(address, taken, slots, lets_on, label, border):
 def ends_of(address, config, taken, slots, lets_on, ends):
     """Computes the groups of a config's ends. `ends`: the config, 1 if a token may surely end there, number of groups, the groups.
 
-    Returns 0, or a negative code for what is missing.
+    Returns 0, or a missing code.
     """
     arena = arena_of(address)
     offset = int64(ints(arena, Place.C_OFFSET, config + 1)[config])
@@ -115,7 +115,7 @@ def ends_of(address, config, taken, slots, lets_on, ends):
 @part
 def find_staying(address, config, staying, taken, slots, lets_on, above):
     """Caches on which kinds of word bytes a config loops: each byte leads back to it, lets no frame end, and a token may end
-    after it. Returns 0, or a negative code for what is missing.
+    after it. Returns 0, or a missing code.
     """
     arena = arena_of(address)
     known = staying[config & (STAYING - 1)]
@@ -186,8 +186,8 @@ def take_out(row, token, first, end):
 
 @part
 def walk_vocabulary(address, start, taken, slots, lets_on, above, ends):
-    """Walks the vocabulary's trie from path[0], or resumes at node `start`. Returns 0, or a negative code for what is missing; then
-    the walk is suspended.
+    """Walks the vocabulary's trie from path[0], or resumes at node `start`. Returns 0, or a missing code; then the walk is
+    suspended.
 
     Most subtrees consist of words: if a config loops on all their bytes, as within a name, all their tokens are added. If most
     tokens reach a config `inside` a text that accepts most characters, the row starts with all tokens; a subtree that stays inside
@@ -426,7 +426,7 @@ def empty_row(address, count):
 
 @part
 def begin_inside(address, config, suspended):
-    """Fills the row with all tokens if most of them reach a config inside a text and stay there. Returns 0, or what is missing."""
+    """Fills the row with all tokens if most of them reach a config inside a text and stay there. Returns 0, or a missing code."""
     arena = arena_of(address)
     code = find_inside(address, config, suspended[INSIDE:])
     if code < 0:
@@ -456,8 +456,8 @@ def count_row(address):
 
 @part
 def find_leaves(address, trie, q, b, k, config):
-    """Runs the walk of either kind; its counters are in TAKEN. Returns 0, or a negative code for what is missing: then it is
-    suspended, and the next call resumes it.
+    """Runs the walk of either kind; its counters are in TAKEN. Returns 0, or a missing code: then it is suspended, and the
+    next call resumes it.
     """
     arena = arena_of(address)
     suspended = carray(pointer(arena[Place.SUSPENDED]), SUSPENDED_LENGTH, np.int64)

@@ -63,7 +63,7 @@ def sort_leaves(address, taken, starts):
 
 @part
 def draft_exits(address, trie, taken):
-    """Drafts the exits of a survey. Returns 0, or a negative code for what is missing."""
+    """Drafts the exits of a survey. Returns 0, or a missing code."""
     arena = arena_of(address)
     drafts = carray(pointer(arena[Place.DRAFTS]), (GROUPS, 9), np.int64)
     starts = np.empty(GROUPS + 3, np.int64)
@@ -101,7 +101,7 @@ def draft_exits(address, trie, taken):
 
 @part
 def note_exits(address):
-    """Appends the drafted exits to EXITS. Returns their number, or a negative code for what is missing."""
+    """Appends the drafted exits to EXITS. Returns their number, or a missing code."""
     arena = arena_of(address)
     room, first, many = arena[Place.EXIT_CAPACITY], arena[Place.EXIT_COUNT], arena[Place.DRAFTS_COUNT]
     exits = carray(pointer(arena[Place.EXITS]), (room, 3), np.int32)
@@ -123,7 +123,7 @@ def note_exits(address):
 
 @part
 def note_row(address, survey, many):
-    """Stores the row of a survey, which has `many` tokens, and its position in `survey`. Returns 0, or what is missing."""
+    """Stores the row of a survey, which has `many` tokens, and its position in `survey`. Returns 0, or a missing code."""
     arena = arena_of(address)
     words = int64(arena[Place.NOTHING] // 32)
     if many > FEW:
@@ -146,7 +146,7 @@ def note_row(address, survey, many):
 
 @part
 def draft_survey(address, trie, q, b, k):
-    """Computes a survey into the scratch. Returns 0, or a negative code for what is missing; then the walk is suspended."""
+    """Computes a survey into the scratch. Returns 0, or a missing code; then the walk is suspended."""
     arena = arena_of(address)
     bottom = push(address, 0, -1 - k)
     if bottom < 0:
@@ -171,7 +171,7 @@ def draft_survey(address, trie, q, b, k):
 
 @part
 def publish_survey(address):
-    """Stores the survey in the scratch and clears its row. Returns the survey's number, or a negative code for what is missing."""
+    """Stores the survey in the scratch and clears its row. Returns the survey's number, or a missing code."""
     arena = arena_of(address)
     draft = carray(pointer(arena[Place.DRAFT]), 5, np.int64)
     one, two = draft[0] << 32 | draft[1], draft[2] << 32 | draft[3]
@@ -212,7 +212,7 @@ def publish_beside(address):
 
 @part
 def draft_first_bytes(address, border):
-    """Puts the tokens whose first byte the border accepts into the scratch row. Returns 0, or what is missing."""
+    """Puts the tokens whose first byte the border accepts into the scratch row. Returns 0, or a missing code."""
     arena = arena_of(address)
     suspended = carray(pointer(arena[Place.SUSPENDED]), SUSPENDED_LENGTH, np.int64)
     if suspended[HOW] != CLEAN:
@@ -242,7 +242,7 @@ def draft_first_bytes(address, border):
 
 @part
 def note_first_bytes(address, border):
-    """Stores the scratch row as a survey without exits and clears the scratch. Returns its number, or what is missing."""
+    """Stores the scratch row as a survey without exits and clears the scratch. Returns its number, or a missing code."""
     arena = arena_of(address)
     one, two = int64(0), int64(border) << 32
     slot = slot_of_survey(arena, one, two)
@@ -268,7 +268,7 @@ def note_first_bytes(address, border):
 
 @part
 def first_bytes_of(address, border):
-    """The number of the survey of a border's first bytes, computed if it is missing, or a negative code for what is missing."""
+    """The number of the survey of a border's first bytes, computed if it is missing, or a missing code."""
     arena = arena_of(address)
     slot = slot_of_survey(arena, int64(0), int64(border) << 32)
     table = ints(arena, Place.SURVEY_HASH, arena[Place.SURVEY_HASH_SIZE])
@@ -304,7 +304,7 @@ def slot_of_survey(arena, one, two):
 
 @part
 def survey_of(address, trie, q, b, k):
-    """The number of a survey, computed if it is missing, or a negative code for what is missing."""
+    """The number of a survey, computed if it is missing, or a missing code."""
     arena = arena_of(address)
     one, two = int64(trie) << 32 | int64(q), int64(b) << 32 | int64(k)
     slot = slot_of_survey(arena, one, two)
@@ -331,9 +331,7 @@ def survey_of(address, trie, q, b, k):
 
 @part
 def takes_one_byte(address, border):
-    """1 if the border constrains the next byte only: after each byte it is violated or satisfied. 0 if not, or a negative
-    code for what is missing.
-    """
+    """1 if the border constrains the next byte only: after each byte it is violated or satisfied. 0 if not, or a missing code."""
     arena = arena_of(address)
     if octets(arena, Place.B_STATUS, border + 1)[border] & EXPANDED == 0:
         return lacks(NEED_BORDER, border)

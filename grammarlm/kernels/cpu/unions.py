@@ -35,7 +35,7 @@ def slot_of_union(a, b):
 
 @part
 def unite(address, first, second):
-    """The union of two stacks, or a negative code for what is missing.
+    """The union of two stacks, or a missing code.
 
     Merges both in the order of their symbols. Where these are equal, what is below them is united first (UNITING is the stack of
     suspended merges). Beyond UNITING levels, two stacks with the same symbol stay side by side: the union is still correct.
@@ -129,9 +129,7 @@ def forget_unions(address):
 
 @part
 def unite_kept(address, count):
-    """Unites the threads in KEPT that differ only in their stacks. Returns how many are left, or a negative code for what is
-    missing.
-    """
+    """Unites the threads in KEPT that differ only in their stacks. Returns how many are left, or a missing code."""
     arena = arena_of(address)
     kept = carray(pointer(arena[Place.KEPT]), (WIDEST, 3), np.int32)
     gap = int64(701)
