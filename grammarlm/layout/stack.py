@@ -204,15 +204,7 @@ UNCHECKED, DOUBTS, EVERYTHING = 0, 1, 2  # values of CHECKS: which threads are c
 HAS_THREADS, HAS_EXITS = 1, 2  # bits of C_KIND
 CALL, POP, LEX, END, ENTER, LINE = range(6)  # kinds of moves
 ACCEPT, EXIT = 1, 2  # pseudo-states; real states are greater
-NEED_STATE, NEED_BORDER, NEED_AND, NEED_LIVE, FULL, TOO_WIDE, NEED_VERDICT = (
-    1,
-    2,
-    3,
-    4,
-    5,
-    6,
-    7,
-)  # reasons in missing codes (pushdown.py)
+NEED_STATE, NEED_BORDER, NEED_AND, NEED_LIVE, FULL, TOO_WIDE, NEED_VERDICT = 1, 2, 3, 4, 5, 6, 7  # missing codes
 # Why a seat needs the lock or has to stop: a verdict, which is keyed by the epoch's stacks (1); to publish a drafted survey (2), a
 # signature (3), the last stack class (4), the survey of the first bytes of border PAIR[0] (5); another worker holds the turn (6);
 # another seat drafts this survey (7).

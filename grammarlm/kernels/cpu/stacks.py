@@ -202,7 +202,7 @@ def next_line(address, stack, width):
 
 @part
 def at_end_of_blocks(address, stack):
-    """The stack below the parser if the text may end here, after closing all blocks; -1 if it may not; less: a missing code."""
+    """The stack below the parser if the text may end here, after closing all blocks; -1 if it may not; below -1: a missing code."""
     arena = arena_of(address)
     openers = ints(arena, Place.S_OPENER, arena[Place.S_CAPACITY])
     while openers[stack]:
@@ -344,7 +344,7 @@ def stack_class(address, stack):
 
 @part
 def at_end(address, stack):
-    """The stack below the parser if the text may end here; -1 if it may not; less: a missing code."""
+    """The stack below the parser if the text may end here; -1 if it may not; below -1: a missing code."""
     arena = arena_of(address)
     if arena[Place.INDENTS]:
         return at_end_of_blocks(address, stack)
