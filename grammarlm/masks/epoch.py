@@ -63,9 +63,9 @@ class Epoch:
 
     makes_beside = True  # are most rows made in parallel with other threads, and not under the lock?
     peek_token: Callable[[int, int, int], int]
-    """(tables.address, state, token) -> what after_token says, without the lock; negative where something must be made first.
+    """(tables.address, state, token) -> the result of after_token, without the lock; negative if something must be made first.
 
-    Whoever calls it holds on to `tables` meanwhile.
+    The caller keeps a reference to `tables` during the call.
     """
 
     def __init__(self, program: Program):
