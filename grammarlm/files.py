@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
+if TYPE_CHECKING:
+    import numpy as np
 
 LARGEST = 256 << 20  # bytes of a grammar, a schema or a text
 LONGEST_HEADER = 10_000  # bytes of a .npy header: numpy checks its size only after reading it
@@ -45,6 +46,8 @@ def read_file(path: str | os.PathLike[str], largest: int = LARGEST) -> bytes:
 
 def map_array(path: str | os.PathLike[str]) -> np.ndarray[Any, Any]:
     """The array of a .npy file, memory-mapped: the file must not change. ValueError where it is not one."""
+    import numpy as np  # the command line imports this module, and starts without it
+
     check_regular(path)
     with open(path, "rb") as file:
         start = file.read(12)  # magic prefix, version, header length
