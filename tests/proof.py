@@ -3,14 +3,18 @@
 usage: python -m tests.proof [pytest options]       all of them (make proof: on two workers, an hour)
        python -m tests.proof tests/laws ...         some of them, without a table
 
-The table is written after each test, so a run that is cut off leaves one that says how many are missing. A test that calls
+The table is written after each test, so a run that is cut off leaves one that says how many are missing; the next run over the
+same sources (package and tests, as committed) keeps what has passed and runs the rest. A test that calls
 record_property("cases", n) has its count in it. The time is CPU time, memory is what the process holds after the test: where that
 grows and grows, an engine or an oracle keeps what it should drop.
 """
 
 import datetime
+import os
+import re
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +24,14 @@ import pytest
 from benchmarks.report import machine, table, versions
 
 TABLE = Path(__file__).parent.parent / "benchmarks" / "results" / "proof.md"
+PASSED = "GRAMMARLM_PROVED"  # names a file of tests that passed in an earlier run, for the workers
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leaves out what an earlier run has proved."""
+    if name := os.environ.get(PASSED):
+        passed = set(Path(name).read_text().splitlines())
+        items[:] = [item for item in items if item.nodeid.removeprefix("tests/") not in passed]
 
 
 @pytest.hookimpl(wrapper=True)
@@ -37,16 +49,17 @@ class Collector:
     """A pytest plug-in that keeps each test's outcome, CPU time, memory and counts in a table."""
 
     def __init__(self, path: Path | None) -> None:
-        self.path, self.began, self.commit = path, time.time(), state()
-        self.rows: list[list[str]] = []
+        self.path, self.began, self.commit, self.sources = path, time.time(), state(), sources()
+        self.rows, self.minutes = earlier(path, self.sources) if path else ([], 0)
+        self.kept = len(self.rows)
         self.collected = 0
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        self.collected = max(self.collected, len(getattr(session, "items", ())))
+        self.collected = max(self.collected, self.kept + len(getattr(session, "items", ())))
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, node: object, ids: list[str]) -> None:
-        self.collected = len(ids)
+        self.collected = self.kept + len(ids)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when == "call" or (report.when == "setup" and report.outcome != "passed"):
@@ -65,9 +78,10 @@ class Collector:
             f"{k} {v}" for k, v in versions().items()
         )
         passed = sum(row[1] == "passed" for row in self.rows)
+        minutes = self.minutes + (time.time() - self.began) / 60
         text = f"# Laws proved with their full counts\n\n{facts}. Commit {self.commit}. Command: `make proof`\n\n"
         text += (
-            f"{passed} of {self.collected} tests passed in {(time.time() - self.began) / 60:.0f} minutes.{ended}\n\n"
+            f"Sources: {self.sources}\n\n{passed} of {self.collected} tests passed in {minutes:.0f} minutes.{ended}\n\n"
         )
         if len(self.rows) < self.collected:
             text += f"Not come to run: {self.collected - len(self.rows)}\n\n"
@@ -85,10 +99,30 @@ def memory() -> str:
     return f"{pages * 4 // 1024:,} MB"
 
 
+def sources() -> str:
+    """Git's names of the package and the tests as committed; empty where files differ from them."""
+    if git("status", "--porcelain", "grammarlm", "tests"):
+        return ""
+    return " ".join(f"{folder} {git('rev-parse', '--short=12', 'HEAD:' + folder)}" for folder in ("grammarlm", "tests"))
+
+
+def earlier(path: Path, sources: str) -> tuple[list[list[str]], int]:
+    """The rows that passed in an earlier run over the same sources, and its minutes."""
+    text = path.read_text() if path.exists() else ""
+    minutes = re.search(r"passed in (\d+) minutes", text)
+    if not sources or not minutes or f"Sources: {sources}\n" not in text:
+        return [], 0
+    rows = [line[2:-2].split(" | ") for line in text.splitlines() if line.startswith("| ") and " | passed | " in line]
+    return [[" | ".join(row[:-4]), *row[-4:]] for row in rows], int(minutes[1])
+
+
 def state() -> str:
     """The commit that is checked out."""
-    found = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False)
-    return found.stdout.strip() or "unknown"
+    return git("describe", "--always", "--dirty") or "unknown"
+
+
+def git(*arguments: str) -> str:
+    return subprocess.run(["git", *arguments], capture_output=True, text=True, check=False).stdout.strip()
 
 
 def main() -> int:
@@ -96,10 +130,14 @@ def main() -> int:
     is_whole = not any(Path(argument.split("::")[0]).exists() for argument in arguments)
     collector = Collector(TABLE if is_whole else None)
     options = ["-m", "proof", "-p", "no:cacheprovider", "-p", "tests.proof", *arguments]
-    try:
-        status, ended = int(pytest.main(options, plugins=[collector])), ""
-    except Exception as error:  # after the last test: what was proved is written down nevertheless
-        status, ended = 1, f" pytest ended in {type(error).__name__}: {error}"
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as passed:
+        passed.writelines(row[0] + "\n" for row in collector.rows)
+        passed.flush()
+        os.environ[PASSED] = passed.name
+        try:
+            status, ended = int(pytest.main(options, plugins=[collector])), ""
+        except Exception as error:  # after the last test: what was proved is written down nevertheless
+            status, ended = 1, f" pytest ended in {type(error).__name__}: {error}"
     collector.write(ended)
     return status
 
