@@ -74,12 +74,8 @@ class Epoch:
         self.accepting: list[bool] = [False, False]
         self.rows: list[np.ndarray | None] = [np.zeros(program.vocab.words, np.int32), program.facts.stop_row]
         self._index: dict[Term | Pair, int] = {}
-        self._models: tuple[int, ...] = ()  # the last states whose rows took a long walk
-        sizes = np.diff(program.facts.trees, axis=1)[:, 0]
-        classes = len(program.byte_sets.samples)
-        self._nodes_below = np.bincount(
-            program.byte_sets.class_of, sizes, classes
-        )  # of the trie, after a byte of each class
+        self._sizes: np.ndarray | None = None
+        self._models: tuple[int, ...] = ()  # the last states whose rows are dense
         self._shared_rows = SharedRows()
         self._completions: Completions | None = None
         self.is_full = False
@@ -259,7 +255,7 @@ class Epoch:
         known = self.rows[state]
         if known is not None:
             return known
-        row = self._made_row(state, may_make=False)
+        row = None if self.tables.next[state, 0] == MISS else self._made_row(state, may_make=False)
         if row is None:
             return None
         known = self._share(row)
@@ -275,36 +271,47 @@ class Epoch:
     def _made_row(self, state: int, may_make: bool) -> np.ndarray | None:
         """The row of a state, None where something is missing that may not be made."""
         row = np.zeros(len(self.program.facts.stop_row) + 1, np.int32)
-        pieces = self._take_over(state, row)
+        pieces = self._take_over(state, row) if self._models else None
         if self.accepting[state]:
             row[:-1] |= self.program.facts.stop_row
-        is_done = (
-            self._walk_all(state, row, may_make) if pieces is None else self._add_tokens(state, pieces, row, may_make)
-        )
+        if pieces is not None:
+            is_done = self._add_tokens(state, pieces, row, may_make)
+        else:
+            is_done = self._walk_all(state, row, may_make)
+            if is_done and 2 * np.count_nonzero(row) > len(row):
+                self._models = (state, *self._models)[:MOST_MODELS]
         return row[:-1].copy() if is_done else None
 
     def _take_over(self, state: int, row: np.ndarray) -> list[Piece] | None:
         """Copies what another state's row has in common with this one's; the pieces of the trie that are left. None: all of it.
 
         After a byte that leads two states to the same one they read the same. A text that must not hold a word stands, within the
-        word, as at its start but for the byte that comes next in it: nearly all of its row is the start's. Asked only where a walk
-        is long: most rows are made faster than they are compared.
+        word, as at its start but for the byte that comes next in it: nearly all of its row is the start's. Asked only where
+        rows are dense and a walk may be long: most rows are made faster than they are compared.
         """
         models, tables = self._models, self.tables  # in this order: no model is beyond the tables
         after = tables.next[state]
-        most = int(self._nodes_below @ (after > DEAD))  # nodes that a walk may visit
+        sizes = self._nodes_below()
+        most = int(sizes @ (after > DEAD))  # nodes that a walk may visit
         if most <= FEW_NODES:
             return None
         facts = self.program.facts
         for model in models:
             known, differs = self.rows[model], tables.next[model] != after
-            if known is not None and SHARE * int(self._nodes_below @ differs) < most:
+            if known is not None and SHARE * int(sizes @ differs) < most:
                 trees = facts.trees[differs[tables.class_of]]
                 pieces = [(0, first, end) for first, end in trees.tolist() if first < end]
                 row[:-1] = known & ~facts.stop_row & ~self._tokens_in(pieces)
                 return pieces
-        self._models = (state, *models)[:MOST_MODELS]
         return None
+
+    def _nodes_below(self) -> np.ndarray:
+        """The nodes of the trie after a byte of each class."""
+        if self._sizes is None:
+            byte_sets = self.program.byte_sets
+            sizes = np.diff(self.program.facts.trees, axis=1)[:, 0]
+            self._sizes = np.bincount(byte_sets.class_of, sizes, len(byte_sets.samples))
+        return self._sizes
 
     def _walk_all(self, state: int, row: np.ndarray, may_make: bool) -> bool:
         """Adds the tokens of a whole walk over the trie; False where something is missing that may not be made."""

@@ -110,7 +110,7 @@ def test_the_clock_looks_at_each_document() -> None:
     ticks: list[None] = []
     grammar = gl.JsonSchema({}, registry={f"http://a/{i}": {"type": "string"} for i in range(500)})
     grammar.document(lambda: ticks.append(None))
-    assert len(ticks) > 500
+    assert len(ticks) >= 500
 
 
 def test_a_long_separator_has_a_clock() -> None:
