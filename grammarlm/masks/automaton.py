@@ -10,33 +10,27 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import GrammarError, LimitExceeded, UnsatisfiableGrammar
-from ..layout.table import DEAD
-from .epoch import Epoch
+from .protocol import Epoch, Program
 
 
 class Automaton:
-    """A program and the current epoch of its states: `Epoch` for a regular one, `StackEpoch` for one with a stack."""
+    """A program and the current epoch of its states."""
 
-    def __init__(self, program: Any, make_epoch: Callable[[Any], Any] = Epoch):
-        self.program = program
+    def __init__(self, program: Program, make_epoch: Callable[[Any], Epoch]):
+        self.program: Any = program
         self.make_epoch = make_epoch
         self.lock = program.lock
         self.checks_tokens = not program.tokens_spell_all
-        self.epoch = make_epoch(program)
-        if self.epoch.start == DEAD:
+        self.epoch: Epoch = make_epoch(program)
+        if not self.epoch.may_have_texts():
             raise UnsatisfiableGrammar(
-                "the grammar matches no text at all; check its intersections and look-aheads, and what comes behind parts in "
+                "the grammar matches no text at all; check its intersections and look-aheads, and what comes after parts in "
                 "lark's notation: their last lexeme takes what it can of it"
             )
         if self.checks_tokens and not self.epoch.is_usable(self.epoch.start):
-            if hasattr(program, "refuse_tokens"):
-                raise program.refuse_tokens()
-            raise UnsatisfiableGrammar(
-                "no sequence of this vocabulary's tokens spells a text of the grammar; "
-                "the vocabulary lacks tokens for some of its bytes"
-            )
+            raise program.refuse_tokens()
 
-    def renew(self, term: Any) -> tuple[Any, int]:
+    def renew(self, term: Any) -> tuple[Epoch, int]:
         """The current epoch and the state of the term (or config) in it; a new epoch where the current one is full."""
         with self.lock:
             if not self.epoch.is_full:
@@ -49,7 +43,7 @@ class Automaton:
             self.epoch = self.make_epoch(self.program)
             return self._state_of(term)
 
-    def _state_of(self, term: Any) -> tuple[Any, int]:
+    def _state_of(self, term: Any) -> tuple[Epoch, int]:
         try:
             return self.epoch, self.epoch.state_of(term)
         except GrammarError:

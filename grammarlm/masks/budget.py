@@ -14,13 +14,13 @@ token), later from the tokens themselves.
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
 
 import numpy as np
 
 from ..errors import LimitExceeded
 from . import greedy
 from .mask_array import ids_of
+from .protocol import Epoch
 
 INFINITE = 1 << 62  # more tokens than any budget: the completion is too long to be written down
 
@@ -33,7 +33,7 @@ class Costs:
         self._falling: dict[int, int] = {}  # as _fewest, or the rest of an earlier plan where that is shorter
         self.most_behind: dict[int, int] = {}  # upper bound on U after each token of the state
 
-    def fewest(self, epoch: Any, state: int) -> int:
+    def fewest(self, epoch: Epoch, state: int) -> int:
         """U: this many tokens are enough to end the text; INFINITE where they are too many to be written down."""
         known = self._fewest.get(state)
         if known is None:
@@ -41,7 +41,7 @@ class Costs:
             known = self._fewest[state] = INFINITE if plan is None else len(plan)
         return known
 
-    def falling(self, epoch: Any, state: int) -> int:
+    def falling(self, epoch: Epoch, state: int) -> int:
         """As `fewest`, but guaranteed to fall along the plan: after the first token of a plan the cheapest completion
         may be another text, which takes more tokens; then the rest of the plan counts."""
         known = self._falling.get(state)
@@ -60,14 +60,14 @@ class Costs:
             self._falling[here] = len(rest)
         return len(plan)
 
-    def plan(self, epoch: Any, state: int) -> tuple[int, ...]:
+    def plan(self, epoch: Epoch, state: int) -> tuple[int, ...]:
         """Tokens that end the text, as many as `fewest` says."""
         plan = _plan(epoch, state)
         if plan is None:
             raise LimitExceeded("no end of the text is known, or the shortest is too long to be written down")
         return tuple(plan)
 
-    def row(self, epoch: Any, state: int, left: int) -> np.ndarray:
+    def row(self, epoch: Epoch, state: int, left: int) -> np.ndarray:
         """The mask row of a state with `left` tokens left: the tokens after which the rest is enough."""
         if state not in self.most_behind:
             self.most_behind[state] = _limit(epoch, state)
@@ -87,56 +87,42 @@ class Costs:
         return row | facts.stop_row if epoch.accepting[state] else row
 
 
-def costs_of(epoch: Any) -> Costs:
+def costs_of(epoch: Epoch) -> Costs:
     """The epoch's costs, which live as long as it does."""
-    try:
-        return epoch.costs
-    except AttributeError:
+    if epoch.costs is None:
         epoch.costs = Costs()
-        return epoch.costs
+    return epoch.costs
 
 
-def tokens_and_targets(epoch: Any, state: int) -> tuple[np.ndarray, np.ndarray]:
+def tokens_and_targets(epoch: Epoch, state: int) -> tuple[np.ndarray, np.ndarray]:
     """The allowed tokens, stop ids left out, and the state after each."""
     row = epoch.row(state)
     ids = ids_of(row & ~epoch.program.facts.stop_row if epoch.accepting[state] else row)
-    if hasattr(epoch, "targets"):
-        return ids, epoch.targets(state)[ids]
-    return ids, np.fromiter((epoch.after_token(state, token) for token in ids.tolist()), np.int64, len(ids))
+    return ids, epoch.targets(state, ids)
 
 
-def _limit(epoch: Any, state: int) -> int:
+def _limit(epoch: Epoch, state: int) -> int:
     """The automaton's bound on U after each token: a number of bytes is a bound where each byte is a token."""
-    limit = None
-    if epoch.program.tokens_spell_all and hasattr(epoch, "completion_limit"):
-        limit = epoch.completion_limit(state)
+    limit = epoch.completion_limit(state) if epoch.program.tokens_spell_all else None
     return INFINITE if limit is None else limit
 
 
-def _plan(epoch: Any, state: int) -> list[int] | None:
+def _plan(epoch: Epoch, state: int) -> list[int] | None:
     """Tokens that end the text from here; None where they are too many to be written down."""
     epoch.program.clock.check()
-    if hasattr(epoch, "completion_parts"):
-        return _cut(epoch, state)
     end = epoch.completion(state)
     if end is None:
         return None
-    plan = greedy.cut(epoch.program.vocab, end)
-    return _search(epoch, state) if plan is None else plan
-
-
-def _cut(epoch: Any, state: int) -> list[int] | None:
-    """The tokens of a completion that may contain special tokens; each of its bytes is a token."""
-    parts = epoch.completion_parts(state)
-    if parts is None:
-        return None
     plan: list[int] = []
-    for part in parts:
-        plan += [part] if isinstance(part, int) else greedy.cut(epoch.program.vocab, part) or []
+    for piece in end:
+        tokens = [piece] if isinstance(piece, int) else greedy.cut(epoch.program.vocab, piece)
+        if tokens is None:  # no token begins at some byte
+            return _search(epoch, state)
+        plan += tokens
     return plan
 
 
-def _search(epoch: Any, state: int) -> list[int]:
+def _search(epoch: Epoch, state: int) -> list[int]:
     """Breadth-first search for the shortest sequence of tokens that ends the text; ties are resolved by token ids."""
     before: dict[int, tuple[int, int]] = {}
     queue = deque([state])

@@ -16,9 +16,9 @@ import numpy as np
 from ..errors import LimitExceeded
 from . import greedy
 from .budget import INFINITE, costs_of
-from .epoch import FINISHED
 from .mask_array import as_integer
 from .matcher import Matcher
+from .protocol import FINISHED
 
 if TYPE_CHECKING:
     from .constraint import Constraint

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from .budgeted import BudgetedMatcher
-from .epoch import FINISHED
 from .mask_array import as_integer
 from .matcher import Matcher
+from .protocol import FINISHED
 from .trail import before
 
 

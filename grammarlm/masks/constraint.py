@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from functools import cache, cached_property
+from functools import cached_property
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -12,18 +11,12 @@ from ..errors import (
     GrammarError,
     LimitExceeded,
     TokenizerError,
-    UnsatisfiableGrammar,
     UnsupportedFeature,
     brief,
     suggesting,
 )
-from ..grammars.assembly import needs_stack
 from ..grammars.compose import Grammar
 from ..grammars.generated import as_generated
-from ..grammars.json_schema import JsonSchema
-from ..grammars.part_graph import ITEMS, has_parts
-from ..grammars.regular import Algebra
-from ..grammars.terms import NOTHING
 from ..kernels.cpu.jit import load_all
 from ..vocab.vocabulary import Vocabulary
 from . import store
@@ -31,16 +24,12 @@ from .automaton import Automaton
 from .budgeted import BudgetedMatcher
 from .canonical_matcher import CanonicalBudgetedMatcher, CanonicalMatcher
 from .collector import PATIENT
-from .empty_parts import named
-from .limits import Clock, Limits
+from .limits import Limits
+from .machines import compiled
 from .matcher import Matcher
-from .program import Program
-from .report import CanonicalReport, Report
+from .report import Report
 from .sizes import check_size
 from .snapshot import restore
-from .stack.compile import refuse_named_text, stack_program
-from .stack.epoch import StackEpoch
-from .token_facts import ALL_BYTES, token_facts
 
 if TYPE_CHECKING:
     from .canonical import Canonical
@@ -74,15 +63,12 @@ class Constraint:
 
         ValueError where the text may need more.
         """
-        if max_tokens is None:
-            made = getattr(self._automaton.program, "matcher_class", None)
-            if made is not None and self._canonical is None:
-                return made(self)
-            return Matcher(self) if self._canonical is None else CanonicalMatcher(self)
         program = self._automaton.program
+        if max_tokens is None:
+            return (program.matcher_class or Matcher)(self) if self._canonical is None else CanonicalMatcher(self)
         if self._canonical is None:
-            return getattr(program, "budgeted_class", BudgetedMatcher)(self, max_tokens)
-        return getattr(program, "canonical_budgeted_class", CanonicalBudgetedMatcher)(self, max_tokens)
+            return (program.budgeted_class or BudgetedMatcher)(self, max_tokens)
+        return (program.canonical_budgeted_class or CanonicalBudgetedMatcher)(self, max_tokens)
 
     @cached_property
     def as_generated(self) -> Constraint:
@@ -156,7 +142,7 @@ def compile(
     start = perf_counter()
     try:
         with PATIENT:
-            automaton, report = _automaton(grammar, vocab, limits, canonical_only)
+            automaton, report = compiled(grammar, vocab, limits, canonical_only)
     except RecursionError:
         raise LimitExceeded("the grammar is nested too deeply for this process's recursion limit; flatten it") from None
     except GrammarError as error:
@@ -166,68 +152,6 @@ def compile(
     if LOGGER.isEnabledFor(logging.DEBUG):
         LOGGER.debug("compiled %s in %.2f ms", brief(grammar, 100), (perf_counter() - start) * 1e3)
     return Constraint(automaton, report, grammar, canonical)
-
-
-@cache
-def _json_automaton() -> Callable[..., tuple[Automaton, Report]]:
-    from .json_schema.compile import json_automaton  # imported on first use: it loads kernels
-
-    return json_automaton
-
-
-def _automaton(grammar: Grammar, vocab: Vocabulary, limits: Limits, canonical_only: bool) -> tuple[Automaton, Report]:
-    if isinstance(grammar, JsonSchema):
-        return _json_automaton()(grammar, vocab, limits, CanonicalReport() if canonical_only else None)
-    if isinstance(grammar, ITEMS):
-        from .item_texts.program import items_automaton
-
-        return items_automaton(grammar, vocab, limits, canonical_only)
-    if has_parts(grammar):
-        from .parts.program import parts_automaton
-
-        return parts_automaton(
-            grammar, vocab, limits, lambda part: _automaton(part, vocab, limits, canonical_only), canonical_only
-        )
-    try:
-        return _plain_automaton(grammar, vocab, limits, canonical_only)
-    except UnsatisfiableGrammar as error:
-        if (
-            token_facts(vocab).single_bytes != ALL_BYTES
-        ):  # tokens that spell a part may be missing, while others spell it together with the next
-            raise
-        found = named(grammar, error, lambda part: _plain_automaton(part, vocab, limits, canonical_only), limits)
-        raise found from None
-
-
-def _plain_automaton(
-    grammar: Grammar, vocab: Vocabulary, limits: Limits, canonical_only: bool
-) -> tuple[Automaton, Report]:
-    with_stack = needs_stack(grammar)
-    if with_stack:
-        load_all(large=True)
-    clock = Clock(limits)
-    algebra = Algebra(limits.max_depth, clock.tick, limits.max_bytes)
-    if with_stack:
-        program: Any = stack_program(grammar, algebra, vocab, limits, clock)
-        if canonical_only and program.named_texts:
-            refuse_named_text(program, "with canonical_only=True")
-        automaton = Automaton(program, StackEpoch)
-        program.keep(len(automaton.epoch.origins) + len(automaton.epoch.border_origins))
-    else:
-        start = grammar.language(algebra)
-        if start is NOTHING:
-            raise UnsatisfiableGrammar("the grammar matches no text at all; check its look-aheads and intersections")
-        program = Program(start, algebra, vocab, limits, clock)
-        automaton = Automaton(program)
-    report = Report(
-        repr(grammar)[:200],
-        limits,
-        len(program.byte_sets.samples),
-        program.tokens_spell_all,
-        canonical=CanonicalReport() if canonical_only else None,
-        caps=program.caps if with_stack else (),
-    )
-    return automaton, report
 
 
 def _canonical_tokens(vocab: Vocabulary) -> Canonical:

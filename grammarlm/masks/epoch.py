@@ -11,7 +11,7 @@ missing there is looked up again under the lock. A row of the table is MISS unti
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,10 +24,10 @@ from ..kernels.cpu.targets import fill_targets
 from ..layout.table import DEAD, MISS, Arena
 from .beside import NotNow
 from .completion import Completions
-from .program import Program
+from .program import RegularProgram
+from .protocol import FINISHED, EpochDefaults
 from .shared_rows import SharedRows
 
-FINISHED = 1  # the state after a stop token
 FIRST_CAPACITY = 64  # states; doubled when full
 MOST_MODELS = 4
 FEW_NODES = 1 << 14  # trie nodes; so few are walked as fast as a row is copied from a model
@@ -57,21 +57,21 @@ class _Terms:
         return self._algebra.cat(*key) if isinstance(key, tuple) else key
 
 
-class Epoch:
+class RegularEpoch(EpochDefaults):
     """One epoch of states. All methods run under the automaton's lock, except `peek_token` and `try_row`; `rows`,
     `accepting` and `tables` are read without it."""
 
-    makes_beside = True  # are most rows made in parallel with other threads, and not under the lock?
+    makes_beside = has_table = True
     peek_token: Callable[[int, int, int], int]
     """(tables.address, state, token) -> the result of after_token, without the lock; negative if something must be made first.
 
     The caller keeps a reference to `tables` during the call.
     """
 
-    def __init__(self, program: Program):
+    def __init__(self, program: RegularProgram):
         self.program = program
         self._keys: list[Term | Pair] = [NOTHING, NOTHING]  # what the states stand for
-        self.accepting: list[bool] = [False, False]
+        self.accepting: list[bool] = [False, True]
         self.rows: list[np.ndarray | None] = [np.zeros(program.vocab.words, np.int32), program.facts.stop_row]
         self._index: dict[Term | Pair, int] = {}
         self._sizes: np.ndarray | None = None
@@ -163,10 +163,6 @@ class Epoch:
     def terms(self) -> _Terms:
         """What the states stand for, by number."""
         return _Terms(self._keys, self.program.algebra)
-
-    def key(self, state: int) -> Hashable:
-        """Equal keys, equal futures, whatever the epoch."""
-        return self.terms[state]
 
     def expand(self, state: int) -> None:
         """Makes the transitions of a state."""
@@ -395,8 +391,17 @@ class Epoch:
                 return DEAD
         return state if self.is_usable(state) else DEAD
 
-    def targets(self, state: int) -> np.ndarray:
-        """int32: the state after each token that the row of the state allows; other entries are undefined."""
+    def next_bytes(self, state: int) -> np.ndarray:
+        """bool [256]: which bytes can come next."""
+        self.expand(state)
+        found: np.ndarray = self.tables.next[state][self.tables.class_of] != DEAD
+        return found
+
+    def targets_at_once(self, tokens: int) -> bool:
+        return True
+
+    def targets(self, state: int, tokens: np.ndarray) -> np.ndarray:
+        """The states after allowed tokens, all found by one walk."""
         targets = np.zeros(self.program.vocab.words * 32 + 1, np.int32)
         scratch = self._scratch(state)
         addresses = scratch.ctypes.data, len(scratch), targets.ctypes.data
@@ -404,14 +409,18 @@ class Epoch:
             tables = self.tables
             missing = fill_targets(tables.address, *addresses)
             if missing == walk.DONE:
-                return targets[:-1]
+                found: np.ndarray = targets[tokens]
+                return found
             self.expand(missing)
 
     # ------------------------------------------------------------------ completions
 
-    def completion(self, state: int) -> bytes | None:
+    def completion(self, state: int) -> list[bytes] | None:
         """The shortest bytes that end the text, the first in byte order; None where they are too many to be written down."""
-        return b"" if state == FINISHED else self._ends().of(self.terms[state])
+        if state == FINISHED:
+            return []
+        shortest: bytes | None = self._ends().of(self.terms[state])
+        return None if shortest is None else [shortest]
 
     def completion_limit(self, state: int) -> int | None:
         """Upper bound in bytes on the completion of every state that tokens reach; None where it is not known."""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from ..errors import shorten
+from .protocol import Epoch
 
 if TYPE_CHECKING:
     from .matcher import Matcher
@@ -33,8 +36,8 @@ def _reason(matcher: Matcher, token: int) -> str:
         if (kept := matcher._row_behind()) is not None and not kept[token >> 5] >> (token & 31) & 1:
             return "allowed by the grammar, but the tokenizer cuts the last token and this one in another way"
         return "allowed by the grammar, but behind it the tokens that are left might not be enough to end the text"
-    if told := matcher._made(lambda epoch, state: epoch.refusal(state, token) if hasattr(epoch, "refusal") else ""):
-        return told
+    if reason := matcher._made(lambda epoch, state: epoch.refusal(state, token)):
+        return reason
     if token in vocab.special_ids:
         return "a special token, and the grammar asks for no such token here"
     if not data:
@@ -47,11 +50,11 @@ def _reason(matcher: Matcher, token: int) -> str:
     return f"{place} is {offending}; expected {_expected(matcher, data[:read])}"
 
 
-def _row_of(epoch: Any, state: int) -> Any:
+def _row_of(epoch: Epoch, state: int) -> np.ndarray:
     return epoch.row(state)
 
 
-def _readable(epoch: Any, state: int, data: bytes) -> int:
+def _readable(epoch: Epoch, state: int, data: bytes) -> int:
     """The length of the longest prefix that can be read here."""
     return next(n for n in range(len(data), -1, -1) if n == 0 or epoch.after_bytes(state, data[:n]))
 
@@ -59,10 +62,9 @@ def _readable(epoch: Any, state: int, data: bytes) -> int:
 def _expected(matcher: Matcher, read: bytes) -> str:
     """What may come after these bytes, in words."""
 
-    def find(epoch: Any, state: int) -> tuple[set[int], list[int]]:
+    def find(epoch: Epoch, state: int) -> tuple[set[int], list[int]]:
         after = epoch.after_bytes(state, read)
-        tokens = epoch.special_tokens(after) if hasattr(epoch, "special_tokens") else []
-        return {b for b in range(256) if epoch.after_bytes(after, bytes([b]))}, tokens
+        return {b for b in range(256) if epoch.after_bytes(after, bytes([b]))}, epoch.special_tokens(after)
 
     bytes_, tokens = matcher._made(find)
     vocab = matcher._constraint.vocab
@@ -72,9 +74,8 @@ def _expected(matcher: Matcher, read: bytes) -> str:
     return ", ".join([shown(bytes_), *names] if bytes_ or not names else names)
 
 
-def _where(epoch: Any, state: int) -> str:
-    """The automaton's own description of the state, where it has one."""
-    return epoch.describe(state) if hasattr(epoch, "describe") else ""
+def _where(epoch: Epoch, state: int) -> str:
+    return epoch.describe(state)
 
 
 def shown(bytes_: set[int]) -> str:

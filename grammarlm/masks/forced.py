@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .mask_array import ids_of
+from .protocol import Epoch
 
 if TYPE_CHECKING:
     from .matcher import Matcher
@@ -70,7 +71,7 @@ class _Beginning:
         program = matcher._automaton.program
         if matcher.is_accepting or not program.facts.is_text[ids].all():
             return None
-        if getattr(program, "named_texts", None) and matcher._made(_named_of):
+        if program.named_texts and matcher._made(_named_of):
             return None
         return cls(matcher, place, steps, ids)
 
@@ -89,7 +90,7 @@ class _Beginning:
         return token
 
 
-def _named_of(epoch: Any, state: int) -> list[int]:
+def _named_of(epoch: Epoch, state: int) -> list[int]:
     tokens: list[int] = epoch.special_tokens(state)
     return tokens
 

@@ -27,8 +27,8 @@ from ..errors import GrammarError, LimitExceeded, MaskError, brief
 from . import explain, forced, snapshot
 from .beside import NotNow
 from .budget import INFINITE, costs_of
-from .epoch import FINISHED
 from .mask_array import as_integer, as_mask
+from .protocol import FINISHED
 from .trail import FIRST_STEP, STRIDE, Head, Trail, back, before, first_head
 
 if TYPE_CHECKING:

@@ -5,17 +5,22 @@ from __future__ import annotations
 import functools
 import operator
 
+from ..errors import UnsatisfiableGrammar
 from ..grammars.byte_classes import byte_partition
+from ..grammars.compose import Grammar
 from ..grammars.regular import Algebra
-from ..grammars.terms import Term
+from ..grammars.terms import NOTHING, Term
 from ..vocab.vocabulary import Vocabulary
+from .automaton import Automaton
 from .limits import Clock, Limits
 from .liveness import Liveness
+from .protocol import ProgramDefaults
+from .report import CanonicalReport, Report
 from .shared_lock import PROGRAM, shared_lock
 from .token_facts import token_facts
 
 
-class Program:
+class RegularProgram(ProgramDefaults):
     """The start term, the algebra that derives it, and the tokens that spell its texts."""
 
     def __init__(self, start: Term, algebra: Algebra, vocab: Vocabulary, limits: Limits, clock: Clock):
@@ -36,3 +41,21 @@ class Program:
     def is_alive(self, term: Term) -> bool:
         """Is there a text in the language?"""
         return self.liveness.is_alive(term)
+
+
+def regular_automaton(
+    grammar: Grammar, vocab: Vocabulary, limits: Limits, canonical_only: bool
+) -> tuple[Automaton, Report]:
+    from .epoch import RegularEpoch
+
+    clock = Clock(limits)
+    algebra = Algebra(limits.max_depth, clock.tick, limits.max_bytes)
+    start = grammar.language(algebra)
+    if start is NOTHING:
+        raise UnsatisfiableGrammar("the grammar matches no text at all; check its look-aheads and intersections")
+    program = RegularProgram(start, algebra, vocab, limits, clock)
+    canonical = CanonicalReport() if canonical_only else None
+    classes, spells_all = len(program.byte_sets.samples), program.tokens_spell_all
+    return Automaton(program, RegularEpoch), Report(
+        repr(grammar)[:200], limits, classes, spells_all, canonical=canonical
+    )

@@ -23,9 +23,8 @@ class TokenFacts:
     is_text: np.ndarray  # uint8: may a mask allow this id for its bytes?
     single_bytes: int  # the bytes that are tokens of their own, as a 256-bit integer
     deepest: int  # bytes of the longest token
-    trees: (
-        np.ndarray
-    )  # int64 [256, 2]: for each byte the first node of the trie that begins with it, and one past the last
+    trees: np.ndarray  # int64 [256, 2]: of the trie, for each first byte: the first node and one past the last
+    byte_tokens: list[int]  # for each byte the token that is this byte alone, -1 where there is none
 
 
 @functools.lru_cache(maxsize=16)
@@ -40,7 +39,16 @@ def token_facts(vocab: Vocabulary) -> TokenFacts:
     tops = np.flatnonzero(trie.depth == 1)
     trees = np.zeros((256, 2), np.int64)
     trees[trie.byte[tops]] = np.stack([tops, trie.end[tops]], axis=1)
-    return TokenFacts(stops, stop_row, everything, is_text, single_bytes, trie.deepest, trees)
+    return TokenFacts(stops, stop_row, everything, is_text, single_bytes, trie.deepest, trees, _byte_tokens(vocab))
+
+
+def _byte_tokens(vocab: Vocabulary) -> list[int]:
+    ids, offsets = vocab.text_ids, vocab.offsets
+    alone = ids[offsets[ids + 1] - offsets[ids] == 1]
+    found = np.full(256, -1)
+    found[vocab.data[offsets[alone]]] = alone
+    tokens: list[int] = found.tolist()
+    return tokens
 
 
 def pack_ids(ids: Iterable[int], words: int) -> np.ndarray:

@@ -21,9 +21,9 @@ import numpy as np
 
 from ...errors import LimitExceeded, UnsupportedFeature
 from ...layout.csr import DEAD, FINISHED, FIRST, MISS
-from ..epoch import Epoch
 from ..mask_array import ids_of
 from ..matcher import Matcher
+from ..protocol import Epoch
 from ..token_facts import pack_ids
 from .staying import staying_row
 from .tables import CsrTables, Room, TablesFull
@@ -35,7 +35,7 @@ MANY = 1024  # tokens; states with more are checked for a default edge
 # Words of a row for each token, at most: fewer tokens are listed instead, more get a row that states can share.
 LEAST_SHARE = 8
 MOST_LISTED = 4096  # exceptions next to a default edge for the tokens that stay
-Place = tuple[Any, int]  # an epoch of the constraint, and a state there
+Place = tuple[Epoch, int]  # an epoch of the constraint, and a state there
 
 
 class CsrAutomaton:
@@ -152,7 +152,7 @@ class CsrAutomaton:
         place = matcher._head[1:3]  # in a new epoch where the old one was full
         stops = np.array(sorted(self._facts.stops) if matcher.is_accepting else [], np.int32)
         ids = ids_of(row & ~self._facts.stop_row).astype(np.int32)
-        if isinstance(place[0], Epoch) or (hasattr(place[0], "targets") and len(ids) <= MANY):
+        if place[0].targets_at_once(len(ids)):
             state = self._with_targets(place, ids, stops)
         else:
             state = self._with_misses(matcher, place, ids, stops)
@@ -164,7 +164,7 @@ class CsrAutomaton:
         """A state all of whose targets are known at once; edges to places that are no states yet are recorded, and
         filled in later."""
         epoch, here = place
-        behind = epoch.targets(here)[ids]
+        behind = epoch.targets(here, ids)
         groups = [(epoch.key(target), target, ids[behind == target]) for target in np.unique(behind).tolist()]
         default = max(groups, key=lambda g: len(g[2]), default=None)
         base = 0
@@ -215,7 +215,7 @@ class CsrAutomaton:
 
     def _staying(self, matcher: Any, place: Place, allowed: np.ndarray) -> np.ndarray | None:
         epoch, here = place
-        if not getattr(epoch, "reads_bytes", True):
+        if not epoch.reads_bytes:
             return None
         with matcher._automaton.lock:
             try:

@@ -15,7 +15,7 @@ import numpy as np
 from ...errors import LimitExceeded, shorten
 from ...layout.table import DEAD
 from ..beside import NotNow
-from ..epoch import FINISHED
+from ..protocol import FINISHED, EpochDefaults
 from ..shared_rows import SharedRows
 from .separator import tokens_at
 from .threads import Thread
@@ -28,11 +28,10 @@ SHOWN = 5  # tokens named in an explanation
 Threads = tuple[Thread, ...]
 
 
-class ItemsEpoch:
+class ItemsEpoch(EpochDefaults):
     """One epoch of states."""
 
-    makes_beside = True  # are most rows made in parallel with other threads, and not under the lock?
-
+    makes_beside = True
     address = 0  # no kernel reads it
     reads_bytes = False  # a token's byte string alone does not decide where it leads
 
@@ -41,7 +40,7 @@ class ItemsEpoch:
         self.tables = self
         self.terms: list[Threads] = [(), ()]
         self.rows: list[np.ndarray | None] = [np.zeros(program.vocab.words, np.int32), program.facts.stop_row]
-        self.accepting = [False, False]
+        self.accepting = [False, True]
         self._numbers: dict[frozenset[Thread], int] = {}
         self._after: dict[tuple[int, int], int] = {}
         self._shared_rows = SharedRows()
@@ -141,12 +140,9 @@ class ItemsEpoch:
             return next(iter(at[-1]))
         return self.state_of(tuple({thread for s in at[-1] for thread in self.terms[s]}))
 
-    def is_usable(self, state: int) -> bool:
-        return state != DEAD
-
     # ------------------------------------------------------------------ completions, and what may come
 
-    def completion_parts(self, state: int) -> list[int]:
+    def completion(self, state: int) -> list[int]:
         """Tokens that end the text."""
         return [] if state == FINISHED else min(map(self.reader.end, self.terms[state]), key=lambda e: (len(e), e))
 

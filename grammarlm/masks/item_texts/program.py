@@ -18,6 +18,7 @@ from ...vocab.vocabulary import Vocabulary
 from ..automaton import Automaton
 from ..items import ItemIndex
 from ..limits import Clock, Limits
+from ..protocol import ProgramDefaults
 from ..report import Report
 from ..shared_lock import PROGRAM, shared_lock
 from ..token_facts import token_facts
@@ -26,9 +27,10 @@ from .separator import Separator
 from .threads import ItemList, OneItem, Thread
 
 
-class ItemsProgram:
+class ItemsProgram(ProgramDefaults):
     """What all texts have in common: the index of the items, and how they are read."""
 
+    reads_whole_tokens = True
     tokens_spell_all = True  # an item is tokens, so tokens can always complete it
 
     def __init__(self, grammar: Tokens | TokenList, vocab: Vocabulary, limits: Limits):
@@ -53,9 +55,6 @@ class ItemsProgram:
             raise UnsupportedFeature("a TokenList of items one of which has no tokens; leave the empty item out")
         separator = Separator(grammar.separator, self.vocab, self.clock.check)
         return ItemList(self.index, longest, (grammar.fewest, grammar.most), grammar.distinct, separator)
-
-    def forget(self) -> None:
-        """Nothing here belongs to a single text."""
 
 
 def _check_ids(items: Tokens, vocab: Vocabulary) -> None:

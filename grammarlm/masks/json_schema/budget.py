@@ -26,9 +26,9 @@ from .. import greedy
 from ..budget import costs_of
 from ..budgeted import BudgetedMatcher, _ordinary
 from ..canonical_matcher import _CanonicalRows
-from ..epoch import FINISHED
 from ..mask_array import as_integer
 from ..matcher import Matcher
+from ..protocol import FINISHED
 from .completion import Endings
 from .growth import growth_of
 from .matcher import JsonMatcher

@@ -22,6 +22,7 @@ from ...grammars.json_schema.text_algebra import TextAlgebra
 from ...vocab.vocabulary import Vocabulary
 from ..automaton import Automaton
 from ..limits import Clock, Limits
+from ..protocol import ProgramDefaults
 from ..report import CanonicalReport, Report
 from ..shared_lock import PROGRAM, shared_lock
 from ..token_facts import token_facts
@@ -54,10 +55,11 @@ def tables_of(vocab: Vocabulary, whitespace: str, spelling: str) -> JsonTables:
     return JsonTables(vocab, blanks_of(whitespace), spelling)
 
 
-class JsonSchemaProgram:
+class JsonSchemaProgram(ProgramDefaults):
     """What all texts under a schema have in common."""
 
     matcher_class = JsonMatcher
+    has_own_budgets = True
     budgeted_class, canonical_budgeted_class = JsonBudgetedMatcher, CanonicalJsonBudgetedMatcher
     growth: int | None = None  # upper bound on how much one token can lengthen the shortest completion: see growth.py
 
@@ -164,9 +166,6 @@ class JsonSchemaProgram:
     def states(self) -> LanguageStates:
         return self.texts.made_states
 
-    def forget(self) -> None:
-        """Nothing here belongs to a single text."""
-
 
 def _check_bytes(single: int) -> None:
     lacking = [b for b in range(256) if not single >> b & 1 and b not in (0xC0, 0xC1) and b < 0xF5]
@@ -179,12 +178,13 @@ def _check_bytes(single: int) -> None:
 
 
 def json_automaton(
-    grammar: JsonSchema, vocab: Vocabulary, limits: Limits, canonical: CanonicalReport | None = None
+    grammar: JsonSchema, vocab: Vocabulary, limits: Limits, canonical_only: bool
 ) -> tuple[Automaton, Report]:
     program = JsonSchemaProgram(grammar, vocab, limits, Clock(limits))
     relaxed = program.relaxed
     report = Report(
-        "JsonSchema", limits, 256, True, relaxed=relaxed, caps=program.caps, canonical=canonical,
+        "JsonSchema", limits, 256, True, relaxed=relaxed, caps=program.caps,
+        canonical=CanonicalReport() if canonical_only else None,
         keywords=lambda: keyword_reports(program.document, relaxed),
     )  # fmt: skip
     return Automaton(program, JsonEpoch), report

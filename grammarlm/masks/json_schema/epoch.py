@@ -27,13 +27,13 @@ from ...kernels.cpu.json_reads import GROW_RECORDS
 from ...kernels.cpu.json_rows import KEY_WORDS
 from ...kernels.cpu.json_walk import GROW_CROSSED, GROW_NOTED, GROW_PENDING
 from ...layout.json import BARRIER, COUNT_BIT, INLINE, TOO_MANY, WAITS, WIDEST, At, Frame, Kind, Object, Store
-from ..beside import NotNow
 from ..collector import PATIENT
-from ..epoch import FINISHED
+from ..protocol import FINISHED, EpochDefaults
 from .program import NO_STATES
 from .tables import CROSSED, NOTED, PENDING, SERIALS, JsonTables
 
 LANGUAGES = (At.STATES, At.ACCEPTS, At.UNIVERSAL, At.LENGTHS, At.LENGTH_OF, At.COUNTS, At.TOTAL, At.LOOPS)
+IN_STRINGS = (Kind.STRING, Kind.WORD, Kind.KEY)
 FIRST_STATE = 2  # of records; 0 is dead, 1 finished
 SPARE_ENTRIES = 1  # in chains: entry 0 is the empty key
 FIRST = {"frames": 64, "chains": 128, "records": 256}
@@ -88,7 +88,7 @@ class _Accepting:
         self._epoch = epoch
 
     def __getitem__(self, state: int) -> bool:
-        return bool(json_call(self._epoch.address, ENDS, state, 0, 0))
+        return state == FINISHED or bool(json_call(self._epoch.address, ENDS, state, 0, 0))
 
 
 class _Terms:
@@ -99,10 +99,10 @@ class _Terms:
         return self._epoch.config(state)
 
 
-class JsonEpoch:
+class JsonEpoch(EpochDefaults):
     """One epoch of texts under a schema. A state is the number of a record."""
 
-    makes_beside = False  # are most rows made in parallel with other threads, and not under the lock?
+    writes_json = True
 
     def __init__(self, program: Any):
         self.program = program
@@ -304,12 +304,6 @@ class JsonEpoch:
         self.fill(state, out)
         return out
 
-    def try_row(self, state: int) -> np.ndarray | None:
-        return None
-
-    def row_beside(self, state: int) -> np.ndarray | NotNow:
-        return NotNow.UNDER_THE_LOCK
-
     def peek_token(self, address: int, state: int, token: int) -> int:
         return int(json_call(address, ADVANCE, state, token, 0))
 
@@ -320,11 +314,24 @@ class JsonEpoch:
         array = np.frombuffer(data, np.uint8) if data else np.zeros(1, np.uint8)
         return self.call(READ, state, int(array.ctypes.data), len(data))
 
-    def completion_parts(self, state: int) -> list[bytes] | None:
+    def completion(self, state: int) -> list[bytes] | None:
         """A completion of the text, in pieces that are tokenized one by one (completion.py)."""
         from .budget import endings_of
 
         return endings_of(self).parts(state)
+
+    def closing(self, state: int, most: int) -> tuple[int, bool]:
+        """At least how many brackets close before the text may end, and are all threads in strings?"""
+        closers, quote = most, True
+        while state:
+            c, _, _, frame, state = self.arrays["records"][state].tolist()
+            quote &= c & 31 in IN_STRINGS
+            depth = 0
+            while frame and depth < closers:
+                depth += 1
+                frame = int(self.arrays["frames"][frame, Frame.PARENT])
+            closers = depth
+        return closers, quote
 
     # ------------------------------------------------------------------ moving configs to another epoch
 

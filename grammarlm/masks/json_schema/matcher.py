@@ -13,9 +13,9 @@ import numpy as np
 from ...errors import MaskError
 from ...kernels.cpu.json_call import ADVANCE, FILL
 from ...kernels.cpu.json_masks import FULL_STORE
-from ..epoch import FINISHED
 from ..mask_array import as_integer, as_mask
 from ..matcher import _NO_MASK, Matcher
+from ..protocol import FINISHED
 from ..trail import STRIDE
 
 _FILL, _ADVANCE = int(FILL), int(ADVANCE)

@@ -18,10 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...layout.json import Frame, Kind
-from ...layout.table import DEAD
-from ..epoch import Epoch, Piece
-from ..json_schema.epoch import JsonEpoch
+from ..epoch import Piece
+from ..protocol import Epoch
 from ..shared_rows import SharedRows
 from .forests import (
     MOST_CLOSERS,
@@ -49,7 +47,6 @@ FEW_WANTED = 8  # tokens not yet allowed are rare if at most one in so many is
 FEWEST_NODES, FEW_NODES, MANY_NODES = 1 << 6, 1 << 9, 1 << 14
 KEY_BYTES = 300  # approximate size of a cached row's key and entry, besides row and nodes
 FEW_ENDS = 128  # with at most as many nodes, what follows walks the vocabulary's trie itself
-IN_STRINGS = (Kind.STRING, Kind.WORD, Kind.KEY)
 
 
 class Borders:
@@ -76,7 +73,7 @@ class Borders:
                 for needs in JSON_NEEDS if rim.lasts is not None else [NOTHING_NEEDED]:
                     self._sieve(part, rim, needs)
         for automaton in program.machines:
-            if isinstance(automaton.epoch, Epoch):
+            if automaton.epoch.has_table:
                 program.clock.check()
                 automaton.epoch.row(automaton.epoch.start)
 
@@ -93,8 +90,8 @@ class Borders:
         for follower in self._followers[part]:
             firsts |= self._first_bytes(follower)
         automaton = program.automata[part]
-        is_json = isinstance(automaton.epoch, JsonEpoch)
-        return Rim(firsts.tobytes(), json_lasts(self._first_bytes(automaton)) if is_json else None)
+        lasts = json_lasts(self._first_bytes(automaton)) if automaton.epoch.writes_json else None
+        return Rim(firsts.tobytes(), lasts)
 
     def _places_behind(self, follow: tuple[int, ...]) -> list[Place]:
         """Where the rest of a token may begin after a part has ended: not in items, which are whole tokens."""
@@ -106,16 +103,7 @@ class Borders:
         """The bytes that an automaton's texts begin with."""
         if id(automaton) not in self._firsts:
             epoch, state = automaton.renew(automaton.program.start)
-            if isinstance(epoch, Epoch):
-                found = _next_bytes(epoch, state)
-            else:
-                found = np.array(
-                    [
-                        epoch.after_token(state, token) if token >= 0 else epoch.after_bytes(state, bytes([byte]))
-                        for byte, token in enumerate(self._program.byte_tokens)
-                    ]
-                )
-            self._firsts[id(automaton)] = found > 0
+            self._firsts[id(automaton)] = epoch.next_bytes(state)
         return self._firsts[id(automaton)]
 
     # ------------------------------------------------------------------ where tokens may cross
@@ -136,7 +124,7 @@ class Borders:
         """The sieve shared by all borders with these bytes. A walk of a JSON part has no kernel, so splits from which
         no token goes on are left out."""
         followers = self._followers[part]
-        if rim.lasts is None or self._sieves.is_wide(rim) or not all(isinstance(a.epoch, Epoch) for a in followers):
+        if rim.lasts is None or self._sieves.is_wide(rim) or not all(a.epoch.has_table for a in followers):
             return self._sieves.sieve(rim, needs)
         key = rim, needs, frozenset(map(id, followers))
         if key not in self._narrow_sieves:
@@ -190,10 +178,10 @@ class Borders:
         rim = self.rims[part]
         if rim is None:
             return None
-        if isinstance(epoch, Epoch):
+        if epoch.has_table:
             ends = self._regular_ends(place, self._sieve(part, rim, NOTHING_NEEDED), own)
         else:
-            sieve = self._sieve(part, rim, _needs(epoch, state) if isinstance(epoch, JsonEpoch) else NOTHING_NEEDED)
+            sieve = self._sieve(part, rim, _needs(epoch, state) if epoch.writes_json else NOTHING_NEEDED)
             count = len(sieve.forest.node)
             is_left_out = self._useless(own, known, count > FEW_NODES) if count > FEWEST_NODES else none_left_out
             ends = self._ends(place, sieve, is_left_out)
@@ -230,7 +218,7 @@ class Borders:
         """The splits at which the part may end."""
         if not len(sieve.forest.node):
             return NO_NODES
-        if isinstance(place[1], Epoch):
+        if place[1].has_table:
             epoch, (at, states) = self._reader.inside(
                 place,
                 lambda epoch, state: walked_pieces(epoch, state, sieve.forest, _readable(epoch, state, sieve.forest)),
@@ -245,7 +233,7 @@ class Borders:
 
     def _walked(
         self, place: Place, forest: Forest, is_left_out: Callable[[int], bool] = none_left_out
-    ) -> tuple[Any, np.ndarray, np.ndarray]:
+    ) -> tuple[Epoch, np.ndarray, np.ndarray]:
         program = self._program
         epoch, (at, states) = self._reader.inside(
             place, lambda epoch, state: walked(epoch, state, forest, program.byte_tokens, program.clock, is_left_out)
@@ -274,7 +262,7 @@ class Borders:
             seen_here[nodes] = True
             to_walk = []
             for place in self._places_behind(program.graph.follow[part]):
-                if len(nodes) <= FEW_ENDS and isinstance(place[1], Epoch):
+                if len(nodes) <= FEW_ENDS and place[1].has_table:
                     self._reader.inside(place, _below(nodes, row))
                     waiting += self._ends_below(place, nodes)
                 else:
@@ -319,7 +307,7 @@ class Borders:
         ended = self._ended(place[0], epoch, forest.node[at], states)
         return [(place[0], ended)] if len(ended) else []
 
-    def _ended(self, part: int, epoch: Any, nodes: np.ndarray, states: np.ndarray) -> np.ndarray:
+    def _ended(self, part: int, epoch: Epoch, nodes: np.ndarray, states: np.ndarray) -> np.ndarray:
         """Of nodes and the states there, the splits at which the part may end, sorted and distinct."""
         rim = self.rims[part]
         if rim is None:
@@ -329,17 +317,10 @@ class Borders:
         return ended[np.diff(ended, prepend=-1) > 0]
 
 
-def _next_bytes(epoch: Epoch, state: int) -> np.ndarray:
-    """bool [256]: which bytes can come next."""
-    epoch.expand(state)
-    found: np.ndarray = epoch.tables.next[state][epoch.tables.class_of] != DEAD
-    return found
-
-
 def _readable(epoch: Epoch, state: int, forest: Forest) -> list[Piece]:
     """The trees of a sieve's forest that begin with bytes that can come next."""
     pieces: list[Piece] = []
-    for first, end in np.searchsorted(forest.node, epoch.program.facts.trees[_next_bytes(epoch, state)]).tolist():
+    for first, end in np.searchsorted(forest.node, epoch.program.facts.trees[epoch.next_bytes(state)]).tolist():
         if pieces and pieces[-1][2] == first:
             pieces[-1] = (0, pieces[-1][1], end)
         elif first < end:
@@ -358,26 +339,18 @@ def _flags(row: np.ndarray) -> np.ndarray:
     return found
 
 
-def _accepting(epoch: Any, states: np.ndarray) -> np.ndarray:
+def _accepting(epoch: Epoch, states: np.ndarray) -> np.ndarray:
     """May the text end in these states?"""
-    if isinstance(epoch, Epoch):
+    if epoch.has_table:
         return np.array(epoch.accepting, bool)[states]
     known = {state: bool(epoch.accepting[state]) for state in set(states.tolist())}
     return np.array([known[state] for state in states.tolist()], bool)
 
 
-def _needs(epoch: JsonEpoch, state: int) -> Needs:
+def _needs(epoch: Epoch, state: int) -> Needs:
     """What a prefix must contain to end the text: as many closing brackets as are open in each thread, and a quote if
     all are in strings."""
     if epoch.accepting[state]:
         return NOTHING_NEEDED
-    closers, quote = MOST_CLOSERS, True
-    while state:
-        c, _, _, frame, state = epoch.arrays["records"][state].tolist()
-        quote &= c & 31 in IN_STRINGS
-        depth = 0
-        while frame and depth < closers:
-            depth += 1
-            frame = int(epoch.arrays["frames"][frame, Frame.PARENT])
-        closers = depth
+    closers, quote = epoch.closing(state, MOST_CLOSERS)
     return Needs(closers, quote, True)

@@ -19,10 +19,8 @@ import numpy as np
 
 from ...errors import GrammarError, LimitExceeded, UnsupportedFeature
 from ...layout.table import DEAD
-from ..beside import NotNow
 from ..budget import costs_of
-from ..epoch import FINISHED, Epoch
-from ..json_schema.epoch import JsonEpoch
+from ..protocol import FINISHED, Epoch, EpochDefaults
 
 if TYPE_CHECKING:
     from .program import PartsProgram
@@ -30,7 +28,7 @@ if TYPE_CHECKING:
 WIDEST = 256  # places of one text
 MANY = 64  # above this number, equal places are merged: merging takes as long as reading some bytes
 STATE_BYTES = 400  # approximate size of a state
-Place = tuple[int, Any, int]  # a part, an epoch of its automaton, a state there
+Place = tuple[int, Epoch, int]  # a part, an epoch of its automaton, a state there
 Made = TypeVar("Made")
 
 
@@ -53,7 +51,7 @@ class Reader:
                 if epoch.accepting[state]:
                     waiting += self.program.graph.follow[part]
 
-    def inside(self, place: Place, make: Callable[[Any, int], Made]) -> tuple[Any, Made]:
+    def inside(self, place: Place, make: Callable[[Epoch, int], Made]) -> tuple[Epoch, Made]:
         """An epoch of the part's automaton, and the result of `make` at the place there; in a new epoch where the old
         one is full."""
         part, epoch, state = place
@@ -128,7 +126,7 @@ class Reader:
         if after:
             self.land(place[0], epoch, after, found)
 
-    def land(self, part: int, epoch: Any, state: int, found: dict[Place, None]) -> None:
+    def land(self, part: int, epoch: Epoch, state: int, found: dict[Place, None]) -> None:
         """Adds a place, and what follows it where the part may end."""
         found[part, epoch, state] = None
         if epoch.accepting[state]:
@@ -146,16 +144,14 @@ class Reader:
         return dict.fromkeys(kept.values())
 
 
-def _byte(token: int, byte: int) -> Callable[[Any, int], int]:
+def _byte(token: int, byte: int) -> Callable[[Epoch, int], int]:
     if token >= 0:
         return lambda epoch, state: epoch.after_token(state, token)
     return lambda epoch, state: epoch.after_bytes(state, bytes([byte]))
 
 
-class PartsEpoch:
+class PartsEpoch(EpochDefaults):
     """One epoch of sets of places."""
-
-    makes_beside = False  # are most rows made in parallel with other threads, and not under the lock?
 
     address = 0  # no kernel reads it
 
@@ -198,7 +194,7 @@ class PartsEpoch:
         return frozenset((part, epoch.key(inner)) for part, epoch, inner in self.places[state])
 
     @property
-    def reads_bytes(self) -> bool:
+    def reads_bytes(self) -> bool:  # type: ignore[override]
         """Does a token's byte string alone decide where it leads?"""
         return not any(self.program.has_items)
 
@@ -219,7 +215,7 @@ class PartsEpoch:
         for place in self.places[state]:
             epoch, own = self.reader.inside(place, _row)
             made |= own & ~stops
-            if isinstance(epoch, Epoch):
+            if epoch.has_table:
                 self._add_crossing(place, place, own, made)
             else:
                 open_borders.append((place, own))
@@ -238,17 +234,6 @@ class PartsEpoch:
         crossing = self._crossings[key]
         if crossing is not None:
             made |= crossing
-
-    def try_row(self, state: int) -> np.ndarray | None:
-        return None
-
-    def row_beside(self, state: int) -> np.ndarray | NotNow:
-        return NotNow.UNDER_THE_LOCK
-
-    def close(self) -> None:
-        """A call was interrupted halfway: the epoch is declared full, so that nothing more is made here and its
-        matchers move on."""
-        self.is_full = True
 
     # ------------------------------------------------------------------ reading
 
@@ -277,13 +262,12 @@ class PartsEpoch:
         """The special tokens that may come next."""
         found: set[int] = set()
         for place in self.places[state]:
-            if hasattr(place[1], "special_tokens"):
-                found.update(self.reader.inside(place, lambda epoch, state: epoch.special_tokens(state))[1])
+            found.update(self.reader.inside(place, lambda epoch, state: epoch.special_tokens(state))[1])
         return sorted(found)
 
     # ------------------------------------------------------------------ completions
 
-    def completion_parts(self, state: int) -> list[int]:
+    def completion(self, state: int) -> list[int]:
         """Tokens that end the text: a completion of the current part, and the fewest tokens after it."""
         if state == FINISHED:
             return []
@@ -299,7 +283,7 @@ class PartsEpoch:
         most = 0
         for automaton, rest in zip(self.program.automata, self.rests, strict=True):
             epoch = automaton.epoch
-            limit = epoch.completion_limit(epoch.start) if hasattr(epoch, "completion_limit") else None
+            limit = epoch.completion_limit(epoch.start)
             if limit is None or rest is None:
                 return None
             most = max(most, limit + len(rest))
@@ -309,7 +293,7 @@ class PartsEpoch:
     def rests(self) -> list[list[int] | None]:
         """For each part the fewest tokens after its end."""
         program = self.program
-        if any(isinstance(automaton.epoch, JsonEpoch) for automaton in program.machines):
+        if any(automaton.program.has_own_budgets for automaton in program.machines):
             raise UnsupportedFeature(
                 "a budget of tokens (matcher(max_tokens=...), min_tokens_left) is not supported for a JsonSchema beside other "
                 "grammars yet; leave it out"
@@ -322,9 +306,6 @@ class PartsEpoch:
                 ways = [[*plans[f], *rest] for f in follow if (rest := rests[f]) is not None]
                 rests[part] = min([*ways, *([] if (own := rests[part]) is None else [own])], key=len, default=None)
         return rests
-
-    def is_usable(self, state: int) -> bool:
-        return state != DEAD
 
     # ------------------------------------------------------------------ moving to another epoch
 
@@ -347,14 +328,13 @@ class _Terms:
         return tuple((part, epoch.terms[inner]) for part, epoch, inner in self._epoch.places[state])
 
 
-def _spelled(data: bytes, at: int) -> Callable[[Any, int], list[tuple[int, int]]]:
+def _spelled(data: bytes, at: int) -> Callable[[Epoch, int], list[tuple[int, int]]]:
     return lambda epoch, state: epoch.spelled(state, data, at)
 
 
-def _plan(epoch: Any, state: int) -> tuple[int, ...]:
+def _plan(epoch: Epoch, state: int) -> tuple[int, ...]:
     return costs_of(epoch).plan(epoch, state)
 
 
-def _row(epoch: Any, state: int) -> np.ndarray:
-    found: np.ndarray = epoch.row(state)
-    return found
+def _row(epoch: Epoch, state: int) -> np.ndarray:
+    return epoch.row(state)

@@ -19,8 +19,9 @@ from ...kernels.cpu.walk import DONE
 from ...layout.table import DEAD, Arena
 from ...vocab.byte_trie import ByteTrie
 from ...vocab.vocabulary import Vocabulary
-from ..epoch import Epoch, Piece
+from ..epoch import Piece
 from ..limits import Clock
+from ..protocol import Epoch
 from ..token_facts import pack_ids
 
 MOST_NODES = 1 << 18  # of a forest; more nodes are walked in several forests
@@ -60,7 +61,6 @@ class Paths:
     last: np.ndarray  # int16 [N]: the last byte that is not white space, -1 where all are
     node_of: np.ndarray  # int32: the node of each token
     text_row: np.ndarray  # int32 [W]: all tokens that are text
-    byte_tokens: list[int]  # for each byte the token that is this byte alone, -1 where there is none
 
 
 @lru_cache(maxsize=2)
@@ -80,9 +80,7 @@ def paths_of(vocab: Vocabulary) -> Paths:
     last = np.where(solid >= 0, trie.byte[solid].astype(np.int16), -1).astype(np.int16)
     closers = np.minimum(closers, MOST_CLOSERS)
     text_row = pack_ids(vocab.text_ids, vocab.words)
-    return Paths(
-        parent, closers.astype(np.uint8), quotes > 0, last, _nodes_of_tokens(vocab), text_row, _byte_tokens(vocab)
-    )
+    return Paths(parent, closers.astype(np.uint8), quotes > 0, last, _nodes_of_tokens(vocab), text_row)
 
 
 def _nodes_of_tokens(vocab: Vocabulary) -> np.ndarray:
@@ -92,15 +90,6 @@ def _nodes_of_tokens(vocab: Vocabulary) -> np.ndarray:
     found[trie.token[ends_token]] = ends_token
     found[trie.twins[:, 0]] = found[trie.twins[:, 1]]
     return found
-
-
-def _byte_tokens(vocab: Vocabulary) -> list[int]:
-    ids, offsets = vocab.text_ids, vocab.offsets
-    alone = ids[offsets[ids + 1] - offsets[ids] == 1]
-    found = np.full(256, -1)
-    found[vocab.data[offsets[alone]]] = alone
-    tokens: list[int] = found.tolist()
-    return tokens
 
 
 def _parents(trie: ByteTrie) -> np.ndarray:
@@ -181,7 +170,7 @@ def _counted(marked: np.ndarray) -> np.ndarray:
 
 
 def walked(
-    epoch: Any,
+    epoch: Epoch,
     state: int,
     forest: Forest,
     byte_tokens: list[int],
@@ -189,8 +178,8 @@ def walked(
     is_left_out: Callable[[int], bool],
 ) -> tuple[np.ndarray, np.ndarray]:
     """The places of a forest whose bytes can be read, and the state at each. Where it goes byte by byte nodes can be left out."""
-    if isinstance(epoch, Epoch):
-        return _regular_walk(epoch, state, forest)
+    if epoch.has_table:
+        return walked_pieces(epoch, state, forest, [(0, 0, len(forest.node))])
     places, states = [], []
     known: dict[int, int] = {}  # by state and byte
     above = [state] * (int(forest.depth.max(initial=0)) + 1)
@@ -219,12 +208,8 @@ def walked(
     return np.array(places, np.int64), np.array(states, np.int64)
 
 
-def _regular_walk(epoch: Epoch, state: int, forest: Forest) -> tuple[np.ndarray, np.ndarray]:
-    return walked_pieces(epoch, state, forest, [(0, 0, len(forest.node))])
-
-
-def walked_pieces(epoch: Epoch, state: int, forest: Forest, pieces: Iterable[Piece]) -> tuple[np.ndarray, np.ndarray]:
-    """`walked` for pieces of a forest, each walked from the state. The kernel that finds the states after tokens takes
+def walked_pieces(epoch: Any, state: int, forest: Forest, pieces: Iterable[Piece]) -> tuple[np.ndarray, np.ndarray]:
+    """`walked` in an epoch with a table, for pieces of a forest. The kernel that finds the states after tokens takes
     the piece as its trie, and each node as a token. No piece is empty."""
     places, states = [], []
     scratch = np.zeros(int(forest.depth.max(initial=0)) + 2, np.int32)

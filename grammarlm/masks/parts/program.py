@@ -17,19 +17,19 @@ from ...errors import UnsatisfiableGrammar, UnsupportedFeature
 from ...grammars.assembly import needs_stack
 from ...grammars.compose import Grammar
 from ...grammars.json_schema import JsonSchema
-from ...grammars.part_graph import ITEMS, part_graph, without
+from ...grammars.part_graph import part_graph, without
 from ...kernels.cpu.jit import load_all
 from ...vocab.vocabulary import Vocabulary
 from ..automaton import Automaton
 from ..json_schema.compile import tables_of
 from ..limits import Clock, Limits
+from ..protocol import ProgramDefaults
 from ..report import CanonicalReport, Report
 from ..shared_lock import PARTS, shared_lock
 from ..stack.compile import refuse_named_text
 from ..token_facts import ALL_BYTES, token_facts
 from .borders import Borders
 from .epoch import PartsEpoch, Reader
-from .forests import paths_of
 from .sieves import sieves_of
 
 Compile = Callable[[Grammar], tuple[Automaton, Report]]
@@ -48,7 +48,7 @@ class _Clocks(Clock):
             automaton.program.clock.restart()
 
 
-class PartsProgram:
+class PartsProgram(ProgramDefaults):
     """What all texts have in common."""
 
     tokens_spell_all = True
@@ -65,7 +65,7 @@ class PartsProgram:
         self._compile_parts(compile_part)
         self.machines = list({id(automaton): automaton for automaton in self.automata}.values())
         self.clock = _Clocks(limits, self.machines)
-        self.byte_tokens = paths_of(vocab).byte_tokens
+        self.byte_tokens = self.facts.byte_tokens
         self.borders = Borders(self, Reader(self))
 
     def _compile_parts(self, compile_part: Compile) -> None:
@@ -89,7 +89,7 @@ class PartsProgram:
             assert isinstance(found, tuple)  # the others were left out
             self.automata.append(found[0])
             self.reports.append(found[1])
-        self.has_items = [isinstance(part, ITEMS) for part in self.graph.parts]
+        self.has_items = [automaton.program.reads_whole_tokens for automaton in self.automata]
 
     def _load_kernels(self) -> None:
         """Kernels compile once a machine, tables are made once a vocabulary: not counted as the grammar's time."""
@@ -110,7 +110,7 @@ class PartsProgram:
                 return named
             # The tokens that spell it may be missing, while tokens that cross its borders may spell it.
             raise named from None
-        if getattr(automaton.program, "named_texts", None):
+        if automaton.program.named_texts:
             refuse_named_text(automaton.program, "beside a JsonSchema or Tokens")
         if not automaton.program.tokens_spell_all:
             raise UnsupportedFeature(
@@ -123,14 +123,13 @@ class PartsProgram:
         """The bytes of a token that is text; b"" for others."""
         return self.vocab.token_bytes(token) if self.facts.is_text[token] else b""
 
-    def forget(self) -> None:
-        """Nothing here belongs to a single text."""
-
 
 def parts_automaton(
-    grammar: Grammar, vocab: Vocabulary, limits: Limits, compile_part: Compile, canonical_only: bool
+    grammar: Grammar, vocab: Vocabulary, limits: Limits, canonical_only: bool
 ) -> tuple[Automaton, Report]:
-    program = PartsProgram(grammar, vocab, limits, compile_part)
+    from ..machines import compiled  # the parts' machines are found in the list that names this one
+
+    program = PartsProgram(grammar, vocab, limits, lambda part: compiled(part, vocab, limits, canonical_only))
     parts = list({id(report): report for report in program.reports}.values())
     report = Report(
         repr(grammar)[:200],

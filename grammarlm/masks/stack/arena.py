@@ -24,6 +24,7 @@ from ...layout.stack import Place
 from ...layout.stack_arena import ARRAYS, BY_PLACE, COLUMNS, OF_SURVEYS, ROW, TWICE_WORDS, USED_OF, WORDS, places
 from ...vocab.byte_trie import ByteTrie
 from ...vocab.vocabulary import Vocabulary
+from ..protocol import FINISHED
 from ..token_facts import pack_ids, token_facts
 from .program import StackProgram
 
@@ -213,7 +214,7 @@ class StackArena:
         self._arrays = fixed | {
             place: buffer[begin:end].view(kind).reshape(shape) for place, kind, shape, begin, end in plan.arrays
         }
-        self.accepting = memoryview(self._arrays[Place.C_ACCEPTS])  # type: ignore[arg-type]
+        self.accepting: Any = memoryview(self._arrays[Place.C_ACCEPTS])  # type: ignore[arg-type]
         self._fixed(Place.CLASS_OF, program.byte_sets.class_of)
         arena = self.arena
         arena[Place.CHECKS] = program.trust.level
@@ -225,6 +226,7 @@ class StackArena:
         self._arrays[Place.K_LIVE][0] = ~np.uint64(0)
         self._arrays[Place.S_CLASS][0] = 0
         self._arrays[Place.C_ROW][:2] = -1
+        self._arrays[Place.C_ACCEPTS][FINISHED] = 1
         self._arrays[Place.Q_STATUS][:FIRST_REAL] = layout.EXPANDED | layout.LIVE_KNOWN | layout.READS
         self._arrays[Place.B_STATUS][:2] = (layout.EXPANDED, layout.EXPANDED | layout.ACCEPTS)
         self._arrays[Place.B_NEXT][1] = 1

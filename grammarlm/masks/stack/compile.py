@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from ...errors import UnsupportedFeature
 from ...grammars.assembly import Assembly, assemble
@@ -11,10 +12,14 @@ from ...grammars.compose import Grammar
 from ...grammars.lark_tables import LrTables, join
 from ...grammars.regular import Algebra
 from ...grammars.terms import ANYTHING, Term
+from ...kernels.cpu.jit import load_all
 from ...vocab.vocabulary import Vocabulary
+from ..automaton import Automaton
 from ..limits import Clock, Limits
 from ..liveness import Liveness
 from ..named_tokens import NamedTokens
+from ..report import CanonicalReport, Report
+from .epoch import StackEpoch
 from .numbers import keep_left_surveys
 from .program import StackProgram
 
@@ -61,6 +66,22 @@ def refuse_named_text(program: StackProgram, where: str) -> None:
         f"the token {token} ({program.vocab.token_bytes(token)!r:.80}) by its id {where}: it is ordinary text in this vocabulary; "
         "write its text as a string"
     )
+
+
+def stack_automaton(
+    grammar: Grammar, vocab: Vocabulary, limits: Limits, canonical_only: bool
+) -> tuple[Automaton, Report]:
+    load_all(large=True)
+    clock = Clock(limits)
+    program = stack_program(grammar, Algebra(limits.max_depth, clock.tick, limits.max_bytes), vocab, limits, clock)
+    if canonical_only and program.named_texts:
+        refuse_named_text(program, "with canonical_only=True")
+    automaton = Automaton(program, StackEpoch)
+    epoch: Any = automaton.epoch
+    program.keep(len(epoch.origins) + len(epoch.border_origins))
+    canonical = CanonicalReport() if canonical_only else None
+    classes, spells_all = len(program.byte_sets.samples), program.tokens_spell_all
+    return automaton, Report(repr(grammar)[:200], limits, classes, spells_all, canonical=canonical, caps=program.caps)
 
 
 def check_border(grammar: Grammar, assembly: Assembly, tables: LrTables | None) -> None:

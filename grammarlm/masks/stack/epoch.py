@@ -21,9 +21,11 @@ from ...kernels.cpu.jit import direct
 from ...kernels.cpu.stack_calls import ADVANCE, FILL_SIGNED, SIGN
 from ...layout import stack as layout
 from ...layout.stack import LR_BASE, UNION, Place
+from ...layout.table import DEAD
 from ..beside import NotNow
 from ..collector import PATIENT
 from ..mask_array import ids_of
+from ..protocol import FINISHED, EpochDefaults
 from ..shared_rows import SharedRows
 from .arena import SURVEY_GROUPS
 from .completion import StackEnds, parts
@@ -35,8 +37,8 @@ from .states import NeedsWalks, StackStates
 from .survey_scratch import GROWING as SCRATCH
 from .survey_scratch import SurveyScratch, idle_scratch
 
-FINISHED = 1  # the state after a stop token
 INSIDE = 80  # bytes that lead back to the state: more than a name has, fewer than a string
+MANY_TARGETS = 1024
 MOST_REMAINS = 100_000  # entries in tries of remainders, after the ends of strings
 
 
@@ -47,7 +49,7 @@ class KnownRows(dict):
         return None
 
 
-class StackEpoch(StackStates):
+class StackEpoch(StackStates, EpochDefaults):
     """One epoch of configs. All methods run under the automaton's lock; `rows` is read without it."""
 
     tables = SimpleNamespace(address=0)
@@ -194,12 +196,12 @@ class StackEpoch(StackStates):
         return known
 
     @property
-    def reads_bytes(self) -> bool:
+    def reads_bytes(self) -> bool:  # type: ignore[override]
         """Does a token's byte string alone decide where it leads?"""
         return not self.program.named_texts
 
     @property
-    def makes_beside(self) -> bool:
+    def makes_beside(self) -> bool:  # type: ignore[override]
         """Are most rows made in seats, in parallel with other threads, and not under the lock?"""
         return self._is_plain and not self.only_inside
 
@@ -341,9 +343,9 @@ class StackEpoch(StackStates):
         for token in self.special_tokens(state):
             bits[token >> 3] |= 1 << (token & 7)
         if not self.program.tokens_spell_all:
-            targets = self.targets(state)
-            for token in ids_of(row & ~facts.stop_row).tolist():
-                if not self.ends.is_usable(int(targets[token])):
+            ids = ids_of(row & ~facts.stop_row)
+            for token, target in zip(ids.tolist(), self.targets(state, ids).tolist(), strict=True):
+                if not self.ends.is_usable(target):
                     bits[token >> 3] &= ~(1 << (token & 7)) & 0xFF
         return self._share(row, row.ctypes.data)
 
@@ -497,29 +499,29 @@ class StackEpoch(StackStates):
         """Where the text stands, in words."""
         return "" if state == FINISHED else describe(self, state)
 
-    def completion(self, state: int) -> bytes | None:
-        """Bytes that end the text; None where none are known, or special tokens are needed."""
-        found = self.completion_parts(state)
-        if found is None or any(isinstance(part, int) for part in found):
-            return None
-        return b"".join(part for part in found if isinstance(part, bytes))
-
-    def completion_parts(self, state: int) -> list[bytes | int] | None:
+    def completion(self, state: int) -> list[bytes | int] | None:
         """Bytes and special tokens that end the text; None where none are known."""
         if state == FINISHED:
             return []
         letters = self.ends.of(state)
         return None if letters is None else parts(letters)
 
-    def targets(self, state: int) -> np.ndarray:
-        """int32: the state after each token that the row of the state allows; other entries are undefined."""
+    def may_have_texts(self) -> bool:
+        return self.start is None or self.start != DEAD  # None: proved by an earlier compile, and made on demand
+
+    def targets_at_once(self, tokens: int) -> bool:
+        return tokens <= MANY_TARGETS  # of more, most lead to one state, which is found faster without a walk
+
+    def targets(self, state: int, tokens: np.ndarray) -> np.ndarray:
+        """The states after allowed tokens, all found by one walk."""
         targets = np.zeros(self.program.vocab.words * 32 + 1, np.int32)
         scratch = np.zeros(self.program.facts.deepest + 2, np.int32)
         scratch[0] = state
         self._made(walk.fill_targets, scratch.ctypes.data, len(scratch), targets.ctypes.data)
         for token in self.special_tokens(state):
             targets[token] = self._after_named(state, token)
-        return targets[:-1]
+        found: np.ndarray = targets[tokens]
+        return found
 
     def made(self, kernel: Callable[..., int], *arguments: int) -> int:
         """A kernel's answer, for callers that look at configs from outside."""

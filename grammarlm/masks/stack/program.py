@@ -26,6 +26,7 @@ from ...layout.stack import CALL, END, ENTER, LEX, LINE, POP
 from ...vocab.vocabulary import Vocabulary
 from ..limits import Clock, Limits
 from ..liveness import Liveness
+from ..protocol import ProgramDefaults
 from ..shared_lock import PROGRAM, shared_lock
 from ..token_facts import token_facts
 from .spelling import Spelling
@@ -51,7 +52,7 @@ class Fork:
         self.ways = ways
 
 
-class StackProgram:
+class StackProgram(ProgramDefaults):
     """What all epochs of one automaton share."""
 
     def __init__(
@@ -95,7 +96,7 @@ class StackProgram:
         self.has_forgotten = False  # have terms been dropped that the lexer still holds?
 
     @property
-    def caps(self) -> tuple[str, ...]:
+    def caps(self) -> tuple[str, ...]:  # type: ignore[override]
         """Limits of the language beyond its grammar, for the report."""
         spelled = () if self.tokens_spell_all else (f"texts must end by tokens of single bytes. {self._lacks()}",)
         if self.lr is None or self.lr.blocks is None:

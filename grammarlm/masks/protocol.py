@@ -1,0 +1,282 @@
+"""The protocol of machines: what a Program and an Epoch offer to matchers, batches, budgets, explanations, parts and CSR.
+
+A **program** is what all texts of a constraint share; it never changes. An **epoch** is one generation of states: it owns
+the numbers of states and everything that depends on them. An epoch that is full is replaced by a new, empty one
+(automaton.py), so a number is valid in its epoch only; a **term** is what a state stands for without numbers.
+
+    state 0 DEAD        a refused text
+    state 1 FINISHED    a text whose stop token has been read
+    other states        a text that can be completed
+
+`tests/masks/machine_law.py` holds every machine to this protocol, by brute force over a small vocabulary. A new machine
+derives from `ProgramDefaults` and `EpochDefaults`, which have the members that most machines need not define.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import numpy as np
+
+from ..errors import GrammarError, UnsatisfiableGrammar
+from ..layout.table import DEAD
+from .beside import NotNow
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from ..vocab.vocabulary import Vocabulary
+    from .budget import Costs
+    from .limits import Clock, Limits
+    from .token_facts import TokenFacts
+
+FINISHED = 1  # the state after a stop token
+NOT_MADE = -1  # an answer of `peek_token`: something must be made first
+Value_co = TypeVar("Value_co", covariant=True)
+
+
+class ByState(Protocol[Value_co]):
+    """Something that each state has: a list, or an object that computes it."""
+
+    def __getitem__(self, state: int, /) -> Value_co: ...
+
+
+class Tables(Protocol):
+    """What a kernel reads while a caller holds it."""
+
+    @property
+    def address(self) -> int: ...
+
+
+class Program(Protocol):
+    """What all texts of a constraint share. `ProgramDefaults` defines the members below the line."""
+
+    vocab: Vocabulary
+    limits: Limits
+    facts: TokenFacts
+    lock: AbstractContextManager[Any]  # of the automaton: whoever makes states or rows holds it
+    tokens_spell_all: bool  # can tokens spell whatever bytes can? Else an epoch decides it state by state (`is_usable`)
+
+    @property
+    def start(self) -> Any: ...  # the term of a text's beginning
+
+    @property
+    def clock(self) -> Clock: ...  # restarted with each call of a matcher
+
+    def forget(self) -> None:
+        """Drops what was derived, when an epoch is replaced; it is derived again on demand."""
+
+    # ---- defaults
+
+    has_own_budgets: bool
+    reads_whole_tokens: bool
+
+    @property
+    def matcher_class(self) -> type | None: ...
+
+    @property
+    def budgeted_class(self) -> type | None: ...
+
+    @property
+    def canonical_budgeted_class(self) -> type | None: ...
+
+    @property
+    def named_texts(self) -> frozenset[int]: ...
+
+    @property
+    def caps(self) -> tuple[str, ...]: ...
+
+    def refuse_tokens(self) -> GrammarError: ...
+
+
+class ProgramDefaults:
+    """The members of a program that most machines need not define."""
+
+    matcher_class: type | None = None  # instead of Matcher
+    budgeted_class: type | None = None  # instead of BudgetedMatcher
+    canonical_budgeted_class: type | None = None
+    has_own_budgets = False  # are budgets counted by the machine's own matchers, and not from completions?
+    reads_whole_tokens = False  # is a text made of given tokens, which no bytes spell?
+
+    named_texts: frozenset[int] = frozenset()  # tokens of ordinary text that the grammar asks for by id
+    caps: tuple[str, ...] = ()  # bounds of the language beyond its grammar, for the report
+
+    def refuse_tokens(self) -> GrammarError:
+        """The error where no tokens of the vocabulary spell a text."""
+        return UnsatisfiableGrammar(
+            "no sequence of this vocabulary's tokens spells a text of the grammar; "
+            "the vocabulary is missing tokens for some of its bytes"
+        )
+
+    def forget(self) -> None:
+        """By default nothing is kept from one epoch to the next."""
+
+
+class Epoch(Protocol):
+    """One generation of states. All methods run under the automaton's lock, except where they say otherwise.
+    `EpochDefaults` defines the members below the line."""
+
+    is_full: bool  # no more states can be made here
+
+    @property
+    def program(self) -> Any: ...
+
+    @property
+    def start(self) -> Any: ...  # the first state; None where it is made on demand
+
+    @property
+    def nbytes(self) -> int: ...
+
+    @property
+    def terms(self) -> ByState[Any]: ...
+
+    @property
+    def accepting(self) -> ByState[bool]: ...  # may the text end here? True for FINISHED; read without the lock
+
+    @property
+    def rows(self) -> ByState[np.ndarray | None]: ...  # the mask row, None where it is not made; read without the lock
+
+    @property
+    def tables(self) -> Tables: ...  # read without the lock
+
+    def state_of(self, term: Any) -> int:
+        """The number of a term's state, made where it is new; DEAD where no text is left."""
+
+    def row(self, state: int) -> np.ndarray:
+        """The mask row, made (read only): tokens that can be read and completed; stop ids iff the text may end."""
+
+    def after_token(self, state: int, token: int) -> int:
+        """The state after a token, DEAD where it is refused."""
+
+    def after_bytes(self, state: int, data: bytes) -> int:
+        """The state after bytes, in any tokenization; DEAD where they are refused."""
+
+    def peek_token(self, address: int, state: int, token: int) -> int:
+        """The answer of after_token without the lock; negative where something must be made first. `address` is that of
+        `tables`, which the caller keeps a reference to."""
+
+    def completion(self, state: int) -> Sequence[bytes | int] | None:
+        """Bytes and tokens that end the text; None where none are known, or they are too many to be written down."""
+
+    # ---- defaults
+
+    costs: Costs | None
+    has_table: bool
+    writes_json: bool
+
+    @property
+    def makes_beside(self) -> bool: ...
+
+    @property
+    def reads_bytes(self) -> bool: ...
+
+    def key(self, state: int) -> Hashable: ...
+
+    def close(self) -> None: ...
+
+    def is_usable(self, state: int) -> bool: ...
+
+    def try_row(self, state: int) -> np.ndarray | None: ...
+
+    def row_beside(self, state: int) -> np.ndarray | NotNow: ...
+
+    def completion_limit(self, state: int) -> int | None: ...
+
+    def targets(self, state: int, tokens: np.ndarray) -> np.ndarray: ...
+
+    def targets_at_once(self, tokens: int) -> bool: ...
+
+    def next_bytes(self, state: int) -> np.ndarray: ...
+
+    def may_have_texts(self) -> bool: ...
+
+    def special_tokens(self, state: int) -> list[int]: ...
+
+    def spelled(self, state: int, data: bytes, at: int) -> list[tuple[int, int]]: ...
+
+    def closing(self, state: int, most: int) -> tuple[int, bool]: ...
+
+    def refusal(self, state: int, token: int) -> str: ...
+
+    def describe(self, state: int) -> str: ...
+
+
+class EpochDefaults:
+    """The members of an epoch that most machines need not define."""
+
+    makes_beside = False  # are most rows made in parallel with other threads, and not under the lock?
+    reads_bytes = True  # do a token's bytes alone decide where it leads?
+    has_table = False  # are transitions in a table that kernels walk (masks/epoch.py)?
+    writes_json = False  # are its texts JSON values?
+    costs: Costs | None = None  # of token budgets, made on first use (budget.py)
+
+    def key(self: Any, state: int) -> Hashable:
+        """Equal keys have equal futures, in whatever epochs."""
+        found: Hashable = self.terms[state]
+        return found
+
+    def close(self: Any) -> None:
+        """A call was interrupted halfway: the epoch is declared full, so that nothing more is made here and its
+        matchers move on."""
+        self.is_full = True
+
+    def is_usable(self, state: int) -> bool:
+        """Can tokens complete a text from here? Asked where `tokens_spell_all` is false."""
+        return state != DEAD
+
+    def try_row(self, state: int) -> np.ndarray | None:
+        """row(), without the lock; None where it must be made under it."""
+        return None
+
+    def row_beside(self, state: int) -> np.ndarray | NotNow:
+        """row(), made in parallel with other threads, or the reason why that is not possible now."""
+        return NotNow.UNDER_THE_LOCK
+
+    def completion_limit(self, state: int) -> int | None:
+        """Upper bound in bytes (tokens, where texts are whole tokens) on the completion of every state that tokens reach;
+        None where it is not known."""
+        return None
+
+    def targets(self: Any, state: int, tokens: np.ndarray) -> np.ndarray:
+        """The states after allowed tokens."""
+        return np.fromiter((self.after_token(state, token) for token in tokens.tolist()), np.int64, len(tokens))
+
+    def targets_at_once(self, tokens: int) -> bool:
+        """Are the targets of so many tokens found at once, and not token by token?"""
+        return False
+
+    def next_bytes(self: Any, state: int) -> np.ndarray:
+        """bool [256]: which bytes can come next."""
+        tokens = self.program.facts.byte_tokens
+        found = [
+            self.after_token(state, token) if token >= 0 else self.after_bytes(state, bytes([byte]))
+            for byte, token in enumerate(tokens)
+        ]
+        return np.array(found) > DEAD
+
+    def may_have_texts(self: Any) -> bool:
+        """False where the grammar certainly has no text."""
+        return bool(self.start != DEAD)
+
+    def special_tokens(self, state: int) -> list[int]:
+        """The tokens that may come next by their ids."""
+        return []
+
+    def spelled(self, state: int, data: bytes, at: int) -> list[tuple[int, int]]:
+        """(number of bytes, state after) of each token that may come and whose bytes stand in `data` at an offset: asked
+        where texts are whole tokens."""
+        return []
+
+    def closing(self, state: int, most: int) -> tuple[int, bool]:
+        """Of JSON: at least how many brackets close before the text may end (counted up to `most`), and does a quote come
+        first?"""
+        return 0, False
+
+    def refusal(self, state: int, token: int) -> str:
+        """Why a token may not come, in words; empty where the general explanation will do."""
+        return ""
+
+    def describe(self, state: int) -> str:
+        """Where the text stands, in words."""
+        return ""
