@@ -7,27 +7,18 @@ that need them.
 from importlib import import_module
 from typing import Any
 
+from .grammars import registry
+
 _HOME = {
-    "Ban": "grammars.text",
-    "Choices": "grammars.choices",
     "Constraint": "masks.constraint",
     "DeviceAutomaton": "decoding.device_automaton",
     "DeviceItems": "decoding.device_items",
     "DeviceLoop": "decoding.device_loop",
     "Event": "decoding.events",
-    "Ebnf": "grammars.ebnf",
-    "JsonSchema": "grammars.json_schema",
-    "Gbnf": "grammars.gbnf",
     "ItemSet": "masks.item_sets.item_set",
     "Indent": "grammars.indent",
-    "Lark": "grammars.lark",
     "Limits": "masks.limits",
     "Matcher": "masks.matcher",
-    "Regex": "grammars.regex",
-    "Text": "grammars.text",
-    "Token": "grammars.special_token",
-    "TokenList": "grammars.token_list",
-    "Tokens": "grammars.tokens",
     "allocate_mask": "masks.mask_array",
     "compile": "masks.constraint",
     "fill_masks": "masks.batch",
@@ -47,6 +38,8 @@ _HOME = {
     "load_tiny": "models.tiny",
     "stream": "decoding.stream",
 }
+
+_HOME |= {name: f"grammars{kind.module}" for name, kind in registry.KINDS.items()}
 
 __all__ = sorted(_HOME)  # noqa: PLE0605 - computed, so that each name is written once
 

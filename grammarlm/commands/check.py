@@ -7,6 +7,7 @@ import dataclasses
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from ..grammars.registry import KINDS
 from .grammar_arguments import add_grammar, read_arguments
 
 if TYPE_CHECKING:
@@ -48,9 +49,8 @@ def load_kernels(grammar: Grammar) -> None:
     from ..masks.constraint import compile
     from .refusal import bytes_alone
 
-    trivial = {"JsonSchema": "true", "Regex": "a", "Lark": 'start: "a"'}
     kind: Any = type(grammar)
-    compile(kind(trivial[kind.__name__]), bytes_alone())
+    compile(kind(KINDS[kind.__name__].example), bytes_alone())
 
 
 def told(report: Any) -> str:

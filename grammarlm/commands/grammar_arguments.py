@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from ..files import LARGEST, read_file
+from ..grammars.registry import class_of, notation_of, suffixes
 
 if TYPE_CHECKING:
     from ..grammars.compose import Grammar
@@ -20,6 +21,11 @@ def add_grammar(parser: argparse.ArgumentParser, text: str, text_help: str) -> N
     other = parser.add_mutually_exclusive_group()
     other.add_argument("--regex", metavar="R", help="instead of a schema: a regular expression, in Python's syntax")
     other.add_argument("--lark", metavar="FILE", help="instead of a schema: a Lark grammar")
+    other.add_argument(
+        "--grammar",
+        metavar="FILE",
+        help=f"instead of a schema: a grammar in a file, by its suffix: {', '.join(suffixes())}",
+    )
     parser.add_argument("--text", metavar="TEXT", help=f"{text_help}, on the line instead of in a file")
     parser.add_argument(
         "--property-order", choices=("any", "schema"), default="any", help="of a schema's properties (any)"
@@ -31,15 +37,15 @@ def add_grammar(parser: argparse.ArgumentParser, text: str, text_help: str) -> N
         help="whether `format` of a schema counts (assert)",
     )
     parser.set_defaults(usage_error=parser.error)
-    parser.usage = f"%(prog)s [options] (SCHEMA | --regex R | --lark FILE) [{text} | --text TEXT]"
+    parser.usage = f"%(prog)s [options] (SCHEMA | --regex R | --lark FILE | --grammar FILE) [{text} | --text TEXT]"
 
 
 def read_arguments(options: argparse.Namespace) -> tuple[Grammar, bytes | None, str]:
     """The grammar, the text or None, and the text's name."""
     given = list(options.given)
-    needs_schema = options.regex is None and options.lark is None
+    needs_schema = options.regex is None and options.lark is None and options.grammar is None
     if needs_schema and not given:
-        options.usage_error("give a SCHEMA, --regex or --lark")
+        options.usage_error("give a SCHEMA, --regex, --lark or --grammar")
     schema = given.pop(0) if needs_schema else None
     if len(given) > 1 or (given and options.text is not None):
         options.usage_error(f"one text at a time: {' '.join(given)}")
@@ -63,6 +69,15 @@ def _grammar(options: argparse.Namespace, schema: str | None) -> Grammar:
         if options.lark != "-" and not options.lark.lower().endswith(".lark"):  # an error would show a line of any file
             raise ValueError(f"--lark {options.lark}: the file's name ends in .lark; rename it if it is a grammar")
         return Lark(text)
+    if options.grammar is not None:
+        name = notation_of(options.grammar)  # before the file is read: an error would show a line of any file
+        if name is None:
+            raise ValueError(
+                f"--grammar {options.grammar}: the file's name ends in none of {', '.join(suffixes())}; rename it"
+            )
+        return class_of(name)(
+            read_text(options.grammar).rstrip("\n") if name == "Regex" else read_text(options.grammar)
+        )
     from ..grammars.json_schema import JsonSchema  # type: ignore[attr-defined]
 
     return JsonSchema(text_of_schema(schema or "-"), property_order=options.property_order, formats=options.formats)

@@ -18,7 +18,7 @@ from . import greedy
 from .budget import INFINITE, costs_of
 from .mask_array import as_integer
 from .matcher import Matcher
-from .protocol import FINISHED
+from .protocol import FINISHED, Epoch
 
 if TYPE_CHECKING:
     from .constraint import Constraint
@@ -75,7 +75,7 @@ class BudgetedMatcher(Matcher):
         bits = self._known_row()
         return self._made(self._narrowed) if bits is None else bits
 
-    def _narrowed(self, epoch: Any, state: int) -> np.ndarray:
+    def _narrowed(self, epoch: Epoch, state: int) -> np.ndarray:
         left, plan = self._head[4]
         if state == FINISHED:
             return epoch.row(state)
@@ -159,20 +159,19 @@ class BudgetedMatcher(Matcher):
         return fewest if plan is None else min(fewest, len(plan))
 
 
-def _fewest(epoch: Any, state: int) -> int:
+def _fewest(epoch: Epoch, state: int) -> int:
     return costs_of(epoch).fewest(epoch, state)
 
 
-def _ordinary(epoch: Any, state: int) -> np.ndarray:
-    row: np.ndarray = epoch.row(state)
-    return row
+def _ordinary(epoch: Epoch, state: int) -> np.ndarray:
+    return epoch.row(state)
 
 
-def _plan(epoch: Any, state: int) -> tuple[int, ...]:
+def _plan(epoch: Epoch, state: int) -> tuple[int, ...]:
     return costs_of(epoch).plan(epoch, state)
 
 
-def _most_behind(epoch: Any, state: int) -> int:
+def _most_behind(epoch: Epoch, state: int) -> int:
     """`Costs.most_behind` of a state, read without the lock."""
     if state == FINISHED:
         return -1

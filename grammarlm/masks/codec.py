@@ -8,7 +8,7 @@
           | G length name value ...                         a grammar or a part of one: its kind's name, its fields in
                                                             their order
 
-Only the kinds of PUBLIC and INNER are read, and only with fields of the types that their classes declare.
+Only the kinds of the registry and INNER are read, and only with fields of the types that their classes declare.
 """
 
 from __future__ import annotations
@@ -18,20 +18,18 @@ import functools
 import struct
 import types
 import typing
-from importlib import import_module
 from typing import Any
 
 from ..errors import LimitExceeded, UnsupportedFeature
-from ..grammars import compose
+from ..grammars import compose, registry
 from ..grammars.indent import Indent
 from .sealed import Reader, number
 
 DEEPEST = 2_000  # nested tuples and grammars
 LARGEST = 1 << 28  # bytes
 
-# Kinds by name: those with a public name, and those that the operators between grammars make.
-PUBLIC = ("Ban", "Choices", "Ebnf", "Gbnf", "JsonSchema", "Lark", "Regex", "Text", "Token", "TokenList", "Tokens")
 Kind = type[compose.Grammar] | type[Indent]
+# Besides the kinds of the registry: those that the operators between grammars make.
 INNER: dict[str, Kind] = {
     c.__name__: c for c in (compose.Literal, compose.Sequence, compose.Choice, compose.Intersection, compose.Difference)
 }
@@ -43,8 +41,7 @@ def kind_of(name: str) -> Kind | None:
     """The class of grammars, or of their parts, with this name; None where this version knows none."""
     if name in INNER:
         return INNER[name]
-    found = getattr(import_module("grammarlm"), name, None) if name in PUBLIC else None
-    return found if isinstance(found, type) and issubclass(found, compose.Grammar) else None
+    return registry.class_of(name) if name in registry.KINDS else None
 
 
 def fields_of(kind: Kind) -> dict[str, Any]:

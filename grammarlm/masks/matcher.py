@@ -28,7 +28,7 @@ from . import explain, forced, snapshot
 from .beside import NotNow
 from .budget import INFINITE, costs_of
 from .mask_array import as_integer, as_mask
-from .protocol import FINISHED
+from .protocol import FINISHED, Epoch
 from .trail import FIRST_STEP, STRIDE, Head, Trail, back, before, first_head
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Matcher:
             automaton.program.clock.restart()  # where the epoch is full, the start is made in a new one
             self._stand(*automaton.renew(automaton.program.start))
 
-    def _stand(self, epoch: Any, state: int, budget: Any = None) -> None:
+    def _stand(self, epoch: Epoch, state: int, budget: Any = None) -> None:
         """Begins the text here."""
         self._head: Head = first_head(epoch, state, budget)
         self._start: Head = self._head
@@ -208,7 +208,7 @@ class Matcher:
         finally:
             self._return_to(head)
 
-    def _made(self, make: Callable[[Any, int], Made]) -> Made:
+    def _made(self, make: Callable[[Epoch, int], Made]) -> Made:
         """Runs something slow at this state under the lock, in a new epoch where the old one is full."""
         automaton = self._automaton
         with automaton.lock:
@@ -234,7 +234,7 @@ class Matcher:
                     raise
         raise AssertionError("unreachable")
 
-    def _renew(self, epoch: Any, state: int) -> None:
+    def _renew(self, epoch: Epoch, state: int) -> None:
         """Continues at the same place of the text, with a new epoch's numbers."""
         _, _, _, step, budget, _ = self._head
         trail = [before(self._head), epoch, state, step, budget]
@@ -340,5 +340,5 @@ class Matcher:
         return explain.explain(self, as_integer(token, "explain(token) takes a token id"))
 
 
-def _row_of(epoch: Any, state: int) -> np.ndarray:
+def _row_of(epoch: Epoch, state: int) -> np.ndarray:
     return epoch.row(state)

@@ -36,7 +36,7 @@ def skeleton(matcher: Matcher, limit: int = 256, gap: Gap = no_white_space) -> b
     gap(bytes so far) is the white space to put where there may be some; None: stop there. White space that is refused
     there is left out.
     """
-    if not isinstance(matcher._automaton.epoch, JsonEpoch) or matcher.is_finished:
+    if not matcher._automaton.epoch.writes_json or matcher.is_finished:
         return b""
     return matcher._made(lambda epoch, state: _skeleton(epoch, state, limit, gap))
 
@@ -46,7 +46,7 @@ def may_be_forced(mask: np.ndarray, vocab: Vocabulary) -> bool:
     return len([byte for byte in _bytes_of(mask, single_bytes(vocab)) if byte not in BLANK_BYTES]) == 1
 
 
-def _skeleton(epoch: JsonEpoch, state: int, limit: int, gap: Gap) -> bytes:
+def _skeleton(epoch: Any, state: int, limit: int, gap: Gap) -> bytes:
     tokens = single_bytes(epoch.program.vocab)
     found = bytearray()
     while len(found) < limit and not epoch.accepting[state]:

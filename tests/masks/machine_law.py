@@ -1,0 +1,128 @@
+"""What every machine must keep (masks/protocol.py), by brute force over a small vocabulary.
+
+A new machine gets the law for free: `check_machine(constraint, alphabet)` for a few of its grammars. Nothing here knows a machine;
+each answer is compared with another one that must agree, token by token.
+"""
+
+import random
+from typing import Any
+
+import numpy as np
+
+import grammarlm as gl
+from grammarlm.layout.table import DEAD
+from grammarlm.masks.beside import NotNow
+from grammarlm.masks.protocol import FINISHED
+
+
+def allowed(row: np.ndarray, size: int) -> set[int]:
+    bits = np.unpackbits(row.view(np.uint8), bitorder="little")
+    assert not bits[size:].any(), "a row allows ids beyond the vocabulary"
+    return set(np.flatnonzero(bits).tolist())
+
+
+def check_machine(constraint: gl.Constraint, walks: int = 6, steps: int = 12, seed: str = "law") -> int:
+    """Random walks with every answer of every state checked; returns how many states were."""
+    automaton, rng, checked = constraint._automaton, random.Random(seed), 0
+    for _ in range(walks):
+        with automaton.lock:
+            automaton.program.clock.restart()
+            epoch, state = automaton.renew(automaton.program.start)
+            for _ in range(steps):
+                following = check_state(constraint, epoch, state)
+                checked += 1
+                if not following:
+                    break
+                token = rng.choice(sorted(following))
+                state = epoch.after_token(state, token)
+            check_end(epoch)
+    return checked
+
+
+def check_state(constraint: gl.Constraint, epoch: Any, state: int) -> set[int]:
+    """Row, steps, ends and moves of one state; the tokens that may come next."""
+    vocab, program = constraint.vocab, epoch.program
+    stops = set(vocab.stop_ids)
+    row = epoch.row(state)
+    ids = allowed(row, vocab.size)
+    assert ids, "an empty row"
+    assert stops <= ids if epoch.accepting[state] else not stops & ids
+    tokens = ids - stops
+    check_rows(epoch, state, row)
+    for token in range(vocab.size):
+        if token in stops:
+            continue
+        after = epoch.after_token(state, token)
+        assert (after != DEAD) is (token in tokens), (token, vocab.token_bytes(token))
+        peeked = epoch.peek_token(epoch.tables.address, state, token)
+        assert peeked < 0 or epoch.key(peeked) == epoch.key(after) or peeked == after == DEAD
+        if after != DEAD:
+            assert epoch.is_usable(after)
+    chosen = np.array(sorted(tokens), np.int64)
+    targets = epoch.targets(state, chosen)
+    assert [epoch.key(int(t)) for t in targets] == [epoch.key(epoch.after_token(state, int(t))) for t in chosen]
+    assert {t for t in epoch.special_tokens(state) if t not in tokens} == set()
+    check_bytes(epoch, state, vocab)
+    check_completion(epoch, state, program)
+    check_move(epoch, state)
+    assert isinstance(epoch.describe(state), str)
+    for token in sorted(set(range(vocab.size)) - ids)[:3]:
+        assert isinstance(epoch.refusal(state, token), str)
+    assert epoch.nbytes > 0
+    return tokens
+
+
+def check_rows(epoch: Any, state: int, row: np.ndarray) -> None:
+    """However a row is made, it is the same."""
+    for made in (epoch.rows[state], epoch.try_row(state), epoch.row_beside(state)):
+        assert made is None or isinstance(made, NotNow) or np.array_equal(made, row)
+
+
+def check_bytes(epoch: Any, state: int, vocab: gl.Vocabulary) -> None:
+    """The bytes of a token lead somewhere wherever the token does, where tokens are read by their bytes."""
+    if not epoch.reads_bytes:
+        return
+    firsts = epoch.next_bytes(state)
+    for token in vocab.text_ids.tolist():
+        data, after = vocab.token_bytes(token), epoch.after_token(state, token)
+        if after != DEAD:
+            assert epoch.key(epoch.after_bytes(state, data)) == epoch.key(after)
+            assert firsts[data[0]]
+    assert all(firsts[b] for b in range(256) if epoch.after_bytes(state, bytes([b])) != DEAD)
+
+
+def check_completion(epoch: Any, state: int, program: Any) -> None:
+    """Reading a completion ends the text, and it is no longer than the bound of the state before it."""
+    if program.has_own_budgets and not epoch.writes_json:
+        return
+    try:
+        end = epoch.completion(state)
+    except gl.UnsupportedFeature:  # named, and the matcher's budgets name it too
+        return
+    if end is None:
+        return
+    here = state
+    for piece in end:
+        here = epoch.after_token(here, piece) if isinstance(piece, int) else epoch.after_bytes(here, piece)
+        assert here != DEAD, (end, piece)
+    assert epoch.accepting[here], end
+    limit = epoch.completion_limit(state)
+    assert limit is None or limit >= 0
+
+
+def check_move(epoch: Any, state: int) -> None:
+    """A term names its state: in this epoch, and with an equal key in a new one."""
+    term = epoch.terms[state]
+    assert epoch.key(epoch.state_of(term)) == epoch.key(state)
+    other = type(epoch)(epoch.program)
+    moved = other.state_of(term)
+    assert moved not in (DEAD, FINISHED)
+    assert np.array_equal(other.row(moved), epoch.row(state))
+    assert bool(other.accepting[moved]) is bool(epoch.accepting[state])
+
+
+def check_end(epoch: Any) -> None:
+    """FINISHED is the end, in every machine."""
+    assert epoch.accepting[FINISHED]
+    assert np.array_equal(epoch.row(FINISHED), epoch.program.facts.stop_row)
+    assert list(epoch.completion(FINISHED)) == []
