@@ -8,7 +8,7 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.kernels.cpu.json_masks import WHOLE_MASKS
-from grammarlm.masks.json_schema.budget import endings_of
+from grammarlm.masks.json_schema.completion import endings_of
 
 VOCAB = gl.Vocabulary(
     [*(bytes([b]) for b in range(256)), b"ab", b'a"', b'",', b'"}', b'b"}', "é".encode(), b"\\u00", b"</s>"],

@@ -29,7 +29,7 @@ from ..canonical_matcher import _CanonicalRows
 from ..epoch import FINISHED
 from ..mask_array import as_integer
 from ..matcher import Matcher
-from .completion import Endings
+from .completion import Endings, endings_of
 from .growth import growth_of
 from .matcher import JsonMatcher
 
@@ -301,14 +301,6 @@ class NarrowMask:
             if after and self._fits(*endings.threads(after)[0]):
                 self.row |= body.row
         self._add_tokens(*self._survey.of(behind, BODY_REMAINDERS))
-
-
-def endings_of(epoch: Any) -> Endings:
-    """The completions of the epoch's texts."""
-    if epoch.endings is None:
-        epoch.endings = Endings(epoch)
-    found: Endings = epoch.endings
-    return found
 
 
 def survey_of(epoch: Any) -> Survey:

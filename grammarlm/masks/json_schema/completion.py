@@ -293,3 +293,11 @@ class Endings(EndingsOfValues):
         entries = [self._entry(rows[row + Object.KEYS] + i * Key.LENGTH) for i in implied]
         more = sum(INFINITE if entry is None else self.tokens(entry) + 1 for entry in entries)
         return sorted(nodes), min(max(prices, default=0) + longest + more + 4, INFINITE)
+
+
+def endings_of(epoch: Any) -> Endings:
+    """The completions of the epoch's texts."""
+    if epoch.endings is None:
+        epoch.endings = Endings(epoch)
+    found: Endings = epoch.endings
+    return found

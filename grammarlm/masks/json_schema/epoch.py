@@ -30,6 +30,7 @@ from ...layout.json import BARRIER, COUNT_BIT, INLINE, TOO_MANY, WAITS, WIDEST, 
 from ..beside import NotNow
 from ..collector import PATIENT
 from ..epoch import FINISHED
+from .completion import endings_of
 from .program import NO_STATES
 from .tables import CROSSED, NOTED, PENDING, SERIALS, JsonTables
 
@@ -322,8 +323,6 @@ class JsonEpoch:
 
     def completion_parts(self, state: int) -> list[bytes] | None:
         """A completion of the text, in pieces that are tokenized one by one (completion.py)."""
-        from .budget import endings_of
-
         return endings_of(self).parts(state)
 
     # ------------------------------------------------------------------ moving configs to another epoch

@@ -15,6 +15,7 @@ from ...layout.json import Array, Key, Object, Shape
 from ...layout.numbers import DIGITS
 from ...vocab.vocabulary import Vocabulary
 from ..budget import INFINITE
+from .completion import endings_of
 
 SPARE = 8  # tokens: half a character, half an escape, a quote, ...
 NUMBER = 15  # bytes of the rest of any number, besides its digits
@@ -40,8 +41,6 @@ def most_openings(vocab: Vocabulary) -> int:
 
 class _Growth:
     def __init__(self, epoch: Any):
-        from .budget import endings_of
-
         self._program, self._endings = epoch.program, endings_of(epoch)
         self._rows = memoryview(epoch.program.json.rows)
 
