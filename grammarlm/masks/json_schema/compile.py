@@ -29,10 +29,10 @@ from .blanks import blanks_of
 from .budget import CanonicalJsonBudgetedMatcher, JsonBudgetedMatcher
 from .epoch import JsonEpoch
 from .frozen import frozen_program
-from .languages import LanguageStates
+from .languages import LanguageStates, SchemaLanguages
 from .matcher import JsonMatcher
 from .plain import NotPlain, plain_start
-from .program import JsonProgram, ProgramWriter, Texts
+from .program import JsonProgram, ProgramWriter
 from .tables import JsonTables
 
 ANY_ORDER, SCHEMA_ORDER = 0, 1
@@ -133,7 +133,7 @@ class JsonSchemaProgram:
         self.texts = self._new_texts()
         return frozen_program(
             frozen, grammar.formats, grammar.integers == "plain", self.tables.spelling, self.tables.has_formats,
-            lambda: self._writer(grammar), lambda: self.document, self.clock.tick,
+            lambda *begun: self._writer(grammar, begun), lambda: self.document, self.clock.tick,
         )  # fmt: skip
 
     @property
@@ -151,14 +151,14 @@ class JsonSchemaProgram:
         """The schema with its references, read on first use."""
         return Document(self._grammar.document(self.clock.tick), tick=self.clock.tick, **self._options)
 
-    def _new_texts(self) -> Texts:
+    def _new_texts(self) -> SchemaLanguages:
         limits, tick = self.limits, self.clock.tick
-        return Texts(lambda: TextAlgebra(limits.max_depth, tick, SHARED, limits.max_bytes), limits.max_states)
+        return SchemaLanguages(lambda: TextAlgebra(limits.max_depth, tick, SHARED, limits.max_bytes), limits.max_states)
 
-    def _writer(self, grammar: JsonSchema) -> ProgramWriter:
+    def _writer(self, grammar: JsonSchema, begun: Any = None) -> ProgramWriter:
         self.texts = self._new_texts()
         order = grammar.property_order
-        return ProgramWriter(self.texts, self.tables, order if isinstance(order, tuple) else ())
+        return ProgramWriter(self.texts, self.tables, order if isinstance(order, tuple) else (), begun)
 
     @property
     def states(self) -> LanguageStates:

@@ -31,7 +31,7 @@ from ..beside import NotNow
 from ..collector import PATIENT
 from ..epoch import FINISHED
 from .completion import endings_of
-from .program import NO_STATES
+from .languages import NO_STATES
 from .tables import CROSSED, NOTED, PENDING, SERIALS, JsonTables
 
 LANGUAGES = (At.STATES, At.ACCEPTS, At.UNIVERSAL, At.LENGTHS, At.LENGTH_OF, At.COUNTS, At.TOTAL, At.LOOPS)

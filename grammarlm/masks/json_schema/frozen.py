@@ -53,8 +53,8 @@ from ...layout.schema import (
 from ..shared_lock import MOMENT, shared_lock
 from .formats import format_automata
 from .plain import PLAIN, TYPES, NotPlain, PlainReader, packed_number, packed_range, string_alternative
-from .program import LITERALS, JsonProgram, ProgramWriter
-from .tables import TEMPLATE, TEMPLATE_AT, TEMPLATE_ROWS
+from .program import JsonProgram, ProgramWriter
+from .rows.template import LITERALS, TEMPLATE, TEMPLATE_AT, TEMPLATE_ROWS
 
 LONGEST = 1 << 18  # bytes of a schema; a longer one is read in Python
 ROWS, LETTERS, MOST_LEFT, NEEDS = 1 << 17, 1 << 19, 1 << 14, 1 << 17
@@ -224,7 +224,7 @@ def frozen_program(
     plain_integers: bool,
     spelling: str,
     has_formats: bool,
-    make_writer: Callable[[], ProgramWriter],
+    make_writer: Callable[[list[int], bytearray], ProgramWriter],
     make_document: Callable[[], Document],
     tick: Callable[[], None],
 ) -> JsonProgram | None:
@@ -238,7 +238,9 @@ def frozen_program(
     if not found.fixes:
         return JsonProgram(found.rows, found.blob_at, found.start)
     try:
-        return _Rest(frozen, found, make_writer(), formats, make_document, tick).written()
+        return _Rest(
+            frozen, found, make_writer(found.rows, bytearray(found.letters)), formats, make_document, tick
+        ).written()
     except (NeedsScope, GrammarError, UnsupportedFeature, RecursionError) as error:
         raise NotPlain from error
 
@@ -270,7 +272,6 @@ class _Rest:
         self._make_document, self._tick = make_document, tick
         self._strings: dict[Any, tuple[int, int]] = {}
         self._numbers: dict[Any, int] = {}
-        writer.rows, writer.blob = found.rows, bytearray(found.letters)
 
     def written(self) -> JsonProgram:
         found, rows = self._found, self._writer.rows

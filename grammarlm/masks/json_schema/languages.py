@@ -6,14 +6,17 @@ kernel misses it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from ...errors import LimitExceeded, UnsupportedFeature
-from ...grammars.json_schema.text_algebra import within
+from ...grammars.json_schema.languages import Languages
+from ...grammars.json_schema.shapes import Language
+from ...grammars.json_schema.text_algebra import TextAlgebra, within
 from ...grammars.regular import Algebra
 from ...grammars.terms import ALT, CAT, NOTHING, Term, accepts_empty
 from ...kernels.cpu.json_languages import UNKNOWN_LOOPS
@@ -263,7 +266,7 @@ class LanguageStates:
                 raise LimitExceeded(str(error)) from None
             self.counts[state] = found if found < most else -min(most, ENDLESS)
 
-    def tell_lengths(self, most: int, bits_of: Callable[[Term, int], int]) -> None:
+    def record_lengths(self, most: int, bits_of: Callable[[Term, int], int]) -> None:
         """From now on states store the lengths that can still come: bit k for k characters up to `most`, bit most + 1: more."""
         if most > self._lengths_most or bits_of != self._bits_of:
             self._lengths_most, self._bits_of = max(most, self._lengths_most), bits_of
@@ -301,3 +304,43 @@ def bytes_of(bits: int) -> np.ndarray:
         spread = np.frombuffer(bits.to_bytes(32, "little"), np.uint8)
         known = _KNOWN[bits] = np.flatnonzero(np.unpackbits(spread, bitorder="little"))
     return known
+
+
+class SchemaLanguages:
+    """A schema's languages of strings, made where some string needs them."""
+
+    def __init__(self, make_algebra: Callable[[], TextAlgebra], max_states: int):
+        self._make_algebra, self._max_states = make_algebra, max_states
+
+    @cached_property
+    def languages(self) -> Languages:
+        return Languages(self._make_algebra())
+
+    @cached_property
+    def states(self) -> LanguageStates:
+        languages = self.languages
+        return LanguageStates(
+            languages.algebra, languages.every, lambda term: not languages.is_dead(term), self._max_states,
+            is_endless=languages.is_endless, count_of=languages.count_behind,
+        )  # fmt: skip
+
+    @property
+    def made_states(self) -> LanguageStates:
+        """The states, if there are any; otherwise an empty automaton, which must not be changed."""
+        return self.states if "states" in self.__dict__ else NO_STATES
+
+
+_NO_LANGUAGES = Languages()
+NO_STATES = LanguageStates(_NO_LANGUAGES.algebra, _NO_LANGUAGES.every, lambda term: True, 1, capacity=1)
+
+
+def words_of(languages: Languages, language: Language) -> Iterator[str]:
+    """The words of a language that has few."""
+    stack = [(languages.term(language), b"")]
+    while stack:
+        term, read = stack.pop()
+        if accepts_empty(term):
+            yield read.decode()
+        for bits, after in languages.algebra.edges(term):
+            if not languages.is_dead(after):
+                stack += [(after, read + bytes([byte])) for byte in bytes_of(bits).tolist()]

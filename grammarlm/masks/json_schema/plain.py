@@ -28,8 +28,9 @@ from ...grammars.json_schema.values import number_shapes
 from ...grammars.json_schema.whole_bounds import packed_whole
 from ...grammars.json_schema.working import Normaliser
 from ...layout.json import Shape
-from .program import LITERALS, ProgramWriter, bound
-from .tables import NUMBERS, TEMPLATE_AT
+from .program import ProgramWriter
+from .rows.objects import OtherKeys
+from .rows.template import LITERALS, NUMBERS, TEMPLATE_AT, bound
 
 ANYTHING, ANY_STRING, ANY_OBJECT, ANY_ARRAY = (TEMPLATE_AT[name] for name in ("anything", "string", "object", "array"))
 NO_KEY = -1  # in place of a node: there are no other keys
@@ -150,10 +151,10 @@ class PlainReader:
         """The node as the general way makes it."""
         n = self._normaliser
         if n is None:
-            n = self._normaliser = Normaliser(self._document, self._writer.languages, self._tick)
+            n = self._normaliser = Normaliser(self._document, self._writer.texts.languages, self._tick)
         work = n.place(schema, pointer_of(place), self._resource, None)
         finish(n, work)
-        found = self._writer.node(work)
+        found = self._writer.nodes.row(work)
         if found < 0:
             raise NotPlain
         self._rows[id(schema)] = found
@@ -234,7 +235,7 @@ class PlainReader:
             shape = None
         if shape is None or (self._writer.is_tidy and len(in_halves(shape)) > 1):
             raise NotPlain
-        return self._writer.number(shape, Node())
+        return self._writer.numbers.row(shape, Node())
 
     def _values(self, schema: dict[str, Any], kinds: Sequence[str]) -> int | None:
         """The row of the node of a list of scalars; None where it has other values, or none of a named type."""
@@ -264,13 +265,13 @@ class PlainReader:
         if words and "string" in kinds:
             if not all(map(is_text, words)):
                 return None
-            alternatives.append((Shape.WORDS, self._writer.words(tuple(words))))
+            alternatives.append((Shape.WORDS, self._writer.strings.words(tuple(words))))
         if points and ("number" in kinds or "integer" in kinds):
             if self._integer != "integer":
                 return None  # plain integers: 1 is distinguished from 1.0
             if len(points) > MOST_VALUES:
                 return None
-            alternatives += [(Shape.NUMBER, self._writer.number(shape, Node())) for shape in number_shapes(points)]
+            alternatives += [(Shape.NUMBER, self._writer.numbers.row(shape, Node())) for shape in number_shapes(points)]
         if not alternatives:
             return None
         rows = self._writer.rows
@@ -307,10 +308,9 @@ class PlainReader:
         names = list(children)
         if not all(map(str.isascii, names)) and not all(map(is_text, names)):
             raise NotPlain
-        if writer.turns:
-            names.sort(key=lambda name: writer.turns.get(name, len(writer.turns)))
+        writer.objects.sort(names)
         rows = [children[name] for name in names]
-        return writer.object_row(names, rows, len(names), set(required), {}, (rest, 0, 0, 0, 0), (0, -1), -1, "")
+        return writer.objects.write(names, rows, len(names), set(required), {}, OtherKeys(rest), (0, -1), -1, "")
 
     def _array(self, schema: dict[str, Any], place: Place, needs: list[list[int]]) -> int:
         least, most = schema.get("minItems", 0), schema.get("maxItems", -1)
@@ -355,15 +355,15 @@ def string_alternative(
 ) -> Alternative:
     """Kind and row of the strings that a schema's keywords allow."""
     shape = strings.read(schema, formats)
-    known = writer.format_string(shape)
+    known = writer.strings.of_format(shape)
     if known is not None:
         return Shape.STRING, known
     if shape.language:
-        if strings.is_empty(shape, writer.languages):
+        if strings.is_empty(shape, writer.texts.languages):
             raise NotPlain
     elif shape.maximum is not None and shape.minimum > shape.maximum:
         raise NotPlain
-    return writer.string(shape, Node(pointer=pointer()))
+    return writer.strings.alternative(shape, Node(pointer=pointer()))
 
 
 def _whole(name: str, said: tuple[Any, ...]) -> tuple[int | None, int | None] | None:

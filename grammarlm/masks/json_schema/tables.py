@@ -20,15 +20,13 @@ from itertools import count
 
 import numpy as np
 
-from ...grammars.json_schema.number_rows import digits_ahead, pack
-from ...grammars.json_schema.shapes import NumberShape
+from ...grammars.json_schema.number_rows import digits_ahead
 from ...kernels.cpu.jit import load_all
 from ...kernels.cpu.json_call import BASE, BELOW, FORGET, json_call
 from ...kernels.cpu.json_masks import WHOLE_MASKS
 from ...kernels.cpu.json_rows import KEY_WORDS
 from ...kernels.cpu.json_runs import RUN_ROWS
 from ...layout.json import (
-    ANY_STRING,
     BARRIER,
     BRACKET,
     FOLLOWS,
@@ -37,7 +35,6 @@ from ...layout.json import (
     At,
     Frame,
     Kind,
-    Shape,
     Spot,
     Store,
     Suspended,
@@ -50,6 +47,7 @@ from ..token_facts import token_facts
 from .alphabets import CLASSES, alphabets, first_backslashes, parents, token_alphabets
 from .blanks import BLANK_BYTES, Blanks
 from .formats import format_automata
+from .rows.template import TEMPLATE_AT, TEMPLATE_ROWS
 
 SERIALS = count(1)  # At.SERIAL of each epoch, renewed when it reuses record numbers
 SHARED_ROWS = 8192  # slots in the hash table of rows that do not depend on a schema
@@ -64,61 +62,6 @@ TWO_KEYS, WHOLE_KEYS = re.compile(rb'"\s*:.*,', re.DOTALL), re.compile(rb'"\s*:.
 TWO_ITEMS = re.compile(rb'"\s*,.*".*"', re.DOTALL)
 CLOSING_BYTES = tuple(b"]}")
 MANY_CHILDREN = 8  # nodes with more children get a table, in which walks look a child up
-
-
-NUMBERS = {
-    "number": NumberShape(),
-    "integer": NumberShape(integer=True),
-    "plain integer": NumberShape(integer=True, plain=True),  # draft 4's: no fraction, no exponent
-}
-
-
-def template(tidy: bool) -> tuple[list[int], dict[str, int]]:
-    """The rows that every program begins with, and their offsets: any value, any of each type. `tidy`: in plain spelling."""
-    program = [0] * 8
-    at = {"string": len(program)}
-    program += [0, -1, 0, 0]
-    at["nothing"] = len(program)
-    program += [0, 0]
-    for name, shape in NUMBERS.items():
-        row = pack(shape, program, tidy=tidy)
-        at[name] = len(program)
-        program += row
-    at["anything"] = len(program)
-    program += [7, 0] + [0] * 14
-    ranks = len(program)
-    program += [0, 0]
-    at["object"] = len(program)
-    program += [0, ranks, at["anything"], 0, 0, 0, -1, 0, 0, 0, 0, -1, ranks, 0, 0]
-    ways = len(program)
-    program += [1, at["anything"], 0]
-    items = len(program)
-    program += [ways]
-    at["array"] = len(program)
-    program += [0, items, 0, -1, 0, 0, 0]
-    alternatives = [
-        (Shape.STRING, at["string"]), (Shape.NUMBER, at["number"]), (Shape.OBJECT, at["object"]), (Shape.ARRAY, at["array"]),
-        (Shape.LITERAL, 1), (Shape.LITERAL, 2), (Shape.LITERAL, 3),
-    ]  # fmt: skip
-    for i, (kind, row_at) in enumerate(alternatives):
-        program[at["anything"] + 2 + 2 * i : at["anything"] + 4 + 2 * i] = [int(kind), row_at]
-    for name, (kind, row_at) in {
-        "string": alternatives[0], "number": alternatives[1], "integer": (Shape.NUMBER, at["integer"]),
-        "plain integer": (Shape.NUMBER, at["plain integer"]), "object": alternatives[2], "array": alternatives[3],
-        "null": alternatives[6],
-    }.items():  # fmt: skip
-        at["type " + name] = len(program)
-        program += [1, 0, int(kind), row_at]
-    at["type boolean"] = len(program)
-    program += [2, 0, int(Shape.LITERAL), 1, int(Shape.LITERAL), 2]
-    at["end"] = len(program)
-    return program, at
-
-
-TEMPLATE, TEMPLATE_AT = template(False)
-TEMPLATE_ROWS = {"any": TEMPLATE, "plain": template(True)[0]}  # by spelling
-assert template(True)[1] == TEMPLATE_AT
-assert TEMPLATE_AT["string"] == ANY_STRING
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from ...grammars.json_schema.shapes import Node, StringShape
-from ...grammars.json_schema.shapes import Shape as Shape_
-from ...grammars.json_schema.strings import is_text
+from ....grammars.json_schema.shapes import Node, StringShape
+from ....grammars.json_schema.shapes import Shape as Shape_
+from ....grammars.json_schema.strings import is_text
 
 # One character or class of characters; then a pattern in which one of them is repeated.
 UNIT = r"(?:\[(?:[^\[\]\\]|\\.)+\]|\\[dDwWsS./-]|[^\\^$*+?()\[\]{}|])"
