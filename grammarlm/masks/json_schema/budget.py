@@ -21,7 +21,7 @@ from ...kernels.cpu.json_ends import CLASS_WORDS, QUOTED
 from ...kernels.cpu.json_ends import Survey as Places
 from ...kernels.cpu.json_step import NO_LANGUAGE, ROW
 from ...kernels.cpu.json_text import BODY
-from ...layout.json import ANY_STRING, ESCAPE, FIELD, At, Kind
+from ...layout.json import ANY_STRING, ESCAPE, FIELD, Kind
 from .. import greedy
 from ..budget import costs_of
 from ..budgeted import BudgetedMatcher, _ordinary
@@ -97,7 +97,7 @@ def _make_bodies(endings: Endings) -> list[Body]:
     with endings.scratch():
         classes, pairs = survey_of(endings.machine).of((int(Kind.STRING) | ANY_STRING << 11, 0, 0, 0))
         pairs = pairs.copy()
-    bodies, characters, words = [], program.tables.characters, program.vocab.words
+    bodies, characters, words = [], program.tables.strings.characters, program.vocab.words
     for number, (c, _, y, _) in enumerate(classes):
         if c & 31 != Kind.STRING and not c & QUOTED:
             continue
@@ -105,7 +105,7 @@ def _make_bodies(endings: Endings) -> list[Body]:
         tokens = pairs[pairs[:, 1] == number, 0]
         counts = characters[tokens]
         rows = {int(n): packed(tokens[counts == n], words) for n in np.unique(counts)}
-        sample = program.tables.spelled(int(tokens[0]))
+        sample = program.tables.shared.spelled(int(tokens[0]))
         bodies.append(Body(sub, escape, sample, rows, packed(tokens, words)))
     return bodies
 
@@ -284,8 +284,7 @@ class NarrowMask:
 
     def _closing(self, least: int, most: int) -> np.ndarray:
         """The tokens that close a string after at least `least` and at most `most` characters."""
-        tables = self._epoch.program.tables
-        closers = next(a for a in tables.kept if a.ctypes.data == self._epoch.arena[At.CLOSERS])
+        closers = self._epoch.program.tables.strings.closers
         good = closers[:, 1] >= least
         if most >= 0:
             good &= closers[:, 1] <= most

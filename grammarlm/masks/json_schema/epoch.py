@@ -32,7 +32,8 @@ from ..collector import PATIENT
 from ..epoch import FINISHED
 from .completion import endings_of
 from .languages import NO_STATES
-from .tables import CROSSED, NOTED, PENDING, SERIALS, JsonTables
+from .tables import SERIALS, JsonTables
+from .vocabulary.arena import CROSSED, NOTED, PENDING
 
 LANGUAGES = (At.STATES, At.ACCEPTS, At.UNIVERSAL, At.LENGTHS, At.LENGTH_OF, At.COUNTS, At.TOTAL, At.LOOPS)
 FIRST_STATE = 2  # of records; 0 is dead, 1 finished
@@ -62,7 +63,7 @@ Config = tuple[Any, ...]  # the content of a record, independent of the epoch
 def _first_block(tables: JsonTables, version: int) -> array[int]:
     """An epoch's first block: the arena with the addresses of the vocabulary's tables, an empty store, frames, chains, records."""
     block = np.zeros(BLOCK, np.int64)
-    block[:STORE_AT] = tables.arena
+    block[:STORE_AT] = tables.shared.arena
     store = block[STORE_AT:TABLE_AT]
     store[Store.SIZE], store[Store.CAPACITY] = FIRST_ROWS, FIRST_POOL
     block[TABLE_AT:FRAMES_AT] = -1
@@ -113,7 +114,7 @@ class JsonEpoch:
         self.survey: Any = None
         self.rows = _Rows(program.facts.stop_row)
         self._room = max(program.limits.max_bytes // 4, 1 << 16)
-        block = self.arena = _first_block(program.tables, program.tables.version)[:]
+        block = self.arena = _first_block(program.tables, program.tables.shared.version)[:]
         address = self.address = block.buffer_info()[0]
         self._pool = np.empty(FIRST_POOL, np.int32)
         rows, at = program.json, program.json.address
@@ -235,12 +236,12 @@ class JsonEpoch:
             self._place_languages()
         with program.tables.lock:
             if wanted & WANT_SPOT:
-                program.tables.make_spot(wanted >> 8 & 0xFFFFFF)
+                program.tables.white_space.make_spot(wanted >> 8 & 0xFFFFFF)
             elif wanted & WANT_LIMITED:
-                program.tables.make_limited(wanted >> 8 & 0xFFFFFF)
+                program.tables.strings.make_limited(wanted >> 8 & 0xFFFFFF)
             for bit, places in ((GROW_CROSSED, [CROSSED]), (GROW_PENDING, [PENDING]), (GROW_NOTED, NOTED)):
                 if wanted & bit:
-                    program.tables.grow_walks(arena, places)
+                    program.tables.shared.grow_walks(arena, places)
         for bit, name in ((GROW_FRAMES, "frames"), (GROW_CHAINS, "chains"), (GROW_RECORDS, "records")):
             if wanted & bit:
                 self._grow(name)
