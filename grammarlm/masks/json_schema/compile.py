@@ -59,7 +59,9 @@ class JsonSchemaProgram:
 
     matcher_class = JsonMatcher
     budgeted_class, canonical_budgeted_class = JsonBudgetedMatcher, CanonicalJsonBudgetedMatcher
-    growth: int | None = None  # upper bound on how much one token can lengthen the shortest completion: see growth.py
+    growth: int | None = (
+        None  # upper bound on how much one token can lengthen the shortest completion: see budgets/growth.py
+    )
 
     def __init__(self, grammar: JsonSchema, vocab: Vocabulary, limits: Limits, clock: Clock):
         self.vocab, self.limits, self.clock = vocab, limits, clock

@@ -13,6 +13,7 @@ remainders: so a mask in a string is a copy of a row and a walk over a tiny trie
 from __future__ import annotations
 
 from itertools import count
+from typing import Any
 
 import numpy as np
 
@@ -46,6 +47,7 @@ class JsonTables:
         self.vocab, self.blanks, self.spelling = vocab, blanks, spelling
         self.lock = shared_lock(TABLES)  # of what is made for all schemas
         self.facts = token_facts(vocab)
+        self.bodies: Any = None  # the tokens that stay in a string, for budgets (budgets/bodies.py)
         self.has_formats = False  # they are read when a schema asks for one
         self.shared = shared = SharedArena(vocab, len(blanks.table))
         self._fill_arena()

@@ -11,11 +11,11 @@ import functools
 import re
 from typing import Any
 
-from ...layout.json import Array, Key, Object, Shape
-from ...layout.numbers import DIGITS
-from ...vocab.vocabulary import Vocabulary
-from ..budget import INFINITE
-from .completion import endings_of
+from ....layout.json import Array, Key, Object, Shape
+from ....layout.numbers import DIGITS
+from ....vocab.vocabulary import Vocabulary
+from ...budget import INFINITE
+from ..completion import endings_of
 
 SPARE = 8  # tokens: half a character, half an escape, a quote, ...
 NUMBER = 15  # bytes of the rest of any number, besides its digits
