@@ -15,7 +15,7 @@ from ...grammars.json_schema import JsonSchema
 from ...grammars.json_schema.document import Document
 from ...grammars.json_schema.formats import SHARED
 from ...grammars.json_schema.normalise import advised, next_to_relax, normalise
-from ...grammars.json_schema.numbers import CAPS
+from ...grammars.json_schema.number_plans import CAPS
 from ...grammars.json_schema.python_types import INTEGER_DIGITS
 from ...grammars.json_schema.report import keyword_reports, refuse_unknown
 from ...grammars.json_schema.text_algebra import TextAlgebra

@@ -13,7 +13,7 @@ from fractions import Fraction
 from ....errors import UnsupportedFeature
 from ....grammars.json_schema import numbers
 from ....grammars.json_schema.keys import language_of
-from ....grammars.json_schema.number_rows import values
+from ....grammars.json_schema.number_plans import count, values
 from ....grammars.json_schema.shapes import (
     ArrayShape,
     Item,
@@ -121,7 +121,7 @@ class ArrayRows:
             self._numbers.compare(points)
             return points
         for side in (NumberShape(low=Fraction(0), low_open=True), NumberShape(high=Fraction(0), high_open=True)):
-            if 0 < numbers.count(numbers.both(shape, side), MOST_ITEMS) < MOST_ITEMS:
+            if 0 < count(numbers.both(shape, side), MOST_ITEMS) < MOST_ITEMS:
                 raise UnsupportedFeature(
                     f"uniqueItems where items are numbers, between {FEW_NUMBERS} and {MOST_ITEMS:,} of a sign",
                     pointer=node.pointer,
@@ -188,7 +188,7 @@ def _kinds_of(ways: tuple[Item, ...]) -> Iterator[object]:
 def _is_large(kind: object) -> bool:
     """More values than can be used up? Strings of a language that has few have been listed."""
     if isinstance(kind, NumberShape):
-        return numbers.count(kind, MOST_ITEMS) >= MOST_ITEMS
+        return count(kind, MOST_ITEMS) >= MOST_ITEMS
     return not isinstance(kind, Literal) and (not isinstance(kind, StringShape) or kind.values is None)
 
 

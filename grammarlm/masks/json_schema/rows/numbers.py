@@ -6,6 +6,7 @@ from fractions import Fraction
 
 from ....errors import UnsupportedFeature
 from ....grammars.json_schema import numbers
+from ....grammars.json_schema.number_plans import beyond_caps
 from ....grammars.json_schema.number_rows import in_halves, pack
 from ....grammars.json_schema.shapes import Node, NumberShape
 from ....layout.numbers import FLAGS, TOLD
@@ -28,7 +29,7 @@ class NumberRows:
         known = self._written.get(shape)
         if known is None:
             if numbers.is_empty(shape):  # a row without numbers would be a dead end
-                raise UnsupportedFeature(numbers.beyond_caps(shape), pointer=node.pointer)
+                raise UnsupportedFeature(beyond_caps(shape), pointer=node.pointer)
             row = pack(shape, self._rows, tidy=self.is_tidy, pointer=node.pointer)
             known = self._written[shape] = len(self._rows)
             self._rows += row
