@@ -30,8 +30,9 @@ from grammarlm.layout.schema import ASSERTS_FORMATS
 from grammarlm.masks.json_schema.compile import tables_of
 from grammarlm.masks.json_schema.frozen import frozen_program, frozen_reader
 from grammarlm.masks.json_schema.languages import SchemaLanguages
-from grammarlm.masks.json_schema.plain import NotPlain, plain_start
+from grammarlm.masks.json_schema.plain import plain_start
 from grammarlm.masks.json_schema.program import ProgramWriter
+from grammarlm.masks.json_schema.rows.plain_scalars import NotPlain
 from tests.oracles.random_json_schemas import RandomSchemas
 
 DATA = os.environ.get("GRAMMARLM_DATA")

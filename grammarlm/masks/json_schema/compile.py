@@ -31,8 +31,9 @@ from .epoch import JsonEpoch
 from .frozen import frozen_program
 from .languages import LanguageStates, SchemaLanguages
 from .matcher import JsonMatcher
-from .plain import NotPlain, plain_start
+from .plain import plain_start
 from .program import JsonProgram, ProgramWriter
+from .rows.plain_scalars import NotPlain
 from .tables import JsonTables
 
 ANY_ORDER, SCHEMA_ORDER = 0, 1

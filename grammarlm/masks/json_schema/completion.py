@@ -27,6 +27,7 @@ from ...kernels.cpu.json_step import NO_LANGUAGE, ROW
 from ...kernels.cpu.json_text import BODY, LAST_1
 from ...layout.json import ARRAY_BIT, FIELD, FOLLOWS, INLINE, Array, Frame, Key, Kind, Object
 from ..budget import INFINITE
+from .configs import chain_of
 from .endings.machine import AFTER, COMMA, NO_TAIL, OPEN, Scratch, Tail
 from .endings.objects import MOST_EXTRA
 from .endings.texts import Pieces, Thread, few, joined, paired, short_names, spelled
@@ -183,7 +184,7 @@ class Endings(EndingsOfValues):
             at = row & ROW
             told: Any = 0
             if self._rows[at + Array.UNIQUE] and (where == COMMA or words[Frame.COUNT] < self._rows[at + Array.LEAST]):
-                told = (tuple(sorted(self._other_names(words))), self.machine._chain(words[Frame.TEXT]))
+                told = (tuple(sorted(self._other_names(words))), chain_of(self.machine, words[Frame.TEXT]))
             return row, words[Frame.COUNT], words[Frame.LAST], told
         seen: Any = words[Frame.SEEN]
         if self._rows[row + Object.COUNT] > INLINE:

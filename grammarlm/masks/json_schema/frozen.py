@@ -52,8 +52,9 @@ from ...layout.schema import (
 )
 from ..shared_lock import MOMENT, shared_lock
 from .formats import format_automata
-from .plain import PLAIN, TYPES, NotPlain, PlainReader, packed_number, packed_range, string_alternative
+from .plain import PLAIN, TYPES, PlainReader
 from .program import JsonProgram, ProgramWriter
+from .rows.plain_scalars import NotPlain, packed_number, packed_range, string_alternative
 from .rows.template import LITERALS, TEMPLATE, TEMPLATE_AT, TEMPLATE_ROWS
 
 LONGEST = 1 << 18  # bytes of a schema; a longer one is read in Python

@@ -11,26 +11,30 @@ Invariant, which tests check: the rows mean the same as those that the general w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+from collections.abc import Callable
 from typing import Any
 
 from ...errors import GrammarError
-from ...grammars.json_schema import numbers, strings
 from ...grammars.json_schema.document import Document, escape
 from ...grammars.json_schema.final import finish
 from ...grammars.json_schema.keywords import ARRAY, IDENTITY, NUMBER, OBJECT, REFERENCE, STRING, TYPE, VALUES
-from ...grammars.json_schema.number_rows import Packed, in_halves, packed
 from ...grammars.json_schema.places import NeedsScope
-from ...grammars.json_schema.shapes import Node, NumberShape
 from ...grammars.json_schema.strings import is_text
-from ...grammars.json_schema.values import number_shapes
-from ...grammars.json_schema.whole_bounds import packed_whole
 from ...grammars.json_schema.working import Normaliser
 from ...layout.json import Shape
 from .program import ProgramWriter
 from .rows.objects import OtherKeys
-from .rows.template import LITERALS, NUMBERS, TEMPLATE_AT, bound
+from .rows.plain_scalars import (
+    FALSE,
+    NULL,
+    TRUE,
+    Alternative,
+    NotPlain,
+    listed_values,
+    number_row,
+    string_alternative,
+)
+from .rows.template import TEMPLATE_AT, bound
 
 ANYTHING, ANY_STRING, ANY_OBJECT, ANY_ARRAY = (TEMPLATE_AT[name] for name in ("anything", "string", "object", "array"))
 NO_KEY = -1  # in place of a node: there are no other keys
@@ -44,19 +48,10 @@ PLAIN = {
 }  # fmt: skip
 TYPES = ("null", "boolean", "string", "number", "integer", "object", "array")  # in the order of alternatives
 KINDS = tuple(name for name in TYPES if name != "integer")
-NUMBER_WORDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
-MOST_VALUES = 256  # numbers of a list that are written one by one
-TRUE, FALSE, NULL = ((Shape.LITERAL, LITERALS[text]) for text in ("true", "false", "null"))
 
 # A pointer, as a linked list: (place around, keyword, token or None), or the text where a reference led. None: the
 # root.
 Place = tuple[Any, ...] | str | None
-Alternative = tuple[int, int]  # kind, row
-
-
-class NotPlain(Exception):
-    """The general way has to read the whole document."""
-
 
 _known_bits: dict[int, tuple[dict[str, int], dict[str, int]]] = {}
 
@@ -167,7 +162,7 @@ class PlainReader:
             return self.general(schema, place)
         rows = self._writer.rows
         if mask & VALUES:
-            listed = self._values(schema, kinds)
+            listed = listed_values(self._writer, schema, kinds, splits_floats=self._integer != "integer")
             if listed is None:
                 return self.general(schema, place)
             self._rows[id(schema)] = listed
@@ -218,68 +213,10 @@ class PlainReader:
         if kind == "null":
             return NULL
         name = self._integer if kind == "integer" else kind
-        return Shape.NUMBER, self._number(schema, name) if mask & NUMBER else TEMPLATE_AT[name]
-
-    # ------------------------------------------------------------------ scalars
+        return Shape.NUMBER, number_row(self._writer, schema, name) if mask & NUMBER else TEMPLATE_AT[name]
 
     def _string(self, schema: dict[str, Any], place: Place) -> Alternative:
         return string_alternative(self._writer, schema, self._formats, lambda: pointer_of(place))
-
-    def _number(self, schema: dict[str, Any], name: str) -> int:
-        said = tuple([schema.get(word, ...) for word in NUMBER_WORDS])
-        if ... in schema.values():  # not JSON, and `...` would stand for a missing keyword
-            raise NotPlain
-        try:
-            shape = _number_shape(name, said, tuple(map(type, said)))
-        except TypeError:  # a list, or an object
-            shape = None
-        if shape is None or (self._writer.is_tidy and len(in_halves(shape)) > 1):
-            raise NotPlain
-        return self._writer.numbers.row(shape, Node())
-
-    def _values(self, schema: dict[str, Any], kinds: Sequence[str]) -> int | None:
-        """The row of the node of a list of scalars; None where it has other values, or none of a named type."""
-        listed = schema["enum"] if "enum" in schema else [schema["const"]]
-        if listed.__class__ is not list:
-            return None
-        found: list[Any] = [None] * 4
-        words: dict[str, None] = {}
-        points: dict[int, None] = {}
-        for value in listed:
-            kind = value.__class__
-            if kind is str:
-                words[value] = None
-            elif kind is int:
-                points[value] = None
-            elif value is None:
-                found[0] = NULL
-            elif value is True:
-                found[1] = TRUE
-            elif value is False:
-                found[2] = FALSE
-            else:
-                return None
-        alternatives = [
-            a for a in found[: 1 if "null" in kinds else 0] + (found[1:3] if "boolean" in kinds else []) if a
-        ]
-        if words and "string" in kinds:
-            if not all(map(is_text, words)):
-                return None
-            alternatives.append((Shape.WORDS, self._writer.strings.words(tuple(words))))
-        if points and ("number" in kinds or "integer" in kinds):
-            if self._integer != "integer":
-                return None  # plain integers: 1 is distinguished from 1.0
-            if len(points) > MOST_VALUES:
-                return None
-            alternatives += [(Shape.NUMBER, self._writer.numbers.row(shape, Node())) for shape in number_shapes(points)]
-        if not alternatives:
-            return None
-        rows = self._writer.rows
-        at = len(rows)
-        rows += (len(alternatives), 0)
-        for alternative in alternatives:
-            rows += alternative
-        return at
 
     # ------------------------------------------------------------------ objects and arrays
 
@@ -350,66 +287,6 @@ def plain_start(writer: ProgramWriter, document: Document, tick: Callable[[], No
         return None
 
 
-def string_alternative(
-    writer: ProgramWriter, schema: dict[str, Any], formats: str, pointer: Callable[[], str]
-) -> Alternative:
-    """Kind and row of the strings that a schema's keywords allow."""
-    shape = strings.read(schema, formats)
-    known = writer.strings.of_format(shape)
-    if known is not None:
-        return Shape.STRING, known
-    if shape.language:
-        if strings.is_empty(shape, writer.texts.languages):
-            raise NotPlain
-    elif shape.maximum is not None and shape.minimum > shape.maximum:
-        raise NotPlain
-    return writer.strings.alternative(shape, Node(pointer=pointer()))
-
-
-def _whole(name: str, said: tuple[Any, ...]) -> tuple[int | None, int | None] | None:
-    """Bounds that are integers and inclusive; None where there is anything else."""
-    bounds: list[int | None] = []
-    for value in said:
-        if value is ...:
-            bounds.append(None)
-        elif type(value) is int or (type(value) is float and value.is_integer() and abs(value) < 1e15):
-            bounds.append(int(value))
-        else:
-            return None
-    low, high, above, below, multiple = bounds
-    if multiple is not None:
-        return None
-    if above is not None or below is not None:
-        if name == "number" or None not in (low, above) or None not in (high, below):
-            return None
-        low, high = low if above is None else above + 1, high if below is None else below - 1
-    if low is not None and high is not None and low > high:
-        return None
-    return low, high
-
-
-@lru_cache(maxsize=4096)
-def packed_number(name: str, said: tuple[Any, ...], types: tuple[type, ...], tidy: bool) -> Packed:
-    """A row, independent of a program, of the numbers that values of NUMBER_WORDS allow (...: missing). `types`
-    separates True from 1."""
-    bounds = _whole(name, said)
-    found = None if bounds is None else packed_whole(name, *bounds, tidy)
-    if found is not None:
-        return found
-    shape = _number_shape(name, said, types)
-    if shape is None or (tidy and len(in_halves(shape)) > 1):
-        raise NotPlain
-    return packed(shape, tidy=tidy)
-
-
-@lru_cache(maxsize=4096)
-def packed_range(low: int, high: int, tidy: bool) -> Packed:
-    """A range of integers; they may be written 1.0, too, where the spelling is not plain."""
-    return packed_whole("integer", low, high, tidy) or packed(
-        NumberShape(numbers.exact(low), False, numbers.exact(high), False, True), tidy=tidy
-    )
-
-
 def pointer_of(place: Place) -> str:
     parts: list[str] = []
     while place.__class__ is tuple:
@@ -437,11 +314,3 @@ def _is_easy(schema: dict[str, Any], mask: int) -> bool:
         least, most = schema.get("minItems", 0), schema.get("maxItems", 1 << 60)
         return least.__class__ is int and most.__class__ is int and 0 <= least <= most and most > 0
     return True
-
-
-@lru_cache(maxsize=4096)
-def _number_shape(name: str, said: tuple[Any, ...], _types: tuple[type, ...]) -> NumberShape | None:
-    """The numbers of a type within bounds; None where there is none. `_types` separates True from 1."""
-    read = numbers.read({word: value for word, value in zip(NUMBER_WORDS, said, strict=True) if value is not ...})
-    shape = numbers.both(NUMBERS[name], read)
-    return None if numbers.is_empty(shape) else shape

@@ -9,6 +9,7 @@ import numpy as np
 from ....kernels.cpu.json_call import ENDS, READ, json_call
 from ....layout.json import BARRIER, ESCAPE, NO_FRAME, At, Frame, Key, Kind
 from ... import greedy
+from ..configs import put_entry, put_record, words_of_seen
 from ..tables import SERIALS
 from .texts import Replayed, Thread
 
@@ -112,10 +113,10 @@ class EndingsMachine:
             words[Frame.PARENT] = known[words[Frame.PARENT]]
             words[Frame.OTHERS] = self._others_of(words[Frame.OTHERS])
             words[Frame.TEXT] = self._chain_of(words[Frame.TEXT])
-            many = self._source._many(words[Frame.ROW])
+            many = words_of_seen(self._source, words[Frame.ROW])
             if many and words[Frame.SEEN]:
                 words[Frame.SEEN] = self._bits_of(words[Frame.SEEN], many)
-            known[number] = self.machine._put("frames", words)
+            known[number] = self.machine.put("frames", words)
             frame = number
         return known[frame]
 
@@ -126,7 +127,7 @@ class EndingsMachine:
             chain = int(self._source.arrays["chains"][chain, 0])
         for entry in reversed(way):
             before, word = self._source.arrays["chains"][entry].tolist()
-            known[entry] = self.machine._put_entry(known[before], word)
+            known[entry] = put_entry(self.machine, known[before], word)
             chain = entry
         return known[chain]
 
@@ -137,14 +138,14 @@ class EndingsMachine:
             entry = int(self._source.arrays["chains"][entry, 0])
         for number in reversed(way):
             before, chain = self._source.arrays["chains"][number].tolist()
-            known[number] = self.machine._put_entry(known[before], self._chain_of(chain))
+            known[number] = put_entry(self.machine, known[before], self._chain_of(chain))
             entry = number
         return known[entry]
 
     def _bits_of(self, entry: int, words: int) -> int:
         """The set of keys seen, for an object of many keys."""
         bits = self._source.arrays["chains"][entry : entry + (words + 1) // 2].tolist()
-        entries = [self.machine._put_entry(*pair) for pair in bits]
+        entries = [put_entry(self.machine, *pair) for pair in bits]
         return entries[0]
 
     def threads(self, record: int) -> list[Thread]:
@@ -160,7 +161,7 @@ class EndingsMachine:
         number = int(machine.arena[RECORD_COUNT])
         records = machine.arrays["records"]
         if number + 1 >= len(records):
-            return machine._record([(c, x, y, f)])
+            return put_record(machine, [(c, x, y, f)])
         records[number] = (c, x, y, f, 0)
         machine.arena[RECORD_COUNT] = number + 1
         return number
@@ -185,7 +186,7 @@ class EndingsMachine:
 
     def _alone(self, words: list[int]) -> int:
         """The frame with nothing around it."""
-        return self.machine._put("frames", [0, *words[1:]])
+        return self.machine.put("frames", [0, *words[1:]])
 
     def _name(self, key: int) -> bytes:
         start, size = self._rows[key + Key.BYTES], self._rows[key + Key.SIZE]

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ....layout.json import INLINE, Frame, Key, Object
 from ...completion import LONGEST
+from ..configs import chain_of
 from .lexemes import EndingsOfLexemes
 from .machine import AFTER, COMMA
 from .texts import chained, few, short_names, spelled
@@ -30,7 +31,7 @@ class EndingsOfObjects(EndingsOfLexemes):
         found, entry = [], words[Frame.OTHERS]
         while entry:
             entry, chain = self.machine.arrays["chains"][entry].tolist()
-            found.append(self.machine._chain(chain))
+            found.append(chain_of(self.machine, chain))
         return tuple(found)
 
     def _entry(self, key: int) -> bytes | None:
