@@ -25,14 +25,14 @@ from .parts import (
     OBJECTS,
     STRINGS,
     TRUE,
+    Conjunction,
     LooseArray,
     LooseObject,
-    Work,
 )
 from .shapes import NumberShape, StringShape
 
 if TYPE_CHECKING:
-    from .working import Normaliser
+    from .normaliser import Normaliser
 
 MOST_VALUES = 4_096
 MOST_DEPTH = 60  # levels of nested objects and arrays that are enumerated; deeper sets count as large
@@ -131,7 +131,7 @@ def _of_ways(n: Normaliser, ways: Any, enough: int) -> set[Any] | None:
     return found
 
 
-def values_of(n: Normaliser, node: Work, enough: int, depth: int = 0) -> set[Any] | None:
+def values_of(n: Normaliser, node: Conjunction, enough: int, depth: int = 0) -> set[Any] | None:
     """The values of a node in canonical form; None where there are `enough` or more."""
     if node.is_anything or depth > MOST_DEPTH:
         return None

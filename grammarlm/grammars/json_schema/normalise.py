@@ -9,11 +9,11 @@ without the others (as far as types, values or required keys do not exclude them
 
     document.py      drafts, identifiers, references
     keywords.py      which keywords there are
-    places.py        the nodes of schemas; nodes.py: of conjunctions, negations, values       atoms.py, values.py
+    places.py        the nodes of schemas; nodes.py: of negations, unions, values; conjunctions.py      atoms.py, values.py
     plain.py         keywords that are read in one go           objects.py, keys.py, arrays.py
     combine.py       keywords that depend on other schemas' alternatives
     opposites.py     negations of schemas                       broken_objects.py
-    working.py       the loop, products, pruning                parts.py, simplify.py
+    normaliser.py    the loop, products, pruning                parts.py, simplify.py
     satisfiable.py   which nodes have a value                   cardinality.py: enough different values
     final.py         final shapes
 
@@ -31,18 +31,18 @@ from .document import Document
 from .final import finish
 from .keywords import SCHEMA_MAPS
 from .languages import Languages
-from .parts import Work
+from .normaliser import Normaliser
+from .parts import Conjunction
 from .places import NeedsScope
 from .report import ENFORCED, keyword_reports
-from .working import Normaliser
 
 
 @dataclass
 class Normalised:
     """The root node, and the results of normalising it."""
 
-    root: Work
-    nodes: list[Work]  # the root, and the nodes created for this schema that a value of it can contain
+    root: Conjunction
+    nodes: list[Conjunction]  # the root, and the nodes created for this schema that a value of it can contain
     document: Document
     languages: Languages
     relaxed: tuple[str, ...] = ()  # pointers of the keywords that were left out, where the caller allowed that
@@ -68,7 +68,7 @@ def normalise(
         document = Document(schema, registry=registry, draft=draft, formats=formats, integers=integers, tick=tick)
         n = Normaliser(document, languages, tick, frozenset(relaxed), scoped)
         try:
-            root = n.root()
+            root = n.places.root()
             return Normalised(root, finish(n, root), document, languages, tuple(relaxed))
         except NeedsScope:
             scoped = True

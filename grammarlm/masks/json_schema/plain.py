@@ -18,9 +18,9 @@ from ...errors import GrammarError
 from ...grammars.json_schema.document import Document, escape
 from ...grammars.json_schema.final import finish
 from ...grammars.json_schema.keywords import ARRAY, IDENTITY, NUMBER, OBJECT, REFERENCE, STRING, TYPE, VALUES
+from ...grammars.json_schema.normaliser import Normaliser
 from ...grammars.json_schema.places import NeedsScope
 from ...grammars.json_schema.strings import is_text
-from ...grammars.json_schema.working import Normaliser
 from ...layout.json import Shape
 from .program import ProgramWriter
 from .rows.objects import OtherKeys
@@ -147,9 +147,9 @@ class PlainReader:
         n = self._normaliser
         if n is None:
             n = self._normaliser = Normaliser(self._document, self._writer.texts.languages, self._tick)
-        work = n.place(schema, pointer_of(place), self._resource, None)
-        finish(n, work)
-        found = self._writer.nodes.row(work)
+        node = n.places.place(schema, pointer_of(place), self._resource, None)
+        finish(n, node)
+        found = self._writer.nodes.row(node)
         if found < 0:
             raise NotPlain
         self._rows[id(schema)] = found
