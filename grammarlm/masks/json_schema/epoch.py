@@ -215,7 +215,7 @@ class JsonEpoch:
         program = self.program
         own = program.json.nbytes + program.states.nbytes
         if self.endings is not None:
-            own += self.endings.nbytes + sum(a.nbytes for a in self.endings.machine.arrays.values())
+            own += self.endings.reader.nbytes + sum(a.nbytes for a in self.endings.reader.machine.arrays.values())
         return own + self._table.nbytes + 4 * int(self.store[Store.USED]) + sum(a.nbytes for a in self.arrays.values())
 
     def _supply(self, times: int, anew: int) -> int:

@@ -34,7 +34,7 @@ class Bodies:
 
 def bodies_of(endings: Endings) -> Bodies:
     """The vocabulary's: computed once, from an unrestricted string."""
-    tables = endings.machine.program.tables
+    tables = endings.reader.machine.program.tables
     if tables.bodies is None:
         kinds = _kinds(endings)
         tables.bodies = Bodies(kinds, np.bitwise_or.reduce([body.row for body in kinds]))
@@ -43,9 +43,9 @@ def bodies_of(endings: Endings) -> Bodies:
 
 
 def _kinds(endings: Endings) -> list[Body]:
-    program = endings.machine.program
-    with endings.scratch():
-        classes, pairs = survey_of(endings.machine).of((int(Kind.STRING) | ANY_STRING << 11, 0, 0, 0))
+    program = endings.reader.machine.program
+    with endings.reader.scratch():
+        classes, pairs = survey_of(endings.reader.machine).of((int(Kind.STRING) | ANY_STRING << 11, 0, 0, 0))
         pairs = pairs.copy()
     kinds, characters, words = [], program.tables.strings.characters, program.vocab.words
     for number, (c, _, y, _) in enumerate(classes):

@@ -25,14 +25,14 @@ class NarrowMask:
 
     def __init__(self, epoch: Any, left: int):
         self._endings, self._left = endings_of(epoch), left
-        self._epoch, self._survey = self._endings.machine, survey_of(self._endings.machine)
+        self._epoch, self._survey = self._endings.reader.machine, survey_of(self._endings.reader.machine)
         self._rows = epoch.program.json.rows
         self._words = epoch.program.vocab.words
         self.row = np.zeros(self._words, np.int32)
 
     def fill(self, state: int) -> np.ndarray:
-        for thread in self._endings.threads_of(state):
-            with self._endings.scratch():
+        for thread in self._endings.reader.threads_of(state):
+            with self._endings.reader.scratch():
                 self._add(thread)
         row, twins = self.row, self._epoch.program.vocab.trie.twins.reshape(-1, 2)
         for token, same in twins.tolist():
@@ -44,7 +44,7 @@ class NarrowMask:
         c, x, y, f = thread
         kind, sub = c & 31, c >> 5 & 63
         if sub == BODY and kind == Kind.STRING and self._is_unrestricted(c, x):
-            if not (f and self._endings.is_unique(f)):
+            if not (f and self._endings.values.arrays.is_unique(f)):
                 self._add_string(c, y, f, (int(Kind.AFTER), 0, 0, f))
                 return
             found = self._with_new_key(thread)
@@ -58,7 +58,7 @@ class NarrowMask:
             self._add_key(*found)
             self._correct(thread, before)
             return
-        elif sub == BODY and kind in (Kind.STRING, Kind.KEY) and not (f and self._endings.is_unique(f)):
+        elif sub == BODY and kind in (Kind.STRING, Kind.KEY) and not (f and self._endings.values.arrays.is_unique(f)):
             plain = self._ordinary_row(thread)
             if count_bits(plain & bodies_of(self._endings).row) > MANY:
                 self._add_coarsely(thread, plain)
@@ -84,17 +84,17 @@ class NarrowMask:
         endings, kind, state = self._endings, thread[0] & 31, thread[0] >> 35
         if kind == Kind.KEY and state == NO_LANGUAGE:
             return None
-        if kind == Kind.KEY and state and not endings.is_universal(state):
+        if kind == Kind.KEY and state and not endings.languages.is_universal(state):
             return None
-        record = endings.record(*thread)
+        record = endings.reader.record(*thread)
         for letters in LETTERS:
-            after = endings.read(record, letters)
-            closed = endings.read(after, b'"') if after else 0
+            after = endings.reader.read(record, letters)
+            closed = endings.reader.read(after, b'"') if after else 0
             if not closed:
                 continue
-            found = endings.threads(after)[0]
+            found = endings.reader.threads(after)[0]
             if kind == Kind.STRING or (found[1] & FIELD >= found[1] >> 21 & FIELD and found[0] >> 35 != NO_LANGUAGE):
-                return found, endings.threads(closed)[0]
+                return found, endings.reader.threads(closed)[0]
         return None
 
     def _fits(self, c: int, x: int, y: int, f: int) -> bool:
@@ -112,14 +112,14 @@ class NarrowMask:
     def _ordinary_row(self, thread: Thread) -> np.ndarray:
         """The ordinary mask of a thread."""
         row = np.zeros(self._words, np.int32)
-        self._epoch.fill(self._endings.record(*thread), row)
+        self._epoch.fill(self._endings.reader.record(*thread), row)
         return row
 
     def _add_coarsely(self, thread: Thread, plain: np.ndarray) -> None:
         """In a string or key of a language: adds all tokens that stay in it at once, where the budget is enough for any of them."""
         c, x, y, f = thread
         if c & 31 == Kind.STRING:
-            longest = self._endings.longest_string(c, x, y)
+            longest = self._endings.lexemes.longest_string(c, x, y)
             starts = [(int(Kind.AFTER), 0, 0, f)]
         else:
             nodes, longest = self._endings.values_of_key(c, x, f)
@@ -145,7 +145,7 @@ class NarrowMask:
         if x == 0:
             return True
         row = c >> 11 & ROW
-        return self._rows[row + 3] == 0 and self._endings.is_universal(x)
+        return self._rows[row + 3] == 0 and self._endings.languages.is_universal(x)
 
     def _add_string(self, c: int, y: int, f: int, closed: Thread) -> None:
         """In a string: the tokens that stay in it, and those that close it."""
@@ -182,10 +182,10 @@ class NarrowMask:
 
     def _add_key(self, new: Thread, closed: Thread) -> None:
         """In a key without an entry: the tokens that stay in it, and those that close it."""
-        endings, record = self._endings, self._endings.record(*new)
+        endings, record = self._endings, self._endings.reader.record(*new)
         for body in bodies_of(self._endings).kinds:
-            after = endings.read(record, body.sample)
-            if after and self._fits(*endings.threads(after)[0]):
+            after = endings.reader.read(record, body.sample)
+            if after and self._fits(*endings.reader.threads(after)[0]):
                 self.row |= body.row
         self._add_tokens(*self._survey.of(closed, BODY_REMAINDERS))
 
