@@ -123,7 +123,7 @@ def _any_of(n: Normaliser, atom: SchemaAtom, keyword: str, parts: Parts, track: 
         if track:  # all branches that hold count: add each branch's conjunctions with the earlier ones
             for earlier in found.copy():
                 found += [(yield from n.met_with(earlier, branch))]
-            check_size(len(found), "anyOf beside unevaluated keywords", atom.pointer)
+            check_size(len(found), "anyOf next to unevaluated keywords", atom.pointer)
         found.append(branch)
     united = n.unite(found, track)
     if not track and len(found) > 1:

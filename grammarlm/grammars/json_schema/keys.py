@@ -26,10 +26,10 @@ def sort_out(n: Normaliser, patterns: list[tuple[Language, Conjunction]], rest: 
     for (part,), node in patterns:
         if node is ANYTHING and rest is ANYTHING:
             continue
-        beside = {other for other in done if not n.languages.is_empty(frozenset((part, other)))}
+        overlapping = {other for other in done if not n.languages.is_empty(frozenset((part, other)))}
         refined: list[tuple[Language, Conjunction]] = []
         for language, met in cases:
-            if not any(other in beside for other in language):
+            if not any(other in overlapping for other in language):
                 refined.append((language, met))
                 continue
             inside, outside = language | {part}, language | {_not(part)}
@@ -41,7 +41,7 @@ def sort_out(n: Normaliser, patterns: list[tuple[Language, Conjunction]], rest: 
                 refined += [(inside, n.meet(met, node)), (outside, met)]
         alone: Language = frozenset([part])
         for other in done:
-            if other in beside and not n.languages.is_empty(alone | {other}):
+            if other in overlapping and not n.languages.is_empty(alone | {other}):
                 alone |= {_not(other)}
         if not n.languages.is_empty(alone):
             refined.append((alone, node))

@@ -4,7 +4,7 @@
     n.root.alternatives                     shapes: see shapes.py
 
 An **atom** is one schema (or a value of `enum`, or a union); a node is a set of atoms, each with a sign, and is interned. `allOf`,
-`$ref` and keywords beside them are conjunctions; `anyOf` appends lists of shapes, `not` flips the sign, `oneOf` is each branch
+`$ref` and keywords next to them are conjunctions; `anyOf` appends lists of shapes, `not` flips the sign, `oneOf` is each branch
 without the others (as far as types, values or required keys do not exclude them anyway), if/then/else is two cases.
 
     document.py      drafts, identifiers, references
@@ -92,14 +92,12 @@ def advised(refusal: UnsupportedFeature, document: Document, strict: bool) -> Un
     """The refusal with the keyword's pointer in front, and advice at the end."""
     blamed = _blamed(refusal, document, ())
     pointer = blamed[0] if blamed else refusal.pointer or ""
-    said = str(refusal).removeprefix(f"{refusal.pointer or '#'}: ")
+    message = str(refusal).removeprefix(f"{refusal.pointer or '#'}: ")
     advice = ""
     if strict and blamed:
-        advice = (
-            f"{chr(10) if chr(10) in said else '; '}JsonSchema(..., strict=False) leaves out {_to_relax(pointer, [])}"
-        )
+        advice = f"{chr(10) if chr(10) in message else '; '}JsonSchema(..., strict=False) leaves out {_to_relax(pointer, [])}"
     return UnsupportedFeature(
-        f"{pointer or '#'}: {said}{advice}", position=refusal.position, pointer=pointer, keywords=refusal.keywords
+        f"{pointer or '#'}: {message}{advice}", position=refusal.position, pointer=pointer, keywords=refusal.keywords
     )
 
 

@@ -38,7 +38,7 @@ def mapping(schema: dict[str, Any], keyword: str, pointer: str) -> dict[str, Any
 
 def required_of(schema: dict[str, Any], pointer: str) -> list[str]:
     value = schema.get("required", [])
-    if isinstance(value, bool):  # draft 3 had "required": true beside a property
+    if isinstance(value, bool):  # draft 3 had "required": true in a property
         return []
     return names_of(value, f"{pointer}/required")
 

@@ -146,15 +146,15 @@ class Places:
             return resource.types[schema["type"]]
         # Scalars without lists of values: schemas with the same keywords and values share a node.
         bits = resource.bits
-        said = tuple(
+        constraints = tuple(
             [(k, v.__class__, tuple(v) if v.__class__ is list else v) for k, v in schema.items() if bits.get(k)]
         )
         try:
-            known = self._nodes.others.get((resource.plain_integers, said))
+            known = self._nodes.others.get((resource.plain_integers, constraints))
         except TypeError:  # unhashable: an invalid type, or an object as a pattern
             return self._nodes.new(SchemaAtom(schema, pointer, resource, scope, mask))
         if known is None:
-            known = self._nodes.others[resource.plain_integers, said] = self._nodes.new(
+            known = self._nodes.others[resource.plain_integers, constraints] = self._nodes.new(
                 SchemaAtom(schema, pointer, resource, scope, mask)
             )
         return known

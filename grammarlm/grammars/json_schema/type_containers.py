@@ -23,8 +23,8 @@ class Containers(Base):
         for core, keyword in (("min_length", "minItems"), ("max_length", "maxItems")):
             if schema.get(core) is not None:
                 found[keyword] = schema[core]
-        told_apart = kinds <= _TOLD_APART and not {"int", "bool"} <= kinds
-        if found.get("minItems", 0) > 1 and not told_apart:
+        are_distinct = kinds <= _DISTINCT and not {"int", "bool"} <= kinds
+        if found.get("minItems", 0) > 1 and not are_distinct:
             raise Refused(f"a set of at least {found['minItems']} items, of which two in JSON may be one: use a list")
         if not kinds & {"tuple", "named-tuple", "model", "dataclass", "definition-ref", "definitions"}:
             found["uniqueItems"] = True
@@ -42,7 +42,7 @@ class Containers(Base):
         for core, keyword in (("min_length", "minProperties"), ("max_length", "maxProperties")):
             if schema.get(core) is not None:
                 found[keyword] = schema[core]
-        if found.get("minProperties", 0) > 1 and not set(_kinds(keys)) <= _TOLD_APART | {"any"}:
+        if found.get("minProperties", 0) > 1 and not set(_kinds(keys)) <= _DISTINCT | {"any"}:
             raise Refused("a dict of at least two items, of whose keys two in JSON may be one in Python")
         return found
 
@@ -96,7 +96,7 @@ class Containers(Base):
         return found[0] if len(found) == 1 else {"anyOf": found}
 
 
-_TOLD_APART = frozenset(["int", "str", "bool", "enum", "literal", "date", "none", "nullable"])
+_DISTINCT = frozenset(["int", "str", "bool", "enum", "literal", "date", "none", "nullable"])
 _WRAPPERS = frozenset(["nullable", "default", "function-before", "function-after", "function-wrap", "custom-error"])
 
 

@@ -22,7 +22,7 @@ FORMATS: dict[str, str | None] = {
     "regex": texts.REGEX, "email": texts.EMAIL, "name-email": texts.EMAIL,
     "fraction": texts.FRACTION_TEXT,
 }  # fmt: skip
-# Functions of pydantic's own whose checks are already in the schema beside or above them.
+# Functions of pydantic's own whose checks are already in the schema next to or above them.
 KNOWN = frozenset(
     """
     path_validator to_path create_path PathType wrap_val _validate_url EmailStr NameEmail SecretStr SecretBytes _SecretField Secret

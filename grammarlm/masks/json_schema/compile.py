@@ -172,11 +172,11 @@ class JsonSchemaProgram:
 
 
 def _check_bytes(single: int) -> None:
-    lacking = [b for b in range(256) if not single >> b & 1 and b not in (0xC0, 0xC1) and b < 0xF5]
-    lacking = [b for b in lacking if b >= 0x20 or b in (9, 10, 13)]
-    if lacking:
+    missing = [b for b in range(256) if not single >> b & 1 and b not in (0xC0, 0xC1) and b < 0xF5]
+    missing = [b for b in missing if b >= 0x20 or b in (9, 10, 13)]
+    if missing:
         raise UnsupportedFeature(
-            f"JsonSchema over a vocabulary that lacks tokens for {len(lacking)} single bytes (the first is 0x{lacking[0]:02X}): "
+            f"JsonSchema over a vocabulary without tokens for {len(missing)} single bytes (the first is 0x{missing[0]:02X}): "
             "whether its tokens can complete a text is not decided; use a tokenizer with all bytes"
         )
 

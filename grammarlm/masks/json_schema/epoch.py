@@ -262,14 +262,14 @@ class JsonEpoch:
         self.arrays[name] = new
 
     @property
-    def lacks(self) -> bool:
+    def _is_short(self) -> bool:
         """The last call was missing something."""
         return bool(self.arena[At.WANTED] or self._missing[0])
 
     def call(self, what: int, first: int, second: int = 0, third: int = 0) -> int:
         """json_call, supplied with what it is missing; first with what the call before this one was missing, usually the same."""
         arena, anew = self.arena, 0
-        if self.lacks:
+        if self._is_short:
             anew = self._supply(0, 0)
         for times in count(anew):
             found: int = self.kernel(what, first, second, third)

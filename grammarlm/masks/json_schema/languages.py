@@ -100,7 +100,7 @@ class LanguageStates:
         known = self._numbers.get(vector)
         if known is not None:
             if counted and self.counts[known] == 0:
-                self._tell_endless(known)
+                self._note_endless(known)
             return known
         alive = tuple([term if term is NOTHING or term.sure or self._is_alive(term) else NOTHING for term in vector])
         if all(term is NOTHING for term in alive):
@@ -132,7 +132,7 @@ class LanguageStates:
     def _are_endless(self, vector: Vector) -> bool:
         return any(self._is_endless(term) for term in vector if term is not NOTHING)
 
-    def _tell_endless(self, state: int) -> bool:
+    def _note_endless(self, state: int) -> bool:
         found = self._are_endless(self._vectors[state])
         if found:
             self.counts[state] = -ENDLESS
@@ -201,8 +201,8 @@ class LanguageStates:
 
     def _within(self, state: int) -> list[int]:
         """Unmade states within a character after this one: whether all characters keep a state depends on them."""
-        behind = set(self.table[state, 0x80:].tolist()) - {0, -1}
-        return [t for t in behind if not self._made[t] and any(map(within, self._vectors[t]))]
+        after = set(self.table[state, 0x80:].tolist()) - {0, -1}
+        return [t for t in after if not self._made[t] and any(map(within, self._vectors[t]))]
 
     def _make(self, state: int) -> list[int]:
         vector = self._vectors[state]
@@ -223,9 +223,9 @@ class LanguageStates:
                     targets.append(number)
         else:
             targets = []
-            for bits, behind in self._edges_of_cases(vector):
+            for bits, cases in self._edges_of_cases(vector):
                 terms = [NOTHING] * len(vector)
-                for case, term in behind:
+                for case, term in cases:
                     terms[case] = term
                 number = self.number(tuple(terms), True)
                 if number:
@@ -242,22 +242,22 @@ class LanguageStates:
             if term is NOTHING:
                 continue
             edges, split = self._algebra.edges(term), []
-            for part, behind in parts:
+            for part, cases in parts:
                 left = part
                 for bits, after in edges:
                     both = left & bits
                     if both:
-                        split.append((both, (*behind, (case, after))))
+                        split.append((both, (*cases, (case, after))))
                         left ^= both
                 if left:
-                    split.append((left, behind))
+                    split.append((left, cases))
             parts = split
-        return [(bits, behind) for bits, behind in parts if behind]
+        return [(bits, cases) for bits, cases in parts if cases]
 
     def count(self, states: Iterable[int]) -> None:
         """Counts the strings accepted from these states, up to a bound: four times the last one (FIRST_COUNT at first)."""
         for state in states:
-            if self._tell_endless(state):
+            if self._note_endless(state):
                 continue
             most = max(FIRST_COUNT, -4 * int(self.counts[state]))
             try:
@@ -321,7 +321,7 @@ class SchemaLanguages:
         languages = self.languages
         return LanguageStates(
             languages.algebra, languages.every, lambda term: not languages.is_dead(term), self._max_states,
-            is_endless=languages.is_endless, count_of=languages.count_behind,
+            is_endless=languages.is_endless, count_of=languages.count_after,
         )  # fmt: skip
 
     @property

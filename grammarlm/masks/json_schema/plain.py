@@ -2,7 +2,7 @@
 
 A schema is plain if it has only `type`, bounds, `pattern` or `format`, lists of scalars, `properties`, `required`,
 `additionalProperties`, `items`, or is a reference within the document. Any other schema goes, with all below it, to the
-general way (grammars/json_schema/normalise.py), whose nodes get rows in the same program: a `oneOf` in one place costs
+general way (grammars/json_schema/normalise.py), whose nodes get rows in the same program: a `oneOf` in one part costs
 only there. Whatever looks wrong, or might hold no value, makes the general way read the whole document: it has the
 error messages.
 
@@ -49,9 +49,9 @@ PLAIN = {
 TYPES = ("null", "boolean", "string", "number", "integer", "object", "array")  # in the order of alternatives
 KINDS = tuple(name for name in TYPES if name != "integer")
 
-# A pointer, as a linked list: (place around, keyword, token or None), or the text where a reference led. None: the
+# A pointer, as a linked list: (path around, keyword, token or None), or the text where a reference led. None: the
 # root.
-Place = tuple[Any, ...] | str | None
+Path = tuple[Any, ...] | str | None
 
 _known_bits: dict[int, tuple[dict[str, int], dict[str, int]]] = {}
 
@@ -80,7 +80,7 @@ class PlainReader:
         self._formats = "assert" if document.formats else "annotation"
         self._normaliser: Normaliser | None = None
         self._rows: dict[int, int] = {}  # by id of the schema
-        self._open: set[int] = set()  # rows of the nodes being read: those around this place
+        self._open: set[int] = set()  # rows of the nodes being read: those around this one
         # For each alternative of a node, the nodes that each of its values contains; nodes with an alternative that
         # contains none are missing.
         self._needs: dict[int, list[list[int]]] = {}
@@ -95,7 +95,7 @@ class PlainReader:
 
     # ------------------------------------------------------------------ nodes
 
-    def node(self, schema: Any, place: Place) -> int:
+    def node(self, schema: Any, path: Path) -> int:
         """The row of a schema's node."""
         if schema.__class__ is not dict:
             if schema is True:
@@ -117,37 +117,37 @@ class PlainReader:
             if known is not None:
                 return known
         if mask & REFERENCE and (mask == REFERENCE or self._resource.draft <= 7):
-            return self._reference(schema, place)
-        if mask & OWN_ADDRESS and place is None:
+            return self._reference(schema, path)
+        if mask & OWN_ADDRESS and path is None:
             mask ^= OWN_ADDRESS
         if not mask:
             return ANYTHING
         if mask & (HARD | REFERENCE | OWN_ADDRESS):
-            return self.general(schema, place)
-        return self._plain(schema, place, mask)
+            return self.general(schema, path)
+        return self._plain(schema, path, mask)
 
     def _of_type(self, name: Any) -> int | None:
         if name.__class__ is not str:
             return None
         return TEMPLATE_AT.get("type " + (self._integer if name == "integer" else name))
 
-    def _reference(self, schema: dict[str, Any], place: Place) -> int:
+    def _reference(self, schema: dict[str, Any], path: Path) -> int:
         reference = schema.get("$ref")
         if reference.__class__ is not str or not reference.startswith("#"):  # type: ignore[union-attr]
-            return self.general(schema, place)
-        target, pointer, home = self._document.resolve(reference, self._resource, pointer_of(place))
+            return self.general(schema, path)
+        target, pointer, home = self._document.resolve(reference, self._resource, pointer_of(path))
         if home is not self._resource:
-            return self.general(schema, place)
+            return self.general(schema, path)
         self._rows[id(schema)] = NOWHERE
         found = self._rows[id(schema)] = self.node(target, pointer)
         return found
 
-    def general(self, schema: dict[str, Any], place: Place) -> int:
+    def general(self, schema: dict[str, Any], path: Path) -> int:
         """The node as the general way makes it."""
         n = self._normaliser
         if n is None:
             n = self._normaliser = Normaliser(self._document, self._writer.texts.languages, self._tick)
-        node = n.places.place(schema, pointer_of(place), self._resource, None)
+        node = n.places.place(schema, pointer_of(path), self._resource, None)
         finish(n, node)
         found = self._writer.nodes.row(node)
         if found < 0:
@@ -155,16 +155,16 @@ class PlainReader:
         self._rows[id(schema)] = found
         return found
 
-    def _plain(self, schema: dict[str, Any], place: Place, mask: int) -> int:
+    def _plain(self, schema: dict[str, Any], path: Path, mask: int) -> int:
         self._tick()
         kinds = self._kinds(schema["type"]) if mask & TYPE else KINDS
         if not kinds or not _is_easy(schema, mask):
-            return self.general(schema, place)
+            return self.general(schema, path)
         rows = self._writer.rows
         if mask & VALUES:
             listed = listed_values(self._writer, schema, kinds, splits_floats=self._integer != "integer")
             if listed is None:
-                return self.general(schema, place)
+                return self.general(schema, path)
             self._rows[id(schema)] = listed
             return listed
         if len(self._open) > DEEPEST:
@@ -179,7 +179,7 @@ class PlainReader:
                 rows[at + 2 : at + 6] = TRUE + FALSE
                 at += 4
                 continue
-            rows[at + 2 : at + 4] = self._alternative(schema, place, mask, kind, needs)
+            rows[at + 2 : at + 4] = self._alternative(schema, path, mask, kind, needs)
             at += 2
         if len(needs) == count:
             self._needs[found] = needs
@@ -202,36 +202,36 @@ class PlainReader:
         return [kind for kind in TYPES if kind in named]
 
     def _alternative(
-        self, schema: dict[str, Any], place: Place, mask: int, kind: str, needs: list[list[int]]
+        self, schema: dict[str, Any], path: Path, mask: int, kind: str, needs: list[list[int]]
     ) -> Alternative:
         if kind == "string":
-            return self._string(schema, place) if mask & STRING else (Shape.STRING, ANY_STRING)
+            return self._string(schema, path) if mask & STRING else (Shape.STRING, ANY_STRING)
         if kind == "object":
-            return Shape.OBJECT, self._object(schema, place, needs) if mask & OBJECT else ANY_OBJECT
+            return Shape.OBJECT, self._object(schema, path, needs) if mask & OBJECT else ANY_OBJECT
         if kind == "array":
-            return Shape.ARRAY, self._array(schema, place, needs) if mask & ARRAY else ANY_ARRAY
+            return Shape.ARRAY, self._array(schema, path, needs) if mask & ARRAY else ANY_ARRAY
         if kind == "null":
             return NULL
         name = self._integer if kind == "integer" else kind
         return Shape.NUMBER, number_row(self._writer, schema, name) if mask & NUMBER else TEMPLATE_AT[name]
 
-    def _string(self, schema: dict[str, Any], place: Place) -> Alternative:
-        return string_alternative(self._writer, schema, self._formats, lambda: pointer_of(place))
+    def _string(self, schema: dict[str, Any], path: Path) -> Alternative:
+        return string_alternative(self._writer, schema, self._formats, lambda: pointer_of(path))
 
     # ------------------------------------------------------------------ objects and arrays
 
-    def _object(self, schema: dict[str, Any], place: Place, needs: list[list[int]]) -> int:
+    def _object(self, schema: dict[str, Any], path: Path, needs: list[list[int]]) -> int:
         """The row of an object; the nodes that all such objects contain are added to `needs`."""
         node, writer = self.node, self._writer
         declared = schema.get("properties") or {}
         rest = ANYTHING
         if "additionalProperties" in schema:
             below = schema["additionalProperties"]
-            rest = NO_KEY if below is False else node(below, (place, "additionalProperties", None))
+            rest = NO_KEY if below is False else node(below, (path, "additionalProperties", None))
         required = schema.get("required") or ()
         if not declared and not required and rest == ANYTHING:
             return ANY_OBJECT
-        children = {name: node(below, (place, "properties", name)) for name, below in declared.items()}
+        children = {name: node(below, (path, "properties", name)) for name, below in declared.items()}
         if required.__class__ is not bool:
             for name in required:
                 if name not in children:
@@ -249,9 +249,9 @@ class PlainReader:
         rows = [children[name] for name in names]
         return writer.objects.write(names, rows, len(names), set(required), {}, OtherKeys(rest), (0, -1), -1, "")
 
-    def _array(self, schema: dict[str, Any], place: Place, needs: list[list[int]]) -> int:
+    def _array(self, schema: dict[str, Any], path: Path, needs: list[list[int]]) -> int:
         least, most = schema.get("minItems", 0), schema.get("maxItems", -1)
-        item = self.node(schema["items"], (place, "items", None)) if "items" in schema else ANYTHING
+        item = self.node(schema["items"], (path, "items", None)) if "items" in schema else ANYTHING
         if least > 0:
             needs.append([item])
         if item == ANYTHING and least == 0 and most < 0:
@@ -287,12 +287,12 @@ def plain_start(writer: ProgramWriter, document: Document, tick: Callable[[], No
         return None
 
 
-def pointer_of(place: Place) -> str:
+def pointer_of(path: Path) -> str:
     parts: list[str] = []
-    while place.__class__ is tuple:
-        place, keyword, token = place  # type: ignore[misc]
+    while path.__class__ is tuple:
+        path, keyword, token = path  # type: ignore[misc]
         parts.append(f"/{keyword}" if token is None else f"/{keyword}/{escape(token)}")
-    return (place or "") + "".join(reversed(parts))  # type: ignore[operator]
+    return (path or "") + "".join(reversed(parts))  # type: ignore[operator]
 
 
 def _is_easy(schema: dict[str, Any], mask: int) -> bool:

@@ -66,7 +66,7 @@ class JsonTables:
         self.store = np.zeros(Store.LENGTH, np.int64)
         self.store[:] = [keep(table), SHARED_ROWS, 0, keep(self.pool), 0, len(self.pool)]
         self.shared_table = table
-        for place, array in (
+        for slot, array in (
             (At.PROGRAM, program), (At.BLANKS, self.blanks.table), (At.SHARED_STORE, self.store), (At.STORE, self.store),
             (At.BASES, shared.bases), (At.TRIES, shared.tries), (At.SPOTS, shared.spots), (At.TWINS, vocab.trie.twins),
             (At.STOP_ROW, facts.stop_row), (At.OFFSETS, vocab.offsets), (At.DATA, vocab.data), (At.IS_TEXT, facts.is_text),
@@ -83,15 +83,15 @@ class JsonTables:
             (At.CLASSES, CLASSES), (At.ALPHABETS, alphabets(vocab.trie)),
             (At.FRAMES, np.zeros((64, Frame.LENGTH), np.int64)), (At.CHAINS, np.zeros((64, 2), np.int64)),
         ):  # fmt: skip
-            arena[place] = keep(array)
-        for place, number in (
+            arena[slot] = keep(array)
+        for slot, number in (
             (At.CROSS_CAPACITY, FIRST_CROSSINGS), (At.PENDING_CAPACITY, FIRST_PENDING), (At.SHARED_END, TEMPLATE_AT["end"]),
             (At.BASE_WORDS, vocab.words), (At.TWIN_COUNT, len(vocab.trie.twins)), (At.NOTHING, vocab.words * 32),
             (At.VOCABULARY, len(facts.is_text)), (At.FRAME_COUNT, BARRIER + 1), (At.FRAME_CAPACITY, 64),
             (At.CHAIN_COUNT, 32), (At.CHAIN_CAPACITY, 64), (At.NOTED_CAPACITY, FIRST_NOTED),
             (At.PLAIN, int(self.spelling == "plain")), (At.NATURAL, int(self.blanks.is_natural)),
         ):  # fmt: skip
-            arena[place] = number
+            arena[slot] = number
 
     def format_state(self, name: str) -> int | None:
         """The start of a format's automaton, which all schemas share; None where it is not one of those."""
@@ -101,11 +101,11 @@ class JsonTables:
         if not self.has_formats:
             none = np.zeros(len(automata.accepts), np.uint8)  # no state of these accepts every string
             table = np.where(automata.table > 0, automata.table | SHARED_BIT, -1).astype(np.int32)
-            for place, array in (
+            for slot, array in (
                 (At.SHARED_STATES, table), (At.SHARED_ACCEPTS, automata.accepts),
                 (At.SHARED_UNIVERSAL, none), (At.SHARED_TOTAL, none), (At.SHARED_LOOPS, np.zeros(len(none), np.int64)),
             ):  # fmt: skip
-                self.shared.arena[place] = self.shared.keep(array)
+                self.shared.arena[slot] = self.shared.keep(array)
             self.shared.version += 1
             self.has_formats = True
         start = automata.start(name)

@@ -15,7 +15,7 @@ from .survey import packed, survey_of
 
 @dataclass(frozen=True)
 class Body:
-    """Tokens that stay in a string and end at the same place of a character or escape, by how many characters begin in them."""
+    """Tokens that stay in a string and end at the same point of a character or escape, by how many characters begin in them."""
 
     sub: int
     escape: int

@@ -54,10 +54,10 @@ def counted(shape: StringShape) -> StringShape:
     found = REPEATED.fullmatch(str(text)) if kind == "pattern" and holds else None
     if found is None:
         return shape
-    before, repeated, least, most, behind = found.groups()
-    others = len(UNITS.findall(before + behind))
+    before, repeated, least, most, after = found.groups()
+    others = len(UNITS.findall(before + after))
     low, high = int(least) + others, int(most) + others
     if low > high or high < COUNTED_FROM or low > LITTLE:
         return shape
     low, high = max(low, shape.minimum), high if shape.maximum is None else min(high, shape.maximum)
-    return StringShape(low, high, frozenset({("pattern", f"^{before}{repeated}*{behind}$", True)}))
+    return StringShape(low, high, frozenset({("pattern", f"^{before}{repeated}*{after}$", True)}))

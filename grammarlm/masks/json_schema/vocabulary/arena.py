@@ -96,14 +96,14 @@ class SharedArena:
             keep(wide), keep(children),
         ]  # fmt: skip
 
-    def grow_walks(self, arena: np.ndarray, places: Iterable[tuple[At, At, int]]) -> None:
+    def grow_walks(self, arena: np.ndarray, slots: Iterable[tuple[At, At, int]]) -> None:
         """Doubles the room for what walks record: (array, its capacity, its width). Later epochs begin with it."""
-        wanted = {capacity: 2 * int(arena[capacity]) for _, capacity, _ in places}
-        for place, capacity, width in places:
+        wanted = {capacity: 2 * int(arena[capacity]) for _, capacity, _ in slots}
+        for slot, capacity, width in slots:
             if self.arena[capacity] < wanted[capacity]:
-                self.arena[place] = self.keep(np.zeros((wanted[capacity], width), np.int64))
-            arena[place] = self.arena[place]
+                self.arena[slot] = self.keep(np.zeros((wanted[capacity], width), np.int64))
+            arena[slot] = self.arena[slot]
         self.version += 1
         self.suspended[Suspended.SERIAL] = 0  # the suspended walk's notes are in the old arrays: it is dropped
-        for _, capacity, _ in places:
+        for _, capacity, _ in slots:
             arena[capacity] = self.arena[capacity] = max(wanted[capacity], int(self.arena[capacity]))
