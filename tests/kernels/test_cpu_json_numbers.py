@@ -14,7 +14,9 @@ import numpy as np
 import pytest
 
 from grammarlm.grammars.json_schema import number_rows
-from grammarlm.grammars.json_schema.number_rows import CAPS, Caps, pack
+from grammarlm.grammars.json_schema.decimals import decimal
+from grammarlm.grammars.json_schema.number_plans import CAPS, Caps, plan
+from grammarlm.grammars.json_schema.number_rows import pack
 from grammarlm.grammars.json_schema.shapes import NumberShape
 from grammarlm.kernels.cpu import json_numbers
 from grammarlm.kernels.cpu.json_numbers import number_ends, number_key, number_start, number_step
@@ -142,7 +144,7 @@ def a_shape(rng: random.Random, digits: int) -> NumberShape:
     if rng.random() < 0.1:
         high = low
     kind = rng.random()
-    steps = [step for step in STEPS if number_rows.decimal(step)[0] < 10**digits]
+    steps = [step for step in STEPS if decimal(step)[0] < 10**digits]
     return NumberShape(
         low=low if rng.random() < 0.6 else None,
         low_open=rng.random() < 0.4,
@@ -160,7 +162,7 @@ def some_shapes(seed: int, count: int, digits: int, caps: Caps = SMALL) -> list[
     """Whose numbers have at most so many digits and one, so that all can be written down, and no magnitudes beyond the caps."""
     rng = random.Random(seed)
     shapes = (a_shape(rng, digits) for _ in range(10 * count))
-    few = (s for s in shapes if names_little(s, caps) and number_rows.plan(s, caps).digits <= digits + 1)
+    few = (s for s in shapes if names_little(s, caps) and plan(s, caps).digits <= digits + 1)
     return list(islice(few, count))
 
 
@@ -281,7 +283,7 @@ def test_random_beginnings_in_a_middle_language() -> None:
     rng = random.Random(11)
     shapes = [shape for shape in some_shapes(12, 120, 5, MIDDLE) if not shape.plain]
     for shape in shapes:
-        if not number_rows.plan(shape, MIDDLE).is_empty:
+        if not plan(shape, MIDDLE).is_empty:
             check_against_fractions(shape, MIDDLE, language, rng, 5)
 
 
@@ -410,7 +412,7 @@ def random_tidy_shapes(count: int) -> list[NumberShape]:
         shape = replace(a_shape(rng, rng.choice((1, 2, 5))), plain=False)
         scale = Fraction(10) ** rng.choice((0, 0, 0, 12, 16, -6))
         shape = replace(shape, low=shape.low and shape.low * scale, high=shape.high and shape.high * scale)
-        if not number_rows.plan(shape).is_empty:
+        if not plan(shape).is_empty:
             shapes.append(shape)
     return shapes
 
@@ -420,7 +422,7 @@ def test_tidy_shapes(shapes: list[NumberShape]) -> None:
     """Whatever lives has an end (texts_along says so), what is accepted is tidy and admitted; all tidy texts of values are."""
     rng, right = random.Random(37), 0
     for shape in shapes:
-        rows = [Packed(half, tidy=True) for half in number_rows.in_halves(shape) if not number_rows.plan(half).is_empty]
+        rows = [Packed(half, tidy=True) for half in number_rows.in_halves(shape) if not plan(half).is_empty]
         for packed in rows:
             for text in texts_along(packed, rng, 12):
                 if packed.accepts(text):

@@ -9,7 +9,7 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.grammars.json_schema.shapes import StringShape
-from grammarlm.masks.json_schema import string_shapes
+from grammarlm.masks.json_schema.rows import string_shapes
 from tests.laws.laws import allowed_ids
 
 SIGNS, LONGEST = "ab-é😀", 6

@@ -110,7 +110,7 @@ def test_arrays_of_states_move_together() -> None:
     algebra = Algebra()
     term = parse_regex("(?:ab|c(?:d|e)f|g[h-k]{1,20})*", algebra)
     states = LanguageStates(algebra, term, lambda term: True, 1000)
-    states.tell_lengths(100, lambda term, most: 1)
+    states.record_lengths(100, lambda term, most: 1)
     waiting, seen = [states.number((term,))], set()
     while waiting:
         state = waiting.pop()

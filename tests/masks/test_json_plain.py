@@ -29,8 +29,10 @@ from grammarlm.layout.numbers import (
 from grammarlm.layout.schema import ASSERTS_FORMATS
 from grammarlm.masks.json_schema.compile import tables_of
 from grammarlm.masks.json_schema.frozen import frozen_program, frozen_reader
-from grammarlm.masks.json_schema.plain import NotPlain, plain_start
-from grammarlm.masks.json_schema.program import ProgramWriter, Texts
+from grammarlm.masks.json_schema.languages import SchemaLanguages
+from grammarlm.masks.json_schema.plain import plain_start
+from grammarlm.masks.json_schema.program import ProgramWriter
+from grammarlm.masks.json_schema.rows.plain_scalars import NotPlain
 from tests.oracles.random_json_schemas import RandomSchemas
 
 DATA = os.environ.get("GRAMMARLM_DATA")
@@ -43,25 +45,32 @@ def tables():
 
 def written(tables, schema, way, texts=None):
     """(rows, blob, start) of a schema; None where this way leaves it to another. `texts` number the states of languages."""
-    texts = texts or Texts(lambda: TextAlgebra(shared=SHARED), 65_536)
-    writer = ProgramWriter(texts, tables)
+    texts = texts or SchemaLanguages(lambda: TextAlgebra(shared=SHARED), 65_536)
     if way == "frozen":
         frozen, document = marshal.dumps(schema, 4), lambda: Document(schema)
         try:
             program = frozen_program(
-                frozen, "assert", False, tables.spelling, tables.has_formats, lambda: writer, document, lambda: None
+                frozen,
+                "assert",
+                False,
+                tables.spelling,
+                tables.has_formats,
+                lambda *begun: ProgramWriter(texts, tables, begun=begun),
+                document,
+                lambda: None,
             )
         except NotPlain:
             program = None
         if program is None:
             return None
     else:
+        writer = ProgramWriter(texts, tables)
         if way == "plain":
             start = plain_start(writer, Document(schema), lambda: None)
             if start is None:
                 return None
         else:
-            start = writer.node(normalise(schema, languages=texts.languages).root)
+            start = writer.nodes.row(normalise(schema, languages=texts.languages).root)
         program = writer.finish(start)
     data = program.rows.tobytes()
     return list(program.rows), data[program.blob_at :], program.start
@@ -149,7 +158,7 @@ class Meaning:
 
 def compare(tables, schema):
     """True where the plain ways took the schema."""
-    texts = Texts(lambda: TextAlgebra(shared=SHARED), 65_536)
+    texts = SchemaLanguages(lambda: TextAlgebra(shared=SHARED), 65_536)
     try:
         mine = written(tables, schema, "plain", texts)
     except gl.UnsupportedFeature as refusal:  # some shape of a node that the general way has made has no rows
@@ -364,7 +373,7 @@ TAKEN_WHOLE = ["a union", "a union in another order", "a union by references", "
 def test_the_kernel_reads_what_marshal_writes(tables, name, has_formats):
     if has_formats:
         tables.format_state("date")
-    texts = Texts(lambda: TextAlgebra(shared=SHARED), 65_536)
+    texts = SchemaLanguages(lambda: TextAlgebra(shared=SHARED), 65_536)
     schema = FROZEN[name]
     if name in TAKEN_WHOLE:
         assert frozen_reader().read(marshal.dumps(schema, 4), ASSERTS_FORMATS, "any").tape is None

@@ -8,7 +8,7 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.kernels.cpu.json_masks import WHOLE_MASKS
-from grammarlm.masks.json_schema.budget import endings_of
+from grammarlm.masks.json_schema.completion import endings_of
 
 VOCAB = gl.Vocabulary(
     [*(bytes([b]) for b in range(256)), b"ab", b'a"', b'",', b'"}', b'b"}', "é".encode(), b"\\u00", b"</s>"],
@@ -130,10 +130,10 @@ def test_masks_that_a_budget_tries_are_of_the_texts_at_hand() -> None:
         assert matcher.advance_bytes(begin)
         epoch, state = matcher._head[1:3]
         endings, mask, row = endings_of(epoch), gl.allocate_mask(1, VOCAB.size), np.zeros(VOCAB.words, np.int32)
-        with endings.scratch():
-            (thread,) = endings.threads_of(state)
-            record = endings.record(*thread)
-            endings.machine.fill(record, row)
+        with endings.reader.scratch():
+            (thread,) = endings.reader.threads_of(state)
+            record = endings.reader.record(*thread)
+            endings.reader.machine.fill(record, row)
             tried.append(record)
         matcher.fill_mask(mask)
         assert np.array_equal(row, mask[0])

@@ -8,7 +8,7 @@ from math import gcd, lcm
 
 import numpy as np
 
-from grammarlm.grammars.json_schema.number_rows import Caps
+from grammarlm.grammars.json_schema.number_plans import Caps
 from grammarlm.grammars.json_schema.shapes import NumberShape
 
 FORM = re.compile(r"(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?(?:[eE]([+-]?)([0-9]+))?")

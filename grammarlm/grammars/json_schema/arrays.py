@@ -4,33 +4,34 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .case_limits import check_size
 from .expected import refusal
 from .objects import count_of
-from .parts import ANY_ARRAY, ANY_ITEM, ANYTHING, NOTHING, Evaluated, LooseArray, Ways, Work, both_evaluated
+from .parts import ANY_ARRAY, ANY_ITEM, ANYTHING, NOTHING, Conjunction, Evaluated, LooseArray, Ways, both_evaluated
 
 if TYPE_CHECKING:
     from .atoms import SchemaAtom
-    from .working import Normaliser
+    from .normaliser import Normaliser
 
 
-def positions(n: Normaliser, atom: SchemaAtom) -> tuple[list[Work], Work, bool]:
+def positions(n: Normaliser, atom: SchemaAtom) -> tuple[list[Conjunction], Conjunction, bool]:
     """The nodes by position, the node of later items, and whether a keyword is about the later ones."""
     schema, pointer, bits = atom.schema, atom.pointer, atom.resource.bits
     items = schema.get("items")
-    prefix: list[Work] = []
+    prefix: list[Conjunction] = []
     if "prefixItems" in schema:
         listed = schema["prefixItems"]
         if not isinstance(listed, list):
             raise refusal(schema, "prefixItems", pointer)
-        prefix = [n.child(below, atom, "prefixItems", str(i)) for i, below in enumerate(listed)]
+        prefix = [n.places.child(below, atom, "prefixItems", str(i)) for i, below in enumerate(listed)]
     if items.__class__ is list:
         if "prefixItems" not in schema:
-            prefix = [n.child(below, atom, "items", str(i)) for i, below in enumerate(items)]  # type: ignore[arg-type]
+            prefix = [n.places.child(below, atom, "items", str(i)) for i, below in enumerate(items)]  # type: ignore[arg-type]
         if "additionalItems" in schema and "additionalItems" in bits:
-            return prefix, n.child(schema["additionalItems"], atom, "additionalItems"), True
+            return prefix, n.places.child(schema["additionalItems"], atom, "additionalItems"), True
         return prefix, ANYTHING, False
     if "items" in schema:
-        return prefix, n.child(items, atom, "items"), True
+        return prefix, n.places.child(items, atom, "items"), True
     return prefix, ANYTHING, False
 
 
@@ -57,7 +58,7 @@ def read(n: Normaliser, atom: SchemaAtom, track: bool) -> LooseArray:
     shape.unique = are_unique(schema, pointer)
     wanted = None
     if "contains" in schema:
-        wanted = n.child(schema["contains"], atom, "contains")
+        wanted = n.places.child(schema["contains"], atom, "contains")
         low, high = counted(schema, pointer)
         shape = containing(n, shape, wanted, low, high)
     if track:
@@ -66,12 +67,12 @@ def read(n: Normaliser, atom: SchemaAtom, track: bool) -> LooseArray:
     return shape
 
 
-def _way(node: Work) -> Ways:
+def _way(node: Conjunction) -> Ways:
     return ANY_ITEM if node is ANYTHING else () if node is NOTHING else ((node, 0),)
 
 
 def containing(
-    n: Normaliser, shape: LooseArray, wanted: Work, low: int, high: int | None, first: int = 0
+    n: Normaliser, shape: LooseArray, wanted: Conjunction, low: int, high: int | None, first: int = 0
 ) -> LooseArray:
     """`shape` with the condition that low..high of the items from position `first` on belong to `wanted`."""
     if high is None and low == 0:
@@ -79,13 +80,13 @@ def containing(
     if high is not None and low > high:
         return shape.copy(minimum=1, maximum=0)
     if high == 0 and low == 0:
-        return items_in(n, shape, n.negate(wanted), first)
+        return items_in(n, shape, n.nodes.negate(wanted), first)
     if wanted is ANYTHING and first == 0:  # each item counts
         more = LooseArray(minimum=low, maximum=high)
         return both(n, shape, more) or shape.copy(minimum=1, maximum=0)
     bit = 1 << len(shape.contains)
     # With a minimum of 1 alone, an item read as not counting does no harm. Otherwise the two readings must be disjoint.
-    outside = ANYTHING if high is None and low == 1 else n.negate(wanted)
+    outside = ANYTHING if high is None and low == 1 else n.nodes.negate(wanted)
 
     def split(ways: Ways) -> Ways:
         found = []
@@ -93,7 +94,7 @@ def containing(
             for met, more in ((n.meet(node, wanted), counts | bit), (n.meet(node, outside), counts)):
                 if met is not NOTHING:
                     found.append((met, more))
-        n.check_size(len(found), "contains")
+        check_size(len(found), "contains")
         return tuple(found)
 
     prefix = shape.prefix + (shape.rest,) * (first - len(shape.prefix))
@@ -104,7 +105,7 @@ def containing(
     )
 
 
-def items_in(n: Normaliser, shape: LooseArray, node: Work, first: int = 0) -> LooseArray:
+def items_in(n: Normaliser, shape: LooseArray, node: Conjunction, first: int = 0) -> LooseArray:
     """`shape`, with the items from position `first` on in `node`."""
 
     def met(ways: Ways) -> Ways:
@@ -146,7 +147,7 @@ def _both_ways(n: Normaliser, a: Ways, b: Ways, shift: int) -> Ways:
             node = n.meet(node_a, node_b)
             if node is not NOTHING:
                 found.append((node, counts_a | counts_b << shift))
-    n.check_size(len(found), "contains")
+    check_size(len(found), "contains")
     return tuple(found)
 
 
@@ -161,16 +162,16 @@ def opposites(n: Normaliser, atom: SchemaAtom) -> list[LooseArray]:
         found.append(LooseArray(minimum=maximum + 1))
     prefix, rest, _ = positions(n, atom)
     for i, node in enumerate(prefix):
-        negated = n.negate(node)
+        negated = n.nodes.negate(node)
         if negated is not NOTHING:
             found.append(LooseArray((*(ANY_ITEM,) * i, ((negated, 0),)), minimum=i + 1))
-    negated = n.negate(rest)
+    negated = n.nodes.negate(rest)
     if negated is ANYTHING:
         found.append(LooseArray(minimum=len(prefix) + 1))
     elif negated is not NOTHING:
         found.append(containing(n, LooseArray(), negated, 1, None, first=len(prefix)))
     if "contains" in schema:
-        wanted = n.child(schema["contains"], atom, "contains")
+        wanted = n.places.child(schema["contains"], atom, "contains")
         low, high = counted(schema, pointer)
         if low:
             found.append(containing(n, LooseArray(), wanted, 0, low - 1))

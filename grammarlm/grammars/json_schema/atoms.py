@@ -6,7 +6,7 @@
     UnionAtom       the union of several nodes
     ValueAtom       one value (values.py)
 
-The result is the parts, or a generator that yields what it needs (see working.py).
+The result is the parts, or a generator that yields what it needs (see normaliser.py).
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any
 from . import combine, opposites, plain
 from .document import Resource, Scope
 from .keywords import ARRAY, COMBINE, NUMBER, OBJECT, REFERENCE, STRING, TYPE, UNEVALUATED, VALUES
-from .parts import ANY, Parts, Work
+from .parts import ANY, Conjunction, Parts
 from .values import literal_parts, parts_of_values
 
 if TYPE_CHECKING:
-    from .working import Normaliser
+    from .normaliser import Normaliser
 
 # Requests of a generator: (code of an atom with its sign, track what is evaluated), or a node. The answer None: not known yet.
-Request = tuple[int, bool] | Work
+Request = tuple[int, bool] | Conjunction
 Steps = Generator[Request, Any, Parts]
 
 NOT_SCALAR = OBJECT | ARRAY | COMBINE | REFERENCE | UNEVALUATED
@@ -100,7 +100,7 @@ class UnionAtom:
 
     __slots__ = ("nodes", "pointer")
 
-    def __init__(self, nodes: tuple[Work, ...], pointer: str):
+    def __init__(self, nodes: tuple[Conjunction, ...], pointer: str):
         self.nodes = nodes
         self.pointer = pointer
 
@@ -116,5 +116,5 @@ class UnionAtom:
     def _negative(self, n: Normaliser) -> Steps:
         parts = ANY
         for node in self.nodes:
-            parts = yield from n.met_with(parts, (yield from n.ask(n.negate(node))))
+            parts = yield from n.met_with(parts, (yield from n.ask(n.nodes.negate(node))))
         return parts

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .case_limits import check_size
 from .objects import both, count_of, implications, mapping, mention, mentioning, required_of
-from .parts import ANYTHING, NOTHING, OBJECTS, LooseObject, Work
+from .parts import ANYTHING, NOTHING, OBJECTS, Conjunction, LooseObject
 from .shapes import Language
 from .simplify import simplified
 
 if TYPE_CHECKING:
     from .atoms import SchemaAtom
-    from .working import Normaliser
+    from .normaliser import Normaliser
 
 
 def opposites(n: Normaliser, atom: SchemaAtom) -> list[LooseObject]:
@@ -30,14 +31,14 @@ def opposites(n: Normaliser, atom: SchemaAtom) -> list[LooseObject]:
     found: list[LooseObject] = []
     declared = mapping(schema, "properties", pointer)
     required = frozenset(required_of(schema, pointer))
-    rules = [(name, n.child(below, atom, "properties", name)) for name, below in declared.items()]
+    rules = [(name, n.places.child(below, atom, "properties", name)) for name, below in declared.items()]
     rules += [(name, ANYTHING) for name in required_of(schema, pointer) if name not in declared]
-    simple = [n.is_scalar(node) for _, node in rules]
+    simple = [n.nodes.is_scalar(node) for _, node in rules]
     order = sorted(range(len(rules)), key=lambda i: (not simple[i], rules[i][0] not in required))
     kept = LooseObject()
     for i in order:
         name, node = rules[i]
-        negated = n.negate(node)
+        negated = n.nodes.negate(node)
         if negated is NOTHING and name not in required:
             continue
         broken = mentioning({name: negated}, [] if name in required else [name])
@@ -71,13 +72,13 @@ def _breaking_other_keys(
     found = []
     outside: set[tuple[str, Any, bool]] = set()
     for text, below in mapping(schema, "patternProperties", pointer).items():
-        (part,) = language = n.pattern(text, atom)
+        (part,) = language = n.key_languages.pattern(text, atom)
         outside.add((part[0], part[1], False))
-        negated = n.negate(n.child(below, atom, "patternProperties", text))
+        negated = n.nodes.negate(n.places.child(below, atom, "patternProperties", text))
         if negated is not NOTHING:
             found.append(LooseObject(some=((language, negated, f"{pointer}/patternProperties"),)))
     if "additionalProperties" in schema:
-        negated = n.negate(n.child(schema["additionalProperties"], atom, "additionalProperties"))
+        negated = n.nodes.negate(n.places.child(schema["additionalProperties"], atom, "additionalProperties"))
         if negated is not NOTHING:
             if declared:
                 outside.add(("words", tuple(declared), False))
@@ -93,12 +94,14 @@ def discharge(n: Normaliser, shape: LooseObject) -> list[LooseObject]:
         served: list[LooseObject] = []
         for old in done:
             served += _served(n, old, *obligation)
-        n.check_size(len(served), "ways to break a rule about keys", obligation[2])
+        check_size(len(served), "ways to break a rule about keys", obligation[2])
         done = simplified(OBJECTS, served) if len(served) > 1 else served
     return done
 
 
-def _served(n: Normaliser, shape: LooseObject, language: Language, node: Work, pointer: str) -> list[LooseObject]:
+def _served(
+    n: Normaliser, shape: LooseObject, language: Language, node: Conjunction, pointer: str
+) -> list[LooseObject]:
     """The ways to have a key in the language with a value in the node. They are disjoint: each key is present only where the
     earlier ones are absent, if any value of theirs would serve."""
     mentioned = [language, *(lang for lang, _ in shape.others)]
@@ -109,7 +112,7 @@ def _served(n: Normaliser, shape: LooseObject, language: Language, node: Work, p
     candidates = [
         (name, n.meet(known, node), known)
         for name, known in shape.properties.items()
-        if known is not NOTHING and n.has_key(language, name)
+        if known is not NOTHING and n.key_languages.has(language, name)
     ]
     if any(met is known and name in shape.required for name, met, known in candidates):
         return [shape]

@@ -25,14 +25,14 @@ from .parts import (
     OBJECTS,
     STRINGS,
     TRUE,
+    Conjunction,
     LooseArray,
     LooseObject,
-    Work,
 )
 from .shapes import NumberShape, StringShape
 
 if TYPE_CHECKING:
-    from .working import Normaliser
+    from .normaliser import Normaliser
 
 MOST_VALUES = 4_096
 MOST_DEPTH = 60  # levels of nested objects and arrays that are enumerated; deeper sets count as large
@@ -41,13 +41,13 @@ MOST_DEPTH = 60  # levels of nested objects and arrays that are enumerated; deep
 def can_differ(n: Normaliser, shape: LooseArray, length: int) -> bool:
     """Are there `length` different items, each at its position?"""
     counting = _enough_that_count(n, shape)
-    behind = max(length - len(shape.prefix), 0)
-    if behind > MOST_VALUES:
+    more = max(length - len(shape.prefix), 0)
+    if more > MOST_VALUES:
         found = _of_ways(n, shape.rest, MOST_VALUES)
         if found is None:
             if _is_finite(shape.rest):
                 raise UnsupportedFeature(
-                    f"uniqueItems: {behind} different items out of a finite set of more than {MOST_VALUES}",
+                    f"uniqueItems: {more} different items out of a finite set of more than {MOST_VALUES}",
                     keywords=("uniqueItems",),
                 )
             return counting
@@ -57,12 +57,12 @@ def can_differ(n: Normaliser, shape: LooseArray, length: int) -> bool:
         found = _of_ways(n, shape.prefix[i], length)
         if found is not None:
             domains.append(found)
-    if behind:
+    if more:
         found = _of_ways(n, shape.rest, length)
         if found is not None:
-            if len(found) < behind:
+            if len(found) < more:
                 return False
-            domains += [found] * behind
+            domains += [found] * more
     return counting and _matching(domains)
 
 
@@ -131,7 +131,7 @@ def _of_ways(n: Normaliser, ways: Any, enough: int) -> set[Any] | None:
     return found
 
 
-def values_of(n: Normaliser, node: Work, enough: int, depth: int = 0) -> set[Any] | None:
+def values_of(n: Normaliser, node: Conjunction, enough: int, depth: int = 0) -> set[Any] | None:
     """The values of a node in canonical form; None where there are `enough` or more."""
     if node.is_anything or depth > MOST_DEPTH:
         return None
@@ -239,10 +239,10 @@ def _arrays(n: Normaliser, shape: LooseArray, enough: int, depth: int) -> set[An
     if longest is None and any(node.satisfiable for node, _ in shape.rest):
         if not shape.unique:
             return None
-        behind = _of_items(n, shape.rest, enough, depth)
-        if behind is None:
+        rest = _of_items(n, shape.rest, enough, depth)
+        if rest is None:
             return None
-        longest = len(shape.prefix) + len(behind)
+        longest = len(shape.prefix) + len(rest)
     if longest is None:
         longest = len(shape.prefix)
     if longest > MOST_VALUES:

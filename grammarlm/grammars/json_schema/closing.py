@@ -151,7 +151,7 @@ class _Closing:
                 pointer=pointer,
             )
         missing = required - (others or set()) - schema.get("properties", {}).keys()
-        if "$ref" in schema:  # up to draft 7 `$ref` hides keywords beside it
+        if "$ref" in schema:  # up to draft 7 `$ref` hides keywords next to it
             schema.setdefault("allOf", []).append({"$ref": schema.pop("$ref")})
         if missing:
             schema["properties"] = {**schema.get("properties", {}), **dict.fromkeys(sorted(missing), True)}

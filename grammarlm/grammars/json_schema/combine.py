@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from . import arrays, keys, objects, strings
+from .case_limits import check_alternatives, check_size
 from .expected import refusal
 from .keywords import COMBINE, REFERENCE, UNEVALUATED
 from .parts import (
@@ -28,11 +29,11 @@ from .parts import (
     OBJECTS,
     STRINGS,
     TYPES,
+    Conjunction,
     Evaluated,
     LooseArray,
     LooseObject,
     Parts,
-    Work,
     one_type,
 )
 from .plain import plain
@@ -40,14 +41,14 @@ from .shapes import NumberShape, StringShape
 
 if TYPE_CHECKING:
     from .atoms import SchemaAtom, Steps
-    from .working import Normaliser, Shapes
+    from .normaliser import Normaliser, Shapes
 
 
 def positive(n: Normaliser, atom: SchemaAtom, track: bool) -> Steps:
     """The parts of a schema with any keywords."""
     schema, mask, resource = atom.schema, atom.mask, atom.resource
     if mask & REFERENCE and resource.draft <= 7 and "$ref" in schema:
-        return (yield from n.ask(n.reference(atom, "$ref"), track))
+        return (yield from n.ask(n.places.reference(atom, "$ref"), track))
     track = track or bool(mask & UNEVALUATED)
     parts = plain(n, atom, track)
     for keyword, first in _in_order(atom):
@@ -57,7 +58,7 @@ def positive(n: Normaliser, atom: SchemaAtom, track: bool) -> Steps:
     if mask & UNEVALUATED:
         parts = yield from _unevaluated(n, atom, parts)
     for shapes in parts:
-        n.check_alternatives(shapes, atom.pointer)
+        check_alternatives(shapes, atom.pointer)
     return parts
 
 
@@ -79,32 +80,32 @@ def _in_order(atom: SchemaAtom) -> list[tuple[str, bool]]:
     return after + before
 
 
-def branches(n: Normaliser, atom: SchemaAtom, keyword: str) -> list[Work]:
+def branches(n: Normaliser, atom: SchemaAtom, keyword: str) -> list[Conjunction]:
     """The nodes of a list of schemas."""
     listed = atom.schema[keyword]
     if not isinstance(listed, list) or (not listed and keyword != "allOf"):
         raise refusal(atom.schema, keyword, atom.pointer)
-    return [n.child(below, atom, keyword, str(i)) for i, below in enumerate(listed)]
+    return [n.places.child(below, atom, keyword, str(i)) for i, below in enumerate(listed)]
 
 
-def conditional(n: Normaliser, atom: SchemaAtom, keyword: str) -> Work:
+def conditional(n: Normaliser, atom: SchemaAtom, keyword: str) -> Conjunction:
     """The node of `then` or `else`."""
     if keyword in atom.schema and keyword in atom.resource.bits:
-        return n.child(atom.schema[keyword], atom, keyword)
+        return n.places.child(atom.schema[keyword], atom, keyword)
     return ANYTHING
 
 
-def dependents(n: Normaliser, atom: SchemaAtom, keyword: str) -> list[tuple[str, Work]]:
+def dependents(n: Normaliser, atom: SchemaAtom, keyword: str) -> list[tuple[str, Conjunction]]:
     """dependentSchemas, and the schemas in `dependencies`."""
     found = []
     for name, below in objects.mapping(atom.schema, keyword, atom.pointer).items():
         if keyword != "dependencies" or not isinstance(below, list | str):
-            found.append((name, n.child(below, atom, keyword, name)))
+            found.append((name, n.places.child(below, atom, keyword, name)))
     return found
 
 
 def _refers(n: Normaliser, atom: SchemaAtom, keyword: str, parts: Parts, track: bool, first: bool) -> Steps:
-    found = yield from n.ask(n.reference(atom, keyword), track)
+    found = yield from n.ask(n.places.reference(atom, keyword), track)
     return (yield from n.met_with(parts, found, first))
 
 
@@ -122,7 +123,7 @@ def _any_of(n: Normaliser, atom: SchemaAtom, keyword: str, parts: Parts, track: 
         if track:  # all branches that hold count: add each branch's conjunctions with the earlier ones
             for earlier in found.copy():
                 found += [(yield from n.met_with(earlier, branch))]
-            n.check_size(len(found), "anyOf beside unevaluated keywords", atom.pointer)
+            check_size(len(found), "anyOf next to unevaluated keywords", atom.pointer)
         found.append(branch)
     united = n.unite(found, track)
     if not track and len(found) > 1:
@@ -148,7 +149,7 @@ def _one_of(n: Normaliser, atom: SchemaAtom, keyword: str, parts: Parts, track: 
             points = _points_alone(t, lists)
             if points is None:
                 # So many rarely reduce to few, and the check is quadratic in their number.
-                n.check_size(sum(map(len, lists)) // 2, "alternatives of oneOf", f"{atom.pointer}/oneOf")
+                check_size(sum(map(len, lists)) // 2, "alternatives of oneOf", f"{atom.pointer}/oneOf")
                 points = yield from _each_alone(n, t, nodes, several, filled)
             found.append(points)
     return found
@@ -176,7 +177,7 @@ def _point(shape: NumberShape) -> NumberShape:
     return NumberShape(low=shape.low, high=shape.low, integer=shape.integer)
 
 
-def _each_alone(n: Normaliser, t: int, nodes: list[Work], several: list[Parts], filled: list[int]) -> Shapes:
+def _each_alone(n: Normaliser, t: int, nodes: list[Conjunction], several: list[Parts], filled: list[int]) -> Shapes:
     """Shapes of one type that are in exactly one branch."""
     found: list[Any] = []
     for i in filled:
@@ -189,7 +190,7 @@ def _each_alone(n: Normaliser, t: int, nodes: list[Work], several: list[Parts], 
     return found
 
 
-def _outside(n: Normaliser, t: int, shapes: list[Any], others: list[Any], node: Work) -> Shapes:
+def _outside(n: Normaliser, t: int, shapes: list[Any], others: list[Any], node: Conjunction) -> Shapes:
     """The shapes minus `node`, whose shapes are `others`. Most do not overlap with these."""
     found: list[Any] = []
     multiplied = False
@@ -198,7 +199,7 @@ def _outside(n: Normaliser, t: int, shapes: list[Any], others: list[Any], node: 
         for other in others:
             overlaps = overlaps or bool((yield from n.overlap(t, shape, other)))
         if overlaps:
-            negated = yield from n.ask(n.negate(node))
+            negated = yield from n.ask(n.nodes.negate(node))
             found += n.product(t, [shape], negated[t])
             multiplied = True
         else:
@@ -207,7 +208,7 @@ def _outside(n: Normaliser, t: int, shapes: list[Any], others: list[Any], node: 
 
 
 def _not(n: Normaliser, atom: SchemaAtom, keyword: str, parts: Parts, track: bool, first: bool) -> Steps:
-    denied = n.negate(n.child(atom.schema["not"], atom, "not"))
+    denied = n.nodes.negate(n.places.child(atom.schema["not"], atom, "not"))
     return (yield from n.met_with(parts, (yield from n.ask(denied))))
 
 
@@ -215,12 +216,12 @@ def _if(n: Normaliser, atom: SchemaAtom, keyword: str, parts: Parts, track: bool
     then, otherwise = conditional(n, atom, "then"), conditional(n, atom, "else")
     if then is ANYTHING and otherwise is ANYTHING and not track:
         return parts
-    condition = n.child(atom.schema["if"], atom, "if")
+    condition = n.places.child(atom.schema["if"], atom, "if")
     holds = yield from n.met_with(parts, (yield from n.ask(condition, track)), first)
     holds = yield from n.met_with(holds, (yield from n.ask(then, track)), first)
     fails = parts  # "if, or not if and else" is "if or else", unless what `else` evaluates counts
     if then is not ANYTHING or (track and otherwise is not ANYTHING):
-        fails = yield from n.met_with(parts, (yield from n.ask(n.negate(condition))))
+        fails = yield from n.met_with(parts, (yield from n.ask(n.nodes.negate(condition))))
     fails = yield from n.met_with(fails, (yield from n.ask(otherwise, track)), first)
     return (yield from n.pruned(n.unite([holds, fails], track)))
 
@@ -243,9 +244,9 @@ def _dependent(n: Normaliser, atom: SchemaAtom, keyword: str, parts: Parts, trac
     return parts
 
 
-def _only_required(n: Normaliser, atom: SchemaAtom, node: Work) -> frozenset[str] | None:
+def _only_required(n: Normaliser, atom: SchemaAtom, node: Conjunction) -> frozenset[str] | None:
     """The names that a schema requires of an object, where that is its only effective content: annotations are ignored."""
-    schema = n.schema_of(node)
+    schema = n.nodes.schema_of(node)
     if schema is None or not (schema.keys() & atom.resource.bits.keys()) <= {"required", "type"} or "$id" in schema:
         return None
     if schema.get("type", "object") != "object":
@@ -259,7 +260,7 @@ def _objects(shapes: list[LooseObject]) -> Parts:
 
 
 def _property_names(n: Normaliser, atom: SchemaAtom, keyword: str, parts: Parts, track: bool, first: bool) -> Steps:
-    node = n.child(atom.schema["propertyNames"], atom, "propertyNames")
+    node = n.places.child(atom.schema["propertyNames"], atom, "propertyNames")
     shapes = (yield from n.ask(node))[STRINGS]
     if shapes is ANY[STRINGS] or not parts[OBJECTS]:
         return parts
@@ -273,30 +274,30 @@ def _unevaluated(n: Normaliser, atom: SchemaAtom, parts: Parts) -> Steps:
     found = list(parts)
     schema = atom.schema
     if "unevaluatedProperties" in schema and parts[OBJECTS]:
-        node = n.child(schema["unevaluatedProperties"], atom, "unevaluatedProperties")
+        node = n.places.child(schema["unevaluatedProperties"], atom, "unevaluatedProperties")
         found[OBJECTS] = [s for s in (_rest_of_keys(n, shape, node, atom) for shape in parts[OBJECTS]) if s]
     if "unevaluatedItems" in schema and parts[ARRAYS]:
-        node = n.child(schema["unevaluatedItems"], atom, "unevaluatedItems")
+        node = n.places.child(schema["unevaluatedItems"], atom, "unevaluatedItems")
         found[ARRAYS] = [s for s in (_rest_of_items(n, shape, node) for shape in parts[ARRAYS]) if s]
     return (yield from n.pruned(found))
 
 
-def _rest_of_keys(n: Normaliser, shape: LooseObject, node: Work, atom: SchemaAtom) -> LooseObject | None:
+def _rest_of_keys(n: Normaliser, shape: LooseObject, node: Conjunction, atom: SchemaAtom) -> LooseObject | None:
     done = shape.evaluated or Evaluated()
     met: LooseObject | None = shape
     if not done.everything and node is not ANYTHING:
-        patterns = [(n.pattern(p, atom), ANYTHING) for p in sorted(done.patterns)]
+        patterns = [(n.key_languages.pattern(p, atom), ANYTHING) for p in sorted(done.patterns)]
         others = keys.sort_out(n, patterns, node)
         rule = LooseObject(dict.fromkeys(done.names, ANYTHING), others, tail=done.names)
         met = objects.both(n, shape, rule)
     return met and met.copy(evaluated=Evaluated(done.names, done.patterns, True))
 
 
-def _rest_of_items(n: Normaliser, shape: LooseArray, node: Work) -> LooseArray | None:
+def _rest_of_items(n: Normaliser, shape: LooseArray, node: Conjunction) -> LooseArray | None:
     done = shape.evaluated or Evaluated()
     met: LooseArray | None = shape
     if not done.everything and node is not ANYTHING:
-        allowed = n.union([node, *sorted(done.nodes, key=lambda other: sorted(other.key))], node.pointer)
+        allowed = n.nodes.union([node, *sorted(done.nodes, key=lambda other: sorted(other.key))], node.pointer)
         rest = () if allowed is NOTHING else ((allowed, 0),)
         met = arrays.both(n, shape, LooseArray((ANY_ITEM,) * done.prefix, rest))
     return met and met.copy(evaluated=Evaluated(everything=True))

@@ -17,7 +17,7 @@ from math import isfinite
 from typing import Any
 
 from ...errors import GrammarError, LimitExceeded, brief
-from .number_rows import decimal
+from .decimals import decimal
 
 MOST_PARTS = 4_000_000  # of a written schema that has shared parts
 MOST_WRITTEN_BITS, MOST_DIGITS = 166_000, 50_000  # of a whole number

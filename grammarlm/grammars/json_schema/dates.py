@@ -49,13 +49,13 @@ def _leap_seconds(algebra: Algebra) -> tuple[Term, Term]:
     for hour in range(24):
         for minute in (59, 14, 29, 44):
             second = algebra.word(f"{hour:02}:{minute:02}:60".encode())
-            ahead = f"+{(hour + (minute == 59)) % 24:02}:{(minute + 1) % 60:02}".encode()
-            behind = f"-{23 - hour:02}:{59 - minute:02}".encode()
-            if ahead == b"+00:00":
-                same.append(algebra.sequence([second, fraction, algebra.words([b"Z", b"z", ahead, behind])]))
+            east = f"+{(hour + (minute == 59)) % 24:02}:{(minute + 1) % 60:02}".encode()
+            west = f"-{23 - hour:02}:{59 - minute:02}".encode()
+            if east == b"+00:00":
+                same.append(algebra.sequence([second, fraction, algebra.words([b"Z", b"z", east, west])]))
             else:
-                same.append(algebra.sequence([second, fraction, algebra.word(behind)]))
-                following.append(algebra.sequence([second, fraction, algebra.word(ahead)]))
+                same.append(algebra.sequence([second, fraction, algebra.word(west)]))
+                following.append(algebra.sequence([second, fraction, algebra.word(east)]))
     return algebra.alt(same), algebra.alt(following)
 
 

@@ -159,7 +159,7 @@ class Document:
 
     def _identifier(self, schema: dict[str, Any], draft: int) -> str | None:
         """The address in a schema's identifier, without fragment; None where there is none."""
-        if draft <= 7 and "$ref" in schema:  # hides the keywords beside it
+        if draft <= 7 and "$ref" in schema:  # hides the keywords next to it
             return None
         found = schema.get("id" if draft == 4 else "$id")
         return urldefrag(found)[0] or None if isinstance(found, str) else None

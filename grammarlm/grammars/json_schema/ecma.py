@@ -264,13 +264,13 @@ class EcmaParser(RegexParser):
             else:
                 plain.setdefault((starts, ends), []).append(items)
         for (starts, ends), branches in plain.items():
-            places = (() if starts else (0,)) + (() if ends else (-1,))
-            core = self.body(Group(0, 0, branches=[self.shortened(items, places) for items in branches]))
-            before, behind = NIL if starts else self.every, NIL if ends else self.every
-            if core is NIL and before is behind:
+            positions = (() if starts else (0,)) + (() if ends else (-1,))
+            core = self.body(Group(0, 0, branches=[self.shortened(items, positions) for items in branches]))
+            before, later = NIL if starts else self.every, NIL if ends else self.every
+            if core is NIL and before is later:
                 found.append(before)
             else:
-                found.append(self.algebra.sequence((before, core, behind)))
+                found.append(self.algebra.sequence((before, core, later)))
         return self.algebra.alt(found) if len(found) > 1 else found[0]
 
     def without_anchors(self, items: list[Item]) -> tuple[list[Item], bool, bool]:
@@ -286,16 +286,16 @@ class EcmaParser(RegexParser):
     def is_start(self, item: Item) -> bool:
         return isinstance(item, Term) and item.kind == PREV and self.behind[item.data] == ((), True)
 
-    def shortened(self, items: list[Item], places: Iterable[int]) -> list[Item]:
+    def shortened(self, items: list[Item], positions: Iterable[int]) -> list[Item]:
         """Removes what is redundant next to "any text" from the first and last item: x* is dropped, x+ becomes x."""
         items = list(items)
-        for place in places:
-            while items and isinstance(item := items[place], Term) and item.kind == REP:
+        for position in positions:
+            while items and isinstance(item := items[position], Term) and item.kind == REP:
                 (body,), (low, _) = item.parts, item.data
-                items[place] = self.algebra.repeat(body, low, low)
-                if items[place] is not NIL:
+                items[position] = self.algebra.repeat(body, low, low)
+                if items[position] is not NIL:
                     break
-                del items[place]
+                del items[position]
         return items
 
     def looking(self, items: list[Item]) -> Term:
@@ -314,20 +314,20 @@ class EcmaParser(RegexParser):
         """The branch as one term, each long look-behind applied to what is left of it; does that include the text before?"""
         algebra, left, is_anchored = self.algebra, NIL, False
         while True:
-            place = next((i for i, item in enumerate(items) if isinstance(item, Behind)), None)
-            if place is None:
+            position = next((i for i, item in enumerate(items) if isinstance(item, Behind)), None)
+            if position is None:
                 return algebra.cat(left, self.branch(items)), is_anchored
-            look: Behind = items[place]  # type: ignore[assignment]
-            rest = self.branch(items[:place])
+            look: Behind = items[position]  # type: ignore[assignment]
+            rest = self.branch(items[:position])
             left = algebra.cat(left if is_anchored else self.every, rest)
             if left.look:
                 raise self.error(
-                    "a look-behind of several characters behind a look-ahead is not supported",
+                    "a look-behind of several characters after a look-ahead is not supported",
                     look.start,
                     UnsupportedFeature,
                 )
             left = algebra.both((left, algebra.without(look.body) if look.negated else look.body))
-            items, is_anchored = items[place + 1 :], True
+            items, is_anchored = items[position + 1 :], True
 
     def followed(self, term: Term, rest: Term) -> Term:
         """`term`, then `rest`, with the look-ahead at the end of `term` decided: (a|b$) and any text is `a any|b`."""

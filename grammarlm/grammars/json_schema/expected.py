@@ -125,7 +125,7 @@ EXPECTED: dict[str, tuple[str, Test]] = {
     **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"), COUNT),
     **dict.fromkeys(("minContains", "maxContains"), COUNT),
     **dict.fromkeys(("minimum", "maximum"), NUMBER),
-    # In draft 4 they say that the bound beside them is excluded.
+    # In draft 4 they say that the bound next to them is excluded.
     **dict.fromkeys(("exclusiveMinimum", "exclusiveMaximum"), ("a number, true or false", either(is_number, is_bool))),
     **dict.fromkeys(("additionalProperties", "propertyNames", "additionalItems", "contains", "not"), SCHEMA),
     **dict.fromkeys(("if", "then", "else", "unevaluatedProperties", "unevaluatedItems"), SCHEMA),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import UnsatisfiableGrammar, UnsupportedFeature
 from .atoms import SchemaAtom
+from .case_limits import check_alternatives
 from .combine import branches
 from .keywords import COMBINE, REFERENCE
 from .parts import (
@@ -21,29 +22,29 @@ from .parts import (
     NULL,
     OBJECT_SHAPE,
     OBJECTS,
+    Conjunction,
     LooseArray,
     LooseObject,
     Ways,
-    Work,
     is_anything,
 )
 from .satisfiable import array_possible, can_open, closure, object_possible, settle
 from .shapes import ArrayShape, Item, Language, Node, ObjectShape, Shape
 
 if TYPE_CHECKING:
-    from .working import Normaliser
+    from .normaliser import Normaliser
 
 # Optional keys whose presence is expanded, where only the count of all keys implies that another one is present.
 MOST_OPTIONAL = 6
 
 
-def finish(n: Normaliser, root: Work) -> list[Work]:
+def finish(n: Normaliser, root: Conjunction) -> list[Conjunction]:
     """Fills in the alternatives of every node that a value of the root can contain; returns those nodes."""
     settle(n, root)
     if not root.satisfiable:
         node = _culprit(root)
         raise UnsatisfiableGrammar(_reason(node), pointer=node.pointer)
-    queue: list[Work] = [root]
+    queue: list[Conjunction] = [root]
     root.kept = True
     for node in queue:  # grows during the loop
         if node.alternatives:
@@ -62,37 +63,40 @@ def finish(n: Normaliser, root: Work) -> list[Work]:
             if shape is ANY_OBJECT:
                 found.append(OBJECT_SHAPE)
             elif object_possible(n, shape):
-                _refuse(n, shape)
+                _refuse(shape)
                 ranks = declared_ranks(n, node) if len(shape.properties) > 1 else None
                 found += [_final_object(s, queue, ranks) for s in _without_obligations(n, shape)]
         for shape in parts[ARRAYS]:
             if shape is ANY_ARRAY:
                 found.append(ARRAY_SHAPE)
             elif array_possible(n, shape):
-                _refuse(n, shape)
+                _refuse(shape)
                 found.append(_final_array(shape, queue))
         node.alternatives = tuple(found)
         if len(found) > 1:
-            n.check_alternatives(found, node.pointer)
+            check_alternatives(found, node.pointer)
     return queue
 
 
-def _keep(node: Work, queue: list[Work]) -> Node:
+def _keep(node: Conjunction, queue: list[Conjunction]) -> Node:
     if not node.kept:
         node.kept = True
         queue.append(node)
     return node
 
 
-def _refuse(n: Normaliser, shape: LooseObject | LooseArray) -> None:
+def _refuse(shape: LooseObject | LooseArray) -> None:
     if shape.refusal is not None:
-        n.refuse(*shape.refusal)
+        what, pointer = shape.refusal
+        raise UnsupportedFeature(
+            f"{pointer}: {what}, cannot be enforced; leave it out or say it otherwise", pointer=pointer
+        )
 
 
-def declared_ranks(n: Normaliser, node: Work) -> dict[str, int] | None:
+def declared_ranks(n: Normaliser, node: Conjunction) -> dict[str, int] | None:
     """Positions of the keys declared by way of $ref and allOf, in order of appearance; None where the shapes have that order
     anyway. Keys declared in other branches come after them."""
-    first = [n.atoms[code >> 1] for code in sorted(node.key) if not code & 1]
+    first = [n.nodes.atoms[code >> 1] for code in sorted(node.key) if not code & 1]
     if not any(atom.__class__ is SchemaAtom and atom.mask & (COMBINE | REFERENCE) for atom in first):
         return None
     ranks: dict[str, int] = {}
@@ -109,26 +113,28 @@ def declared_ranks(n: Normaliser, node: Work) -> dict[str, int] | None:
         for keyword in schema:
             bits = atom.resource.bits.get(keyword, 0)
             if bits & REFERENCE and (keyword == "$ref" or not hides):
-                nodes = [n.reference(atom, keyword)]
+                nodes = [n.places.reference(atom, keyword)]
             elif keyword == "allOf" and not hides:
                 nodes = branches(n, atom, keyword)
             else:
                 if keyword == "properties" and not hides:
                     found += list(schema[keyword])
                 continue
-            found += [n.atoms[code >> 1] for below in nodes for code in sorted(below.key) if code >= 0 and not code & 1]
+            found += [
+                n.nodes.atoms[code >> 1] for below in nodes for code in sorted(below.key) if code >= 0 and not code & 1
+            ]
         stack += reversed(found)
     return ranks
 
 
-def _final_object(shape: LooseObject, queue: list[Work], ranks: dict[str, int] | None) -> ObjectShape:
+def _final_object(shape: LooseObject, queue: list[Conjunction], ranks: dict[str, int] | None) -> ObjectShape:
     others: tuple[tuple[Language, Node], ...] = ANY_OTHERS
     if shape.others is not ANY_OTHERS:
         others = tuple([(language, _keep(node, queue)) for language, node in shape.others if node.satisfiable])
     implied = shape.implied
     bounded = shape.maximum is not None or (bool(implied) and not all(x.satisfiable for x in shape.properties.values()))
     properties: dict[str, Node] = {}
-    declared: Iterable[tuple[str, Work]] = shape.properties.items()
+    declared: Iterable[tuple[str, Conjunction]] = shape.properties.items()
     if ranks:
         declared = sorted(declared, key=lambda item: ranks.get(item[0], len(ranks)))  # stable
     for name, node in declared:
@@ -150,7 +156,7 @@ def _final_object(shape: LooseObject, queue: list[Work], ranks: dict[str, int] |
     return ObjectShape(properties, others, required, shape.minimum, shape.maximum, implied)
 
 
-def _final_array(shape: LooseArray, queue: list[Work]) -> ArrayShape:
+def _final_array(shape: LooseArray, queue: list[Conjunction]) -> ArrayShape:
     maximum = shape.maximum
     prefix: list[tuple[Item, ...]] = []
     rest: tuple[Item, ...] = ()
@@ -167,7 +173,7 @@ def _final_array(shape: LooseArray, queue: list[Work]) -> ArrayShape:
     return ArrayShape(tuple(prefix), rest, shape.minimum, maximum, shape.contains, shape.unique)
 
 
-def _final_ways(ways: Ways, queue: list[Work]) -> tuple[Item, ...]:
+def _final_ways(ways: Ways, queue: list[Conjunction]) -> tuple[Item, ...]:
     if ways is ANY_ITEM:
         return ARRAY_SHAPE.rest
     return tuple([Item(_keep(node, queue), counts) for node, counts in ways if node.satisfiable])
@@ -203,7 +209,7 @@ def _without_obligations(n: Normaliser, shape: LooseObject) -> list[LooseObject]
     return found
 
 
-def _culprit(root: Work) -> Work:
+def _culprit(root: Conjunction) -> Conjunction:
     """The deepest node that makes the root empty."""
     node, passed = root, {root}
     while True:
@@ -228,7 +234,7 @@ def _culprit(root: Work) -> Work:
         node = below
 
 
-def _reason(node: Work) -> str:
+def _reason(node: Conjunction) -> str:
     where = node.pointer or "#"
     if any(node.parts or ()):
         what = "what is required there can only be had by way of itself, or there is no room for it"

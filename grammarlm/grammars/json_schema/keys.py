@@ -8,26 +8,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .parts import ANY_OTHERS, ANYTHING, NOTHING, LooseObject, Work
+from .case_limits import check_size
+from .parts import ANY_OTHERS, ANYTHING, NOTHING, Conjunction, LooseObject
 from .shapes import Language, Part, StringShape
+from .strings import has
 
 if TYPE_CHECKING:
-    from .working import Normaliser
+    from .normaliser import Normaliser
 
-Others = tuple[tuple[Language, Work], ...]
+Others = tuple[tuple[Language, Conjunction], ...]
 
 
-def sort_out(n: Normaliser, patterns: list[tuple[Language, Work]], rest: Work) -> Others:
+def sort_out(n: Normaliser, patterns: list[tuple[Language, Conjunction]], rest: Conjunction) -> Others:
     """Makes the languages of patterns disjoint. Most already are: only those that overlap are split."""
-    cases: list[tuple[Language, Work]] = []
+    cases: list[tuple[Language, Conjunction]] = []
     done: list[Part] = []
     for (part,), node in patterns:
         if node is ANYTHING and rest is ANYTHING:
             continue
-        beside = {other for other in done if not n.languages.is_empty(frozenset((part, other)))}
-        refined: list[tuple[Language, Work]] = []
+        overlapping = {other for other in done if not n.languages.is_empty(frozenset((part, other)))}
+        refined: list[tuple[Language, Conjunction]] = []
         for language, met in cases:
-            if not any(other in beside for other in language):
+            if not any(other in overlapping for other in language):
                 refined.append((language, met))
                 continue
             inside, outside = language | {part}, language | {_not(part)}
@@ -39,14 +41,14 @@ def sort_out(n: Normaliser, patterns: list[tuple[Language, Work]], rest: Work) -
                 refined += [(inside, n.meet(met, node)), (outside, met)]
         alone: Language = frozenset([part])
         for other in done:
-            if other in beside and not n.languages.is_empty(alone | {other}):
+            if other in overlapping and not n.languages.is_empty(alone | {other}):
                 alone |= {_not(other)}
         if not n.languages.is_empty(alone):
             refined.append((alone, node))
         cases = refined
         done.append(part)
         n.tick()
-        n.check_size(len(cases) - len(done), "patternProperties that overlap")
+        check_size(len(cases) - len(done), "patternProperties that overlap")
     others = frozenset(_not(part) for part in done)
     if rest is not NOTHING and not n.languages.is_empty(others):
         cases.append((others, rest))
@@ -60,7 +62,7 @@ def _not(part: Part) -> Part:
 def restrict_names(n: Normaliser, shape: LooseObject, strings: list[StringShape]) -> LooseObject:
     """`propertyNames`: only keys that one of the string shapes admits."""
     properties = {
-        name: node if any(n.has_string(s, name) for s in strings) else NOTHING
+        name: node if any(has(s, name, n.languages) for s in strings) else NOTHING
         for name, node in shape.properties.items()
     }
     languages = disjoint(n, [language_of(s) for s in strings])
@@ -103,10 +105,10 @@ def _minus(n: Normaliser, language: Language, removed: Language) -> list[Languag
     return pieces
 
 
-def node_of(n: Normaliser, others: Others, name: str) -> Work:
+def node_of(n: Normaliser, others: Others, name: str) -> Conjunction:
     """The node of an undeclared key."""
     for language, node in others:
-        if not language or n.has_key(language, name):
+        if not language or n.key_languages.has(language, name):
             return node
     return NOTHING
 
@@ -126,5 +128,5 @@ def meet_others(n: Normaliser, a: Others, b: Others) -> Others:
             if language_a and language_b and language_a != language_b and n.languages.is_empty(language):
                 continue
             found.append((language, node))
-    n.check_size(len(found) - len(a) - len(b), "key patterns that overlap")
+    check_size(len(found) - len(a) - len(b), "key patterns that overlap")
     return tuple(found)

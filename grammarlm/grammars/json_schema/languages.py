@@ -246,7 +246,7 @@ class Languages:
         """Is the number of strings certainly infinite? Decided by the form of the term."""
         return term.sure and term.kind not in EXPLORED and self._lengths.at_most(term) == FOREVER
 
-    def count_behind(self, term: Term, most: int) -> int:
+    def count_after(self, term: Term, most: int) -> int:
         """The number of continuations of a state, at most `most`; it may be within a character. `most` where counting takes too
         many states."""
         try:
@@ -255,7 +255,7 @@ class Languages:
             found = 0
             for bits, target in self.algebra.edges(term):
                 if not self.is_dead(target):
-                    found += (bits & CONTINUATION).bit_count() * self.count_behind(target, most)
+                    found += (bits & CONTINUATION).bit_count() * self.count_after(target, most)
             return min(found, most)
         except UnsupportedFeature:
             return most

@@ -4,16 +4,16 @@
     n.root.alternatives                     shapes: see shapes.py
 
 An **atom** is one schema (or a value of `enum`, or a union); a node is a set of atoms, each with a sign, and is interned. `allOf`,
-`$ref` and keywords beside them are conjunctions; `anyOf` appends lists of shapes, `not` flips the sign, `oneOf` is each branch
+`$ref` and keywords next to them are conjunctions; `anyOf` appends lists of shapes, `not` flips the sign, `oneOf` is each branch
 without the others (as far as types, values or required keys do not exclude them anyway), if/then/else is two cases.
 
     document.py      drafts, identifiers, references
     keywords.py      which keywords there are
-    places.py        the nodes of schemas; nodes.py: of conjunctions, negations, values       atoms.py, values.py
+    places.py        the nodes of schemas; nodes.py: of negations, unions, values; conjunctions.py      atoms.py, values.py
     plain.py         keywords that are read in one go           objects.py, keys.py, arrays.py
     combine.py       keywords that depend on other schemas' alternatives
     opposites.py     negations of schemas                       broken_objects.py
-    working.py       the loop, products, pruning                parts.py, simplify.py
+    normaliser.py    the loop, products, pruning                parts.py, simplify.py
     satisfiable.py   which nodes have a value                   cardinality.py: enough different values
     final.py         final shapes
 
@@ -31,18 +31,18 @@ from .document import Document
 from .final import finish
 from .keywords import SCHEMA_MAPS
 from .languages import Languages
-from .parts import Work
+from .normaliser import Normaliser
+from .parts import Conjunction
 from .places import NeedsScope
 from .report import ENFORCED, keyword_reports
-from .working import Normaliser
 
 
 @dataclass
 class Normalised:
     """The root node, and the results of normalising it."""
 
-    root: Work
-    nodes: list[Work]  # the root, and the nodes created for this schema that a value of it can contain
+    root: Conjunction
+    nodes: list[Conjunction]  # the root, and the nodes created for this schema that a value of it can contain
     document: Document
     languages: Languages
     relaxed: tuple[str, ...] = ()  # pointers of the keywords that were left out, where the caller allowed that
@@ -68,7 +68,7 @@ def normalise(
         document = Document(schema, registry=registry, draft=draft, formats=formats, integers=integers, tick=tick)
         n = Normaliser(document, languages, tick, frozenset(relaxed), scoped)
         try:
-            root = n.root()
+            root = n.places.root()
             return Normalised(root, finish(n, root), document, languages, tuple(relaxed))
         except NeedsScope:
             scoped = True
@@ -92,14 +92,12 @@ def advised(refusal: UnsupportedFeature, document: Document, strict: bool) -> Un
     """The refusal with the keyword's pointer in front, and advice at the end."""
     blamed = _blamed(refusal, document, ())
     pointer = blamed[0] if blamed else refusal.pointer or ""
-    said = str(refusal).removeprefix(f"{refusal.pointer or '#'}: ")
+    message = str(refusal).removeprefix(f"{refusal.pointer or '#'}: ")
     advice = ""
     if strict and blamed:
-        advice = (
-            f"{chr(10) if chr(10) in said else '; '}JsonSchema(..., strict=False) leaves out {_to_relax(pointer, [])}"
-        )
+        advice = f"{chr(10) if chr(10) in message else '; '}JsonSchema(..., strict=False) leaves out {_to_relax(pointer, [])}"
     return UnsupportedFeature(
-        f"{pointer or '#'}: {said}{advice}", position=refusal.position, pointer=pointer, keywords=refusal.keywords
+        f"{pointer or '#'}: {message}{advice}", position=refusal.position, pointer=pointer, keywords=refusal.keywords
     )
 
 

@@ -15,37 +15,9 @@ from fractions import Fraction
 from math import ceil, floor, gcd, isfinite, lcm
 from typing import Any
 
-from grammarlm.errors import GrammarError, UnsupportedFeature, brief
-from grammarlm.grammars.json_schema.number_rows import (
-    CAPS,
-    LONGEST_RUN,
-    MOST_EXCLUDED,
-    Caps,
-    beyond_caps,
-    count,
-    pack,
-    plan,
-    values,
-)
-from grammarlm.grammars.json_schema.shapes import NumberShape
-
-from ...layout.numbers import NUMBER_COLUMNS
-
-__all__ = [
-    "CAPS",
-    "NUMBER_COLUMNS",
-    "Caps",
-    "beyond_caps",
-    "both",
-    "count",
-    "exact",
-    "has",
-    "is_empty",
-    "opposites",
-    "pack",
-    "read",
-    "values",
-]
+from ...errors import GrammarError, UnsupportedFeature, brief
+from .number_plans import LONGEST_RUN, MOST_EXCLUDED, beyond_caps, plan
+from .shapes import NumberShape
 
 EVERY_NUMBER = NumberShape()
 KEYWORDS = frozenset(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"))

@@ -9,12 +9,12 @@ from ...errors import GrammarError, brief
 from . import numbers
 from .expected import refusal
 from .keys import Others, meet_others, node_of, sort_out
-from .parts import ANY_OBJECT, ANY_OTHERS, ANYTHING, NOTHING, Evaluated, LooseObject, Work, both_evaluated
+from .parts import ANY_OBJECT, ANY_OTHERS, ANYTHING, NOTHING, Conjunction, Evaluated, LooseObject, both_evaluated
 from .shapes import EVERY_STRING
 
 if TYPE_CHECKING:
     from .atoms import SchemaAtom
-    from .working import Normaliser
+    from .normaliser import Normaliser
 
 
 def count_of(schema: dict[str, Any], keyword: str, pointer: str) -> int | None:
@@ -38,7 +38,7 @@ def mapping(schema: dict[str, Any], keyword: str, pointer: str) -> dict[str, Any
 
 def required_of(schema: dict[str, Any], pointer: str) -> list[str]:
     value = schema.get("required", [])
-    if isinstance(value, bool):  # draft 3 had "required": true beside a property
+    if isinstance(value, bool):  # draft 3 had "required": true in a property
         return []
     return names_of(value, f"{pointer}/required")
 
@@ -70,8 +70,8 @@ def implications(schema: dict[str, Any], atom: SchemaAtom) -> dict[str, frozense
 def read(n: Normaliser, atom: SchemaAtom, track: bool) -> LooseObject:
     """The shape of the plain keywords of a schema."""
     schema, pointer = atom.schema, atom.pointer
-    child = n.child
-    properties: dict[str, Work] = {}
+    child = n.places.child
+    properties: dict[str, Conjunction] = {}
     declared = mapping(schema, "properties", pointer)
     for name, below in declared.items():
         properties[name] = child(below, atom, "properties", name)
@@ -81,11 +81,14 @@ def read(n: Normaliser, atom: SchemaAtom, track: bool) -> LooseObject:
     others: Others = ANY_OTHERS if rest is ANYTHING else () if rest is NOTHING else ((EVERY_STRING, rest),)
     patterns = mapping(schema, "patternProperties", pointer)
     if patterns:
-        found = [(n.pattern(p, atom), child(below, atom, "patternProperties", p)) for p, below in patterns.items()]
+        found = [
+            (n.key_languages.pattern(p, atom), child(below, atom, "patternProperties", p))
+            for p, below in patterns.items()
+        ]
         others = sort_out(n, found, rest)
         for name, node in properties.items():
             for language, more in found:
-                if n.has_key(language, name):
+                if n.key_languages.has(language, name):
                     node = n.meet(node, more)  # noqa: PLW2901
             properties[name] = node
     shape = LooseObject(properties, others)
@@ -177,7 +180,7 @@ def _mentioned_only(shape: LooseObject, name: str) -> bool:
     return name in shape.tail or name not in shape.properties
 
 
-def _both_properties(n: Normaliser, a: LooseObject, b: LooseObject) -> dict[str, Work]:
+def _both_properties(n: Normaliser, a: LooseObject, b: LooseObject) -> dict[str, Conjunction]:
     """All properties of both, in order of appearance; those that are only mentioned come last."""
     mine, theirs = a.properties, b.properties
     if b.others is ANY_OTHERS and (not a.tail or len(b.tail) == len(theirs)):  # fast path: b constrains few keys
@@ -218,6 +221,6 @@ def _both_properties(n: Normaliser, a: LooseObject, b: LooseObject) -> dict[str,
     return properties
 
 
-def mentioning(properties: dict[str, Work], required: Iterable[str] = (), **fields: Any) -> LooseObject:
+def mentioning(properties: dict[str, Conjunction], required: Iterable[str] = (), **fields: Any) -> LooseObject:
     """A shape that constrains these keys without declaring them."""
     return LooseObject(properties, required=frozenset(required), tail=frozenset(properties), **fields)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from . import arrays, broken_objects, keys, numbers, objects, strings
+from .case_limits import check_alternatives
 from .combine import branches, conditional, dependents
 from .keywords import ARRAY, COMBINE, NUMBER, OBJECT, REFERENCE, STRING, TYPE, UNEVALUATED, VALUES
 from .parts import (
@@ -33,7 +34,7 @@ from .values import literal_parts
 
 if TYPE_CHECKING:
     from .atoms import SchemaAtom, Steps
-    from .working import Normaliser
+    from .normaliser import Normaliser
 
 
 def not_types(of_type: Parts) -> Parts:
@@ -48,7 +49,7 @@ def negative(n: Normaliser, atom: SchemaAtom) -> Steps:
     """The parts of the values that a schema does not admit."""
     schema, mask, resource = atom.schema, atom.mask, atom.resource
     if mask & REFERENCE and resource.draft <= 7 and "$ref" in schema:
-        return (yield from n.ask(n.negate(n.reference(atom, "$ref"))))
+        return (yield from n.ask(n.nodes.negate(n.places.reference(atom, "$ref"))))
     found = _not_plain(n, atom)
     if mask & VALUES:
         found += [(yield from _not_values(n, atom))]
@@ -60,7 +61,7 @@ def negative(n: Normaliser, atom: SchemaAtom) -> Steps:
     united = n.unite(found) if found else NONE
     united = [simplified(t, shapes) if len(shapes) > 1 else shapes for t, shapes in enumerate(united)]
     for shapes in united:
-        n.check_alternatives(shapes, atom.pointer)
+        check_alternatives(shapes, atom.pointer)
     return united
 
 
@@ -86,7 +87,7 @@ def _not_values(n: Normaliser, atom: SchemaAtom) -> Steps:
         parts = literal_parts(listed)
         for value in listed:
             if isinstance(value, dict | list):
-                denied = n.negate(n.value(value, f"{atom.pointer}/{keyword}"))
+                denied = n.nodes.negate(n.nodes.value(value, f"{atom.pointer}/{keyword}"))
                 parts = yield from n.met_with(parts, (yield from n.ask(denied)))
         found.append(parts)
     return n.unite(found)
@@ -100,7 +101,7 @@ def _not_unevaluated(n: Normaliser, atom: SchemaAtom) -> Parts:
         ("unevaluatedItems", ARRAYS, LooseArray(minimum=1)),
     ]
     for keyword, t, shape in made:
-        if keyword in atom.schema and n.child(atom.schema[keyword], atom, keyword) is not ANYTHING:
+        if keyword in atom.schema and n.places.child(atom.schema[keyword], atom, keyword) is not ANYTHING:
             what = f"what breaks {keyword} (it stands below `not`, or in a branch that oneOf or if excludes)"
             shape.refusal = (what, f"{atom.pointer}/{keyword}")
             parts[t] = [shape]
@@ -108,20 +109,20 @@ def _not_unevaluated(n: Normaliser, atom: SchemaAtom) -> Parts:
 
 
 def _no_reference(n: Normaliser, atom: SchemaAtom, keyword: str) -> Steps:
-    return (yield from n.ask(n.negate(n.reference(atom, keyword))))
+    return (yield from n.ask(n.nodes.negate(n.places.reference(atom, keyword))))
 
 
 def _not_all_of(n: Normaliser, atom: SchemaAtom, keyword: str) -> Steps:
     found: list[Parts] = [NONE]
     for node in branches(n, atom, keyword):
-        found += [(yield from n.ask(n.negate(node)))]
+        found += [(yield from n.ask(n.nodes.negate(node)))]
     return n.unite(found)
 
 
 def _not_any_of(n: Normaliser, atom: SchemaAtom, keyword: str) -> Steps:
     parts = ANY
     for node in branches(n, atom, keyword):
-        parts = yield from n.met_with(parts, (yield from n.ask(n.negate(node))))
+        parts = yield from n.met_with(parts, (yield from n.ask(n.nodes.negate(node))))
     return parts
 
 
@@ -136,16 +137,16 @@ def _not_one_of(n: Normaliser, atom: SchemaAtom, keyword: str) -> Steps:
 
 
 def _not_not(n: Normaliser, atom: SchemaAtom, keyword: str) -> Steps:
-    return (yield from n.ask(n.child(atom.schema["not"], atom, "not")))
+    return (yield from n.ask(n.places.child(atom.schema["not"], atom, "not")))
 
 
 def _not_if(n: Normaliser, atom: SchemaAtom, keyword: str) -> Steps:
-    condition = n.child(atom.schema["if"], atom, "if")
+    condition = n.places.child(atom.schema["if"], atom, "if")
     found: list[Parts] = [NONE]
-    for branch, node in (("then", condition), ("else", n.negate(condition))):
+    for branch, node in (("then", condition), ("else", n.nodes.negate(condition))):
         broken = conditional(n, atom, branch)
         if broken is not ANYTHING:
-            denied = yield from n.ask(n.negate(broken))
+            denied = yield from n.ask(n.nodes.negate(broken))
             found += [(yield from n.met_with((yield from n.ask(node)), denied))]
     return n.unite(found)
 
@@ -154,12 +155,12 @@ def _not_dependent(n: Normaliser, atom: SchemaAtom, keyword: str) -> Steps:
     found: list[Parts] = [NONE]
     for name, node in dependents(n, atom, keyword):
         present = one_type(OBJECTS, [objects.mentioning({name: ANYTHING}, [name])])
-        found += [(yield from n.met_with(present, (yield from n.ask(n.negate(node)))))]
+        found += [(yield from n.met_with(present, (yield from n.ask(n.nodes.negate(node)))))]
     return n.unite(found)
 
 
 def _not_property_names(n: Normaliser, atom: SchemaAtom, keyword: str) -> Steps:
-    denied = n.negate(n.child(atom.schema["propertyNames"], atom, "propertyNames"))
+    denied = n.nodes.negate(n.places.child(atom.schema["propertyNames"], atom, "propertyNames"))
     shapes = (yield from n.ask(denied))[STRINGS]
     where = f"{atom.pointer}/propertyNames"
     return one_type(OBJECTS, [LooseObject(some=((keys.language_of(s), ANYTHING, where),)) for s in shapes])

@@ -33,7 +33,7 @@ Parts = Sequence[list[Any]]
 Refusal = tuple[str, str]
 
 
-class Work(Node):
+class Conjunction(Node):
     """A node with its key and its parts."""
 
     __slots__ = ("kept", "key", "parts", "satisfiable", "seen")
@@ -70,14 +70,14 @@ class LooseObject:
 
     def __init__(
         self,
-        properties: dict[str, Work] | None = None,
-        others: tuple[tuple[Language, Work], ...] | None = None,
+        properties: dict[str, Conjunction] | None = None,
+        others: tuple[tuple[Language, Conjunction], ...] | None = None,
         required: frozenset[str] = frozenset(),
         minimum: int = 0,
         maximum: int | None = None,
         implied: dict[str, frozenset[str]] | None = None,
         tail: frozenset[str] = frozenset(),
-        some: tuple[tuple[Language, Work, str], ...] = (),
+        some: tuple[tuple[Language, Conjunction, str], ...] = (),
     ):
         self.properties = {} if properties is None else properties
         self.others = ANY_OTHERS if others is None else others
@@ -154,7 +154,7 @@ class Evaluated:
         patterns: frozenset[str] = frozenset(),
         everything: bool = False,
         prefix: int = 0,
-        nodes: frozenset[Work] = frozenset(),
+        nodes: frozenset[Conjunction] = frozenset(),
     ):
         self.names = names
         self.patterns = patterns
@@ -187,12 +187,12 @@ def both_evaluated(a: Evaluated | None, b: Evaluated | None) -> Evaluated | None
     return a.with_(b)
 
 
-Ways = tuple[tuple[Work, int], ...]
+Ways = tuple[tuple[Conjunction, int], ...]
 
-ANYTHING = Work(frozenset())
+ANYTHING = Conjunction(frozenset())
 ANYTHING.is_anything = True
-NOTHING = Work(frozenset([-1]))
-ANY_OTHERS: tuple[tuple[Language, Work], ...] = ((EVERY_STRING, ANYTHING),)
+NOTHING = Conjunction(frozenset([-1]))
+ANY_OTHERS: tuple[tuple[Language, Conjunction], ...] = ((EVERY_STRING, ANYTHING),)
 ANY_ITEM: Ways = ((ANYTHING, 0),)
 
 ANY_STRING = StringShape()
@@ -235,7 +235,7 @@ OF_TYPE: dict[str, Parts] = {
 OF_TYPE_4 = {**OF_TYPE, "integer": _only(NUMBERS, numbers=PLAIN_INTEGERS)}
 
 
-def _finish(node: Work, parts: Parts) -> Work:
+def _finish(node: Conjunction, parts: Parts) -> Conjunction:
     node.parts = parts
     node.satisfiable = any(parts)
     node.seen = node.kept = True  # all schemas share it: not visited again
@@ -249,7 +249,7 @@ _finish(ANYTHING, ANY)
 _finish(NOTHING, NONE)
 # The first atoms of every schema are the types; the last is draft 4's integer.
 TYPE_PARTS = [*OF_TYPE.values(), OF_TYPE_4["integer"]]
-_nodes = [_finish(Work(frozenset([2 * i])), parts) for i, parts in enumerate(TYPE_PARTS)]
+_nodes = [_finish(Conjunction(frozenset([2 * i])), parts) for i, parts in enumerate(TYPE_PARTS)]
 TYPE_NODES = dict(zip(OF_TYPE, _nodes, strict=False))
 TYPE_NODES_4 = {**TYPE_NODES, "integer": _nodes[-1]}
 

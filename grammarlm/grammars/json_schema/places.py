@@ -6,14 +6,15 @@ scalars share a node. If there are dynamic references, the dynamic scope is a pa
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ...errors import GrammarError, UnsatisfiableGrammar, brief
 from .atoms import SchemaAtom
-from .document import Place, Resource, Scope, escape
+from .document import Document, Place, Resource, Scope, escape
 from .keywords import IDENTITY, NUMBER, REFERENCE, STRING, TYPE
 from .nodes import Nodes
-from .parts import ANYTHING, NOTHING, Work
+from .parts import ANYTHING, NOTHING, Conjunction
 
 LONGEST_POINTER = 8_000
 
@@ -22,17 +23,29 @@ class NeedsScope(Exception):
     """A dynamic reference occurs: restart, with the dynamic scope as a part of every place."""
 
 
-class Places(Nodes):
-    def root(self) -> Work:
-        resource = self.document.root
-        scope = self.document.extend((), resource) if self.scoped else None
+class Places:
+    """The places of one schema's document."""
+
+    def __init__(
+        self, document: Document, nodes: Nodes, tick: Callable[[], None], relaxed: frozenset[str], scoped: bool
+    ):
+        self._document, self._nodes, self._tick = document, nodes, tick
+        self._relaxed = relaxed  # pointers of keywords to leave out
+        self._scoped = scoped  # the dynamic scope is a part of every place
+        self._is_fast = not scoped and not relaxed
+        self._kept: list[Any] = []  # keeps schemas alive that are identified by id()
+        self._moved: dict[int, str] = {}  # pointers of lists of alternatives that are read elsewhere
+
+    def root(self) -> Conjunction:
+        resource = self._document.root
+        scope = self._document.extend((), resource) if self._scoped else None
         return self.place(resource.contents, "", resource, scope)
 
-    def child(self, schema: Any, atom: SchemaAtom, keyword: str, token: str | None = None) -> Work:
+    def child(self, schema: Any, atom: SchemaAtom, keyword: str, token: str | None = None) -> Conjunction:
         """The node of a schema below a keyword."""
         if schema.__class__ is dict:
             resource = atom.resource
-            if self.plain_places and not resource.filtered:  # fast path of `place` for most schemas
+            if self._is_fast and not resource.filtered:  # fast path of `place` for most schemas
                 known = resource.nodes.get(id(schema))
                 if known is not None:
                     return known
@@ -63,7 +76,7 @@ class Places(Nodes):
         where = self._below(atom, keyword, token)
         return self.place(schema, where, atom.resource, atom.scope)
 
-    def place(self, schema: Any, pointer: str, resource: Resource, scope: Scope | None) -> Work:
+    def place(self, schema: Any, pointer: str, resource: Resource, scope: Scope | None) -> Conjunction:
         """The node of a schema at its place. A schema that is only a reference is replaced by its target."""
         start, home, begun, passed = schema, resource, scope, None
         while True:
@@ -80,7 +93,7 @@ class Places(Nodes):
                 node = known
                 break
             whole = schema
-            if self.relaxed or resource.filtered:
+            if self._relaxed or resource.filtered:
                 schema = self._relevant(schema, pointer, resource)
             bits, mask, relevant = resource.bits, 0, 0
             for keyword in schema:
@@ -93,11 +106,11 @@ class Places(Nodes):
                     mask ^= IDENTITY
                     relevant -= 1
                     # a resource is the whole schema, relaxed keywords included
-                    inner = self.document.enter(whole, pointer, resource)
+                    inner = self._document.enter(whole, pointer, resource)
                     if inner is not resource:
                         resource = inner
                         if scope is not None:
-                            scope = self.document.extend(scope, inner)
+                            scope = self._document.extend(scope, inner)
                         if inner.bits is not bits:
                             continue
                 if mask & REFERENCE and resource.draft <= 7 and "$ref" in schema:
@@ -111,7 +124,7 @@ class Places(Nodes):
                         )
                     passed.add(id(schema))
                     keyword = next(k for k in ("$ref", "$dynamicRef", "$recursiveRef") if k in schema)
-                    schema, pointer, resource, scope = self.follow(schema, keyword, pointer, resource, scope)
+                    schema, pointer, resource, scope = self._follow(schema, keyword, pointer, resource, scope)
                     continue
             node = self._of_schema(schema, pointer, resource, scope, mask)
             resource.nodes[id(schema) if scope is None else (id(schema), scope)] = node
@@ -122,26 +135,26 @@ class Places(Nodes):
 
     def _of_schema(
         self, schema: dict[str, Any], pointer: str, resource: Resource, scope: Scope | None, mask: int
-    ) -> Work:
+    ) -> Conjunction:
         """The node of a schema that is more than a reference."""
         if not mask:
             return ANYTHING
         if mask & ~(TYPE | STRING | NUMBER):
-            self.tick()
-            return self.new(SchemaAtom(schema, pointer, resource, scope, mask))
+            self._tick()
+            return self._nodes.new(SchemaAtom(schema, pointer, resource, scope, mask))
         if mask == TYPE and schema["type"].__class__ is str and schema["type"] in resource.types:
             return resource.types[schema["type"]]
         # Scalars without lists of values: schemas with the same keywords and values share a node.
         bits = resource.bits
-        said = tuple(
+        constraints = tuple(
             [(k, v.__class__, tuple(v) if v.__class__ is list else v) for k, v in schema.items() if bits.get(k)]
         )
         try:
-            known = self._others.get((resource.plain_integers, said))
+            known = self._nodes.others.get((resource.plain_integers, constraints))
         except TypeError:  # unhashable: an invalid type, or an object as a pattern
-            return self.new(SchemaAtom(schema, pointer, resource, scope, mask))
+            return self._nodes.new(SchemaAtom(schema, pointer, resource, scope, mask))
         if known is None:
-            known = self._others[resource.plain_integers, said] = self.new(
+            known = self._nodes.others[resource.plain_integers, constraints] = self._nodes.new(
                 SchemaAtom(schema, pointer, resource, scope, mask)
             )
         return known
@@ -153,7 +166,7 @@ class Places(Nodes):
             k: v
             for k, v in schema.items()
             if (k in bits or k in ("$schema", "$dynamicAnchor", "$recursiveAnchor"))
-            and f"{pointer}/{escape(k)}" not in self.relaxed
+            and f"{pointer}/{escape(k)}" not in self._relaxed
         }
         if "oneOf" in schema and "oneOf" not in kept and "oneOf" in bits:
             self._moved[id(schema["oneOf"])] = f"{pointer}/oneOf"
@@ -164,22 +177,22 @@ class Places(Nodes):
         self._kept.append(kept)
         return kept
 
-    def follow(self, schema: dict[str, Any], keyword: str, pointer: str, resource: Resource, scope: Scope | None):
+    def _follow(self, schema: dict[str, Any], keyword: str, pointer: str, resource: Resource, scope: Scope | None):
         """The target of a reference: schema, pointer, resource, and the scope there."""
         place: Place | None
         if keyword == "$ref":
-            place = self.document.resolve(schema["$ref"], resource, f"{pointer}/$ref")
+            place = self._document.resolve(schema["$ref"], resource, f"{pointer}/$ref")
         else:
-            place = self.document.resolve_dynamic(schema, keyword, resource, scope, f"{pointer}/{keyword}")
+            place = self._document.resolve_dynamic(schema, keyword, resource, scope, f"{pointer}/{keyword}")
             if place is None:
                 raise NeedsScope
         target, where, home = place
         if scope is not None:
-            scope = self.document.extend(scope, home)
+            scope = self._document.extend(scope, home)
         return target, where, home, scope
 
-    def reference(self, atom: SchemaAtom, keyword: str) -> Work:
-        return self.place(*self.follow(atom.schema, keyword, atom.pointer, atom.resource, atom.scope))
+    def reference(self, atom: SchemaAtom, keyword: str) -> Conjunction:
+        return self.place(*self._follow(atom.schema, keyword, atom.pointer, atom.resource, atom.scope))
 
     def _below(self, atom: SchemaAtom, keyword: str, token: str | None) -> str:
         """The pointer of a schema below a keyword; endless ones stop growing."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import GrammarError, brief, placed_error
 from . import arrays, numbers, objects, strings
 from .expected import refusal
+from .key_languages import check_language
 from .keywords import ARRAY, NUMBER, OBJECT, PLAIN, STRING, TYPE, VALUES
 from .parts import (
     ANY,
@@ -29,7 +30,7 @@ from .values import parts_of_values
 
 if TYPE_CHECKING:
     from .atoms import SchemaAtom
-    from .working import Normaliser
+    from .normaliser import Normaliser
 
 
 def plain(n: Normaliser, atom: SchemaAtom, track: bool) -> Parts:
@@ -104,7 +105,7 @@ def read_strings(n: Normaliser, atom: SchemaAtom) -> list[StringShape]:
         shape = strings.read(atom.schema, n.formats)
         if shape.language:
             for part in shape.language:
-                n.check_language(frozenset([part]), f"{atom.pointer}/{part[0]}")
+                check_language(n.languages, frozenset([part]), f"{atom.pointer}/{part[0]}")
             if strings.is_empty(shape, n.languages):
                 return EMPTY
         elif shape.maximum is not None and shape.minimum > shape.maximum:

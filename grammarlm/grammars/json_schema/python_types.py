@@ -173,7 +173,7 @@ def arguments_of(function: Callable[..., Any]) -> Any:
         hints = typing.get_type_hints(function, include_extras=True)
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError, NameError) as error:
-        raise UnsupportedFeature(f"the arguments of {name} cannot be told: {error}") from None
+        raise UnsupportedFeature(f"the arguments of {name} cannot be read: {error}") from None
     fields: dict[str, Any] = {}
     for parameter in parameters:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):

@@ -113,10 +113,10 @@ def _escaped_ranges(algebra: Algebra, letter: str, digits: int) -> list[Term]:
     zeros = algebra.word(b"0" * (digits - 2))
     found = []
     for first in range(16):
-        behind = [algebra.sequence([many(digits - 1), link, later[first], many(digits - 1)])]
+        upper = [algebra.sequence([many(digits - 1), link, later[first], many(digits - 1)])]
         for second in range(16):
             greater = algebra.sequence([many(digits - 2), link, digit[first], later[second], many(digits - 2)])
             equal = algebra.sequence([zeros, link, digit[first], digit[second], many(digits - 2)])
-            behind.append(algebra.cat(digit[second], algebra.alt([greater, equal])))
-        found.append(algebra.sequence([start, digit[first], algebra.alt(behind)]))
+            upper.append(algebra.cat(digit[second], algebra.alt([greater, equal])))
+        found.append(algebra.sequence([start, digit[first], algebra.alt(upper)]))
     return found

@@ -3,7 +3,7 @@
     enforced      no text of the language violates it; for a format the note says what that means
     relaxed       it could not be enforced, and the caller allowed leaving it out
     annotation    it asserts nothing: titles, `$defs`, extensions, `format` where the caller wants it as annotation
-    unread        a keyword that no draft, or not the declared one, reads there: beside `$ref` up to draft 7, `then` without `if`;
+    unread        a keyword that no draft, or not the declared one, reads there: next to `$ref` up to draft 7, `then` without `if`;
                   or a value that no draft allows, where no text of the language can reach it
     unknown       a keyword or a format that nobody has defined; JsonSchema(..., unknown="refuse") refuses it
 
@@ -26,7 +26,7 @@ from .unknown import about_format, about_keyword, annotation
 
 ENFORCED, RELAXED, ANNOTATION, UNREAD, UNKNOWN = "enforced", "relaxed", "annotation", "unread", "unknown"
 
-# Keywords without effect unless another one is beside them.
+# Keywords without effect unless another one is next to them.
 _NEEDS = {
     "then": "if",
     "else": "if",
@@ -107,7 +107,7 @@ class _Lines:
         if keyword not in resource.bits:
             return UNREAD, "the declared draft, or its vocabularies, do not have it"
         if resource.draft <= 7 and "$ref" in schema and keyword != "$ref":
-            return UNREAD, "beside $ref, where drafts up to 7 read nothing: put both into allOf"
+            return UNREAD, "next to $ref, where drafts up to 7 read nothing: put both into allOf"
         missing = _missing(schema, keyword, value)
         if missing:
             return UNREAD, missing
@@ -123,16 +123,16 @@ def _annotation(note: str, keyword: str, value: Any) -> tuple[str, str]:
 
 
 def _missing(schema: dict[str, Any], keyword: str, value: Any) -> str:
-    """Why a keyword has no effect beside the others, or with this value; if it were read, the value would have been refused."""
-    beside = _NEEDS.get(keyword)
-    if beside is not None and beside not in schema:
-        return f"says nothing without {beside!r}"
+    """Why a keyword has no effect next to the others, or with this value; if it were read, the value would have been refused."""
+    needed = _NEEDS.get(keyword)
+    if needed is not None and needed not in schema:
+        return f"has no effect without {needed!r}"
     if keyword == "if" and "then" not in schema and "else" not in schema:
         return "says nothing without 'then' or 'else'"
     if keyword == "additionalItems" and not isinstance(schema["items"], list):
         return "says nothing where 'items' is one schema for all"
     if keyword == "items" and isinstance(value, list) and "prefixItems" in schema:
-        return "a list of schemas beside 'prefixItems', which is read in its place"
+        return "a list of schemas next to 'prefixItems', which is read instead"
     if keyword == "required" and isinstance(value, bool):
         return 'draft 3\'s: name the property in the list "required" of the object around it'
     if keyword == "type" and "any" in (value if isinstance(value, list) else [value]):

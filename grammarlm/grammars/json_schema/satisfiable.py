@@ -25,25 +25,25 @@ from .parts import (
     OBJECTS,
     STRINGS,
     TRUE,
+    Conjunction,
     LooseArray,
     LooseObject,
-    Work,
 )
 from .strings import is_text
 
 if TYPE_CHECKING:
-    from .working import Normaliser
+    from .normaliser import Normaliser
 
 CONTAINS = ("contains",)
 MOST_COUNTS = 4_096  # states of several `contains` counters together
 
 
-def settle(n: Normaliser, root: Work) -> None:
+def settle(n: Normaliser, root: Conjunction) -> None:
     """Computes the parts of all nodes below the root, and which of them are satisfiable."""
     _spread(n, _explore(n, root))
 
 
-def _explore(n: Normaliser, root: Work) -> list[Work]:
+def _explore(n: Normaliser, root: Conjunction) -> list[Conjunction]:
     """Computes the parts of all nodes below the root; returns those that are not certainly satisfiable, the deepest first."""
     if root.seen:  # one of the nodes that all schemas share
         return []
@@ -94,7 +94,7 @@ def _explore(n: Normaliser, root: Work) -> list[Work]:
     return waiting
 
 
-def _spread(n: Normaliser, waiting: list[Work]) -> None:
+def _spread(n: Normaliser, waiting: list[Conjunction]) -> None:
     """Computes the least fixpoint."""
     rounds = 0
     while waiting:
@@ -108,9 +108,9 @@ def _spread(n: Normaliser, waiting: list[Work]) -> None:
             return
 
 
-def _by_dependents(n: Normaliser, waiting: list[Work]) -> None:
+def _by_dependents(n: Normaliser, waiting: list[Conjunction]) -> None:
     """Worklist for a fixpoint that rounds would take long for: a node is checked again when one below it becomes satisfiable."""
-    above: dict[Work, list[Work]] = {}
+    above: dict[Conjunction, list[Conjunction]] = {}
     for node in waiting:
         for child in set(_children(node)):
             above.setdefault(child, []).append(node)
@@ -121,9 +121,9 @@ def _by_dependents(n: Normaliser, waiting: list[Work]) -> None:
             queue += above.get(node, ())
 
 
-def _children(node: Work) -> list[Work]:
+def _children(node: Conjunction) -> list[Conjunction]:
     assert node.parts is not None
-    found: list[Work] = []
+    found: list[Conjunction] = []
     for shape in node.parts[OBJECTS]:
         found += shape.properties.values()
         found += [child for _, child in shape.others]
@@ -133,7 +133,7 @@ def _children(node: Work) -> list[Work]:
     return found
 
 
-def _settled(n: Normaliser, node: Work) -> bool:
+def _settled(n: Normaliser, node: Conjunction) -> bool:
     n.tick()
     assert node.parts is not None
     try:
@@ -145,7 +145,7 @@ def _settled(n: Normaliser, node: Work) -> bool:
     return node.satisfiable
 
 
-def _placed(error: GrammarError, node: Work) -> GrammarError:
+def _placed(error: GrammarError, node: Conjunction) -> GrammarError:
     """The error with the pointer of its node, unless it has a better one."""
     if error.pointer is not None:
         return error

@@ -27,8 +27,8 @@ def schema_text(data: bytes, name: str) -> str:
     try:
         found = parsed(text)
     except GrammarError as error:
-        told, _, _ = str(error).partition("\n")  # the line of the file follows
-        raise type(error)(f"{name} holds no JSON Schema: {told}", position=error.position) from None
+        message, _, _ = str(error).partition("\n")  # the line of the file follows
+        raise type(error)(f"{name} holds no JSON Schema: {message}", position=error.position) from None
     if not isinstance(found, (dict, bool)):
         raise GrammarError(
             f"{name} holds no JSON Schema: an object, true or false is one, not a {type(found).__name__}"

@@ -106,17 +106,17 @@ class TextAlgebra(Algebra):
         return known
 
     def _factored(self, terms: list[Term]) -> list[Term]:
-        behind: dict[Term, list[Term]] = {}
+        rests_of: dict[Term, list[Term]] = {}
         others = []
         for term in terms:
             split = within(term)
             if split is None:
                 others.append(term)
             else:
-                behind.setdefault(split[0], []).append(split[1])
-        if len(behind) + len(others) == len(terms):
+                rests_of.setdefault(split[0], []).append(split[1])
+        if len(rests_of) + len(others) == len(terms):
             return terms
-        return others + [self.cat(head, self.alt(rests)) for head, rests in behind.items()]
+        return others + [self.cat(head, self.alt(rests)) for head, rests in rests_of.items()]
 
     def both(self, terms: Iterable[Term]) -> Term:
         """As in Terms, and: a & every = a, a & not a = nothing, a & not every = nothing; c a & c b & not c d = c (a & b & not

@@ -44,12 +44,12 @@ class Numbers(Base):
         digits = string(texts.decimal_text(schema.get("max_digits"), schema.get("decimal_places")))
         return {"anyOf": [*numbers, digits]}
 
-    def _decimal_number(self, schema: Schema, before: int | None, behind: int | None) -> Schema:
+    def _decimal_number(self, schema: Schema, before: int | None, after: int | None) -> Schema:
         found: Schema = {"type": "number"}
-        step, low, high = None if behind is None else Decimal(1).scaleb(-behind), -LARGEST_FLOAT, LARGEST_FLOAT
+        step, low, high = None if after is None else Decimal(1).scaleb(-after), -LARGEST_FLOAT, LARGEST_FLOAT
         if before is not None:
-            exact = behind is not None and before + behind <= EXACT_DIGITS
-            least = Decimal(1).scaleb(-(behind or 0) if exact else before - EXACT_DIGITS)
+            exact = after is not None and before + after <= EXACT_DIGITS
+            least = Decimal(1).scaleb(-(after or 0) if exact else before - EXACT_DIGITS)
             high = Decimal(10) ** before - least
             low = -high
         if schema.get("multiple_of") is not None:
@@ -85,7 +85,7 @@ def _grids(core: Schema) -> list[tuple[int | None, int | None]]:
         return [(None, places)]
     if places is not None:
         return [(max(digits - places, 0), min(digits, places))]
-    return [(digits - behind, behind) for behind in range(digits + 1)] if digits <= EXACT_DIGITS else [(digits, 0)]
+    return [(digits - after, after) for after in range(digits + 1)] if digits <= EXACT_DIGITS else [(digits, 0)]
 
 
 def _decimal_bounds(core: Schema, low: Decimal, high: Decimal) -> tuple[Decimal, Decimal]:

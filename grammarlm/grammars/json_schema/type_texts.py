@@ -36,13 +36,13 @@ def decimal_text(digits: int | None, places: int | None) -> str:
         return DECIMAL if places is None else _decimals("*", places)
     if places is not None:  # 0 alone has a digit before the point
         return _decimals(digits - places, places) if digits > places else rf"-?0\.(?!0+$)[0-9]{{1,{digits}}}"
-    return "|".join(_decimals(digits - behind, behind) for behind in range(digits + 1))
+    return "|".join(_decimals(digits - after, after) for after in range(digits + 1))
 
 
-def _decimals(before: int | str, behind: int) -> str:
+def _decimals(before: int | str, after: int) -> str:
     repeat = "*" if before == "*" else f"{{0,{int(before) - 1}}}"
     whole = rf"(?:0|[1-9][0-9]{repeat})" if before else "0"
-    return f"-?{whole}" + (rf"(?:\.[0-9]{{1,{behind}}})?" if behind else "")
+    return f"-?{whole}" + (rf"(?:\.[0-9]{{1,{after}}})?" if after else "")
 
 
 def integer_text(low: int | None, high: int | None, largest: int) -> str | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import enum
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -13,6 +14,9 @@ from . import type_texts as texts
 
 Schema = dict[str, Any]
 MOST_FLAGS = 8  # most flags whose combinations are listed
+
+
+SCALARS = ["string", "number", "boolean", "null"]
 
 
 class Refused(Exception):
@@ -34,6 +38,15 @@ def refuse_bounds(core: Schema, name: str, *words: str) -> None:
     found = [word for word in words or ("gt", "ge", "lt", "le") if core.get(word) is not None]
     if found:
         raise Refused(f"{found[0]}= of a {name} is not enforced: leave it to a validator of your own")
+
+
+@contextmanager
+def within(place: str) -> Iterator[None]:
+    try:
+        yield
+    except Refused as refusal:
+        refusal.place.append(place)
+        raise
 
 
 class Base:

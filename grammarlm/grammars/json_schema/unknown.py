@@ -19,7 +19,7 @@ ANNOTATIONS = {
     **dict.fromkeys(("$schema", "$vocabulary", "$anchor", "$dynamicAnchor", "$recursiveAnchor"), "read, of no value"),
     **dict.fromkeys(("$defs", "definitions"), "read where a reference leads there"),
     **dict.fromkeys(("example", "xml", "externalDocs"), "OpenAPI's"),
-    "discriminator": "OpenAPI's: the alternatives are told apart by their own keywords",
+    "discriminator": "OpenAPI's: the alternatives are distinguished by their own keywords",
 }  # fmt: skip
 
 # Words that mean something elsewhere, and what to use instead: no draft that is read here has them.

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from . import numbers
+from .case_limits import check_unfinished
 from .objects import mentioning
 from .parts import (
     ANY,
@@ -27,7 +28,7 @@ from .parts import (
 from .shapes import NumberShape, StringShape
 
 if TYPE_CHECKING:
-    from .working import Normaliser
+    from .normaliser import Normaliser
 
 
 def identity(value: Any) -> tuple[str, Any]:
@@ -78,7 +79,7 @@ def parts_of_values(n: Normaliser, values: list[Any], pointer: str, among: Parts
         elif kind is dict or kind is list:
             t = OBJECTS if kind is dict else ARRAYS
             if among[t]:
-                n.check_on_the_way(len(parts[t]), pointer)
+                check_unfinished(len(parts[t]), pointer)
                 parts[t].append(_object(n, value, pointer) if kind is dict else _array(n, value, pointer))
         elif kind is int:
             points[value] = None
@@ -113,12 +114,12 @@ def number_shapes(
 
 
 def _object(n: Normaliser, value: dict[str, Any], pointer: str) -> LooseObject:
-    children = {name: n.value(below, pointer) for name, below in value.items()}
+    children = {name: n.nodes.value(below, pointer) for name, below in value.items()}
     return LooseObject(children, (), frozenset(children), len(children), len(children))
 
 
 def _array(n: Normaliser, value: list[Any], pointer: str) -> LooseArray:
-    items = tuple(((n.value(below, pointer), 0),) for below in value)
+    items = tuple(((n.nodes.value(below, pointer), 0),) for below in value)
     return LooseArray(items, (), len(items), len(items))
 
 
@@ -126,7 +127,7 @@ def _not_object(n: Normaliser, value: dict[str, Any], pointer: str) -> list[Loos
     found = [LooseObject(minimum=len(value) + 1)]
     for name, below in value.items():
         found.append(mentioning({name: NOTHING}))
-        found.append(mentioning({name: n.negate(n.value(below, pointer))}, [name]))
+        found.append(mentioning({name: n.nodes.negate(n.nodes.value(below, pointer))}, [name]))
     return found
 
 
@@ -136,7 +137,7 @@ def _not_array(n: Normaliser, value: list[Any], pointer: str) -> list[LooseArray
         found.append(LooseArray(maximum=len(value) - 1))
     for i, below in enumerate(value):
         before = tuple(LooseArray().rest for _ in range(i))
-        found.append(LooseArray((*before, ((n.negate(n.value(below, pointer)), 0),)), minimum=i + 1))
+        found.append(LooseArray((*before, ((n.nodes.negate(n.nodes.value(below, pointer)), 0),)), minimum=i + 1))
     return found
 
 

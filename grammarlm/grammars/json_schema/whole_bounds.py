@@ -22,7 +22,8 @@ from ...layout.numbers import (
     SYMMETRIC,
     ZERO,
 )
-from .number_rows import CAPS, Packed, packed, tidied
+from .number_plans import CAPS
+from .number_rows import Packed, packed, tidied
 from .numbers import exact
 from .shapes import NumberShape
 

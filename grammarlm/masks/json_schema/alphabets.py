@@ -90,11 +90,11 @@ def first_backslashes(trie: ByteTrie) -> np.ndarray:
     """int32: the nodes whose byte begins an escape, if a string begins at the root."""
     # The last entry: no node above the root.
     parent, ends = parents(trie), np.append(CLASSES[trie.byte] == NEVER, False)
-    behind = np.zeros(len(trie.byte) + 1, bool)  # does the path above contain a byte that no string contains?
+    has_ended = np.zeros(len(trie.byte) + 1, bool)  # does the path above contain a byte that no string contains?
     for deep in range(2, trie.deepest + 1):
         here = np.flatnonzero(trie.depth == deep)
-        behind[here] = behind[parent[here]] | ends[parent[here]]
-    return np.flatnonzero((trie.byte == 0x5C) & ~behind[:-1]).astype(np.int32)
+        has_ended[here] = has_ended[parent[here]] | ends[parent[here]]
+    return np.flatnonzero((trie.byte == 0x5C) & ~has_ended[:-1]).astype(np.int32)
 
 
 def parents(trie: ByteTrie) -> np.ndarray:

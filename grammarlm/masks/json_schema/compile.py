@@ -15,7 +15,7 @@ from ...grammars.json_schema import JsonSchema
 from ...grammars.json_schema.document import Document
 from ...grammars.json_schema.formats import SHARED
 from ...grammars.json_schema.normalise import advised, next_to_relax, normalise
-from ...grammars.json_schema.numbers import CAPS
+from ...grammars.json_schema.number_plans import CAPS
 from ...grammars.json_schema.python_types import INTEGER_DIGITS
 from ...grammars.json_schema.report import keyword_reports, refuse_unknown
 from ...grammars.json_schema.text_algebra import TextAlgebra
@@ -30,10 +30,11 @@ from .blanks import blanks_of
 from .budget import CanonicalJsonBudgetedMatcher, JsonBudgetedMatcher
 from .epoch import JsonEpoch
 from .frozen import frozen_program
-from .languages import LanguageStates
+from .languages import LanguageStates, SchemaLanguages
 from .matcher import JsonMatcher
-from .plain import NotPlain, plain_start
-from .program import JsonProgram, ProgramWriter, Texts
+from .plain import plain_start
+from .program import JsonProgram, ProgramWriter
+from .rows.plain_scalars import NotPlain
 from .tables import JsonTables
 
 ANY_ORDER, SCHEMA_ORDER = 0, 1
@@ -61,7 +62,9 @@ class JsonSchemaProgram(ProgramDefaults):
     matcher_class = JsonMatcher
     has_own_budgets = True
     budgeted_class, canonical_budgeted_class = JsonBudgetedMatcher, CanonicalJsonBudgetedMatcher
-    growth: int | None = None  # upper bound on how much one token can lengthen the shortest completion: see growth.py
+    growth: int | None = (
+        None  # upper bound on how much one token can lengthen the shortest completion: see budgets/growth.py
+    )
 
     def __init__(self, grammar: JsonSchema, vocab: Vocabulary, limits: Limits, clock: Clock):
         self.vocab, self.limits, self.clock = vocab, limits, clock
@@ -135,7 +138,7 @@ class JsonSchemaProgram(ProgramDefaults):
         self.texts = self._new_texts()
         return frozen_program(
             frozen, grammar.formats, grammar.integers == "plain", self.tables.spelling, self.tables.has_formats,
-            lambda: self._writer(grammar), lambda: self.document, self.clock.tick,
+            lambda *begun: self._writer(grammar, begun), lambda: self.document, self.clock.tick,
         )  # fmt: skip
 
     @property
@@ -153,14 +156,14 @@ class JsonSchemaProgram(ProgramDefaults):
         """The schema with its references, read on first use."""
         return Document(self._grammar.document(self.clock.tick), tick=self.clock.tick, **self._options)
 
-    def _new_texts(self) -> Texts:
+    def _new_texts(self) -> SchemaLanguages:
         limits, tick = self.limits, self.clock.tick
-        return Texts(lambda: TextAlgebra(limits.max_depth, tick, SHARED, limits.max_bytes), limits.max_states)
+        return SchemaLanguages(lambda: TextAlgebra(limits.max_depth, tick, SHARED, limits.max_bytes), limits.max_states)
 
-    def _writer(self, grammar: JsonSchema) -> ProgramWriter:
+    def _writer(self, grammar: JsonSchema, begun: Any = None) -> ProgramWriter:
         self.texts = self._new_texts()
         order = grammar.property_order
-        return ProgramWriter(self.texts, self.tables, order if isinstance(order, tuple) else ())
+        return ProgramWriter(self.texts, self.tables, order if isinstance(order, tuple) else (), begun)
 
     @property
     def states(self) -> LanguageStates:
@@ -168,11 +171,11 @@ class JsonSchemaProgram(ProgramDefaults):
 
 
 def _check_bytes(single: int) -> None:
-    lacking = [b for b in range(256) if not single >> b & 1 and b not in (0xC0, 0xC1) and b < 0xF5]
-    lacking = [b for b in lacking if b >= 0x20 or b in (9, 10, 13)]
-    if lacking:
+    missing = [b for b in range(256) if not single >> b & 1 and b not in (0xC0, 0xC1) and b < 0xF5]
+    missing = [b for b in missing if b >= 0x20 or b in (9, 10, 13)]
+    if missing:
         raise UnsupportedFeature(
-            f"JsonSchema over a vocabulary that lacks tokens for {len(lacking)} single bytes (the first is 0x{lacking[0]:02X}): "
+            f"JsonSchema over a vocabulary without tokens for {len(missing)} single bytes (the first is 0x{missing[0]:02X}): "
             "whether its tokens can complete a text is not decided; use a tokenizer with all bytes"
         )
 

@@ -26,11 +26,15 @@ from ...kernels.cpu.json_masks import WANT_SPOT
 from ...kernels.cpu.json_reads import GROW_RECORDS
 from ...kernels.cpu.json_rows import KEY_WORDS
 from ...kernels.cpu.json_walk import GROW_CROSSED, GROW_NOTED, GROW_PENDING
-from ...layout.json import BARRIER, COUNT_BIT, INLINE, TOO_MANY, WAITS, WIDEST, At, Frame, Kind, Object, Store
+from ...layout.json import BARRIER, COUNT_BIT, TOO_MANY, WAITS, WIDEST, At, Frame, Kind, Store
 from ..collector import PATIENT
 from ..protocol import FINISHED, EpochDefaults
-from .program import NO_STATES
-from .tables import CROSSED, NOTED, PENDING, SERIALS, JsonTables
+from . import configs
+from .completion import endings_of
+from .configs import Config
+from .languages import NO_STATES
+from .tables import SERIALS, JsonTables
+from .vocabulary.arena import CROSSED, NOTED, PENDING
 
 LANGUAGES = (At.STATES, At.ACCEPTS, At.UNIVERSAL, At.LENGTHS, At.LENGTH_OF, At.COUNTS, At.TOTAL, At.LOOPS)
 IN_STRINGS = (Kind.STRING, Kind.WORD, Kind.KEY)
@@ -54,14 +58,12 @@ MISSING_AT = RECORDS_AT + FIRST["records"] * WIDTH["records"]
 BLOCK = MISSING_AT + 1 + MISSING_MOST
 PARTS_AT = {"frames": FRAMES_AT, "chains": CHAINS_AT, "records": RECORDS_AT}
 
-Config = tuple[Any, ...]  # the content of a record, independent of the epoch
-
 
 @lru_cache(maxsize=8)
 def _first_block(tables: JsonTables, version: int) -> array[int]:
     """An epoch's first block: the arena with the addresses of the vocabulary's tables, an empty store, frames, chains, records."""
     block = np.zeros(BLOCK, np.int64)
-    block[:STORE_AT] = tables.arena
+    block[:STORE_AT] = tables.shared.arena
     store = block[STORE_AT:TABLE_AT]
     store[Store.SIZE], store[Store.CAPACITY] = FIRST_ROWS, FIRST_POOL
     block[TABLE_AT:FRAMES_AT] = -1
@@ -96,7 +98,7 @@ class _Terms:
         self._epoch = epoch
 
     def __getitem__(self, state: int) -> Config:
-        return self._epoch.config(state)
+        return configs.config_of(self._epoch, state)
 
 
 class JsonEpoch(EpochDefaults):
@@ -112,7 +114,7 @@ class JsonEpoch(EpochDefaults):
         self.survey: Any = None
         self.rows = _Rows(program.facts.stop_row)
         self._room = max(program.limits.max_bytes // 4, 1 << 16)
-        block = self.arena = _first_block(program.tables, program.tables.version)[:]
+        block = self.arena = _first_block(program.tables, program.tables.shared.version)[:]
         address = self.address = block.buffer_info()[0]
         self._pool = np.empty(FIRST_POOL, np.int32)
         rows, at = program.json, program.json.address
@@ -213,7 +215,7 @@ class JsonEpoch(EpochDefaults):
         program = self.program
         own = program.json.nbytes + program.states.nbytes
         if self.endings is not None:
-            own += self.endings.nbytes + sum(a.nbytes for a in self.endings.machine.arrays.values())
+            own += self.endings.reader.nbytes + sum(a.nbytes for a in self.endings.reader.machine.arrays.values())
         return own + self._table.nbytes + 4 * int(self.store[Store.USED]) + sum(a.nbytes for a in self.arrays.values())
 
     def _supply(self, times: int, anew: int) -> int:
@@ -234,12 +236,12 @@ class JsonEpoch(EpochDefaults):
             self._place_languages()
         with program.tables.lock:
             if wanted & WANT_SPOT:
-                program.tables.make_spot(wanted >> 8 & 0xFFFFFF)
+                program.tables.white_space.make_spot(wanted >> 8 & 0xFFFFFF)
             elif wanted & WANT_LIMITED:
-                program.tables.make_limited(wanted >> 8 & 0xFFFFFF)
+                program.tables.strings.make_limited(wanted >> 8 & 0xFFFFFF)
             for bit, places in ((GROW_CROSSED, [CROSSED]), (GROW_PENDING, [PENDING]), (GROW_NOTED, NOTED)):
                 if wanted & bit:
-                    program.tables.grow_walks(arena, places)
+                    program.tables.shared.grow_walks(arena, places)
         for bit, name in ((GROW_FRAMES, "frames"), (GROW_CHAINS, "chains"), (GROW_RECORDS, "records")):
             if wanted & bit:
                 self._grow(name)
@@ -260,14 +262,14 @@ class JsonEpoch(EpochDefaults):
         self.arrays[name] = new
 
     @property
-    def lacks(self) -> bool:
+    def _is_short(self) -> bool:
         """The last call was missing something."""
         return bool(self.arena[At.WANTED] or self._missing[0])
 
     def call(self, what: int, first: int, second: int = 0, third: int = 0) -> int:
         """json_call, supplied with what it is missing; first with what the call before this one was missing, usually the same."""
         arena, anew = self.arena, 0
-        if self.lacks:
+        if self._is_short:
             anew = self._supply(0, 0)
         for times in count(anew):
             found: int = self.kernel(what, first, second, third)
@@ -316,8 +318,6 @@ class JsonEpoch(EpochDefaults):
 
     def completion(self, state: int) -> list[bytes] | None:
         """A completion of the text, in pieces that are tokenized one by one (completion.py)."""
-        from .budget import endings_of
-
         return endings_of(self).parts(state)
 
     def closing(self, state: int, most: int) -> tuple[int, bool]:
@@ -333,117 +333,18 @@ class JsonEpoch(EpochDefaults):
             closers = depth
         return closers, quote
 
-    # ------------------------------------------------------------------ moving configs to another epoch
-
-    def _record(self, threads: list[tuple[int, int, int, int]]) -> int:
-        arena = self.arena
-        made = 0
-        for words in reversed(threads):
-            if arena[At.RECORD_COUNT] + 1 >= arena[At.RECORD_CAPACITY]:
-                self._grow("records")
-            number = int(arena[At.RECORD_COUNT])
-            self.arrays["records"][number] = [*words, made]
-            arena[At.RECORD_COUNT] = number + 1
-            made = number
-        return made
+    # ------------------------------------------------------------------ terms
 
     def key(self, state: int) -> Hashable:
-        """Equal keys, equal futures, whatever the epoch: a config without numbers, without what no longer matters."""
-        threads = []
-        while state:
-            c, x, y, f, state = self.arrays["records"][state].tolist()
-            frames = tuple(
-                (self._told(words), frozenset(others), seen, text) for words, others, seen, text in self._frames(f)
-            )
-            is_key = c & 31 == Kind.KEY
-            threads.append((c, x, y & 0xFFFFFF if is_key else y, frames, self._chain(y >> 24) if is_key else b""))
-        return frozenset(threads)
-
-    def _told(self, words: tuple[int, ...]) -> tuple[int, ...]:
-        """The relevant numbers of a frame: row, keys seen, count, last, needed."""
-        row, seen, count = words[Frame.ROW], words[Frame.SEEN], words[Frame.COUNT]
-        if not row >> 40:
-            rows = self.program.json.rows
-            if rows[row + Object.MOST] < 0:
-                count = min(count, max(int(rows[row + Object.LEAST]), 0))
-            if self._many(row):
-                seen = 0  # the number of a set, whose content is in the key separately
-        return row, seen, count, words[Frame.LAST], words[Frame.NEEDED]
-
-    def config(self, state: int) -> Config:
-        """A config without numbers of this epoch: threads, with the contents of their frames and keys."""
-        threads = []
-        while state:
-            c, x, y, f, state = self.arrays["records"][state].tolist()
-            chain = self._chain(y >> 24) if c & 31 == Kind.KEY else b""
-            threads.append((c, x, y, self._frames(f), chain))
-        return tuple(threads)
-
-    def _chain(self, entry: int) -> bytes:
-        found = bytearray()
-        while entry:
-            entry, word = self.arrays["chains"][entry].tolist()
-            found.append(word & 0xFF)
-        return bytes(reversed(found))
-
-    def _frames(self, frame: int) -> tuple[Any, ...]:
-        """From the innermost outwards: words, other keys, bits of keys seen where there are many, the item being read."""
-        found = []
-        while frame:
-            words = self.arrays["frames"][frame].tolist()
-            others, entry = [], words[Frame.OTHERS]
-            while entry:
-                entry, chain = self.arrays["chains"][entry].tolist()
-                others.append(self._chain(chain))
-            many = self._many(words[Frame.ROW])
-            seen = self.arrays["chains"].reshape(-1)[2 * words[Frame.SEEN] : 2 * words[Frame.SEEN] + many].tolist()
-            bits = tuple(seen) if many and words[Frame.SEEN] else ()
-            found.append((tuple(words), tuple(others), bits, self._chain(words[Frame.TEXT])))
-            frame = words[Frame.PARENT]
-        return tuple(found)
-
-    def _many(self, row: int) -> int:
-        """Words of the bits of keys seen, for an object of many keys; 0 for all others."""
-        if row >> 40:
-            return 0
-        count = int(self.program.json.rows[row + Object.COUNT])
-        return 0 if count <= INLINE else -(-count // INLINE)
+        """Equal keys, equal futures, whatever the epoch."""
+        return configs.key(self, state)
 
     def state_of(self, config: Config) -> int:
         """The config, copied into this epoch."""
-        if config is self.program.start:
-            return self.start
-        threads = []
-        made: dict[Any, int] = {}
-        for c, x, y, frames, chain in config:
-            frame = self._put_frames(frames, made)
-            if c & 31 == Kind.KEY:
-                threads.append((c, x, y & 0xFFFFFF | self._put_chain(chain) << 24, frame))
-            else:
-                threads.append((c, x, y, frame))
-        return self._record(threads)
+        return self.start if config is self.program.start else configs.put(self, config)
 
-    def _put_frames(self, frames: tuple[Any, ...], made: dict[Any, int]) -> int:
-        if not frames:
-            return 0
-        below = 0
-        for at in range(len(frames) - 1, -1, -1):
-            key = frames[at:]
-            if key not in made:
-                words, others, seen, text = frames[at]
-                words = list(words)
-                words[Frame.PARENT], words[Frame.OTHERS], words[Frame.TEXT] = below, 0, self._put_chain(text)
-                for name in reversed(others):
-                    words[Frame.OTHERS] = self._put_entry(words[Frame.OTHERS], self._put_chain(name))
-                if seen:
-                    padded = [*seen, 0][: 2 * (-(-len(seen) // 2))]
-                    entries = [self._put_entry(*padded[i : i + 2]) for i in range(0, len(padded), 2)]
-                    words[Frame.SEEN] = entries[0]
-                made[key] = self._put("frames", words)
-            below = made[key]
-        return below
-
-    def _put(self, name: str, words: Any) -> int:
+    def put(self, name: str, words: Any) -> int:
+        """A new entry of an arena."""
         arena = self.arena
         _, count, capacity = PLACES[name]
         if arena[count] + 1 >= arena[capacity]:
@@ -452,16 +353,6 @@ class JsonEpoch(EpochDefaults):
         self.arrays[name][number] = words
         arena[count] = number + 1
         return number
-
-    def _put_entry(self, before: int, word: int) -> int:
-        return self._put("chains", [before, word])
-
-    def _put_chain(self, text: bytes) -> int:
-        chain, hashed = 0, 0
-        for length, byte in enumerate(text, 1):
-            hashed = (hashed * 31 + byte + 1) & 0x7FFFFFFF
-            chain = self._put_entry(chain, byte | min(length, 0xFFFFFF) << 8 | hashed << 32)
-        return chain
 
 
 def _moves_on(what: int, first: int, second: int, third: int) -> int:

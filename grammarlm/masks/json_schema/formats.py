@@ -105,8 +105,8 @@ def _smallest(table: np.ndarray, accepts: np.ndarray, starts: list[int], names: 
     count = 0
     while True:
         values = np.random.default_rng(1).integers(1, 1 << 63, same.max() + 1, np.uint64)[same]
-        told = (values[kinds] * weights).sum(1, np.uint64) * np.uint64(0x9E3779B97F4A7C15) ^ values
-        _, chosen, now = np.unique(told, return_index=True, return_inverse=True)
+        signatures = (values[kinds] * weights).sum(1, np.uint64) * np.uint64(0x9E3779B97F4A7C15) ^ values
+        _, chosen, now = np.unique(signatures, return_index=True, return_inverse=True)
         before, same, count = count, now.reshape(-1), len(chosen)
         if count == before:
             break
@@ -116,7 +116,7 @@ def _smallest(table: np.ndarray, accepts: np.ndarray, starts: list[int], names: 
     same, chosen = renamed[same], chosen[order]
     small = same[table[chosen]]
     if not (np.array_equal(small[same], same[table]) and np.array_equal(accepts[chosen][same], accepts)):
-        raise AssertionError("two states were taken for one: the numbers that tell them apart have collided")
+        raise AssertionError("two states were taken for one: the numbers that distinguish them have collided")
     small[small == 0] = -1
     return FormatAutomata(
         names, small.astype(np.int32), accepts[chosen].astype(np.int32), same[starts].astype(np.int32)

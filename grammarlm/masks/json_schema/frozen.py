@@ -1,7 +1,7 @@
 """Plain schemas from their frozen form: a kernel reads the bytes (kernels/cpu/schema_rows.py), Python does the rest.
 
 The rest is strings with patterns and formats, numbers with bounds and schemas that are not plain: for each of them the
-reader of plain.py is called, and its result is written to the place that the kernel has reserved. A document that the
+reader of plain.py is called, and its result is written where the kernel has reserved room. A document that the
 kernel cannot read is read by plain.py; where anything is refused, the general way reads all of it, since it has the
 error messages.
 
@@ -52,13 +52,14 @@ from ...layout.schema import (
 )
 from ..shared_lock import MOMENT, shared_lock
 from .formats import format_automata
-from .plain import PLAIN, TYPES, NotPlain, PlainReader, packed_number, packed_range, string_alternative
-from .program import LITERALS, JsonProgram, ProgramWriter
-from .tables import TEMPLATE, TEMPLATE_AT, TEMPLATE_ROWS
+from .plain import PLAIN, TYPES, PlainReader
+from .program import JsonProgram, ProgramWriter
+from .rows.plain_scalars import NotPlain, packed_number, packed_range, string_alternative
+from .rows.template import LITERALS, TEMPLATE, TEMPLATE_AT, TEMPLATE_ROWS
 
 LONGEST = 1 << 18  # bytes of a schema; a longer one is read in Python
 ROWS, LETTERS, MOST_LEFT, NEEDS = 1 << 17, 1 << 19, 1 << 14, 1 << 17
-PLACES = 256  # size of the hash table of keywords
+SLOTS = 256  # size of the hash table of keywords
 STRING_WORDS = ("pattern", "format", "minLength", "maxLength")
 WORDS = {
     "type": Word.TYPE, "enum": Word.ENUM, "const": Word.CONST, "minLength": Word.LEAST_LENGTH, "maxLength": Word.MOST_LENGTH,
@@ -91,7 +92,7 @@ class Reading(NamedTuple):
     start: int
     letters: bytes = b""
     fixes: list[list[int]] = []  # noqa: RUF012  # never written to
-    said: list[list[list[int]]] = []  # noqa: RUF012  # for each fix the values of its keywords: kind, place, size
+    spans: list[list[list[int]]] = []  # noqa: RUF012  # for each fix the values of its keywords: kind, offset, size
     patches: list[int] = []  # noqa: RUF012
     tape: np.ndarray | None = None  # present where nodes are left
 
@@ -118,14 +119,14 @@ def _keyword_table(formats: bool) -> tuple[np.ndarray, np.ndarray]:
         elif bits and word not in PLAIN:
             bits = int(Said.HARD)
         entries[word] = bits, int(WORDS.get(word, Word.NONE)), DRAFTS.get(word, 0)
-    table, letters = np.zeros((PLACES, Keyword.LENGTH), np.int64), bytearray()
+    table, letters = np.zeros((SLOTS, Keyword.LENGTH), np.int64), bytearray()
     for word, (bits, name, draft) in entries.items():
         spelled = word.encode()
         hashed = _fnv(spelled)
-        place = hashed % PLACES
-        while table[place, Keyword.SIZE]:
-            place = (place + 1) % PLACES
-        table[place] = [hashed, len(letters), len(spelled), bits, name, draft, -int(word in FORMATS)]
+        slot = hashed % SLOTS
+        while table[slot, Keyword.SIZE]:
+            slot = (slot + 1) % SLOTS
+        table[slot] = [hashed, len(letters), len(spelled), bits, name, draft, -int(word in FORMATS)]
         letters += spelled
     return table, np.frombuffer(bytes(letters), np.uint8)
 
@@ -153,7 +154,7 @@ class FrozenReader:
         templates, texts = np.zeros(Template.LENGTH, np.int64), LONGEST + 256
         for template, name in TEMPLATES.items():
             templates[template] = TEMPLATE_AT[name]
-        for place, kept in (
+        for slot, kept in (
             (Read.DATA, np.frombuffer(self._data, np.uint8)), (Read.TAPE, self._tape), (Read.REFERRED, np.empty(LONGEST, np.int32)),
             (Read.STACK, np.empty(2 * DEEPEST + 8, np.int32)), (Read.BLOB, self._blob), (Read.FIXES, self._fixes),
             (Read.QUEUE, np.empty((LONGEST // 2, Queued.LENGTH), np.int32)), (Read.PATCHES, self._patches),
@@ -164,12 +165,12 @@ class FrozenReader:
             (Read.TABLES, words), (Read.TABLES + 1, spelled), (Read.TABLES + 2, all_words), (Read.TABLES + 3, all_spelled),
         ):  # fmt: skip
             self._kept.append(kept)
-            arena[place] = int(kept.ctypes.data)
-        for place, number in (
-            (Read.KEYWORD_MASK, PLACES - 1), (Read.ROOM, ROWS), (Read.BLOB_ROOM, LETTERS), (Read.FIX_ROOM, MOST_LEFT),
+            arena[slot] = int(kept.ctypes.data)
+        for slot, number in (
+            (Read.KEYWORD_MASK, SLOTS - 1), (Read.ROOM, ROWS), (Read.BLOB_ROOM, LETTERS), (Read.FIX_ROOM, MOST_LEFT),
             (Read.NEED_ROOM, NEEDS), (Read.TEMPLATE_END, len(TEMPLATE)), (Read.ROWS, self._rows.buffer_info()[0]),
         ):  # fmt: skip
-            arena[place] = number
+            arena[slot] = number
 
     def learn_formats(self) -> None:
         """Enters the start states of formats; the tables of the vocabulary have their automata."""
@@ -224,7 +225,7 @@ def frozen_program(
     plain_integers: bool,
     spelling: str,
     has_formats: bool,
-    make_writer: Callable[[], ProgramWriter],
+    make_writer: Callable[[list[int], bytearray], ProgramWriter],
     make_document: Callable[[], Document],
     tick: Callable[[], None],
 ) -> JsonProgram | None:
@@ -238,7 +239,9 @@ def frozen_program(
     if not found.fixes:
         return JsonProgram(found.rows, found.blob_at, found.start)
     try:
-        return _Rest(frozen, found, make_writer(), formats, make_document, tick).written()
+        return _Rest(
+            frozen, found, make_writer(found.rows, bytearray(found.letters)), formats, make_document, tick
+        ).written()
     except (NeedsScope, GrammarError, UnsupportedFeature, RecursionError) as error:
         raise NotPlain from error
 
@@ -270,16 +273,15 @@ class _Rest:
         self._make_document, self._tick = make_document, tick
         self._strings: dict[Any, tuple[int, int]] = {}
         self._numbers: dict[Any, int] = {}
-        writer.rows, writer.blob = found.rows, bytearray(found.letters)
 
     def written(self) -> JsonProgram:
         found, rows = self._found, self._writer.rows
         nodes: dict[int, int] = {}
         unions: dict[int, list[int]] = {}
-        for number, (fix, said) in enumerate(zip(found.fixes, found.said, strict=True)):
+        for number, (fix, spans) in enumerate(zip(found.fixes, found.spans, strict=True)):
             what, at = fix[Fix.WHAT], fix[Fix.VALUE]
             if what == STRING_FIX:
-                rows[at : at + 2] = self._string(said)
+                rows[at : at + 2] = self._string(spans)
             elif what == RANGE_FIX:
                 rows[at : at + 2] = Shape.NUMBER, self._range(*fix[Fix.WORDS : Fix.WORDS + 2])
             elif what == UNION_FIX:
@@ -287,9 +289,9 @@ class _Rest:
             elif what == NODE_FIX:
                 nodes[LEFT - number] = self._node(at)
             else:
-                rows[at : at + 2] = Shape.NUMBER, self._number(NUMBER_NAMES[fix[Fix.NAME]], said)
-        for place in found.patches:
-            rows[place] = nodes[rows[place]]
+                rows[at : at + 2] = Shape.NUMBER, self._number(NUMBER_NAMES[fix[Fix.NAME]], spans)
+        for at in found.patches:
+            rows[at] = nodes[rows[at]]
         for at, below in unions.items():
             self._unite(at, below)
         return self._writer.finish(nodes.get(found.start, found.start))
@@ -308,8 +310,8 @@ class _Rest:
             return SCALARS[kind]
         raise NotPlain
 
-    def _number(self, name: str, said: list[list[int]]) -> int:
-        values = tuple([self._value(*of) if of[0] else ... for of in said])
+    def _number(self, name: str, spans: list[list[int]]) -> int:
+        values = tuple([self._value(*of) if of[0] else ... for of in spans])
         key = name, values, tuple(map(type, values))
         known = self._numbers.get(key)
         if known is None:
@@ -339,8 +341,8 @@ class _Rest:
         found.sort(key=turn_of)
         rows[at + 2 : at + 2 + 2 * len(found)] = [word for alternative in found for word in alternative]
 
-    def _string(self, said: list[list[int]]) -> tuple[int, int]:
-        key = tuple([self._value(*of) if of[0] else ... for of in said[: len(STRING_WORDS)]])
+    def _string(self, spans: list[list[int]]) -> tuple[int, int]:
+        key = tuple([self._value(*of) if of[0] else ... for of in spans[: len(STRING_WORDS)]])
         known = self._strings.get(key)
         if known is None:
             schema = {word: value for word, value in zip(STRING_WORDS, key, strict=True) if value is not ...}

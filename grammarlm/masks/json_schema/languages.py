@@ -6,14 +6,17 @@ kernel misses it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from ...errors import LimitExceeded, UnsupportedFeature
-from ...grammars.json_schema.text_algebra import within
+from ...grammars.json_schema.languages import Languages
+from ...grammars.json_schema.shapes import Language
+from ...grammars.json_schema.text_algebra import TextAlgebra, within
 from ...grammars.regular import Algebra
 from ...grammars.terms import ALT, CAT, NOTHING, Term, accepts_empty
 from ...kernels.cpu.json_languages import UNKNOWN_LOOPS
@@ -97,7 +100,7 @@ class LanguageStates:
         known = self._numbers.get(vector)
         if known is not None:
             if counted and self.counts[known] == 0:
-                self._tell_endless(known)
+                self._note_endless(known)
             return known
         alive = tuple([term if term is NOTHING or term.sure or self._is_alive(term) else NOTHING for term in vector])
         if all(term is NOTHING for term in alive):
@@ -129,7 +132,7 @@ class LanguageStates:
     def _are_endless(self, vector: Vector) -> bool:
         return any(self._is_endless(term) for term in vector if term is not NOTHING)
 
-    def _tell_endless(self, state: int) -> bool:
+    def _note_endless(self, state: int) -> bool:
         found = self._are_endless(self._vectors[state])
         if found:
             self.counts[state] = -ENDLESS
@@ -198,8 +201,8 @@ class LanguageStates:
 
     def _within(self, state: int) -> list[int]:
         """Unmade states within a character after this one: whether all characters keep a state depends on them."""
-        behind = set(self.table[state, 0x80:].tolist()) - {0, -1}
-        return [t for t in behind if not self._made[t] and any(map(within, self._vectors[t]))]
+        after = set(self.table[state, 0x80:].tolist()) - {0, -1}
+        return [t for t in after if not self._made[t] and any(map(within, self._vectors[t]))]
 
     def _make(self, state: int) -> list[int]:
         vector = self._vectors[state]
@@ -220,9 +223,9 @@ class LanguageStates:
                     targets.append(number)
         else:
             targets = []
-            for bits, behind in self._edges_of_cases(vector):
+            for bits, cases in self._edges_of_cases(vector):
                 terms = [NOTHING] * len(vector)
-                for case, term in behind:
+                for case, term in cases:
                     terms[case] = term
                 number = self.number(tuple(terms), True)
                 if number:
@@ -239,22 +242,22 @@ class LanguageStates:
             if term is NOTHING:
                 continue
             edges, split = self._algebra.edges(term), []
-            for part, behind in parts:
+            for part, cases in parts:
                 left = part
                 for bits, after in edges:
                     both = left & bits
                     if both:
-                        split.append((both, (*behind, (case, after))))
+                        split.append((both, (*cases, (case, after))))
                         left ^= both
                 if left:
-                    split.append((left, behind))
+                    split.append((left, cases))
             parts = split
-        return [(bits, behind) for bits, behind in parts if behind]
+        return [(bits, cases) for bits, cases in parts if cases]
 
     def count(self, states: Iterable[int]) -> None:
         """Counts the strings accepted from these states, up to a bound: four times the last one (FIRST_COUNT at first)."""
         for state in states:
-            if self._tell_endless(state):
+            if self._note_endless(state):
                 continue
             most = max(FIRST_COUNT, -4 * int(self.counts[state]))
             try:
@@ -263,7 +266,7 @@ class LanguageStates:
                 raise LimitExceeded(str(error)) from None
             self.counts[state] = found if found < most else -min(most, ENDLESS)
 
-    def tell_lengths(self, most: int, bits_of: Callable[[Term, int], int]) -> None:
+    def record_lengths(self, most: int, bits_of: Callable[[Term, int], int]) -> None:
         """From now on states store the lengths that can still come: bit k for k characters up to `most`, bit most + 1: more."""
         if most > self._lengths_most or bits_of != self._bits_of:
             self._lengths_most, self._bits_of = max(most, self._lengths_most), bits_of
@@ -301,3 +304,43 @@ def bytes_of(bits: int) -> np.ndarray:
         spread = np.frombuffer(bits.to_bytes(32, "little"), np.uint8)
         known = _KNOWN[bits] = np.flatnonzero(np.unpackbits(spread, bitorder="little"))
     return known
+
+
+class SchemaLanguages:
+    """A schema's languages of strings, made where some string needs them."""
+
+    def __init__(self, make_algebra: Callable[[], TextAlgebra], max_states: int):
+        self._make_algebra, self._max_states = make_algebra, max_states
+
+    @cached_property
+    def languages(self) -> Languages:
+        return Languages(self._make_algebra())
+
+    @cached_property
+    def states(self) -> LanguageStates:
+        languages = self.languages
+        return LanguageStates(
+            languages.algebra, languages.every, lambda term: not languages.is_dead(term), self._max_states,
+            is_endless=languages.is_endless, count_of=languages.count_after,
+        )  # fmt: skip
+
+    @property
+    def made_states(self) -> LanguageStates:
+        """The states, if there are any; otherwise an empty automaton, which must not be changed."""
+        return self.states if "states" in self.__dict__ else NO_STATES
+
+
+_NO_LANGUAGES = Languages()
+NO_STATES = LanguageStates(_NO_LANGUAGES.algebra, _NO_LANGUAGES.every, lambda term: True, 1, capacity=1)
+
+
+def words_of(languages: Languages, language: Language) -> Iterator[str]:
+    """The words of a language that has few."""
+    stack = [(languages.term(language), b"")]
+    while stack:
+        term, read = stack.pop()
+        if accepts_empty(term):
+            yield read.decode()
+        for bits, after in languages.algebra.edges(term):
+            if not languages.is_dead(after):
+                stack += [(after, read + bytes([byte])) for byte in bytes_of(bits).tolist()]

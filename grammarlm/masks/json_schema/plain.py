@@ -2,7 +2,7 @@
 
 A schema is plain if it has only `type`, bounds, `pattern` or `format`, lists of scalars, `properties`, `required`,
 `additionalProperties`, `items`, or is a reference within the document. Any other schema goes, with all below it, to the
-general way (grammars/json_schema/normalise.py), whose nodes get rows in the same program: a `oneOf` in one place costs
+general way (grammars/json_schema/normalise.py), whose nodes get rows in the same program: a `oneOf` in one part costs
 only there. Whatever looks wrong, or might hold no value, makes the general way read the whole document: it has the
 error messages.
 
@@ -11,25 +11,30 @@ Invariant, which tests check: the rows mean the same as those that the general w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+from collections.abc import Callable
 from typing import Any
 
 from ...errors import GrammarError
-from ...grammars.json_schema import numbers, strings
 from ...grammars.json_schema.document import Document, escape
 from ...grammars.json_schema.final import finish
 from ...grammars.json_schema.keywords import ARRAY, IDENTITY, NUMBER, OBJECT, REFERENCE, STRING, TYPE, VALUES
-from ...grammars.json_schema.number_rows import Packed, in_halves, packed
+from ...grammars.json_schema.normaliser import Normaliser
 from ...grammars.json_schema.places import NeedsScope
-from ...grammars.json_schema.shapes import Node, NumberShape
 from ...grammars.json_schema.strings import is_text
-from ...grammars.json_schema.values import number_shapes
-from ...grammars.json_schema.whole_bounds import packed_whole
-from ...grammars.json_schema.working import Normaliser
 from ...layout.json import Shape
-from .program import LITERALS, ProgramWriter, bound
-from .tables import NUMBERS, TEMPLATE_AT
+from .program import ProgramWriter
+from .rows.objects import OtherKeys
+from .rows.plain_scalars import (
+    FALSE,
+    NULL,
+    TRUE,
+    Alternative,
+    NotPlain,
+    listed_values,
+    number_row,
+    string_alternative,
+)
+from .rows.template import TEMPLATE_AT, bound
 
 ANYTHING, ANY_STRING, ANY_OBJECT, ANY_ARRAY = (TEMPLATE_AT[name] for name in ("anything", "string", "object", "array"))
 NO_KEY = -1  # in place of a node: there are no other keys
@@ -43,19 +48,10 @@ PLAIN = {
 }  # fmt: skip
 TYPES = ("null", "boolean", "string", "number", "integer", "object", "array")  # in the order of alternatives
 KINDS = tuple(name for name in TYPES if name != "integer")
-NUMBER_WORDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
-MOST_VALUES = 256  # numbers of a list that are written one by one
-TRUE, FALSE, NULL = ((Shape.LITERAL, LITERALS[text]) for text in ("true", "false", "null"))
 
-# A pointer, as a linked list: (place around, keyword, token or None), or the text where a reference led. None: the
+# A pointer, as a linked list: (path around, keyword, token or None), or the text where a reference led. None: the
 # root.
-Place = tuple[Any, ...] | str | None
-Alternative = tuple[int, int]  # kind, row
-
-
-class NotPlain(Exception):
-    """The general way has to read the whole document."""
-
+Path = tuple[Any, ...] | str | None
 
 _known_bits: dict[int, tuple[dict[str, int], dict[str, int]]] = {}
 
@@ -84,7 +80,7 @@ class PlainReader:
         self._formats = "assert" if document.formats else "annotation"
         self._normaliser: Normaliser | None = None
         self._rows: dict[int, int] = {}  # by id of the schema
-        self._open: set[int] = set()  # rows of the nodes being read: those around this place
+        self._open: set[int] = set()  # rows of the nodes being read: those around this one
         # For each alternative of a node, the nodes that each of its values contains; nodes with an alternative that
         # contains none are missing.
         self._needs: dict[int, list[list[int]]] = {}
@@ -99,7 +95,7 @@ class PlainReader:
 
     # ------------------------------------------------------------------ nodes
 
-    def node(self, schema: Any, place: Place) -> int:
+    def node(self, schema: Any, path: Path) -> int:
         """The row of a schema's node."""
         if schema.__class__ is not dict:
             if schema is True:
@@ -121,54 +117,54 @@ class PlainReader:
             if known is not None:
                 return known
         if mask & REFERENCE and (mask == REFERENCE or self._resource.draft <= 7):
-            return self._reference(schema, place)
-        if mask & OWN_ADDRESS and place is None:
+            return self._reference(schema, path)
+        if mask & OWN_ADDRESS and path is None:
             mask ^= OWN_ADDRESS
         if not mask:
             return ANYTHING
         if mask & (HARD | REFERENCE | OWN_ADDRESS):
-            return self.general(schema, place)
-        return self._plain(schema, place, mask)
+            return self.general(schema, path)
+        return self._plain(schema, path, mask)
 
     def _of_type(self, name: Any) -> int | None:
         if name.__class__ is not str:
             return None
         return TEMPLATE_AT.get("type " + (self._integer if name == "integer" else name))
 
-    def _reference(self, schema: dict[str, Any], place: Place) -> int:
+    def _reference(self, schema: dict[str, Any], path: Path) -> int:
         reference = schema.get("$ref")
         if reference.__class__ is not str or not reference.startswith("#"):  # type: ignore[union-attr]
-            return self.general(schema, place)
-        target, pointer, home = self._document.resolve(reference, self._resource, pointer_of(place))
+            return self.general(schema, path)
+        target, pointer, home = self._document.resolve(reference, self._resource, pointer_of(path))
         if home is not self._resource:
-            return self.general(schema, place)
+            return self.general(schema, path)
         self._rows[id(schema)] = NOWHERE
         found = self._rows[id(schema)] = self.node(target, pointer)
         return found
 
-    def general(self, schema: dict[str, Any], place: Place) -> int:
+    def general(self, schema: dict[str, Any], path: Path) -> int:
         """The node as the general way makes it."""
         n = self._normaliser
         if n is None:
-            n = self._normaliser = Normaliser(self._document, self._writer.languages, self._tick)
-        work = n.place(schema, pointer_of(place), self._resource, None)
-        finish(n, work)
-        found = self._writer.node(work)
+            n = self._normaliser = Normaliser(self._document, self._writer.texts.languages, self._tick)
+        node = n.places.place(schema, pointer_of(path), self._resource, None)
+        finish(n, node)
+        found = self._writer.nodes.row(node)
         if found < 0:
             raise NotPlain
         self._rows[id(schema)] = found
         return found
 
-    def _plain(self, schema: dict[str, Any], place: Place, mask: int) -> int:
+    def _plain(self, schema: dict[str, Any], path: Path, mask: int) -> int:
         self._tick()
         kinds = self._kinds(schema["type"]) if mask & TYPE else KINDS
         if not kinds or not _is_easy(schema, mask):
-            return self.general(schema, place)
+            return self.general(schema, path)
         rows = self._writer.rows
         if mask & VALUES:
-            listed = self._values(schema, kinds)
+            listed = listed_values(self._writer, schema, kinds, splits_floats=self._integer != "integer")
             if listed is None:
-                return self.general(schema, place)
+                return self.general(schema, path)
             self._rows[id(schema)] = listed
             return listed
         if len(self._open) > DEEPEST:
@@ -183,7 +179,7 @@ class PlainReader:
                 rows[at + 2 : at + 6] = TRUE + FALSE
                 at += 4
                 continue
-            rows[at + 2 : at + 4] = self._alternative(schema, place, mask, kind, needs)
+            rows[at + 2 : at + 4] = self._alternative(schema, path, mask, kind, needs)
             at += 2
         if len(needs) == count:
             self._needs[found] = needs
@@ -206,94 +202,36 @@ class PlainReader:
         return [kind for kind in TYPES if kind in named]
 
     def _alternative(
-        self, schema: dict[str, Any], place: Place, mask: int, kind: str, needs: list[list[int]]
+        self, schema: dict[str, Any], path: Path, mask: int, kind: str, needs: list[list[int]]
     ) -> Alternative:
         if kind == "string":
-            return self._string(schema, place) if mask & STRING else (Shape.STRING, ANY_STRING)
+            return self._string(schema, path) if mask & STRING else (Shape.STRING, ANY_STRING)
         if kind == "object":
-            return Shape.OBJECT, self._object(schema, place, needs) if mask & OBJECT else ANY_OBJECT
+            return Shape.OBJECT, self._object(schema, path, needs) if mask & OBJECT else ANY_OBJECT
         if kind == "array":
-            return Shape.ARRAY, self._array(schema, place, needs) if mask & ARRAY else ANY_ARRAY
+            return Shape.ARRAY, self._array(schema, path, needs) if mask & ARRAY else ANY_ARRAY
         if kind == "null":
             return NULL
         name = self._integer if kind == "integer" else kind
-        return Shape.NUMBER, self._number(schema, name) if mask & NUMBER else TEMPLATE_AT[name]
+        return Shape.NUMBER, number_row(self._writer, schema, name) if mask & NUMBER else TEMPLATE_AT[name]
 
-    # ------------------------------------------------------------------ scalars
-
-    def _string(self, schema: dict[str, Any], place: Place) -> Alternative:
-        return string_alternative(self._writer, schema, self._formats, lambda: pointer_of(place))
-
-    def _number(self, schema: dict[str, Any], name: str) -> int:
-        said = tuple([schema.get(word, ...) for word in NUMBER_WORDS])
-        if ... in schema.values():  # not JSON, and `...` would stand for a missing keyword
-            raise NotPlain
-        try:
-            shape = _number_shape(name, said, tuple(map(type, said)))
-        except TypeError:  # a list, or an object
-            shape = None
-        if shape is None or (self._writer.is_tidy and len(in_halves(shape)) > 1):
-            raise NotPlain
-        return self._writer.number(shape, Node())
-
-    def _values(self, schema: dict[str, Any], kinds: Sequence[str]) -> int | None:
-        """The row of the node of a list of scalars; None where it has other values, or none of a named type."""
-        listed = schema["enum"] if "enum" in schema else [schema["const"]]
-        if listed.__class__ is not list:
-            return None
-        found: list[Any] = [None] * 4
-        words: dict[str, None] = {}
-        points: dict[int, None] = {}
-        for value in listed:
-            kind = value.__class__
-            if kind is str:
-                words[value] = None
-            elif kind is int:
-                points[value] = None
-            elif value is None:
-                found[0] = NULL
-            elif value is True:
-                found[1] = TRUE
-            elif value is False:
-                found[2] = FALSE
-            else:
-                return None
-        alternatives = [
-            a for a in found[: 1 if "null" in kinds else 0] + (found[1:3] if "boolean" in kinds else []) if a
-        ]
-        if words and "string" in kinds:
-            if not all(map(is_text, words)):
-                return None
-            alternatives.append((Shape.WORDS, self._writer.words(tuple(words))))
-        if points and ("number" in kinds or "integer" in kinds):
-            if self._integer != "integer":
-                return None  # plain integers: 1 is distinguished from 1.0
-            if len(points) > MOST_VALUES:
-                return None
-            alternatives += [(Shape.NUMBER, self._writer.number(shape, Node())) for shape in number_shapes(points)]
-        if not alternatives:
-            return None
-        rows = self._writer.rows
-        at = len(rows)
-        rows += (len(alternatives), 0)
-        for alternative in alternatives:
-            rows += alternative
-        return at
+    def _string(self, schema: dict[str, Any], path: Path) -> Alternative:
+        return string_alternative(self._writer, schema, self._formats, lambda: pointer_of(path))
 
     # ------------------------------------------------------------------ objects and arrays
 
-    def _object(self, schema: dict[str, Any], place: Place, needs: list[list[int]]) -> int:
+    def _object(self, schema: dict[str, Any], path: Path, needs: list[list[int]]) -> int:
         """The row of an object; the nodes that all such objects contain are added to `needs`."""
         node, writer = self.node, self._writer
         declared = schema.get("properties") or {}
         rest = ANYTHING
         if "additionalProperties" in schema:
             below = schema["additionalProperties"]
-            rest = NO_KEY if below is False else node(below, (place, "additionalProperties", None))
+            rest = NO_KEY if below is False else node(below, (path, "additionalProperties", None))
         required = schema.get("required") or ()
         if not declared and not required and rest == ANYTHING:
             return ANY_OBJECT
-        children = {name: node(below, (place, "properties", name)) for name, below in declared.items()}
+        children = {name: node(below, (path, "properties", name)) for name, below in declared.items()}
         if required.__class__ is not bool:
             for name in required:
                 if name not in children:
@@ -307,14 +245,13 @@ class PlainReader:
         names = list(children)
         if not all(map(str.isascii, names)) and not all(map(is_text, names)):
             raise NotPlain
-        if writer.turns:
-            names.sort(key=lambda name: writer.turns.get(name, len(writer.turns)))
+        writer.objects.sort(names)
         rows = [children[name] for name in names]
-        return writer.object_row(names, rows, len(names), set(required), {}, (rest, 0, 0, 0, 0), (0, -1), -1, "")
+        return writer.objects.write(names, rows, len(names), set(required), {}, OtherKeys(rest), (0, -1), -1, "")
 
-    def _array(self, schema: dict[str, Any], place: Place, needs: list[list[int]]) -> int:
+    def _array(self, schema: dict[str, Any], path: Path, needs: list[list[int]]) -> int:
         least, most = schema.get("minItems", 0), schema.get("maxItems", -1)
-        item = self.node(schema["items"], (place, "items", None)) if "items" in schema else ANYTHING
+        item = self.node(schema["items"], (path, "items", None)) if "items" in schema else ANYTHING
         if least > 0:
             needs.append([item])
         if item == ANYTHING and least == 0 and most < 0:
@@ -350,72 +287,12 @@ def plain_start(writer: ProgramWriter, document: Document, tick: Callable[[], No
         return None
 
 
-def string_alternative(
-    writer: ProgramWriter, schema: dict[str, Any], formats: str, pointer: Callable[[], str]
-) -> Alternative:
-    """Kind and row of the strings that a schema's keywords allow."""
-    shape = strings.read(schema, formats)
-    known = writer.format_string(shape)
-    if known is not None:
-        return Shape.STRING, known
-    if shape.language:
-        if strings.is_empty(shape, writer.languages):
-            raise NotPlain
-    elif shape.maximum is not None and shape.minimum > shape.maximum:
-        raise NotPlain
-    return writer.string(shape, Node(pointer=pointer()))
-
-
-def _whole(name: str, said: tuple[Any, ...]) -> tuple[int | None, int | None] | None:
-    """Bounds that are integers and inclusive; None where there is anything else."""
-    bounds: list[int | None] = []
-    for value in said:
-        if value is ...:
-            bounds.append(None)
-        elif type(value) is int or (type(value) is float and value.is_integer() and abs(value) < 1e15):
-            bounds.append(int(value))
-        else:
-            return None
-    low, high, above, below, multiple = bounds
-    if multiple is not None:
-        return None
-    if above is not None or below is not None:
-        if name == "number" or None not in (low, above) or None not in (high, below):
-            return None
-        low, high = low if above is None else above + 1, high if below is None else below - 1
-    if low is not None and high is not None and low > high:
-        return None
-    return low, high
-
-
-@lru_cache(maxsize=4096)
-def packed_number(name: str, said: tuple[Any, ...], types: tuple[type, ...], tidy: bool) -> Packed:
-    """A row, independent of a program, of the numbers that values of NUMBER_WORDS allow (...: missing). `types`
-    separates True from 1."""
-    bounds = _whole(name, said)
-    found = None if bounds is None else packed_whole(name, *bounds, tidy)
-    if found is not None:
-        return found
-    shape = _number_shape(name, said, types)
-    if shape is None or (tidy and len(in_halves(shape)) > 1):
-        raise NotPlain
-    return packed(shape, tidy=tidy)
-
-
-@lru_cache(maxsize=4096)
-def packed_range(low: int, high: int, tidy: bool) -> Packed:
-    """A range of integers; they may be written 1.0, too, where the spelling is not plain."""
-    return packed_whole("integer", low, high, tidy) or packed(
-        NumberShape(numbers.exact(low), False, numbers.exact(high), False, True), tidy=tidy
-    )
-
-
-def pointer_of(place: Place) -> str:
+def pointer_of(path: Path) -> str:
     parts: list[str] = []
-    while place.__class__ is tuple:
-        place, keyword, token = place  # type: ignore[misc]
+    while path.__class__ is tuple:
+        path, keyword, token = path  # type: ignore[misc]
         parts.append(f"/{keyword}" if token is None else f"/{keyword}/{escape(token)}")
-    return (place or "") + "".join(reversed(parts))  # type: ignore[operator]
+    return (path or "") + "".join(reversed(parts))  # type: ignore[operator]
 
 
 def _is_easy(schema: dict[str, Any], mask: int) -> bool:
@@ -437,11 +314,3 @@ def _is_easy(schema: dict[str, Any], mask: int) -> bool:
         least, most = schema.get("minItems", 0), schema.get("maxItems", 1 << 60)
         return least.__class__ is int and most.__class__ is int and 0 <= least <= most and most > 0
     return True
-
-
-@lru_cache(maxsize=4096)
-def _number_shape(name: str, said: tuple[Any, ...], _types: tuple[type, ...]) -> NumberShape | None:
-    """The numbers of a type within bounds; None where there is none. `_types` separates True from 1."""
-    read = numbers.read({word: value for word, value in zip(NUMBER_WORDS, said, strict=True) if value is not ...})
-    shape = numbers.both(NUMBERS[name], read)
-    return None if numbers.is_empty(shape) else shape

@@ -9,8 +9,9 @@ import pytest
 
 from grammarlm.errors import GrammarError, UnsupportedFeature
 from grammarlm.grammars.json_schema import number_rows
-from grammarlm.grammars.json_schema.number_rows import Caps, digits_ahead, pack, plan
-from grammarlm.grammars.json_schema.numbers import both, count, exact, has, is_empty, opposites, read, values
+from grammarlm.grammars.json_schema.number_plans import Caps, count, plan, values
+from grammarlm.grammars.json_schema.number_rows import digits_ahead, pack
+from grammarlm.grammars.json_schema.numbers import both, exact, has, is_empty, opposites, read
 from grammarlm.grammars.json_schema.shapes import NumberShape
 from tests.oracles.json_numbers import Language, admits, names_little
 

@@ -14,7 +14,7 @@ from ....layout.json import SHARED_BIT
 from ...budget import INFINITE
 from ...completion import Completions
 from ..formats import format_automata
-from .machine import EndingsMachine
+from .reader import Reader
 from .texts import SPELLED, Replayed, SpelledCompletions, by_spelling, decoded, joined, preferred
 
 MOST_STATES = 400  # states searched in a language, where its form alone gives no bound
@@ -22,37 +22,44 @@ MOST_STATES = 400  # states searched in a language, where its form alone gives n
 MOST_BRANCHES, MOST_BEGINNINGS = 40, 256
 
 
-class EndingsOfLanguages(EndingsMachine):
+class LanguageEndings:
+    """What ends strings of the languages of one program."""
+
+    def __init__(self, reader: Reader):
+        self._reader = reader
+        self._word_lists: dict[int, Replayed] = {}
+        self._branches: dict[int, list[tuple[bytes, int]]] = {}
+
     @property
-    def languages(self) -> Any:
+    def states(self) -> Any:
         """The states of the schema's own languages."""
-        return self._program.states
+        return self._reader.program.states
 
     def is_universal(self, state: int) -> bool:
-        return not state & SHARED_BIT and bool(self.languages.universal[state])
+        return not state & SHARED_BIT and bool(self.states.universal[state])
 
-    def _case(self, state: int) -> int:
+    def case(self, state: int) -> int:
         if state & SHARED_BIT:
             return int(format_automata().accepts[state & (SHARED_BIT - 1)])
-        return int(self.languages.accepts[state])
+        return int(self.states.accepts[state])
 
     def _completions(self) -> Completions:
-        kept = self._program
+        kept = self._reader.program
         if "spelled" not in kept.__dict__:
-            algebra = self.languages._algebra
+            algebra = self.states._algebra
             kept.spelled = SpelledCompletions(algebra, kept.limits.max_states, kept.clock.check)
         found: Completions = kept.spelled
         return found
 
-    def _of_language(self, state: int) -> bytes | None:
+    def of_language(self, state: int) -> bytes | None:
         """What ends a string of a language."""
         known = ("language", state)
-        if known not in self._strings:
-            self._strings[known] = self._of_format(state) if state & SHARED_BIT else self._of_terms(state)
-        return self._strings[known]
+        if known not in self._reader.strings:
+            self._reader.strings[known] = self._of_format(state) if state & SHARED_BIT else self._of_terms(state)
+        return self._reader.strings[known]
 
     def _of_terms(self, state: int) -> bytes | None:
-        texts = [self._completions().of(term) for term in self.languages._vectors[state] if term is not NOTHING]
+        texts = [self._completions().of(term) for term in self.states._vectors[state] if term is not NOTHING]
         return min((t for t in texts if t is not None), key=lambda t: (len(t), t), default=None)
 
     def _of_format(self, state: int) -> bytes:
@@ -68,7 +75,7 @@ class EndingsOfLanguages(EndingsMachine):
     def ceiling(self, state: int) -> int:
         """Upper bound in bytes on the shortest end of a string in the language, from any state reachable from this one;
         INFINITE: not known."""
-        known = self._program.__dict__.setdefault("ceilings", {})
+        known = self._reader.program.__dict__.setdefault("ceilings", {})
         if state not in known:
             known[state] = self._find_ceiling(state)
         found: int = known[state]
@@ -77,13 +84,13 @@ class EndingsOfLanguages(EndingsMachine):
     def _find_ceiling(self, state: int) -> int:
         if state & SHARED_BIT:
             return 6 * format_automata().farthest(state & (SHARED_BIT - 1))
-        known = [self._completions().ceiling(t) for t in self.languages._vectors[state] if t is not NOTHING]
+        known = [self._completions().ceiling(t) for t in self.states._vectors[state] if t is not NOTHING]
         if None not in known:
             return 6 * max(k for k in known if k is not None)
         seen, queue, longest = {state}, [state], 0
         while queue:
             here = queue.pop()
-            end = self._of_language(here)
+            end = self.of_language(here)
             if end is None or len(seen) > MOST_STATES:
                 return INFINITE
             longest = max(longest, len(end))
@@ -99,22 +106,21 @@ class EndingsOfLanguages(EndingsMachine):
         if state & SHARED_BIT:
             found = format_automata().table[state & (SHARED_BIT - 1)].astype(np.int64)
             return np.where(found > 0, found | SHARED_BIT, found)
-        states = self.languages
-        if not states._made[state]:
-            states.make([state])
-            self.machine._place_languages()
-        found = states.table[state]
+        if not self.states._made[state]:
+            self.states.make([state])
+            self._reader.machine._place_languages()
+        found = self.states.table[state]
         return found
 
     def _lengths(self, state: int) -> tuple[int, bool]:
         """(bits of the lengths in characters that can still come, whether longer ones than these bits cover can)."""
-        states = self._program.states
+        states = self.states
         at = int(states.lengths_at[state])
         words = int(states.lengths[at])
         bits = int.from_bytes(states.lengths[at + 2 : at + 2 + words].tobytes(), "little")
         return bits, bool(states.lengths[at + 1])
 
-    def _of_length(self, state: int, inside: int, least: int, most: int) -> bytes | None:
+    def of_length(self, state: int, inside: int, least: int, most: int) -> bytes | None:
         """What ends a string of a language with at least `least` and at most `most` characters more; `inside`: bytes
         missing from the character that has begun."""
         bits, has_longer = self._lengths(state)
@@ -143,18 +149,9 @@ class EndingsOfLanguages(EndingsMachine):
             text += SPELLED[byte]
             state, left = int(row[byte]), after
             inside = inside - 1 if inside else (byte >= 0xC0) + (byte >= 0xE0) + (byte >= 0xF0)
-        return text if exact is not None else joined(text, self._of_language(state))
+        return text if exact is not None else joined(text, self.of_language(state))
 
-    def _is_inside(self, text: bytes) -> bool:
-        """Does the text end within a character?"""
-        for back in range(1, min(len(text), 4) + 1):
-            byte = text[-back]
-            if byte & 0xC0 != 0x80:
-                size = 1 if byte < 0x80 else 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
-                return back < size
-        return False
-
-    def _words(self, state: int) -> Iterator[tuple[bytes, int]]:
+    def words(self, state: int) -> Iterator[tuple[bytes, int]]:
         """Words of a language, decoded, and the states where they end."""
         if state not in self._word_lists:
             self._word_lists[state] = Replayed(self._new_words(state))
@@ -162,8 +159,8 @@ class EndingsOfLanguages(EndingsMachine):
 
     def _new_words(self, state: int) -> Iterator[tuple[bytes, int]]:
         known = set()
-        for text, here, _ in self._beginnings(state, BODY):
-            rest = self._of_language(here)
+        for text, here, _ in self.beginnings(state, BODY):
+            rest = self.of_language(here)
             if rest is None:
                 continue
             word = text + json.loads(b'"' + rest + b'"').encode() if rest.isascii() else text + decoded(rest)
@@ -174,7 +171,7 @@ class EndingsOfLanguages(EndingsMachine):
                     end = int(self._row_of(end)[byte])
                 yield word, end
 
-    def _beginnings(self, state: int, inside: int) -> Iterator[tuple[bytes, int, int]]:
+    def beginnings(self, state: int, inside: int) -> Iterator[tuple[bytes, int, int]]:
         """Prefixes of the strings of a language, decoded, short ones first; the state after it; is it within a character?"""
         level = [(b"", state)]
         yield b"", state, inside
@@ -187,4 +184,14 @@ class EndingsOfLanguages(EndingsMachine):
                     self._branches[here] = [(bytes([byte]), int(row[byte])) for byte in chosen]
                 following += [(text + byte, after) for byte, after in self._branches[here]]
             level = following[:MOST_BEGINNINGS]
-            yield from ((text, here, LAST_1 if self._is_inside(text) else BODY) for text, here in level)
+            yield from ((text, here, LAST_1 if _ends_inside(text) else BODY) for text, here in level)
+
+
+def _ends_inside(text: bytes) -> bool:
+    """Does the text end within a character?"""
+    for back in range(1, min(len(text), 4) + 1):
+        byte = text[-back]
+        if byte & 0xC0 != 0x80:
+            size = 1 if byte < 0x80 else 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
+            return back < size
+    return False

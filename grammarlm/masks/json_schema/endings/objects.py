@@ -2,48 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from ....layout.json import INLINE, Frame, Key, Object
 from ...completion import LONGEST
-from .lexemes import EndingsOfLexemes
-from .machine import AFTER, COMMA
+from .languages import LanguageEndings
+from .reader import AFTER, COMMA, Reader
 from .texts import chained, few, short_names, spelled
 
 MOST_EXTRA = 4096  # keys that an object needs only to reach its least number
 
 
-class EndingsOfObjects(EndingsOfLexemes):
-    def value(self, node: int) -> bytes | None:
-        """The shortest text known of a node's values: see values.py."""
-        raise NotImplementedError
+class ObjectEndings:
+    """What ends objects of one program. `value`: the shortest text known of a node's values."""
 
-    def _many_seen(self, words: list[int]) -> tuple[int, ...]:
-        """Which keys were read, for an object of many."""
-        if not words[Frame.SEEN]:
-            return ()
-        count = -(-self._rows[words[Frame.ROW] + Object.COUNT] // INLINE)
-        chains = self.machine.arrays["chains"].reshape(-1)
-        return tuple(chains[2 * words[Frame.SEEN] : 2 * words[Frame.SEEN] + count].tolist())
+    def __init__(self, reader: Reader, languages: LanguageEndings, value: Callable[[int], bytes | None]):
+        self._reader, self._languages, self._value = reader, languages, value
 
-    def _other_names(self, words: list[int]) -> tuple[bytes, ...]:
-        found, entry = [], words[Frame.OTHERS]
-        while entry:
-            entry, chain = self.machine.arrays["chains"][entry].tolist()
-            found.append(self.machine._chain(chain))
-        return tuple(found)
+    def entry(self, key: int) -> bytes | None:
+        """A key that has an entry in the schema, with its value."""
+        node = self._reader.rows[key + Key.NODE]
+        value = None if node < 0 else self._value(node)
+        return None if value is None else b'"' + spelled(self._reader.name(key)) + b'":' + value
 
-    def _entry(self, key: int) -> bytes | None:
-        """A key that has a place, with its value."""
-        node = self._rows[key + Key.NODE]
-        value = None if node < 0 else self.value(node)
-        return None if value is None else b'"' + spelled(self._name(key)) + b'":' + value
-
-    def _object(self, row: int, words: list[int], where: int) -> bytes | None:
+    def text(self, row: int, words: list[int], where: int) -> bytes | None:
         """The required keys, and as many more as are needed."""
-        rows = self._rows
+        rows = self._reader.rows
         count, keys = rows[row + Object.COUNT], rows[row + Object.KEYS]
-        chosen = set(self._needed(row, words))
+        chosen = set(self.needed(row, words))
         extra = rows[row + Object.LEAST] - words[Frame.COUNT] - len(chosen)
         if where == COMMA and not chosen:
             extra = max(extra, 1)
@@ -53,7 +39,7 @@ class EndingsOfObjects(EndingsOfLexemes):
         found = []
         ranked = sorted(chosen, key=lambda i: self._turn(row, i)) if count > 1 else list(chosen)
         for i in ranked:
-            entry = self._entry(keys + i * Key.LENGTH)
+            entry = self.entry(keys + i * Key.LENGTH)
             if entry is None:
                 return None
             found.append(entry)
@@ -62,15 +48,15 @@ class EndingsOfObjects(EndingsOfLexemes):
             return None
         return (b"," if where == AFTER and text else b"") + text + b"}"
 
-    def _needed(self, row: int, words: list[int]) -> list[int]:
-        rows = self._rows
+    def needed(self, row: int, words: list[int]) -> list[int]:
+        rows = self._reader.rows
         if rows[row + Object.COUNT] <= INLINE:
             bits, found = words[Frame.NEEDED], []
             while bits:
                 found.append((bits & -bits).bit_length() - 1)
                 bits &= bits - 1
             return found
-        seen, at = self._many_seen(words), rows[row + Object.NEEDED_LIST]
+        seen, at = self._reader.many_seen(words), rows[row + Object.NEEDED_LIST]
         listed = [rows[at + 1 + i] for i in range(rows[at])]
         return [i for i in listed if not seen or not seen[i // INLINE] >> (i % INLINE) & 1]
 
@@ -78,17 +64,17 @@ class EndingsOfObjects(EndingsOfLexemes):
         """Adds keys until there are enough, greedily by the length of text per key."""
         if extra > MOST_EXTRA:
             return False
-        rows = self._rows
+        rows = self._reader.rows
         keys, least, most = rows[row + Object.KEYS], rows[row + Object.LEAST], rows[row + Object.MOST]
         wanted = max(least - words[Frame.COUNT], len(chosen) + 1 if extra else 0)
         free = self._free_keys(row, words, chosen)
-        implied = self._implied(row)
-        texts = {i: entry for i in free if (entry := self._entry(keys + i * Key.LENGTH)) is not None}
+        implied = self.implied(row)
+        texts = {i: entry for i in free if (entry := self.entry(keys + i * Key.LENGTH)) is not None}
         others_at = self._other_entries(row, words)
         other = next(others_at, None)
         while len(chosen) + len(others) < wanted:
             best: tuple[float, int, set[int]] | None = None
-            for i, text in texts.items():
+            for i in texts:
                 more = {i, *implied.get(i, ())} - chosen
                 seen = words[Frame.SEEN] if rows[row + Object.COUNT] <= INLINE else 0
                 more = {j for j in more if not seen >> j & 1}
@@ -101,7 +87,6 @@ class EndingsOfObjects(EndingsOfLexemes):
                 )
                 if best is None or price < best[0]:
                     best = price, i, more
-                del text
             if other is not None and (best is None or len(other) + 1 < best[0]):
                 others.append(other)
                 other = next(others_at, None)
@@ -114,9 +99,9 @@ class EndingsOfObjects(EndingsOfLexemes):
         return True
 
     def _free_keys(self, row: int, words: list[int], chosen: set[int]) -> list[int]:
-        rows = self._rows
+        rows = self._reader.rows
         keys, many = rows[row + Object.KEYS], rows[row + Object.COUNT] > INLINE
-        seen = self._many_seen(words) if many else (words[Frame.SEEN],)
+        seen = self._reader.many_seen(words) if many else (words[Frame.SEEN],)
         found = []
         for i in range(rows[row + Object.COUNT]):
             key = keys + i * Key.LENGTH
@@ -124,19 +109,19 @@ class EndingsOfObjects(EndingsOfLexemes):
                 continue
             if seen and seen[i // INLINE if many else 0] >> (i % INLINE if many else i) & 1:
                 continue
-            if not self._ordered or self._turn(row, i) >= (words[Frame.LAST], False):
+            if not self._reader.ordered or self._turn(row, i) >= (words[Frame.LAST], False):
                 found.append(i)
         return found
 
     def _turn(self, row: int, i: int) -> tuple[int, bool]:
         """The sort key of a key in the schema's order; those after the declared ones come last, in any order."""
-        rows = self._rows
+        rows = self._reader.rows
         rank = rows[rows[row + Object.KEYS] + i * Key.LENGTH + Key.RANK]
         is_free = rows[row + Object.COUNT] <= INLINE and rows[rows[row + Object.RANKS] + rank + 1] >> i & 1
         return (rows[row + Object.COUNT], True) if is_free else (rank, False)
 
-    def _implied(self, row: int) -> dict[int, list[int]]:
-        rows, at = self._rows, self._rows[row + Object.IMPLIED]
+    def implied(self, row: int) -> dict[int, list[int]]:
+        rows, at = self._reader.rows, self._reader.rows[row + Object.IMPLIED]
         if not at:
             return {}
         return {
@@ -144,49 +129,49 @@ class EndingsOfObjects(EndingsOfLexemes):
         }
 
     def _other_entries(self, row: int, words: list[int]) -> Iterator[bytes]:
-        """Keys that have no place of their own, with their values."""
-        rows = self._rows
+        """Keys that have no entry in the schema, with their values."""
+        rows = self._reader.rows
         node, language = rows[row + Object.OTHERS], rows[row + Object.LANGUAGE]
         if node == -1:
             return
-        known = set(self._other_names(words))
+        known = set(self._reader.other_names(words))
         for i in range(rows[row + Object.COUNT]):
-            known.add(self._name(rows[row + Object.KEYS] + i * Key.LENGTH))
+            known.add(self._reader.name(rows[row + Object.KEYS] + i * Key.LENGTH))
         if language == 0:
-            value = self.value(node)
+            value = self._value(node)
             if value is not None:
                 yield from (b'"' + name + b'":' + value for name in short_names() if name not in known)
             return
-        cases = len(self.languages._vectors[language])
+        cases = len(self._languages.states._vectors[language])
         nodes = [node] * cases if node >= 0 else [rows[rows[row + Object.CASES] + i] for i in range(cases)]
-        values = [self.value(at) for at in nodes]
+        values = [self._value(at) for at in nodes]
         if values.count(None) == cases:
             return
-        for name, state in few(self._words(language), MOST_EXTRA):
-            value = values[self._case(state) - 1]
+        for name, state in few(self._languages.words(language), MOST_EXTRA):
+            value = values[self._languages.case(state) - 1]
             if name not in known and value is not None:
                 yield b'"' + spelled(name) + b'":' + value
 
-    def _object_by_machine(self, record: int, row: int, words: list[int], where: int) -> bytes | None:
+    def text_by_reading(self, record: int, row: int, words: list[int], where: int) -> bytes | None:
         """Key by key: the first that is allowed, of the required ones, then of the short ones."""
         text, first = b"", where != AFTER
         is_closed = where != COMMA
-        rows = self._rows
+        rows = self._reader.rows
         keys = rows[row + Object.KEYS]
-        needed = set(self._needed(row, words))
+        needed = set(self.needed(row, words))
         entries = [
-            (i, e) for i in range(rows[row + Object.COUNT]) if (e := self._entry(keys + i * Key.LENGTH)) is not None
+            (i, e) for i in range(rows[row + Object.COUNT]) if (e := self.entry(keys + i * Key.LENGTH)) is not None
         ]
         entries.sort(key=lambda pair: (pair[0] not in needed, len(pair[1])))
         others = self._other_entries(row, words)
         for _ in range(MOST_EXTRA):
-            if is_closed and (after := self.read(record, b"}")) and self._ends(after):
+            if is_closed and (after := self._reader.read(record, b"}")) and self._reader.ends(after):
                 return text + b"}"
             is_closed = True
             comma = b"" if first else b","
             first = False
             for entry in chained([e for _, e in entries], others, 64):
-                after = self.read(record, comma + entry)
+                after = self._reader.read(record, comma + entry)
                 if after:
                     record, text = after, text + comma + entry
                     break

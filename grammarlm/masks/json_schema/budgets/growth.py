@@ -11,10 +11,11 @@ import functools
 import re
 from typing import Any
 
-from ...layout.json import Array, Key, Object, Shape
-from ...layout.numbers import DIGITS
-from ...vocab.vocabulary import Vocabulary
-from ..budget import INFINITE
+from ....layout.json import Array, Key, Object, Shape
+from ....layout.numbers import DIGITS
+from ....vocab.vocabulary import Vocabulary
+from ...budget import INFINITE
+from ..completion import endings_of
 
 SPARE = 8  # tokens: half a character, half an escape, a quote, ...
 NUMBER = 15  # bytes of the rest of any number, besides its digits
@@ -40,8 +41,6 @@ def most_openings(vocab: Vocabulary) -> int:
 
 class _Growth:
     def __init__(self, epoch: Any):
-        from .budget import endings_of
-
         self._program, self._endings = epoch.program, endings_of(epoch)
         self._rows = memoryview(epoch.program.json.rows)
 
@@ -96,29 +95,29 @@ class _Growth:
             return [(rows[ways + 1 + 2 * i], 2) for ways in lists for i in range(rows[ways])]
         if kind != Shape.OBJECT:
             return []
-        implied = self._endings._implied(row)
+        implied = self._endings.values.objects.implied(row)
         keys = rows[row + Object.KEYS]
         children: dict[int, int] = {}
         for i in range(rows[row + Object.COUNT]):
             key = keys + i * Key.LENGTH
             if rows[key + Key.NODE] < 0:
                 continue
-            extra = self._endings.tokens(b'"' + self._endings._name(key) + b'":,') + 2
+            extra = self._endings.reader.tokens(b'"' + self._endings.reader.name(key) + b'":,') + 2
             for j in implied.get(i, ()):
-                extra += self._tokens(self._endings._entry(keys + j * Key.LENGTH)) + 1
+                extra += self._tokens(self._endings.values.objects.entry(keys + j * Key.LENGTH)) + 1
             node = rows[key + Key.NODE]
             children[node] = max(children.get(node, 0), extra)
         others = rows[row + Object.OTHERS]
         if others != -1:
             language = rows[row + Object.LANGUAGE]
-            extra = 5 + (self._endings.ceiling(language) if language else 0)
+            extra = 5 + (self._endings.languages.ceiling(language) if language else 0)
             cases = rows[row + Object.CASES]
             for node in [others] if others >= 0 else [rows[cases + i] for i in range(rows[row + Object.CASE_COUNT])]:
                 children[node] = max(children.get(node, 0), extra)
         return list(children.items())
 
     def _tokens(self, text: bytes | None) -> int:
-        return INFINITE if text is None else self._endings.tokens(text)
+        return INFINITE if text is None else self._endings.reader.tokens(text)
 
     def _cost(self, kind: int, row: int) -> int:
         """Tokens that end the alternative, from any place in its own lexeme."""
@@ -137,6 +136,6 @@ class _Growth:
                 return min(least, 1 << 20) + 2
             if most >= 0:
                 return most * 6 + 2
-            return self._endings.ceiling(language) + least + 2
-        text = endings._of_shape(kind, row)
+            return self._endings.languages.ceiling(language) + least + 2
+        text = endings.values.of_shape(kind, row)
         return self._tokens(text)

@@ -1,4 +1,4 @@
-"""The machine that reads completions: an epoch of its own, to which the texts of the real epoch are copied."""
+"""What reads completions: an epoch of its own, to which the texts of the real epoch are copied."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....kernels.cpu.json_call import ENDS, READ, json_call
-from ....layout.json import BARRIER, ESCAPE, NO_FRAME, At, Frame, Key, Kind
+from ....layout.json import BARRIER, ESCAPE, INLINE, NO_FRAME, At, Frame, Key, Kind, Object
 from ... import greedy
+from ..configs import chain_of, put_entry, put_record, words_of_seen
 from ..tables import SERIALS
-from .texts import Replayed, Thread
+from .texts import Thread
 
 if TYPE_CHECKING:
     from ..epoch import JsonEpoch
 
-AFTER, OPEN, COMMA = 0, 1, 2  # place in a frame: after a value, after its opening bracket, after a comma
+AFTER, OPEN, COMMA = 0, 1, 2  # where a text stands in a frame: after a value, after its opening bracket, after a comma
 RECORD_COUNT = int(At.RECORD_COUNT)
 SHORT = 100  # bytes; shorter texts are read often, so their arrays are cached
 
@@ -32,37 +33,29 @@ class Tail:
 NO_TAIL = Tail(b"", None, 0)
 
 
-class EndingsMachine:
+class Reader:
+    """Reads texts from the threads of one epoch, and keeps what is known of their completions."""
+
     def __init__(self, epoch: JsonEpoch):
-        self._source, self._program = epoch, epoch.program
+        self._source, self.program = epoch, epoch.program
         self.nbytes = 0  # approximate size of the texts
         self._begin()
         self._vocab = epoch.program.vocab
-        self._rows = memoryview(epoch.program.json.rows)
-        self._blob = self._rows.cast("B")[epoch.program.json.blob_at :]
-        self._ordered = epoch.program.mode == 1
-        self._values: dict[int, bytes] = {}  # the shortest known, by node
-        self._settled: set[int] = set()
-        self._solving: int | None = None
-        self._users: dict[int, set[int]] = {}
-        self._queue: list[int] = []
-        self._pending: set[int] = set()
-        self._met: set[int] = set()
-        self._rests: dict[Any, bytes | None] = {}
-        self._strings: dict[Any, bytes | None] = {}
-        self._blanks: dict[int, bytes] = {}
+        self.rows = memoryview(epoch.program.json.rows)
+        self._blob = self.rows.cast("B")[epoch.program.json.blob_at :]
+        self.ordered = epoch.program.mode == 1
+        self.rests: dict[Any, bytes | None] = {}
+        self.strings: dict[Any, bytes | None] = {}
         self._costs: dict[bytes, int] = {}
         self._placed: dict[bytes, tuple[np.ndarray, int]] = {}  # bytes that kernels read, and their addresses
-        self._word_lists: dict[int, Replayed] = {}
-        self._branches: dict[int, list[tuple[bytes, int]]] = {}
 
     def _begin(self) -> None:
         """An epoch of its own: texts are read and rolled back here, while other threads go on in the real one."""
-        self.machine: JsonEpoch = type(self._source)(self._program)
+        self.machine: JsonEpoch = type(self._source)(self.program)
         self._frames = {NO_FRAME: NO_FRAME, BARRIER: BARRIER}  # from the epoch's frame numbers to ours
         self._chains, self._others = {0: 0}, {0: 0}
-        self._tails: dict[int, Tail | None] = {0: NO_TAIL}
-        self._stable = 0
+        self.tails: dict[int, Tail | None] = {0: NO_TAIL}
+        self.stable = 0
 
     def scratch(self) -> Scratch:
         """What is interned within is rolled back at its end."""
@@ -73,20 +66,20 @@ class EndingsMachine:
         known = self._costs.get(text)
         if known is None:
             known = greedy.cost(self._vocab, text)
-            self._note(len(text))
+            self.note(len(text))
             self._costs[text] = known
         return known
 
-    def _measure(self, text: bytes) -> tuple[int, int]:
+    def measure(self, text: bytes) -> tuple[int, int]:
         return self.tokens(text), len(text)
 
-    def _note(self, size: int) -> None:
+    def note(self, size: int) -> None:
         """Counts the memory of a cached text; the caches are cleared when they take too much, and refilled on demand."""
         self.nbytes += size + 200
-        if self.nbytes > self._program.limits.max_bytes // 8:
-            for known in (self._costs, self._rests, self._strings, self._placed):
+        if self.nbytes > self.program.limits.max_bytes // 8:
+            for known in (self._costs, self.rests, self.strings, self._placed):
                 known.clear()  # type: ignore[attr-defined]
-            self._tails = {0: NO_TAIL}
+            self.tails = {0: NO_TAIL}
             self.nbytes = 0
 
     def threads_of(self, state: int) -> list[Thread]:
@@ -112,10 +105,10 @@ class EndingsMachine:
             words[Frame.PARENT] = known[words[Frame.PARENT]]
             words[Frame.OTHERS] = self._others_of(words[Frame.OTHERS])
             words[Frame.TEXT] = self._chain_of(words[Frame.TEXT])
-            many = self._source._many(words[Frame.ROW])
+            many = words_of_seen(self._source, words[Frame.ROW])
             if many and words[Frame.SEEN]:
                 words[Frame.SEEN] = self._bits_of(words[Frame.SEEN], many)
-            known[number] = self.machine._put("frames", words)
+            known[number] = self.machine.put("frames", words)
             frame = number
         return known[frame]
 
@@ -126,7 +119,7 @@ class EndingsMachine:
             chain = int(self._source.arrays["chains"][chain, 0])
         for entry in reversed(way):
             before, word = self._source.arrays["chains"][entry].tolist()
-            known[entry] = self.machine._put_entry(known[before], word)
+            known[entry] = put_entry(self.machine, known[before], word)
             chain = entry
         return known[chain]
 
@@ -137,14 +130,14 @@ class EndingsMachine:
             entry = int(self._source.arrays["chains"][entry, 0])
         for number in reversed(way):
             before, chain = self._source.arrays["chains"][number].tolist()
-            known[number] = self.machine._put_entry(known[before], self._chain_of(chain))
+            known[number] = put_entry(self.machine, known[before], self._chain_of(chain))
             entry = number
         return known[entry]
 
     def _bits_of(self, entry: int, words: int) -> int:
         """The set of keys seen, for an object of many keys."""
         bits = self._source.arrays["chains"][entry : entry + (words + 1) // 2].tolist()
-        entries = [self.machine._put_entry(*pair) for pair in bits]
+        entries = [put_entry(self.machine, *pair) for pair in bits]
         return entries[0]
 
     def threads(self, record: int) -> list[Thread]:
@@ -160,7 +153,7 @@ class EndingsMachine:
         number = int(machine.arena[RECORD_COUNT])
         records = machine.arrays["records"]
         if number + 1 >= len(records):
-            return machine._record([(c, x, y, f)])
+            return put_record(machine, [(c, x, y, f)])
         records[number] = (c, x, y, f, 0)
         machine.arena[RECORD_COUNT] = number + 1
         return number
@@ -171,44 +164,60 @@ class EndingsMachine:
         if known is None:
             if not data or len(data) > SHORT:
                 return self.machine.after_bytes(record, data)
-            self._note(len(data))
+            self.note(len(data))
             array = np.frombuffer(data, np.uint8)
             known = self._placed[data] = array, int(array.ctypes.data)
         return self.machine.call(READ, record, known[1], len(data))
 
-    def _ends(self, record: int) -> bool:
+    def ends(self, record: int) -> bool:
         return bool(json_call(self.machine.address, ENDS, record, 0, 0))
 
-    def _frame(self, f: int) -> list[int]:
+    def frame(self, f: int) -> list[int]:
         found: list[int] = self.machine.arrays["frames"][f].tolist()
         return found
 
-    def _alone(self, words: list[int]) -> int:
+    def alone(self, words: list[int]) -> int:
         """The frame with nothing around it."""
-        return self.machine._put("frames", [0, *words[1:]])
+        return self.machine.put("frames", [0, *words[1:]])
 
-    def _name(self, key: int) -> bytes:
-        start, size = self._rows[key + Key.BYTES], self._rows[key + Key.SIZE]
+    def name(self, key: int) -> bytes:
+        start, size = self.rows[key + Key.BYTES], self.rows[key + Key.SIZE]
         return bytes(self._blob[start : start + size])
+
+    def many_seen(self, words: list[int]) -> tuple[int, ...]:
+        """Which keys were read, for an object of many."""
+        if not words[Frame.SEEN]:
+            return ()
+        count = -(-self.rows[words[Frame.ROW] + Object.COUNT] // INLINE)
+        chains = self.machine.arrays["chains"].reshape(-1)
+        return tuple(chains[2 * words[Frame.SEEN] : 2 * words[Frame.SEEN] + count].tolist())
+
+    def other_names(self, words: list[int]) -> tuple[bytes, ...]:
+        """The keys of a frame that have no entry in the schema."""
+        found, entry = [], words[Frame.OTHERS]
+        while entry:
+            entry, chain = self.machine.arrays["chains"][entry].tolist()
+            found.append(chain_of(self.machine, chain))
+        return tuple(found)
 
 
 class Scratch:
     """A scope after which the arenas are rolled back to their counts."""
 
-    __slots__ = ("_counts", "_endings", "_stable")
+    __slots__ = ("_counts", "_reader", "_stable")
 
-    def __init__(self, endings: EndingsMachine):
-        self._endings = endings
+    def __init__(self, reader: Reader):
+        self._reader = reader
 
     def __enter__(self) -> None:
-        arena = self._endings.machine.arena
+        arena = self._reader.machine.arena
         self._counts = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT], arena[At.RECORD_COUNT]
-        self._stable = self._endings._stable
+        self._stable = self._reader.stable
         if not self._stable:  # frames from before the outermost scope stay
-            self._endings._stable = int(self._counts[0])
+            self._reader.stable = int(self._counts[0])
 
     def __exit__(self, *_: object) -> None:
-        arena = self._endings.machine.arena
+        arena = self._reader.machine.arena
         arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT], arena[At.RECORD_COUNT] = self._counts
         arena[At.SERIAL] = next(SERIALS)  # record numbers are reused: cached masks of the old ones must not be found
-        self._endings._stable = self._stable
+        self._reader.stable = self._stable

@@ -18,50 +18,73 @@ from typing import Any
 from ...errors import GrammarError
 from . import arrays, broken_objects, numbers, objects, strings
 from .atoms import NOT_PLAIN, Request, SchemaAtom, Steps
+from .case_limits import check_alternatives, check_size, check_unfinished
+from .conjunctions import conjunction
+from .document import Document
+from .key_languages import KeyLanguages
 from .languages import Languages
-from .nodes import MOST_ALTERNATIVES
+from .nodes import Nodes
 from .parts import (
     ANY,
+    ANYTHING,
     ARRAYS,
     EMPTY,
     NONE,
+    NOTHING,
     NUMBERS,
     OBJECTS,
     STRINGS,
     TYPES,
+    Conjunction,
     LooseArray,
     LooseObject,
     Parts,
-    Work,
     one_type,
 )
 from .places import Places
 from .plain import plain
-from .shapes import NumberShape, StringShape
+from .shapes import StringShape
 from .simplify import simplified
 
-MOST_WORK = 65_536  # shapes in a product
-MOST_ON_THE_WAY = 4_096  # shapes of one type, before all keywords are applied
+MOST_MULTIPLIED = 65_536  # shapes in a product
 
 Shapes = Generator[Request, Any, list[Any]]  # Steps for the shapes of one type
 
 
-class Normaliser(Places):
+class Normaliser:
+    """Normalises one schema: its nodes, their places in the document, and the parts of both."""
+
+    def __init__(
+        self,
+        document: Document,
+        languages: Languages,
+        tick: Callable[[], None] = lambda: None,
+        relaxed: frozenset[str] = frozenset(),
+        scoped: bool = False,
+    ):
+        """`relaxed`: pointers of keywords to leave out. `scoped`: the dynamic scope is a part of every place."""
+        self.languages, self.tick = languages, tick
+        self.formats = "assert" if document.formats else "annotation"
+        self.nodes = Nodes()
+        self.places = Places(document, self.nodes, tick, relaxed, scoped)
+        self.key_languages = KeyLanguages(languages)
+        self.of_atoms: dict[tuple[int, bool], Parts] = {}  # by code of an atom with its sign, track
+
     # ------------------------------------------------------------------ the loop
 
-    def parts(self, node: Work) -> Parts:
+    def parts(self, node: Conjunction) -> Parts:
         """The parts of a node; dependencies are computed on a stack of generators."""
         if node.parts is not None:
             return node.parts
         if len(node.key) == 1:  # most nodes: one schema with plain keywords
             (code,) = node.key
-            atom = self.atoms[code >> 1]
+            atom = self.nodes.atoms[code >> 1]
             if not code & 1 and atom.__class__ is SchemaAtom and not atom.mask & NOT_PLAIN:
-                node.parts = parts = self._known.get((code, False)) or plain(self, atom, False)
+                node.parts = parts = self.of_atoms.get((code, False)) or plain(self, atom, False)
                 return parts
         return self._run(node)
 
-    def _run(self, node: Work) -> Parts:
+    def _run(self, node: Conjunction) -> Parts:
         stack: list[tuple[Request, Steps]] = [(node, self._node(node))]
         active: dict[Any, int] = {node: 0}
         answer: Any = None
@@ -85,7 +108,7 @@ class Normaliser(Places):
                 self._unwind(stack, active, wanted)
                 answer = None
                 continue
-            begun = self._node(wanted) if wanted.__class__ is Work else self._atom(*wanted)  # type: ignore[misc,arg-type]
+            begun = self._node(wanted) if wanted.__class__ is Conjunction else self._atom(*wanted)  # type: ignore[misc,arg-type]
             if begun.__class__ is GeneratorType:
                 active[wanted] = len(stack)
                 stack.append((wanted, begun))  # type: ignore[arg-type]
@@ -94,34 +117,34 @@ class Normaliser(Places):
                 self._remember(wanted, answer)
 
     def _recall(self, wanted: Request) -> Parts | None:
-        if isinstance(wanted, Work):
+        if isinstance(wanted, Conjunction):
             return wanted.parts
-        known = self._known.get(wanted)
+        known = self.of_atoms.get(wanted)
         if known is None and not wanted[1]:
-            node = self.nodes.get(frozenset((wanted[0],)))
+            node = self.nodes.by_key.get(frozenset((wanted[0],)))
             if node is not None and node.parts is not None and not any(s.some for s in node.parts[OBJECTS]):
                 return node.parts
         return known
 
     def _remember(self, request: Request, parts: Parts) -> None:
-        if isinstance(request, Work):
+        if isinstance(request, Conjunction):
             request.parts = parts
         else:
-            self._known[request] = parts
+            self.of_atoms[request] = parts
 
     def _unwind(self, stack: list[tuple[Request, Steps]], active: dict[Any, int], wanted: Request) -> None:
         """Handles a circular dependency. Below a node that was only tested for emptiness the answer is "not known"; without such a
         node in between the schema refers to itself before it has read anything."""
-        if isinstance(wanted, Work):
+        if isinstance(wanted, Conjunction):
             return
         for depth in range(len(stack) - 1, active[wanted], -1):
-            if isinstance(stack[depth][0], Work):
+            if isinstance(stack[depth][0], Conjunction):
                 for request, steps in stack[depth:]:
                     steps.close()
                     del active[request]
                 del stack[depth:]
                 return
-        pointer = self.atoms[wanted[0] >> 1].pointer
+        pointer = self.nodes.atoms[wanted[0] >> 1].pointer
         raise GrammarError(
             f"{pointer or '#'}: this schema refers to itself before anything of a value is read, so it does not say what it "
             f"admits; a reference back has to stand below properties or items",
@@ -129,9 +152,9 @@ class Normaliser(Places):
         )
 
     def _atom(self, code: int, track: bool) -> Parts | Steps:
-        return self.atoms[code >> 1].parts(self, not code & 1, track)
+        return self.nodes.atoms[code >> 1].parts(self, not code & 1, track)
 
-    def ask(self, node: Work, track: bool = False) -> Steps:
+    def ask(self, node: Conjunction, track: bool = False) -> Steps:
         """The parts of a node whose alternatives belong to the requesting schema (not to something inside its values)."""
         parts = ANY
         for code in sorted(node.key):
@@ -140,7 +163,7 @@ class Normaliser(Places):
             parts = yield from self.met_with(parts, (yield (code, track and not code & 1)))
         return parts
 
-    def _node(self, node: Work) -> Steps:
+    def _node(self, node: Conjunction) -> Steps:
         parts = yield from self.ask(node)
         found = self._discharged(parts[OBJECTS])
         if found is not parts[OBJECTS]:
@@ -149,13 +172,27 @@ class Normaliser(Places):
             parts = yield from self.pruned(parts)
         elif parts[STRINGS] and strings.is_empty(parts[STRINGS][0], self.languages):
             parts = [EMPTY if t == STRINGS else parts[t] for t in TYPES]
-        self.check_alternatives([s for shapes in parts for s in shapes], node.pointer)
+        check_alternatives([s for shapes in parts for s in shapes], node.pointer)
         return parts
 
     # ------------------------------------------------------------------ conjunction and disjunction
 
+    def meet(self, a: Conjunction, b: Conjunction) -> Conjunction:
+        """The intersection of two nodes."""
+        if a is b or b is ANYTHING:
+            return a
+        if a is ANYTHING:
+            return b
+        if a is NOTHING or b is NOTHING:
+            return NOTHING
+        key = a.key | b.key
+        known = self.nodes.by_key.get(key)
+        if known is None:
+            known = self.nodes.by_key[key] = conjunction(self, key, a.pointer or b.pointer)
+        return known
+
     def met_with(self, a: Parts, b: Parts, b_first: bool = False) -> Steps:
-        """The intersection. `b_first`: b's properties come first."""
+        """The intersection of parts. `b_first`: b's properties come first."""
         if a is ANY or b is ANY:
             return b if a is ANY else a
         found = []
@@ -172,8 +209,8 @@ class Normaliser(Places):
             return b
         if b is ANY[t] or not a or t < STRINGS:
             return a
-        if len(a) * len(b) > MOST_WORK:
-            self.check_size(len(a) * len(b), "alternatives")
+        if len(a) * len(b) > MOST_MULTIPLIED:
+            check_size(len(a) * len(b), "alternatives")
         found = []
         for x in a:
             for y in b:
@@ -233,7 +270,7 @@ class Normaliser(Places):
                 shapes = [s for s in shapes if not strings.is_empty(s, self.languages)]
             elif t == NUMBERS:
                 shapes = [s for s in shapes if not numbers.is_empty(s)]
-            self.check_on_the_way(len(shapes))
+            check_unfinished(len(shapes))
             found.append(shapes)
         return found
 
@@ -249,7 +286,7 @@ class Normaliser(Places):
             found += broken_objects.discharge(self, shape) if shape.some and not (closed and shape.others) else (shape,)
         return found
 
-    def _alive(self, shapes: list[Any], needed: Callable[[Any], list[list[Work]]]) -> Shapes:
+    def _alive(self, shapes: list[Any], needed: Callable[[Any], list[list[Conjunction]]]) -> Shapes:
         """Drops shapes that require a value of an empty conjunction."""
         kept = []
         for shape in shapes:
@@ -264,7 +301,7 @@ class Normaliser(Places):
                 kept.append(shape)
         return kept
 
-    def _may_hold(self, node: Work) -> Generator[Request, Any, bool]:
+    def _may_hold(self, node: Conjunction) -> Generator[Request, Any, bool]:
         """Does the node contain a value, as far as its parts say?"""
         parts = node.parts
         if parts is None:
@@ -282,22 +319,12 @@ class Normaliser(Places):
             return EMPTY
         return (yield from self.pruned(one_type(t, [met])))[t]
 
-    def check_on_the_way(self, size: int, pointer: str | None = None) -> None:
-        if size > MOST_ON_THE_WAY:
-            self.check_size(size, "alternatives", pointer)
 
-    def check_alternatives(self, shapes: Any, pointer: str) -> None:
-        """Refuses too many; single numbers from a list are not counted."""
-        if len(shapes) > MOST_ALTERNATIVES:
-            points = sum(isinstance(s, NumberShape) and s.low is not None and s.low == s.high for s in shapes)
-            self.check_size(len(shapes) - points, "alternatives", pointer)
-
-
-def _objects_needed(shape: LooseObject) -> list[list[Work]]:
+def _objects_needed(shape: LooseObject) -> list[list[Conjunction]]:
     return [[shape.properties[name]] for name in shape.required] + [[node] for _, node, _ in shape.some]
 
 
-def _arrays_needed(shape: LooseArray) -> list[list[Work]]:
+def _arrays_needed(shape: LooseArray) -> list[list[Conjunction]]:
     needed = [[node for node, _ in ways] for ways in shape.prefix[: shape.minimum]]
     if shape.minimum > len(shape.prefix):
         needed.append([node for node, _ in shape.rest])

@@ -6,9 +6,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from ...grammars.json_schema.shapes import Node, StringShape
-from ...grammars.json_schema.shapes import Shape as Shape_
-from ...grammars.json_schema.strings import is_text
+from ....grammars.json_schema.shapes import Node, StringShape
+from ....grammars.json_schema.shapes import Shape as Shape_
+from ....grammars.json_schema.strings import is_text
 
 # One character or class of characters; then a pattern in which one of them is repeated.
 UNIT = r"(?:\[(?:[^\[\]\\]|\\.)+\]|\\[dDwWsS./-]|[^\\^$*+?()\[\]{}|])"
@@ -54,10 +54,10 @@ def counted(shape: StringShape) -> StringShape:
     found = REPEATED.fullmatch(str(text)) if kind == "pattern" and holds else None
     if found is None:
         return shape
-    before, repeated, least, most, behind = found.groups()
-    others = len(UNITS.findall(before + behind))
+    before, repeated, least, most, after = found.groups()
+    others = len(UNITS.findall(before + after))
     low, high = int(least) + others, int(most) + others
     if low > high or high < COUNTED_FROM or low > LITTLE:
         return shape
     low, high = max(low, shape.minimum), high if shape.maximum is None else min(high, shape.maximum)
-    return StringShape(low, high, frozenset({("pattern", f"^{before}{repeated}*{behind}$", True)}))
+    return StringShape(low, high, frozenset({("pattern", f"^{before}{repeated}*{after}$", True)}))
