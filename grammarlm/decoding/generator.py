@@ -11,9 +11,9 @@ from ..masks.constraint import Constraint
 from .arguments import check_vocabulary
 from .generate import check_arguments, generate
 from .methods import method_of
+from .model_facts import check_model, width_of
 from .output import one_output
 from .prepared import stop_ids_of, tokenizer_of, vocabulary_of
-from .readers import check_model, width_of
 from .request import compiled_output
 
 

@@ -13,9 +13,10 @@ from ..masks.limits import Limits
 from ..vocab.vocabulary import Vocabulary
 from .arguments import check_choice, check_integer, check_vocabulary, is_batch, per_prompt, prompt_ids
 from .healing import take_back
+from .model_facts import check_model, is_encoder_decoder, width_of
 from .output import FORMS, Output, one_output
 from .prepared import constraint_of, stop_ids_of, tokenizer_of, vocabulary_of
-from .readers import Reader, check_model, is_encoder_decoder, open_reader, width_of
+from .readers import CACHES, Reader, open_reader
 from .sampling import Sampling
 from .task import Compiled, Task
 
@@ -61,8 +62,6 @@ class Settings:
     cache: str | None = None
 
     def __post_init__(self) -> None:
-        from .cached_reader import CACHES
-
         check_integer("max_tokens", self.max_tokens, 1)
         check_integer("n", self.n, 1)
         for name in ("close", "heal"):
