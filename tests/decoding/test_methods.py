@@ -11,6 +11,7 @@ import torch
 import grammarlm as gl
 from grammarlm.decoding.branches import Branches
 from grammarlm.decoding.cached_reader import static_caches_are_right
+from grammarlm.decoding.options import Options
 from grammarlm.decoding.request import prepare
 from grammarlm.decoding.result import Population
 from grammarlm.decoding.sampling import Sampling
@@ -355,7 +356,7 @@ def test_a_transformer_with_every_cache(model, tokenizer, method):
 
 def test_branches_know_what_the_model_says_of_any_text(model, tokenizer):
     """Extended, repeated, reordered, gone back: always the logits of a forward of the whole text."""
-    request = prepare(model, ["the cat sat", "a"], tokenizer=tokenizer, max_tokens=9)
+    request = prepare(model, ["the cat sat", "a"], Options(tokenizer=tokenizer, max_tokens=9))
     branches = Branches(request, Sampling())
     for texts in (
         [(0,), (1,)],
