@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .arguments import check_integer
-from .branches import Branches, Dead, Notes, Steps, answers_of_prompt, log_sum
+from .branches import Branches, Dead, Steps, answers_of_prompt, log_sum
 from .failures import Ending
-from .particles import Text
 from .result import Result
+from .text_node import TextNode
 from .weighted import check_whole_distribution
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Candidate:
     """Ordered best first."""
 
     cost: float  # minus the score
-    text: Text
+    text: TextNode
     is_over: bool = False
 
 
@@ -56,23 +56,23 @@ def beam(request: Request, *, beams: int = 5) -> list[Result]:
     check_whole_distribution(sampling, "beam")
     results: list[Result] = []
     for part in request.parts(1):
-        branches, notes = Branches(part, sampling), Notes()
+        branches = Branches(part, sampling)
 
-        def find(branches: Branches = branches, notes: Notes = notes) -> list[Result]:
-            found = search(branches, notes, beams)
+        def find(branches: Branches = branches) -> list[Result]:
+            found = search(branches, beams)
             best = [found[min(rank, len(found) - 1)] for rank in range(request.n)]
-            return [answer(branches, notes, one) for one in best]
+            return [answer(branches, one) for one in best]
 
-        results += answers_of_prompt(branches, notes, request.n, find)
+        results += answers_of_prompt(branches, request.n, find)
     return results
 
 
-def answer(branches: Branches, notes: Notes, one: Candidate) -> Result:
-    result = branches.result(one.text, notes.of(one.text), is_cut=branches.is_full(one.text))
+def answer(branches: Branches, one: Candidate) -> Result:
+    result = branches.result(one.text)
     return replace(result, score=-one.cost)
 
 
-def search(branches: Branches, notes: Notes, beams: int) -> list[Candidate]:
+def search(branches: Branches, beams: int) -> list[Candidate]:
     """The finished texts kept in the end, best first; Dead where there are none."""
     kept = [Candidate(0.0, text) for text in branches.beginnings()]
     while not all(one.is_over for one in kept):
@@ -81,7 +81,7 @@ def search(branches: Branches, notes: Notes, beams: int) -> list[Candidate]:
         left = steps.log_left()
         scores = -np.array([[one.cost] for one in growing]) + steps.allowed.astype(np.float64)
         rivals = [one for one in kept if one.is_over] + ended(branches, steps, scores)
-        kept = sorted(rivals + grown(branches, notes, steps, scores, beams))[:beams]
+        kept = sorted(rivals + grown(branches, steps, scores, beams))[:beams]
         if not kept:
             raise Dead(growing[0].text, came_to_nothing(branches, steps, left))
     return kept
@@ -92,7 +92,7 @@ def came_to_nothing(branches: Branches, steps: Steps, left: list[float]) -> Endi
     if left[0] == -np.inf:
         return steps.nothing_left(0)
     text = steps.texts[0]
-    return Ending.unsatisfied(len(text) - 1, branches.data(text))
+    return Ending.unsatisfied(text.length, branches.data(text))
 
 
 def ended(branches: Branches, steps: Steps, scores: np.ndarray) -> list[Candidate]:
@@ -105,7 +105,7 @@ def ended(branches: Branches, steps: Steps, scores: np.ndarray) -> list[Candidat
     return [one for one, is_fine in zip(found, accepted, strict=True) if is_fine]
 
 
-def grown(branches: Branches, notes: Notes, steps: Steps, scores: np.ndarray, beams: int) -> list[Candidate]:
+def grown(branches: Branches, steps: Steps, scores: np.ndarray, beams: int) -> list[Candidate]:
     """The best texts with one more token that where= accepts; the predicate is called on no more than needed."""
     found: list[Candidate] = []
     while len(found) < beams:
@@ -115,16 +115,18 @@ def grown(branches: Branches, notes: Notes, steps: Steps, scores: np.ndarray, be
         answers = branches.held([(steps.texts[row], token) for row, token in best])
         for (row, token), is_fine in zip(best, answers, strict=True):
             if is_fine:
-                text = notes.take(steps, row, token, log_sum(steps.allowed[row]))
+                text = steps.take(row, token, log_sum(steps.allowed[row]))
                 found.append(Candidate(-float(scores[row, token]), text, branches.is_full(text)))
             scores[row, token] = -np.inf
     return found
 
 
-def leaders(texts: list[Text], scores: np.ndarray, count: int) -> list[tuple[int, int]]:
+def leaders(texts: list[TextNode], scores: np.ndarray, count: int) -> list[tuple[int, int]]:
     """(row, token) of the best scores above -inf, best first; ties in the order of texts and tokens."""
     flat = scores.reshape(-1)
     least = np.partition(flat, -count)[-count] if count < len(flat) else -np.inf
     rows, tokens = np.nonzero((scores >= least) & (scores > -np.inf))
-    order = sorted(zip(rows.tolist(), tokens.tolist(), strict=True), key=lambda at: (-scores[at], texts[at[0]], at[1]))
+    ranks = sorted(range(len(texts)), key=texts.__getitem__)
+    rank = {row: at for at, row in enumerate(ranks)}
+    order = sorted(zip(rows.tolist(), tokens.tolist(), strict=True), key=lambda at: (-scores[at], rank[at[0]], at[1]))
     return order[:count]

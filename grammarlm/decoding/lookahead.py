@@ -32,10 +32,10 @@ from .arguments import check_integer, check_number
 from .branches import Branches, Dead, Steps, answers_of_prompt, log_sum
 from .failures import Ending
 from .grammar_beam import came_to_nothing, ended, grown
-from .particles import Text
 from .rejection import Rejection
 from .result import Result
 from .sampling import Sampling
+from .text_node import TextNode
 from .weighted import Draws, check_whole_distribution
 
 if TYPE_CHECKING:
@@ -46,12 +46,12 @@ if TYPE_CHECKING:
 class Trail:
     """A continuation: its text, its log-probability under the model, and the known distributions after each of its prefixes."""
 
-    text: Text
+    text: TextNode
     log_p: float = 0.0
     length: int = 0
     is_over: bool = False
     ending: Ending | None = None  # where it has failed
-    known: dict[Text, Steps] = field(default_factory=dict)  # each with a single row
+    known: dict[TextNode, Steps] = field(default_factory=dict)  # each with a single row
 
     def merit(self) -> float:
         """The mean log-probability: minus the log of the perplexity."""
@@ -66,7 +66,7 @@ class Trail:
         if extension.text == self.text:
             self.log_p += steps.log_end(0, draws.branches.stops)
         else:
-            self.log_p += float(steps.model[0, extension.text[-1]])
+            self.log_p += float(steps.model[0, extension.text.token])
         self.text, self.is_over, self.length = extension.text, extension.is_over, self.length + 1
 
 
@@ -89,7 +89,7 @@ class Walk:
         while not here.is_over:
             steps = here.known.pop(here.text, None) or self.branches.steps([here.text]).check()
             here = advance(self, here, steps)
-        return [self.draws.result(here.text, ANSWER, is_cut=self.branches.is_full(here.text), ending=here.ending)]
+        return [self.draws.result(here.text, ANSWER, ending=here.ending)]
 
     def certain(self, here: Trail, steps: Steps) -> Trail:
         """Chooses the next token as usual."""
@@ -125,13 +125,13 @@ def lookahead(request: Request, *, entropy: float = 1.0, width: int = 3, depth: 
 def looked_at(walk: Walk, steps: Steps, width: int, depth: int) -> Trail:
     """The best of the most probable tokens, with the distributions after it that are known by now."""
     scores, text, left = steps.allowed.astype(np.float64), steps.texts[0], steps.log_left()
-    rivals = sorted(ended(walk.branches, steps, scores) + grown(walk.branches, walk.draws.notes, steps, scores, width))
+    rivals = sorted(ended(walk.branches, steps, scores) + grown(walk.branches, steps, scores, width))
     if not rivals:
         raise Dead(text, came_to_nothing(walk.branches, steps, left))
     trails = []
     for one in rivals[:width]:
         has_ended = one.text == text
-        own = steps.log_end(0, walk.branches.stops) if has_ended else float(steps.model[0, one.text[-1]])
+        own = steps.log_end(0, walk.branches.stops) if has_ended else float(steps.model[0, one.text.token])
         trails.append(Trail(one.text, own, 1, one.is_over))
     starts = {id(trail): (trail.text, trail.is_over) for trail in trails}
     best = walk.continued(trails, [GREEDY] * len(trails), depth)
@@ -165,7 +165,7 @@ def walks(request: Request, method: str, advance: Advance, most: int = 1) -> lis
     for part in request.parts(1):
         for number in range(request.n):
             walk = Walk(part, part.tasks[0].sampling.of_sample(number), most)
-            results += answers_of_prompt(walk.branches, walk.draws.notes, 1, partial(walk.run, advance))
+            results += answers_of_prompt(walk.branches, 1, partial(walk.run, advance))
     return results
 
 
