@@ -10,7 +10,7 @@ gl.generate(model, prompts, schema=[Person, None])                    # each wit
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..grammars.compose import Grammar
@@ -53,7 +53,7 @@ def generate(
     forced: str = "score",
     cache: str | None = None,
     limits: Limits | None = None,
-    method: str = "masked",
+    method: str | Callable[..., list[Result]] = "masked",
     batch_size: int = BATCH,
     progress: bool | None = None,
     **options: Any,
@@ -108,7 +108,8 @@ def generate(
     method       how texts are found; each has options of its own, given as further arguments
                  "masked": each step masked and renormalised. "awrs": draws with weights, under where= by rejection (rejection.py).
                  "smc": particles that follow the model's law given the constraint (particles=, threshold=, critic=). "best_of"
-                 (candidates=, score=), "beam" (beams=), "lookahead" (entropy=, width=, depth=), "trials" (most=, depth=)
+                 (candidates=, score=), "beam" (beams=), "lookahead" (entropy=, width=, depth=), "trials" (most=, depth=).
+                 Or one of your own: a blend of the logits of several models (blends.py), or a search over texts (searches.py)
     progress     True or False; None: True for several batches on a terminal
 
     The vocabulary and the constraints are cached: another call with the same grammar compiles nothing.

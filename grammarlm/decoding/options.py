@@ -16,6 +16,7 @@ from .arguments import check_choice, check_integer
 from .output import FORMS
 from .readers import CACHES
 from .rejection import Rejection
+from .result import Result
 from .sampling import Sampling
 
 FORCED = ("score", "off")
@@ -48,7 +49,7 @@ class Options:
     heal: bool = False
     forced: str = "score"
 
-    method: str = "masked"
+    method: str | Callable[..., list[Result]] = "masked"
     batch_size: int = BATCH
     progress: bool | None = None
 

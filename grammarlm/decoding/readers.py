@@ -11,6 +11,7 @@ A reader has a batch of texts. One `read` is one forward. The reader decides how
                           cannot see
     CachedReader          (cached_reader.py) reads only new ids, padded on the left, with the model's own key-value cache
     EncoderDecoderReader  (encoder_decoder.py) reads the prompts once, by the encoder, and the answers by the decoder
+    BlendedReader         (blends.py) reads with several readers, and makes one row of logits of theirs
 """
 
 from __future__ import annotations
@@ -30,8 +31,14 @@ class Reader(Protocol):
     """A model that reads a batch of texts."""
 
     beginnings: list[list[int]]  # the first ids to read of each text: its prompt, or the decoder's start id
-    width: int | None  # of the logits; None where known only after a forward
-    in_step: bool  # after the beginnings, must all chunks of a read have equal length?
+
+    @property
+    def width(self) -> int | None:
+        """Of the logits; None where known only after a forward."""
+
+    @property
+    def in_step(self) -> bool:
+        """After the beginnings, must all chunks of a read have equal length?"""
 
     @property
     def can_forget(self) -> bool:

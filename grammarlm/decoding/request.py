@@ -30,6 +30,7 @@ class Request:
     tasks: list[Task]  # one for each prompt
     n: int  # answers to each
     cache: str | None = None
+    tokenizer: Any = None  # of the prompts; None where they are ids
     is_list: bool = False  # did the caller pass a list of prompts?
 
     def reader(self) -> Reader:
@@ -84,7 +85,7 @@ def prepare(model: Any, prompt: Any, options: Options) -> Request:
         )
         for given, predicate, (one, rest) in zip(zip(outputs, compiled, strict=True), predicates, healed, strict=True)
     ]
-    return Request(model, [one for one, _ in healed], tasks, options.n, options.cache, is_list)
+    return Request(model, [one for one, _ in healed], tasks, options.n, options.cache, tokenizer, is_list)
 
 
 def check_healing(model: Any, prompts: list[Any], outputs: list[Output]) -> None:

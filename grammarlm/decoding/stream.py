@@ -18,18 +18,19 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any
 
-from ..errors import unknown_argument
 from ..grammars.compose import Grammar
 from ..grammars.json_schema import JsonSchema
 from ..masks.constraint import Constraint
 from ..masks.limits import Limits
 from ..vocab.vocabulary import Vocabulary
 from .arguments import check_choice
+from .blends import Blended
 from .decoding import Decoding
 from .events import Event
 from .json_events import JsonEvents
 from .masked import start
-from .options import ARGUMENTS, BATCH, Options
+from .methods import method_of
+from .options import BATCH, Options, check_names
 from .request import Request, prepare
 from .result import COMPLETE, Result
 from .sampling import Sampling
@@ -62,10 +63,10 @@ def stream(
     forced: str = "score",
     cache: str | None = None,
     limits: Limits | None = None,
-    method: str = "masked",
+    method: str | Blended = "masked",
     batch_size: int = BATCH,
     progress: bool | None = None,
-    **unknown: Any,
+    **options: Any,
 ) -> Iterator[Event]:
     """The events of an answer while it is generated (events.py lists them), the last one with `.result`.
 
@@ -74,11 +75,13 @@ def stream(
     deltas only. With several prompts or n > 1 the events of all answers come as the batch is decoded, `event.row` is the index of
     the answer (n of the first prompt, n of the second, ...), and the last event's `.result` is the list.
 
-    `method` is "masked": other methods choose among whole texts, which are known only at their end. `progress` has no effect.
+    `method` is "masked" or a blend (blends.py): other methods choose among whole texts, which are known only at their end.
+    `progress` has no effect.
     """
-    check_choice("method", method, ("masked",))
-    for name in unknown:
-        raise unknown_argument("stream", name, ARGUMENTS)
+    if not isinstance(method, Blended):
+        check_choice("method", method, ("masked",))
+    begin = method.start if isinstance(method, Blended) else start
+    check_names("stream", options, method_of(method), are_bound=True)
     asked = Options(
         tokenizer=tokenizer,
         vocab=vocab,
@@ -103,7 +106,9 @@ def stream(
     request = prepare(model, prompt, asked)
     parts = request.parts(max(1, asked.batch_size // request.n))
     first = next(parts)
-    return events(request, chain([(first, start(first))], ((part, start(part)) for part in parts)))
+    return events(
+        request, chain([(first, begin(first, **options))], ((part, begin(part, **options)) for part in parts))
+    )
 
 
 def events(request: Request, decodings: Iterator[tuple[Request, Decoding]]) -> Iterator[Event]:

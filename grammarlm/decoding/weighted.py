@@ -23,14 +23,16 @@ import numpy as np
 from ..errors import shorten
 from ..kernels.cpu.philox import fill_uniform
 from .arguments import check_integer
-from .branches import Branches, Dead, Steps, answers_of_prompt
+from .branches import Branches, Dead, Steps
 from .failures import Ending, said
 from .particles import Extension, Particles, Resample, check_threshold, run_particles, systematic
 from .race import Race
 from .rejection import NO_TOKEN, Drawn, Rejection, run_together
 from .result import Population, Result
 from .sampling import Sampling, draw
+from .searches import check_whole_distribution, search
 from .text_node import TextNode
+from .tree import Tree
 
 if TYPE_CHECKING:
     from .request import Request
@@ -61,8 +63,10 @@ def awrs(request: Request, **options: Any) -> list[Result]:
     return results
 
 
+@search
 def smc(
-    request: Request,
+    tree: Tree,
+    n: int,
     *,
     particles: int = 16,
     threshold: float = 0.5,
@@ -81,35 +85,26 @@ def smc(
     how = Rejection(**options)
     if how.weights == "none":
         raise ValueError('weights="none" with method="smc", which is about weights; leave it out')
-    chosen = request.tasks[0].sampling
-    check_whole_distribution(chosen, "smc")
     check_threshold(threshold)
-    sampling = chosen.warm()
-    results: list[Result] = []
-    for part in request.parts(1):  # one prompt at a time: the particles of a population share their forwards
-        branches = Branches(part, sampling)
-        draws = Draws(branches, [sampling.of_sample(place) for place in range(particles)], how)
-        noise = generator(sampling.seed, RESAMPLING)
+    is_drawn, tree.sampling = bool(tree.sampling.temperature), tree.sampling.warm()
+    draws = Draws(tree, [tree.sampling.of_sample(place) for place in range(particles)], how)
+    noise = generator(tree.sampling.seed, RESAMPLING)
 
-        def score(texts: list[TextNode], branches: Branches = branches) -> Sequence[float]:
-            assert critic is not None
-            try:
-                return [float(one) for one in critic([branches.data(text).decode(errors="replace") for text in texts])]
-            except Exception as error:
-                raise Dead(texts[0], Ending("error", shorten(f"critic= raised {said(error)}"))) from error
+    def score(texts: list[TextNode]) -> Sequence[float]:
+        assert critic is not None
+        try:
+            return [float(one) for one in critic([tree.data(text).decode(errors="replace") for text in texts])]
+        except Exception as error:
+            raise Dead(texts[0], Ending("error", shorten(f"critic= raised {said(error)}"))) from error
 
-        def find(part: Request = part, draws: Draws = draws, noise: np.random.Generator = noise) -> list[Result]:
-            found = run_particles(
-                draws.branches.beginnings() * particles,
-                draws,
-                resampling(noise),
-                threshold=threshold,
-                critic=score if critic is not None else None,
-            )
-            return answers_of(found, draws, part.n, noise if chosen.temperature else None)
-
-        results += answers_of_prompt(branches, part.n, find)
-    return results
+    found = run_particles(
+        [tree.root.text] * particles,
+        draws,
+        resampling(noise),
+        threshold=threshold,
+        critic=score if critic is not None else None,
+    )
+    return answers_of(found, draws, n, noise if is_drawn else None)
 
 
 def answers_of(found: Particles[TextNode], draws: Draws, n: int, noise: np.random.Generator | None) -> list[Result]:
@@ -144,16 +139,6 @@ def heaviest(population: Population) -> list[int]:
         totals[text] = totals.get(text, 0.0) + weight
         first.setdefault(text, at)
     return [first[text] for text in sorted(totals, key=lambda text: -totals[text])]
-
-
-def check_whole_distribution(sampling: Sampling, method: str) -> None:
-    """ValueError for top-k, top-p, min-p and typical-p: truncating the masked distribution leaves no well-defined target law."""
-    given = [name for name in ("top_k", "top_p", "min_p", "typical_p") if getattr(sampling, name) is not None]
-    if given:
-        raise ValueError(
-            f"{given[0]}= with method={method!r}, which goes by all that the model's distribution has; leave it out, or take "
-            'method="masked" or "best_of"'
-        )
 
 
 def generator(seed: int | None, position: int) -> np.random.Generator:
