@@ -11,7 +11,8 @@ from typing import Any
 import torch
 
 from .arguments import check_integer, listed
-from .readers import Reader, check_model, is_transformers_model, open_reader
+from .model_facts import check_model, is_transformers_model
+from .readers import Reader, open_reader
 
 Step = Callable[[Any, Any], Any]
 

@@ -1,11 +1,12 @@
 """Texts that branch: model distribution, grammar mask and predicate for any of them.
 
-The methods that follow several texts at once (particles, beams, lookahead) name a text by a tuple, the number of its prompt and
-then its tokens, and ask about any texts:
+The methods that follow several texts at once (particles, beams, lookahead) have nodes for them (text_node.py), and ask about any of
+them:
 
-    branches = Branches(request)
-    steps = branches.steps([(0,), (1,)])            # the beginnings of two answers: log-probabilities, and the allowed tokens
-    steps = branches.steps([(0, 5), (0, 7), (1, 5)])
+    branches = Branches(request, sampling)
+    one, two = branches.beginnings()                # of the answers to two prompts
+    steps = branches.steps([one, two])              # log-probabilities, and the allowed tokens
+    steps = branches.steps([one.child(5), one.child(7), two.child(5)])
 
 Texts that are asked about together have equal length and no duplicates. Usually each is a text of the last call with one more
 token; then the model reads only that token, on top of its key-value cache, whose rows are dropped, repeated and reordered to match
@@ -28,12 +29,12 @@ from ..masks.batch import fill_masks
 from ..masks.mask_array import allocate_mask
 from ..masks.matcher import Matcher
 from .failures import Ending, RowFailure, answer_of, no_distribution, nothing_left, said
-from .particles import Text
 from .readers import Reader, open_reader
 from .result import Result
 from .row import Choice, Row, readable
 from .sampling import Sampling
 from .task import Compiled
+from .text_node import Note, TextNode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 class Dead(Exception):
     """A text failed, and the answers to its prompt with it: a search over several texts cannot go on without one of them."""
 
-    def __init__(self, text: Text, ending: Ending):
+    def __init__(self, text: TextNode, ending: Ending):
         super().__init__(ending.error)
         self.text, self.ending = text, ending
 
@@ -59,11 +60,12 @@ class Steps:
     `failures` texts that cannot go on, though the grammar allows something: all of `allowed` is -inf there
     """
 
-    texts: list[Text]
+    texts: list[TextNode]
     model: np.ndarray
     drawn: np.ndarray
     allowed: np.ndarray
-    failures: dict[Text, RowFailure] = field(default_factory=dict)
+    failures: dict[TextNode, RowFailure] = field(default_factory=dict)
+    _taken: dict[tuple[int, int], TextNode] = field(default_factory=dict, repr=False)  # by row and token
 
     def check(self) -> Steps:
         """Raises Dead if one of the texts cannot go on."""
@@ -74,7 +76,7 @@ class Steps:
     def nothing_left(self, row: int) -> Ending:
         """How a text ends whose `allowed` is -inf everywhere."""
         text = self.texts[row]
-        return Ending.of(self.failures.get(text) or nothing_left(len(text) - 1, self.model.shape[1]))
+        return Ending.of(self.failures.get(text) or nothing_left(text.length, self.model.shape[1]))
 
     def log_left(self) -> list[float]:
         """The log of the mass that the grammar left, at most 0."""
@@ -88,6 +90,15 @@ class Steps:
         """One Steps for each text."""
         rows = zip(self.texts, self.model, self.drawn, self.allowed, strict=True)
         return [Steps([text], model[None], drawn[None], allowed[None]) for text, model, drawn, allowed in rows]
+
+    def take(self, row: int, token: int, log_left: float) -> TextNode:
+        """The text of this row with the token appended; `log_left` is the log mass that it was drawn from."""
+        found = self._taken.get((row, token))
+        if found is None:
+            own, allowed = float(self.model[row, token]), float(self.allowed[row, token])
+            note = Note(min(allowed - log_left, 0.0), own, self.mass_removed(row))
+            found = self._taken[row, token] = self.texts[row].child(token, note)
+        return found
 
     def mass_removed(self, row: int) -> float:
         """The probability, at temperature 1, of the forbidden tokens."""
@@ -108,29 +119,29 @@ class Branches:
         self.stops = frozenset(self.vocab.stop_ids)
         self.forwards = 0
         self.seconds = {"model_seconds": 0.0, "mask_seconds": 0.0, "sampling_seconds": 0.0}
-        self._read: list[Text] = []  # the texts that the reader has read, row by row
+        self._read: list[TextNode] = []  # the texts that the reader has read, row by row
         self._reader: Reader | None = None
         started = [task.matcher() for task in self.tasks]
         self.closes = [closes for _, closes in started]
         self._starts = [matcher for matcher, _ in started]
-        self._matchers: dict[Text, Matcher] = {}
-        self._data: dict[Text, bytes] = {}
+        self._matchers: dict[TextNode, Matcher] = {}
+        self._data: dict[TextNode, bytes] = {}
         self._answers: dict[tuple[int, str], bool | RowFailure] = {}
 
-    def beginnings(self) -> list[Text]:
-        return [(number,) for number in range(len(self.tasks))]
+    def beginnings(self) -> list[TextNode]:
+        return [TextNode(number) for number in range(len(self.tasks))]
 
     # ------------------------------------------------------------------ the model and the grammar
 
-    def steps(self, texts: Sequence[Text]) -> Steps:
+    def steps(self, texts: Sequence[TextNode]) -> Steps:
         texts = list(texts)
         with self.timed("model_seconds"):
             logits = self._logits(texts)
-        failures: dict[Text, RowFailure] = {}
+        failures: dict[TextNode, RowFailure] = {}
         with self.timed("sampling_seconds"):
             for text, row in zip(texts, logits, strict=True):
                 if not math.isfinite(float(row.max())) or np.isnan(row.min()):
-                    failures[text] = no_distribution(len(text) - 1, row)
+                    failures[text] = no_distribution(text.length, row)
                     row.fill(0)
         with self.timed("mask_seconds"):
             masks, is_masked = self._masks(texts, failures)
@@ -144,36 +155,40 @@ class Branches:
                     row[~bits_of(mask, len(row))] = -np.inf
             allowed[[text in failures for text in texts]] = -np.inf
         self._answers.clear()
+        near = {*texts, *(text.parent for text in texts)}
+        self._data = {text: data for text, data in self._data.items() if text in near}
         return Steps(texts, model, drawn, allowed, failures)
 
-    def _logits(self, texts: list[Text]) -> np.ndarray:
+    def _logits(self, texts: list[TextNode]) -> np.ndarray:
         self.forwards += 1
-        place = {text: row for row, text in enumerate(self._read)}
-        if self._reader is not None and all(text[:-1] in place for text in texts):
-            self._reader.select([place[text[:-1]] for text in texts])
-            chunks = [[text[-1]] for text in texts]
+        row_of = {text: row for row, text in enumerate(self._read)}
+        parents = [row_of.get(text.parent) if text.parent is not None else None for text in texts]
+        known = [row for row in parents if row is not None]
+        if self._reader is not None and len(known) == len(texts):
+            self._reader.select(known)
+            chunks = [[text.token] for text in texts]
         else:
-            prompts = [self.request.prompts[text[0]] for text in texts]
+            prompts = [self.request.prompts[text.prompt] for text in texts]
             room = max(task.max_tokens for task in self.tasks)
             self._reader = open_reader(self.request.model, prompts, room, self.request.cache)
-            chunks = [[*begin, *text[1:]] for begin, text in zip(self._reader.beginnings, texts, strict=True)]
+            chunks = [[*begin, *text.tokens()] for begin, text in zip(self._reader.beginnings, texts, strict=True)]
         self._read = texts
         return self._reader.read(chunks, [1] * len(texts)).numpy()
 
     def _is_tempered(self) -> bool:
         return self.sampling.temperature not in (0.0, 1.0) or self.sampling.repetition_penalty != 1
 
-    def _tempered(self, texts: list[Text], logits: np.ndarray) -> np.ndarray:
+    def _tempered(self, texts: list[TextNode], logits: np.ndarray) -> np.ndarray:
         logits = logits.copy()
         for text, row in zip(texts, logits, strict=True):
-            seen = (*self.tasks[text[0]].prompt, *text[1:])
+            seen = [*self.tasks[text.prompt].prompt, *text.tokens()]
             self.sampling.penalize(row, seen.__iter__)
         is_finite = np.isfinite(logits)
         with np.errstate(over="ignore"):  # at extreme temperatures; a finite logit stays finite
             logits = (logits - logits.max(axis=1, keepdims=True)) / np.float32(self.sampling.warmth)
             return np.where(is_finite, np.maximum(log_softmax(logits), np.finfo(np.float32).min), -np.inf)
 
-    def _masks(self, texts: list[Text], failures: dict[Text, RowFailure]) -> tuple[np.ndarray, list[bool]]:
+    def _masks(self, texts: list[TextNode], failures: dict[TextNode, RowFailure]) -> tuple[np.ndarray, list[bool]]:
         """The masks, and which of them forbid anything; records the texts whose mask fails."""
         matchers: list[Matcher | None] = []
         for text in texts:
@@ -195,21 +210,21 @@ class Branches:
                 failures[text] = RowFailure(said(error))
         return masks, needed
 
-    def matcher(self, text: Text) -> Matcher | None:
+    def matcher(self, text: TextNode) -> Matcher | None:
         """The matcher after this text: a fork of its prefix's matcher if that is cached, else replayed from the start."""
-        start = self._starts[text[0]]
+        start = self._starts[text.prompt]
         if start is None or text in self._matchers:
             return self._matchers.get(text)
-        known = self._matchers.get(text[:-1])
-        found, rest = (start.fork(), text[1:]) if known is None else (known.fork(), text[-1:])
+        known = None if text.parent is None else self._matchers.get(text.parent)
+        found, rest = (start.fork(), text.tokens()) if known is None else (known.fork(), [text.token])
         for token in rest:
             if not found.advance(token):
-                raise RuntimeError(f"after {len(text) - 1} tokens the mask allowed a token that the matcher refused")
+                raise RuntimeError(f"after {text.length} tokens the mask allowed a token that the matcher refused")
         return found
 
     # ------------------------------------------------------------------ the predicate
 
-    def held(self, pairs: Sequence[tuple[Text, int]]) -> list[bool]:
+    def held(self, pairs: Sequence[tuple[TextNode, int]]) -> list[bool]:
         """As `holds`, but raises Dead where the predicate raised."""
         answers = self.holds(pairs)
         for (text, _), answer in zip(pairs, answers, strict=True):
@@ -217,7 +232,7 @@ class Branches:
                 raise Dead(text, Ending.of(answer))
         return [bool(answer) for answer in answers]
 
-    def holds(self, pairs: Sequence[tuple[Text, int]]) -> list[bool | RowFailure]:
+    def holds(self, pairs: Sequence[tuple[TextNode, int]]) -> list[bool | RowFailure]:
         """Does where= accept the text with this token appended? New questions go to `where.many` as one call, if it has that.
 
         It sees whole characters only. At an end it is not asked again about a text that it has accepted already. If it raised, the
@@ -225,7 +240,7 @@ class Branches:
         """
         asked: list[tuple[int, str] | None] = []
         for text, token in pairs:
-            number = text[0]
+            number = text.prompt
             asked.append(None if self.tasks[number].where is None else self._question(number, self.data(text), token))
         new = [key for key in dict.fromkeys(asked) if key is not None and key not in self._answers]
         with self.timed("sampling_seconds"):
@@ -263,43 +278,42 @@ class Branches:
                 reason = RowFailure(f"where.many raised {said(error)}")
                 self._answers.update(((number, text), reason) for text in texts)
 
-    def data(self, text: Text) -> bytes:
+    def data(self, text: TextNode) -> bytes:
         """The bytes of the tokens."""
-        if len(text) == 1:
+        if text.parent is None:
             return b""
         if text not in self._data:
-            known = self._data.get(text[:-1])
-            rest = text[1:] if known is None else text[-1:]
+            known = self._data.get(text.parent)
+            rest = text.tokens() if known is None else [text.token]
             self._data[text] = (known or b"") + b"".join(map(self.bytes_of, rest))
         return self._data[text]
 
     def bytes_of(self, token: int) -> bytes:
         return b"" if token in self.vocab.special_ids else self.vocab.token_bytes(token)
 
-    def is_full(self, text: Text) -> bool:
+    def is_full(self, text: TextNode) -> bool:
         """Is the text cut here by max_tokens? Not where the matcher keeps the budget: its mask then allows the end alone."""
-        return len(text) - 1 >= self.tasks[text[0]].max_tokens and not self.closes[text[0]]
+        return text.length >= self.tasks[text.prompt].max_tokens and not self.closes[text.prompt]
 
     # ------------------------------------------------------------------ the result
 
-    def result(
-        self, text: Text, notes: Sequence[Note], *, is_cut: bool = False, ending: Ending | None = None, place: int = 0
-    ) -> Result:
-        """The Result of a text: its tokens are replayed into a Row of the ordinary loop, which decides how answers end.
+    def result(self, text: TextNode, *, ending: Ending | None = None, place: int = 0) -> Result:
+        """The Result of a text that is over: its tokens are replayed into a Row of the loop, which decides how answers end.
 
         `ending`: how it ends instead; its grammar is then not used, as that may be what failed.
         """
+        is_cut = self.is_full(text)
         if is_cut and ending is None:
             ending = self._refused_whole(text)
-        task = replace(self.tasks[text[0]], scores_forced=False, where=None, sampling=self.sampling)
+        task = replace(self.tasks[text.prompt], scores_forced=False, where=None, sampling=self.sampling)
         row = Row(task if ending is None else replace(task, compiled=Compiled()), place, [])
-        for token, note in zip(text[1:], notes, strict=True):
+        for token, note in zip(text.tokens(), text.notes(), strict=True):
             row.prepare()
             row.accept(Choice(token, note.logprob, note.model_logprob), 0.0, note.mass_removed)
         row.prepare()
         if ending is not None:
             row.end(ending)
-            row.stats.closes, row.stats.cache_hit = self.closes[text[0]], self.tasks[text[0]].compiled.was_there
+            row.stats.closes, row.stats.cache_hit = self.closes[text.prompt], self.tasks[text.prompt].compiled.was_there
         elif row.finish_reason is None:
             if is_cut:
                 row.finish_reason = "length"
@@ -311,12 +325,12 @@ class Branches:
             setattr(row.stats, name, seconds)
         return row.result()
 
-    def _refused_whole(self, text: Text) -> Ending | None:
+    def _refused_whole(self, text: TextNode) -> Ending | None:
         """Why a text that is cut has no value: where= sees its last, incomplete character now, and refuses the whole text."""
         [answer] = self.holds([(text, self.vocab.stop_ids[0])])
         if isinstance(answer, Exception):
             return Ending.of(answer)
-        return None if answer else Ending.unsatisfied(len(text) - 1, self.data(text))
+        return None if answer else Ending.unsatisfied(text.length, self.data(text))
 
     @contextmanager
     def timed(self, part: str) -> Iterator[None]:
@@ -325,34 +339,7 @@ class Branches:
         self.seconds[part] += perf_counter() - start
 
 
-@dataclass(frozen=True)
-class Note:
-    """What Result reports of one token."""
-
-    logprob: float  # in softmax(masked logits / temperature)
-    model_logprob: float
-    mass_removed: float
-
-
-class Notes:
-    """Notes of tokens, keyed by the text that ends with them: the notes of a text are those of all its prefixes."""
-
-    def __init__(self) -> None:
-        self._notes: dict[Text, Note] = {}
-
-    def take(self, steps: Steps, row: int, token: int, log_left: float) -> Text:
-        """Appends the token to the text of this row, and records its note."""
-        text = (*steps.texts[row], token)
-        if text not in self._notes:
-            own, allowed = float(steps.model[row, token]), float(steps.allowed[row, token])
-            self._notes[text] = Note(min(allowed - log_left, 0.0), own, steps.mass_removed(row))
-        return text
-
-    def of(self, text: Text) -> list[Note]:
-        return [self._notes[text[:end]] for end in range(2, len(text) + 1)]
-
-
-def answers_of_prompt(branches: Branches, notes: Notes, n: int, find: Callable[[], list[Result]]) -> list[Result]:
+def answers_of_prompt(branches: Branches, n: int, find: Callable[[], list[Result]]) -> list[Result]:
     """The n answers to one prompt that `find` returns; if it fails, n results that say why."""
     try:
         return find()
@@ -360,7 +347,7 @@ def answers_of_prompt(branches: Branches, notes: Notes, n: int, find: Callable[[
         dead = Dead(branches.beginnings()[0], Ending.of(failure))
     except Dead as found:
         dead = found
-    return [branches.result(dead.text, notes.of(dead.text), ending=dead.ending) for _ in range(n)]
+    return [branches.result(dead.text, ending=dead.ending) for _ in range(n)]
 
 
 # ------------------------------------------------------------------ rows of numbers

@@ -21,9 +21,9 @@ import torch
 import transformers
 
 from ..errors import UnsupportedFeature
-from .readers import KEEP_LOGITS, CallableReader, rows_of, text_config
+from .callable_reader import CallableReader, rows_of
+from .model_facts import KEEP_LOGITS, text_config
 
-CACHES = ("dynamic", "static", "off")
 FIRST_STATIC = (5, 4)  # the version of transformers
 PLAIN_LAYERS = frozenset({"DynamicLayer"})  # layers whose attention uses only position ids and the mask
 

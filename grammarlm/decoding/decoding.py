@@ -29,6 +29,7 @@ from .masses import Masses
 from .readers import Reader
 from .result import Result, Stats
 from .row import Choice, Row
+from .runs import run_of
 from .task import Task
 
 
@@ -113,8 +114,8 @@ class Decoding:
             is_filled = self._fill_together(rows)
         for row in rows:
             row.prepare(is_filled)
-            if self._reader.can_forget and (self._is_started or self._n == 1):
-                row.propose()
+            if row.goes_on and self._reader.can_forget and (self._is_started or self._n == 1):
+                row.propose(run_of(row))
 
     def _fill_together(self, rows: list[Row]) -> bool:
         """Fills all masks at once. False if one of them fails: each row then fills its own, and only that row fails."""

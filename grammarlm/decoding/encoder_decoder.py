@@ -13,7 +13,8 @@ from typing import Any
 import torch
 
 from .cached_reader import grows, reorder
-from .readers import device_of, rows_of, width_of
+from .callable_reader import rows_of
+from .model_facts import device_of, width_of
 
 
 class EncoderDecoderReader:

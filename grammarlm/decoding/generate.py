@@ -11,27 +11,20 @@ gl.generate(model, prompts, schema=[Person, None])                    # each wit
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import fields
-from inspect import signature
 from typing import Any
 
-from ..errors import unknown_argument
 from ..grammars.compose import Grammar
 from ..masks.constraint import Constraint
 from ..masks.limits import Limits
 from ..vocab.vocabulary import Vocabulary
-from .arguments import check_choice, check_integer
 from .decoding import Decoding
 from .masked import start as start_masked
 from .methods import method_of
+from .options import BATCH, Options, check_names, options_of
 from .progress import shown
-from .rejection import Rejection
-from .request import Request, prepare
+from .request import prepare
 from .result import Result
 from .sampling import Sampling
-
-SAMPLING = ("temperature", "top_k", "top_p", "min_p", "typical_p", "repetition_penalty", "seed")
-BATCH = 32
 
 
 def generate(
@@ -60,7 +53,7 @@ def generate(
     forced: str = "score",
     cache: str | None = None,
     limits: Limits | None = None,
-    method: str = "masked",
+    method: str | Callable[..., list[Result]] = "masked",
     batch_size: int = BATCH,
     progress: bool | None = None,
     **options: Any,
@@ -115,44 +108,42 @@ def generate(
     method       how texts are found; each has options of its own, given as further arguments
                  "masked": each step masked and renormalised. "awrs": draws with weights, under where= by rejection (rejection.py).
                  "smc": particles that follow the model's law given the constraint (particles=, threshold=, critic=). "best_of"
-                 (candidates=, score=), "beam" (beams=), "lookahead" (entropy=, width=, depth=), "trials" (most=, depth=)
+                 (candidates=, score=), "beam" (beams=), "lookahead" (entropy=, width=, depth=), "trials" (most=, depth=).
+                 Or one of your own: a blend of the logits of several models (blends.py), or a search over texts (searches.py)
     progress     True or False; None: True for several batches on a terminal
 
     The vocabulary and the constraints are cached: another call with the same grammar compiles nothing.
     """
-    given = locals()
     find = method_of(method)
-    check_arguments("generate", options, find, is_call=True)
-    check_integer("batch_size", batch_size, 1)
-    check_choice("progress", progress, (None, True, False))
-    request = request_of(model, prompt, None, {name: given[name] for name in (*PREPARED, *SAMPLING)})
+    check_names("generate", options, find, are_bound=True)
+    asked = Options(
+        tokenizer=tokenizer,
+        vocab=vocab,
+        limits=limits,
+        cache=cache,
+        schema=schema,
+        regex=regex,
+        grammar=grammar,
+        choices=choices,
+        items=items,
+        where=where,
+        sampling=Sampling(temperature, top_k, top_p, min_p, typical_p, repetition_penalty, seed),
+        n=n,
+        max_tokens=max_tokens,
+        close=close,
+        heal=heal,
+        forced=forced,
+        method=method,
+        batch_size=batch_size,
+        progress=progress,
+    )
+    request = prepare(model, prompt, asked)
     request.check_budgets()
     results: list[Result] = []
-    parts = list(request.parts(max(1, batch_size // request.n)))
-    for part in shown(parts, progress):
+    parts = list(request.parts(max(1, asked.batch_size // request.n)))
+    for part in shown(parts, asked.progress):
         results += find(part, **options)
     return results if request.is_list or n > 1 else results[0]
-
-
-PREPARED = (
-    "tokenizer", "vocab", "schema", "regex", "grammar", "choices", "items", "where", "max_tokens", "n", "close", "heal", "forced",
-    "cache", "limits",
-)  # fmt: skip
-BESIDE = ("method", "batch_size", "progress")
-
-
-def check_arguments(function: str, given: Iterable[str], find: Callable[..., Any], *, is_call: bool = False) -> None:
-    """TypeError for an argument that is neither generate()'s nor an option of the method; `is_call`: generate()'s own are bound
-    already.
-    """
-    parameters = signature(find).parameters.values()
-    options = {one.name for one in parameters if one.kind is one.KEYWORD_ONLY}
-    if any(one.kind is one.VAR_KEYWORD for one in parameters):
-        options |= {one.name for one in fields(Rejection)}
-    own = {*PREPARED, *SAMPLING, *BESIDE}
-    for name in given:
-        if name not in options and (is_call or name not in own):
-            raise unknown_argument(function, name, own | options)
 
 
 def start(model: Any, prompt: Any, *, sampling: Sampling | None = None, **arguments: Any) -> Decoding:
@@ -160,17 +151,4 @@ def start(model: Any, prompt: Any, *, sampling: Sampling | None = None, **argume
 
     Takes generate()'s arguments; those of sampling one by one or as a Sampling.
     """
-    return start_masked(request_of(model, prompt, sampling, arguments))
-
-
-def request_of(
-    model: Any, prompt: Any, sampling: Sampling | None, arguments: dict[str, Any], function: str = "start"
-) -> Request:
-    """The Request made of generate()'s arguments; those of sampling one by one or as a Sampling."""
-    known = {*PREPARED, *SAMPLING}
-    for name in arguments:
-        if name not in known:
-            raise unknown_argument(function, name, known if function == "start" else {*known, *BESIDE})
-    loose = {name: value for name, value in arguments.items() if name in SAMPLING}
-    others = {name: value for name, value in arguments.items() if name not in SAMPLING}
-    return prepare(model, prompt, sampling=sampling or Sampling(**loose), **others)
+    return start_masked(prepare(model, prompt, options_of("start", arguments, sampling)))

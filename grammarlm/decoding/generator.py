@@ -9,12 +9,14 @@ from ..errors import brief
 from ..grammars.compose import Grammar
 from ..masks.constraint import Constraint
 from .arguments import check_vocabulary
-from .generate import check_arguments, generate
+from .generate import generate
 from .methods import method_of
+from .model_facts import check_model, width_of
+from .options import check_names
 from .output import one_output
 from .prepared import stop_ids_of, tokenizer_of, vocabulary_of
-from .readers import check_model, width_of
 from .request import compiled_output
+from .stream import stream
 
 
 class Generator:
@@ -32,7 +34,7 @@ class Generator:
     def __init__(self, model: Any, output_type: Any = None, **arguments: Any):
         check_model(model)
         self.model, self.output_type, self._arguments = model, output_type, arguments
-        check_arguments("Generator", arguments, method_of(arguments.get("method", "masked")))
+        check_names("Generator", arguments, method_of(arguments.get("method", "masked")))
         name = "grammar" if isinstance(output_type, (Grammar, Constraint)) else "schema"
         self._held = {} if output_type is None else {name: output_type}
         tokenizer, vocab = arguments.get("tokenizer"), arguments.get("vocab")
@@ -49,8 +51,6 @@ class Generator:
 
     def stream(self, prompt: Any, **arguments: Any) -> Iterator[Any]:
         """As gl.stream()."""
-        from .stream import stream
-
         return stream(self.model, prompt, **{**self._arguments, **self._held, **arguments})
 
     def __repr__(self) -> str:

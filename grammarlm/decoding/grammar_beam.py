@@ -18,113 +18,23 @@ A text ends with a stop id; where there are several, their probabilities are add
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
-
-import numpy as np
-
 from .arguments import check_integer
-from .branches import Branches, Dead, Notes, Steps, answers_of_prompt, log_sum
-from .failures import Ending
-from .particles import Text
-from .result import Result
-from .weighted import check_whole_distribution
-
-if TYPE_CHECKING:
-    from .request import Request
+from .searches import search
+from .tree import Candidate, Tree
 
 
-@dataclass(frozen=True, order=True)
-class Candidate:
-    """Ordered best first."""
-
-    cost: float  # minus the score
-    text: Text
-    is_over: bool = False
-
-
-def beam(request: Request, *, beams: int = 5) -> list[Result]:
+@search
+def beam(tree: Tree, n: int, *, beams: int = 5) -> list[Candidate]:
     """The n best texts that a search with so many beams finds; nothing is sampled."""
     check_integer("beams", beams, 1)
-    if request.n > beams:
+    if n > beams:
         raise ValueError(
-            f"n={request.n} with beams={beams}; a search ends with as many answers as it has beams: beams={request.n} or more"
+            f"n={n} with beams={beams}; a search ends with as many answers as it has beams: beams={n} or more"
         )
-    sampling = request.tasks[0].sampling
-    if sampling.temperature:
+    if tree.sampling.temperature:
         raise ValueError('temperature= with method="beam", which draws nothing; leave it out, or take method="smc"')
-    check_whole_distribution(sampling, "beam")
-    results: list[Result] = []
-    for part in request.parts(1):
-        branches, notes = Branches(part, sampling), Notes()
-
-        def find(branches: Branches = branches, notes: Notes = notes) -> list[Result]:
-            found = search(branches, notes, beams)
-            best = [found[min(rank, len(found) - 1)] for rank in range(request.n)]
-            return [answer(branches, notes, one) for one in best]
-
-        results += answers_of_prompt(branches, notes, request.n, find)
-    return results
-
-
-def answer(branches: Branches, notes: Notes, one: Candidate) -> Result:
-    result = branches.result(one.text, notes.of(one.text), is_cut=branches.is_full(one.text))
-    return replace(result, score=-one.cost)
-
-
-def search(branches: Branches, notes: Notes, beams: int) -> list[Candidate]:
-    """The finished texts kept in the end, best first; Dead where there are none."""
-    kept = [Candidate(0.0, text) for text in branches.beginnings()]
+    kept = [tree.root]
     while not all(one.is_over for one in kept):
         growing = [one for one in kept if not one.is_over]
-        steps = branches.steps([one.text for one in growing]).check()
-        left = steps.log_left()
-        scores = -np.array([[one.cost] for one in growing]) + steps.allowed.astype(np.float64)
-        rivals = [one for one in kept if one.is_over] + ended(branches, steps, scores)
-        kept = sorted(rivals + grown(branches, notes, steps, scores, beams))[:beams]
-        if not kept:
-            raise Dead(growing[0].text, came_to_nothing(branches, steps, left))
+        kept = sorted([one for one in kept if one.is_over] + tree.extend(growing, beams))[:beams]
     return kept
-
-
-def came_to_nothing(branches: Branches, steps: Steps, left: list[float]) -> Ending:
-    """How the first of these texts ends, none of which can go on; `left` is the log mass that the grammar allowed of each."""
-    if left[0] == -np.inf:
-        return steps.nothing_left(0)
-    text = steps.texts[0]
-    return Ending.unsatisfied(len(text) - 1, branches.data(text))
-
-
-def ended(branches: Branches, steps: Steps, scores: np.ndarray) -> list[Candidate]:
-    """The texts that may end here; sets the scores of the stop ids to -inf."""
-    stops = [stop for stop in branches.stops if stop < scores.shape[1]]
-    ends = [log_sum(row) for row in scores[:, stops]]
-    scores[:, stops] = -np.inf
-    found = [Candidate(-end, text, True) for end, text in zip(ends, steps.texts, strict=True) if end > -np.inf]
-    accepted = branches.held([(one.text, stops[0]) for one in found])
-    return [one for one, is_fine in zip(found, accepted, strict=True) if is_fine]
-
-
-def grown(branches: Branches, notes: Notes, steps: Steps, scores: np.ndarray, beams: int) -> list[Candidate]:
-    """The best texts with one more token that where= accepts; the predicate is called on no more than needed."""
-    found: list[Candidate] = []
-    while len(found) < beams:
-        best = leaders(steps.texts, scores, beams - len(found))
-        if not best:
-            break
-        answers = branches.held([(steps.texts[row], token) for row, token in best])
-        for (row, token), is_fine in zip(best, answers, strict=True):
-            if is_fine:
-                text = notes.take(steps, row, token, log_sum(steps.allowed[row]))
-                found.append(Candidate(-float(scores[row, token]), text, branches.is_full(text)))
-            scores[row, token] = -np.inf
-    return found
-
-
-def leaders(texts: list[Text], scores: np.ndarray, count: int) -> list[tuple[int, int]]:
-    """(row, token) of the best scores above -inf, best first; ties in the order of texts and tokens."""
-    flat = scores.reshape(-1)
-    least = np.partition(flat, -count)[-count] if count < len(flat) else -np.inf
-    rows, tokens = np.nonzero((scores >= least) & (scores > -np.inf))
-    order = sorted(zip(rows.tolist(), tokens.tolist(), strict=True), key=lambda at: (-scores[at], texts[at[0]], at[1]))
-    return order[:count]

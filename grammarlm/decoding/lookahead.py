@@ -23,35 +23,31 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from .arguments import check_integer, check_number
-from .branches import Branches, Dead, Steps, answers_of_prompt, log_sum
+from .branches import Dead, Steps, log_sum
 from .failures import Ending
-from .grammar_beam import came_to_nothing, ended, grown
-from .particles import Text
 from .rejection import Rejection
 from .result import Result
-from .sampling import Sampling
-from .weighted import Draws, check_whole_distribution
-
-if TYPE_CHECKING:
-    from .request import Request
+from .searches import search
+from .text_node import TextNode
+from .tree import Tree, came_to_nothing, ended, grown
+from .weighted import Draws
 
 
 @dataclass
 class Trail:
     """A continuation: its text, its log-probability under the model, and the known distributions after each of its prefixes."""
 
-    text: Text
+    text: TextNode
     log_p: float = 0.0
     length: int = 0
     is_over: bool = False
     ending: Ending | None = None  # where it has failed
-    known: dict[Text, Steps] = field(default_factory=dict)  # each with a single row
+    known: dict[TextNode, Steps] = field(default_factory=dict)  # each with a single row
 
     def merit(self) -> float:
         """The mean log-probability: minus the log of the perplexity."""
@@ -66,7 +62,7 @@ class Trail:
         if extension.text == self.text:
             self.log_p += steps.log_end(0, draws.branches.stops)
         else:
-            self.log_p += float(steps.model[0, extension.text[-1]])
+            self.log_p += float(steps.model[0, extension.text.token])
         self.text, self.is_over, self.length = extension.text, extension.is_over, self.length + 1
 
 
@@ -78,8 +74,8 @@ ANSWER = 1
 class Walk:
     """One answer being generated."""
 
-    def __init__(self, request: Request, sampling: Sampling, most: int = 1):
-        self.branches = Branches(request, sampling)
+    def __init__(self, tree: Tree, most: int = 1):
+        self.branches, sampling = tree, tree.sampling
         greedy = replace(sampling, temperature=0.0)
         others = [sampling.warm().of_sample(number) for number in range(1, most)]
         self.draws = Draws(self.branches, [greedy, sampling, *others], Rejection("none"))
@@ -89,7 +85,7 @@ class Walk:
         while not here.is_over:
             steps = here.known.pop(here.text, None) or self.branches.steps([here.text]).check()
             here = advance(self, here, steps)
-        return [self.draws.result(here.text, ANSWER, is_cut=self.branches.is_full(here.text), ending=here.ending)]
+        return [self.draws.result(here.text, ANSWER, ending=here.ending)]
 
     def certain(self, here: Trail, steps: Steps) -> Trail:
         """Chooses the next token as usual."""
@@ -108,7 +104,8 @@ class Walk:
         return max(trails, key=Trail.merit)
 
 
-def lookahead(request: Request, *, entropy: float = 1.0, width: int = 3, depth: int = 5) -> list[Result]:
+@search(is_independent=True)
+def lookahead(tree: Tree, n: int, *, entropy: float = 1.0, width: int = 3, depth: int = 5) -> list[Result]:
     """Where the entropy exceeds `entropy` nats: of the `width` most probable tokens, the one with the best continuation."""
     check_number("entropy", entropy, lambda h: h >= 0, "0 (at every choice) or more")
     check_integer("width", width, 1)
@@ -119,19 +116,19 @@ def lookahead(request: Request, *, entropy: float = 1.0, width: int = 3, depth: 
             return walk.certain(here, steps)
         return looked_at(walk, steps, width, depth)
 
-    return walks(request, "lookahead", advance)
+    return Walk(tree).run(advance)
 
 
 def looked_at(walk: Walk, steps: Steps, width: int, depth: int) -> Trail:
     """The best of the most probable tokens, with the distributions after it that are known by now."""
     scores, text, left = steps.allowed.astype(np.float64), steps.texts[0], steps.log_left()
-    rivals = sorted(ended(walk.branches, steps, scores) + grown(walk.branches, walk.draws.notes, steps, scores, width))
+    rivals = sorted(ended(walk.branches, steps, scores) + grown(walk.branches, steps, scores, width))
     if not rivals:
         raise Dead(text, came_to_nothing(walk.branches, steps, left))
     trails = []
     for one in rivals[:width]:
         has_ended = one.text == text
-        own = steps.log_end(0, walk.branches.stops) if has_ended else float(steps.model[0, one.text[-1]])
+        own = steps.log_end(0, walk.branches.stops) if has_ended else float(steps.model[0, one.text.token])
         trails.append(Trail(one.text, own, 1, one.is_over))
     starts = {id(trail): (trail.text, trail.is_over) for trail in trails}
     best = walk.continued(trails, [GREEDY] * len(trails), depth)
@@ -139,7 +136,8 @@ def looked_at(walk: Walk, steps: Steps, width: int, depth: int) -> Trail:
     return Trail(start, is_over=is_over, known=best.known)
 
 
-def trials(request: Request, *, most: int = 6, depth: int = 8) -> list[Result]:
+@search(is_independent=True)
+def trials(tree: Tree, n: int, *, most: int = 6, depth: int = 8) -> list[Result]:
     """Of exp(entropy) continuations, at most `most`, the one with the least perplexity. At temperature 0 one of them is greedy,
     and the others are drawn at temperature 1.
     """
@@ -155,18 +153,7 @@ def trials(request: Request, *, most: int = 6, depth: int = 8) -> list[Result]:
         best.known = {}  # the whole continuation is taken
         return best
 
-    return walks(request, "trials", advance, most)
-
-
-def walks(request: Request, method: str, advance: Advance, most: int = 1) -> list[Result]:
-    """Generates the answers one after another."""
-    check_whole_distribution(request.tasks[0].sampling, method)
-    results: list[Result] = []
-    for part in request.parts(1):
-        for number in range(request.n):
-            walk = Walk(part, part.tasks[0].sampling.of_sample(number), most)
-            results += answers_of_prompt(walk.branches, walk.draws.notes, 1, partial(walk.run, advance))
-    return results
+    return Walk(tree, most).run(advance)
 
 
 def entropy_of(log_p: np.ndarray) -> float:

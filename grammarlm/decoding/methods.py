@@ -1,35 +1,46 @@
-"""The table of `generate(method=...)`.
+"""What `generate(method=...)` takes: a name of this table, a blend of logits or a search over texts.
 
-A method is a function of a Request (request.py), which has everything checked and prepared, and of its own options; it returns the
-answers, n of the first prompt, n of the second, ... Each is in a file of its own and imported on first use.
+    "masked", "beam", ...        a name, registered below
+    @blend(...)  def f(...)      a function of rows of logits, inside the loop of "masked" (blends.py)
+    @search  def f(tree, n)      a function of the tree of texts (searches.py)
+
+A method is called with a Request (request.py), which has everything checked and prepared, and its own options; it returns the
+answers, n of the first prompt, n of the second, ... The registered ones are imported on first use.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import Any
 
 from .arguments import check_choice
+from .blends import Blended
+from .result import Result
+from .searches import Searched
 
-if TYPE_CHECKING:
-    from .result import Result
-
-# name -> module and function
+# name -> "module:name"
 METHODS = {
-    "masked": ("masked", "masked"),
-    "awrs": ("weighted", "awrs"),
-    "smc": ("weighted", "smc"),
-    "best_of": ("best_of", "best_of"),
-    "beam": ("grammar_beam", "beam"),
-    "lookahead": ("lookahead", "lookahead"),
-    "trials": ("lookahead", "trials"),
+    "masked": "grammarlm.decoding.masked:masked",
+    "awrs": "grammarlm.decoding.weighted:awrs",
+    "smc": "grammarlm.decoding.weighted:smc",
+    "best_of": "grammarlm.decoding.best_of:best_of",
+    "beam": "grammarlm.decoding.grammar_beam:beam",
+    "lookahead": "grammarlm.decoding.lookahead:lookahead",
+    "trials": "grammarlm.decoding.lookahead:trials",
 }
 
 
-def method_of(name: str) -> Callable[..., list[Result]]:
-    """The function of a method; its options are its keyword arguments."""
-    check_choice("method", name, METHODS)
-    module, function = METHODS[name]
-    found: Callable[..., list[Result]] = getattr(import_module(f".{module}", __package__), function)
+def method_of(method: Any) -> Callable[..., list[Result]]:
+    """The function of a method; its options are its keyword-only arguments."""
+    if isinstance(method, (Blended, Searched)):
+        return method
+    if callable(method):
+        raise TypeError(
+            f"method is {method!r:.100}, and nothing says what it is a function of: put @blend(...) before a function of logits, "
+            "or @search before one of a tree of texts, both of grammarlm.decoding"
+        )
+    check_choice("method", method, METHODS)
+    module, _, name = METHODS[method].partition(":")
+    found: Callable[..., list[Result]] = getattr(import_module(module), name)
     return found

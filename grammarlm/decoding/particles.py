@@ -20,20 +20,20 @@ once in its own slot if at all: what need not move is not moved, in the model's 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Generic, TypeAlias, TypeVar
 
 import numpy as np
 
 from .arguments import check_number
 from .failures import RowFailure
 
-Text: TypeAlias = tuple[int, ...]
+Text = TypeVar("Text", bound=Hashable)
 
 
 @dataclass(frozen=True)
-class Extension:
+class Extension(Generic[Text]):
     """A text with one more token, or the same one where it has ended; the log of the step's weight; has it ended?"""
 
     text: Text
@@ -41,13 +41,15 @@ class Extension:
     is_over: bool
 
 
-Extend: TypeAlias = Callable[[list[Text], list[int]], list[Extension]]  # of texts, and the places that they occupy
+Extend: TypeAlias = Callable[
+    [list[Text], list[int]], list[Extension[Text]]
+]  # of texts, and the places that they occupy
 Critic: TypeAlias = Callable[[list[Text]], Sequence[float]]  # for each text the log of its score
 Resample: TypeAlias = Callable[[np.ndarray], np.ndarray]  # weights that sum to 1 -> how often each is continued
 
 
 @dataclass(frozen=True)
-class Particles:
+class Particles(Generic[Text]):
     """The final particles. Weights and evidence are logs; the evidence is the mean of exp(log_weights), which is not normalised."""
 
     texts: list[Text]
@@ -70,12 +72,12 @@ class Particles:
 
 def run_particles(
     starts: Sequence[Text],
-    extend: Extend,
+    extend: Extend[Text],
     resample: Resample,
     *,
     threshold: float = 0.5,
-    critic: Critic | None = None,
-) -> Particles:
+    critic: Critic[Text] | None = None,
+) -> Particles[Text]:
     """Extends the texts until all are over. threshold 0: never resampled, so each is an importance sample of its own."""
     check_threshold(threshold)
     texts, count = list(starts), len(starts)
@@ -106,7 +108,7 @@ def check_threshold(threshold: float) -> None:
     check_number("threshold", threshold, lambda t: 0 <= t <= 1, "from 0 (never resample) to 1 (at every step)")
 
 
-def judged(critic: Critic, texts: list[Text], is_open: np.ndarray) -> np.ndarray:
+def judged(critic: Critic[Text], texts: list[Text], is_open: np.ndarray) -> np.ndarray:
     """The critic's log scores of the unfinished texts; 0 for the others. Equal texts are asked about once."""
     scores = np.zeros(len(texts))
     questions = list(dict.fromkeys(texts[i] for i in np.flatnonzero(is_open)))

@@ -11,7 +11,7 @@ from ..grammars.compose import Grammar
 from ..masks.constraint import Constraint, compile
 from ..masks.limits import Limits
 from ..vocab.vocabulary import Vocabulary
-from .readers import is_transformers_model, text_config
+from .model_facts import is_transformers_model, text_config
 
 LOGGER = logging.getLogger("grammarlm.decoding")
 # Each constraint may grow to limits.max_bytes with use, so few are cached. Vocabularies are bounded by count too, not

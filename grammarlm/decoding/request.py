@@ -11,15 +11,14 @@ from ..grammars.tokens import Tokens
 from ..kernels.cpu.jit import load_all
 from ..masks.limits import Limits
 from ..vocab.vocabulary import Vocabulary
-from .arguments import check_choice, check_integer, check_vocabulary, is_batch, per_prompt, prompt_ids
+from .arguments import check_vocabulary, is_batch, per_prompt, prompt_ids
 from .healing import take_back
-from .output import FORMS, Output, one_output
+from .model_facts import check_model, is_encoder_decoder, width_of
+from .options import Options
+from .output import Output, one_output
 from .prepared import constraint_of, stop_ids_of, tokenizer_of, vocabulary_of
-from .readers import Reader, check_model, is_encoder_decoder, open_reader, width_of
-from .sampling import Sampling
+from .readers import Reader, open_reader
 from .task import Compiled, Task
-
-FORCED = ("score", "off")
 
 
 @dataclass(frozen=True)
@@ -31,6 +30,7 @@ class Request:
     tasks: list[Task]  # one for each prompt
     n: int  # answers to each
     cache: str | None = None
+    tokenizer: Any = None  # of the prompts; None where they are ids
     is_list: bool = False  # did the caller pass a list of prompts?
 
     def reader(self) -> Reader:
@@ -49,69 +49,35 @@ class Request:
             yield replace(self, prompts=self.prompts[at : at + size], tasks=self.tasks[at : at + size])
 
 
-@dataclass(frozen=True)
-class Settings:
-    """The arguments of generate() that are neither model, prompt, sampling nor constraint."""
-
-    max_tokens: int = 256
-    n: int = 1
-    close: bool = True
-    forced: str = "score"
-    heal: bool = False
-    cache: str | None = None
-
-    def __post_init__(self) -> None:
-        from .cached_reader import CACHES
-
-        check_integer("max_tokens", self.max_tokens, 1)
-        check_integer("n", self.n, 1)
-        for name in ("close", "heal"):
-            check_choice(name, getattr(self, name), (True, False))
-        check_choice("forced", self.forced, FORCED)
-        check_choice("cache", self.cache, (None, *CACHES))
-
-
-def prepare(
-    model: Any,
-    prompt: Any,
-    *,
-    tokenizer: Any = None,
-    vocab: Vocabulary | None = None,
-    sampling: Sampling | None = None,
-    where: Any = None,
-    limits: Limits | None = None,
-    **arguments: Any,
-) -> Request:
-    """Checks the arguments of generate(), and makes vocabulary and constraints."""
+def prepare(model: Any, prompt: Any, options: Options) -> Request:
+    """Checks what generate() is asked for, and makes vocabulary and constraints."""
     check_model(model)
-    if limits is not None and not isinstance(limits, Limits):
-        raise TypeError(f"limits is {type(limits).__name__}; it takes a gl.Limits, e.g. gl.Limits(max_ms=500)")
-    settings = Settings(**{name: value for name, value in arguments.items() if name not in FORMS})
+    tokenizer, vocab = options.tokenizer, options.vocab
     tokenizer = tokenizer_of(model) if tokenizer is None and vocab is None else tokenizer
     check_vocabulary(tokenizer, vocab)
     is_list = is_batch(prompt)
     prompts, count = (list(prompt), len(prompt)) if is_list else ([prompt], None)
-    outputs = outputs_of({name: arguments.get(name) for name in FORMS}, count)
-    predicates = [checked_predicate(one) for one in per_prompt("where", where, count)]
+    outputs = outputs_of(options.forms, count)
+    predicates = [checked_predicate(one) for one in per_prompt("where", options.where, count)]
     width = width_of(model)
     ids = [prompt_ids(one, tokenizer, vocab, width) for one in prompts]
 
     start = perf_counter()
     vocab = vocab or vocabulary_of(tokenizer, width, stop_ids_of(model, tokenizer))
     load_all()  # loads all kernels, those of sampling too
-    compiled = [compiled_output(output, vocab, limits) for output in outputs]
+    compiled = [compiled_output(output, vocab, options.limits) for output in outputs]
     seconds = perf_counter() - start
-    if settings.heal:
+    if options.heal:
         check_healing(model, prompts, outputs)
-    healed = [take_back(one, vocab) if settings.heal else (one, b"") for one in ids]
+    healed = [take_back(one, vocab) if options.heal else (one, b"") for one in ids]
     tasks = [
         Task(
             vocab,
             *given,
-            sampling or Sampling(),
-            settings.max_tokens,
-            close=settings.close,
-            scores_forced=settings.forced == "score",
+            options.sampling,
+            options.max_tokens,
+            close=options.close,
+            scores_forced=options.forced == "score",
             where=predicate,
             rest=rest,
             prompt=() if is_encoder_decoder(model) else tuple(one),
@@ -119,7 +85,7 @@ def prepare(
         )
         for given, predicate, (one, rest) in zip(zip(outputs, compiled, strict=True), predicates, healed, strict=True)
     ]
-    return Request(model, [one for one, _ in healed], tasks, settings.n, settings.cache, is_list)
+    return Request(model, [one for one, _ in healed], tasks, options.n, options.cache, tokenizer, is_list)
 
 
 def check_healing(model: Any, prompts: list[Any], outputs: list[Output]) -> None:

@@ -23,7 +23,6 @@ from ..masks.matcher import Matcher
 from . import healing
 from .failures import Ending, answer_of, nothing_left
 from .result import COMPLETE, Result, Stats
-from .runs import run_of
 from .sampling import draw
 from .task import Task
 
@@ -132,11 +131,15 @@ class Row:
             self.unscored.append(token)
             self.pending.append(token)
 
-    def propose(self) -> None:
-        """Sets `run`: draft tokens to be read with the pending ones. Their bytes are forced, this tokenization is likely."""
-        if self.finish_reason is None and self._end is None:
-            self.run = run_of(self)
-            self.stats.draft_tokens += len(self.run)
+    @property
+    def goes_on(self) -> bool:
+        """Is there a next choice?"""
+        return self.finish_reason is None and self._end is None
+
+    def propose(self, run: list[int]) -> None:
+        """Draft tokens (runs.py), to be read with the pending ones."""
+        self.run = run
+        self.stats.draft_tokens += len(run)
 
     def follows_run(self) -> bool:
         """Was the last choice the proposed token, and is the next one prepared, whose logits are already here?"""

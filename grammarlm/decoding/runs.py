@@ -11,13 +11,10 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import TYPE_CHECKING
 
 from ..grammars.json_schema import JsonSchema
 from ..masks import greedy
-
-if TYPE_CHECKING:
-    from .row import Row
+from .row import Row
 
 MOST_BYTES, MOST_TOKENS = 96, 24  # bounds of a run
 FEW = 32  # so many are proposed before the acceptance rate (at least half) decides about more

@@ -14,19 +14,26 @@ Each token becomes a delta of the text and, where the answer is JSON, the events
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any
 
+from ..grammars.compose import Grammar
 from ..grammars.json_schema import JsonSchema
-from .arguments import check_choice, check_integer
+from ..masks.constraint import Constraint
+from ..masks.limits import Limits
+from ..vocab.vocabulary import Vocabulary
+from .arguments import check_choice
+from .blends import Blended
 from .decoding import Decoding
 from .events import Event
-from .generate import BATCH, request_of
 from .json_events import JsonEvents
 from .masked import start
-from .request import Request
+from .methods import method_of
+from .options import BATCH, Options, check_names
+from .request import Request, prepare
 from .result import COMPLETE, Result
+from .sampling import Sampling
 from .task import Task
 
 
@@ -34,10 +41,32 @@ def stream(
     model: Any,
     prompt: Any,
     *,
-    method: str = "masked",
+    tokenizer: Any = None,
+    vocab: Vocabulary | None = None,
+    schema: Any = None,
+    regex: str | bytes | list[Any] | None = None,
+    grammar: Grammar | Constraint | list[Any] | None = None,
+    choices: Iterable[Any] | None = None,
+    items: Any = None,
+    where: Any = None,
+    max_tokens: int = 256,
+    temperature: float = 0.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    min_p: float | None = None,
+    typical_p: float | None = None,
+    repetition_penalty: float = 1.0,
+    seed: int | None = None,
+    n: int = 1,
+    close: bool = True,
+    heal: bool = False,
+    forced: str = "score",
+    cache: str | None = None,
+    limits: Limits | None = None,
+    method: str | Blended = "masked",
     batch_size: int = BATCH,
     progress: bool | None = None,
-    **arguments: Any,
+    **options: Any,
 ) -> Iterator[Event]:
     """The events of an answer while it is generated (events.py lists them), the last one with `.result`.
 
@@ -46,15 +75,40 @@ def stream(
     deltas only. With several prompts or n > 1 the events of all answers come as the batch is decoded, `event.row` is the index of
     the answer (n of the first prompt, n of the second, ...), and the last event's `.result` is the list.
 
-    `method` is "masked": other methods choose among whole texts, which are known only at their end. `progress` has no effect.
+    `method` is "masked" or a blend (blends.py): other methods choose among whole texts, which are known only at their end.
+    `progress` has no effect.
     """
-    check_choice("method", method, ("masked",))
-    check_integer("batch_size", batch_size, 1)
-    check_choice("progress", progress, (None, True, False))
-    request = request_of(model, prompt, None, arguments, "stream")
-    parts = request.parts(max(1, batch_size // request.n))
+    if not isinstance(method, Blended):
+        check_choice("method", method, ("masked",))
+    begin = method.start if isinstance(method, Blended) else start
+    check_names("stream", options, method_of(method), are_bound=True)
+    asked = Options(
+        tokenizer=tokenizer,
+        vocab=vocab,
+        limits=limits,
+        cache=cache,
+        schema=schema,
+        regex=regex,
+        grammar=grammar,
+        choices=choices,
+        items=items,
+        where=where,
+        sampling=Sampling(temperature, top_k, top_p, min_p, typical_p, repetition_penalty, seed),
+        n=n,
+        max_tokens=max_tokens,
+        close=close,
+        heal=heal,
+        forced=forced,
+        method=method,
+        batch_size=batch_size,
+        progress=progress,
+    )
+    request = prepare(model, prompt, asked)
+    parts = request.parts(max(1, asked.batch_size // request.n))
     first = next(parts)
-    return events(request, chain([(first, start(first))], ((part, start(part)) for part in parts)))
+    return events(
+        request, chain([(first, begin(first, **options))], ((part, begin(part, **options)) for part in parts))
+    )
 
 
 def events(request: Request, decodings: Iterator[tuple[Request, Decoding]]) -> Iterator[Event]:

@@ -23,13 +23,16 @@ import numpy as np
 from ..errors import shorten
 from ..kernels.cpu.philox import fill_uniform
 from .arguments import check_integer
-from .branches import Branches, Dead, Notes, Steps, answers_of_prompt
+from .branches import Branches, Dead, Steps
 from .failures import Ending, said
-from .particles import Extension, Particles, Resample, Text, check_threshold, run_particles, systematic
+from .particles import Extension, Particles, Resample, check_threshold, run_particles, systematic
 from .race import Race
 from .rejection import NO_TOKEN, Drawn, Rejection, run_together
 from .result import Population, Result
 from .sampling import Sampling, draw
+from .searches import check_whole_distribution, search
+from .text_node import TextNode
+from .tree import Tree
 
 if TYPE_CHECKING:
     from .request import Request
@@ -55,13 +58,15 @@ def awrs(request: Request, **options: Any) -> list[Result]:
     is_weighted = how.weights != "none"
     results = []
     for place, (text, log_weight) in enumerate(zip(found.texts, found.log_weights.tolist(), strict=True)):
-        result = draws.result(text, place, is_cut=branches.is_full(text), ending=draws.endings.get(place))
+        result = draws.result(text, place, ending=draws.endings.get(place))
         results.append(replace(result, log_weight=log_weight if is_weighted else None))
     return results
 
 
+@search
 def smc(
-    request: Request,
+    tree: Tree,
+    n: int,
     *,
     particles: int = 16,
     threshold: float = 0.5,
@@ -80,38 +85,29 @@ def smc(
     how = Rejection(**options)
     if how.weights == "none":
         raise ValueError('weights="none" with method="smc", which is about weights; leave it out')
-    chosen = request.tasks[0].sampling
-    check_whole_distribution(chosen, "smc")
     check_threshold(threshold)
-    sampling = chosen.warm()
-    results: list[Result] = []
-    for part in request.parts(1):  # one prompt at a time: the particles of a population share their forwards
-        branches = Branches(part, sampling)
-        draws = Draws(branches, [sampling.of_sample(place) for place in range(particles)], how)
-        noise = generator(sampling.seed, RESAMPLING)
+    is_drawn, tree.sampling = bool(tree.sampling.temperature), tree.sampling.warm()
+    draws = Draws(tree, [tree.sampling.of_sample(place) for place in range(particles)], how)
+    noise = generator(tree.sampling.seed, RESAMPLING)
 
-        def score(texts: list[Text], branches: Branches = branches) -> Sequence[float]:
-            assert critic is not None
-            try:
-                return [float(one) for one in critic([branches.data(text).decode(errors="replace") for text in texts])]
-            except Exception as error:
-                raise Dead(texts[0], Ending("error", shorten(f"critic= raised {said(error)}"))) from error
+    def score(texts: list[TextNode]) -> Sequence[float]:
+        assert critic is not None
+        try:
+            return [float(one) for one in critic([tree.data(text).decode(errors="replace") for text in texts])]
+        except Exception as error:
+            raise Dead(texts[0], Ending("error", shorten(f"critic= raised {said(error)}"))) from error
 
-        def find(part: Request = part, draws: Draws = draws, noise: np.random.Generator = noise) -> list[Result]:
-            found = run_particles(
-                draws.branches.beginnings() * particles,
-                draws,
-                resampling(noise),
-                threshold=threshold,
-                critic=score if critic is not None else None,
-            )
-            return answers_of(found, draws, part.n, noise if chosen.temperature else None)
-
-        results += answers_of_prompt(branches, draws.notes, part.n, find)
-    return results
+    found = run_particles(
+        [tree.root.text] * particles,
+        draws,
+        resampling(noise),
+        threshold=threshold,
+        critic=score if critic is not None else None,
+    )
+    return answers_of(found, draws, n, noise if is_drawn else None)
 
 
-def answers_of(found: Particles, draws: Draws, n: int, noise: np.random.Generator | None) -> list[Result]:
+def answers_of(found: Particles[TextNode], draws: Draws, n: int, noise: np.random.Generator | None) -> list[Result]:
     """n answers from the particles: drawn by weight, or the heaviest where `noise` is None."""
     law = found.law()
     if not law:
@@ -120,7 +116,7 @@ def answers_of(found: Particles, draws: Draws, n: int, noise: np.random.Generato
     texts, branches = list(law), draws.branches
     population = Population(
         texts=[branches.data(text).decode(errors="replace") for text in texts],
-        tokens=[list(text[1:]) for text in texts],
+        tokens=[text.tokens() for text in texts],
         weights=list(law.values()),
         log_evidence=found.log_evidence,
         ess=found.ess,
@@ -131,7 +127,7 @@ def answers_of(found: Particles, draws: Draws, n: int, noise: np.random.Generato
         chosen = [ranks[min(at, len(ranks) - 1)] for at in range(n)]
     else:
         chosen = noise.choice(len(texts), size=n, p=np.array(population.weights) / sum(population.weights)).tolist()
-    answers = [draws.result(texts[at], 0, is_cut=branches.is_full(texts[at])) for at in chosen]
+    answers = [draws.result(texts[at], 0) for at in chosen]
     return [replace(answer, population=population) for answer in answers]
 
 
@@ -143,16 +139,6 @@ def heaviest(population: Population) -> list[int]:
         totals[text] = totals.get(text, 0.0) + weight
         first.setdefault(text, at)
     return [first[text] for text in sorted(totals, key=lambda text: -totals[text])]
-
-
-def check_whole_distribution(sampling: Sampling, method: str) -> None:
-    """ValueError for top-k, top-p, min-p and typical-p: truncating the masked distribution leaves no well-defined target law."""
-    given = [name for name in ("top_k", "top_p", "min_p", "typical_p") if getattr(sampling, name) is not None]
-    if given:
-        raise ValueError(
-            f"{given[0]}= with method={method!r}, which goes by all that the model's distribution has; leave it out, or take "
-            'method="masked" or "best_of"'
-        )
 
 
 def generator(seed: int | None, position: int) -> np.random.Generator:
@@ -173,18 +159,18 @@ class Draws:
     """
 
     def __init__(self, branches: Branches, samplings: list[Sampling], how: Rejection, *, are_independent: bool = False):
-        self.branches, self.how, self.notes = branches, how, Notes()
+        self.branches, self.how = branches, how
         self.endings: dict[int, Ending] = {}
         self._are_independent = are_independent
         self._samplings = [replace(one, temperature=1.0 if one.temperature else 0.0) for one in samplings]
         self._checks = [0] * len(samplings)
 
-    def __call__(self, texts: list[Text], places: list[int]) -> list[Extension]:
+    def __call__(self, texts: list[TextNode], places: list[int]) -> list[Extension[TextNode]]:
         steps = self.branches.steps(list(dict.fromkeys(texts)))
         row_of = {text: row for row, text in enumerate(steps.texts)}
         return self.extend(steps, [row_of[text] for text in texts], places)
 
-    def extend(self, steps: Steps, rows: list[int], places: list[int]) -> list[Extension]:
+    def extend(self, steps: Steps, rows: list[int], places: list[int]) -> list[Extension[TextNode]]:
         """The draw of each place, from its row of these steps."""
         with self.branches.timed("sampling_seconds"):
             left = steps.log_left()
@@ -199,11 +185,11 @@ class Draws:
             if left[row] == -math.inf:
                 self.endings[place] = steps.nothing_left(row)
                 continue
-            if self.branches.tasks[text[0]].where is None:
-                token, _ = draw(steps.allowed[row], self._samplings[place], len(text) - 1)
+            if self.branches.tasks[text.prompt].where is None:
+                token, _ = draw(steps.allowed[row], self._samplings[place], text.length)
                 drawn[at] = Drawn(token, left[row])
             else:
-                asking.append((at, text, self.how.draw(self._race(steps.allowed[row], place, len(text) - 1))))
+                asking.append((at, text, self.how.draw(self._race(steps.allowed[row], place, text.length))))
         answers = run_together([(text, questions) for _, text, questions in asking], self.branches.holds)
         for (at, text, _), one in zip(asking, answers, strict=True):
             drawn[at] = one
@@ -212,9 +198,9 @@ class Draws:
                 self._came_to_nothing(text, places[at], one)
         return drawn
 
-    def _came_to_nothing(self, text: Text, place: int, drawn: Drawn) -> None:
+    def _came_to_nothing(self, text: TextNode, place: int, drawn: Drawn) -> None:
         """Records how a text ends where the predicate refuses all tokens, or raised."""
-        ending = Ending.unsatisfied(len(text) - 1, self.branches.data(text))
+        ending = Ending.unsatisfied(text.length, self.branches.data(text))
         if drawn.failure is not None:
             ending = Ending.of(drawn.failure)
             if not self._are_independent:
@@ -231,14 +217,14 @@ class Draws:
         fill_uniform(uniform.ctypes.data, blocks, sampling.seed, position)
         return Race(log_p, uniform[: len(log_p)], lambda: generator(sampling.seed, position))
 
-    def _extension(self, steps: Steps, row: int, log_left: float, drawn: Drawn) -> Extension:
+    def _extension(self, steps: Steps, row: int, log_left: float, drawn: Drawn) -> Extension[TextNode]:
         text = steps.texts[row]
         if drawn.token == NO_TOKEN or drawn.token in self.branches.stops:
             return Extension(text, drawn.log_weight, True)
-        text = self.notes.take(steps, row, drawn.token, log_left)
+        text = steps.take(row, drawn.token, log_left)
         return Extension(text, drawn.log_weight, self.branches.is_full(text))
 
-    def result(self, text: Text, place: int, *, is_cut: bool, ending: Ending | None = None) -> Result:
-        result = self.branches.result(text, self.notes.of(text), is_cut=is_cut, ending=ending, place=place)
+    def result(self, text: TextNode, place: int, *, ending: Ending | None = None) -> Result:
+        result = self.branches.result(text, ending=ending, place=place)
         result.stats.checks = sum(self._checks)
         return result

@@ -1,6 +1,9 @@
 """What is passed to the wrong place, or misspelled: told apart, with what was meant."""
 
 import re
+from dataclasses import fields
+from importlib import import_module
+from inspect import signature
 from typing import Literal
 
 import pytest
@@ -8,6 +11,10 @@ import torch
 
 import grammarlm as gl
 from grammarlm.decoding.generate import start
+from grammarlm.decoding.options import Options
+from grammarlm.decoding.sampling import Sampling
+
+generate_module, stream_module = (import_module(f"grammarlm.decoding.{name}") for name in ("generate", "stream"))
 
 BYTES = gl.Vocabulary([*(bytes([i]) for i in range(256)), b""], stop_ids=[256])
 
@@ -59,6 +66,25 @@ def test_every_argument_is_known_to_a_generator():
     )
     assert re.fullmatch("[0-9]{2}", people([65]).value)
     assert gl.Generator(model, vocab=BYTES, batch_size=3, progress=False)([65], max_tokens=2).text
+
+
+@pytest.mark.parametrize("function", [gl.generate, gl.stream])
+def test_the_signatures_are_the_options(function):
+    named = {one.name: one.default for one in signature(function).parameters.values() if one.kind is one.KEYWORD_ONLY}
+    held = {one.name: getattr(Options(), one.name) for one in fields(Options) if one.name != "sampling"}
+    assert named == held | {one.name: one.default for one in fields(Sampling)}
+
+
+@pytest.mark.parametrize("name", [one.name for one in fields(Options) if one.name not in {"sampling", "method"}])
+def test_generate_and_stream_pass_each_option_on(name, monkeypatch):
+    seen, given = [], object()
+    monkeypatch.setattr(Options, "__post_init__", lambda options: None)
+    for module in (generate_module, stream_module):
+        monkeypatch.setattr(module, "prepare", lambda model, prompt, options: 1 / seen.append(getattr(options, name)))
+    for function in (gl.generate, gl.stream):
+        with pytest.raises(TypeError):
+            function(model, [65], **{name: given})
+    assert seen == [given, given]
 
 
 # ------------------------------------------------------------------ values

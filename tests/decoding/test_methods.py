@@ -3,6 +3,7 @@
 import itertools
 import math
 import re
+from functools import reduce
 
 import numpy as np
 import pytest
@@ -11,9 +12,11 @@ import torch
 import grammarlm as gl
 from grammarlm.decoding.branches import Branches
 from grammarlm.decoding.cached_reader import static_caches_are_right
+from grammarlm.decoding.options import Options
 from grammarlm.decoding.request import prepare
 from grammarlm.decoding.result import Population
 from grammarlm.decoding.sampling import Sampling
+from grammarlm.decoding.text_node import TextNode
 from grammarlm.decoding.weighted import heaviest
 
 from .toy_language import LANGUAGES, LONGEST, STOP, next_token
@@ -355,7 +358,7 @@ def test_a_transformer_with_every_cache(model, tokenizer, method):
 
 def test_branches_know_what_the_model_says_of_any_text(model, tokenizer):
     """Extended, repeated, reordered, gone back: always the logits of a forward of the whole text."""
-    request = prepare(model, ["the cat sat", "a"], tokenizer=tokenizer, max_tokens=9)
+    request = prepare(model, ["the cat sat", "a"], Options(tokenizer=tokenizer, max_tokens=9))
     branches = Branches(request, Sampling())
     for texts in (
         [(0,), (1,)],
@@ -365,7 +368,7 @@ def test_branches_know_what_the_model_says_of_any_text(model, tokenizer):
         [(0, 9), (1, 7)],
         [(1, 7, 8, 20)],
     ):
-        steps = branches.steps(texts)
+        steps = branches.steps([reduce(TextNode.child, tokens, TextNode(prompt)) for prompt, *tokens in texts])
         for text, row in zip(texts, steps.model, strict=True):
             ids = torch.tensor([[*request.prompts[text[0]], *text[1:]]])
             with torch.inference_mode():

@@ -1,0 +1,108 @@
+"""What generate() is asked for: all of its arguments but the model and the prompt, as one object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from inspect import signature
+from typing import Any
+
+from ..errors import unknown_argument
+from ..grammars.compose import Grammar
+from ..masks.constraint import Constraint
+from ..masks.limits import Limits
+from ..vocab.vocabulary import Vocabulary
+from .arguments import check_choice, check_integer
+from .output import FORMS
+from .readers import CACHES
+from .rejection import Rejection
+from .result import Result
+from .sampling import Sampling
+
+FORCED = ("score", "off")
+BATCH = 32
+
+
+@dataclass(frozen=True, eq=False)
+class Options:
+    """The arguments of generate(), whose docstring says what each means; those of sampling are a Sampling.
+
+    `method`, `batch_size` and `progress` say how a call is run, the others what one answer is: `start()` takes only those.
+    """
+
+    tokenizer: Any = None
+    vocab: Vocabulary | None = None
+    limits: Limits | None = None
+    cache: str | None = None
+
+    schema: Any = None
+    regex: str | bytes | list[Any] | None = None
+    grammar: Grammar | Constraint | list[Any] | None = None
+    choices: Iterable[Any] | None = None
+    items: Any = None
+    where: Any = None
+
+    sampling: Sampling = field(default_factory=Sampling)
+    n: int = 1
+    max_tokens: int = 256
+    close: bool = True
+    heal: bool = False
+    forced: str = "score"
+
+    method: str | Callable[..., list[Result]] = "masked"
+    batch_size: int = BATCH
+    progress: bool | None = None
+
+    def __post_init__(self) -> None:
+        check_integer("batch_size", self.batch_size, 1)
+        check_choice("progress", self.progress, (None, True, False))
+        if self.limits is not None and not isinstance(self.limits, Limits):
+            raise TypeError(f"limits is {type(self.limits).__name__}; it takes a gl.Limits, e.g. gl.Limits(max_ms=500)")
+        check_integer("max_tokens", self.max_tokens, 1)
+        check_integer("n", self.n, 1)
+        check_choice("close", self.close, (True, False))
+        check_choice("heal", self.heal, (True, False))
+        check_choice("forced", self.forced, FORCED)
+        check_choice("cache", self.cache, (None, *CACHES))
+
+    @property
+    def forms(self) -> dict[str, Any]:
+        """The five forms of a constraint, by name; None where one is not given."""
+        return {name: getattr(self, name) for name in FORMS}
+
+
+HOW_A_CALL_IS_RUN = frozenset({"method", "batch_size", "progress"})
+SAMPLING = frozenset(one.name for one in fields(Sampling))
+ARGUMENTS = (
+    frozenset(one.name for one in fields(Options)) - {"sampling"} | SAMPLING
+)  # of generate(), by their names there
+
+
+def options_of(function: str, arguments: Mapping[str, Any], sampling: Sampling | None = None) -> Options:
+    """The Options of arguments that are known by name only; those of sampling one by one or as a Sampling."""
+    known = ARGUMENTS - HOW_A_CALL_IS_RUN
+    for name in arguments:
+        if name not in known:
+            raise unknown_argument(function, name, known)
+    loose = {name: value for name, value in arguments.items() if name in SAMPLING}
+    others = {name: value for name, value in arguments.items() if name not in SAMPLING}
+    return Options(sampling=sampling or Sampling(**loose), **others)
+
+
+def check_names(function: str, given: Iterable[str], find: Callable[..., Any], *, are_bound: bool = False) -> None:
+    """TypeError for an argument that is neither generate()'s nor an option of the method `find`; `are_bound`: generate()'s own
+    have been taken out of `given`.
+    """
+    options = option_names(find)
+    for name in given:
+        if name not in options and (are_bound or name not in ARGUMENTS):
+            raise unknown_argument(function, name, ARGUMENTS | options)
+
+
+def option_names(find: Callable[..., Any]) -> set[str]:
+    """The options of a method: its keyword-only arguments, and where it passes further ones on the fields of `Rejection`."""
+    parameters = signature(find).parameters.values()
+    names = {one.name for one in parameters if one.kind is one.KEYWORD_ONLY}
+    if any(one.kind is one.VAR_KEYWORD for one in parameters):
+        names |= {one.name for one in fields(Rejection)}
+    return names
