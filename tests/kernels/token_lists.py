@@ -11,7 +11,7 @@ def tokens_over(alphabet: bytes, rng: random.Random, count: int) -> list[bytes]:
     """Tokens in random order: each byte, random strings, duplicates, an empty one; the last one is the stop token."""
     tokens = [bytes([byte]) for byte in alphabet]
     tokens += [bytes(rng.choices(alphabet, k=rng.randint(2, LONGEST))) for _ in range(count)]
-    tokens += rng.sample(tokens, 4) + [b""]
+    tokens += [*rng.sample(tokens, 4), b""]
     rng.shuffle(tokens)
     return [*tokens, b"</s>"]
 

@@ -1,7 +1,7 @@
 """What the walks of a table automaton over tokens mean: each token is read by itself, byte by byte.
 
-A table has a row a state and a column a byte class, 0 is dead. Rows may be missing (their entries are -1), and so may be the answer
-to whether tokens can complete a text from a state; a walk then says which one it needs. It needs no more than what some token meets.
+A table has a row a state and a column a byte class, 0 is dead. Rows may be missing, and so may be the answer to whether tokens can
+complete a text from a state; a walk then says which one it needs. It needs no more than what some token meets.
 """
 
 from collections.abc import Mapping, Sequence
