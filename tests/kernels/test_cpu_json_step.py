@@ -12,7 +12,7 @@ from tests.oracles.json_texts import END, below
 
 EVERY_BYTE = range(256)
 LIKELY = sorted(set(b'{}[]:,"\\/bfnrtu0123456789abcdefxyzABDEkpq truefalsnl-+.\n\t') | {0, 0x80, 0xC3, 0xF0, 0xFF})
-NODES, THOROUGH = 250, 25  # how many places of a schema's texts are compared: with likely bytes, with every byte
+NODES, THOROUGH = 150, 15  # how many places of a schema's texts are compared: with likely bytes, with every byte
 
 
 def is_cut_off(one: Small, text: bytes, byte: int) -> bool:
@@ -91,7 +91,7 @@ def goes_on(content: Content | None, least: int, most: int | None) -> bool:
     return most is None or count + content.has_begun <= most
 
 
-@pytest.mark.parametrize(("least", "most"), [(0, None), (2, None), (0, 2), (2, 3)])
+@pytest.mark.parametrize(("least", "most"), [(0, None), (2, None), (1, 2)])
 @pytest.mark.parametrize("spelling", ["any", "plain"])
 def test_strings_are_read_as_they_are_spelled(spelling: str, least: int, most: int | None) -> None:
     rng, is_plain = random.Random(f"{spelling} {least}"), spelling == "plain"
@@ -116,7 +116,7 @@ def test_strings_are_read_as_they_are_spelled(spelling: str, least: int, most: i
             begun[reached] = record
     assert dead > 50
     assert len(begun) > 50
-    for data, record in rng.sample(sorted(begun.items()), 30):
+    for data, record in rng.sample(sorted(begun.items()), 12):
         for byte in EVERY_BYTE:
             expected = goes_on(read_content(data + bytes([byte]), is_plain), least, most)
             assert bool(machine.read(record, bytes([byte]))) is expected, (data, byte)

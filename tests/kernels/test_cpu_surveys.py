@@ -21,14 +21,18 @@ from tests.oracles.stack_threads import Config
 BYTES = [bytes([byte]) for byte in range(256)]
 TEXTS = r"""
 start: item ("," item)*
-item: "<" TEXT ">" | WORD | "int" WORD | "'" WORD "'" | AHEAD WORD? "!"
+item: "<" TEXT ">" | QUOTED | WORD | "int" WORD | "'" WORD "'" | AHEAD WORD? "!"
 TEXT: /[^<>\n]+/
+QUOTED: /"[^"\\\n]*"/
 WORD: /[a-z_]+[0-9]?/
 AHEAD: /[0-9]+(?=[a-m!])/
 %ignore / +|#[^#]*#/
 """
 GRAMMARS = LARK | {
-    "texts": (gl.Lark(TEXTS), [*"<>a',!1# z_", "int ", "in", "int", "#a#", "12a", "'ab'", "<é,", "a1", "z>,"]),
+    "texts": (
+        gl.Lark(TEXTS),
+        [*"<>a',!1# z_", "int ", "in", "int", "#a#", "12a", "'ab'", "<é,", '"', '"a', "é", "a1", "z>,"],
+    ),
 }
 
 

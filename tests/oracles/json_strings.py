@@ -1,7 +1,7 @@
 """The content of a JSON string, read from its beginning each time: characters, and what has begun of one more.
 
-A character is its UTF-8 bytes or an escape; \\uD800 to \\uDFFF occur in pairs only. In plain spelling a character has the escape that
-json.dumps(ensure_ascii=False) writes, or none.
+A character is its UTF-8 bytes or an escape; \\uD800 to \\uDFFF occur in pairs only. In plain spelling a character has the escape
+that json.dumps(ensure_ascii=False) writes, or none.
 """
 
 import functools

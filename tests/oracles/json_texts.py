@@ -75,9 +75,8 @@ def character_spellings(character: str, is_plain: bool) -> list[str]:
     units = character.encode("utf-16-be")
     codes = [f"{units[i] << 8 | units[i + 1]:04x}" for i in range(0, len(units), 2)]
     digits = [(digit,) if digit.isdigit() else (digit, digit.upper()) for code in codes for digit in code]
-    for chosen in map("".join, itertools.product(*digits)):
-        found.append("".join("\\u" + chosen[i : i + 4] for i in range(0, len(chosen), 4)))
-    return found
+    spelled = map("".join, itertools.product(*digits))
+    return found + ["".join("\\u" + chosen[i : i + 4] for i in range(0, len(chosen), 4)) for chosen in spelled]
 
 
 def string_spellings(text: str, is_plain: bool) -> list[str]:
