@@ -66,7 +66,7 @@ MUTANTS = [
     Mutant(
         "pushdown.py",
         "octets(arena, Place.C_ACCEPTS, capacity)[new] = kept[0, 0] == ACCEPT",
-        "octets(arena, Place.C_ACCEPTS, capacity)[new] = kept[0, 0] <= EXIT",
+        "octets(arena, Place.C_ACCEPTS, capacity)[new] = kept[0, 0] < ACCEPT",
     ),
     Mutant(
         "pushdown.py",
@@ -85,8 +85,8 @@ MUTANTS = [
     Mutant("stacks.py", "return stack if width == indents[stack] else int64(0)", "return stack"),
     Mutant(
         "stacks.py",
-        "live[new, w] |= unit_on[unit, w] & reduce_on[r, w] & live[classes[after], w]",
-        "live[new, w] |= unit_on[unit, w] & live[classes[after], w]",
+        "set_terminal(live, new, terminals + 1, in_brackets)",
+        "set_terminal(live, new, terminals + 1, False)",
     ),
     Mutant("unions.py", "for i in range(count - 2, begin - 1, -1):", "for i in range(count - 2, begin, -1):"),
     # surveys and remainders
@@ -106,7 +106,7 @@ MUTANTS = [
         "if keys[known] == key and tries[known, 3] == count and tries[known, 1] == nodes:",
         "if keys[known] != key and tries[known, 3] == count and tries[known, 1] == nodes:",
     ),
-    Mutant("survey_masks.py", "if tries[below, 4]:", "if tries[below, 4] > 1:"),
+    Mutant("survey_masks.py", "if tries[below, 4]:", "if tries[below, 4] < 0:"),
     Mutant("survey_masks.py", "row[w] |= other[w] & dense[at + w]", "row[w] |= other[w]"),
     # a byte of a JSON text
     Mutant("json_step.py", "if byte == 44 and array_continues(arena, f):", "if byte == 44:"),
@@ -125,7 +125,7 @@ MUTANTS = [
         "if rank < frames[at + Frame.LAST] or rank > lowest:",
         "if rank < frames[at + Frame.LAST] or rank >= lowest:",
     ),
-    Mutant("json_arrays.py", "if position >= prefix:", "if position > prefix:"),
+    Mutant("json_arrays.py", "return total + (least - position if every else int64(0))", "return total"),
     Mutant(
         "json_arrays.py", "if most >= 0 and count + must_count(program, row, position + 1, kind) > most:", "if False:"
     ),
@@ -134,7 +134,11 @@ MUTANTS = [
     ),
     Mutant("json_text.py", "low, after = int64(0xA0), int64(LAST_1)", "low, after = int64(0x90), int64(LAST_1)"),
     Mutant("json_unique.py", "if is_other(arena, f, text):", "if False:"),
-    Mutant("json_walk.py", "add_byte(allowed, at, 44)", "add_byte(allowed, at, 45)"),
+    Mutant(
+        "json_walk.py",
+        "note_crossing(arena, which, node, y2, int64(ALONG))",
+        "note_crossing(arena, which, node, y2, int64(BEHIND))",
+    ),
 ]
 
 

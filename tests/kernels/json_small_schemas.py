@@ -89,6 +89,16 @@ COUNTED_LATE = {
     "minContains": 2,
     "maxItems": 4,
 }
+COUNTED_AHEAD = {
+    "type": "array",
+    "prefixItems": [{"enum": ["a", 1]}, {"enum": ["b", 1]}],
+    "items": ONE,
+    "contains": ONE,
+    "minContains": 1,
+    "maxContains": 3,
+    "minItems": 4,
+    "maxItems": 5,
+}
 UNIQUE = {
     "type": "array",
     "items": {"enum": [1, 12, "a", "ab", True, None]},
@@ -165,6 +175,7 @@ SMALL = {
     "tuples": small(TUPLES, values([1, "a", True, False, None], [], 5, 0, 1)),
     "contains": small(COUNTED, values([1, 12, "a", None], [], 5, 0, 1)),
     "contains late": small(COUNTED_LATE, values(["a", "b", 1], [], 4, 0, 1)),
+    "contains ahead": small(COUNTED_AHEAD, values(["a", "b", 1], [], 5, 0, 1)),
     "unique": small(UNIQUE, values([1, 12, "a", "ab", True, None], [], 4, 0, 1)),
     "unique numbers": small(UNIQUE_NUMBERS, values([9, 10, 11, 12], [], 4, 0, 1)),
     "unique strings": small(UNIQUE_STRINGS, values(["p", "q", "pp", "pq"], [], 3, 0, 1)),

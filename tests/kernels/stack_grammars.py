@@ -40,7 +40,20 @@ LARK = {
     "sums": (gl.Lark(SUMS), [*"!+*^-(){}. 7", "12", "((", "{.", "-7+", ".}"]),
     "blocks": (
         gl.Lark(BLOCKS, indent=gl.Indent()),
-        [*"a=():; \n", "\n  ", "\n ", "if a:\n  ", "if b:\n    ", "if c:a\n", "b=(", ")\n", "a=b\n", "b=a\n  ", "\n\n"],
+        [
+            *"a=():; \n",
+            "\n  ",
+            "\n ",
+            "if a:\n  ",
+            "if b:\n    ",
+            "if c:a\n",
+            "b=(",
+            "((",
+            ")\n",
+            "a=b\n",
+            "b=a\n  ",
+            "\n\n",
+        ],
     ),
 }
 # Without a lexer: what is read is on the stack as return states. Two are ambiguous.

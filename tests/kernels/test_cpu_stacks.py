@@ -49,6 +49,10 @@ class Numbers:
         for number, stack in self._stacks.items():
             assert self.arrays.stack(number) == stack
 
+    @property
+    def seen(self) -> list[Stack]:
+        return list(self._of)
+
     def __getitem__(self, stack: Stack) -> int:
         return self._of[stack]
 
@@ -106,10 +110,10 @@ def test_shifts_are_those_of_an_lr_parser(name: str, seed: int) -> None:
             stack = expected if len(expected) < 60 else first
     numbers.check_all()
     if lr.blocks:
-        indents = epoch.array(Place.S_INDENT)
-        assert all(
-            indents[numbers[stack]] == [0, *lr.blocks_of(stack)][-1] for stack in numbers._of if len(stack) > len(below)
-        )
+        indents, brackets = epoch.array(Place.S_INDENT), epoch.array(Place.S_BRACKETS)
+        for stack in (stack for stack in numbers.seen if len(stack) > len(below)):
+            assert indents[numbers[stack]] == [0, *lr.blocks_of(stack)][-1]
+            assert bool(brackets[numbers[stack]] > 0) is lr.is_in_brackets(stack)
 
 
 def some_texts(arrays: StackArrays, pieces: list[str], rng: random.Random, steps: int) -> list[tuple[int, Config]]:
