@@ -1,0 +1,190 @@
+"""Mutants of the kernels: does a wrong line fail a test of the kernels' own room, tests/kernels?
+
+    python -m tests.mutants                     lists them
+    python -m tests.mutants 3 17                runs tests/kernels against these two
+    python -m tests.mutants 3 --tests FILE ...  only these tests
+
+A mutant is one line of a kernel, changed. It is applied to a copy of the package, which has a kernel cache of its own: compiling
+takes minutes, so run few at a time. Exit status 1: some survived.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+KERNELS = Path("grammarlm/kernels/cpu")
+ROOM = "tests/kernels"
+CAUGHT, SURVIVED = "caught", "survived"
+FAILED = 1  # pytest's status where a test has failed; others mean that there was no answer
+
+
+class Mutant(NamedTuple):
+    file: str  # in KERNELS
+    line: str  # without its indentation; stands in the file once
+    changed: str
+
+    def applied(self, source: str) -> str:
+        """The source with the line changed. Raises where the line is not there exactly once, so no mutant goes stale unseen."""
+        lines = source.splitlines(keepends=True)
+        places = [number for number, line in enumerate(lines) if line.strip() == self.line]
+        if len(places) != 1:
+            raise ValueError(f"{self.file}: {self.line!r} stands there {len(places)} times, not once")
+        lines[places[0]] = lines[places[0]].replace(self.line, self.changed)
+        return "".join(lines)
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.line}\n        -> {self.changed}"
+
+
+MUTANTS = [
+    # the regular walk
+    Mutant("walk.py", "if usable[uint64(state)] == UNKNOWN:", "if usable[uint64(state)] == NO:"),
+    Mutant("walk.py", "if ask and found != nothing and usable[uint64(state)] != YES:", "if ask and found == nothing:"),
+    Mutant(
+        "walk.py",
+        "row[uint64(index) >> uint64(5)] |= int32(1) << int32(index & uint32(31))",
+        "row[uint64(index) >> uint64(5)] |= int32(1) << int32(index & uint32(15))",
+    ),
+    Mutant("targets.py", "targets[twins[i, 0]] = targets[twins[i, 1]]", "targets[twins[i, 1]] = targets[twins[i, 0]]"),
+    # configs
+    Mutant("pushdown.py", "if status & READS:", "if status & EXPANDED:"),
+    Mutant(
+        "pushdown.py",
+        "elif kind == LINE and ints(arena, Place.S_BRACKETS, capacity)[s] > 0:",
+        "elif kind == LINE and ints(arena, Place.S_BRACKETS, capacity)[s] > 1:",
+    ),
+    Mutant("pushdown.py", "live = live or here[after, w] & there[k, w] != 0", "live = True"),
+    Mutant(
+        "pushdown.py",
+        "octets(arena, Place.C_ACCEPTS, capacity)[new] = kept[0, 0] == ACCEPT",
+        "octets(arena, Place.C_ACCEPTS, capacity)[new] = kept[0, 0] < ACCEPT",
+    ),
+    Mutant(
+        "pushdown.py",
+        "stack, here = symbol - UNION, int64(parents[here])",
+        "here = int64(parents[here])",
+    ),
+    # stacks
+    Mutant("stacks.py", "for _ in range(length - 1):", "for _ in range(length):"),
+    Mutant("stacks.py", "brackets[new] -= 1", "brackets[new] -= 2"),
+    Mutant(
+        "stacks.py",
+        "indents[new], openers[new] = indents[outside], openers[outside]",
+        "indents[new], openers[new] = indents[parent], openers[parent]",
+    ),
+    Mutant("stacks.py", "if width > indents[stack]:", "if width >= indents[stack]:"),
+    Mutant("stacks.py", "return stack if width == indents[stack] else int64(0)", "return stack"),
+    Mutant(
+        "stacks.py",
+        "set_terminal(live, new, terminals + 1, in_brackets)",
+        "set_terminal(live, new, terminals + 1, False)",
+    ),
+    Mutant("unions.py", "for i in range(count - 2, begin - 1, -1):", "for i in range(count - 2, begin, -1):"),
+    # surveys and remainders
+    Mutant("survey_walk.py", "if 0 < label <= terminals and border == ANY:", "if 0 < label <= terminals:"),
+    Mutant(
+        "remainders.py",
+        "while next_ < stop and pool[next_, 0] == byte:",
+        "while next_ < stop and pool[next_, 0] < byte:",
+    ),
+    Mutant(
+        "remainders.py",
+        "draft[entries, 0], draft[entries, 1] = source[i, 0], source[i, 1] + gone",
+        "draft[entries, 0], draft[entries, 1] = source[i, 0], source[i, 1]",
+    ),
+    Mutant(
+        "remainders.py",
+        "if keys[known] == key and tries[known, 3] == count and tries[known, 1] == nodes:",
+        "if keys[known] != key and tries[known, 3] == count and tries[known, 1] == nodes:",
+    ),
+    Mutant("survey_masks.py", "if tries[below, 4]:", "if tries[below, 4] < 0:"),
+    Mutant("survey_masks.py", "row[w] |= other[w] & dense[at + w]", "row[w] |= other[w]"),
+    # a byte of a JSON text
+    Mutant("json_step.py", "if byte == 44 and array_continues(arena, f):", "if byte == 44:"),
+    Mutant("json_step.py", "if c >> 5 & 63 == 0 and array_closes(arena, f):", "if array_closes(arena, f):"),
+    Mutant("json_step.py", "if count > most:", "if count > most + 1:"),
+    Mutant(
+        "json_step.py",
+        "if program[table + low * Key.LENGTH + Key.SIZE] != read:",
+        "if program[table + low * Key.LENGTH + Key.SIZE] < read:",
+    ),
+    Mutant("json_step.py", "if is_other(arena, f, chain):", "if is_other(arena, f, int64(0)):"),
+    Mutant("json_keys.py", "if spare <= 0:", "if spare < 0:"),
+    Mutant("json_keys.py", "return gone >= counts[state]", "return gone > counts[state]"),
+    Mutant(
+        "json_keys.py",
+        "if rank < frames[at + Frame.LAST] or rank > lowest:",
+        "if rank < frames[at + Frame.LAST] or rank >= lowest:",
+    ),
+    Mutant("json_arrays.py", "return total + (least - position if every else int64(0))", "return total"),
+    Mutant(
+        "json_arrays.py", "if most >= 0 and count + must_count(program, row, position + 1, kind) > most:", "if False:"
+    ),
+    Mutant(
+        "json_text.py", "if sub == HEX + 1 and 0xDC <= value <= 0xDF:", "if sub == HEX + 1 and 0xDD <= value <= 0xDF:"
+    ),
+    Mutant("json_text.py", "low, after = int64(0xA0), int64(LAST_1)", "low, after = int64(0x90), int64(LAST_1)"),
+    Mutant("json_unique.py", "if is_other(arena, f, text):", "if False:"),
+    Mutant(
+        "json_walk.py",
+        "note_crossing(arena, which, node, y2, int64(ALONG))",
+        "note_crossing(arena, which, node, y2, int64(BEHIND))",
+    ),
+]
+
+
+def run(mutant: Mutant, tests: Sequence[str]) -> str:
+    """CAUGHT or SURVIVED. Raises where the tests gave no answer."""
+    with tempfile.TemporaryDirectory(prefix="mutant-") as name:
+        folder = Path(name)
+        ignored = shutil.ignore_patterns("__pycache__")
+        for part in ("grammarlm", "tests"):
+            shutil.copytree(ROOT / part, folder / part, ignore=ignored)
+        shutil.copy(ROOT / "pyproject.toml", folder)
+        path = folder / KERNELS / mutant.file
+        path.write_text(mutant.applied(path.read_text(encoding="utf-8")), encoding="utf-8")
+        environment = os.environ | {"PYTHONPATH": name, "GRAMMARLM_CACHE": str(folder / "cache")}
+        check_imports(folder, environment)
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
+        status = subprocess.run(command, cwd=folder, env=environment, check=False).returncode
+    if status not in (0, FAILED):
+        raise RuntimeError(f"pytest ended with status {status}: neither passed nor failed")
+    return CAUGHT if status == FAILED else SURVIVED
+
+
+def check_imports(folder: Path, environment: dict[str, str]) -> None:
+    """Raises where the copy is not what the tests would import."""
+    command = [sys.executable, "-c", "import grammarlm; print(grammarlm.__file__)"]
+    found = subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True, text=True).stdout
+    if not Path(found.strip()).resolve().is_relative_to(folder.resolve()):
+        raise RuntimeError(f"the tests would import {found.strip()}, not the changed copy")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__.partition("\n")[0])
+    parser.add_argument("numbers", nargs="*", type=int, help="which mutants to run; none: list them")
+    parser.add_argument("--tests", nargs="+", default=[ROOM], help=f"what to run against them (default: {ROOM})")
+    chosen = parser.parse_args(arguments)
+    if not chosen.numbers:
+        for number, mutant in enumerate(MUTANTS):
+            print(f"{number:4}  {mutant}")
+        return 0
+    survived = 0
+    for number in chosen.numbers:
+        verdict = run(MUTANTS[number], chosen.tests)
+        print(f"{number:4}  {verdict}: {MUTANTS[number]}", flush=True)
+        survived += verdict == SURVIVED
+    return int(survived > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
