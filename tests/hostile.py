@@ -28,28 +28,20 @@ import numpy as np
 import grammarlm as gl
 from grammarlm.masks.trail import before
 from tests.corpus import hostile_schemas
+from tests.corpus_files import corpus
 from tests.laws.laws import allowed_ids
 from tests.laws.vocabularies import every_byte
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 ROOT = pathlib.Path(__file__).parent.parent
-CASES: dict[str, dict[str, Any]] = {
-    case["name"]: case
-    for case in tomllib.loads((ROOT / "tests" / "corpus" / "hostile.toml").read_text("utf-8"))["case"]
-}
-if hasattr(gl, "JsonSchema"):
-    CASES |= {
-        f"schema: {case.name}": {
-            "kind": "JsonSchema",
-            "make": case.make,
-            **({"outcome": case.outcome} if case.outcome else {}),
-        }
-        for case in hostile_schemas.CASES
+CASES: dict[str, dict[str, Any]] = {case["name"]: case for case in corpus("hostile")}
+CASES |= {
+    f"schema: {case.name}": {
+        "kind": "JsonSchema",
+        "make": case.make,
+        **({"outcome": case.outcome} if case.outcome else {}),
     }
+    for case in hostile_schemas.CASES
+}
 LIMITS = {
     "ordinary": gl.Limits(max_ms=2000),
     "short": gl.Limits(max_ms=150),

@@ -305,10 +305,7 @@ SMALL = {
 
 @pytest.mark.parametrize("name", REAL)
 def test_real_engines(capsys, tmp_path, name) -> None:
-    import grammarlm as gl
 
-    if name == "grammarlm" and not hasattr(gl, "JsonSchema"):
-        pytest.skip("gl.JsonSchema is not there yet")
     pytest.importorskip({"outlines": "outlines_core"}.get(name, name))
     folder = write_cases(tmp_path / "data", SMALL)
     out = tmp_path / "out"

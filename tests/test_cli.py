@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from grammarlm.cli import main
-from tests.decoding.conftest import model, random_model, tokenizer  # noqa: F401
+from tests.decoding.conftest import model, tokenizer  # noqa: F401
 
 pytest.importorskip("torch")
 

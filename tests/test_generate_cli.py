@@ -6,17 +6,16 @@ import re
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 import jsonschema
 import pytest
 
 import grammarlm as gl
-from grammarlm.cli import main
 from grammarlm.commands.generate import METHODS
 from grammarlm.commands.schema_places import pointer, schema_places
 from grammarlm.decoding import methods
 from tests.decoding.conftest import model, one_thread, tokenizer  # noqa: F401
+from tests.generate_command import call, model_folder, write  # noqa: F401
 
 pytest.importorskip("torch")
 
@@ -27,31 +26,6 @@ SCHEMA = {
     "additionalProperties": False,
     "$defs": {"n": {"enum": [1, 22, None, "</td><b>"]}},
 }
-
-
-@pytest.fixture(scope="module")
-def folder(model, tokenizer, tmp_path_factory):  # noqa: F811
-    path = tmp_path_factory.mktemp("model")
-    model.save_pretrained(path)
-    tokenizer.save_pretrained(path)
-    return str(path)
-
-
-def call(capsys, *arguments: str) -> tuple[Any, str, str]:
-    """Exit code, stdout, stderr."""
-    try:
-        code: Any = main(("generate", *arguments))
-    except SystemExit as error:
-        code = error.code
-    return code, *capsys.readouterr()
-
-
-def write(path: Path, text: Any) -> str:
-    path.write_text(text if isinstance(text, str) else json.dumps(text), encoding="utf-8")
-    return str(path)
-
-
-# ------------------------------------------------------------------ one prompt
 
 
 def test_schemas_and_grammars(capsys, folder, tmp_path, monkeypatch) -> None:
@@ -168,9 +142,6 @@ def test_healing(capsys, folder, model, tokenizer) -> None:  # noqa: F811
             assert (answer["text"], answer["tokens"]) == (expected.text, expected.tokens)
 
 
-# ------------------------------------------------------------------ lines
-
-
 LINES = [
     {"prompt": "the cat", "id": "a"},
     {"prompt": "a hat", "choices": ["red", "blue"]},
@@ -266,9 +237,6 @@ def test_only_what_is_left_is_asked_for(capsys, folder, lines, tmp_path, monkeyp
     monkeypatch.setattr(jsonl, "batch", lambda network, lines, rest: asked.extend(lines) or batch(network, lines, rest))
     call(capsys, *given, "--out", str(out), "--resume")
     assert {line.number for line in asked} == {9}
-
-
-# ------------------------------------------------------------------ how each token was chosen
 
 
 class Page(HTMLParser):

@@ -12,7 +12,7 @@ import pytest
 
 from grammarlm.commands import jsonl
 from tests.decoding.conftest import model, one_thread, tokenizer  # noqa: F401
-from tests.test_generate_cli import call, folder, write  # noqa: F401
+from tests.generate_command import call, model_folder, write  # noqa: F401
 
 pytest.importorskip("torch")
 
@@ -20,7 +20,7 @@ PROMPTS = [{"prompt": "the cat", "id": "a"}, {"prompt": "a hat", "id": "b\u2028c
 
 
 @pytest.fixture
-def given(folder, tmp_path) -> tuple[str, ...]:  # noqa: F811
+def given(folder, tmp_path) -> tuple[str, ...]:
     lines = write(tmp_path / "lines.jsonl", "\n".join(json.dumps(line, ensure_ascii=False) for line in PROMPTS))
     return "--model", folder, "--jsonl", lines, "--choices", "cat\u2028,hat\u0085", "--out", str(tmp_path / "out.jsonl")
 
@@ -87,7 +87,7 @@ def test_the_last_line_survives_a_run_that_is_refused(capsys, given, whole) -> N
         assert out.read_bytes() == cut
 
 
-def test_schemas_that_begin_alike_are_told_apart(capsys, folder, tmp_path) -> None:  # noqa: F811
+def test_schemas_that_begin_alike_are_told_apart(capsys, folder, tmp_path) -> None:
     """The digest of an answer is of the whole grammar."""
     lines, out = write(tmp_path / "lines.jsonl", '{"prompt": "a"}\n'), str(tmp_path / "out.jsonl")
     long = "x" * 300
@@ -100,7 +100,7 @@ def test_schemas_that_begin_alike_are_told_apart(capsys, folder, tmp_path) -> No
 
 @pytest.mark.parametrize("how", ["the same name", "a symbolic link", "a hard link"])
 @pytest.mark.parametrize("read", ["lines.jsonl", "schema.json", "choices.txt"])
-def test_what_is_read_is_never_written(capsys, folder, tmp_path, how, read) -> None:  # noqa: F811
+def test_what_is_read_is_never_written(capsys, folder, tmp_path, how, read) -> None:
     lines = write(tmp_path / "lines.jsonl", '{"prompt": "a"}\n')
     held = {
         "lines.jsonl": ("--regex", "a"),
@@ -141,7 +141,7 @@ def test_what_is_no_regular_file_is_not_written(capsys, given, tmp_path) -> None
     assert sorted(path.name for path in tmp_path.iterdir()) == ["dangling", "lines.jsonl", "pipe"]
 
 
-def test_a_report_replaces_a_report_and_nothing_else(capsys, folder, tmp_path) -> None:  # noqa: F811
+def test_a_report_replaces_a_report_and_nothing_else(capsys, folder, tmp_path) -> None:
     given = ("--model", folder, "--prompt", "a", "--regex", "[ab]{2}", "--report")
     mine, report = tmp_path / "mine.html", tmp_path / "report.html"
     mine.write_text("<!DOCTYPE html>\n<html>my page</html>")
@@ -158,12 +158,12 @@ def test_a_report_replaces_a_report_and_nothing_else(capsys, folder, tmp_path) -
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "mine.html", "report.html"]
 
 
-def test_a_schema_with_fractions_has_a_report(capsys, folder, tmp_path) -> None:  # noqa: F811
+def test_a_schema_with_fractions_has_a_report(capsys, folder, tmp_path) -> None:
     given = ("--model", folder, "--prompt", "a", "--schema", '{"const": 1.5}', "--report", str(tmp_path / "a.html"))
     assert call(capsys, *given)[0] == 0
 
 
-def test_numbers_that_json_does_not_have(capsys, folder, tmp_path) -> None:  # noqa: F811
+def test_numbers_that_json_does_not_have(capsys, folder, tmp_path) -> None:
     text = '{"prompt": "a", "id": NaN}\n{"prompt": "a", "id": [-Infinity]}\n{"prompt": "a", "id": 1}\n'
     text += '{"prompt": "a", "regex": "1e999", "id": 2}\n{"prompt": "a", "schema": {"const": 1}, "id": "\\ud800"}\n'
     lines, out = write(tmp_path / "lines.jsonl", text), tmp_path / "out.jsonl"

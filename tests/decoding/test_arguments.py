@@ -20,9 +20,6 @@ def generate(**arguments):
     return gl.generate(model, [65], vocab=BYTES, **arguments)
 
 
-# ------------------------------------------------------------------ names
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -59,9 +56,6 @@ def test_every_argument_is_known_to_a_generator():
     )
     assert re.fullmatch("[0-9]{2}", people([65]).value)
     assert gl.Generator(model, vocab=BYTES, batch_size=3, progress=False)([65], max_tokens=2).text
-
-
-# ------------------------------------------------------------------ values
 
 
 def test_choices_that_are_numbers():
@@ -110,9 +104,6 @@ def test_what_belongs_elsewhere(arguments, message):
     assert len(str(caught.value)) <= 500
 
 
-# ------------------------------------------------------------------ constraints
-
-
 def test_compiled_constraints():
     """They are taken as they are, and their texts are read as their grammar's are."""
     limits = gl.Limits(max_ms=5000)
@@ -145,9 +136,6 @@ def test_constraints_of_another_vocabulary():
     ):
         generate(grammar=constraint)
     assert gl.generate(model, [65], vocab=other, grammar=constraint).value == "0"
-
-
-# ------------------------------------------------------------------ limits
 
 
 def test_limits():

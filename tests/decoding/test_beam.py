@@ -9,7 +9,7 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.decoding import beam_search
-from tests.decoding.conftest import random_model
+from tests.decoding.random_models import random_model
 from tests.oracles.plain_beams import log_probabilities, plain_beams
 
 torch = pytest.importorskip("torch")

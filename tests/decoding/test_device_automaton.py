@@ -10,7 +10,7 @@ import grammarlm as gl
 from grammarlm.decoding.sampling import Sampling, draw
 from grammarlm.layout.csr import DEAD, FINISHED, FIRST, MISS
 from grammarlm.masks.csr.fixed import checked, fixed, load
-from tests.masks.test_csr_automaton import ENDLESS, FINITE, STOPS, VOCAB, Walker, ids_of, walk
+from tests.masks.csr_walks import ENDLESS, FINITE, STOPS, VOCAB, Walker, ids_of, walk
 
 DEVICES = [
     "cpu",
@@ -92,9 +92,6 @@ def test_what_is_refused_is_dead_and_missed_texts_wait():
     assert (texts.states[[0, 2]] >= FIRST).all()
     texts.reset()
     assert texts.states.tolist() == [automaton.start] * 3
-
-
-# ------------------------------------------------------------------ files, matrices, item sets
 
 
 def assert_equal_automata(one, constraint: gl.Constraint) -> None:
@@ -196,9 +193,6 @@ def test_every_wild_number_is_noticed():
 
 def is_listed(csr, place: int) -> bool:
     return bool(((csr.first <= place) & (place < csr.first + csr.count)).any())
-
-
-# ------------------------------------------------------------------ the loop
 
 
 def forward_of(device: str):

@@ -151,9 +151,6 @@ def test_extra_checks_lower_the_variance():
     assert variances[0] > 1.1 * variances[2]
 
 
-# ------------------------------------------------------------------ on rows of a vocabulary
-
-
 def race(logits, seed=0, position=0):
     from grammarlm.kernels.cpu.philox import fill_uniform
 
@@ -248,9 +245,6 @@ def test_no_sort_of_the_vocabulary(monkeypatch):
         assert drawn.token % 3 == 0
         listed.append(len(running._listed) + drawn.checks)
     assert max(listed) < 400
-
-
-# ------------------------------------------------------------------ side by side
 
 
 def test_samplers_together_ask_each_question_once_and_return_what_each_returns_alone():

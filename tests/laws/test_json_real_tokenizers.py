@@ -6,7 +6,6 @@ What one token does is read by the machine byte by byte, which laws over small v
 """
 
 import json
-import os
 import random
 import zlib
 from functools import cache
@@ -17,21 +16,20 @@ import pytest
 from tokenizers import Tokenizer
 
 import grammarlm as gl
+from tests.real_data import FOLDER, MASKBENCH, NAMES, needs_data
 
-DATA = os.environ.get("GRAMMARLM_DATA")
-NAMES = sorted(folder.name for folder in Path(DATA, "tokenizers").iterdir()) if DATA else []
-pytestmark = pytest.mark.skipif(not DATA, reason="GRAMMARLM_DATA says where tokenizers and schemas are")
+pytestmark = needs_data
 
 
 @cache
 def files() -> list[Path]:
-    found = Path(str(DATA), "maskbench").glob("*.json")
+    found = MASKBENCH.glob("*.json")
     return sorted(found, key=lambda file: (zlib.crc32(file.name.encode()), file.name))
 
 
 @cache
 def load(name: str) -> tuple[gl.Vocabulary, Tokenizer]:
-    file = Path(str(DATA), "tokenizers", name, "tokenizer.json")
+    file = FOLDER / "tokenizers" / name / "tokenizer.json"
     return gl.Vocabulary.from_tokenizer(file), Tokenizer.from_file(str(file))
 
 

@@ -17,14 +17,16 @@ import grammarlm as gl
 from grammarlm.kernels.cpu.json_rows import KEY_WORDS
 from grammarlm.layout.json import At, Store
 from grammarlm.masks.json_schema.tables import SERIALS
+from tests.counts import record_counts
 from tests.laws.laws import allowed_ids
-from tests.laws.test_rows_by_shape import FIRST, VOCABULARIES
 from tests.masks.json_cases import ANY, CASES, Case, case
-from tests.masks.test_json_masks import IDS, LONGEST, taken_ids
+from tests.masks.json_trials import IDS, LONGEST, taken_ids
+from tests.real_data import SMALL_AND_LARGE
 
 Row = tuple[int, ...]
 Place = tuple[gl.Matcher, bytes]
 
+FIRST = 8  # one text and others like it, see below
 RECORD = {
     "type": "object",
     "properties": {
@@ -146,13 +148,10 @@ class Rows:
         return found
 
 
-# ---------------------------------------------------------------------- texts of one shape
-
-
 def check_shape(shape: str, vocabulary: str, texts: int) -> Counter[str]:
     """Reads the first texts byte by byte, then others by tokens; what was read, and how many rows are kept."""
     schema, first, more = SHAPES[shape]
-    vocab = gl.Vocabulary.from_tokenizer(VOCABULARIES[vocabulary])
+    vocab = gl.Vocabulary.from_tokenizer(SMALL_AND_LARGE[vocabulary])
     constraint = gl.compile(gl.JsonSchema(schema, **ANY), vocab)
     rng, mask = random.Random(shape), gl.allocate_mask(1, vocab.size)
     rows = Rows(constraint.matcher())
@@ -188,11 +187,10 @@ def test_texts_of_one_shape_share_their_rows(shape: str) -> None:
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize("vocabulary", VOCABULARIES)
+@pytest.mark.parametrize("vocabulary", SMALL_AND_LARGE)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_100_texts_of_one_shape_share_their_rows(shape: str, vocabulary: str, record_property: Any) -> None:
-    for outcome, number in check_shape(shape, vocabulary, 100).items():
-        record_property(outcome, number)
+    record_counts(record_property, check_shape(shape, vocabulary, 100))
 
 
 def test_the_law_notices_new_rows(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,9 +198,6 @@ def test_the_law_notices_new_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SHAPES, "deeper", (True, lambda rng: [["a"]] * 3, lambda rng: [{"a": ["b"] * 9}]))
     with pytest.raises(AssertionError, match="a row that no text before had"):
         check_shape("deeper", "embedded", 1)
-
-
-# ---------------------------------------------------------------------- rows and their keys
 
 
 def places(a_case: Case, seed: str) -> Iterator[Place]:
@@ -276,6 +271,5 @@ def test_all_rows_are_what_their_keys_say(record_property: Any) -> None:
     for name, a_case in ALL.items():
         for seed in range(5):
             outcomes += check_rows(a_case, f"many {name} {seed}")
-    for outcome, number in sorted(outcomes.items()):
-        record_property(outcome, number)
+    record_counts(record_property, outcomes)
     assert outcomes["pairs of equal keys"] >= 1000, outcomes

@@ -14,12 +14,13 @@ from typing import Any
 import pytest
 
 import grammarlm as gl
+from tests.counts import record_counts
 from tests.laws.cfg_laws import CfgTokenOracle, bounds
-from tests.laws.cfg_vocabularies import VOCABULARIES
+from tests.laws.cfg_vocabularies import COMPILED, VOCABULARIES
+from tests.laws.lark_examples import HAND_WRITTEN
+from tests.laws.lark_mask_laws import judged_mask
 from tests.laws.laws import allowed_ids
-from tests.laws.test_cfg_laws import COMPILED, MACHINES
-from tests.laws.test_lark_agrees import HAND_WRITTEN
-from tests.laws.test_lark_masks import judged_mask
+from tests.laws.random_cfg_laws import MACHINES
 from tests.laws.vocabularies import TokenList
 from tests.oracles.automata import TooManyStates
 from tests.oracles.cfg_oracle import CfgOracle
@@ -136,8 +137,7 @@ def check_lark(name: str, seed: str, count: int, walks: int) -> Counter[str]:
 
 def record(record_property: Any, outcomes: Counter[str]) -> None:
     record_property("cases", outcomes["pairs"])
-    for outcome, number in sorted(outcomes.items()):
-        record_property(outcome, number)
+    record_counts(record_property, outcomes)
 
 
 @pytest.mark.parametrize("machine", MACHINES)

@@ -20,7 +20,7 @@ import grammarlm as gl
 from grammarlm.masks.trail import before, steps_of
 from tests.laws.laws import allowed_ids
 from tests.laws.vocabularies import every_byte
-from tests.masks.test_canonical import TOKENIZERS, vocabulary
+from tests.masks.canonical_tokenizers import TOKENIZERS, vocabulary
 
 VOCAB = every_byte().vocabulary()
 WORDS = sorted({"".join(parts) for n in range(4) for parts in itertools.product(("ab", "ba", "aab"), repeat=n)})

@@ -267,9 +267,6 @@ def test_matchers_of_two_vocabularies_share_no_mask() -> None:
         gl.fill_masks(both, gl.allocate_mask(2, VOCAB.size))
 
 
-# ------------------------------------------------------------------ trees
-
-
 def random_tree(matcher: gl.Matcher, nodes: int, rng: random.Random) -> tuple[list[int], list[int]]:
     """Mostly allowed tokens, so that branches grow; some refused, some stop ids, some ids that do not exist."""
     tokens: list[int] = []

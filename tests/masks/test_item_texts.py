@@ -182,9 +182,6 @@ def test_free_text_behind_a_list():
     assert allowed_ids(matcher, VOCAB) == text | {STOP}
 
 
-# ------------------------------------------------------------------ what matchers do
-
-
 def test_budgets_are_exact_for_one_item():
     for seed in range(20):
         rng = random.Random(seed)

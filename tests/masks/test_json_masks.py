@@ -11,33 +11,19 @@ import pytest
 
 import grammarlm as gl
 from tests.laws.laws import allowed_ids
-from tests.masks.json_cases import ANY, CASES, OTHER_STOP, STOP, TOKENS, Case, vocabulary
+from tests.masks.json_cases import ANY, CASES, OTHER_STOP, STOP, TOKENS, Case
+from tests.masks.json_trials import IDS, LONGEST, VOCAB, taken_ids
 from tests.oracles.json_schema_oracle import Judge
 from tests.oracles.json_spellings import is_within_caps
 
 STOPS = {STOP, OTHER_STOP}
-VOCAB = vocabulary()
-IDS: dict[bytes, list[int]] = {}
-for _token in range(STOP):
-    IDS.setdefault(TOKENS[_token], []).append(_token)
 TWINS = [ids for ids in IDS.values() if len(ids) > 1]
-LONGEST = max(map(len, IDS))
 KEYS = [IDS[text][0] for text in (b'"a":', b'"b":', b'"c":', b'"k1":', b'"k65":')]
 QUOTES = [IDS[text][0] for text in (b'"}', b'"]', b'":', b'"')]
 BRACKETS = [IDS[text][0] for text in (b"}", b"]")]
 PLAIN = [ids[0] for text, ids in IDS.items() if len(text) > 1 and text[0] != 0x20] + [
     IDS[bytes([b])][0] for b in b'ab012.-"k56:T'
 ]
-
-
-def taken_ids(matcher: gl.Matcher) -> set[int]:
-    """The ids that advance takes, each tried."""
-    taken = set()
-    for token in range(-1, VOCAB.size + 1):
-        if matcher.advance(token):
-            taken.add(token)
-            matcher.rollback(1)
-    return taken
 
 
 def assert_here(matcher: gl.Matcher, case: Case, text: bytes) -> set[int]:

@@ -4,12 +4,10 @@ The masks themselves are tried out in test_json_masks.py.
 """
 
 import json
-import os
 import random
 import sys
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,8 +16,8 @@ import grammarlm as gl
 from grammarlm.layout.json import Store
 from tests.laws.laws import allowed_ids
 from tests.masks.json_cases import ANY, CASES, OTHER_STOP, STOP, TOKENS, case, vocabulary
+from tests.real_data import FOLDER, needs_data
 
-DATA = os.environ.get("GRAMMARLM_DATA")
 VOCAB = vocabulary()
 IDS = {text: token for token, text in reversed(list(enumerate(TOKENS[:STOP])))}
 LONGEST = max(map(len, IDS))
@@ -397,10 +395,10 @@ REAL = {
 
 @pytest.fixture(scope="module")
 def llama() -> gl.Vocabulary:
-    return gl.Vocabulary.from_tokenizer(Path(DATA or "", "tokenizers", "llama3_1"))
+    return gl.Vocabulary.from_tokenizer(FOLDER / "tokenizers" / "llama3_1")
 
 
-@pytest.mark.skipif(not DATA, reason="GRAMMARLM_DATA says where the tokenizers are")
+@needs_data
 @pytest.mark.parametrize("name", REAL)
 def test_every_token_of_a_real_vocabulary(name: str, llama: gl.Vocabulary) -> None:
     schema, options, text = REAL[name]

@@ -233,9 +233,6 @@ def test_a_padded_vocabulary_is_never_allowed_as_a_whole() -> None:
     assert mask.tolist() == [[0b11]]
 
 
-# ------------------------------------------------------------------ limits
-
-
 def test_states_beyond_the_limit_are_dropped_and_made_again() -> None:
     m = matcher("(a|b)*a(a|b){12}c", max_states=60)
     other = m.fork()
@@ -299,9 +296,6 @@ def test_limits_are_positive_numbers(bad: dict) -> None:
     (name,) = bad
     with pytest.raises(ValueError, match=rf"Limits\({name}="):
         gl.Limits(**bad)
-
-
-# ------------------------------------------------------------------ compile
 
 
 def test_compile_refuses_other_things_by_type() -> None:

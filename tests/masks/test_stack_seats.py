@@ -20,8 +20,9 @@ from grammarlm.layout.stack import Place
 from grammarlm.masks.beside import NotNow
 from grammarlm.masks.stack.arena import NAMED_IN, B
 from grammarlm.masks.stack.seat import StackSeat
-from tests.masks.test_stack_matcher import COMPILED
-from tests.masks.test_stack_threads import GRAMMARS, draw, in_threads, needs_data, vocabulary
+from tests.masks.stack_examples import COMPILED
+from tests.masks.stack_in_threads import GRAMMARS, draw, in_threads, vocabulary
+from tests.real_data import needs_data
 
 LARK = ["c-like", "nested", "json", "c", "sqlite", "python"]
 

@@ -11,11 +11,12 @@ from lark.exceptions import LarkError
 import grammarlm as gl
 from grammarlm.grammars.compose import Grammar
 from grammarlm.masks import sealed, store
+from tests.counts import record_counts
 from tests.laws import vocabularies
 from tests.laws.cfg_laws import CfgTokenOracle, bounds, budgeted_text
 from tests.laws.laws import allowed_ids
-from tests.masks.test_stack_matcher import ARITHMETIC, C_LIKE, KEYWORDS, TWO_AHEAD
-from tests.masks.test_store import damaged
+from tests.masks.damaged_files import damaged
+from tests.masks.stack_examples import ARITHMETIC, C_LIKE, KEYWORDS, TWO_AHEAD
 from tests.oracles.automata import TooManyStates
 from tests.oracles.cfg_oracle import CfgOracle
 from tests.oracles.lark_oracle import LarkOracle
@@ -182,7 +183,6 @@ def test_much_damage_is_noticed(record_property: Any) -> None:
 @pytest.mark.parametrize("part", range(4))
 def test_many_forgeries_are_errors_or_constraints(part: int, record_property: Any) -> None:
     outcomes = check_forgeries(25_000 + part)  # the count seeds the damage
-    for outcome, number in sorted(outcomes.items()):
-        record_property(outcome, number)
+    record_counts(record_property, outcomes)
     assert outcomes["loaded, masks judged by brute force"] >= 500, outcomes
     assert outcomes["loaded, texts judged by lark"] >= 250, outcomes

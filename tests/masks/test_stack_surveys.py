@@ -13,8 +13,9 @@ from grammarlm.masks.stack.epoch import StackEpoch
 from grammarlm.masks.stack.states import NeedsWalks
 from grammarlm.masks.stack.survey_scratch import idle_scratch
 from grammarlm.models.tiny import FOLDER
-from tests.laws import test_lark_masks
-from tests.laws.test_cfg_laws import check_many, check_threads
+from tests.counts import record_counts
+from tests.laws import lark_mask_laws
+from tests.laws.random_cfg_laws import check_many, check_threads
 
 JSON = r"""
 root ::= value
@@ -47,16 +48,15 @@ def test_random_grammars_with_every_loop_surveyed(machine: str, least: int, monk
 def test_random_lark_grammars_with_every_loop_surveyed(monkeypatch) -> None:
     """Those that are not LALR: each terminal is a frame of its own."""
     monkeypatch.setattr(stack_epoch, "INSIDE", 0)
-    outcomes = test_lark_masks.check_many("pieces", "few insides", 8, 4)
+    outcomes = lark_mask_laws.check_many("pieces", "few insides", 8, 4)
     assert outcomes["walked"] > 3, outcomes
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize("name", test_lark_masks.NAMES)
+@pytest.mark.parametrize("name", lark_mask_laws.NAMES)
 def test_many_random_lark_grammars_with_every_loop_surveyed(name: str, monkeypatch, record_property) -> None:
     monkeypatch.setattr(stack_epoch, "INSIDE", 0)
-    for outcome, count in sorted(test_lark_masks.check_many(name, "many insides", 60, 8).items()):
-        record_property(outcome, count)
+    record_counts(record_property, lark_mask_laws.check_many(name, "many insides", 60, 8))
 
 
 def test_what_is_too_wide_for_a_survey_is_walked(vocab, monkeypatch) -> None:
@@ -90,8 +90,7 @@ def test_eight_threads_with_every_loop_surveyed(machine: str, monkeypatch) -> No
 def test_many_random_grammars_with_every_loop_surveyed(name: str, least: int, monkeypatch, record_property) -> None:
     monkeypatch.setattr(stack_epoch, "INSIDE", least)
     for machine in ("gbnf", "ebnf"):
-        for outcome, count in sorted(check_many(machine, name, f"many insides {least}", 300, 12).items()):
-            record_property(f"{machine}: {outcome}", count)
+        record_counts(record_property, check_many(machine, name, f"many insides {least}", 300, 12), f"{machine}: ")
 
 
 def test_a_string_in_a_new_nesting_needs_no_new_walk(vocab, monkeypatch) -> None:

@@ -10,9 +10,8 @@ from grammarlm.kernels.cpu import stack_calls
 from grammarlm.layout.stack import UNION, UNITING, WIDE, WIDEST, Place
 from grammarlm.masks.stack.epoch import StackEpoch
 from tests.laws.cfg_laws import budgeted_text
-from tests.laws.cfg_vocabularies import VOCABULARIES
+from tests.laws.cfg_vocabularies import COMPILED, VOCABULARIES
 from tests.laws.laws import allowed_ids
-from tests.laws.test_cfg_laws import COMPILED
 from tests.oracles.cfg_oracle import CfgOracle
 
 # Behind n letters a each order of b and c that takes n - 1 of them away, a b one and a c two, can come.
