@@ -19,6 +19,7 @@ import numpy as np
 import grammarlm as gl
 from grammarlm.masks.sealed import seal
 from tests.fuzz_inputs import Input
+from tests.internals import program_of
 from tests.laws.cfg_vocabularies import pieces
 from tests.laws.json_laws import WALKED
 from tests.laws.laws import allowed_ids
@@ -141,7 +142,7 @@ class Walk:
         self.rng = random.Random(str(drive))
         self.matcher, self.shadow = constraint.matcher(), constraint.matcher()
         # A token that is asked for by its id is not what its bytes are.
-        named = getattr(self.matcher._automaton.program, "named_texts", ())
+        named = getattr(program_of(self.matcher), "named_texts", ())
         self.reads_bytes = constraint.report.tokens_spell_all and not named
         self.path: list[int] = []
         self.masks: list[set[int]] = []  # before each step of the path

@@ -29,6 +29,7 @@ import grammarlm as gl
 from grammarlm.masks.trail import before
 from tests.corpus import hostile_schemas
 from tests.corpus_files import corpus
+from tests.internals import head_of
 from tests.laws.laws import allowed_ids
 from tests.laws.vocabularies import every_byte
 
@@ -160,7 +161,7 @@ class Attack:
 
 def steps_of(matcher: gl.Matcher) -> list[int | bytes]:
     """The steps that lead to where a matcher stands, the last one first."""
-    steps, head = [], matcher._head
+    steps, head = [], head_of(matcher)
     while (earlier := before(head)) is not None:
         steps.append(head[3])
         head = earlier

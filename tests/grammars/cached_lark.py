@@ -8,6 +8,7 @@ import numpy as np
 import grammarlm as gl
 from grammarlm.grammars.compose import Grammar
 from grammarlm.grammars.lark_parser import LarkParser
+from tests.internals import program_of
 from tests.laws.vocabularies import every_byte
 
 VOCAB = every_byte().vocabulary()
@@ -43,7 +44,7 @@ GRAMMARS: dict[str, Grammar] = {
 
 
 def parser_of(constraint: gl.Constraint) -> LarkParser:
-    return constraint._automaton.program.parsers[0]
+    return program_of(constraint).parsers[0]
 
 
 def masks_of(constraint: gl.Constraint, seed: int = 0, steps: int = 60) -> str:

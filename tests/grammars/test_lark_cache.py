@@ -19,6 +19,7 @@ from grammarlm.grammars.lark_parser import LarkParser
 from grammarlm.grammars.regular import Algebra
 from grammarlm.kept_arrays import load_arrays, save_arrays
 from tests.grammars.cached_lark import BLOCKS, GRAMMARS, VOCAB, masks_of, parser_of
+from tests.internals import program_of
 
 
 @pytest.fixture(autouse=True)
@@ -46,7 +47,7 @@ def test_the_second_compile_makes_the_same(kind: str, folder: Path) -> None:
 
 
 def assert_same_partition(cold: gl.Constraint, warm: gl.Constraint) -> None:
-    mine, other = cold._automaton.program.byte_sets, warm._automaton.program.byte_sets
+    mine, other = program_of(cold).byte_sets, program_of(warm).byte_sets
     assert (mine.class_of == other.class_of).all()
     assert mine.used == other.used
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import grammarlm as gl
+from tests.internals import program_of
 from tests.laws.json_laws import WALKED, compiled, text_of
 from tests.laws.laws import allowed_ids
 from tests.oracles.json_schema_oracle import Judge, NoVerdict
@@ -194,7 +195,7 @@ def check_growth(schema: Any, rng: random.Random, **options: Any) -> Counter[str
         constraint.matcher(max_tokens=enough)
     except gl.GrammarError:
         return Counter()
-    most = constraint._automaton.program.growth
+    most = program_of(constraint).growth
     matcher, tokens, outcomes = constraint.matcher(), list[int](), Counter(schemas=1)
     while len(tokens) < 25:
         before = matcher.min_tokens_left

@@ -18,6 +18,7 @@ from grammarlm.kernels.cpu.json_rows import KEY_WORDS
 from grammarlm.layout.json import At, Store
 from grammarlm.masks.json_schema.tables import SERIALS
 from tests.counts import record_counts
+from tests.internals import epoch_of
 from tests.laws.laws import allowed_ids
 from tests.masks.json_cases import ANY, CASES, Case, case
 from tests.masks.json_trials import IDS, LONGEST, taken_ids
@@ -119,7 +120,7 @@ class Rows:
     """What an epoch keeps, and the kept rows by their keys."""
 
     def __init__(self, matcher: gl.Matcher):
-        self.epoch: Any = matcher._head[1]
+        self.epoch: Any = epoch_of(matcher)
         self._tables: Any = self.epoch.program.tables
 
     def count(self) -> int:
@@ -173,7 +174,7 @@ def check_shape(shape: str, vocabulary: str, texts: int) -> Counter[str]:
             tokens += 1
         matcher.fill_mask(mask)
         assert matcher.is_accepting, text
-        assert matcher._head[1] is rows.epoch
+        assert epoch_of(matcher) is rows.epoch
         assert rows.count() == entries, f"a row that no text before had: {text}: {set(rows.by_key()) - set(known)}"
     assert tokens >= 10 * texts
     return Counter(
@@ -231,7 +232,7 @@ def check_rows(a_case: Case, seed: str) -> Counter[str]:
     rng = random.Random(seed)
     for matcher, read in places(a_case, seed):
         rows = Rows(matcher)
-        if others and others[-1][0]._head[1] is not rows.epoch:
+        if others and epoch_of(others[-1][0]) is not rows.epoch:
             first, others = {}, []  # numbers mean nothing to another generation
         rows.forget()
         matcher.fill_mask(mask)

@@ -15,6 +15,7 @@ import pytest
 
 import grammarlm as gl
 from tests.counts import record_counts
+from tests.internals import epoch_of, state_of
 from tests.real_data import SMALL_AND_LARGE
 
 Texts = tuple[Callable[[random.Random], list[str]], Callable[[random.Random], str]]  # the first, and one more
@@ -157,7 +158,7 @@ class Followed:
 
     def note(self, matcher: gl.Matcher) -> None:
         matcher.fill_mask(self.mask)
-        row = matcher._head[1].rows[matcher._head[2]]
+        row = epoch_of(matcher).rows[state_of(matcher)]
         self.objects[id(row)] = row  # kept, so that no other row gets its id
         self.contents.add(self.mask.tobytes())
 

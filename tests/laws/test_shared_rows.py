@@ -15,6 +15,7 @@ import pytest
 
 import grammarlm as gl
 from tests.counts import record_counts
+from tests.internals import epoch_of, state_of
 from tests.laws.cfg_laws import CfgTokenOracle, bounds
 from tests.laws.cfg_vocabularies import COMPILED, VOCABULARIES
 from tests.laws.lark_examples import HAND_WRITTEN
@@ -40,13 +41,13 @@ def groups_of(
 ) -> list[dict[int, bytes]]:
     """Texts by the state that they lead to, for each row that several states share."""
     texts: dict[int, bytes] = {}
-    epoch = constraint.matcher()._head[1]
+    epoch = epoch_of(constraint.matcher())
     for _ in range(walks):
         matcher, text = constraint.matcher(), b""
         for _ in range(steps):
             following = sorted(allowed_ids(matcher, vocab) - set(vocab.stop_ids))
-            if matcher._head[1] is epoch:  # states are numbers of their epoch
-                texts.setdefault(matcher._head[2], text)
+            if epoch_of(matcher) is epoch:  # states are numbers of their epoch
+                texts.setdefault(state_of(matcher), text)
             if not following:
                 break
             token = rng.choice(following)
@@ -176,6 +177,6 @@ def test_the_law_notices_a_row_that_is_shared_too_widely() -> None:
     token = min(allowed_ids(after, vocab) - set(vocab.stop_ids))
     assert after.advance(token)
     assert allowed_ids(after, vocab) != allowed_ids(matcher, vocab)
-    group = {matcher._head[2]: b"", after._head[2]: vocab.token_bytes(token)}
+    group = {state_of(matcher): b"", state_of(after): vocab.token_bytes(token)}
     with pytest.raises(AssertionError, match="only after the"):
         assert_groups_are_alike([group], cfg_bounds(rules, VOCABULARIES["bytes"]), random.Random(0))

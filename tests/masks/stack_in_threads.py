@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import grammarlm as gl
+from tests.internals import epoch_of
 from tests.laws.cfg_laws import View, view
 from tests.masks.stack_examples import CASES, COMPILED
 from tests.real_data import FOLDER
@@ -33,7 +34,7 @@ def walk(constraint: gl.Constraint, vocab: gl.Vocabulary, seed: str, steps: int)
     kept = [matcher]
     for _ in range(steps):
         seen.append(view(matcher, vocab))
-        generations.add(id(matcher._head[1]))
+        generations.add(id(epoch_of(matcher)))
         ids = np.flatnonzero(np.unpackbits(np.frombuffer(seen[-1][0], np.uint8), bitorder="little")).tolist()
         assert ids, "an empty mask"
         if matcher.is_finished or rng.random() < 0.05:

@@ -12,6 +12,7 @@ import grammarlm as gl
 from grammarlm.layout.json import LACKING
 from grammarlm.masks import batch, beside
 from grammarlm.masks.beside import Job, NotNow, SideBySide
+from tests.internals import epoch_of, state_of
 from tests.laws import vocabularies
 
 VOCAB = vocabularies.every_byte().vocabulary()
@@ -78,7 +79,7 @@ def test_other_threads_do_help(takes_the_lock: bool, monkeypatch) -> None:
 
     many = [Waiting(gl.compile(gl.Regex(f"a{{{n}}}b+"), VOCAB)) for n in range(3, 7)]
     for matcher in many:  # rows that can be made without the lock: their transitions are known
-        epoch, state = matcher._head[1:3]
+        epoch, state = epoch_of(matcher), state_of(matcher)
         if not takes_the_lock:
             epoch.row(state)
             epoch.rows[state] = None
@@ -193,7 +194,7 @@ def test_a_failure_that_nobody_foresaw_closes_its_row(kind: str, monkeypatch) ->
     matchers = [constraint.matcher() for _ in range(3)]
     if kind == "schema":
         for matcher in matchers:
-            monkeypatch.setattr(matcher._head[1], "kernel", lambda *arguments: LACKING)
+            monkeypatch.setattr(epoch_of(matcher), "kernel", lambda *arguments: LACKING)
     monkeypatch.setattr(gl.Matcher, "_made", fail)
     monkeypatch.setattr(gl.Matcher, "_try_row", lambda matcher: None)
     monkeypatch.setattr(gl.Matcher, "_row_beside", lambda matcher: None)

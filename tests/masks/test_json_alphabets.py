@@ -15,6 +15,7 @@ from grammarlm.kernels.cpu.json_languages import (
 )
 from grammarlm.masks.json_schema import languages
 from grammarlm.masks.json_schema.alphabets import CLASSES, alphabets, parents
+from tests.internals import program_of
 
 SIGNS = [chr(c) for c in range(0x20, 0x7F)]
 FOREIGN = [
@@ -236,7 +237,7 @@ def test_an_unknown_state_is_asked_again(vocab):
     constraint = gl.compile(gl.JsonSchema(schema), vocab)
     matcher = constraint.matcher()
     assert matcher.advance_bytes(b'{"a":"')
-    states = constraint._automaton.program.states
+    states = program_of(constraint).states
     states.loops[1 : len(states)] = UNKNOWN_LOOPS
     mask = gl.allocate_mask(1, vocab.size)
     matcher.fill_mask(mask)

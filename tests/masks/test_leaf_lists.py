@@ -8,6 +8,7 @@ import pytest
 import grammarlm as gl
 from grammarlm.kernels.cpu import leaf_lists
 from grammarlm.layout.stack import LEAF_LISTS, Place
+from tests.internals import current_epoch
 from tests.laws.laws import assert_walk_equals_oracle
 from tests.laws.vocabularies import TokenList
 from tests.oracles.automata import TokenOracle
@@ -48,7 +49,7 @@ def check(seed: int, grammars: int, walks: int, words: int, room: bool = True) -
     for _ in range(grammars):
         grammar, pattern = language(rng, 6)
         constraint = gl.compile(grammar, vocab)
-        arena = constraint._automaton.epoch.arena
+        arena = current_epoch(constraint).arena
         if not room:
             arena[Place.LEAF_LIST_COUNT] = LEAF_LISTS
         oracle = TokenOracle(Oracle(pattern), tokens.tokens, tokens.stop_ids, tokens.special_ids)
@@ -83,7 +84,7 @@ def test_the_same_leaves_make_nothing() -> None:
     rules = " | ".join(f'"k{i} " WORD "{i};"' for i in range(10))
     constraint = gl.compile(gl.Lark(f"start: one*\none: {rules}\nWORD: /[a-z]+/\n"), tokens.vocabulary())
     arena, matcher, mask = (
-        constraint._automaton.epoch.arena,
+        current_epoch(constraint).arena,
         constraint.matcher(),
         gl.allocate_mask(1, len(tokens.tokens)),
     )

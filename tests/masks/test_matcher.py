@@ -6,6 +6,7 @@ import pytest
 import grammarlm as gl
 from grammarlm.grammars.compose import Grammar
 from grammarlm.masks import epoch
+from tests.internals import automaton_of
 
 TOKENS = [bytes([b]) for b in range(256)] + [b"ab", b"", b"</s>", b"<pad>", b"<eot>"]
 STOP, PAD, OTHER_STOP = 258, 259, 260
@@ -403,7 +404,7 @@ GRAMMARS = {
 def test_a_matcher_has_a_time_of_its_own(name: str) -> None:
     """The clock stands where the last slow call left it; a new matcher where the epoch is full has states to make."""
     constraint = gl.compile(GRAMMARS[name], VOCAB)
-    automaton = constraint._automaton
+    automaton = automaton_of(constraint)
     before = automaton.epoch
     before.is_full = True
     automaton.program.clock._deadline, automaton.program.clock._ticks = 0.0, 30

@@ -10,8 +10,9 @@ from lark.exceptions import LarkError
 
 import grammarlm as gl
 from grammarlm.grammars.compose import Grammar
-from grammarlm.masks import sealed, store
+from grammarlm.masks import sealed
 from tests.counts import record_counts
+from tests.internals import GRAMMAR_MAGIC
 from tests.laws import vocabularies
 from tests.laws.cfg_laws import CfgTokenOracle, bounds, budgeted_text
 from tests.laws.laws import allowed_ids
@@ -77,12 +78,12 @@ def check_forgeries(count: int) -> Counter[str]:
     """What became of so many damaged descriptions under a right checksum."""
     rng, sound, outcomes = random.Random(f"forged stacks {count}"), saved(), Counter(cases=count)
     names, shares = list(SHARES), list(SHARES.values())
-    head = len(store._MAGIC) + 1
+    head = len(GRAMMAR_MAGIC) + 1
     for _ in range(count):
         content = sound[rng.choices(names, shares)[0]][head:-16]
         kept = content.index(b"G", 44) if rng.random() < 0.9 else 0  # mostly the fingerprint and the limits stay
         damage = flipped if rng.random() < 0.8 else damaged
-        forged = sealed.seal(store._MAGIC, 1, content[:kept] + damage(content[kept:], rng))
+        forged = sealed.seal(GRAMMAR_MAGIC, 1, content[:kept] + damage(content[kept:], rng))
         try:
             constraint = gl.Constraint.from_bytes(forged, VOCAB)
         except gl.GrammarError as error:

@@ -16,6 +16,7 @@ import grammarlm as gl
 from grammarlm.layout.stack import Place
 from grammarlm.masks.stack import arena
 from tests.counts import record_counts
+from tests.internals import current_epoch, epoch_of, grow
 from tests.laws.vocabularies import every_byte
 from tests.masks.stack_examples import COMPILED
 from tests.masks.stack_in_threads import GRAMMARS, LITTLE, check, in_a_child
@@ -71,10 +72,10 @@ def test_a_full_generation_may_still_be_written_to(capacity: str) -> None:
     arrays, hashes = OF_ONE_LENGTH[capacity]
     vocab, short = COMPILED["hostile"], set[str]()
     for limit in range(500_000, 4_000_000, 100_000):
-        epoch = gl.compile(gl.Lark.library("json"), vocab, limits=gl.Limits(max_bytes=limit)).matcher()._head[1]
+        epoch = epoch_of(gl.compile(gl.Lark.library("json"), vocab, limits=gl.Limits(max_bytes=limit)).matcher())
         with contextlib.suppress(gl.LimitExceeded):
             while True:
-                epoch._grow(*(Place[name] for name in arrays + hashes))
+                grow(epoch, *(Place[name] for name in arrays + hashes))
         assert epoch.is_full
         short |= {name for name in arrays if len(epoch.array(Place[name])) < epoch.arena[Place[capacity]]}
     assert not short
@@ -85,21 +86,21 @@ def test_a_fork_in_the_midst_of_a_survey() -> None:
     """The thread that writes it is not there in the child: masks are made in a new epoch."""
     vocab = every_byte().vocabulary()
     constraint = gl.compile(GRAMMARS["json"](), vocab)
-    epoch = constraint._automaton.epoch
+    epoch = current_epoch(constraint)
     mask = gl.allocate_mask(1, vocab.size)
     epoch.arena[Place.TURN] = 1
     child = os.fork()
     if not child:
         try:
             constraint.matcher().fill_mask(mask)
-            right = bool(mask[0, ord("{") >> 5] >> (ord("{") & 31) & 1) and constraint._automaton.epoch is not epoch
+            right = bool(mask[0, ord("{") >> 5] >> (ord("{") & 31) & 1) and current_epoch(constraint) is not epoch
             os._exit(0 if right else 1)
         finally:
             os._exit(2)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     epoch.arena[Place.TURN] = 0
     constraint.matcher().fill_mask(mask)
-    assert constraint._automaton.epoch is epoch
+    assert current_epoch(constraint) is epoch
 
 
 def test_who_waits_for_a_turn_gets_it() -> None:
@@ -107,7 +108,7 @@ def test_who_waits_for_a_turn_gets_it() -> None:
     constraint = gl.compile(GRAMMARS["json"](), vocab)
     mask, expected = gl.allocate_mask(1, vocab.size), gl.allocate_mask(1, vocab.size)
     gl.compile(GRAMMARS["json"](), vocab).matcher().fill_mask(expected)
-    words = constraint._automaton.epoch.arena
+    words = current_epoch(constraint).arena
     matcher = constraint.matcher()
     words[Place.TURN] = 1
     timer = threading.Timer(0.2, lambda: words.__setitem__(Place.TURN, 0))
@@ -123,7 +124,7 @@ def test_a_turn_that_never_comes_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     constraint = gl.compile(GRAMMARS["json"](), vocab, limits=gl.Limits(max_ms=300))
     mask = gl.allocate_mask(1, vocab.size)
     matcher = constraint.matcher()
-    constraint._automaton.epoch.arena[Place.TURN] = 1
+    current_epoch(constraint).arena[Place.TURN] = 1
     with pytest.raises(gl.LimitExceeded, match="another thread"):
         matcher.fill_mask(mask)
     with pytest.raises(gl.LimitExceeded, match="max_ms"):
