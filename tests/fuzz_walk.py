@@ -14,8 +14,6 @@ from collections.abc import Sequence
 from types import FrameType, TracebackType
 from typing import Any
 
-import numpy as np
-
 import grammarlm as gl
 from grammarlm.masks.sealed import seal
 from tests.fuzz_inputs import Input
@@ -24,6 +22,7 @@ from tests.laws.cfg_vocabularies import pieces
 from tests.laws.json_laws import WALKED
 from tests.laws.laws import allowed_ids
 from tests.laws.vocabularies import every_byte, few_bytes
+from tests.mask_bits import ids_of
 
 PACKAGE = str(pathlib.Path(gl.__file__).parent)
 EXTRA_SECONDS = 2.0  # beyond its limit, of CPU time, while every line is counted
@@ -341,10 +340,8 @@ class Walk:
         try:
             timed(self.matcher.fill_mask, mask)
         except gl.LimitExceeded:
-            bits = np.flatnonzero(np.unpackbits(mask[0].view(np.uint8), bitorder="little"))
-            self.check(
-                set(bits.tolist()) == set(self.vocab.stop_ids), "after LimitExceeded the row holds the stop ids alone"
-            )
+            bits = ids_of(mask[0])
+            self.check(set(bits) == set(self.vocab.stop_ids), "after LimitExceeded the row holds the stop ids alone")
 
     def check(self, holds: bool, what: str) -> None:
         if not holds:

@@ -32,6 +32,7 @@ from tests.corpus_files import corpus
 from tests.internals import head_of
 from tests.laws.laws import allowed_ids
 from tests.laws.vocabularies import every_byte
+from tests.mask_bits import ids_of
 
 ROOT = pathlib.Path(__file__).parent.parent
 CASES: dict[str, dict[str, Any]] = {case["name"]: case for case in corpus("hostile")}
@@ -116,7 +117,7 @@ class Attack:
             if not self.fill(matcher, mask):
                 matcher.reset()
                 continue
-            allowed = set(np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist())
+            allowed = set(ids_of(mask))
             assert allowed, "an empty row"
             assert matcher.is_accepting == bool(allowed & set(self.vocab.stop_ids)), "stop ids iff accepting"
             if refusals and self.rng.random() < 0.2:

@@ -12,19 +12,10 @@ from grammarlm.bench import cases, comparison, driver, engines, tables
 from grammarlm.bench.driver import Results, Run
 from grammarlm.bench.figures import Figures, Ratios, Times
 from grammarlm.bench.record import Record
-from grammarlm.cli import main
+from tests.command_line import call
 
 pytest.importorskip("transformers")
 SCRIPTED = "tests.scripted_engine:Scripted"
-
-
-def call(capsys, *arguments: str) -> tuple[Any, str, str]:
-    """Exit code, stdout, stderr."""
-    try:
-        code: Any = main(arguments)
-    except SystemExit as error:
-        code = error.code
-    return code, *capsys.readouterr()
 
 
 def write_cases(folder: Path, contents: dict[str, dict[str, Any]]) -> Path:

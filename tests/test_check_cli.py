@@ -4,13 +4,12 @@ import io
 import json
 import re
 import sys
-from typing import Any
 
 import pytest
 
 import grammarlm as gl
-from grammarlm.cli import main
 from grammarlm.commands.refusal import bytes_alone, refused
+from tests.command_line import call
 
 SCHEMA = {
     "type": "object",
@@ -18,15 +17,6 @@ SCHEMA = {
     "required": ["name"],
     "additionalProperties": False,
 }
-
-
-def call(capsys, *arguments: str) -> tuple[Any, str, str]:
-    """Exit code, stdout, stderr."""
-    try:
-        code: Any = main(arguments)
-    except SystemExit as error:
-        code = error.code
-    return code, *capsys.readouterr()
 
 
 def test_a_report(capsys) -> None:

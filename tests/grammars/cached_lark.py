@@ -3,13 +3,12 @@
 import hashlib
 import random
 
-import numpy as np
-
 import grammarlm as gl
 from grammarlm.grammars.compose import Grammar
 from grammarlm.grammars.lark_parser import LarkParser
 from tests.internals import program_of
 from tests.laws.vocabularies import every_byte
+from tests.mask_bits import ids_of
 
 VOCAB = every_byte().vocabulary()
 
@@ -55,7 +54,7 @@ def masks_of(constraint: gl.Constraint, seed: int = 0, steps: int = 60) -> str:
         for _ in range(steps):
             matcher.fill_mask(mask)
             digest.update(mask.tobytes())
-            allowed = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))
-            if not matcher.advance(int(rng.choice(allowed.tolist()))) or matcher.is_finished:
+            allowed = ids_of(mask)
+            if not matcher.advance(rng.choice(allowed)) or matcher.is_finished:
                 break
     return digest.hexdigest()

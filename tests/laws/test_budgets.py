@@ -7,12 +7,12 @@ fewest tokens that the oracle finds, and kept by every walk.
 import random
 from itertools import count
 
-import numpy as np
 import pytest
 
 import grammarlm as gl
 from tests.laws import vocabularies
 from tests.laws.laws import allowed_ids
+from tests.mask_bits import ids_of
 from tests.oracles.automata import Automaton, TokenOracle
 from tests.oracles.random_regex import RandomRegex, build
 from tests.oracles.regex_oracle import Oracle, Texts, TooManyStates
@@ -204,7 +204,7 @@ def test_a_budget_that_is_far_away_changes_no_mask(case: str) -> None:
     for _ in range(25):
         assert far.fill_mask(mask, 0) == plain.fill_mask(mask, 1)
         assert (mask[0] == mask[1]).all()
-        ids = np.flatnonzero(np.unpackbits(mask[1].view(np.uint8), bitorder="little")).tolist()
+        ids = ids_of(mask[1])
         token = rng.choice(ids)
         assert far.advance(token)
         assert plain.advance(token)

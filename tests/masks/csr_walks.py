@@ -10,6 +10,7 @@ from grammarlm.kernels import reference_csr as reference
 from grammarlm.kernels.cpu import csr as cpu
 from grammarlm.layout.csr import DEAD, FINISHED, MISS
 from grammarlm.masks.csr.automaton import CsrAutomaton
+from tests.mask_bits import ids_of
 
 PAIRS = [a + b for a in 'ab{}":, 1' for b in 'abc{}":, 12']
 WORDS = ["true", "null", '"a":', '"b": "', '", "', "é", "aé", "日", "日本", "\n  ", "}}", "])", "((", "1+"]
@@ -57,10 +58,6 @@ ENDLESS = {
 }  # fmt: skip
 
 
-def ids_of(row: np.ndarray) -> np.ndarray:
-    return np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little"))
-
-
 class Walker:
     """A text in an automaton and in a matcher at the same time."""
 
@@ -70,7 +67,7 @@ class Walker:
         self.misses = 0
         self.asked = np.zeros((1, 2), np.int32)
 
-    def check_mask(self) -> np.ndarray:
+    def check_mask(self) -> list[int]:
         expected = gl.allocate_mask(1, self.vocab.size)
         self.matcher.fill_mask(expected)
         for kernels in (reference, cpu):
@@ -88,8 +85,8 @@ class Walker:
         assert states[0] == states[1]
         return states[0]
 
-    def check_refusals(self, allowed: np.ndarray, rng: random.Random) -> None:
-        refused = sorted(set(range(self.vocab.size)) - set(allowed.tolist()))
+    def check_refusals(self, allowed: list[int], rng: random.Random) -> None:
+        refused = sorted(set(range(self.vocab.size)) - set(allowed))
         for token in rng.sample(refused, min(3, len(refused))):
             assert self.advanced(token) == DEAD
 
@@ -109,9 +106,9 @@ def walk(walker: Walker, rng: random.Random, steps: int) -> Iterator[int]:
     for _ in range(steps):
         allowed = walker.check_mask()
         walker.check_refusals(allowed, rng)
-        texts = [t for t in allowed.tolist() if t not in walker.vocab.stop_ids]
+        texts = [t for t in allowed if t not in walker.vocab.stop_ids]
         long = [t for t in texts if t >= 256]
-        walker.step(rng.choice(long if long and rng.random() < 0.4 else texts or allowed.tolist()))
+        walker.step(rng.choice(long if long and rng.random() < 0.4 else texts or allowed))
         yield int(walker.state[0])
         if walker.matcher.is_finished:
             return

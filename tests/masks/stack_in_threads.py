@@ -15,6 +15,7 @@ import numpy as np
 import grammarlm as gl
 from tests.internals import epoch_of
 from tests.laws.cfg_laws import View, view
+from tests.mask_bits import ids_of
 from tests.masks.stack_examples import CASES, COMPILED
 from tests.real_data import FOLDER
 
@@ -35,7 +36,7 @@ def walk(constraint: gl.Constraint, vocab: gl.Vocabulary, seed: str, steps: int)
     for _ in range(steps):
         seen.append(view(matcher, vocab))
         generations.add(id(epoch_of(matcher)))
-        ids = np.flatnonzero(np.unpackbits(np.frombuffer(seen[-1][0], np.uint8), bitorder="little")).tolist()
+        ids = ids_of(np.frombuffer(seen[-1][0], np.uint8))
         assert ids, "an empty mask"
         if matcher.is_finished or rng.random() < 0.05:
             matcher = rng.choice(kept).fork()  # one from long ago

@@ -11,6 +11,7 @@ import grammarlm as gl
 from grammarlm.masks.canonical import Canonical
 from grammarlm.vocab.shapes import Shapes, named_in
 from tests.laws.laws import allowed_ids
+from tests.mask_bits import ids_of
 from tests.real_data import FOLDER, needs_data
 
 tokenizers = pytest.importorskip("tokenizers")
@@ -25,13 +26,9 @@ def built(request) -> tuple[Tokenizer, gl.Vocabulary]:
     return tokenizer, vocabulary(tokenizer)
 
 
-def ids_of(row: np.ndarray) -> set[int]:
-    return set(np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")).tolist())
-
-
 def assert_row(canonical: Canonical, vocab: gl.Vocabulary, last: int | None, tokens: list[int]) -> int:
     """Each token whose bytes and the last one's are a text is in the row iff the tokenizer makes these two tokens of it."""
-    row, judged = ids_of(canonical.row(last)), 0
+    row, judged = set(ids_of(canonical.row(last))), 0
     before = [] if last is None else [last]
     for token in tokens:
         data = b"".join(map(vocab.token_bytes, [*before, token]))
@@ -52,7 +49,7 @@ def test_rows_are_what_the_tokenizer_says(built) -> None:
     judged = sum(assert_row(canonical, vocab, last, tokens) for last in lasts)
     assert judged > 5_000
     never = set(range(vocab.size)) - set(tokens)
-    assert ids_of(canonical.row(tokens[0])) & never == {*vocab.stop_ids, *vocab.special_ids}
+    assert never.intersection(ids_of(canonical.row(tokens[0]))) == {*vocab.stop_ids, *vocab.special_ids}
 
 
 EACH_BYTE = {bytes([byte]) for byte in range(256)}
@@ -79,7 +76,7 @@ def test_walks_are_what_the_tokenizer_makes(built, grammar: Any) -> None:
     for _ in range(4):
         one, other, last = plain.matcher(), canonical.matcher(), None
         for _ in range(12):
-            expected = allowed_ids(one, vocab) & ids_of(rows.row(last))
+            expected = allowed_ids(one, vocab).intersection(ids_of(rows.row(last)))
             if not expected:
                 expected, left_whole = allowed_ids(one, vocab), left_whole + 1
             assert allowed_ids(other, vocab) == expected
@@ -229,7 +226,7 @@ def test_real_tokenizers(name: str, record_property) -> None:
     whole = np.flatnonzero(canonical.is_whole & canonical.is_text).tolist()
     lasts = [None, *rng.sample(tokens[:3000], 10), *rng.sample(tokens, 10), *apostrophes[:5], *whole[:5]]
     for last in lasts:
-        row = ids_of(canonical.row(last))
+        row = set(ids_of(canonical.row(last)))
         before = [] if last is None else [last]
         for token in rng.sample(tokens, 150) + rng.sample(tokens[:3000], 150) + apostrophes[:20] + whole[:20]:
             data = b"".join(map(vocab.token_bytes, [*before, token]))

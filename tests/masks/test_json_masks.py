@@ -6,11 +6,11 @@ walks end in is judged by the `jsonschema` library (tests/oracles).
 
 import random
 
-import numpy as np
 import pytest
 
 import grammarlm as gl
 from tests.laws.laws import allowed_ids
+from tests.mask_bits import ids_of
 from tests.masks.json_cases import ANY, CASES, OTHER_STOP, STOP, TOKENS, Case
 from tests.masks.json_trials import IDS, LONGEST, VOCAB, taken_ids
 from tests.oracles.json_schema_oracle import Judge
@@ -52,7 +52,7 @@ def ended(matcher: gl.Matcher, case: Case, text: bytes, rng: random.Random) -> b
         if matcher.is_accepting:
             return text
         matcher.fill_mask(mask)
-        allowed = set(np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist())
+        allowed = set(ids_of(mask))
         assert allowed, f"{case}\nafter {text!r}: a dead end"
         first = QUOTES if allowed.issuperset(BRACKETS) else [*KEYS, *BRACKETS, *QUOTES]
         closing = [token for token in first if token in allowed]

@@ -10,6 +10,7 @@ import grammarlm as gl
 from grammarlm.kernels.cpu.json_masks import WHOLE_MASKS
 from grammarlm.masks.json_schema.budget import endings_of
 from tests.internals import epoch_of, state_of
+from tests.mask_bits import ids_of
 
 VOCAB = gl.Vocabulary(
     [*(bytes([b]) for b in range(256)), b"ab", b'a"', b'",', b'"}', b'b"}', "é".encode(), b"\\u00", b"</s>"],
@@ -19,7 +20,7 @@ VOCAB = gl.Vocabulary(
 
 
 def ids(mask: np.ndarray) -> set[int]:
-    return set(np.flatnonzero(np.unpackbits(mask[0].view(np.uint8), bitorder="little")).tolist())
+    return set(ids_of(mask[0]))
 
 
 def matcher_of(schema: dict, begin: bytes) -> gl.Matcher:

@@ -7,6 +7,7 @@ import grammarlm as gl
 from grammarlm.grammars.compose import Grammar
 from grammarlm.masks import epoch
 from tests.internals import automaton_of
+from tests.mask_bits import ids_of
 
 TOKENS = [bytes([b]) for b in range(256)] + [b"ab", b"", b"</s>", b"<pad>", b"<eot>"]
 STOP, PAD, OTHER_STOP = 258, 259, 260
@@ -20,7 +21,7 @@ def matcher(pattern: str, **limits) -> gl.Matcher:
 def allowed(m: gl.Matcher) -> set[int]:
     mask = gl.allocate_mask(1, VOCAB.size)
     assert m.fill_mask(mask)
-    return set(np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist())
+    return set(ids_of(mask))
 
 
 def test_a_walk_to_the_end() -> None:
@@ -262,7 +263,7 @@ def test_one_mask_that_needs_too_many_states_fails_closed() -> None:
     mask = gl.allocate_mask(1, long.size)
     with pytest.raises(gl.LimitExceeded, match=r"limits\.max_states = 20"):
         m.fill_mask(mask)
-    assert set(np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))) == {257}
+    assert set(ids_of(mask)) == {257}
     with pytest.raises(gl.LimitExceeded):
         m.advance(256)
     assert m.advance(97)  # the state is as before, and what fits still works

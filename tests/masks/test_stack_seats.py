@@ -21,6 +21,7 @@ from grammarlm.masks.beside import NotNow
 from grammarlm.masks.stack.arena import NAMED_IN, B
 from grammarlm.masks.stack.seat import StackSeat
 from tests.internals import current_epoch, epoch_of, grow, state_of
+from tests.mask_bits import ids_of
 from tests.masks.stack_examples import COMPILED
 from tests.masks.stack_in_threads import GRAMMARS, draw, in_threads, vocabulary
 from tests.real_data import needs_data
@@ -51,7 +52,7 @@ def known_rows(grammar: str, vocab: gl.Vocabulary, walks: int, steps: int) -> di
         for _ in range(steps):
             matcher.fill_mask(mask)
             rows[tuple(path)] = mask[0].copy()
-            ids = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist()
+            ids = ids_of(mask)
             token = draw(ids, vocab, rng)
             assert matcher.advance(token)
             if matcher.is_finished:

@@ -22,6 +22,7 @@ from grammarlm.masks.stack import numbers, survey_store
 from grammarlm.masks.stack import program as stack_program
 from grammarlm.models.tiny import FOLDER
 from tests.internals import current_epoch, forget_survey_file, is_resolved, supplier, survey_file, surveys_read
+from tests.mask_bits import ids_of
 
 GRAMMARS = {
     "json": gl.Lark.library("json"),
@@ -57,8 +58,8 @@ def walk(constraint, seed: int, steps: int = 60) -> tuple[list[bytes], list[int]
     for _ in range(steps):
         matcher.fill_mask(mask)
         rows.append(mask.tobytes())
-        allowed = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))
-        token = int(draw.choice(allowed.tolist()))
+        allowed = ids_of(mask)
+        token = draw.choice(allowed)
         assert matcher.advance(token)
         tokens.append(token)
         if matcher.is_finished:

@@ -1,4 +1,4 @@
-"""`grammarlm generate` as a test calls it, and a folder with a small model for it."""
+"""The command line as a test calls it, and what its commands are given: files, and a folder with a small model."""
 
 import json
 from pathlib import Path
@@ -20,10 +20,14 @@ def model_folder(model, tokenizer, tmp_path_factory):
 def call(capsys, *arguments: str) -> tuple[Any, str, str]:
     """Exit code, stdout, stderr."""
     try:
-        code: Any = main(("generate", *arguments))
+        code: Any = main(arguments)
     except SystemExit as error:
         code = error.code
     return code, *capsys.readouterr()
+
+
+def call_generate(capsys, *arguments: str) -> tuple[Any, str, str]:
+    return call(capsys, "generate", *arguments)
 
 
 def write(path: Path, text: Any) -> str:
