@@ -193,7 +193,7 @@ class Walk:
             self.check(accepted == (token in allowed), f"advance says {accepted}, the mask {token in allowed}")
         self.check(
             timed(allowed_ids, self.shadow, self.vocab) == allowed,
-            "a mask behind bytes differs from that behind tokens",
+            "a mask after bytes differs from that after tokens",
         )
         return allowed
 

@@ -1,4 +1,4 @@
-"""Tests ask for behaviour: what they reach for behind the package's public names is counted, and may only become less.
+"""Tests ask for behaviour: what they reach for beyond the package's public names is counted, and may only become less.
 
 What several tests need is an accessor in `tests/internals.py`, which is counted once. Whoever makes one of the numbers smaller
 lowers its bound here; whoever would make one larger asks first what a caller of the package could see instead.

@@ -77,7 +77,7 @@ def test_forced_tokens_share_a_forward(model, tokenizer):
     assert alone.stats.forwards == len(alone.tokens)
     assert (
         shared.stats.forwards == len(shared.tokens) - shared.stats.forced_tokens + 1
-    )  # the last is for the brace behind the digit
+    )  # the last is for the brace after the digit
     assert shared.stats.forced_tokens > 10
     assert alone.stats.forced_tokens == 0
 

@@ -20,7 +20,7 @@ SPARE = (0, 1, 2, 7, 40)
 
 
 def babbling(seed: int):
-    """A callable whose logits hang on the last id alone, at random: it seldom wants to stop."""
+    """A callable whose logits depend on the last id alone, at random: it seldom wants to stop."""
     table = torch.randn(WALKED.size, WALKED.size, generator=torch.Generator().manual_seed(seed))
     table[:, list(WALKED.stop_ids)] -= 3.0
     return lambda ids: table[ids]

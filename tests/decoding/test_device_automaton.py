@@ -197,7 +197,7 @@ def is_listed(csr, place: int) -> bool:
 
 
 def forward_of(device: str):
-    """A model of one table: logits hang on the token before and the position."""
+    """A model of one table: logits depend on the token before and the position."""
     table = torch.from_numpy(np.random.default_rng(0).standard_normal((7, VOCAB.size), np.float32)).to(device) * 3
 
     def forward(tokens: torch.Tensor, position: torch.Tensor) -> torch.Tensor:

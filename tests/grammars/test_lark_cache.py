@@ -131,7 +131,7 @@ def test_flipped_bits_change_no_mask(kind: str, folder: Path) -> None:
         again = gl.compile(GRAMMARS[kind], VOCAB)
         noticed += not parser_of(again).is_known
         assert masks_of(again) == expected
-    assert noticed > 35  # the others were flipped in the blanks behind the table
+    assert noticed > 35  # the others were flipped in the blanks after the table
 
 
 def change(name: str, value: Callable[[np.ndarray], None]) -> Callable[[dict[str, np.ndarray]], None]:

@@ -15,7 +15,7 @@ GRAMMARS = [
     'start: (A | B | "when" | "while")+\nA: /[a-z]+/\nB: /[a-z]*[0-9]{1,3}(?!x)/\n%ignore " "\n',
     'start: (NAME "=" TEXT)*\nNAME: /[^\\W\\d]\\w*/\nTEXT: /"[^"]*"(?!")/ | /"""(.|\\n)*?"""/\n%ignore /\\s+/\n',
     'start: "a" ("b" | "bc" | C | D)*\nC: /b+c?/\nD: /c+(?=d)/ | "d"\n',
-    # What stands behind A can never come there, so what it demands is not trusted.
+    # What stands after A can never come there, so what it demands is not trusted.
     'start: (A | B | C)*\nA: /ab?(?=!)/ | "z"\nB: /[bc]/\nC: "a"\n%ignore " "\n',
 ]
 
@@ -82,7 +82,7 @@ def reached(state: LexerState) -> list[LexerState]:
 
 
 @pytest.mark.parametrize("grammar", GRAMMARS)
-def test_what_a_state_may_become_is_what_some_state_behind_it_is(grammar):
+def test_what_a_state_may_become_is_what_some_state_after_it_is(grammar):
     program = program_of(gl.compile(gl.Lark(grammar), VOCAB))
     states = list(dict.fromkeys(s for start in set(program.lr.lexers) for s in reached(start)))
     assert len(states) > 5

@@ -118,11 +118,11 @@ def test_prompts_one_token_longer_and_prompts_that_hold_the_last_answer() -> Non
 def test_a_prompt_that_looks_like_a_continuation_needs_reset() -> None:
     language = LANGUAGES[0]
     processor, first, second = gl.LogitsProcessor(language.constraint), [[START, X]], [[START, X, A]]
-    for prompt, behind, resets in ((first, [], False), (second, [A], False), (second, [], True)):
+    for prompt, after, resets in ((first, [], False), (second, [A], False), (second, [], True)):
         if resets:
             processor.reset()
         masked = processor(torch.tensor(prompt), torch.zeros(1, WIDTH))
-        assert set(torch.nonzero(masked[0] == 0).flatten().tolist()) == language.allowed(behind)
+        assert set(torch.nonzero(masked[0] == 0).flatten().tolist()) == language.allowed(after)
 
 
 def test_where_others_forbid_all_that_is_allowed_the_constraint_prevails() -> None:

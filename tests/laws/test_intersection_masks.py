@@ -177,7 +177,7 @@ def test_special_tokens_add_nothing_to_what_a_border_reads() -> None:
         assert (matcher.validate([*steps, 256]) == len(steps) + 1) is fits, text
     banned = gl.compile(grammar & gl.Ban(["aac"]), vocab).matcher()
     assert banned.validate([257, 97, 257, 99, 98]) == 5
-    assert banned.validate([257, 97, 257, 97, 257, 99]) == 3  # behind two a's each text has the banned string
+    assert banned.validate([257, 97, 257, 97, 257, 99]) == 3  # after two a's each text has the banned string
 
 
 @pytest.mark.parametrize("pattern", ["[()]{12}", r"\({5}.*", ".*(?:\\)){3}", "(?:..)*"])

@@ -34,7 +34,7 @@ def load(name: str) -> tuple[gl.Vocabulary, Tokenizer]:
 
 
 def check_schema(file: Path, name: str, order: str, places: int) -> int:
-    """How many places were compared; some behind each other, so that rows are kept and used again."""
+    """How many places were compared; some after each other, so that rows are kept and used again."""
     given = json.loads(file.read_text())
     valid = [test["data"] for test in given.get("tests", []) if test["valid"]]
     vocab, tokenizer = load(name)
@@ -52,7 +52,7 @@ def check_schema(file: Path, name: str, order: str, places: int) -> int:
         for at, token in enumerate([*tokens, -1]):
             matcher.fill_mask(mask)
             if at in chosen:
-                compare(matcher, mask, vocab, f"{file.name} {name} {order}, behind {text!r:.40}... token {at}")
+                compare(matcher, mask, vocab, f"{file.name} {name} {order}, after {text!r:.40}... token {at}")
                 done += 1
             if not matcher.advance(token):
                 break

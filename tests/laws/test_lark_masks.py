@@ -121,7 +121,7 @@ def test_dead_ends_of_the_lexer(grammar: str, alphabet: str, completion: int, lo
 
 @pytest.fixture
 def every_terminal_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The proof of terminals whose positions cannot all be visited, for small ones: it stops behind a position or two."""
+    """The proof of terminals whose positions cannot all be visited, for small ones: it stops after a position or two."""
     monkeypatch.setattr(ordered, "LARGE", 0)
     monkeypatch.setattr(lexing, "ENOUGH", 1)
     monkeypatch.setattr(lexing, "AT_MOST", 2)

@@ -1,6 +1,6 @@
 """Random grammars of parts.
 
-Lark grammars with something before and behind them: every law that needs no oracle of its own. What a lexer cuts across the end of
+Lark grammars with something before and after them: every law that needs no oracle of its own. What a lexer cuts across the end of
 a part has no other reading than the machine's bytes, one by one: masks are held against those.
 
 JSON schemas beside anything: all laws, against a regular expression of the same texts.

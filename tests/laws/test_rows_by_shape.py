@@ -1,7 +1,7 @@
 """Texts of one shape need the rows of the first few, however many names, strings, numbers and nestings come after them.
 
 What the first texts pass, byte by byte, is all that the shape can meet: the others differ in their data and put the same parts
-together in another order. A mask that hangs on the data, or on more of the stack than a token can reach, would add rows with each.
+together in another order. A mask that depends on the data, or on more of the stack than a token can reach, adds rows with each.
 """
 
 import itertools

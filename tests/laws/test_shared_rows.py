@@ -146,7 +146,7 @@ def test_states_of_one_row_have_equal_masks(machine: str) -> None:
     assert check_rules(machine, "pieces", "few", 15, 8)["pairs"] >= 20
 
 
-def test_states_of_one_row_have_equal_masks_behind_a_lexer() -> None:
+def test_states_of_one_row_have_equal_masks_after_a_lexer() -> None:
     assert check_lark("bytes", "few", 4, 4)["pairs"] >= 8
 
 
@@ -161,7 +161,7 @@ def test_many_states_of_one_row_have_equal_masks(machine: str, name: str, record
 
 @pytest.mark.proof
 @pytest.mark.parametrize("name", NAMES)
-def test_many_states_of_one_row_have_equal_masks_behind_a_lexer(name: str, record_property: Any) -> None:
+def test_many_states_of_one_row_have_equal_masks_after_a_lexer(name: str, record_property: Any) -> None:
     outcomes = check_lark(name, "many", 60, 25)
     record(record_property, outcomes)
     assert outcomes["pairs"] >= 300, outcomes

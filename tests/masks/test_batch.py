@@ -111,7 +111,7 @@ def test_little_work_is_done_by_one_thread(monkeypatch) -> None:
 
 
 def test_what_another_is_at_is_put_off_and_what_takes_the_lock_is_made_by_one() -> None:
-    """Jobs 0 to 3 wait for job 9, 4 to 8 take the lock: each is made once, these one at a time, the others behind job 9."""
+    """Jobs 0 to 3 wait for job 9, 4 to 8 take the lock: each is made once, these one at a time, the others after job 9."""
     made: list[int] = []
     inside, done = threading.Lock(), threading.Event()
 

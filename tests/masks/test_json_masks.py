@@ -343,5 +343,5 @@ def test_a_row_is_of_its_place(schema, options, texts: list[bytes], token: bytes
             assert (tried in allowed) is matcher.advance(tried), f"{text!r}: {vocab.token_bytes(tried)!r}"
             if tried in allowed:
                 after = allowed_ids(matcher, vocab)
-                assert after, f"{text!r}: a dead end behind {vocab.token_bytes(tried)!r}"
+                assert after, f"{text!r}: a dead end after {vocab.token_bytes(tried)!r}"
                 matcher.rollback(1)

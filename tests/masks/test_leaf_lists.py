@@ -1,4 +1,4 @@
-"""Tries of remainders that are found by their leaves, behind keywords that end with a blank, against the oracle of patterns."""
+"""Tries of remainders that are found by their leaves, after keywords that end with a blank, against the oracle of patterns."""
 
 import random
 
@@ -14,13 +14,13 @@ from tests.laws.vocabularies import TokenList
 from tests.oracles.automata import TokenOracle
 from tests.oracles.regex_oracle import Oracle
 
-# Values begin with any letter, so that as many tokens remain behind a blank as there are words; they go on in different ways.
+# Values begin with any letter, so that as many tokens remain after a blank as there are words; they go on in different ways.
 VALUES = {"WORD": "[a-z]+", "MIXED": "[a-z][a-z0-9_]*", "CODE": "[a-z]+[0-9]+", "PAIR": "[a-z]+ [a-z]+"}
 NUMBER = "[0-9]+"
 
 
 def vocabulary(rng: random.Random, words: int) -> TokenList:
-    """All bytes, and words: most with a blank before them, some with what stands behind a value."""
+    """All bytes, and words: most with a blank before them, some with what stands after a value."""
     tokens = [bytes([byte]) for byte in range(256)] + [b"", b"set", b" set "]
     for _ in range(words):
         letters = "".join(rng.choice("abcdefgh") for _ in range(rng.randint(1, 6)))

@@ -1,4 +1,4 @@
-"""snapshot and restore: the same masks, the same steps behind, whatever process; damage is a GrammarError."""
+"""snapshot and restore: the same masks, the same steps before it, whatever process; damage is a GrammarError."""
 
 import random
 import subprocess

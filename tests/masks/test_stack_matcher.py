@@ -204,7 +204,7 @@ def test_snapshots_and_saved_constraints_go_on_where_they_were_taken(case: str, 
                 assert restored.snapshot() != matcher.snapshot()
 
 
-def test_tokens_behind_which_single_bytes_cannot_end_the_text() -> None:
+def test_tokens_after_which_single_bytes_cannot_end_the_text() -> None:
     """`{` has no token of its own to end it; the grammar may still be left by what tokens spell."""
     tokens = [b"(", b")", b"x", b"(x", b"[x", b"[", b"x)]", b"</s>"]
     vocab = gl.Vocabulary(tokens, stop_ids=[7])

@@ -230,7 +230,7 @@ TEXTS = {
 @pytest.mark.parametrize("gives_up", [gl.LimitExceeded("a test"), NeedsWalks()], ids=["error", "walks"])
 @pytest.mark.parametrize("name", TEXTS)
 def test_signatures_that_are_given_up_leave_no_configs(name, gives_up, vocab, monkeypatch) -> None:
-    """Many texts behind a failure, at each place: the numbers of what it left would be given again."""
+    """Many texts after a failure, at each place: the numbers of what it left would be given again."""
     monkeypatch.setattr(StackEpoch, "keep_surveys", lambda self: None)
     monkeypatch.setattr("grammarlm.masks.stack.survey_store.load", lambda *_: None)
     grammar, pieces = TEXTS[name]
@@ -271,7 +271,7 @@ def test_signatures_that_are_given_up_leave_no_configs(name, gives_up, vocab, mo
         'root ::= a\na ::= [^(\\n]* | "(" a [^)\\n]* ")"?',
     ],
 )
-def test_what_may_end_behind_any_byte_is_walked(text: str, vocab) -> None:
+def test_what_may_end_after_any_byte_is_walked(text: str, vocab) -> None:
     matcher = gl.compile(gl.Gbnf(text), vocab).matcher()
     assert matcher.advance_bytes(b"Answer: yes" if "Answer" in text else b"(((yes" if "(" in text else b"yes")
     plain = gl.compile(gl.Gbnf(text), vocab)
@@ -283,7 +283,7 @@ def test_what_may_end_behind_any_byte_is_walked(text: str, vocab) -> None:
 
 
 def test_borders_that_lead_to_ever_more_are_made_one_by_one(vocab) -> None:
-    """Of 2,038 borders that the pattern has behind 60 letters, 120 are met."""
+    """Of 2,038 borders that the pattern has after 60 letters, 120 are met."""
     grammar = gl.Lark("start: A+\nA: /a(?!([ab]*a[ab]{8}c))/ | /b/\n")
     matcher = gl.compile(grammar, vocab, limits=gl.Limits(max_states=500)).matcher()
     for place in range(60):

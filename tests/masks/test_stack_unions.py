@@ -110,7 +110,7 @@ def is_united(matcher: Any) -> bool:
 
 
 def limited(length: int | None) -> Any:
-    """The texts, those of one length where there is one: a border whose end hangs on the whole stack."""
+    """The texts, those of one length where there is one: a border whose end depends on the whole stack."""
     return gl.Gbnf(PAIRS) if length is None else gl.Gbnf(PAIRS) & gl.Regex(f"[abc]{{{length}}}")
 
 

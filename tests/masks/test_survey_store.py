@@ -118,8 +118,8 @@ def test_what_nobody_uses_any_more_is_written_at_the_next_compile(vocab, a_cache
     assert path.exists()
 
 
-def test_states_that_are_lacking_when_an_array_is_full(vocab):
-    """A walk notes what it lacks and then meets a full array: both are made, of a file that was only read so far."""
+def test_states_that_are_missing_when_an_array_is_full(vocab):
+    """A walk notes what is missing and then meets a full array: both are made, of a file that was only read so far."""
     _, epoch = before_and_after("sqlite", vocab)
     assert not is_resolved(epoch)
     known = epoch._objects
@@ -240,7 +240,7 @@ def test_many_damaged_numbers(vocab, name, record_property):
 
 @pytest.mark.parametrize(("move", "operand", "wrong"), [(ENTER, 1, None), (CALL, 2, ACCEPT), (CALL, 2, EXIT)])
 def test_a_move_that_leads_astray(move, operand, wrong, vocab):
-    """A parser that begins in the middle reduces below its stack; behind a pseudo-state nothing is left to return to."""
+    """A parser that begins in the middle reduces below its stack; after a pseudo-state nothing is left to return to."""
     first = gl.compile(GRAMMARS["json"], vocab)
     walk(first, 0)
     path = keep(first)
@@ -288,7 +288,7 @@ for name in ("json", "sqlite"):
 
 
 def test_tables_are_the_same_in_every_process(tmp_path):
-    """Whatever strings hash to: lark's own numbers hang on that."""
+    """Whatever strings hash to: lark's own numbers depend on that."""
     printed = set()
     for seed in range(2):
         folder = {"GRAMMARLM_CACHE": str(tmp_path / str(seed)), "PYTHONHASHSEED": str(seed)}

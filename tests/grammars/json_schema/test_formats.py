@@ -82,7 +82,7 @@ def deviates(name, text):
         return text.endswith(".") or not text.isascii() or "xn--" in text.lower()
     if name in ("uri", "uri-reference", "iri", "iri-reference"):  # 01 as an octet, or no `::1` at all, between brackets
         return "[" in text
-    if name == "relative-json-pointer":  # jsonschema takes no digit behind a 0, as in 100
+    if name == "relative-json-pointer":  # jsonschema takes no digit after a 0, as in 100
         return "0" in text.split("/")[0] or not text.isascii()
     return False
 
