@@ -277,7 +277,8 @@ def test_a_sample_is_spread_and_stable(tmp_path) -> None:
     assert whole != sorted(whole)
 
 
-REAL = ["grammarlm", "llguidance", "xgrammar", "outlines"]
+REAL = ["grammarlm", "llguidance"]
+SLOW_TO_IMPORT = ["xgrammar", "outlines"]
 SMALL = {
     "object": case_of(
         {
@@ -294,9 +295,8 @@ SMALL = {
 }
 
 
-@pytest.mark.parametrize("name", REAL)
+@pytest.mark.parametrize("name", [*REAL, *(pytest.param(name, marks=pytest.mark.proof) for name in SLOW_TO_IMPORT)])
 def test_real_engines(capsys, tmp_path, name) -> None:
-
     pytest.importorskip({"outlines": "outlines_core"}.get(name, name))
     folder = write_cases(tmp_path / "data", SMALL)
     out = tmp_path / "out"

@@ -16,7 +16,7 @@ import pytest
 from tokenizers import Tokenizer
 
 import grammarlm as gl
-from tests.real_data import FOLDER, MASKBENCH, NAMES, needs_data
+from tests.real_data import FOLDER, MASKBENCH, NAMES, needs_data, real_vocabulary
 
 pytestmark = needs_data
 
@@ -30,7 +30,7 @@ def files() -> list[Path]:
 @cache
 def load(name: str) -> tuple[gl.Vocabulary, Tokenizer]:
     file = FOLDER / "tokenizers" / name / "tokenizer.json"
-    return gl.Vocabulary.from_tokenizer(file), Tokenizer.from_file(str(file))
+    return real_vocabulary(name), Tokenizer.from_file(str(file))
 
 
 def check_schema(file: Path, name: str, order: str, places: int) -> int:

@@ -9,7 +9,7 @@ import pytest
 
 import grammarlm as gl
 from tests.laws.laws import allowed_ids
-from tests.real_data import FOLDER, NAMES, needs_data
+from tests.real_data import NAMES, needs_data, real_vocabulary
 
 pytestmark = needs_data
 
@@ -34,7 +34,7 @@ CASES = {
 
 
 def check_case(name: str, case: str, places: int, sample: int) -> int:
-    vocab = gl.Vocabulary.from_tokenizer(FOLDER / "tokenizers" / name)
+    vocab = real_vocabulary(name)
     grammar, text = CASES[case]
     constraint, rng = gl.compile(grammar, vocab), random.Random(f"{name} {case}")
     texts = vocab.text_ids.tolist()

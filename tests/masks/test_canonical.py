@@ -12,7 +12,7 @@ from grammarlm.masks.canonical import Canonical
 from grammarlm.vocab.shapes import Shapes, named_in
 from tests.laws.laws import allowed_ids
 from tests.mask_bits import ids_of
-from tests.real_data import FOLDER, needs_data
+from tests.real_data import FOLDER, NAMES, needs_data
 
 tokenizers = pytest.importorskip("tokenizers")
 from tokenizers import AddedToken, Tokenizer, normalizers  # noqa: E402
@@ -212,9 +212,7 @@ def with_dropout() -> Tokenizer:
     return tokenizer
 
 
-@needs_data
-@pytest.mark.parametrize("name", ["gpt2", "llama2", "llama3_1", "qwen3", "gemma3"])
-def test_real_tokenizers(name: str, record_property) -> None:
+def check_real(name: str, lasts_of_each: int) -> int:
     """Rows of many last tokens, some pairs of each. Llama 2's dummy space, which every text begins with, is taken off."""
     folder = FOLDER / "tokenizers" / name
     vocab, tokenizer = gl.Vocabulary.from_tokenizer(folder), Tokenizer.from_file(str(folder / "tokenizer.json"))
@@ -224,7 +222,8 @@ def test_real_tokenizers(name: str, record_property) -> None:
     tokens = vocab.text_ids.tolist()
     apostrophes = [t for t in tokens if canonical.texts[t] and canonical.texts[t][-2:].count("'")]
     whole = np.flatnonzero(canonical.is_whole & canonical.is_text).tolist()
-    lasts = [None, *rng.sample(tokens[:3000], 10), *rng.sample(tokens, 10), *apostrophes[:5], *whole[:5]]
+    few = lasts_of_each
+    lasts = [None, *rng.sample(tokens[:3000], 2 * few), *rng.sample(tokens, 2 * few), *apostrophes[:few], *whole[:few]]
     for last in lasts:
         row = set(ids_of(canonical.row(last)))
         before = [] if last is None else [last]
@@ -236,8 +235,21 @@ def test_real_tokenizers(name: str, record_property) -> None:
                 continue
             judged += 1
             assert (token in row) == (found == [*before, token]), (last, token, data)
-    record_property("cases", judged)
-    assert judged > 5_000
+    assert judged > 1_000 * lasts_of_each
+    return judged
+
+
+@needs_data
+@pytest.mark.parametrize("name", ["gpt2", "llama2", "llama3_1"])
+def test_real_tokenizers(name: str) -> None:
+    check_real(name, 5)
+
+
+@needs_data
+@pytest.mark.proof
+@pytest.mark.parametrize("name", NAMES)
+def test_all_real_tokenizers(name: str, record_property) -> None:
+    record_property("cases", check_real(name, 20))
 
 
 def test_what_patterns_name() -> None:
