@@ -119,7 +119,7 @@ class Supervisor:
             child.kill()
             status = child.wait()
         latest = {"inputs": 0, "steps": 0, "edges": 0}
-        for line in lines.read_text().split("\n")[:-1]:  # what is behind the last line end was cut off with the child
+        for line in lines.read_text().split("\n")[:-1]:  # what comes after the last line end was cut off with the child
             facts = json.loads(line)
             if "finding" in facts:
                 self.keep(facts["finding"], facts["input"])

@@ -16,14 +16,14 @@ from importlib.resources import files
 from typing import Any
 
 import grammarlm as gl
+from tests.corpus_files import corpus
 from tests.fuzz_schemas import LITERALS, PATHS, mutated_schema, odd, schema_seeds, some_options
-from tests.grammars.test_lark_guard import VALID
+from tests.grammars.valid_lark import VALID
 from tests.hostile import BLOCKS, CASES
 from tests.oracles.random_grammars import RandomGrammars
 from tests.oracles.random_lark import RandomLark
 from tests.oracles.random_parts import RandomParts
 from tests.oracles.written_grammars import write_ebnf, write_gbnf
-from tests.test_regex_corpus import CASES as REGEXES
 
 KINDS = ("Regex", "Gbnf", "Ebnf", "Lark", "Choices", "Text", "Ban", "JsonSchema", "Schema", "Parts")
 LONGEST_TEXT, LONGEST_REPEATED = 4000, 60_000
@@ -102,7 +102,7 @@ def make(kind: str, text: str, indent: bool, options: tuple[str, ...] = ()) -> A
 def seeds() -> list[Input]:
     """The corpora of the tests."""
     rng = random.Random("seeds")
-    found = [("Regex", case["pattern"]) for case in REGEXES]
+    found = [("Regex", case["pattern"]) for case in corpus("regex")]
     found += [("Lark", text) for text in VALID.values()]
     found += [(case["kind"], case["text"]) for case in CASES.values() if "text" in case]
     for number in range(60):

@@ -14,15 +14,15 @@ from collections.abc import Sequence
 from types import FrameType, TracebackType
 from typing import Any
 
-import numpy as np
-
 import grammarlm as gl
 from grammarlm.masks.sealed import seal
 from tests.fuzz_inputs import Input
+from tests.internals import program_of
 from tests.laws.cfg_vocabularies import pieces
 from tests.laws.json_laws import WALKED
 from tests.laws.laws import allowed_ids
 from tests.laws.vocabularies import every_byte, few_bytes
+from tests.mask_bits import ids_of
 
 PACKAGE = str(pathlib.Path(gl.__file__).parent)
 EXTRA_SECONDS = 2.0  # beyond its limit, of CPU time, while every line is counted
@@ -141,7 +141,7 @@ class Walk:
         self.rng = random.Random(str(drive))
         self.matcher, self.shadow = constraint.matcher(), constraint.matcher()
         # A token that is asked for by its id is not what its bytes are.
-        named = getattr(self.matcher._automaton.program, "named_texts", ())
+        named = getattr(program_of(self.matcher), "named_texts", ())
         self.reads_bytes = constraint.report.tokens_spell_all and not named
         self.path: list[int] = []
         self.masks: list[set[int]] = []  # before each step of the path
@@ -193,7 +193,7 @@ class Walk:
             self.check(accepted == (token in allowed), f"advance says {accepted}, the mask {token in allowed}")
         self.check(
             timed(allowed_ids, self.shadow, self.vocab) == allowed,
-            "a mask behind bytes differs from that behind tokens",
+            "a mask after bytes differs from that after tokens",
         )
         return allowed
 
@@ -340,10 +340,8 @@ class Walk:
         try:
             timed(self.matcher.fill_mask, mask)
         except gl.LimitExceeded:
-            bits = np.flatnonzero(np.unpackbits(mask[0].view(np.uint8), bitorder="little"))
-            self.check(
-                set(bits.tolist()) == set(self.vocab.stop_ids), "after LimitExceeded the row holds the stop ids alone"
-            )
+            bits = ids_of(mask[0])
+            self.check(set(bits) == set(self.vocab.stop_ids), "after LimitExceeded the row holds the stop ids alone")
 
     def check(self, holds: bool, what: str) -> None:
         if not holds:

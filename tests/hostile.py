@@ -28,28 +28,22 @@ import numpy as np
 import grammarlm as gl
 from grammarlm.masks.trail import before
 from tests.corpus import hostile_schemas
+from tests.corpus_files import corpus
+from tests.internals import head_of
 from tests.laws.laws import allowed_ids
 from tests.laws.vocabularies import every_byte
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from tests.mask_bits import ids_of
 
 ROOT = pathlib.Path(__file__).parent.parent
-CASES: dict[str, dict[str, Any]] = {
-    case["name"]: case
-    for case in tomllib.loads((ROOT / "tests" / "corpus" / "hostile.toml").read_text("utf-8"))["case"]
-}
-if hasattr(gl, "JsonSchema"):
-    CASES |= {
-        f"schema: {case.name}": {
-            "kind": "JsonSchema",
-            "make": case.make,
-            **({"outcome": case.outcome} if case.outcome else {}),
-        }
-        for case in hostile_schemas.CASES
+CASES: dict[str, dict[str, Any]] = {case["name"]: case for case in corpus("hostile")}
+CASES |= {
+    f"schema: {case.name}": {
+        "kind": "JsonSchema",
+        "make": case.make,
+        **({"outcome": case.outcome} if case.outcome else {}),
     }
+    for case in hostile_schemas.CASES
+}
 LIMITS = {
     "ordinary": gl.Limits(max_ms=2000),
     "short": gl.Limits(max_ms=150),
@@ -123,7 +117,7 @@ class Attack:
             if not self.fill(matcher, mask):
                 matcher.reset()
                 continue
-            allowed = set(np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist())
+            allowed = set(ids_of(mask))
             assert allowed, "an empty row"
             assert matcher.is_accepting == bool(allowed & set(self.vocab.stop_ids)), "stop ids iff accepting"
             if refusals and self.rng.random() < 0.2:
@@ -168,7 +162,7 @@ class Attack:
 
 def steps_of(matcher: gl.Matcher) -> list[int | bytes]:
     """The steps that lead to where a matcher stands, the last one first."""
-    steps, head = [], matcher._head
+    steps, head = [], head_of(matcher)
     while (earlier := before(head)) is not None:
         steps.append(head[3])
         head = earlier

@@ -12,19 +12,10 @@ from grammarlm.bench import cases, comparison, driver, engines, tables
 from grammarlm.bench.driver import Results, Run
 from grammarlm.bench.figures import Figures, Ratios, Times
 from grammarlm.bench.record import Record
-from grammarlm.cli import main
+from tests.command_line import call
 
 pytest.importorskip("transformers")
 SCRIPTED = "tests.scripted_engine:Scripted"
-
-
-def call(capsys, *arguments: str) -> tuple[Any, str, str]:
-    """Exit code, stdout, stderr."""
-    try:
-        code: Any = main(arguments)
-    except SystemExit as error:
-        code = error.code
-    return code, *capsys.readouterr()
 
 
 def write_cases(folder: Path, contents: dict[str, dict[str, Any]]) -> Path:
@@ -286,7 +277,8 @@ def test_a_sample_is_spread_and_stable(tmp_path) -> None:
     assert whole != sorted(whole)
 
 
-REAL = ["grammarlm", "llguidance", "xgrammar", "outlines"]
+REAL = ["grammarlm", "llguidance"]
+SLOW_TO_IMPORT = ["xgrammar", "outlines"]
 SMALL = {
     "object": case_of(
         {
@@ -303,12 +295,8 @@ SMALL = {
 }
 
 
-@pytest.mark.parametrize("name", REAL)
+@pytest.mark.parametrize("name", [*REAL, *(pytest.param(name, marks=pytest.mark.proof) for name in SLOW_TO_IMPORT)])
 def test_real_engines(capsys, tmp_path, name) -> None:
-    import grammarlm as gl
-
-    if name == "grammarlm" and not hasattr(gl, "JsonSchema"):
-        pytest.skip("gl.JsonSchema is not there yet")
     pytest.importorskip({"outlines": "outlines_core"}.get(name, name))
     folder = write_cases(tmp_path / "data", SMALL)
     out = tmp_path / "out"

@@ -4,30 +4,19 @@ import io
 import json
 import re
 import sys
-from typing import Any
 
 import pytest
 
 import grammarlm as gl
-from grammarlm.cli import main
 from grammarlm.commands.refusal import bytes_alone, refused
+from tests.command_line import call
 
-needs_json = pytest.mark.skipif(not hasattr(gl, "JsonSchema"), reason="gl.JsonSchema is not there yet")
 SCHEMA = {
     "type": "object",
     "properties": {"name": {"type": "string", "maxLength": 5}, "size": {"type": "integer", "minimum": 3}},
     "required": ["name"],
     "additionalProperties": False,
 }
-
-
-def call(capsys, *arguments: str) -> tuple[Any, str, str]:
-    """Exit code, stdout, stderr."""
-    try:
-        code: Any = main(arguments)
-    except SystemExit as error:
-        code = error.code
-    return code, *capsys.readouterr()
 
 
 def test_a_report(capsys) -> None:
@@ -121,7 +110,6 @@ def test_bytes_that_are_no_text() -> None:
     )
 
 
-@needs_json
 def test_schemas(capsys, monkeypatch, tmp_path) -> None:
     schema, instance = tmp_path / "schema.json", tmp_path / "instance.json"
     schema.write_text(json.dumps(SCHEMA))
@@ -141,7 +129,6 @@ def test_schemas(capsys, monkeypatch, tmp_path) -> None:
     assert call(capsys, "check", '{"format": "ipv4"}', "--text", '"x"', "--formats", "annotation")[0] == 0
 
 
-@needs_json
 def test_schemas_at_fault(capsys) -> None:
     for schema, message in (
         ('{"type": ', "line 1"),
@@ -155,7 +142,6 @@ def test_schemas_at_fault(capsys) -> None:
         assert "Traceback" not in err
 
 
-@needs_json
 def test_what_a_schema_allows(capsys) -> None:
     out = call(capsys, "inspect", json.dumps(SCHEMA), "--text", '{"name": "Ada"')[1].splitlines()
     assert out[1] == "may end   no"

@@ -11,26 +11,10 @@ import sys
 import pytest
 
 from grammarlm.cli import main
-from tests.decoding.conftest import model, random_model, tokenizer  # noqa: F401
+from tests.command_line import call, model_folder  # noqa: F401
+from tests.decoding.conftest import model, tokenizer  # noqa: F401
 
 pytest.importorskip("torch")
-
-
-@pytest.fixture(scope="module")
-def folder(model, tokenizer, tmp_path_factory):  # noqa: F811
-    path = tmp_path_factory.mktemp("model")
-    model.save_pretrained(path)
-    tokenizer.save_pretrained(path)
-    return str(path)
-
-
-def call(capsys, *arguments):
-    """Exit code, stdout, stderr."""
-    try:
-        code = main(arguments)
-    except SystemExit as error:
-        code = error.code
-    return code, *capsys.readouterr()
 
 
 def test_help_and_version_import_nothing_heavy():

@@ -138,7 +138,7 @@ def test_errors_that_nobody_raised_on_purpose_and_opened_files_are_found(monkeyp
 @pytest.mark.parametrize(
     ("name", "breaks", "finding"),
     [
-        ("rollback", one_too_few, "rollback shows another mask|differs from that behind tokens"),
+        ("rollback", one_too_few, "rollback shows another mask|differs from that after tokens"),
         ("advance", refuses_some, "the mask True|is refused"),
         ("advance", takes_some, "the mask False"),
         ("fill_mask", lacks_some, "the mask False"),

@@ -6,16 +6,15 @@ import re
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 import jsonschema
 import pytest
 
 import grammarlm as gl
-from grammarlm.cli import main
 from grammarlm.commands.generate import METHODS
 from grammarlm.commands.schema_places import pointer, schema_places
 from grammarlm.decoding import methods
+from tests.command_line import call_generate, model_folder, write  # noqa: F401
 from tests.decoding.conftest import model, one_thread, tokenizer  # noqa: F401
 
 pytest.importorskip("torch")
@@ -29,48 +28,26 @@ SCHEMA = {
 }
 
 
-@pytest.fixture(scope="module")
-def folder(model, tokenizer, tmp_path_factory):  # noqa: F811
-    path = tmp_path_factory.mktemp("model")
-    model.save_pretrained(path)
-    tokenizer.save_pretrained(path)
-    return str(path)
-
-
-def call(capsys, *arguments: str) -> tuple[Any, str, str]:
-    """Exit code, stdout, stderr."""
-    try:
-        code: Any = main(("generate", *arguments))
-    except SystemExit as error:
-        code = error.code
-    return code, *capsys.readouterr()
-
-
-def write(path: Path, text: Any) -> str:
-    path.write_text(text if isinstance(text, str) else json.dumps(text), encoding="utf-8")
-    return str(path)
-
-
-# ------------------------------------------------------------------ one prompt
-
-
 def test_schemas_and_grammars(capsys, folder, tmp_path, monkeypatch) -> None:
     given = ("--model", folder, "--prompt", "the cat", "--temperature", "1.5", "--max-tokens", "60")
     schema = write(tmp_path / "order.schema.json", SCHEMA)
     for seed in range(3):
-        code, out, err = call(capsys, *given, "--schema", schema, "--seed", str(seed))
+        code, out, err = call_generate(capsys, *given, "--schema", schema, "--seed", str(seed))
         assert (code, err) == (0, "")
         jsonschema.validate(json.loads(out), SCHEMA)
-        inline = call(capsys, *given, "--schema", json.dumps(SCHEMA), "--seed", str(seed), "--json")
+        inline = call_generate(capsys, *given, "--schema", json.dumps(SCHEMA), "--seed", str(seed), "--json")
         assert json.loads(inline[1])["value"] == json.loads(out)
     monkeypatch.setattr(sys, "stdin", io.StringIO("the cat"))
-    assert call(capsys, "--model", folder, "--prompt", "-", *given[4:], "--schema", schema, "--seed", "2")[1] == out
+    assert (
+        call_generate(capsys, "--model", folder, "--prompt", "-", *given[4:], "--schema", schema, "--seed", "2")[1]
+        == out
+    )
     for name, text in (
         ("a.gbnf", 'root ::= "x" root "y" | "z"'),
         ("a.ebnf", 'root ::= "x" root "y" | "z"'),
         ("A.LARK", 'start: "x" start "y" | "z"'),
     ):
-        code, out, _ = call(capsys, *given, "--grammar", write(tmp_path / name, text))
+        code, out, _ = call_generate(capsys, *given, "--grammar", write(tmp_path / name, text))
         assert code == 0
         assert re.fullmatch(r"(x*)z(y*)\n", out)
         assert out.count("x") == out.count("y")
@@ -85,7 +62,7 @@ def test_the_folder_of_an_encoder_decoder_model(capsys, tokenizer, tmp_path) -> 
     )
     transformers.T5ForConditionalGeneration(config).save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
-    code, out, err = call(capsys, "--model", str(tmp_path), "--prompt", "the cat", "--choices", "cat,hat")
+    code, out, err = call_generate(capsys, "--model", str(tmp_path), "--prompt", "the cat", "--choices", "cat,hat")
     assert (code, err) == (0, "")
     assert out in ("cat\n", "hat\n")
 
@@ -120,7 +97,7 @@ def test_wrong_usage_and_wrong_input(capsys, folder, tmp_path) -> None:
         (("--model", folder, "--jsonl", "none.jsonl", "--regex", "a"), 1, "No such file"),
         (("--model", folder, "--jsonl", lines, "--regex", "a", "--out", answers), 1, "the file is there already"),
     ):
-        found, out, err = call(capsys, *arguments)
+        found, out, err = call_generate(capsys, *arguments)
         assert (found, out) == (code, ""), arguments
         assert message in err, arguments
         assert "Traceback" not in err
@@ -137,14 +114,14 @@ def test_methods_and_several_answers(capsys, folder) -> None:
         ("awrs", ()),
         ("trials", ()),
     ):
-        code, out, err = call(capsys, *given, "--method", name, *options, "--n", "2", "--json")
+        code, out, err = call_generate(capsys, *given, "--method", name, *options, "--n", "2", "--json")
         assert (code, err) == (0, "")
         found[name] = [json.loads(line) for line in out.splitlines()]
         assert len(found[name]) == 2
         assert all(re.fullmatch("[a-c]{3}", answer["text"]) for answer in found[name])
     assert found["beam"][0]["score"] > found["beam"][1]["score"]
     assert found["beam"][0]["text"] != found["beam"][1]["text"]
-    code, out, _ = call(capsys, *given, "--n", "3", "--temperature", "1", "--seed", "5")
+    code, out, _ = call_generate(capsys, *given, "--n", "3", "--temperature", "1", "--seed", "5")
     assert (code, len(out.splitlines())) == (0, 3)
 
 
@@ -152,7 +129,7 @@ def test_healing(capsys, folder, model, tokenizer) -> None:  # noqa: F811
     for prompt in ("the c", "the hat s", "a "):
         for heal in (True, False):
             answer = json.loads(
-                call(
+                call_generate(
                     capsys,
                     "--model",
                     folder,
@@ -166,9 +143,6 @@ def test_healing(capsys, folder, model, tokenizer) -> None:  # noqa: F811
             )
             expected = gl.generate(model, prompt, tokenizer=tokenizer, regex="[a-z]{3}", heal=heal)
             assert (answer["text"], answer["tokens"]) == (expected.text, expected.tokens)
-
-
-# ------------------------------------------------------------------ lines
 
 
 LINES = [
@@ -192,7 +166,7 @@ def lines(tmp_path) -> str:
 
 def test_a_line_for_each_line(capsys, folder, lines, tmp_path, monkeypatch) -> None:
     given = ("--model", folder, "--regex", "[a-z]{2,5}", "--max-tokens", "60", "--temperature", "1", "--seed", "3")
-    code, out, err = call(capsys, *given, "--jsonl", lines, "--batch-size", "3")
+    code, out, err = call_generate(capsys, *given, "--jsonl", lines, "--batch-size", "3")
     assert code == 1
     assert err == "grammarlm: 10 lines, 4 answered, 6 at fault or cut: 3, 5, 6, 7, 8, 11\n"
     answers = {answer["line"]: answer for answer in map(json.loads, out.splitlines())}
@@ -224,30 +198,32 @@ def test_a_line_for_each_line(capsys, folder, lines, tmp_path, monkeypatch) -> N
         (4, ("--schema", json.dumps(SCHEMA))),
         (9, given[2:4]),
     ):
-        alone = call(capsys, "--model", folder, "--prompt", LINES[number - 1]["prompt"], *held, *given[4:], "--json")[1]
+        alone = call_generate(
+            capsys, "--model", folder, "--prompt", LINES[number - 1]["prompt"], *held, *given[4:], "--json"
+        )[1]
         assert json.loads(alone)["text"] == answers[number]["text"]
         assert json.loads(alone)["value"] == answers[number]["value"]
-    assert call(capsys, *given, "--jsonl", lines, "--batch-size", "1")[1] == out
+    assert call_generate(capsys, *given, "--jsonl", lines, "--batch-size", "1")[1] == out
     monkeypatch.setattr(sys, "stdin", io.StringIO(Path(lines).read_text()))
-    assert call(capsys, *given, "--jsonl", "-")[1] == out
+    assert call_generate(capsys, *given, "--jsonl", "-")[1] == out
 
 
 def test_a_batch_goes_on_where_it_was_cut(capsys, folder, lines, tmp_path) -> None:
     out = tmp_path / "answers.jsonl"
     given = ("--model", folder, "--jsonl", lines, "--regex", "[a-zé]{2,5}", "--out", str(out), "--batch-size", "2")
-    code, printed, err = call(capsys, *given)
+    code, printed, err = call_generate(capsys, *given)
     assert (code, printed) == (1, "")
     whole = out.read_text(encoding="utf-8")
     assert len(whole.splitlines()) == 10
     for kept in (0, 3):
         out.write_text("".join(whole.splitlines(keepends=True)[:kept]) + '{"line": 4, "te', encoding="utf-8")
-        assert call(capsys, *given, "--resume") == (code, "", err)
+        assert call_generate(capsys, *given, "--resume") == (code, "", err)
         assert out.read_text(encoding="utf-8") == whole
     out.unlink()
-    assert call(capsys, *given, "--resume") == (code, "", err)
+    assert call_generate(capsys, *given, "--resume") == (code, "", err)
     assert out.read_text(encoding="utf-8") == whole
     for other in (("--temperature", "1"), ("--max-tokens", "9")):
-        code, _, err = call(capsys, *given, *other, "--resume")
+        code, _, err = call_generate(capsys, *given, *other, "--resume")
         assert code == 1
         assert "line 1 of" in err
     assert out.read_text(encoding="utf-8") == whole
@@ -260,15 +236,12 @@ def test_only_what_is_left_is_asked_for(capsys, folder, lines, tmp_path, monkeyp
         tmp_path / "answers.jsonl",
         ("--model", folder, "--jsonl", lines, "--regex", "[a-z]{2}", "--batch-size", "2"),
     )
-    call(capsys, *given, "--out", str(out))
+    call_generate(capsys, *given, "--out", str(out))
     out.write_text("".join(out.read_text().splitlines(keepends=True)[:6]))
     asked, batch = [], jsonl.batch
     monkeypatch.setattr(jsonl, "batch", lambda network, lines, rest: asked.extend(lines) or batch(network, lines, rest))
-    call(capsys, *given, "--out", str(out), "--resume")
+    call_generate(capsys, *given, "--out", str(out), "--resume")
     assert {line.number for line in asked} == {9}
-
-
-# ------------------------------------------------------------------ how each token was chosen
 
 
 class Page(HTMLParser):
@@ -330,9 +303,9 @@ def test_the_page(capsys, folder, tmp_path) -> None:
     texts = []
     for seed in range(4):
         options = (*given, "--seed", str(seed))
-        code, out, err = call(capsys, *options, "--report", str(page))
+        code, out, err = call_generate(capsys, *options, "--report", str(page))
         assert (code, err) == (0, "")
-        result = json.loads(call(capsys, *options, "--json")[1])
+        result = json.loads(call_generate(capsys, *options, "--json")[1])
         assert out == result["text"] + "\n"
         html = page.read_bytes().decode()
         assert "url(" not in html
@@ -351,7 +324,7 @@ def test_the_page(capsys, folder, tmp_path) -> None:
 
 def test_the_page_of_another_grammar(capsys, folder, tmp_path) -> None:
     page = tmp_path / "out.html"
-    code, out, _ = call(
+    code, out, _ = call_generate(
         capsys, "--model", folder, "--prompt", "a", "--regex", "(é|😀){3}", "--temperature", "1", "--report", str(page)
     )
     read = Page(page.read_bytes().decode())
@@ -363,8 +336,8 @@ def test_the_page_of_another_grammar(capsys, folder, tmp_path) -> None:
 
 def test_the_view_is_on_stderr_and_the_answer_on_stdout(capsys, folder) -> None:
     given = ("--model", folder, "--prompt", "a", "--schema", json.dumps(SCHEMA), "--max-tokens", "60")
-    result = json.loads(call(capsys, *given, "--json")[1])
-    code, out, err = call(capsys, *given, "--explain")
+    result = json.loads(call_generate(capsys, *given, "--json")[1])
+    code, out, err = call_generate(capsys, *given, "--explain")
     assert (code, out) == (0, result["text"] + "\n")
     lines = err.splitlines()
     assert lines[0].split()[:5] == ["token", "model", "after", "allowed", "removed"]
@@ -408,17 +381,19 @@ def test_places_of_a_schema() -> None:
 def test_limits_and_answers_without_a_value(folder, capsys, tmp_path):
     """--limit names a limit of gl.Limits, for a prompt and for lines."""
     asked = ("--model", folder, "--prompt", "the cat", "--regex", "[a-z]{3}")
-    code, out, _ = call(capsys, *asked, "--limit", "max_ms=9000", "--limit", "max_states=1000")
+    code, out, _ = call_generate(capsys, *asked, "--limit", "max_ms=9000", "--limit", "max_states=1000")
     assert (code, bool(re.fullmatch("[a-z]{3}", out.strip()))) == (0, True)
-    code, _, error = call(capsys, *asked, "--limit", "max_ms=1e-6", "--limit", "max_depth=1")
+    code, _, error = call_generate(capsys, *asked, "--limit", "max_ms=1e-6", "--limit", "max_depth=1")
     assert (code, "max_depth" in error) == (1, True), error
     for wrong, message in (
         ("max_mss=5", "did you mean max_ms=?"),
         ("max_ms=-1", "takes a positive number"),
         ("max_ms", "takes a positive number"),
     ):
-        code, _, error = call(capsys, *asked, "--limit", wrong)
+        code, _, error = call_generate(capsys, *asked, "--limit", wrong)
         assert (code, message in error) == (2, True)
     lines = write(tmp_path / "lines.jsonl", '{"prompt": "the"}\n')
-    code, out, _ = call(capsys, "--model", folder, "--jsonl", lines, "--regex", "[a-z]{2}", "--limit", "max_ms=8000")
+    code, out, _ = call_generate(
+        capsys, "--model", folder, "--jsonl", lines, "--regex", "[a-z]{2}", "--limit", "max_ms=8000"
+    )
     assert (code, len(json.loads(out)["text"])) == (0, 2)

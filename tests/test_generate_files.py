@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from grammarlm.commands import jsonl
+from tests.command_line import call_generate, model_folder, write  # noqa: F401
 from tests.decoding.conftest import model, one_thread, tokenizer  # noqa: F401
-from tests.test_generate_cli import call, folder, write  # noqa: F401
 
 pytest.importorskip("torch")
 
@@ -20,7 +20,7 @@ PROMPTS = [{"prompt": "the cat", "id": "a"}, {"prompt": "a hat", "id": "b\u2028c
 
 
 @pytest.fixture
-def given(folder, tmp_path) -> tuple[str, ...]:  # noqa: F811
+def given(folder, tmp_path) -> tuple[str, ...]:
     lines = write(tmp_path / "lines.jsonl", "\n".join(json.dumps(line, ensure_ascii=False) for line in PROMPTS))
     return "--model", folder, "--jsonl", lines, "--choices", "cat\u2028,hat\u0085", "--out", str(tmp_path / "out.jsonl")
 
@@ -28,13 +28,13 @@ def given(folder, tmp_path) -> tuple[str, ...]:  # noqa: F811
 @pytest.fixture
 def whole(capsys, given) -> bytes:
     """The file of a run that was not cut."""
-    assert call(capsys, *given)[0] == 0
+    assert call_generate(capsys, *given)[0] == 0
     return Path(given[-1]).read_bytes()
 
 
 def test_its_own_output_is_read_back_whatever_characters_it_holds(capsys, given, whole) -> None:
     assert "\u2028" in whole.decode()
-    code, _, err = call(capsys, *given, "--resume")
+    code, _, err = call_generate(capsys, *given, "--resume")
     assert (code, err) == (0, "grammarlm: 3 lines, 3 answered\n")
     assert Path(given[-1]).read_bytes() == whole
 
@@ -43,7 +43,7 @@ def test_a_file_that_was_cut_anywhere_is_completed(capsys, given, whole) -> None
     out, draw = Path(given[-1]), random.Random(3)
     for end in [*sorted(draw.sample(range(len(whole) - 1), 20)), 0, 1, len(whole)]:
         out.write_bytes(whole[:end])
-        assert call(capsys, *given, "--resume")[0] == 0, end
+        assert call_generate(capsys, *given, "--resume")[0] == 0, end
         assert out.read_bytes() == whole, end
 
 
@@ -72,7 +72,7 @@ def test_a_file_that_is_not_its_own_stays_as_it_is(capsys, given, whole, content
     before = b"".join(whole.splitlines(keepends=True)[:own]) + content
     out.write_bytes(before)
     for more in ((), ("--resume",)):
-        code, printed, err = call(capsys, *given, *more)
+        code, printed, err = call_generate(capsys, *given, *more)
         assert (code, printed) == (1, "")
         assert out.read_bytes() == before
         assert "thesis" not in err
@@ -83,24 +83,24 @@ def test_the_last_line_survives_a_run_that_is_refused(capsys, given, whole) -> N
     cut = whole[:-20]
     out.write_bytes(cut)
     for other in (("--temperature", "1"), ("--max-tokens", "9"), ("--model", "nowhere")):
-        assert call(capsys, *given, *other, "--resume")[0] == 1
+        assert call_generate(capsys, *given, *other, "--resume")[0] == 1
         assert out.read_bytes() == cut
 
 
-def test_schemas_that_begin_alike_are_told_apart(capsys, folder, tmp_path) -> None:  # noqa: F811
+def test_schemas_that_begin_alike_are_told_apart(capsys, folder, tmp_path) -> None:
     """The digest of an answer is of the whole grammar."""
     lines, out = write(tmp_path / "lines.jsonl", '{"prompt": "a"}\n'), str(tmp_path / "out.jsonl")
     long = "x" * 300
     given = ("--model", folder, "--jsonl", lines, "--out", out)
     for number, schema in enumerate(({"description": long, "const": 1}, {"description": long, "const": 2})):
-        code, _, err = call(capsys, *given, "--schema", json.dumps(schema), "--resume")
+        code, _, err = call_generate(capsys, *given, "--schema", json.dumps(schema), "--resume")
         assert code == number, err
     assert json.loads(Path(out).read_text())["value"] == 1
 
 
 @pytest.mark.parametrize("how", ["the same name", "a symbolic link", "a hard link"])
 @pytest.mark.parametrize("read", ["lines.jsonl", "schema.json", "choices.txt"])
-def test_what_is_read_is_never_written(capsys, folder, tmp_path, how, read) -> None:  # noqa: F811
+def test_what_is_read_is_never_written(capsys, folder, tmp_path, how, read) -> None:
     lines = write(tmp_path / "lines.jsonl", '{"prompt": "a"}\n')
     held = {
         "lines.jsonl": ("--regex", "a"),
@@ -116,12 +116,12 @@ def test_what_is_read_is_never_written(capsys, folder, tmp_path, how, read) -> N
     else:
         os.link(target, out)
     for more in (("--jsonl", lines, "--out", str(out)), ("--jsonl", lines, "--out", str(out), "--resume")):
-        code, _, err = call(capsys, "--model", folder, *held, *more)
+        code, _, err = call_generate(capsys, "--model", folder, *held, *more)
         assert code == 1
         assert "name another" in err
         assert target.read_bytes() == before
     if read != "lines.jsonl":
-        code, _, err = call(capsys, "--model", folder, "--prompt", "a", *held, "--report", str(out))
+        code, _, err = call_generate(capsys, "--model", folder, "--prompt", "a", *held, "--report", str(out))
         assert (code, target.read_bytes()) == (1, before)
         assert "that is read" in err
 
@@ -132,42 +132,42 @@ def test_what_is_no_regular_file_is_not_written(capsys, given, tmp_path) -> None
     link.symlink_to(tmp_path / "nothing")
     for name in (pipe, tmp_path, Path("/dev/null"), link, tmp_path / "no" / "folder"):
         for more in ((), ("--resume",)):
-            code, _, err = call(capsys, *given[:-1], str(name), *more)
+            code, _, err = call_generate(capsys, *given[:-1], str(name), *more)
             assert code == 1, (name, err)
         if name is not link:
-            code, _, err = call(capsys, *given[:2], "--prompt", "a", "--regex", "a", "--report", str(name))
+            code, _, err = call_generate(capsys, *given[:2], "--prompt", "a", "--regex", "a", "--report", str(name))
             assert code == 1, (name, err)
     assert not (tmp_path / "nothing").exists()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["dangling", "lines.jsonl", "pipe"]
 
 
-def test_a_report_replaces_a_report_and_nothing_else(capsys, folder, tmp_path) -> None:  # noqa: F811
+def test_a_report_replaces_a_report_and_nothing_else(capsys, folder, tmp_path) -> None:
     given = ("--model", folder, "--prompt", "a", "--regex", "[ab]{2}", "--report")
     mine, report = tmp_path / "mine.html", tmp_path / "report.html"
     mine.write_text("<!DOCTYPE html>\n<html>my page</html>")
-    code, _, err = call(capsys, *given, str(mine))
+    code, _, err = call_generate(capsys, *given, str(mine))
     assert (code, mine.read_text()) == (1, "<!DOCTYPE html>\n<html>my page</html>")
     assert "is no report" in err
     for _ in range(2):
-        assert call(capsys, *given, str(report))[0] == 0
+        assert call_generate(capsys, *given, str(report))[0] == 0
         assert report.read_text().startswith("<!DOCTYPE html>")
     (tmp_path / "link").symlink_to(report)
     report.chmod(0o640)
-    assert call(capsys, *given, str(tmp_path / "link"))[0] == 0
+    assert call_generate(capsys, *given, str(tmp_path / "link"))[0] == 0
     assert (tmp_path / "link").is_symlink()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "mine.html", "report.html"]
 
 
-def test_a_schema_with_fractions_has_a_report(capsys, folder, tmp_path) -> None:  # noqa: F811
+def test_a_schema_with_fractions_has_a_report(capsys, folder, tmp_path) -> None:
     given = ("--model", folder, "--prompt", "a", "--schema", '{"const": 1.5}', "--report", str(tmp_path / "a.html"))
-    assert call(capsys, *given)[0] == 0
+    assert call_generate(capsys, *given)[0] == 0
 
 
-def test_numbers_that_json_does_not_have(capsys, folder, tmp_path) -> None:  # noqa: F811
+def test_numbers_that_json_does_not_have(capsys, folder, tmp_path) -> None:
     text = '{"prompt": "a", "id": NaN}\n{"prompt": "a", "id": [-Infinity]}\n{"prompt": "a", "id": 1}\n'
     text += '{"prompt": "a", "regex": "1e999", "id": 2}\n{"prompt": "a", "schema": {"const": 1}, "id": "\\ud800"}\n'
     lines, out = write(tmp_path / "lines.jsonl", text), tmp_path / "out.jsonl"
-    code, _, _ = call(capsys, "--model", folder, "--jsonl", lines, "--regex", "a", "--out", str(out))
+    code, _, _ = call_generate(capsys, "--model", folder, "--jsonl", lines, "--regex", "a", "--out", str(out))
     assert code == 1
 
     def refuse(name: str) -> None:
@@ -189,7 +189,7 @@ def test_a_row_that_fails_takes_no_other_with_it(capsys, given, monkeypatch) -> 
         return ask(model, prompts, **options)
 
     monkeypatch.setattr(generate, "generate", failing)
-    code, _, err = call(capsys, *given)
+    code, _, err = call_generate(capsys, *given)
     answers = [json.loads(line) for line in Path(given[-1]).read_text(encoding="utf-8").split("\n")[:-1]]
     assert code == 1
     assert ["error" in answer for answer in answers] == [False, True, False]
@@ -205,7 +205,7 @@ def test_two_runs_at_once(capsys, given, whole) -> None:
         assert other.stdin is not None
         assert other.stdout is not None
         other.stdout.readline()
-        done, _, err = call(capsys, *given, "--resume")
+        done, _, err = call_generate(capsys, *given, "--resume")
         other.stdin.write(b"\n")
         other.stdin.close()
     assert done == 1
@@ -231,9 +231,9 @@ def test_a_full_disk_leaves_what_was_written(capsys, given, whole, monkeypatch) 
 
     out.unlink()
     monkeypatch.setattr(jsonl, "appender", full)
-    code, _, err = call(capsys, *given)
+    code, _, err = call_generate(capsys, *given)
     assert (code, out.read_bytes()) == (1, whole[: whole.index(b"\n") + 1])
     assert "No space left" in err
     monkeypatch.setattr(jsonl, "appender", append)
-    assert call(capsys, *given, "--resume")[0] == 0
+    assert call_generate(capsys, *given, "--resume")[0] == 0
     assert out.read_bytes() == whole

@@ -1,15 +1,11 @@
 """The lowest versions that are declared are those that `make lowest` tests, or that were tried by hand."""
 
 import re
-import sys
 from pathlib import Path
 
 import pytest
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from tests.corpus_files import read_toml
 
 ROOT = Path(__file__).parent.parent
 NOT_IN_THE_HOST_HALF = {"torch", "transformers"}
@@ -21,7 +17,7 @@ def lowest() -> dict[str, str]:
 
 
 def declared() -> list[str]:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    project = read_toml(ROOT / "pyproject.toml")["project"]
     return project["dependencies"]
 
 

@@ -55,9 +55,6 @@ def generate(**held: Any) -> Any:
     return gl.generate(lambda ids: pytest.fail("the model is called"), [0], vocab=VOCAB, **held)
 
 
-# ------------------------------------------------------------------ read_file
-
-
 def test_a_regular_file_is_read_up_to_the_bound(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"12345")
@@ -77,9 +74,6 @@ def test_a_file_that_says_it_is_empty_is_bounded_too() -> None:
 def test_what_is_no_file_is_refused_by_name(no_file: Path) -> None:
     with pytest.raises(ValueError, match=r"is a (pipe|device|socket|folder), not a regular file"):
         read_file(no_file)
-
-
-# ------------------------------------------------------------------ text is text
 
 
 def test_text_never_opens_a_file(secret: Path, no_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,9 +132,6 @@ def test_references_and_imports_open_nothing(secret: Path, monkeypatch: pytest.M
         with pytest.raises(gl.GrammarError) as caught:
             gl.compile(gl.Lark(f"start: A\n{statement}\n"), VOCAB)
         assert "a secret" not in str(caught.value)
-
-
-# ------------------------------------------------------------------ other files
 
 
 def test_items_as_text_open_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,9 +200,6 @@ def test_a_tokenizer_that_is_none_is_not_repeated(tmp_path: Path, name: str) -> 
     with pytest.raises(TokenizerError) as caught:
         gl.Vocabulary.from_tokenizer(tmp_path / name)
     assert "a secret" not in str(caught.value)
-
-
-# ------------------------------------------------------------------ the command line
 
 
 @pytest.mark.parametrize(

@@ -3,23 +3,18 @@
 import random
 import re
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 import regex
 
 import grammarlm as gl
+from tests.corpus_files import corpus
 from tests.laws.laws import allowed_ids, assert_walk_equals_oracle
 from tests.laws.vocabularies import every_byte
 from tests.oracles.regex_oracle import Oracle, TooManyStates, python_flags
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
-CASES = tomllib.loads((Path(__file__).parent / "corpus" / "regex.toml").read_text("utf-8"))["case"]
+CASES = corpus("regex")
 LANGUAGES = [case for case in CASES if "error" not in case]
 ERRORS = [case for case in CASES if "error" in case]
 # Python's own parser, which the oracle stands on, knows no Unicode properties.

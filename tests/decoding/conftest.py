@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.decoding.random_models import random_model
+
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
@@ -39,26 +41,3 @@ def tokenizer():
 @pytest.fixture(scope="session")
 def model(tokenizer):
     return random_model("Llama", len(tokenizer))
-
-
-def random_model(kind: str, width: int, **options):
-    """A tiny model of a kind that transformers knows, with weights large enough for distributions that are not flat."""
-    import transformers
-
-    torch.manual_seed(0)
-    settings = {
-        "vocab_size": width,
-        "hidden_size": 32,
-        "intermediate_size": 64,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 4,
-        "num_key_value_heads": 2,
-        "head_dim": 8,
-        "initializer_range": 0.3,
-        "bos_token_id": 1,
-        "eos_token_id": 2,
-        "pad_token_id": 0,
-        **options,
-    }
-    config = getattr(transformers, f"{kind}Config")(**settings)
-    return transformers.AutoModelForCausalLM.from_config(config).eval()

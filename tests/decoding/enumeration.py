@@ -52,26 +52,26 @@ class EnumeratedRace:
     """`Arrivals` whose every draw is a choice: the definition, in plain sums."""
 
     def __init__(self, p: list[float], choices: Choices, total: float = 1.0):
-        self._p, self._choices, self._total = p, choices, total
-        self._runs = [x > 0 for x in p]
+        self.p, self._choices, self._total = p, choices, total
+        self.runs = [x > 0 for x in p]
 
     def _mass(self, tokens) -> float:
-        return math.fsum(self._p[i] for i in tokens)
+        return math.fsum(self.p[i] for i in tokens)
 
     def _running(self) -> list[int]:
-        return [i for i, runs in enumerate(self._runs) if runs]
+        return [i for i, runs in enumerate(self.runs) if runs]
 
     def next(self) -> Arrival | None:
         running = self._running()
         if not running:
             return None
         mass = self._mass(running)
-        token = running[self._choices.among([self._p[i] / mass for i in running])]
-        self._runs[token] = False
-        return Arrival(token, math.log(self._p[token] / self._total), math.log(mass / self._total))
+        token = running[self._choices.among([self.p[i] / mass for i in running])]
+        self.runs[token] = False
+        return Arrival(token, math.log(self.p[token] / self._total), math.log(mass / self._total))
 
     def put_back(self, token: int) -> None:
-        self._runs[token] = True
+        self.runs[token] = True
 
     def log_mass(self) -> float:
         mass = self._mass(self._running())
@@ -79,8 +79,8 @@ class EnumeratedRace:
 
     def misses(self, at_most: float) -> float:
         """A geometric number: alternatives until they are too improbable to matter, or until `at_most`, which holds the rest."""
-        gone = self._mass(i for i, x in enumerate(self._p) if x > 0 and not self._runs[i]) / self._mass(
-            range(len(self._p))
+        gone = self._mass(i for i, x in enumerate(self.p) if x > 0 and not self.runs[i]) / self._mass(
+            range(len(self.p))
         )
         if gone == 0:
             return 0

@@ -27,9 +27,6 @@ def generate(**arguments):
     return gl.generate(model, [65], vocab=BYTES, **arguments)
 
 
-# ------------------------------------------------------------------ names
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -87,9 +84,6 @@ def test_generate_and_stream_pass_each_option_on(name, monkeypatch):
     assert seen == [given, given]
 
 
-# ------------------------------------------------------------------ values
-
-
 def test_choices_that_are_numbers():
     out = generate(choices=[7, 12])
     assert (out.text, out.value, type(out.value)) == ("12", 12, int)
@@ -136,9 +130,6 @@ def test_what_belongs_elsewhere(arguments, message):
     assert len(str(caught.value)) <= 500
 
 
-# ------------------------------------------------------------------ constraints
-
-
 def test_compiled_constraints():
     """They are taken as they are, and their texts are read as their grammar's are."""
     limits = gl.Limits(max_ms=5000)
@@ -171,9 +162,6 @@ def test_constraints_of_another_vocabulary():
     ):
         generate(grammar=constraint)
     assert gl.generate(model, [65], vocab=other, grammar=constraint).value == "0"
-
-
-# ------------------------------------------------------------------ limits
 
 
 def test_limits():

@@ -8,7 +8,7 @@ import pytest
 import grammarlm as gl
 from grammarlm.decoding import cached_reader
 from grammarlm.decoding.cached_reader import static_caches_are_right
-from tests.decoding.conftest import random_model
+from tests.decoding.random_models import encoder_decoder, random_model
 
 torch = pytest.importorskip("torch")
 
@@ -77,7 +77,7 @@ def test_forced_tokens_share_a_forward(model, tokenizer):
     assert alone.stats.forwards == len(alone.tokens)
     assert (
         shared.stats.forwards == len(shared.tokens) - shared.stats.forced_tokens + 1
-    )  # the last is for the brace behind the digit
+    )  # the last is for the brace after the digit
     assert shared.stats.forced_tokens > 10
     assert alone.stats.forced_tokens == 0
 
@@ -102,21 +102,6 @@ def test_encoder_decoder_models(kind, tokenizer):
             logits = model(input_ids=ids, decoder_input_ids=torch.tensor([written]), use_cache=False).logits[0, -1]
         assert token == int(logits[: len(tokenizer)].argmax())
         written.append(token)
-
-
-def encoder_decoder(kind, width):
-    import transformers
-
-    torch.manual_seed(0)
-    shared = {"vocab_size": width, "d_model": 32, "decoder_start_token_id": 0, "eos_token_id": 2, "pad_token_id": 0}
-    if kind == "T5":
-        config = transformers.T5Config(**shared, d_kv=8, d_ff=64, num_layers=2, num_heads=4, initializer_factor=1.0)
-    else:
-        sizes = dict.fromkeys(("encoder_layers", "decoder_layers"), 2) | dict.fromkeys(
-            ("encoder_attention_heads", "decoder_attention_heads"), 4
-        )
-        config = transformers.BartConfig(**shared, **sizes, encoder_ffn_dim=64, decoder_ffn_dim=64, init_std=0.3)
-    return transformers.AutoModelForSeq2SeqLM.from_config(config).eval()
 
 
 def test_n_answers_share_the_prefill(model, tokenizer):

@@ -9,7 +9,7 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.decoding import beam_search
-from tests.decoding.conftest import random_model
+from tests.decoding.random_models import random_model
 from tests.oracles.plain_beams import log_probabilities, plain_beams
 
 torch = pytest.importorskip("torch")
@@ -35,9 +35,9 @@ def stepper(seed=0, searches=1):
 
 
 def recomputed(model, prompt, width):
-    """A plain model: the logits behind the prompt and a prefix, everything read anew."""
+    """A plain model: the logits after the prompt and a prefix, everything read anew."""
 
-    def behind(prefix):
+    def logits_after(prefix):
         with torch.no_grad():
             if model.config.is_encoder_decoder:
                 start = [model.config.decoder_start_token_id]
@@ -46,7 +46,7 @@ def recomputed(model, prompt, width):
                 out = model(input_ids=torch.tensor([[*prompt, *prefix]]), use_cache=False)
         return out.logits[0, -1].float().numpy()
 
-    return behind
+    return logits_after
 
 
 def encoder_decoder(kind):

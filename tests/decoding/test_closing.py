@@ -8,6 +8,7 @@ import jsonschema
 import pytest
 
 import grammarlm as gl
+from tests.counts import record_counts
 from tests.laws.json_laws import WALKED
 from tests.oracles.json_schema_oracle import Judge, NoVerdict
 from tests.oracles.random_json_schemas import RandomSchemas
@@ -19,7 +20,7 @@ SPARE = (0, 1, 2, 7, 40)
 
 
 def babbling(seed: int):
-    """A callable whose logits hang on the last id alone, at random: it seldom wants to stop."""
+    """A callable whose logits depend on the last id alone, at random: it seldom wants to stop."""
     table = torch.randn(WALKED.size, WALKED.size, generator=torch.Generator().manual_seed(seed))
     table[:, list(WALKED.stop_ids)] -= 3.0
     return lambda ids: table[ids]
@@ -70,8 +71,7 @@ def test_answers_close_within_their_budget() -> None:
 def test_answers_close_within_their_budget_under_many_schemas(record_property) -> None:
     outcomes = check_many("closing, many", 500)
     record_property("cases", outcomes["stop"] + outcomes["closed"])
-    for name, count in sorted(outcomes.items()):
-        record_property(name, count)
+    record_counts(record_property, outcomes)
 
 
 def test_a_budget_that_nobody_touches_changes_nothing() -> None:
@@ -98,9 +98,6 @@ def test_where_there_are_no_budgets_an_answer_is_cut() -> None:
     grammar = gl.Text(until="!") + gl.JsonSchema(True)
     out = gl.generate(MODEL, [0], vocab=WALKED, grammar=grammar, max_tokens=3)
     assert (out.finish_reason, out.value, out.stats.closes) == ("length", None, False)
-
-
-# ------------------------------------------------------------------ the embedded model
 
 
 class Address(pydantic.BaseModel):
@@ -147,5 +144,4 @@ def test_the_embedded_model_writes_what_was_asked_for() -> None:
 def test_the_embedded_model_writes_what_was_asked_for_1000_times(record_property) -> None:
     outcomes = check_demo_model(1000)
     record_property("cases", outcomes.total())
-    for name, count in sorted(outcomes.items()):
-        record_property(name, count)
+    record_counts(record_property, outcomes)

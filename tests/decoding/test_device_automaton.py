@@ -10,7 +10,8 @@ import grammarlm as gl
 from grammarlm.decoding.sampling import Sampling, draw
 from grammarlm.layout.csr import DEAD, FINISHED, FIRST, MISS
 from grammarlm.masks.csr.fixed import checked, fixed, load
-from tests.masks.test_csr_automaton import ENDLESS, FINITE, STOPS, VOCAB, Walker, ids_of, walk
+from tests.mask_bits import ids_of
+from tests.masks.csr_walks import ENDLESS, FINITE, STOPS, VOCAB, Walker, walk
 
 DEVICES = [
     "cpu",
@@ -34,7 +35,7 @@ def decode(automaton: gl.DeviceAutomaton, constraint: gl.Constraint, seed: int, 
         assert np.array_equal(texts.fill_mask().cpu().numpy(), expected)
         tokens = []
         for matcher, row in zip(matchers, expected, strict=True):
-            allowed = ids_of(row).tolist()
+            allowed = ids_of(row)
             going_on = [t for t in allowed if t not in STOPS]
             tokens.append(rng.choice(going_on if going_on and rng.random() < 0.9 else allowed))
             matcher.advance(tokens[-1])
@@ -85,16 +86,13 @@ def test_what_is_refused_is_dead_and_missed_texts_wait():
     texts.advance_(torch.tensor([ord("("), ord(")"), ord("1")]))
     assert texts.states.tolist() == [MISS, DEAD, MISS]
     stops = [list(STOPS)] * 3
-    assert [ids_of(row).tolist() for row in texts.fill_mask().numpy()] == stops
+    assert [ids_of(row) for row in texts.fill_mask().numpy()] == stops
     texts.advance_(torch.tensor([STOPS[0]] * 3))
     assert texts.states.tolist() == [MISS, DEAD, MISS]
     assert texts.settle() == 2
     assert (texts.states[[0, 2]] >= FIRST).all()
     texts.reset()
     assert texts.states.tolist() == [automaton.start] * 3
-
-
-# ------------------------------------------------------------------ files, matrices, item sets
 
 
 def assert_equal_automata(one, constraint: gl.Constraint) -> None:
@@ -132,7 +130,7 @@ def test_matrices_of_scipy():
         assert automaton.complete()
         matrix, start = automaton.to_scipy()
         assert matrix.shape[1] == VOCAB.size
-        assert sorted(matrix[start].indices.tolist()) == ids_of(rows_of([constraint.matcher()])[0]).tolist()
+        assert sorted(matrix[start].indices.tolist()) == ids_of(rows_of([constraint.matcher()])[0])
         again = gl.DeviceAutomaton.from_scipy(matrix, start, VOCAB)
         assert_equal_automata(again.host, constraint)
 
@@ -198,11 +196,8 @@ def is_listed(csr, place: int) -> bool:
     return bool(((csr.first <= place) & (place < csr.first + csr.count)).any())
 
 
-# ------------------------------------------------------------------ the loop
-
-
 def forward_of(device: str):
-    """A model of one table: logits hang on the token before and the position."""
+    """A model of one table: logits depend on the token before and the position."""
     table = torch.from_numpy(np.random.default_rng(0).standard_normal((7, VOCAB.size), np.float32)).to(device) * 3
 
     def forward(tokens: torch.Tensor, position: torch.Tensor) -> torch.Tensor:

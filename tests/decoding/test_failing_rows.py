@@ -202,9 +202,6 @@ def nan_after_a_digit(ids):
     return logits
 
 
-# ------------------------------------------------------------------ functions of the caller's
-
-
 def test_a_reader_that_raises_anything():
     """The answer is complete, its value cannot be told: the others have theirs."""
     from grammarlm.decoding.output import Output

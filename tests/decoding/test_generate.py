@@ -11,7 +11,7 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.kernels.reference import mask_bits
-from tests.decoding.conftest import random_model
+from tests.decoding.random_models import random_model
 
 torch = pytest.importorskip("torch")
 
@@ -110,9 +110,6 @@ def scripted(rows):
     return call
 
 
-# ------------------------------------------------------------------ sampling through generate
-
-
 def test_draws_hang_on_seed_and_position_alone(model, tokenizer):
     options = {"tokenizer": tokenizer, "regex": "[a-z ]{12,}", "temperature": 1.5, "close": False}
     long = gl.generate(model, "a", seed=7, max_tokens=12, **options)
@@ -181,9 +178,6 @@ def test_the_law_of_the_answers_is_exact():
     chi_square = sum((counts[path] - draws * p) ** 2 / (draws * p) for path, p in expected.items())
     freedom = len(expected) - 1
     assert chi_square < freedom + 4 * math.sqrt(2 * freedom)
-
-
-# ------------------------------------------------------------------ models, vocabularies, prompts
 
 
 def test_only_the_last_logits_are_asked_for(tokenizer):
@@ -297,9 +291,6 @@ def test_text_is_the_bytes_of_the_tokens(tokenizer):
     assert raw.value == b"\xc3"
 
 
-# ------------------------------------------------------------------ what is kept between calls
-
-
 @dataclass(frozen=True)
 class Counted(gl.Regex):
     """A regex that counts how often it is compiled."""
@@ -336,9 +327,6 @@ def test_a_tokenizer_that_grew_is_another_one(tokenizer):
         for s in range(20)
     }
     assert len(tokenizer) in drawn
-
-
-# ------------------------------------------------------------------ what is refused
 
 
 def flat(ids):

@@ -7,7 +7,7 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.decoding import progress
-from tests.decoding.conftest import random_model
+from tests.decoding.random_models import random_model
 
 torch = pytest.importorskip("torch")
 

@@ -7,6 +7,7 @@ import pytest
 import grammarlm as gl
 from grammarlm.decoding.healing import row_of, take_back
 from grammarlm.kernels.reference import mask_bits
+from tests.decoding.random_models import encoder_decoder
 from tests.vocab import built
 
 torch = pytest.importorskip("torch")
@@ -183,7 +184,5 @@ def test_what_healing_is_not_for(tokenizer):
         gl.generate(wanting("w"), [1, 2], vocab=VOCAB, heal=True)
     with pytest.raises(ValueError, match="an item is its tokens"):
         gl.generate(wanting("w"), "wh", tokenizer=Chars(), vocab=VOCAB, heal=True, items=[[1, 2]])
-    from tests.decoding.test_batches import encoder_decoder
-
     with pytest.raises(ValueError, match="an encoder-decoder model answers"):
         gl.generate(encoder_decoder("T5", len(tokenizer)), "wh", tokenizer=tokenizer, heal=True)

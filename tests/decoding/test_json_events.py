@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from grammarlm.decoding.events import Event
 from grammarlm.decoding.json_events import JsonEvents
+from tests.decoding.json_rebuilding import rebuilt
 from tests.oracles.json_spellings import spellings, usual_spellings
 
 TEXTS = [
@@ -42,39 +43,6 @@ def chunked(data: bytes, rng: random.Random) -> list[bytes]:
 def read(chunks: list[bytes]) -> list[Event]:
     reader = JsonEvents()
     return [event for chunk in chunks for event in reader.feed(chunk)] + reader.finish()
-
-
-def rebuilt(events: list[Event]) -> Any:
-    """The value, put together from the events that tell of its parts; those of whole containers and strings are only compared."""
-    found: dict[tuple, Any] = {}
-    keys: set[tuple] = set()
-    for event in events:
-        path = event.path
-        if event.kind in ("object", "array"):
-            found[path] = {} if event.kind == "object" else []
-        elif event.kind == "key":
-            keys.add(path)
-            assert isinstance(found[path[:-1]], dict)
-        elif event.kind == "string":
-            assert event.chunk
-            found[path] = found.get(path, "") + event.chunk
-        else:
-            assert event.kind == "value"
-            if isinstance(event.value, str):
-                assert found.setdefault(path, "") == event.value
-            elif not isinstance(event.value, (dict, list)):
-                found[path] = event.value
-            assert repr(found[path]) == repr(event.value)
-            if path:
-                holder, step = found[path[:-1]], path[-1]
-                if isinstance(holder, list):
-                    assert step == len(holder)
-                    holder.append(found.pop(path))
-                else:
-                    assert path in keys
-                    holder[step] = found.pop(path)
-    assert list(found) == [()]
-    return found[()]
 
 
 def without_cuts(events: list[Event]) -> list[tuple]:

@@ -1,4 +1,4 @@
-"""The mass before and behind a mask, against float64 over all logits."""
+"""The mass before and after a mask, against float64 over all logits."""
 
 import math
 

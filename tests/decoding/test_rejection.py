@@ -126,9 +126,9 @@ def test_a_wrong_weight_is_noticed():
             return first
         gone = first.checks - 1
         mass = math.log(
-            sum(race._p) - sum(race._p[i] for i, runs in enumerate(race._runs) if not runs and i != first.token)
+            sum(race.p) - sum(race.p[i] for i, runs in enumerate(race.runs) if not runs and i != first.token)
         )
-        race._runs = [True] * len(race._runs)
+        race.runs = [True] * len(race.runs)
         second = yield from Rejection("none").draw(race)
         return Drawn(first.token, mass - math.log(gone + second.checks), first.log_p, first.checks + second.checks)
 
@@ -151,17 +151,18 @@ def test_extra_checks_lower_the_variance():
     assert variances[0] > 1.1 * variances[2]
 
 
-# ------------------------------------------------------------------ on rows of a vocabulary
-
-
-def race(logits, seed=0, position=0):
+def noise(logits, seed, position):
+    """Log-probabilities, and the uniform numbers of the race."""
     from grammarlm.kernels.cpu.philox import fill_uniform
 
     words = np.empty(-(-len(logits) // 4) * 4, np.float32)
     fill_uniform(words.ctypes.data, len(words) // 4, seed, position)
     top = logits.max()
-    log_p = logits - top - np.log(np.exp(logits - top).sum())
-    return Race(log_p, words[: len(logits)], lambda: np.random.default_rng([seed, position]))
+    return logits - top - np.log(np.exp(logits - top).sum()), words[: len(logits)]
+
+
+def race(logits, seed=0, position=0):
+    return Race(*noise(logits, seed, position), lambda: np.random.default_rng([seed, position]))
 
 
 def test_under_a_mask_as_its_predicate_the_token_is_the_masked_one():
@@ -201,7 +202,7 @@ def test_a_race_comes_in_the_order_of_all_arrivals():
         logits = rng.normal(0, spread, 700)
         logits[rng.random(700) < 0.3] = -np.inf
         running = race(logits, 5, int(spread))
-        log_p, uniform = running._log_p, running._uniform
+        log_p, uniform = noise(logits, 5, int(spread))
         with np.errstate(invalid="ignore"):
             arrivals = np.where(log_p > -np.inf, np.log(-np.log1p(-uniform.astype(float))) - log_p, np.inf)
         left = sorted(log_p[log_p > -np.inf].tolist())
@@ -248,9 +249,6 @@ def test_no_sort_of_the_vocabulary(monkeypatch):
         assert drawn.token % 3 == 0
         listed.append(len(running._listed) + drawn.checks)
     assert max(listed) < 400
-
-
-# ------------------------------------------------------------------ side by side
 
 
 def test_samplers_together_ask_each_question_once_and_return_what_each_returns_alone():

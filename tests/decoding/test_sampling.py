@@ -144,9 +144,6 @@ def test_a_seed_is_drawn_where_none_is_given():
     assert Sampling(temperature=1.0, seed=3).seed == 3
 
 
-# ------------------------------------------------------------------ typical-p, repetition penalty: against transformers' own
-
-
 def test_typical_p_keeps_what_transformers_keeps():
     from transformers import TypicalLogitsWarper
 

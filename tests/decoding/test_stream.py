@@ -7,8 +7,8 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.decoding.events import Event
-from tests.decoding.conftest import random_model
-from tests.decoding.test_json_events import rebuilt
+from tests.decoding.json_rebuilding import rebuilt
+from tests.decoding.random_models import random_model
 
 torch = pytest.importorskip("torch")
 

@@ -10,7 +10,7 @@ import grammarlm as gl
 from grammarlm.decoding.methods import METHODS
 from grammarlm.decoding.row import readable
 
-from .conftest import random_model
+from .random_models import random_model
 
 TOKENS = [b"a", b"b", b"ab", b"ba", b"c", b"\xc3", b"\xa9", b""]
 VOCAB = gl.Vocabulary(TOKENS, stop_ids=[7])

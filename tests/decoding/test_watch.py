@@ -1,4 +1,4 @@
-"""Decoding in sight: the probabilities that are told are the model's own, and those behind the mask."""
+"""Decoding in sight: the probabilities that are told are the model's own, and those after the mask."""
 
 import numpy as np
 import pytest

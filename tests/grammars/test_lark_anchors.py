@@ -1,6 +1,6 @@
 """`^`, `\\A`, `\\b` and look-behind at the beginning of a text, beside stock lark: every short text of random grammars.
 
-A terminal that comes first in every text may ask what stands before it: nothing. Inside a lexeme `^` holds behind a line break
+A terminal that comes first in every text may ask what stands before it: nothing. Inside a lexeme `^` holds after a line break
 under the flag m, and nowhere else.
 """
 

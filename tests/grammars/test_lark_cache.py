@@ -1,7 +1,6 @@
 """Lark grammars on disk: the second compile makes of a file what the first made of the text, and no file does any harm."""
 
 import dataclasses
-import hashlib
 import os
 import random
 import subprocess
@@ -16,42 +15,11 @@ import pytest
 import grammarlm as gl
 from grammarlm.cache import cache_folder
 from grammarlm.grammars import charset, lark_cache, unicode_cache
-from grammarlm.grammars.compose import Grammar
 from grammarlm.grammars.lark_parser import LarkParser
 from grammarlm.grammars.regular import Algebra
 from grammarlm.kept_arrays import load_arrays, save_arrays
-from tests.laws.vocabularies import every_byte
-
-VOCAB = every_byte().vocabulary()
-
-LALR = """
-start: (assign | call)*
-assign: NAME "=" value ";"
-call: "print" value ";"
-value: NAME | NUMBER | STRING | "(" value ")"
-NAME: /[^\\W\\d]\\w*/
-NUMBER: /-?[0-9]+(\\.[0-9]+)?(?![0-9a-z])/i
-STRING: /"[^"\\n]*?"/
-COMMENT: /#[^\\n]*/
-%ignore /[ \\t\\n]+/
-%ignore COMMENT
-"""
-NOT_LALR = 'start: a | b\na: X X "!"\nb: X Y "?"\nX: /[a-c]+/\nY: /[b-d]+/\n%ignore " "'
-BLOCKS = """
-start: (line | _NEWLINE)*
-line: NAME ":" _NEWLINE _INDENT line+ _DEDENT | NAME _NEWLINE
-NAME: /[a-z]+/
-_NEWLINE: /(\\r?\\n[\\t ]*)+/
-%declare _INDENT _DEDENT
-%ignore / +/
-"""
-GRAMMARS: dict[str, Grammar] = {
-    "tables": gl.Lark(LALR),
-    "rules": gl.Lark(NOT_LALR),
-    "blocks": gl.Lark(BLOCKS, indent=gl.Indent()),
-    "tables in a sequence": gl.Regex("[0-9]+:") + gl.Lark(LALR),
-    "rules in a sequence": gl.Lark(NOT_LALR) + gl.Regex("\\.[x-z]*"),
-}
+from tests.grammars.cached_lark import BLOCKS, GRAMMARS, VOCAB, masks_of, parser_of
+from tests.internals import program_of
 
 
 @pytest.fixture(autouse=True)
@@ -62,24 +30,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "numba").symlink_to(kernels)
     monkeypatch.setenv("GRAMMARLM_CACHE", str(tmp_path))
     return tmp_path / "lark"
-
-
-def parser_of(constraint: gl.Constraint) -> LarkParser:
-    return constraint._automaton.program.parsers[0]
-
-
-def masks_of(constraint: gl.Constraint, seed: int = 0, steps: int = 60) -> str:
-    """A digest of the masks along random texts: equal iff they are."""
-    rng, digest, mask = random.Random(seed), hashlib.sha256(), gl.allocate_mask(1, constraint.vocab.size)
-    for _ in range(4):
-        matcher = constraint.matcher()
-        for _ in range(steps):
-            matcher.fill_mask(mask)
-            digest.update(mask.tobytes())
-            allowed = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))
-            if not matcher.advance(int(rng.choice(allowed.tolist()))) or matcher.is_finished:
-                break
-    return digest.hexdigest()
 
 
 @pytest.mark.parametrize("kind", GRAMMARS)
@@ -97,7 +47,7 @@ def test_the_second_compile_makes_the_same(kind: str, folder: Path) -> None:
 
 
 def assert_same_partition(cold: gl.Constraint, warm: gl.Constraint) -> None:
-    mine, other = cold._automaton.program.byte_sets, warm._automaton.program.byte_sets
+    mine, other = program_of(cold).byte_sets, program_of(warm).byte_sets
     assert (mine.class_of == other.class_of).all()
     assert mine.used == other.used
 
@@ -125,7 +75,7 @@ def assert_same_tables(cold: LarkParser, warm: LarkParser) -> None:
 SECOND_PROCESS = """
 import sys
 import grammarlm as gl
-from tests.grammars.test_lark_cache import GRAMMARS, VOCAB, masks_of, parser_of
+from tests.grammars.cached_lark import GRAMMARS, VOCAB, masks_of, parser_of
 for kind in sys.argv[1:]:
     constraint = gl.compile(GRAMMARS[kind], VOCAB)
     print(parser_of(constraint).is_known, masks_of(constraint))
@@ -152,9 +102,6 @@ def test_processes_that_race(folder: Path) -> None:
     assert printed == [[masks_of(gl.compile(GRAMMARS[kind], VOCAB)) for kind in ("tables", "blocks")]] * 3
     assert sorted(path.suffix for path in folder.iterdir()) == [".bin", ".bin"]
     assert all(parser_of(gl.compile(GRAMMARS[kind], VOCAB)).is_known for kind in ("tables", "blocks"))
-
-
-# ---- damage
 
 
 def the_entry(folder: Path) -> Path:
@@ -184,7 +131,7 @@ def test_flipped_bits_change_no_mask(kind: str, folder: Path) -> None:
         again = gl.compile(GRAMMARS[kind], VOCAB)
         noticed += not parser_of(again).is_known
         assert masks_of(again) == expected
-    assert noticed > 35  # the others were flipped in the blanks behind the table
+    assert noticed > 35  # the others were flipped in the blanks after the table
 
 
 def change(name: str, value: Callable[[np.ndarray], None]) -> Callable[[dict[str, np.ndarray]], None]:
@@ -271,8 +218,6 @@ def test_a_folder_that_takes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert masks_of(constraint) == expected
 
 
-# ---- what is refused
-
 REFUSED = {
     "broken": gl.Lark("start: ("),
     "no such rule": gl.Lark("start: other"),
@@ -301,9 +246,6 @@ def test_limits_are_kept_by_the_second_compile(limits: gl.Limits) -> None:
     with pytest.raises(gl.LimitExceeded) as warm:
         gl.compile(GRAMMARS["tables"], VOCAB, limits=limits)
     assert str(warm.value) == str(cold.value)
-
-
-# ---- which file, and how many
 
 
 def test_another_grammar_is_another_file(folder: Path) -> None:
@@ -347,9 +289,6 @@ def test_verdicts_are_there_again() -> None:
     parser.verdicts["proof 1"] = [True, {"a": 3}]
     lark_cache.save_entry(parser)
     assert parser_of(gl.compile(grammar, VOCAB)).verdicts["proof 1"] == [True, {"a": 3}]
-
-
-# ---- tables over all characters
 
 
 def test_tables_of_characters_survive_damage(tmp_path: Path) -> None:

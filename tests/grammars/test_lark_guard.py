@@ -20,57 +20,11 @@ from grammarlm.grammars.lark_guard import Expansion, check_lark, collect
 from grammarlm.grammars.lark_sizes import Budget
 from grammarlm.grammars.lark_text import read_lark
 from tests.grammars.hostile_lark import HOSTILE
+from tests.grammars.valid_lark import LETTERS, VALID
 from tests.oracles.random_lark import RandomLark
 
 ROOT = Path(__file__).parents[2]
-LETTERS = 'A: "a"\nB: "b"\nC: "c"\nD: /d+/\n'
 
-VALID = {
-    "one literal": 'start: "a"',
-    "an empty rule": "start:\n",
-    "an empty alternative": 'start: "a" |\n',
-    "comments and blank lines": '// one\n# two\n\nstart: "a" // three\n\n\n  # four\n   | "b"\n\n# five',
-    "a line goes on": 'start: "a" \\\n  "b"\n',
-    "alternatives on lines": 'start: "a"\n     | "b"\n\n     | "c"\n',
-    "alternatives on lines in brackets": "start: (A\n   | B\n   | [C\n | D]) A\n" + LETTERS,
-    "windows line ends": 'start: "a" A\r\n     | "b"\r\nA: "c"\r\n',
-    "modifiers": "?start: a b c d\n!a: A\n?!b: B\n!?c: C\nd: A B\n" + LETTERS,
-    "priorities": "start.2: a b\na.-1: A\nb.+3: B\nX.5: A\n" + LETTERS,
-    "aliases": "start: A -> one\n  | B C -> two\n | -> three\n" + LETTERS,
-    "operators": "start: A? B* C+ D~2 A~1..3 (A B)? [C] (A | B)+ (C D)~2..3\n" + LETTERS,
-    "signed counts": "start: A~+2..+3 B~0 C~-1\n" + LETTERS,
-    "counts beyond fifty": "start: A~60 B~0..99 (C | D)~55..70\n" + LETTERS,
-    "a billion": "start: A~0..1000000000\n" + LETTERS,
-    "nested optional parts": "start: [A [B [C [D]]]]\n" + LETTERS,
-    "strings": r'start: "\"" "\\" "\n" "i"i "\u00e9" "//" "#" "é" "a b"',
-    "regular expressions": r'start: /a/ /[\/]/ /\// /a|b/i /(?i:x)/ /a b # c/x /"/ /\d{2,3}/' + "\n",
-    "a verbose pattern on lines": "start: A\nA: /a\n b # c\n c/x\n",
-    "ranges": 'start: "a".."z" A\nA: "0".."9" | "\\x41".."\\x5a"\n',
-    "a string of dots": 'start: ".." "a"',
-    "terminals in terminals": 'start: A\nA: B+ C? | (B C)~2..4 | [D]  B\nB: "b" | "bb"i\nC: D "c"\nD: /d/\n',
-    "a long chain of terminals": "start: T0\n" + "".join(f"T{i}: T{i + 1} | T9\n" for i in range(9)) + 'T9: "x"\n',
-    "ignore": 'start: A\n%ignore " "\n%ignore /[\\t\\n]+/\n%ignore B | C "c"\n%ignore B\n' + LETTERS,
-    "declare": "start: A INDENT A DEDENT\n%declare INDENT DEDENT\n" + LETTERS,
-    "import": "%import common.NUMBER\nstart: NUMBER\n",
-    "import with an alias": "%import common.NUMBER -> N\n%import common.WS -> _W\n%ignore _W\nstart: N\n",
-    "import of many": "%import common (WORD, INT, WS)\nstart: WORD INT\n%ignore WS\n",
-    "import of a rule": "%import python.file_input -> start\n",
-    "names that an import brings": "%import python (file_input, NAME)\nstart: python__stmt NAME file_input\n",
-    "import twice": "%import common.INT\n%import common.INT\nstart: INT\n",
-    "unicode": "%import unicode.WS\nstart: WS+\n",
-    "override": "%import common.INT\n%override INT: /[0-7]+/\nstart: INT\n",
-    "extend": '%import common.INT\n%extend INT: "zero"\nstart: a INT\na: A\n%extend a: B | C\n' + LETTERS,
-    "templates": "start: _list{A, B} | _list{C, B} | _list{A, B}\n_list{x, sep}: x (sep x)*\n" + LETTERS,
-    "template in template": "start: _f{_f{_g{A, B}}}\n_f{x}: x [x]\n_g{x, y}: x | y x\n" + LETTERS,
-    "a template's name as argument": "start: apply{pair, A}\napply{f, x}: f{x}\npair{x}: x x\n" + LETTERS,
-    "literals as arguments": 'start: _sep{A, ","} _sep{/b/, "a".."c"}\n_sep{x, s}: x (s x)*\n' + LETTERS,
-    "a template that uses itself": "start: f{A}\nf{x}: x | x f{x}\n" + LETTERS,
-    "a template nobody uses": "start: A\n_f{x}: _f{_f{x}} | x\n" + LETTERS,
-    "recursion": "start: a\na: a A | b\nb: B a | B\n" + LETTERS,
-    "unused rules": "start: A\na: b\nb: c a\nc: A\nd: d A | B\n" + LETTERS,
-    "underscores": "start: _a _B a_b A_B\n_a: A\na_b: B\n_B: B\nA_B: B C\n" + LETTERS,
-    "names without blanks": 'start:A"x"B(C)[D]A~2"y"\n' + LETTERS,
-}
 STARTS = {"python.lark": "file_input"}
 SHIPPED = {"common.lark": "\nstart: NUMBER\n", "unicode.lark": "\nstart: WS\n", "lark.lark": "", "python.lark": ""}
 

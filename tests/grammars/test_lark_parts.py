@@ -1,4 +1,4 @@
-"""Lark grammars as parts of a text: behind each other, as alternatives, within other grammars."""
+"""Lark grammars as parts of a text: after each other, as alternatives, within other grammars."""
 
 import pytest
 
@@ -38,19 +38,19 @@ def test_two_grammars_with_blocks_are_refused() -> None:
         gl.compile(PYTHON + "-" + other, VOCAB)
 
 
-BEHIND = [gl.Regex("b"), gl.Gbnf('root ::= "b"'), gl.Lark('start: "b"'), gl.Text(until="b")]
+AFTER = [gl.Regex("b"), gl.Gbnf('root ::= "b"'), gl.Lark('start: "b"'), gl.Text(until="b")]
 
 
 @pytest.mark.parametrize(
     "lark", ['start: A\nA: "a"\n%ignore "<"', 'start: "a" "<"*', 'start: "a" "<"?', 'start: "a"', 'start: "a"*']
 )
-@pytest.mark.parametrize("behind", BEHIND, ids=[type(part).__name__ for part in BEHIND])
-def test_tokens_that_cross_the_end_of_a_part(lark: str, behind: Grammar) -> None:
+@pytest.mark.parametrize("after", AFTER, ids=[type(part).__name__ for part in AFTER])
+def test_tokens_that_cross_the_end_of_a_part(lark: str, after: Grammar) -> None:
     """A token is allowed where advance takes it: what may be ignored before the part's end is no reason to forget the end."""
     tokens = [b"<", b"a", b"b", b"ab", b"<b", b"a<b", b"ab<", b"</s>"]
     vocab = gl.Vocabulary(tokens, stop_ids=[7])
     for prefix in ([], [1]):
-        matcher = gl.compile(gl.Lark(lark) + behind, vocab).matcher()
+        matcher = gl.compile(gl.Lark(lark) + after, vocab).matcher()
         if all(matcher.advance(token) for token in prefix):
             taken = {token for token in range(7) if matcher.fork().advance(token)}
             assert allowed_ids(matcher, vocab) - {7} == taken

@@ -8,7 +8,8 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.grammars import library
-from tests.grammars.test_library_generated import damaged, sentences
+from tests.counts import record_counts
+from tests.grammars.library_sentences import damaged, sentences
 from tests.laws.cfg_vocabularies import VOCABULARIES
 from tests.oracles.random_sentences import Sentences
 
@@ -63,7 +64,6 @@ def test_generated_and_damaged_texts(name: str) -> None:
 @pytest.mark.parametrize("name", library.names())
 def test_many_generated_and_damaged_texts(name: str, record_property: Any) -> None:
     outcomes = compare(name, 12, 600)
-    for outcome, number in outcomes.items():
-        record_property(outcome, number)
+    record_counts(record_property, outcomes)
     assert outcomes["damaged, accepted"] > 15, outcomes
     assert outcomes["damaged, rejected"] > 30, outcomes

@@ -6,7 +6,6 @@ and that dead texts are dead (`oracles/lark_prefixes.py`).
 
 import functools
 import re
-import sys
 from collections.abc import Callable, Iterator
 from importlib import resources
 from pathlib import Path
@@ -14,45 +13,16 @@ from typing import Any
 
 import lark
 import pytest
-from lark.indenter import PythonIndenter
 
 from grammarlm.grammars import library
+from tests.corpus_files import read_toml
+from tests.grammars.library_texts import CASES, NAMES, dead_texts, stock_lark, stock_parser
 from tests.oracles.languages import KNOWS, csv_records
 from tests.oracles.lark_prefixes import may_go_on
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
-CASES = tomllib.loads((Path(__file__).parent.parent / "corpus" / "library.toml").read_text("utf-8"))["case"]
-NAMES = [f"{case['grammar']}: {case['name']}" for case in CASES]
-
-
-@functools.cache
-def stock_parser(grammar: str) -> lark.Lark:
-    if grammar == "python":
-        options = {"parser": "lalr", "start": "file_input", "postlex": PythonIndenter()}
-        return lark.Lark.open_from_package("lark", "python.lark", ["grammars"], **options)
-    # strict: no shift/reduce conflict is settled in silence, no two patterns of one state have a text in common.
-    return lark.Lark(library.text(grammar), parser="lalr", lexer="contextual", propagate_positions=False, strict=True)
-
-
-def stock_lark(grammar: str, text: str) -> bool:
-    try:
-        stock_parser(grammar).parse(text)
-    except lark.exceptions.LarkError:
-        return False
-    return True
-
 
 ROUTES: dict[str, Callable[[str, str], bool]] = {
     "stock lark": stock_lark,
 }
-
-
-def dead_texts(case: dict[str, Any]) -> list[str]:
-    return case.get("rejects", []) + case.get("left_out", [])
 
 
 @pytest.mark.parametrize("case", CASES, ids=NAMES)
@@ -155,7 +125,7 @@ def test_an_unknown_name_lists_the_grammars() -> None:
 
 def test_the_grammars_are_package_data() -> None:
     """A wheel holds what pyproject.toml names; the pattern there must find every grammar."""
-    pyproject = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))
+    pyproject = read_toml(Path(__file__).parents[2] / "pyproject.toml")
     patterns = pyproject["tool"]["setuptools"]["package-data"]["grammarlm"]
     package = resources.files("grammarlm")
     assert isinstance(package, Path)

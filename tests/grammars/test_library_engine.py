@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
-from tests.grammars.test_library_corpus import CASES, NAMES, dead_texts
+from tests.grammars.library_texts import CASES, NAMES, dead_texts
 
 PIECES = [
     b"  ",

@@ -5,45 +5,18 @@ makes the texts that nobody thought of, two words that run into each other or op
 of them must be known to the language as well.
 """
 
-import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
 from grammarlm.grammars import library
-from tests.grammars.test_library_corpus import stock_parser
+from tests.grammars.library_sentences import damaged, sentences
 from tests.oracles.languages import KNOWS
 from tests.oracles.random_sentences import Sentences
 
 JUDGED = [name for name in library.names() if name in KNOWS]
 # A C compiler reads b*c where neither is declared as it sees fit, and html.parser takes what HTML does not.
 DAMAGED = [name for name in JUDGED if name not in {"c", "html"}]
-STRAY = "ax_1.0+-*/&|<>=!~'\"\\ \n\t;,:()[]{}#@?%e$é\r"
-
-
-def sentences(name: str, seed: int) -> Sentences:
-    return Sentences(stock_parser(name), random.Random(f"{name} {seed}"))
-
-
-def damaged(source: Sentences, texts: list[str]) -> Iterator[str]:
-    rng = source.rng
-    terminals = sorted(source.samplers)
-    while True:
-        text = rng.choice(texts)
-        for _ in range(rng.choice((1, 1, 2, 3))):
-            at = rng.randrange(len(text) + 1)
-            other = rng.choice(texts)
-            begin = rng.randrange(len(other) + 1)
-            put_in = rng.choice(
-                (
-                    "",
-                    rng.choice(STRAY),
-                    source.samplers[rng.choice(terminals)].sample(),
-                    other[begin : begin + rng.randrange(12)],
-                )
-            )
-            text = text[:at] + put_in + text[at + rng.choice((0, 1, 2)) :]
-        yield text
 
 
 @pytest.mark.parametrize("name", library.names())

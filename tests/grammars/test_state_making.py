@@ -6,6 +6,7 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.grammars.lexer import LexerState, split
+from tests.internals import program_of
 from tests.laws.vocabularies import every_byte
 
 VOCAB = every_byte().vocabulary()
@@ -14,7 +15,7 @@ GRAMMARS = [
     'start: (A | B | "when" | "while")+\nA: /[a-z]+/\nB: /[a-z]*[0-9]{1,3}(?!x)/\n%ignore " "\n',
     'start: (NAME "=" TEXT)*\nNAME: /[^\\W\\d]\\w*/\nTEXT: /"[^"]*"(?!")/ | /"""(.|\\n)*?"""/\n%ignore /\\s+/\n',
     'start: "a" ("b" | "bc" | C | D)*\nC: /b+c?/\nD: /c+(?=d)/ | "d"\n',
-    # What stands behind A can never come there, so what it demands is not trusted.
+    # What stands after A can never come there, so what it demands is not trusted.
     'start: (A | B | C)*\nA: /ab?(?=!)/ | "z"\nB: /[bc]/\nC: "a"\n%ignore " "\n',
 ]
 
@@ -50,7 +51,7 @@ def test_bytes_are_in_a_part_iff_the_same_sets_have_them():
     ],
 )
 def test_pairs_are_the_terms_that_edges_lead_to(pattern):
-    program = gl.compile(gl.Regex(pattern), VOCAB)._automaton.program
+    program = program_of(gl.compile(gl.Regex(pattern), VOCAB))
     algebra = program.algebra
     queue, seen, pairs = [program.start], {program.start}, 0
     for key in queue:
@@ -81,8 +82,8 @@ def reached(state: LexerState) -> list[LexerState]:
 
 
 @pytest.mark.parametrize("grammar", GRAMMARS)
-def test_what_a_state_may_become_is_what_some_state_behind_it_is(grammar):
-    program = gl.compile(gl.Lark(grammar), VOCAB)._automaton.program
+def test_what_a_state_may_become_is_what_some_state_after_it_is(grammar):
+    program = program_of(gl.compile(gl.Lark(grammar), VOCAB))
     states = list(dict.fromkeys(s for start in set(program.lr.lexers) for s in reached(start)))
     assert len(states) > 5
     random.Random(3).shuffle(states)

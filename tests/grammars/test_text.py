@@ -13,13 +13,13 @@ BYTES = [bytes([b]) for b in range(256)]
 
 
 def vocabulary(*pieces: str | bytes) -> gl.Vocabulary:
-    """Every byte, the pieces, and a stop id behind them."""
+    """Every byte, the pieces, and a stop id after them."""
     merged = [piece.encode() if isinstance(piece, str) else piece for piece in pieces]
     return gl.Vocabulary([*BYTES, *merged, b"</s>"], stop_ids=[256 + len(merged)])
 
 
 def pieces_of(rng: random.Random, texts: list[str], count: int) -> list[bytes]:
-    """Cuts out of the texts in a row: parts of markers, their ends with more behind, cuts inside characters."""
+    """Cuts out of the texts in a row: parts of markers, their ends with more after them, cuts inside characters."""
     cuts = []
     for _ in range(count):
         data = "".join(rng.choice(texts) for _ in range(3)).encode()
@@ -143,7 +143,7 @@ def test_a_marker_split_in_every_way(rest: str) -> None:
             assert allowed_ids(matcher, vocab) == {vocab.stop_ids[0]}
 
 
-def test_a_token_that_goes_on_behind_the_marker() -> None:
+def test_a_token_that_goes_on_after_the_marker() -> None:
     """It is read where the grammar goes on as the token does, and refused elsewhere."""
     vocab = vocabulary("k>", "k>(", "k>((", "k>)", "k>a", ">(", "><", "</think><")
     number = {vocab.token_bytes(t): t for t in range(vocab.stop_ids[0])}
@@ -164,7 +164,7 @@ def test_a_token_that_goes_on_behind_the_marker() -> None:
     assert allowed_ids(alone, vocab) & {number[b">("], number[b"><"], number[b">"]} == {number[b">"]}
 
 
-def test_text_before_and_behind_a_grammar() -> None:
+def test_text_before_and_after_a_grammar() -> None:
     vocab = vocabulary("<a>", "</a>", ")</a>", "((")
     grammar = gl.Text(until="<a>") + gl.Gbnf('root ::= "(" root? ")"') + "</a>" + gl.Text()
     for text, is_whole in (

@@ -5,11 +5,9 @@ are words, and most places take them only within a string or a comment.
 """
 
 import functools
-import os
 import random
 import re
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,13 +16,11 @@ import pytest
 import grammarlm as gl
 from grammarlm.grammars import library
 from grammarlm.masks.mask_array import ids_of
-from grammarlm.models.tiny import FOLDER as EMBEDDED
-from tests.grammars.test_library_corpus import stock_lark, stock_parser
-from tests.grammars.test_python import stock_accepts
+from tests.counts import record_counts
+from tests.grammars.library_texts import stock_lark, stock_parser, stock_python
 from tests.oracles.languages import KNOWS
+from tests.real_data import SMALL_AND_LARGE
 
-DATA = os.environ.get("GRAMMARLM_DATA")
-VOCABULARIES = {"embedded": EMBEDDED} | ({"llama3_1": Path(DATA, "tokenizers", "llama3_1")} if DATA else {})
 PATIENCE = 120_000  # ms for one mask: with a real vocabulary those near the end of a budget take long on a busy machine
 KINDS = ("keyword", "word", "number", "sign", "blank", "comment", "rest")
 WEIGHTS = {"keyword": 8, "word": 3, "number": 2, "sign": 7, "blank": 2, "comment": 0.1, "rest": 0.3}
@@ -36,7 +32,7 @@ _WORD = re.compile(r"[A-Za-z_]{2,}")
 
 @functools.cache
 def vocabulary(name: str) -> gl.Vocabulary:
-    return gl.Vocabulary.from_tokenizer(VOCABULARIES[name])
+    return gl.Vocabulary.from_tokenizer(SMALL_AND_LARGE[name])
 
 
 @functools.cache
@@ -128,13 +124,12 @@ def check(grammar: str, name: str, count: int) -> Counter[str]:
 
 
 def is_lark(grammar: str, text: str) -> bool:
-    return stock_accepts(text) if grammar == "python" else stock_lark(grammar, text)
+    return stock_python(text) if grammar == "python" else stock_lark(grammar, text)
 
 
 def record(record_property: Any, cases: int, outcomes: Counter[str]) -> None:
     record_property("cases", cases)
-    for outcome, number in outcomes.items():
-        record_property(outcome, number)
+    record_counts(record_property, outcomes)
 
 
 @pytest.mark.parametrize("grammar", [*library.names(), "python"])
@@ -143,14 +138,14 @@ def test_walks(grammar: str) -> None:
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize("name", VOCABULARIES)
+@pytest.mark.parametrize("name", SMALL_AND_LARGE)
 @pytest.mark.parametrize("grammar", [name for name in library.names() if name != "sqlite"])
 def test_many_walks(grammar: str, name: str, record_property: Any) -> None:
     record(record_property, 100, check(grammar, name, 100))
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize("name", VOCABULARIES)
+@pytest.mark.parametrize("name", SMALL_AND_LARGE)
 def test_500_statements_are_sql(name: str, record_property: Any) -> None:
     """None of them is a syntax error to the sqlite3 module."""
     outcomes = check("sqlite", name, 500)
@@ -159,7 +154,7 @@ def test_500_statements_are_sql(name: str, record_property: Any) -> None:
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize("name", VOCABULARIES)
+@pytest.mark.parametrize("name", SMALL_AND_LARGE)
 def test_500_programs_are_python_to_lark(name: str, record_property: Any) -> None:
     """lark's grammar takes `1 = x`, so what Python itself says is a figure, not a law."""
     outcomes = check("python", name, 500)

@@ -39,7 +39,7 @@ class Listed:
         self.constraint = gl.compile(gl.Regex(pattern), VOCAB)
 
     def allowed(self, ids: Sequence[int]) -> set[int]:
-        """What may follow the ids; behind a stop id, and behind what is no beginning of a text, the stop ids."""
+        """What may follow the ids; after a stop id, and after what is no beginning of a text, the stop ids."""
         text = b"".join(TOKENS[i] if i in TEXT_IDS else b"\xff" for i in ids)
         if text not in self.beginnings:
             return set(STOPS)

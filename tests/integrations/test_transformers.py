@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
 import grammarlm as gl  # noqa: E402
-from tests.decoding.conftest import random_model  # noqa: E402
+from tests.decoding.random_models import random_model  # noqa: E402
 from tests.integrations.listed_languages import (  # noqa: E402
     LANGUAGES,
     PAD,
@@ -61,9 +61,6 @@ WIDE = PROMPTS["input_ids"].shape[1]
 def generated(model, processor, prompts=PROMPTS, **options) -> torch.Tensor:
     torch.manual_seed(3)
     return model.generate(**prompts, max_new_tokens=10, logits_processor=[processor], pad_token_id=PAD, **options)
-
-
-# ------------------------------------------------------------------ by hand, as generate calls it
 
 
 @st.composite
@@ -121,11 +118,11 @@ def test_prompts_one_token_longer_and_prompts_that_hold_the_last_answer() -> Non
 def test_a_prompt_that_looks_like_a_continuation_needs_reset() -> None:
     language = LANGUAGES[0]
     processor, first, second = gl.LogitsProcessor(language.constraint), [[START, X]], [[START, X, A]]
-    for prompt, behind, resets in ((first, [], False), (second, [A], False), (second, [], True)):
+    for prompt, after, resets in ((first, [], False), (second, [A], False), (second, [], True)):
         if resets:
             processor.reset()
         masked = processor(torch.tensor(prompt), torch.zeros(1, WIDTH))
-        assert set(torch.nonzero(masked[0] == 0).flatten().tolist()) == language.allowed(behind)
+        assert set(torch.nonzero(masked[0] == 0).flatten().tolist()) == language.allowed(after)
 
 
 def test_where_others_forbid_all_that_is_allowed_the_constraint_prevails() -> None:
@@ -175,9 +172,6 @@ def test_a_failure_in_the_middle_of_a_batch_leaves_a_processor_that_works(monkey
         processor(torch.tensor([[START, A], [START, A]]), torch.zeros(2, WIDTH))
     masked = processor(torch.tensor([[START, A], [START, A]]), torch.zeros(2, WIDTH))  # new prompts
     assert set(torch.nonzero(masked[0] == 0).flatten().tolist()) == language.allowed([])
-
-
-# ------------------------------------------------------------------ in generate
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -44,14 +44,7 @@ def test_a_byte_is_read_where_it_leads_to_a_text(name: str) -> None:
                 assert bool(machine.read(record, bytes([byte]))) is (byte in node), (text, bytes([byte]))
 
 
-REFUSED = pytest.mark.xfail(
-    strict=True, reason="a walk gives up where the first of several ways to begin an item is no new item"
-)
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=REFUSED if name in ("unique", "unique numbers") else ()) for name in SMALL]
-)
+@pytest.mark.parametrize("name", SMALL)
 def test_masks_and_tokens_are_read_byte_by_byte(name: str) -> None:
     """Of a few places at once, so that rows are found again which other places have left."""
     one, rng = SMALL[name], random.Random(name)

@@ -10,6 +10,7 @@ import torch
 from grammarlm.kernels import reference_csr
 from grammarlm.kernels.cpu import csr as cpu
 from grammarlm.layout.csr import DEAD, FIRST, MISS, Csr
+from tests.mask_bits import ids_of
 
 POISON = 0x5A5A5A5A
 SHAPES = [(7, 1, 3), (40, 3, 12), (300, 10, 40), (3000, 94, 20), (2049, 65, 70)]  # size, words, states
@@ -121,7 +122,7 @@ def test_the_reference_by_hand():
     csr = Csr(rows, *(np.array(a, np.int32) for a in arrays))
     mask = np.zeros((1, 2), np.int32)
     reference_csr.fill_mask_(csr, np.array([FIRST], np.int32), mask)
-    assert np.flatnonzero(np.unpackbits(mask[0].view(np.uint8), bitorder="little")).tolist() == [1, 2, 4, 40, 50]
+    assert ids_of(mask[0]) == [1, 2, 4, 40, 50]
     states, asked = np.full(5, FIRST, np.int32), np.zeros((5, 2), np.int32)
     reference_csr.advance_(csr, states, np.array([1, 3, 40, 50, 64]), asked)
     assert states.tolist() == [FIRST, DEAD, FIRST + 1, MISS, DEAD]

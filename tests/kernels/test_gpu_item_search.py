@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import grammarlm as gl
-from tests.laws.test_item_searches import Model, random_history, random_rows
+from tests.laws.item_models import Model, random_history, random_rows
 from tests.oracles.plain_beams import plain_beams
 
 pytest.importorskip("triton")

@@ -27,7 +27,7 @@ def test_no_two_names_are_one_place(names: type[Constants]) -> None:
 @pytest.mark.parametrize(
     "names", [names for names in CLASSES if "LENGTH" in names.__members__], ids=lambda n: n.__name__
 )
-def test_the_length_is_behind_the_last_place(names: type[Constants]) -> None:
+def test_the_length_is_one_after_the_last_place(names: type[Constants]) -> None:
     assert max(names) == names["LENGTH"]
 
 

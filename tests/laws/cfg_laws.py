@@ -15,6 +15,7 @@ import numpy as np
 import grammarlm as gl
 from tests.laws.laws import allowed_ids, assert_walk_equals_oracle
 from tests.laws.vocabularies import TokenList
+from tests.mask_bits import ids_of
 from tests.oracles.automata import State, TokenOracle
 from tests.oracles.cfg_oracle import CfgOracle, Column, ShortestTexts, TokenFuture
 
@@ -231,7 +232,7 @@ def _walk(constraint: Any, vocab: gl.Vocabulary, seed: str, steps: int) -> list[
     rng, matcher, seen = random.Random(seed), constraint.matcher(), []
     for _ in range(steps):
         seen.append(view(matcher, vocab))
-        ids = np.flatnonzero(np.unpackbits(np.frombuffer(seen[-1][0], np.uint8), bitorder="little")).tolist()
+        ids = ids_of(np.frombuffer(seen[-1][0], np.uint8))
         if matcher.is_finished:
             if rng.random() < 0.5:
                 matcher.rollback(1)

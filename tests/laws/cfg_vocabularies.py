@@ -45,3 +45,4 @@ def few_bytes() -> TokenList:
 
 
 VOCABULARIES = {"bytes": bytes_only(), "pieces": pieces(), "hostile": hostile(), "few bytes": few_bytes()}
+COMPILED = {name: token_list.vocabulary() for name, token_list in VOCABULARIES.items()}

@@ -232,14 +232,14 @@ def variants(schema: dict[str, Any], rng: random.Random) -> Iterator[tuple[str, 
     left = {key: value for key, value in schema.items() if key not in moved}
     if chosen != "allOf":
         yield f"{chosen} in allOf", {**left, "allOf": [*left.get("allOf", []), moved]}
-    behind = {**left, "$defs": {**left.get("$defs", {}), "moved": moved}}
+    around = {**left, "$defs": {**left.get("$defs", {}), "moved": moved}}
     if "$schema" not in schema:  # where $ref hides its siblings, it cannot stand beside them
-        yield f"{chosen} behind $ref", {**behind, "$ref": "#/$defs/moved"}
+        yield f"{chosen} behind $ref", {**around, "$ref": "#/$defs/moved"}
     yield (
         f"{chosen} behind $ref in allOf",
-        {**behind, "allOf": [*left.get("allOf", []), {"$ref": "#/$defs/moved"}]}
+        {**around, "allOf": [*left.get("allOf", []), {"$ref": "#/$defs/moved"}]}
         if (chosen != "allOf")
-        else {**behind, "allOf": [{"$ref": "#/$defs/moved"}]},
+        else {**around, "allOf": [{"$ref": "#/$defs/moved"}]},
     )
 
 
@@ -387,7 +387,7 @@ class FewTokens:
 def check_whole_masks(
     schema: Any, pieces: list[bytes], longest: int, rng: random.Random, **options: Any
 ) -> Counter[str]:
-    """The masks on the way to every text of few pieces: a bit is set iff the piece can be read and the text be ended behind it.
+    """The masks on the way to every text of few pieces: a bit is set iff the piece can be read and the text be ended after it.
 
     That it can be ended is seen within `longest` pieces, or by a walk, over all bytes, whose text the oracle takes.
     """
@@ -424,7 +424,7 @@ def check_whole_masks(
             if not short:
                 data = walk(constraint, vocab, rng, 0, [*path, token])
                 assert data is None or (judge.valid(data) and is_spelled(data.decode(), **options)), (
-                    f"{where}: behind {piece!r} it ends in {data!r}, which is invalid"
+                    f"{where}: after {piece!r} it ends in {data!r}, which is invalid"
                 )
                 outcomes["no end" if data is None else "ended by walks"] += 1
             if left > 1:

@@ -7,12 +7,12 @@ fewest tokens that the oracle finds, and kept by every walk.
 import random
 from itertools import count
 
-import numpy as np
 import pytest
 
 import grammarlm as gl
 from tests.laws import vocabularies
 from tests.laws.laws import allowed_ids
+from tests.mask_bits import ids_of
 from tests.oracles.automata import Automaton, TokenOracle
 from tests.oracles.random_regex import RandomRegex, build
 from tests.oracles.regex_oracle import Oracle, Texts, TooManyStates
@@ -57,15 +57,15 @@ def fewest_tokens(oracle: TokenOracle, state: object) -> int:
 
 
 def check_falling(matcher: gl.Matcher, vocab: gl.Vocabulary) -> None:
-    """min_tokens_left is less behind some token, and again, down to the end."""
+    """min_tokens_left is less after some token, and again, down to the end."""
     while (left := matcher.min_tokens_left) > 0:
-        behind = []
+        after = []
         for token in sorted(allowed_ids(matcher, vocab) - set(vocab.stop_ids)):
             fork = matcher.fork()
             assert fork.advance(token)
-            behind.append((fork.min_tokens_left, token))
-        assert min(behind)[0] <= left - 1
-        assert matcher.advance(min(behind)[1])
+            after.append((fork.min_tokens_left, token))
+        assert min(after)[0] <= left - 1
+        assert matcher.advance(min(after)[1])
     assert matcher.is_accepting
 
 
@@ -172,7 +172,7 @@ def test_walks_of_many_random_patterns_end_within_their_budget(name: str) -> Non
 @pytest.mark.parametrize("name", VOCABULARIES)
 @pytest.mark.parametrize("case", CASES)
 def test_a_token_is_allowed_iff_the_rest_is_enough(case: str, name: str) -> None:
-    """What is enough behind a token is asked of a matcher without a budget."""
+    """What is enough after a token is asked of a matcher without a budget."""
     constraint, vocab = constraint_of(case, name), COMPILED[name]
     if constraint is None:
         return
@@ -204,7 +204,7 @@ def test_a_budget_that_is_far_away_changes_no_mask(case: str) -> None:
     for _ in range(25):
         assert far.fill_mask(mask, 0) == plain.fill_mask(mask, 1)
         assert (mask[0] == mask[1]).all()
-        ids = np.flatnonzero(np.unpackbits(mask[1].view(np.uint8), bitorder="little")).tolist()
+        ids = ids_of(mask[1])
         token = rng.choice(ids)
         assert far.advance(token)
         assert plain.advance(token)
@@ -307,7 +307,7 @@ def test_an_end_that_is_too_far_to_be_written_down() -> None:
 
 
 def test_a_promise_that_only_the_plan_keeps() -> None:
-    """No token spells x, so tokens that end the text are searched; behind "yz" the machine's own end takes four, the plan's one."""
+    """No token spells x, so tokens that end the text are searched; after "yz" the machine's own end takes four, the plan's one."""
     tokens = [b"yz", b"a", b"bbbbbbbb", b"."]
     vocab = gl.Vocabulary(tokens, stop_ids=[3])
     constraint = gl.compile(gl.Regex("x|yz(a{4}|b{8})"), vocab)

@@ -1,7 +1,6 @@
 """JSON schemas mean what JSON Schema says: random schemas against the oracle, said in other words, walked in, and mask by mask."""
 
 import json
-import os
 import random
 from collections import Counter
 from pathlib import Path
@@ -9,25 +8,22 @@ from typing import Any
 
 import pytest
 
-import grammarlm as gl
+from tests.counts import record_counts
 from tests.laws.json_laws import (
     WALKED,
     accepts,
-    check_schema,
     check_spellings,
     check_variants,
     check_walks,
     check_whole_masks,
     compiled,
 )
+from tests.laws.json_pairs import check_pairs
 from tests.oracles.json_schema_oracle import Judge, NoVerdict, formats_are_loose
 from tests.oracles.json_values import read_json
 from tests.oracles.random_json_schemas import MAGNITUDES, NUMBERS, RandomSchemas
+from tests.real_data import MASKBENCH, needs_data
 
-pytestmark = pytest.mark.skipif(not hasattr(gl, "JsonSchema"), reason="gl.JsonSchema is not there yet")
-DATA = os.environ.get("GRAMMARLM_DATA")
-needs_data = pytest.mark.skipif(not DATA, reason="GRAMMARLM_DATA says where MaskBench is")
-_MOST_REFUSED = 0.12  # of random schemas, which negate and combine more than people do
 _MOST_REFUSED_OF_MASKBENCH = 0.03
 
 # Tokens for whole masks, and schemas that have short texts over them.
@@ -38,17 +34,6 @@ _PIECES = {
     "numbers": [b"0", b"1", b"5", b"-", b".", b"e", b"+"],
     "mixed": [b"{}", b"[", b"]", b'"a', b'"', b",", b"true"],
 }
-
-
-def check_pairs(seed: str, wanted: int, numbers: Any = NUMBERS, **options: Any) -> Counter[str]:
-    """As many random schemas as it takes to judge `wanted` texts."""
-    rng, supply, outcomes = random.Random(f"pairs {seed}"), RandomSchemas(seed, numbers=numbers), Counter[str]()
-    while outcomes["valid"] + outcomes["invalid"] < wanted:
-        outcomes += check_schema(supply.schema(), rng, **options) + Counter(schemas=1)
-    assert outcomes["refused"] <= max(2, _MOST_REFUSED * outcomes["schemas"]), outcomes
-    assert outcomes["valid"] > wanted / 5, outcomes
-    assert outcomes["invalid"] > wanted / 5, outcomes
-    return outcomes
 
 
 def test_random_schemas_agree_with_the_oracle() -> None:
@@ -71,11 +56,6 @@ def test_many_random_schemas_agree_with_the_oracle(part: int, record_property) -
     outcomes = check_pairs(f"many {part}", 2500)
     record_property("cases", outcomes["valid"] + outcomes["invalid"])
     record_counts(record_property, outcomes)
-
-
-def record_counts(record_property, outcomes: Counter[str]) -> None:
-    for name, count in sorted(outcomes.items()):
-        record_property(name, count)
 
 
 def check_other_words(seed: str, count: int) -> Counter[str]:
@@ -134,7 +114,7 @@ def test_many_walks_end_in_valid_instances(order: str, record_property) -> None:
 
 
 def maskbench(every: int, offset: int = 0) -> list[Path]:
-    return sorted(Path(DATA or "", "maskbench").glob("*.json"))[offset::every]
+    return sorted(MASKBENCH.glob("*.json"))[offset::every]
 
 
 def check_maskbench_walks(every: int, walks: int) -> Counter[str]:

@@ -6,7 +6,6 @@ What one token does is read by the machine byte by byte, which laws over small v
 """
 
 import json
-import os
 import random
 import zlib
 from functools import cache
@@ -17,26 +16,25 @@ import pytest
 from tokenizers import Tokenizer
 
 import grammarlm as gl
+from tests.real_data import FOLDER, MASKBENCH, NAMES, needs_data, real_vocabulary
 
-DATA = os.environ.get("GRAMMARLM_DATA")
-NAMES = sorted(folder.name for folder in Path(DATA, "tokenizers").iterdir()) if DATA else []
-pytestmark = pytest.mark.skipif(not DATA, reason="GRAMMARLM_DATA says where tokenizers and schemas are")
+pytestmark = needs_data
 
 
 @cache
 def files() -> list[Path]:
-    found = Path(str(DATA), "maskbench").glob("*.json")
+    found = MASKBENCH.glob("*.json")
     return sorted(found, key=lambda file: (zlib.crc32(file.name.encode()), file.name))
 
 
 @cache
 def load(name: str) -> tuple[gl.Vocabulary, Tokenizer]:
-    file = Path(str(DATA), "tokenizers", name, "tokenizer.json")
-    return gl.Vocabulary.from_tokenizer(file), Tokenizer.from_file(str(file))
+    file = FOLDER / "tokenizers" / name / "tokenizer.json"
+    return real_vocabulary(name), Tokenizer.from_file(str(file))
 
 
 def check_schema(file: Path, name: str, order: str, places: int) -> int:
-    """How many places were compared; some behind each other, so that rows are kept and used again."""
+    """How many places were compared; some after each other, so that rows are kept and used again."""
     given = json.loads(file.read_text())
     valid = [test["data"] for test in given.get("tests", []) if test["valid"]]
     vocab, tokenizer = load(name)
@@ -54,7 +52,7 @@ def check_schema(file: Path, name: str, order: str, places: int) -> int:
         for at, token in enumerate([*tokens, -1]):
             matcher.fill_mask(mask)
             if at in chosen:
-                compare(matcher, mask, vocab, f"{file.name} {name} {order}, behind {text!r:.40}... token {at}")
+                compare(matcher, mask, vocab, f"{file.name} {name} {order}, after {text!r:.40}... token {at}")
                 done += 1
             if not matcher.advance(token):
                 break

@@ -1,4 +1,4 @@
-"""The JSON machine keeps counters and sets in frames beside its states; its rows must hang on no more of them than they need.
+"""The JSON machine keeps counters and sets in frames beside its states; its rows must depend on no more of them than they need.
 
 Three laws. Texts of one shape need the rows of the first few, whatever names, values, counts and nestings come after them. A row is
 a function of its key: made at another place that has the same key it is the same, number by number. And a row that was made at one
@@ -17,14 +17,17 @@ import grammarlm as gl
 from grammarlm.kernels.cpu.json_rows import KEY_WORDS
 from grammarlm.layout.json import At, Store
 from grammarlm.masks.json_schema.tables import SERIALS
+from tests.counts import record_counts
+from tests.internals import epoch_of
 from tests.laws.laws import allowed_ids
-from tests.laws.test_rows_by_shape import FIRST, VOCABULARIES
 from tests.masks.json_cases import ANY, CASES, Case, case
-from tests.masks.test_json_masks import IDS, LONGEST, taken_ids
+from tests.masks.json_trials import IDS, LONGEST, taken_ids
+from tests.real_data import SMALL_AND_LARGE
 
 Row = tuple[int, ...]
 Place = tuple[gl.Matcher, bytes]
 
+FIRST = 8  # one text and others like it, see below
 RECORD = {
     "type": "object",
     "properties": {
@@ -117,7 +120,7 @@ class Rows:
     """What an epoch keeps, and the kept rows by their keys."""
 
     def __init__(self, matcher: gl.Matcher):
-        self.epoch: Any = matcher._head[1]
+        self.epoch: Any = epoch_of(matcher)
         self._tables: Any = self.epoch.program.tables
 
     def count(self) -> int:
@@ -146,13 +149,10 @@ class Rows:
         return found
 
 
-# ---------------------------------------------------------------------- texts of one shape
-
-
 def check_shape(shape: str, vocabulary: str, texts: int) -> Counter[str]:
     """Reads the first texts byte by byte, then others by tokens; what was read, and how many rows are kept."""
     schema, first, more = SHAPES[shape]
-    vocab = gl.Vocabulary.from_tokenizer(VOCABULARIES[vocabulary])
+    vocab = gl.Vocabulary.from_tokenizer(SMALL_AND_LARGE[vocabulary])
     constraint = gl.compile(gl.JsonSchema(schema, **ANY), vocab)
     rng, mask = random.Random(shape), gl.allocate_mask(1, vocab.size)
     rows = Rows(constraint.matcher())
@@ -174,7 +174,7 @@ def check_shape(shape: str, vocabulary: str, texts: int) -> Counter[str]:
             tokens += 1
         matcher.fill_mask(mask)
         assert matcher.is_accepting, text
-        assert matcher._head[1] is rows.epoch
+        assert epoch_of(matcher) is rows.epoch
         assert rows.count() == entries, f"a row that no text before had: {text}: {set(rows.by_key()) - set(known)}"
     assert tokens >= 10 * texts
     return Counter(
@@ -188,11 +188,10 @@ def test_texts_of_one_shape_share_their_rows(shape: str) -> None:
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize("vocabulary", VOCABULARIES)
+@pytest.mark.parametrize("vocabulary", SMALL_AND_LARGE)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_100_texts_of_one_shape_share_their_rows(shape: str, vocabulary: str, record_property: Any) -> None:
-    for outcome, number in check_shape(shape, vocabulary, 100).items():
-        record_property(outcome, number)
+    record_counts(record_property, check_shape(shape, vocabulary, 100))
 
 
 def test_the_law_notices_new_rows(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,9 +199,6 @@ def test_the_law_notices_new_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SHAPES, "deeper", (True, lambda rng: [["a"]] * 3, lambda rng: [{"a": ["b"] * 9}]))
     with pytest.raises(AssertionError, match="a row that no text before had"):
         check_shape("deeper", "embedded", 1)
-
-
-# ---------------------------------------------------------------------- rows and their keys
 
 
 def places(a_case: Case, seed: str) -> Iterator[Place]:
@@ -236,7 +232,7 @@ def check_rows(a_case: Case, seed: str) -> Counter[str]:
     rng = random.Random(seed)
     for matcher, read in places(a_case, seed):
         rows = Rows(matcher)
-        if others and others[-1][0]._head[1] is not rows.epoch:
+        if others and epoch_of(others[-1][0]) is not rows.epoch:
             first, others = {}, []  # numbers mean nothing to another generation
         rows.forget()
         matcher.fill_mask(mask)
@@ -276,6 +272,5 @@ def test_all_rows_are_what_their_keys_say(record_property: Any) -> None:
     for name, a_case in ALL.items():
         for seed in range(5):
             outcomes += check_rows(a_case, f"many {name} {seed}")
-    for outcome, number in sorted(outcomes.items()):
-        record_property(outcome, number)
+    record_counts(record_property, outcomes)
     assert outcomes["pairs of equal keys"] >= 1000, outcomes

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 import grammarlm as gl
+from tests.counts import record_counts
+from tests.laws.json_budget_laws import CASES, check_budgets, check_growth
 from tests.laws.json_laws import WALKED, accepts, check_walks, check_whole_masks, compiled
-from tests.laws.test_json_agrees import check_pairs, record_counts
-from tests.laws.test_json_budgets import CASES, check_budgets, check_growth
+from tests.laws.json_pairs import check_pairs
 from tests.oracles.json_schema_oracle import Judge, NoVerdict
 from tests.oracles.json_spellings import has_plain_numbers, is_within_caps, natural_spellings
 from tests.oracles.random_json_instances import near

@@ -1,6 +1,6 @@
 """Random grammars of parts.
 
-Lark grammars with something before and behind them: every law that needs no oracle of its own. What a lexer cuts across the end of
+Lark grammars with something before and after them: every law that needs no oracle of its own. What a lexer cuts across the end of
 a part has no other reading than the machine's bytes, one by one: masks are held against those.
 
 JSON schemas beside anything: all laws, against a regular expression of the same texts.
@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import grammarlm as gl
+from tests.counts import record_counts
 from tests.laws.cfg_laws import assert_advance_agrees, assert_batch_of_three, assert_rollback_undoes
 from tests.laws.cfg_vocabularies import VOCABULARIES
 from tests.laws.laws import allowed_ids, assert_walk_equals_oracle
@@ -102,8 +103,7 @@ def test_random_parts(around: str) -> None:
 @pytest.mark.parametrize("name", ["bytes", "pieces", "hostile"])
 @pytest.mark.parametrize("around", AROUND)
 def test_many_random_parts(around: str, name: str, record_property: Any) -> None:
-    for outcome, count in sorted(check_many(around, name, "many", 60, 10).items()):
-        record_property(outcome, count)
+    record_counts(record_property, check_many(around, name, "many", 60, 10))
 
 
 def check_json_parts(seed: str, count: int, steps: int, tokens: int) -> Counter[str]:
@@ -132,5 +132,4 @@ def test_random_json_parts(seed: str) -> None:
 @pytest.mark.proof
 @pytest.mark.parametrize("seed", [f"many {number}" for number in range(8)])
 def test_many_random_json_parts(seed: str, record_property: Any) -> None:
-    for outcome, count in sorted(check_json_parts(seed, 60, 14, 400).items()):
-        record_property(outcome, count)
+    record_counts(record_property, check_json_parts(seed, 60, 14, 400))

@@ -9,7 +9,9 @@ import pytest
 
 import grammarlm as gl
 from tests.laws.laws import allowed_ids
-from tests.laws.test_json_real_tokenizers import NAMES, load, pytestmark  # noqa: F401
+from tests.real_data import NAMES, needs_data, real_vocabulary
+
+pytestmark = needs_data
 
 OBJECT = gl.JsonSchema({"properties": {"a": {"type": "string"}, "n": {"type": "integer"}}, "type": "object"})
 VALUE = '{"a": "b c}", "n": 12 }'
@@ -32,7 +34,7 @@ CASES = {
 
 
 def check_case(name: str, case: str, places: int, sample: int) -> int:
-    vocab, _ = load(name)
+    vocab = real_vocabulary(name)
     grammar, text = CASES[case]
     constraint, rng = gl.compile(grammar, vocab), random.Random(f"{name} {case}")
     texts = vocab.text_ids.tolist()

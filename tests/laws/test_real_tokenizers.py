@@ -1,6 +1,5 @@
 """The laws on tokenizers of real models, where GRAMMARLM_DATA has them: every id of every mask, tried one by one."""
 
-import os
 import random
 from functools import cache
 from pathlib import Path
@@ -11,9 +10,8 @@ import grammarlm as gl
 from tests.laws.laws import assert_walk_equals_oracle
 from tests.oracles.automata import State, TokenOracle
 from tests.oracles.regex_oracle import Oracle
+from tests.real_data import FOLDER, TOKENIZERS, needs_data
 
-DATA = os.environ.get("GRAMMARLM_DATA")
-FOLDERS = sorted(Path(DATA, "tokenizers").iterdir()) if DATA else []
 PATTERNS = [
     r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?",
     r"[\w.+-]+@\w+(\.\w{2,})+",
@@ -24,8 +22,6 @@ PATTERNS = [
     r"(?u)[^\W\d_]+(?:, [^\W\d_]+)*",
     r"(?s).{3}",
 ]
-
-needs_data = pytest.mark.skipif(not DATA, reason="GRAMMARLM_DATA says where the tokenizers are")
 
 
 class EveryByteOracle(TokenOracle):
@@ -54,12 +50,12 @@ def check_tokenizer(folder: Path, pattern: str, steps: int) -> None:
 @needs_data
 @pytest.mark.parametrize("pattern", PATTERNS[:3])
 def test_one_real_tokenizer(pattern: str) -> None:
-    check_tokenizer(FOLDERS[0].parent / "gpt2", pattern, 4)
+    check_tokenizer(FOLDER / "tokenizers" / "gpt2", pattern, 4)
 
 
 @needs_data
 @pytest.mark.proof
 @pytest.mark.parametrize("pattern", PATTERNS)
-@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+@pytest.mark.parametrize("folder", TOKENIZERS, ids=lambda folder: folder.name)
 def test_every_real_tokenizer(folder: Path, pattern: str) -> None:
     check_tokenizer(folder, pattern, 20)

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import grammarlm as gl
+from tests.counts import record_counts
 from tests.laws import vocabularies
 from tests.laws.laws import allowed_ids, assert_walk_equals_oracle
 from tests.oracles.random_regex import Expression, RandomRegex, build, random_byte_patterns
@@ -77,8 +78,7 @@ def test_many_random_look_arounds(name: str, record_property) -> None:
 
 def record(record_property, outcomes: Counter[str]) -> None:
     """What became of the patterns, for the table of `make proof`."""
-    for outcome, count in sorted(outcomes.items()):
-        record_property(outcome, count)
+    record_counts(record_property, outcomes)
 
 
 def check_bytes(seed: str, count: int, steps: int) -> Counter[str]:

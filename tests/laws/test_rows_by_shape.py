@@ -1,26 +1,24 @@
 """Texts of one shape need the rows of the first few, however many names, strings, numbers and nestings come after them.
 
 What the first texts pass, byte by byte, is all that the shape can meet: the others differ in their data and put the same parts
-together in another order. A mask that hangs on the data, or on more of the stack than a token can reach, would add rows with each.
+together in another order. A mask that depends on the data, or on more of the stack than a token can reach, adds rows with each.
 """
 
 import itertools
-import os
 import random
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import grammarlm as gl
-from grammarlm.models.tiny import FOLDER as EMBEDDED
+from tests.counts import record_counts
+from tests.internals import epoch_of, state_of
+from tests.real_data import SMALL_AND_LARGE
 
-DATA = os.environ.get("GRAMMARLM_DATA")
 Texts = tuple[Callable[[random.Random], list[str]], Callable[[random.Random], str]]  # the first, and one more
-VOCABULARIES = {"embedded": EMBEDDED} | ({"llama3_1": Path(DATA, "tokenizers", "llama3_1")} if DATA else {})
 FIRST = 8  # texts of a flat shape
 SETTLED = 50  # texts after which a constraint grows no more
 DEPTH = 3  # of nestings
@@ -146,7 +144,7 @@ SHAPES: dict[str, tuple[str, Texts]] = {
 
 
 def compiled(grammar: str, vocabulary: str) -> gl.Constraint:
-    vocab = gl.Vocabulary.from_tokenizer(VOCABULARIES[vocabulary])
+    vocab = gl.Vocabulary.from_tokenizer(SMALL_AND_LARGE[vocabulary])
     return gl.compile(gl.Lark.python() if grammar == "python" else gl.Lark.library(grammar), vocab)
 
 
@@ -160,7 +158,7 @@ class Followed:
 
     def note(self, matcher: gl.Matcher) -> None:
         matcher.fill_mask(self.mask)
-        row = matcher._head[1].rows[matcher._head[2]]
+        row = epoch_of(matcher).rows[state_of(matcher)]
         self.objects[id(row)] = row  # kept, so that no other row gets its id
         self.contents.add(self.mask.tobytes())
 
@@ -208,11 +206,10 @@ def test_texts_of_one_shape_share_their_rows(shape: str) -> None:
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize("vocabulary", VOCABULARIES)
+@pytest.mark.parametrize("vocabulary", SMALL_AND_LARGE)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_100_texts_of_one_shape_share_their_rows(shape: str, vocabulary: str, record_property: Any) -> None:
-    for outcome, number_of in check(shape, vocabulary, 100).items():
-        record_property(outcome, number_of)
+    record_counts(record_property, check(shape, vocabulary, 100))
 
 
 @pytest.mark.proof

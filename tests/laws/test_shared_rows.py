@@ -14,12 +14,14 @@ from typing import Any
 import pytest
 
 import grammarlm as gl
+from tests.counts import record_counts
+from tests.internals import epoch_of, state_of
 from tests.laws.cfg_laws import CfgTokenOracle, bounds
-from tests.laws.cfg_vocabularies import VOCABULARIES
+from tests.laws.cfg_vocabularies import COMPILED, VOCABULARIES
+from tests.laws.lark_examples import HAND_WRITTEN
+from tests.laws.lark_mask_laws import judged_mask
 from tests.laws.laws import allowed_ids
-from tests.laws.test_cfg_laws import COMPILED, MACHINES
-from tests.laws.test_lark_agrees import HAND_WRITTEN
-from tests.laws.test_lark_masks import judged_mask
+from tests.laws.random_cfg_laws import MACHINES
 from tests.laws.vocabularies import TokenList
 from tests.oracles.automata import TooManyStates
 from tests.oracles.cfg_oracle import CfgOracle
@@ -39,13 +41,13 @@ def groups_of(
 ) -> list[dict[int, bytes]]:
     """Texts by the state that they lead to, for each row that several states share."""
     texts: dict[int, bytes] = {}
-    epoch = constraint.matcher()._head[1]
+    epoch = epoch_of(constraint.matcher())
     for _ in range(walks):
         matcher, text = constraint.matcher(), b""
         for _ in range(steps):
             following = sorted(allowed_ids(matcher, vocab) - set(vocab.stop_ids))
-            if matcher._head[1] is epoch:  # states are numbers of their epoch
-                texts.setdefault(matcher._head[2], text)
+            if epoch_of(matcher) is epoch:  # states are numbers of their epoch
+                texts.setdefault(state_of(matcher), text)
             if not following:
                 break
             token = rng.choice(following)
@@ -136,8 +138,7 @@ def check_lark(name: str, seed: str, count: int, walks: int) -> Counter[str]:
 
 def record(record_property: Any, outcomes: Counter[str]) -> None:
     record_property("cases", outcomes["pairs"])
-    for outcome, number in sorted(outcomes.items()):
-        record_property(outcome, number)
+    record_counts(record_property, outcomes)
 
 
 @pytest.mark.parametrize("machine", MACHINES)
@@ -145,7 +146,7 @@ def test_states_of_one_row_have_equal_masks(machine: str) -> None:
     assert check_rules(machine, "pieces", "few", 15, 8)["pairs"] >= 20
 
 
-def test_states_of_one_row_have_equal_masks_behind_a_lexer() -> None:
+def test_states_of_one_row_have_equal_masks_after_a_lexer() -> None:
     assert check_lark("bytes", "few", 4, 4)["pairs"] >= 8
 
 
@@ -160,7 +161,7 @@ def test_many_states_of_one_row_have_equal_masks(machine: str, name: str, record
 
 @pytest.mark.proof
 @pytest.mark.parametrize("name", NAMES)
-def test_many_states_of_one_row_have_equal_masks_behind_a_lexer(name: str, record_property: Any) -> None:
+def test_many_states_of_one_row_have_equal_masks_after_a_lexer(name: str, record_property: Any) -> None:
     outcomes = check_lark(name, "many", 60, 25)
     record(record_property, outcomes)
     assert outcomes["pairs"] >= 300, outcomes
@@ -176,6 +177,6 @@ def test_the_law_notices_a_row_that_is_shared_too_widely() -> None:
     token = min(allowed_ids(after, vocab) - set(vocab.stop_ids))
     assert after.advance(token)
     assert allowed_ids(after, vocab) != allowed_ids(matcher, vocab)
-    group = {matcher._head[2]: b"", after._head[2]: vocab.token_bytes(token)}
+    group = {state_of(matcher): b"", state_of(after): vocab.token_bytes(token)}
     with pytest.raises(AssertionError, match="only after the"):
         assert_groups_are_alike([group], cfg_bounds(rules, VOCABULARIES["bytes"]), random.Random(0))

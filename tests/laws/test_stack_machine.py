@@ -24,10 +24,10 @@ from hypothesis.stateful import (
 
 import grammarlm as gl
 from grammarlm.grammars.rules import Alternatives, Call, Chars, Node, Repeat, Rules, Sequence, Text
+from tests.counts import record_counts
 from tests.laws.cfg_laws import CfgTokenOracle
-from tests.laws.cfg_vocabularies import VOCABULARIES
+from tests.laws.cfg_vocabularies import COMPILED, VOCABULARIES
 from tests.laws.laws import Position, after_bytes, after_token, assert_position, expected_ids
-from tests.laws.test_cfg_laws import COMPILED
 from tests.oracles.cfg_oracle import CfgOracle
 from tests.oracles.written_grammars import write_ebnf, write_gbnf
 
@@ -208,6 +208,5 @@ def test_many_calls(record_property: Any) -> None:
     OUTCOMES.clear()
     run(2000, 25)
     record_property("cases", 2000)
-    for outcome, number in OUTCOMES.items():
-        record_property(outcome, number)
+    record_counts(record_property, OUTCOMES)
     assert OUTCOMES["over a limit"] < OUTCOMES["grammars"] / 10, OUTCOMES

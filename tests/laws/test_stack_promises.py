@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 import grammarlm as gl
+from tests.counts import record_counts
 from tests.laws.cfg_laws import assert_rows_are_alike, budgeted_text, view
-from tests.laws.cfg_vocabularies import VOCABULARIES
+from tests.laws.cfg_vocabularies import COMPILED, VOCABULARIES
 from tests.laws.laws import allowed_ids
-from tests.laws.test_cfg_laws import COMPILED
 from tests.laws.vocabularies import TokenList
 from tests.oracles.automata import TooManyStates
 from tests.oracles.cfg_oracle import CfgOracle
@@ -178,8 +178,7 @@ def test_promises(machine: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("machine", MACHINES)
 def test_promises_of_many_grammars(machine: str, name: str, record_property: Any) -> None:
-    for outcome, number in sorted(check(machine, name, "many", 150).items()):
-        record_property(outcome, number)
+    record_counts(record_property, check(machine, name, "many", 150))
 
 
 # Few rules, whose texts can be read in more and more ways the longer they get: far more than threads.

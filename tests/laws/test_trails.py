@@ -18,9 +18,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 import grammarlm as gl
 from grammarlm.masks.trail import before, steps_of
+from tests.internals import current_epoch, head_of, made_in
 from tests.laws.laws import allowed_ids
 from tests.laws.vocabularies import every_byte
-from tests.masks.test_canonical import TOKENIZERS, vocabulary
+from tests.masks.canonical_tokenizers import TOKENIZERS, vocabulary
 
 VOCAB = every_byte().vocabulary()
 WORDS = sorted({"".join(parts) for n in range(4) for parts in itertools.product(("ab", "ba", "aab"), repeat=n)})
@@ -145,8 +146,8 @@ class Family(RuleBasedStateMachine):
         matcher, _ = self.member(which)
         if chance < 8:  # now and then: it begins a trail, too
             return
-        matcher._automaton.epoch.is_full = True
-        matcher._made(lambda epoch, state: None)
+        current_epoch(matcher).is_full = True
+        made_in(matcher, lambda epoch, state: None)
         DONE["epochs"] += 1
 
     def replayed(self, which: int) -> gl.Matcher:
@@ -160,8 +161,8 @@ class Family(RuleBasedStateMachine):
     @invariant()
     def each_knows_its_own_steps(self) -> None:
         for which, (matcher, read) in enumerate(self.members):
-            assert steps_of(matcher._head) == read
-            found, head = [], matcher._head
+            assert steps_of(head_of(matcher)) == read
+            found, head = [], head_of(matcher)
             while (earlier := before(head)) is not None:
                 found.append(head[3])
                 head = earlier
@@ -235,22 +236,22 @@ def test_a_fork_keeps_what_it_has_read(back: str) -> None:
         first, second = (fork(matcher), matcher) if back == "the fork" else (matcher, fork(matcher))
         first.rollback(4)
         assert first.advance_bytes(b"aa")
-        assert steps_of(second._head) == 6 * [VOCAB_ID[ord("a")]]
-        assert steps_of(first._head) == [*2 * [VOCAB_ID[ord("a")]], b"aa"]
+        assert steps_of(head_of(second)) == 6 * [VOCAB_ID[ord("a")]]
+        assert steps_of(head_of(first)) == [*2 * [VOCAB_ID[ord("a")]], b"aa"]
 
 
 def test_an_interrupted_step_is_forgotten() -> None:
     matcher = gl.compile(gl.Regex("a*"), VOCAB).matcher()
     assert all(matcher.advance(VOCAB_ID[ord("a")]) for _ in range(4))
     matcher.rollback(3)
-    matcher._head[0].append(7)  # as where somebody pressed Ctrl-C in the middle of a step
+    head_of(matcher)[0].append(7)  # as where somebody pressed Ctrl-C in the middle of a step
     assert matcher.advance(VOCAB_ID[ord("a")])
-    assert steps_of(matcher._head) == 2 * [VOCAB_ID[ord("a")]]
+    assert steps_of(head_of(matcher)) == 2 * [VOCAB_ID[ord("a")]]
     matcher.rollback(1)
-    assert steps_of(matcher._head) == [VOCAB_ID[ord("a")]]
+    assert steps_of(head_of(matcher)) == [VOCAB_ID[ord("a")]]
     assert matcher.advance(VOCAB_ID[ord("a")])
     matcher.rollback(2)
-    assert before(matcher._head) is None
+    assert before(head_of(matcher)) is None
 
 
 def test_going_back_and_on_keeps_no_more_than_was_read() -> None:
@@ -261,7 +262,7 @@ def test_going_back_and_on_keeps_no_more_than_was_read() -> None:
         for _ in range(100):
             assert matcher.advance(token)
         matcher.rollback(99)
-    entries, head = 0, matcher._head
+    entries, head = 0, head_of(matcher)
     while head is not None:
         entries += len(head[0])
         head = head[0][0]

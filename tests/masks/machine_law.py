@@ -13,6 +13,7 @@ import grammarlm as gl
 from grammarlm.layout.table import DEAD
 from grammarlm.masks.beside import NotNow
 from grammarlm.masks.protocol import FINISHED
+from tests.internals import automaton_of
 
 
 def allowed(row: np.ndarray, size: int) -> set[int]:
@@ -23,7 +24,7 @@ def allowed(row: np.ndarray, size: int) -> set[int]:
 
 def check_machine(constraint: gl.Constraint, walks: int = 6, steps: int = 12, seed: str = "law") -> int:
     """Random walks with every answer of every state checked; returns how many states were."""
-    automaton, rng, checked = constraint._automaton, random.Random(seed), 0
+    automaton, rng, checked = automaton_of(constraint), random.Random(seed), 0
     for _ in range(walks):
         with automaton.lock:
             automaton.program.clock.restart()

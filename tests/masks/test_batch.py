@@ -12,7 +12,9 @@ import grammarlm as gl
 from grammarlm.layout.json import LACKING
 from grammarlm.masks import batch, beside
 from grammarlm.masks.beside import Job, NotNow, SideBySide
+from tests.internals import epoch_of, state_of
 from tests.laws import vocabularies
+from tests.mask_bits import ids_of
 
 VOCAB = vocabularies.every_byte().vocabulary()
 POISON = np.int32(0x5A5A5A5A)
@@ -23,7 +25,7 @@ def wander(matcher: gl.Matcher, steps: int, rng: random.Random) -> gl.Matcher:
     mask = gl.allocate_mask(1, VOCAB.size)
     for _ in range(steps):
         matcher.fill_mask(mask)
-        ids = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist()
+        ids = ids_of(mask)
         if matcher.is_finished or not matcher.advance(rng.choice(ids)):
             break
     return matcher
@@ -78,7 +80,7 @@ def test_other_threads_do_help(takes_the_lock: bool, monkeypatch) -> None:
 
     many = [Waiting(gl.compile(gl.Regex(f"a{{{n}}}b+"), VOCAB)) for n in range(3, 7)]
     for matcher in many:  # rows that can be made without the lock: their transitions are known
-        epoch, state = matcher._head[1:3]
+        epoch, state = epoch_of(matcher), state_of(matcher)
         if not takes_the_lock:
             epoch.row(state)
             epoch.rows[state] = None
@@ -109,7 +111,7 @@ def test_little_work_is_done_by_one_thread(monkeypatch) -> None:
 
 
 def test_what_another_is_at_is_put_off_and_what_takes_the_lock_is_made_by_one() -> None:
-    """Jobs 0 to 3 wait for job 9, 4 to 8 take the lock: each is made once, these one at a time, the others behind job 9."""
+    """Jobs 0 to 3 wait for job 9, 4 to 8 take the lock: each is made once, these one at a time, the others after job 9."""
     made: list[int] = []
     inside, done = threading.Lock(), threading.Event()
 
@@ -166,7 +168,7 @@ def test_a_row_over_its_limit_is_closed_and_the_others_are_filled() -> None:
         mask[:] = POISON
         with pytest.raises(gl.LimitExceeded, match=r"limits\.max_states = 20"):
             gl.fill_masks([narrow.matcher(), plain.matcher(), None], mask, threads=threads)
-        ids = [np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")).tolist() for row in mask[:2]]
+        ids = [ids_of(row) for row in mask[:2]]
         assert ids == [[257], [97]]
         assert (mask[2] == -1).all()
 
@@ -193,7 +195,7 @@ def test_a_failure_that_nobody_foresaw_closes_its_row(kind: str, monkeypatch) ->
     matchers = [constraint.matcher() for _ in range(3)]
     if kind == "schema":
         for matcher in matchers:
-            monkeypatch.setattr(matcher._head[1], "kernel", lambda *arguments: LACKING)
+            monkeypatch.setattr(epoch_of(matcher), "kernel", lambda *arguments: LACKING)
     monkeypatch.setattr(gl.Matcher, "_made", fail)
     monkeypatch.setattr(gl.Matcher, "_try_row", lambda matcher: None)
     monkeypatch.setattr(gl.Matcher, "_row_beside", lambda matcher: None)
@@ -210,7 +212,7 @@ def test_a_failure_that_nobody_foresaw_closes_its_row(kind: str, monkeypatch) ->
     stops[256 // 32] = 1 << 256 % 32
     assert (masks[0][0] == stops).all()
     assert (masks[1][0] == stops).all()
-    assert np.flatnonzero(np.unpackbits(masks[1][1].view(np.uint8), bitorder="little")).tolist() == [97]
+    assert ids_of(masks[1][1]) == [97]
     assert (masks[1][2] == -1).all()
     assert (masks[2] == stops).all()
 
@@ -267,9 +269,6 @@ def test_matchers_of_two_vocabularies_share_no_mask() -> None:
         gl.fill_masks(both, gl.allocate_mask(2, VOCAB.size))
 
 
-# ------------------------------------------------------------------ trees
-
-
 def random_tree(matcher: gl.Matcher, nodes: int, rng: random.Random) -> tuple[list[int], list[int]]:
     """Mostly allowed tokens, so that branches grow; some refused, some stop ids, some ids that do not exist."""
     tokens: list[int] = []
@@ -279,7 +278,7 @@ def random_tree(matcher: gl.Matcher, nodes: int, rng: random.Random) -> tuple[li
         walker = replay(matcher, tokens, parents, parent)
         token = rng.choice([97, 98, 49, 95, -1, VOCAB.size, rng.randrange(VOCAB.size)])
         if walker is not None and rng.random() < 0.8:
-            token = rng.choice(np.flatnonzero(np.unpackbits(single(walker).view(np.uint8), bitorder="little")).tolist())
+            token = rng.choice(ids_of(single(walker)))
         tokens.append(token)
         parents.append(parent)
     return tokens, parents
@@ -325,5 +324,5 @@ def test_a_tree_over_its_limit_is_closed() -> None:
     with pytest.raises(gl.LimitExceeded):
         gl.fill_tree(matcher, [98, 97], [-1, -1], mask)
     assert (mask == mask[0]).all()
-    assert np.flatnonzero(np.unpackbits(mask[0].view(np.uint8), bitorder="little")).tolist() == [257]
+    assert ids_of(mask[0]) == [257]
     assert matcher.advance(98)

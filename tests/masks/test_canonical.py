@@ -1,9 +1,7 @@
 """canonical_only=True: the rows against the tokenizer itself, pair by pair; matchers over them; what is refused."""
 
-import os
 import random
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,62 +11,13 @@ import grammarlm as gl
 from grammarlm.masks.canonical import Canonical
 from grammarlm.vocab.shapes import Shapes, named_in
 from tests.laws.laws import allowed_ids
+from tests.mask_bits import ids_of
+from tests.real_data import FOLDER, NAMES, needs_data
 
 tokenizers = pytest.importorskip("tokenizers")
-from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers  # noqa: E402
+from tokenizers import AddedToken, Tokenizer, normalizers  # noqa: E402
 
-TEXT = [
-    "the cat sat on the mat, that's what they'll say; it's 12345 or 100 km away",
-    "aaa aaaa aaaaa  aa   a    aaaaaaaa\n\n\n  ab abab ababab bababa",
-    "naïve café é è ê 你好 你们好 ćwiczyć ü ñ Å ffi ß ſ 'S 'LL don'T \u00a0x\u3000y",
-    "def f(x):\n    return {'a': [1, 2, 3], \"b\": x + 10_000}\n\t\tpass\r\n",
-]
-LLAMA = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-
-
-def trained(pre: Any, normalizer: Any = None, added: tuple = (), seed: str = "", **options: Any) -> Tokenizer:
-    tokenizer = Tokenizer(models.BPE(**options))
-    if normalizer is not None:
-        tokenizer.normalizer = normalizer
-    if pre is not None:
-        tokenizer.pre_tokenizer = pre
-    byte_level = options.get("unk_token") is None
-    tokenizer.decoder = (
-        decoders.ByteLevel()
-        if byte_level
-        else decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()])
-    )
-    alphabet = pre_tokenizers.ByteLevel.alphabet() if byte_level else []
-    specials = ["</s>"] if byte_level else ["</s>", "<unk>", *(f"<0x{b:02X}>" for b in range(256))]
-    trainer = trainers.BpeTrainer(
-        vocab_size=900, initial_alphabet=alphabet, special_tokens=specials, show_progress=False
-    )
-    rng = random.Random(seed)
-    tokenizer.train_from_iterator([rng.choice(TEXT) for _ in range(40)] + TEXT, trainer)
-    tokenizer.add_tokens([AddedToken(a, normalized=False) for a in added])
-    return tokenizer
-
-
-def byte_level(pattern: str | None) -> Any:
-    if pattern is None:
-        return pre_tokenizers.ByteLevel(add_prefix_space=False)
-    split = pre_tokenizers.Split(Regex(pattern), "isolated")
-    return pre_tokenizers.Sequence([split, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
-
-
-TOKENIZERS: dict[str, Callable[[], Tokenizer]] = {
-    "gpt2": lambda: trained(byte_level(None)),
-    "no words": lambda: trained(pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)),
-    "llama3": lambda: trained(byte_level(LLAMA), ignore_merges=True),
-    "composed": lambda: trained(byte_level(LLAMA), normalizers.NFC(), ("<think>", "</think>", "é!", " x", "aa")),
-    "a pattern that is not known": lambda: trained(byte_level(r"[a-m]+|\w+|[^\w]")),
-    "digits": lambda: trained(
-        pre_tokenizers.Sequence([pre_tokenizers.Digits(True), pre_tokenizers.ByteLevel(add_prefix_space=False)])
-    ),
-    "spaces marked": lambda: trained(
-        None, normalizers.Replace(" ", "▁"), ("<td>", "\n\n"), unk_token="<unk>", byte_fallback=True, fuse_unk=True
-    ),
-}
+from tests.masks.canonical_tokenizers import LLAMA, TOKENIZERS, vocabulary  # noqa: E402
 
 
 @pytest.fixture(scope="module", params=TOKENIZERS)
@@ -77,17 +26,9 @@ def built(request) -> tuple[Tokenizer, gl.Vocabulary]:
     return tokenizer, vocabulary(tokenizer)
 
 
-def vocabulary(tokenizer: Tokenizer) -> gl.Vocabulary:
-    return gl.Vocabulary.from_tokenizer(tokenizer, stop_ids=[tokenizer.token_to_id("</s>")])
-
-
-def ids_of(row: np.ndarray) -> set[int]:
-    return set(np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")).tolist())
-
-
 def assert_row(canonical: Canonical, vocab: gl.Vocabulary, last: int | None, tokens: list[int]) -> int:
     """Each token whose bytes and the last one's are a text is in the row iff the tokenizer makes these two tokens of it."""
-    row, judged = ids_of(canonical.row(last)), 0
+    row, judged = set(ids_of(canonical.row(last))), 0
     before = [] if last is None else [last]
     for token in tokens:
         data = b"".join(map(vocab.token_bytes, [*before, token]))
@@ -108,7 +49,7 @@ def test_rows_are_what_the_tokenizer_says(built) -> None:
     judged = sum(assert_row(canonical, vocab, last, tokens) for last in lasts)
     assert judged > 5_000
     never = set(range(vocab.size)) - set(tokens)
-    assert ids_of(canonical.row(tokens[0])) & never == {*vocab.stop_ids, *vocab.special_ids}
+    assert never.intersection(ids_of(canonical.row(tokens[0]))) == {*vocab.stop_ids, *vocab.special_ids}
 
 
 EACH_BYTE = {bytes([byte]) for byte in range(256)}
@@ -135,7 +76,7 @@ def test_walks_are_what_the_tokenizer_makes(built, grammar: Any) -> None:
     for _ in range(4):
         one, other, last = plain.matcher(), canonical.matcher(), None
         for _ in range(12):
-            expected = allowed_ids(one, vocab) & ids_of(rows.row(last))
+            expected = allowed_ids(one, vocab).intersection(ids_of(rows.row(last)))
             if not expected:
                 expected, left_whole = allowed_ids(one, vocab), left_whole + 1
             assert allowed_ids(other, vocab) == expected
@@ -271,14 +212,9 @@ def with_dropout() -> Tokenizer:
     return tokenizer
 
 
-DATA = os.environ.get("GRAMMARLM_DATA")
-
-
-@pytest.mark.skipif(not DATA, reason="GRAMMARLM_DATA names no folder with real tokenizers")
-@pytest.mark.parametrize("name", ["gpt2", "llama2", "llama3_1", "qwen3", "gemma3"])
-def test_real_tokenizers(name: str, record_property) -> None:
+def check_real(name: str, lasts_of_each: int) -> int:
     """Rows of many last tokens, some pairs of each. Llama 2's dummy space, which every text begins with, is taken off."""
-    folder = Path(DATA or "", "tokenizers", name)
+    folder = FOLDER / "tokenizers" / name
     vocab, tokenizer = gl.Vocabulary.from_tokenizer(folder), Tokenizer.from_file(str(folder / "tokenizer.json"))
     if name == "llama2":
         tokenizer.normalizer = normalizers.Replace(" ", "\u2581")
@@ -286,9 +222,10 @@ def test_real_tokenizers(name: str, record_property) -> None:
     tokens = vocab.text_ids.tolist()
     apostrophes = [t for t in tokens if canonical.texts[t] and canonical.texts[t][-2:].count("'")]
     whole = np.flatnonzero(canonical.is_whole & canonical.is_text).tolist()
-    lasts = [None, *rng.sample(tokens[:3000], 10), *rng.sample(tokens, 10), *apostrophes[:5], *whole[:5]]
+    few = lasts_of_each
+    lasts = [None, *rng.sample(tokens[:3000], 2 * few), *rng.sample(tokens, 2 * few), *apostrophes[:few], *whole[:few]]
     for last in lasts:
-        row = ids_of(canonical.row(last))
+        row = set(ids_of(canonical.row(last)))
         before = [] if last is None else [last]
         for token in rng.sample(tokens, 150) + rng.sample(tokens[:3000], 150) + apostrophes[:20] + whole[:20]:
             data = b"".join(map(vocab.token_bytes, [*before, token]))
@@ -298,8 +235,21 @@ def test_real_tokenizers(name: str, record_property) -> None:
                 continue
             judged += 1
             assert (token in row) == (found == [*before, token]), (last, token, data)
-    record_property("cases", judged)
-    assert judged > 5_000
+    assert judged > 1_000 * lasts_of_each
+    return judged
+
+
+@needs_data
+@pytest.mark.parametrize("name", ["gpt2", "llama2", "llama3_1"])
+def test_real_tokenizers(name: str) -> None:
+    check_real(name, 5)
+
+
+@needs_data
+@pytest.mark.proof
+@pytest.mark.parametrize("name", NAMES)
+def test_all_real_tokenizers(name: str, record_property) -> None:
+    record_property("cases", check_real(name, 20))
 
 
 def test_what_patterns_name() -> None:

@@ -12,6 +12,7 @@ from grammarlm.grammars.regular import Algebra
 from grammarlm.grammars.terms import NOTHING, Term
 from grammarlm.masks.collector import PATIENCE, PATIENT
 from grammarlm.masks.json_schema.languages import LanguageStates
+from tests.internals import automaton_of
 
 VOCAB = gl.Vocabulary([b"a", b"b", b"(", b")", b"ab", b"<end>"], stop_ids=[5])
 USUAL = (600, 9, 8)
@@ -117,7 +118,7 @@ def test_a_dropped_constraint_is_freed_at_once(name: str) -> None:
         constraint = gl.compile(GRAMMARS[name], VOCAB)
         matcher = constraint.matcher()
         matcher.fill_mask(gl.allocate_mask(1, VOCAB.size))
-        automaton = constraint._automaton
+        automaton = automaton_of(constraint)
         parts = [weakref.ref(part) for part in (automaton, automaton.program, automaton.epoch)]
         del constraint, matcher, automaton
         assert [part() for part in parts] == [None, None, None]

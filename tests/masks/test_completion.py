@@ -9,6 +9,7 @@ import grammarlm as gl
 from grammarlm.grammars.regular import Algebra
 from grammarlm.masks.completion import Completions
 from grammarlm.masks.epoch import RegularEpoch
+from tests.internals import current_epoch
 from tests.laws import vocabularies
 from tests.oracles.automata import Automaton
 from tests.oracles.random_regex import RandomRegex, build
@@ -60,7 +61,7 @@ def check(seed: str, patterns: int, steps: int) -> int:
     for number in range(patterns):
         expression = drawn.expression() if number % 2 else drawn.pattern(1)
         try:
-            epoch = gl.compile(build(expression, gl.Regex), VOCAB, limits=PATIENT)._automaton.epoch
+            epoch = current_epoch(gl.compile(build(expression, gl.Regex), VOCAB, limits=PATIENT))
             oracle = build(expression, Oracle)
         except (gl.GrammarError, TooManyStates):
             continue
@@ -79,7 +80,7 @@ def test_many_shortest_ends() -> None:
 
 
 def end(pattern: str, read: bytes = b"") -> bytes | None:
-    epoch = gl.compile(gl.Regex(pattern), VOCAB)._automaton.epoch
+    epoch = current_epoch(gl.compile(gl.Regex(pattern), VOCAB))
     found = epoch.completion(epoch.after_bytes(epoch.start, read))
     return None if found is None else b"".join(found)
 
@@ -104,7 +105,7 @@ def test_ends_that_can_be_told_at_sight(pattern: str, read: bytes, expected: byt
 def test_following_an_end_shortens_it() -> None:
     """What remains of it after a byte is the end from there, whatever the terms look like by then."""
     for pattern in (r"(?=.*1)[ab1_]{4,30}", r"(?:a(?:b(?:1_?){3}Z)+-){2}", r"\b\w{5}\b.{3}\B"):
-        epoch = gl.compile(gl.Regex(pattern) & gl.Regex(r"[^x]*"), VOCAB)._automaton.epoch
+        epoch = current_epoch(gl.compile(gl.Regex(pattern) & gl.Regex(r"[^x]*"), VOCAB))
         whole = b"".join(epoch.completion(epoch.start))
         for read in range(len(whole) + 1):
             assert b"".join(epoch.completion(epoch.after_bytes(epoch.start, whole[:read]))) == whole[read:]

@@ -5,6 +5,7 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.masks.explain import shown
+from tests.internals import epoch_of
 from tests.laws import vocabularies
 from tests.laws.laws import allowed_ids
 
@@ -55,7 +56,7 @@ def test_a_dead_end_of_the_vocabulary_is_named() -> None:
 
 def test_what_the_machine_says_follows() -> None:
     matcher = gl.compile(gl.Regex("a"), VOCAB).matcher()
-    matcher._head[1].describe = lambda state: "in rule root"
+    epoch_of(matcher).describe = lambda state: "in rule root"
     assert matcher.explain(ord("b")) == "it is 'b'; expected 'a'\nin rule root"
 
 

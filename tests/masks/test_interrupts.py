@@ -74,7 +74,7 @@ def interrupted_at(count: int) -> Iterator[Callable[[], int]]:
 
 
 def calls_nothing(frame: FrameType) -> bool:
-    """A signal calls its handler behind calls alone. `try:` is none; and at its end a block has its first line's number once more:
+    """A signal calls its handler after calls alone. `try:` is none; and at its end a block has its first line's number once more:
     an interrupt there would come before its lock is given back."""
     line = linecache.getline(frame.f_code.co_filename, frame.f_lineno).lstrip()
     return line.startswith(("with ", "try:"))

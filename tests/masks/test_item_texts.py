@@ -33,7 +33,7 @@ def joined(segments: Text) -> Text:
     return tuple(found)
 
 
-def behind(texts: set[Text], token: int) -> set[Text]:
+def after_token(texts: set[Text], token: int) -> set[Text]:
     """What is left of the texts that begin with a token."""
     found = set()
     for text in texts:
@@ -66,7 +66,7 @@ def assert_walks(grammar: gl.Tokens, texts: set[Text], rng: random.Random, walks
     for _ in range(walks):
         matcher, left = constraint.matcher(), language
         while True:
-            allowed = {t: after for t in range(len(TOKENS)) if (after := behind(left, t))}
+            allowed = {t: after for t in range(len(TOKENS)) if (after := after_token(left, t))}
             stops = {STOP} if () in left else set()
             assert allowed_ids(matcher, VOCAB) == set(allowed) | stops, left
             assert matcher.is_accepting == bool(stops)
@@ -171,7 +171,7 @@ def test_beside_other_grammars(name):
     assert assert_walks(grammar, tokens_joined(texts), random.Random(name), 8) >= 16
 
 
-def test_free_text_behind_a_list():
+def test_free_text_after_a_list():
     constraint = gl.compile(gl.TokenList(gl.Tokens([[ITEMS[0]], [ITEMS[1]]]), 1, 5) + gl.Text(), VOCAB)
     matcher = constraint.matcher()
     assert allowed_ids(matcher, VOCAB) == {ITEMS[0], ITEMS[1]}
@@ -180,9 +180,6 @@ def test_free_text_behind_a_list():
     assert allowed_ids(matcher, VOCAB) == text | {ITEMS[0], STOP}
     assert matcher.advance_bytes("é, ab".encode())
     assert allowed_ids(matcher, VOCAB) == text | {STOP}
-
-
-# ------------------------------------------------------------------ what matchers do
 
 
 def test_budgets_are_exact_for_one_item():
@@ -197,7 +194,7 @@ def test_budgets_are_exact_for_one_item():
             constraint.matcher(max_tokens=fewest(left) - 1)
         matcher = constraint.matcher(max_tokens=budget)
         while True:
-            moves = {t: behind(left, t) for t in {A, B, AB, 44, *ITEMS, TOKENS.index(b"ba")}}
+            moves = {t: after_token(left, t) for t in {A, B, AB, 44, *ITEMS, TOKENS.index(b"ba")}}
             allowed = {t for t, after in moves.items() if after and fewest(after) <= budget - 1}
             assert allowed_ids(matcher, VOCAB) == allowed | ({STOP} if () in left else set())
             if not allowed:

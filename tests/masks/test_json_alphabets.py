@@ -15,6 +15,7 @@ from grammarlm.kernels.cpu.json_languages import (
 )
 from grammarlm.masks.json_schema import languages
 from grammarlm.masks.json_schema.alphabets import CLASSES, alphabets, parents
+from tests.internals import program_of
 
 SIGNS = [chr(c) for c in range(0x20, 0x7F)]
 FOREIGN = [
@@ -72,7 +73,7 @@ def test_classes_below_each_node(vocab):
 
 
 def classes_of(rest: bytes, before: int) -> np.int64:
-    """Of the bytes of a token behind a node, and which byte the node is."""
+    """Of the bytes of a token after a node, and which byte the node is."""
     bits = np.int64(0)
     for end in range(1, len(rest) + 1):  # a text may end within a character, but not break off
         try:
@@ -135,7 +136,7 @@ LONGER_THAN_NINE = {"^[A-Za-z0-9]{8}-[a-z]{2}$": 11, "^([a-z]{3}[A-Z]{3}){2}$": 
 )
 @pytest.mark.parametrize("ahead", [0, languages.MADE_AHEAD], ids=["lacking", "made ahead"])
 def test_masks_of_patterns(vocab, pattern, same, more, ahead, monkeypatch):
-    """As strings and as keys, behind the prefixes of a few texts; walks wait for each state, or have most of them."""
+    """As strings and as keys, after the prefixes of a few texts; walks wait for each state, or have most of them."""
     monkeypatch.setattr(languages, "MADE_AHEAD", ahead)
     if pattern in LONGER_THAN_NINE and more.get("maxLength", 1000) < LONGER_THAN_NINE[pattern]:
         with pytest.raises(gl.UnsatisfiableGrammar):
@@ -176,7 +177,7 @@ def check(vocab, schema, begin, text, same, more) -> int:
             continue
         could_be = partial(same, text + added, more)
         is_near = len(text + added) + 4 > more.get("maxLength", 1000)  # then what must still come may not fit
-        is_over = same.endswith("x?") and added.endswith("x") and "minLength" in more  # nothing comes behind it
+        is_over = same.endswith("x?") and added.endswith("x") and "minLength" in more  # nothing comes after it
         assert taken <= could_be if is_near or is_over else taken == could_be, (text, added)
     return vocab.size
 
@@ -236,7 +237,7 @@ def test_an_unknown_state_is_asked_again(vocab):
     constraint = gl.compile(gl.JsonSchema(schema), vocab)
     matcher = constraint.matcher()
     assert matcher.advance_bytes(b'{"a":"')
-    states = constraint._automaton.program.states
+    states = program_of(constraint).states
     states.loops[1 : len(states)] = UNKNOWN_LOOPS
     mask = gl.allocate_mask(1, vocab.size)
     matcher.fill_mask(mask)

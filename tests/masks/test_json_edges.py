@@ -13,6 +13,7 @@ from grammarlm.grammars.regular import Algebra
 from grammarlm.masks import limits
 from grammarlm.masks.json_schema import compile as json_compile
 from grammarlm.masks.json_schema.languages import LanguageStates
+from tests.internals import current_epoch, epoch_of
 
 VOCAB = gl.Vocabulary([bytes([b]) for b in range(256)] + [b""], stop_ids=[256], special_ids=[256])
 
@@ -190,9 +191,9 @@ def test_an_item_that_must_be_unique_moves_to_a_new_epoch_half_read() -> None:
         constraint = gl.compile(schema, VOCAB)
         matcher = constraint.matcher()
         assert matcher.advance_bytes(text[:place])
-        constraint._automaton.epoch.is_full = True
+        current_epoch(constraint).is_full = True
         assert matcher.advance_bytes(text[place:] + b', "')
-        assert constraint._automaton.epoch is matcher._head[1]
+        assert current_epoch(constraint) is epoch_of(matcher)
         for again in (b'one"', b'other"'):
             assert not matcher.advance_bytes(again), (place, again)
         assert matcher.advance_bytes(b'others"]')

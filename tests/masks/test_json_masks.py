@@ -6,38 +6,24 @@ walks end in is judged by the `jsonschema` library (tests/oracles).
 
 import random
 
-import numpy as np
 import pytest
 
 import grammarlm as gl
 from tests.laws.laws import allowed_ids
-from tests.masks.json_cases import ANY, CASES, OTHER_STOP, STOP, TOKENS, Case, vocabulary
+from tests.mask_bits import ids_of
+from tests.masks.json_cases import ANY, CASES, OTHER_STOP, STOP, TOKENS, Case
+from tests.masks.json_trials import IDS, LONGEST, VOCAB, taken_ids
 from tests.oracles.json_schema_oracle import Judge
 from tests.oracles.json_spellings import is_within_caps
 
 STOPS = {STOP, OTHER_STOP}
-VOCAB = vocabulary()
-IDS: dict[bytes, list[int]] = {}
-for _token in range(STOP):
-    IDS.setdefault(TOKENS[_token], []).append(_token)
 TWINS = [ids for ids in IDS.values() if len(ids) > 1]
-LONGEST = max(map(len, IDS))
 KEYS = [IDS[text][0] for text in (b'"a":', b'"b":', b'"c":', b'"k1":', b'"k65":')]
 QUOTES = [IDS[text][0] for text in (b'"}', b'"]', b'":', b'"')]
 BRACKETS = [IDS[text][0] for text in (b"}", b"]")]
 PLAIN = [ids[0] for text, ids in IDS.items() if len(text) > 1 and text[0] != 0x20] + [
     IDS[bytes([b])][0] for b in b'ab012.-"k56:T'
 ]
-
-
-def taken_ids(matcher: gl.Matcher) -> set[int]:
-    """The ids that advance takes, each tried."""
-    taken = set()
-    for token in range(-1, VOCAB.size + 1):
-        if matcher.advance(token):
-            taken.add(token)
-            matcher.rollback(1)
-    return taken
 
 
 def assert_here(matcher: gl.Matcher, case: Case, text: bytes) -> set[int]:
@@ -66,7 +52,7 @@ def ended(matcher: gl.Matcher, case: Case, text: bytes, rng: random.Random) -> b
         if matcher.is_accepting:
             return text
         matcher.fill_mask(mask)
-        allowed = set(np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist())
+        allowed = set(ids_of(mask))
         assert allowed, f"{case}\nafter {text!r}: a dead end"
         first = QUOTES if allowed.issuperset(BRACKETS) else [*KEYS, *BRACKETS, *QUOTES]
         closing = [token for token in first if token in allowed]
@@ -357,5 +343,5 @@ def test_a_row_is_of_its_place(schema, options, texts: list[bytes], token: bytes
             assert (tried in allowed) is matcher.advance(tried), f"{text!r}: {vocab.token_bytes(tried)!r}"
             if tried in allowed:
                 after = allowed_ids(matcher, vocab)
-                assert after, f"{text!r}: a dead end behind {vocab.token_bytes(tried)!r}"
+                assert after, f"{text!r}: a dead end after {vocab.token_bytes(tried)!r}"
                 matcher.rollback(1)

@@ -4,22 +4,21 @@ The masks themselves are tried out in test_json_masks.py.
 """
 
 import json
-import os
 import random
 import sys
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import grammarlm as gl
 from grammarlm.layout.json import Store
+from tests.internals import epoch_of
 from tests.laws.laws import allowed_ids
 from tests.masks.json_cases import ANY, CASES, OTHER_STOP, STOP, TOKENS, case, vocabulary
+from tests.real_data import FOLDER, needs_data
 
-DATA = os.environ.get("GRAMMARLM_DATA")
 VOCAB = vocabulary()
 IDS = {text: token for token, text in reversed(list(enumerate(TOKENS[:STOP])))}
 LONGEST = max(map(len, IDS))
@@ -242,7 +241,7 @@ def test_little_memory_changes_no_mask(name: str) -> None:
                 assert row(matcher) == expected[place]
                 assert fork.advance(token)
                 assert matcher.advance(token)
-                generations = [*generations, matcher._head[1]] if matcher._head[1] not in generations else generations
+                generations = [*generations, epoch_of(matcher)] if epoch_of(matcher) not in generations else generations
             assert row(matcher) == row(fork) == expected[-1]
             matcher.rollback(len(path))
             assert row(matcher) == expected[0]
@@ -304,7 +303,7 @@ def test_texts_of_one_shape_share_rows(name: str) -> None:
         words = ["".join(rng.choice("klmno ") for _ in range(rng.randint(3, 9))) for _ in range(3)]
         text = '{"a": 12, ' + ", ".join(f'"{key}": "{word}"' for key, word in zip(names, words, strict=True)) + "}"
         masks_along(constraint, list(text.encode()))
-        epoch = constraint.matcher()._head[1]
+        epoch = epoch_of(constraint.matcher())
         counts.append(int(epoch.store[Store.COUNT] + epoch.program.tables.store[Store.COUNT]))
     assert counts[0] > 0
     assert counts[1] == counts[-1], counts
@@ -397,10 +396,10 @@ REAL = {
 
 @pytest.fixture(scope="module")
 def llama() -> gl.Vocabulary:
-    return gl.Vocabulary.from_tokenizer(Path(DATA or "", "tokenizers", "llama3_1"))
+    return gl.Vocabulary.from_tokenizer(FOLDER / "tokenizers" / "llama3_1")
 
 
-@pytest.mark.skipif(not DATA, reason="GRAMMARLM_DATA says where the tokenizers are")
+@needs_data
 @pytest.mark.parametrize("name", REAL)
 def test_every_token_of_a_real_vocabulary(name: str, llama: gl.Vocabulary) -> None:
     schema, options, text = REAL[name]

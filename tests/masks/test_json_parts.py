@@ -2,7 +2,6 @@
 
 import random
 
-import numpy as np
 import pytest
 
 import grammarlm as gl
@@ -10,6 +9,7 @@ from grammarlm.grammars.compose import Choice, Grammar, Sequence
 from grammarlm.masks import epoch as regular_epoch
 from grammarlm.masks.parts import borders
 from grammarlm.masks.parts import epoch as parts_epoch
+from tests.mask_bits import ids_of
 
 ORDER = gl.JsonSchema({"type": "object", "properties": {"n": {"type": "integer", "maximum": 40}}, "required": ["n"]})
 WORDS = gl.JsonSchema({"type": "array", "items": {"enum": ["a", "bc", None]}, "maxItems": 3})
@@ -112,7 +112,7 @@ class Oracle:
 def allowed(matcher) -> set[int]:
     mask = gl.allocate_mask(1, VOCAB.size)
     matcher.fill_mask(mask)
-    return set(np.flatnonzero(np.unpackbits(mask[0].view(np.uint8), bitorder="little")).tolist())
+    return set(ids_of(mask[0]))
 
 
 def check_masks(name: str, texts: int, seed: int = 0) -> int:

@@ -2,10 +2,8 @@
 
 import json
 import marshal
-import os
 import re
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
@@ -34,8 +32,7 @@ from grammarlm.masks.json_schema.plain import plain_start
 from grammarlm.masks.json_schema.program import ProgramWriter
 from grammarlm.masks.json_schema.rows.plain_scalars import NotPlain
 from tests.oracles.random_json_schemas import RandomSchemas
-
-DATA = os.environ.get("GRAMMARLM_DATA")
+from tests.real_data import MASKBENCH, needs_data
 
 
 @pytest.fixture(scope="module")
@@ -444,10 +441,10 @@ def test_random_schemas_mean_the_same(tables, seed):
     assert taken > 20
 
 
-@pytest.mark.skipif(DATA is None, reason="GRAMMARLM_DATA is not set")
+@needs_data
 def test_real_schemas_mean_the_same(tables):
     taken = total = 0
-    for file in sorted(Path(DATA or "", "maskbench").glob("*.json"))[::60]:
+    for file in sorted(MASKBENCH.glob("*.json"))[::60]:
         total += 1
         taken += compare(tables, json.loads(file.read_text())["schema"])
     assert taken > 0.8 * total

@@ -9,6 +9,8 @@ import pytest
 import grammarlm as gl
 from grammarlm.kernels.cpu.json_masks import WHOLE_MASKS
 from grammarlm.masks.json_schema.completion import endings_of
+from tests.internals import epoch_of, state_of
+from tests.mask_bits import ids_of
 
 VOCAB = gl.Vocabulary(
     [*(bytes([b]) for b in range(256)), b"ab", b'a"', b'",', b'"}', b'b"}', "é".encode(), b"\\u00", b"</s>"],
@@ -18,7 +20,7 @@ VOCAB = gl.Vocabulary(
 
 
 def ids(mask: np.ndarray) -> set[int]:
-    return set(np.flatnonzero(np.unpackbits(mask[0].view(np.uint8), bitorder="little")).tolist())
+    return set(ids_of(mask[0]))
 
 
 def matcher_of(schema: dict, begin: bytes) -> gl.Matcher:
@@ -52,12 +54,12 @@ def test_masks_within_strings_are_each_text_s_own() -> None:
 def test_a_text_that_stays_in_a_string_stays_in_its_state() -> None:
     """So that its mask is found again; and what it takes back and forth is where it was."""
     matcher = matcher_of({"type": "object", "properties": {"a": {"type": "string"}}}, b'{"a":"')
-    first = matcher._head[2]
+    first = state_of(matcher)
     mask, again = gl.allocate_mask(1, VOCAB.size), gl.allocate_mask(1, VOCAB.size)
     matcher.fill_mask(mask)
     for token in (97, 256, 261, 98):
         assert matcher.advance(token)
-    assert matcher._head[2] == first
+    assert state_of(matcher) == first
     matcher.fill_mask(again)
     assert np.array_equal(mask, again)
     fork = matcher.fork()
@@ -128,7 +130,7 @@ def test_masks_that_a_budget_tries_are_of_the_texts_at_hand() -> None:
     for begin in (b'{"a":"', b'{"a":"/","b":"'):
         matcher = constraint.matcher()
         assert matcher.advance_bytes(begin)
-        epoch, state = matcher._head[1:3]
+        epoch, state = epoch_of(matcher), state_of(matcher)
         endings, mask, row = endings_of(epoch), gl.allocate_mask(1, VOCAB.size), np.zeros(VOCAB.words, np.int32)
         with endings.reader.scratch():
             (thread,) = endings.reader.threads_of(state)

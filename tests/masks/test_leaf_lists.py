@@ -1,4 +1,4 @@
-"""Tries of remainders that are found by their leaves, behind keywords that end with a blank, against the oracle of patterns."""
+"""Tries of remainders that are found by their leaves, after keywords that end with a blank, against the oracle of patterns."""
 
 import random
 
@@ -8,18 +8,19 @@ import pytest
 import grammarlm as gl
 from grammarlm.kernels.cpu import leaf_lists
 from grammarlm.layout.stack import LEAF_LISTS, Place
+from tests.internals import current_epoch
 from tests.laws.laws import assert_walk_equals_oracle
 from tests.laws.vocabularies import TokenList
 from tests.oracles.automata import TokenOracle
 from tests.oracles.regex_oracle import Oracle
 
-# Values begin with any letter, so that as many tokens remain behind a blank as there are words; they go on in different ways.
+# Values begin with any letter, so that as many tokens remain after a blank as there are words; they go on in different ways.
 VALUES = {"WORD": "[a-z]+", "MIXED": "[a-z][a-z0-9_]*", "CODE": "[a-z]+[0-9]+", "PAIR": "[a-z]+ [a-z]+"}
 NUMBER = "[0-9]+"
 
 
 def vocabulary(rng: random.Random, words: int) -> TokenList:
-    """All bytes, and words: most with a blank before them, some with what stands behind a value."""
+    """All bytes, and words: most with a blank before them, some with what stands after a value."""
     tokens = [bytes([byte]) for byte in range(256)] + [b"", b"set", b" set "]
     for _ in range(words):
         letters = "".join(rng.choice("abcdefgh") for _ in range(rng.randint(1, 6)))
@@ -48,7 +49,7 @@ def check(seed: int, grammars: int, walks: int, words: int, room: bool = True) -
     for _ in range(grammars):
         grammar, pattern = language(rng, 6)
         constraint = gl.compile(grammar, vocab)
-        arena = constraint._automaton.epoch.arena
+        arena = current_epoch(constraint).arena
         if not room:
             arena[Place.LEAF_LIST_COUNT] = LEAF_LISTS
         oracle = TokenOracle(Oracle(pattern), tokens.tokens, tokens.stop_ids, tokens.special_ids)
@@ -83,7 +84,7 @@ def test_the_same_leaves_make_nothing() -> None:
     rules = " | ".join(f'"k{i} " WORD "{i};"' for i in range(10))
     constraint = gl.compile(gl.Lark(f"start: one*\none: {rules}\nWORD: /[a-z]+/\n"), tokens.vocabulary())
     arena, matcher, mask = (
-        constraint._automaton.epoch.arena,
+        current_epoch(constraint).arena,
         constraint.matcher(),
         gl.allocate_mask(1, len(tokens.tokens)),
     )

@@ -6,6 +6,8 @@ import pytest
 import grammarlm as gl
 from grammarlm.grammars.compose import Grammar
 from grammarlm.masks import epoch
+from tests.internals import automaton_of
+from tests.mask_bits import ids_of
 
 TOKENS = [bytes([b]) for b in range(256)] + [b"ab", b"", b"</s>", b"<pad>", b"<eot>"]
 STOP, PAD, OTHER_STOP = 258, 259, 260
@@ -19,7 +21,7 @@ def matcher(pattern: str, **limits) -> gl.Matcher:
 def allowed(m: gl.Matcher) -> set[int]:
     mask = gl.allocate_mask(1, VOCAB.size)
     assert m.fill_mask(mask)
-    return set(np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist())
+    return set(ids_of(mask))
 
 
 def test_a_walk_to_the_end() -> None:
@@ -233,9 +235,6 @@ def test_a_padded_vocabulary_is_never_allowed_as_a_whole() -> None:
     assert mask.tolist() == [[0b11]]
 
 
-# ------------------------------------------------------------------ limits
-
-
 def test_states_beyond_the_limit_are_dropped_and_made_again() -> None:
     m = matcher("(a|b)*a(a|b){12}c", max_states=60)
     other = m.fork()
@@ -264,7 +263,7 @@ def test_one_mask_that_needs_too_many_states_fails_closed() -> None:
     mask = gl.allocate_mask(1, long.size)
     with pytest.raises(gl.LimitExceeded, match=r"limits\.max_states = 20"):
         m.fill_mask(mask)
-    assert set(np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))) == {257}
+    assert set(ids_of(mask)) == {257}
     with pytest.raises(gl.LimitExceeded):
         m.advance(256)
     assert m.advance(97)  # the state is as before, and what fits still works
@@ -299,9 +298,6 @@ def test_limits_are_positive_numbers(bad: dict) -> None:
     (name,) = bad
     with pytest.raises(ValueError, match=rf"Limits\({name}="):
         gl.Limits(**bad)
-
-
-# ------------------------------------------------------------------ compile
 
 
 def test_compile_refuses_other_things_by_type() -> None:
@@ -409,7 +405,7 @@ GRAMMARS = {
 def test_a_matcher_has_a_time_of_its_own(name: str) -> None:
     """The clock stands where the last slow call left it; a new matcher where the epoch is full has states to make."""
     constraint = gl.compile(GRAMMARS[name], VOCAB)
-    automaton = constraint._automaton
+    automaton = automaton_of(constraint)
     before = automaton.epoch
     before.is_full = True
     automaton.program.clock._deadline, automaton.program.clock._ticks = 0.0, 30

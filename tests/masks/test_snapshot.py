@@ -1,4 +1,4 @@
-"""snapshot and restore: the same masks, the same steps behind, whatever process; damage is a GrammarError."""
+"""snapshot and restore: the same masks, the same steps before it, whatever process; damage is a GrammarError."""
 
 import random
 import subprocess
@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
-from grammarlm.masks import sealed, snapshot
+from grammarlm.masks import sealed
+from tests.internals import SNAPSHOT_MAGIC
 from tests.laws import vocabularies
 from tests.laws.laws import allowed_ids
 
@@ -127,13 +128,13 @@ def check_damage(count: int) -> None:
 def check_forgeries(count: int) -> int:
     """A right checksum around damaged content: an error, or a matcher whose steps were all accepted."""
     rng, sound, loaded = random.Random(count), [taken(), taken(40)], 0
-    head, fingerprint = len(snapshot._MAGIC) + 1, len(CONSTRAINT.fingerprint)
+    head, fingerprint = len(SNAPSHOT_MAGIC) + 1, len(CONSTRAINT.fingerprint)
     for _ in range(count):
         content = rng.choice(sound)[head:-16]
         kept = fingerprint if rng.random() < 0.9 else 0
         content = content[:kept] + damaged(content[kept:], rng)
         try:
-            matcher = CONSTRAINT.restore(sealed.seal(snapshot._MAGIC, 1, content))
+            matcher = CONSTRAINT.restore(sealed.seal(SNAPSHOT_MAGIC, 1, content))
         except gl.GrammarError:
             continue
         loaded += 1
@@ -166,7 +167,7 @@ def test_many_forgeries_are_harmless(record_property: Callable[[str, object], No
 
 def forged(*numbers: int, tail: bytes = b"") -> bytes:
     content = CONSTRAINT.fingerprint + b"".join(map(sealed.number, numbers)) + tail
-    return sealed.seal(snapshot._MAGIC, 1, content)
+    return sealed.seal(SNAPSHOT_MAGIC, 1, content)
 
 
 STOP = COMPILED["every byte"].stop_ids[0]
@@ -185,7 +186,7 @@ STOP = COMPILED["every byte"].stop_ids[0]
         (forged(1, 0), "max_tokens=0 may not be enough"),
         (forged(0), "it ends too early"),
         (forged(0, 3, 7, tail=b"aaa" + sealed.number(2 * STOP) + sealed.number(1)), "a step is not accepted"),
-        (sealed.seal(snapshot._MAGIC, 2, b""), "version 2; this grammarlm reads version 1"),
+        (sealed.seal(SNAPSHOT_MAGIC, 2, b""), "version 2; this grammarlm reads version 1"),
         (b"", "this is no snapshot"),
     ],
 )

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
+from tests.internals import epoch_of, state_of
 from tests.laws.cfg_laws import single_bytes, spelling_tokens
 from tests.laws.cfg_vocabularies import VOCABULARIES
 from tests.laws.laws import allowed_ids
@@ -23,7 +24,7 @@ COMPILED = {name: token_list.vocabulary() for name, token_list in VOCABULARIES.i
 
 def completion_of(matcher: gl.Matcher) -> bytes | None:
     """What the machine says of the place where a matcher stands."""
-    epoch, state = matcher._head[1:3]
+    epoch, state = epoch_of(matcher), state_of(matcher)
     found = epoch.completion(state)
     return None if found is None or any(isinstance(piece, int) for piece in found) else b"".join(found)
 
@@ -163,7 +164,7 @@ def test_targets_are_the_states_behind_all_tokens(name: str) -> None:
             continue
         random_bytes(matcher, vocab, random.Random(place), place % 4)
         allowed = allowed_ids(matcher, vocab) - set(vocab.stop_ids)
-        epoch, state = matcher._head[1:3]
+        epoch, state = epoch_of(matcher), state_of(matcher)
         tokens = np.array(sorted(allowed), np.int64)
         assert epoch.targets(state, tokens).tolist() == [epoch.after_token(state, token) for token in tokens.tolist()]
 

@@ -16,6 +16,7 @@ import grammarlm as gl
 from grammarlm.grammars.regex_syntax import parse_regex
 from grammarlm.layout.stack import DOUBTS, EVERYTHING, UNCHECKED
 from grammarlm.masks.stack.program import StackProgram, Thread
+from tests.internals import program_of
 from tests.laws.laws import allowed_ids
 from tests.oracles.cfg_oracle import CfgOracle
 from tests.oracles.lark_oracle import LarkOracle
@@ -126,7 +127,7 @@ def constraint(text: str) -> gl.Constraint:
 
 
 def program(text: str) -> StackProgram:
-    return constraint(text)._automaton.program
+    return program_of(constraint(text))
 
 
 @cache
@@ -211,7 +212,7 @@ def test_threads_under_any_border(name: str) -> None:
     """Of each beginning: is there a text of the rules that goes on so and that the border matches?"""
     grammar, border, alphabet = INTERSECTIONS[name]
     oracle = CfgOracle(gl.Gbnf(grammar).rules(lambda: None))
-    made = gl.compile(gl.Gbnf(grammar), BYTES)._automaton.program
+    made = program_of(gl.compile(gl.Gbnf(grammar), BYTES))
     term = parse_regex(border, made.algebra)
     strings = ["".join(s) for n in range(10) for s in itertools.product(alphabet, repeat=n)]
     texts = {s for s in strings if re.fullmatch(border, s) and oracle.is_complete(s.encode())}
@@ -288,7 +289,7 @@ LEVELS = {
 def test_what_is_proved_once(name: str) -> None:
     grammar, level, walks = LEVELS[name]
     for _ in range(2):  # the second time it is remembered
-        trust = gl.compile(grammar, BYTES)._automaton.program.trust
+        trust = program_of(gl.compile(grammar, BYTES)).trust
         assert (trust.level, trust.needs_walks) == (level, walks)
 
 

@@ -20,8 +20,11 @@ from grammarlm.layout.stack import Place
 from grammarlm.masks.beside import NotNow
 from grammarlm.masks.stack.arena import NAMED_IN, B
 from grammarlm.masks.stack.seat import StackSeat
-from tests.masks.test_stack_matcher import COMPILED
-from tests.masks.test_stack_threads import GRAMMARS, draw, in_threads, needs_data, vocabulary
+from tests.internals import current_epoch, epoch_of, grow, state_of
+from tests.mask_bits import ids_of
+from tests.masks.stack_examples import COMPILED
+from tests.masks.stack_in_threads import GRAMMARS, draw, in_threads, vocabulary
+from tests.real_data import needs_data
 
 LARK = ["c-like", "nested", "json", "c", "sqlite", "python"]
 
@@ -49,7 +52,7 @@ def known_rows(grammar: str, vocab: gl.Vocabulary, walks: int, steps: int) -> di
         for _ in range(steps):
             matcher.fill_mask(mask)
             rows[tuple(path)] = mask[0].copy()
-            ids = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist()
+            ids = ids_of(mask)
             token = draw(ids, vocab, rng)
             assert matcher.advance(token)
             if matcher.is_finished:
@@ -94,10 +97,10 @@ def test_batches_of_eight_threads(grammar: str) -> None:
 @pytest.mark.parametrize("group", [(Place.MOVES,), B, (Place.VERDICTS,)], ids=["moves", "borders", "verdicts"])
 def test_what_names_rows_moves_with_them(group: tuple[Place, ...]) -> None:
     """A seat that holds the shorter array must not see the numbers of rows that come later: it holds what named them then."""
-    epoch = gl.compile(GRAMMARS["c-like"](), COMPILED["hostile"])._automaton.epoch
+    epoch = current_epoch(gl.compile(GRAMMARS["c-like"](), COMPILED["hostile"]))
     epoch.has_seats = True
     before = dict(epoch.arrays)
-    epoch._grow(*group)
+    grow(epoch, *group)
     for place in NAMED_IN[group[0]]:
         assert epoch.arrays[place] is not before[place]
         assert np.array_equal(epoch.arrays[place], before[place])
@@ -108,7 +111,7 @@ def test_what_names_rows_moves_with_them(group: tuple[Place, ...]) -> None:
 def test_a_survey_is_drafted_by_one_seat(fails: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who comes while another is at it is told so, and finds it made later, or makes it where the other has failed."""
     constraint = gl.compile(GRAMMARS["c-like"](), COMPILED["hostile"])
-    epoch, state = constraint.matcher()._head[1:3]
+    epoch, state = epoch_of(constraint.matcher()), state_of(constraint.matcher())
     told: list[object] = []
     hand_over = StackSeat._hand_over
 
@@ -126,8 +129,9 @@ def test_a_survey_is_drafted_by_one_seat(fails: bool, monkeypatch: pytest.Monkey
     else:
         epoch.row_beside(state)
     assert told == [NotNow.SOON]
-    expected = gl.compile(GRAMMARS["c-like"](), COMPILED["hostile"]).matcher()._row()
-    assert np.array_equal(epoch.row_beside(state), expected)
+    expected = gl.allocate_mask(1, COMPILED["hostile"].size)
+    gl.compile(GRAMMARS["c-like"](), COMPILED["hostile"]).matcher().fill_mask(expected)
+    assert np.array_equal(epoch.row_beside(state), expected[0])
     assert not epoch.array(Place.CLAIMS)[:, 2].any()
 
 

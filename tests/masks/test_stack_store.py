@@ -10,12 +10,14 @@ from lark.exceptions import LarkError
 
 import grammarlm as gl
 from grammarlm.grammars.compose import Grammar
-from grammarlm.masks import sealed, store
+from grammarlm.masks import sealed
+from tests.counts import record_counts
+from tests.internals import GRAMMAR_MAGIC
 from tests.laws import vocabularies
 from tests.laws.cfg_laws import CfgTokenOracle, bounds, budgeted_text
 from tests.laws.laws import allowed_ids
-from tests.masks.test_stack_matcher import ARITHMETIC, C_LIKE, KEYWORDS, TWO_AHEAD
-from tests.masks.test_store import damaged
+from tests.masks.damaged_files import damaged
+from tests.masks.stack_examples import ARITHMETIC, C_LIKE, KEYWORDS, TWO_AHEAD
 from tests.oracles.automata import TooManyStates
 from tests.oracles.cfg_oracle import CfgOracle
 from tests.oracles.lark_oracle import LarkOracle
@@ -76,12 +78,12 @@ def check_forgeries(count: int) -> Counter[str]:
     """What became of so many damaged descriptions under a right checksum."""
     rng, sound, outcomes = random.Random(f"forged stacks {count}"), saved(), Counter(cases=count)
     names, shares = list(SHARES), list(SHARES.values())
-    head = len(store._MAGIC) + 1
+    head = len(GRAMMAR_MAGIC) + 1
     for _ in range(count):
         content = sound[rng.choices(names, shares)[0]][head:-16]
         kept = content.index(b"G", 44) if rng.random() < 0.9 else 0  # mostly the fingerprint and the limits stay
         damage = flipped if rng.random() < 0.8 else damaged
-        forged = sealed.seal(store._MAGIC, 1, content[:kept] + damage(content[kept:], rng))
+        forged = sealed.seal(GRAMMAR_MAGIC, 1, content[:kept] + damage(content[kept:], rng))
         try:
             constraint = gl.Constraint.from_bytes(forged, VOCAB)
         except gl.GrammarError as error:
@@ -182,7 +184,6 @@ def test_much_damage_is_noticed(record_property: Any) -> None:
 @pytest.mark.parametrize("part", range(4))
 def test_many_forgeries_are_errors_or_constraints(part: int, record_property: Any) -> None:
     outcomes = check_forgeries(25_000 + part)  # the count seeds the damage
-    for outcome, number in sorted(outcomes.items()):
-        record_property(outcome, number)
+    record_counts(record_property, outcomes)
     assert outcomes["loaded, masks judged by brute force"] >= 500, outcomes
     assert outcomes["loaded, texts judged by lark"] >= 250, outcomes

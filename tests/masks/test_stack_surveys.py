@@ -13,8 +13,10 @@ from grammarlm.masks.stack.epoch import StackEpoch
 from grammarlm.masks.stack.states import NeedsWalks
 from grammarlm.masks.stack.survey_scratch import idle_scratch
 from grammarlm.models.tiny import FOLDER
-from tests.laws import test_lark_masks
-from tests.laws.test_cfg_laws import check_many, check_threads
+from tests.counts import record_counts
+from tests.internals import current_epoch, epoch_of, program_of, supplier
+from tests.laws import lark_mask_laws
+from tests.laws.random_cfg_laws import check_many, check_threads
 
 JSON = r"""
 root ::= value
@@ -32,7 +34,7 @@ def vocab() -> gl.Vocabulary:
 
 
 def mask_of(matcher) -> np.ndarray:
-    mask = gl.allocate_mask(1, 32 * matcher._words)
+    mask = gl.allocate_mask(1, program_of(matcher).vocab.size)
     matcher.fill_mask(mask)
     return mask[0]
 
@@ -47,22 +49,21 @@ def test_random_grammars_with_every_loop_surveyed(machine: str, least: int, monk
 def test_random_lark_grammars_with_every_loop_surveyed(monkeypatch) -> None:
     """Those that are not LALR: each terminal is a frame of its own."""
     monkeypatch.setattr(stack_epoch, "INSIDE", 0)
-    outcomes = test_lark_masks.check_many("pieces", "few insides", 8, 4)
+    outcomes = lark_mask_laws.check_many("pieces", "few insides", 8, 4)
     assert outcomes["walked"] > 3, outcomes
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize("name", test_lark_masks.NAMES)
+@pytest.mark.parametrize("name", lark_mask_laws.NAMES)
 def test_many_random_lark_grammars_with_every_loop_surveyed(name: str, monkeypatch, record_property) -> None:
     monkeypatch.setattr(stack_epoch, "INSIDE", 0)
-    for outcome, count in sorted(test_lark_masks.check_many(name, "many insides", 60, 8).items()):
-        record_property(outcome, count)
+    record_counts(record_property, lark_mask_laws.check_many(name, "many insides", 60, 8))
 
 
 def test_what_is_too_wide_for_a_survey_is_walked(vocab, monkeypatch) -> None:
     constraint = gl.compile(gl.Gbnf(JSON), vocab)
     expected = gl.compile(gl.Gbnf(JSON), vocab)
-    expected._automaton.epoch.uses_surveys = False
+    current_epoch(expected).uses_surveys = False
     sign, asked = stack_epoch.walk.sign, []
 
     def is_too_wide(address: int, config: int, goes_on: int) -> int:
@@ -90,13 +91,12 @@ def test_eight_threads_with_every_loop_surveyed(machine: str, monkeypatch) -> No
 def test_many_random_grammars_with_every_loop_surveyed(name: str, least: int, monkeypatch, record_property) -> None:
     monkeypatch.setattr(stack_epoch, "INSIDE", least)
     for machine in ("gbnf", "ebnf"):
-        for outcome, count in sorted(check_many(machine, name, f"many insides {least}", 300, 12).items()):
-            record_property(f"{machine}: {outcome}", count)
+        record_counts(record_property, check_many(machine, name, f"many insides {least}", 300, 12), f"{machine}: ")
 
 
 def test_a_string_in_a_new_nesting_needs_no_new_walk(vocab, monkeypatch) -> None:
     constraint = gl.compile(gl.Gbnf(JSON), vocab)
-    epoch = constraint._automaton.epoch
+    epoch = current_epoch(constraint)
     for text in (b'["', b'{"', b'{"a":"'):
         matcher = constraint.matcher()
         assert matcher.advance_bytes(text)
@@ -105,7 +105,7 @@ def test_a_string_in_a_new_nesting_needs_no_new_walk(vocab, monkeypatch) -> None
     assert made
     rng, texts = random.Random(1), []
     plain = gl.compile(gl.Gbnf(JSON), vocab)
-    plain._automaton.epoch.uses_surveys = False
+    current_epoch(plain).uses_surveys = False
     for _ in range(30):
         text = b"".join(rng.choice([b"[", b'{"a":']) for _ in range(rng.randint(2, 12))) + b'"'
         matcher = plain.matcher()
@@ -124,7 +124,7 @@ def test_a_walk_goes_on_where_it_lacked_a_state(vocab, monkeypatch) -> None:
     """Told that it stood at the end of the trie, it finds nothing more: so it has not begun again."""
 
     def row(skips: bool) -> tuple[int, bool]:
-        supply, skipped = StackEpoch._supply, False
+        supply, skipped = supplier(), False
 
         def supplied(self: StackEpoch, code: int) -> None:
             nonlocal skipped
@@ -151,7 +151,7 @@ def test_a_walk_that_was_given_up_leaves_nothing_behind(vocab, monkeypatch) -> N
     monkeypatch.setattr(stack_epoch.StackEpoch, "keep_surveys", lambda self: None)
     monkeypatch.setattr("grammarlm.masks.stack.survey_store.load", lambda *_: None)
     text = b'{"a": [1, "b'
-    grammar, supply = gl.Lark.library("json"), StackEpoch._supply
+    grammar, supply = gl.Lark.library("json"), supplier()
     fresh = gl.compile(grammar, vocab).matcher()
     expected = []
     for byte in text:
@@ -230,14 +230,14 @@ TEXTS = {
 @pytest.mark.parametrize("gives_up", [gl.LimitExceeded("a test"), NeedsWalks()], ids=["error", "walks"])
 @pytest.mark.parametrize("name", TEXTS)
 def test_signatures_that_are_given_up_leave_no_configs(name, gives_up, vocab, monkeypatch) -> None:
-    """Many texts behind a failure, at each place: the numbers of what it left would be given again."""
+    """Many texts after a failure, at each place: the numbers of what it left would be given again."""
     monkeypatch.setattr(StackEpoch, "keep_surveys", lambda self: None)
     monkeypatch.setattr("grammarlm.masks.stack.survey_store.load", lambda *_: None)
     grammar, pieces = TEXTS[name]
-    honest, supply, failures = gl.compile(grammar, vocab), StackEpoch._supply, 0
+    honest, supply, failures = gl.compile(grammar, vocab), supplier(), 0
     for at in range(1, 25):
         rng, constraint, asked = random.Random(at), gl.compile(grammar, vocab), 0
-        failing = constraint._automaton.epoch
+        failing = current_epoch(constraint)
 
         def fails(self: StackEpoch, code: int, failing: StackEpoch = failing, at: int = at) -> None:
             nonlocal failures, asked
@@ -271,19 +271,19 @@ def test_signatures_that_are_given_up_leave_no_configs(name, gives_up, vocab, mo
         'root ::= a\na ::= [^(\\n]* | "(" a [^)\\n]* ")"?',
     ],
 )
-def test_what_may_end_behind_any_byte_is_walked(text: str, vocab) -> None:
+def test_what_may_end_after_any_byte_is_walked(text: str, vocab) -> None:
     matcher = gl.compile(gl.Gbnf(text), vocab).matcher()
     assert matcher.advance_bytes(b"Answer: yes" if "Answer" in text else b"(((yes" if "(" in text else b"yes")
     plain = gl.compile(gl.Gbnf(text), vocab)
-    plain._automaton.epoch.uses_surveys = False
+    current_epoch(plain).uses_surveys = False
     other = plain.matcher()
     assert other.advance_bytes(b"Answer: yes" if "Answer" in text else b"(((yes" if "(" in text else b"yes")
     assert np.array_equal(mask_of(matcher), mask_of(other))
-    assert matcher._head[1].arena[Place.X_TOKENS] < stack_epoch.MOST_REMAINS
+    assert epoch_of(matcher).arena[Place.X_TOKENS] < stack_epoch.MOST_REMAINS
 
 
 def test_borders_that_lead_to_ever_more_are_made_one_by_one(vocab) -> None:
-    """Of 2,038 borders that the pattern has behind 60 letters, 120 are met."""
+    """Of 2,038 borders that the pattern has after 60 letters, 120 are met."""
     grammar = gl.Lark("start: A+\nA: /a(?!([ab]*a[ab]{8}c))/ | /b/\n")
     matcher = gl.compile(grammar, vocab, limits=gl.Limits(max_states=500)).matcher()
     for place in range(60):

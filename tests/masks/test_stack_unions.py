@@ -9,10 +9,10 @@ import grammarlm as gl
 from grammarlm.kernels.cpu import stack_calls
 from grammarlm.layout.stack import UNION, UNITING, WIDE, WIDEST, Place
 from grammarlm.masks.stack.epoch import StackEpoch
+from tests.internals import epoch_of, state_of
 from tests.laws.cfg_laws import budgeted_text
-from tests.laws.cfg_vocabularies import VOCABULARIES
+from tests.laws.cfg_vocabularies import COMPILED, VOCABULARIES
 from tests.laws.laws import allowed_ids
-from tests.laws.test_cfg_laws import COMPILED
 from tests.oracles.cfg_oracle import CfgOracle
 
 # Behind n letters a each order of b and c that takes n - 1 of them away, a b one and a c two, can come.
@@ -22,7 +22,7 @@ MOST = 200  # stacks that a union is, in the test
 
 
 def an_epoch() -> Any:
-    return gl.compile(gl.Gbnf(PAIRS), BYTES).matcher()._head[1]
+    return epoch_of(gl.compile(gl.Gbnf(PAIRS), BYTES).matcher())
 
 
 def texts_of(epoch: Any, stack: int) -> set[tuple[int, ...]]:
@@ -104,13 +104,13 @@ def expected_ids(read: bytes, length: int | None = None) -> set[int]:
 
 def is_united(matcher: Any) -> bool:
     """Has the config a thread on several stacks?"""
-    epoch = matcher._head[1]
+    epoch = epoch_of(matcher)
     symbols = epoch.array(Place.S_SYMBOL)
-    return any(int(symbols[stack]) >= UNION for _, stack, _ in epoch.threads_of(matcher._head[2]))
+    return any(int(symbols[stack]) >= UNION for _, stack, _ in epoch.threads_of(state_of(matcher)))
 
 
 def limited(length: int | None) -> Any:
-    """The texts, those of one length where there is one: a border whose end hangs on the whole stack."""
+    """The texts, those of one length where there is one: a border whose end depends on the whole stack."""
     return gl.Gbnf(PAIRS) if length is None else gl.Gbnf(PAIRS) & gl.Regex(f"[abc]{{{length}}}")
 
 
@@ -121,7 +121,7 @@ def generations_of_walks(constraint: gl.Constraint, length: int | None) -> int:
         rng, matcher, read = random.Random(seed), constraint.matcher(), b""
         while not matcher.is_finished:
             assert allowed_ids(matcher, BYTES) == expected_ids(read, length), read
-            generations.add(id(matcher._head[1]))
+            generations.add(id(epoch_of(matcher)))
             united = united or is_united(matcher)
             ids = sorted(expected_ids(read, length))
             goes_on = ord("a") in ids and len(read) < 36
@@ -149,7 +149,7 @@ def test_unions_move_to_the_next_generation(length: int | None, memory: int) -> 
 def test_a_config_of_another_generation_is_the_same() -> None:
     matcher = gl.compile(gl.Gbnf(PAIRS), BYTES).matcher()
     assert matcher.advance_bytes(b"a" * 500)
-    old, state = matcher._head[1:3]
+    old, state = epoch_of(matcher), state_of(matcher)
     new = StackEpoch(old.program)
     threads = new.threads_of(new.state_of(old.export(state)))
     assert len(threads) == len(old.threads_of(state))

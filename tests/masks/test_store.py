@@ -15,6 +15,7 @@ from grammarlm.grammars.compose import Difference, Grammar, Literal
 from grammarlm.masks import codec, sealed, store
 from tests.laws import vocabularies
 from tests.laws.laws import assert_walk_equals_oracle
+from tests.masks.damaged_files import damaged
 from tests.oracles.regex_oracle import Oracle
 
 TOKENS = vocabularies.every_byte()
@@ -171,21 +172,6 @@ def test_forged_limits(bad: object) -> None:
         settings = tuple((n, bad if n == name else 1000) for n in names)
         with pytest.raises(gl.GrammarError):
             read(sealed_grammar(gl.Regex("a"), settings))
-
-
-def damaged(data: bytes, rng: random.Random) -> bytes:
-    changed = bytearray(data)
-    for _ in range(rng.choice([1, 1, 1, 2, 4])):
-        at, action = rng.randrange(len(changed) + 1), rng.random()
-        if action < 0.6 and at < len(changed):
-            changed[at] ^= 1 << rng.randrange(8)
-        elif action < 0.75:
-            changed.insert(at, rng.choice(b"NTFinsb(Gd\x00\x01\x02a*+)") if rng.random() < 0.5 else rng.randrange(256))
-        elif action < 0.9 and len(changed) > 1:
-            del changed[at % len(changed)]
-        else:
-            changed[at:at] = changed[at : at + rng.randint(1, 9)]
-    return bytes(changed)
 
 
 def saved() -> list[bytes]:

@@ -1,6 +1,8 @@
 """Surveys on disk: a second constraint goes on where the first one stopped, and no file makes a mask crash."""
 
+import contextlib
 import gc
+import io
 import json
 import os
 import random
@@ -21,6 +23,8 @@ from grammarlm.layout.stack import ACCEPT, CALL, ENTER, EXIT, EXPANDED, FULL, Pl
 from grammarlm.masks.stack import numbers, survey_store
 from grammarlm.masks.stack import program as stack_program
 from grammarlm.models.tiny import FOLDER
+from tests.internals import current_epoch, forget_survey_file, is_resolved, supplier, survey_file, surveys_read
+from tests.mask_bits import ids_of
 
 GRAMMARS = {
     "json": gl.Lark.library("json"),
@@ -42,14 +46,10 @@ def a_cache(tmp_path, monkeypatch):
     return tmp_path
 
 
-def epoch_of(constraint):
-    return constraint._automaton.epoch
-
-
 def keep(constraint) -> Path:
-    epoch = epoch_of(constraint)
+    epoch = current_epoch(constraint)
     epoch.keep_surveys()
-    return epoch._path
+    return survey_file(epoch)
 
 
 def walk(constraint, seed: int, steps: int = 60) -> tuple[list[bytes], list[int]]:
@@ -60,8 +60,8 @@ def walk(constraint, seed: int, steps: int = 60) -> tuple[list[bytes], list[int]
     for _ in range(steps):
         matcher.fill_mask(mask)
         rows.append(mask.tobytes())
-        allowed = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))
-        token = int(draw.choice(allowed.tolist()))
+        allowed = ids_of(mask)
+        token = draw.choice(allowed)
         assert matcher.advance(token)
         tokens.append(token)
         if matcher.is_finished:
@@ -75,7 +75,7 @@ def before_and_after(name: str, vocab):
     for seed in range(4):
         walk(first, seed)
     keep(first)
-    return epoch_of(first), epoch_of(gl.compile(GRAMMARS[name], vocab))
+    return current_epoch(first), current_epoch(gl.compile(GRAMMARS[name], vocab))
 
 
 @pytest.fixture(scope="module")
@@ -89,9 +89,9 @@ def test_masks_after_a_file_are_those_without_one(name, vocab, a_cache):
     known = [walk(first, seed) for seed in range(4)]
     assert keep(first).exists()
     again = gl.compile(GRAMMARS[name], vocab)
-    assert epoch_of(again)._kept > 0
+    assert surveys_read(current_epoch(again)) > 0
     assert [walk(again, seed) for seed in range(4)] == known
-    assert not epoch_of(again)._is_resolved or name == "look-around"
+    assert not is_resolved(current_epoch(again)) or name == "look-around"
     fresh = [walk(first, seed) for seed in range(100, 104)]  # texts that the file knows nothing of
     assert [walk(again, seed) for seed in range(100, 104)] == fresh
     keep(again)
@@ -100,7 +100,7 @@ def test_masks_after_a_file_are_those_without_one(name, vocab, a_cache):
 
 def test_what_numbers_stand_for_is_found_again(vocab):
     old, new = before_and_after("sqlite", vocab)
-    assert not new._is_resolved
+    assert not is_resolved(new)
     assert len(new.objects) == len(old.objects) > 20
     for ours, theirs in zip(new.objects[3:], old.objects[3:], strict=True):
         assert type(ours) is type(theirs)
@@ -112,7 +112,7 @@ def test_what_nobody_uses_any_more_is_written_at_the_next_compile(vocab, a_cache
     """Not where Python collects it, which may be in the middle of anything."""
     first = gl.compile(GRAMMARS["keywords"], vocab)
     walk(first, 0)
-    path = epoch_of(first)._path
+    path = survey_file(current_epoch(first))
     del first
     gc.collect()
     assert not path.exists()
@@ -120,17 +120,18 @@ def test_what_nobody_uses_any_more_is_written_at_the_next_compile(vocab, a_cache
     assert path.exists()
 
 
-def test_states_that_are_lacking_when_an_array_is_full(vocab):
-    """A walk notes what it lacks and then meets a full array: both are made, of a file that was only read so far."""
+def test_states_that_are_missing_when_an_array_is_full(vocab):
+    """A walk notes what is missing and then meets a full array: both are made, of a file that was only read so far."""
     _, epoch = before_and_after("sqlite", vocab)
-    assert not epoch._is_resolved
-    number = len(epoch._objects) - 1
-    assert epoch._objects[number] is None
+    assert not is_resolved(epoch)
+    known = epoch._objects
+    number = len(known) - 1
+    assert known[number] is None
     epoch.array(Place.Q_STATUS)[number] &= 255 - EXPANDED
     epoch.array(Place.NEEDED)[0], epoch.arena[Place.NEEDED_COUNT] = number, 1
-    epoch._supply(-(1 << 3 | FULL))
+    supplier()(epoch, -(1 << 3 | FULL))
     assert epoch.array(Place.Q_STATUS)[number] & EXPANDED
-    assert epoch._is_resolved
+    assert is_resolved(epoch)
 
 
 @pytest.mark.parametrize("most_terms", [stack_program.MOST_TERMS, 0])
@@ -143,10 +144,10 @@ def test_an_epoch_begun_anew_finds_what_the_file_of_the_one_before_stands_for(na
     for seed in range(30):
         walk(constraint, seed)
     keep(constraint)
-    epoch_of(constraint).is_full = True
+    current_epoch(constraint).is_full = True
     fresh = [walk(constraint, seed) for seed in range(100, 120)]
-    renewed = epoch_of(constraint)
-    assert (renewed._path is None) == (most_terms == 0)
+    renewed = current_epoch(constraint)
+    assert (survey_file(renewed) is None) == (most_terms == 0)
     assert len(renewed.objects) > 3  # which looks for them
     shutil.rmtree(os.environ["GRAMMARLM_CACHE"])
     alone = gl.compile(grammar, vocab)
@@ -159,7 +160,7 @@ def content(term) -> tuple:
 
 def test_another_grammar_or_vocabulary_is_another_file(vocab):
     paths = {
-        survey_store.store_path(epoch_of(gl.compile(grammar, words)))
+        survey_store.store_path(current_epoch(gl.compile(grammar, words)))
         for grammar in GRAMMARS.values()
         for words in (vocab, gl.Vocabulary([bytes([i]) for i in range(256)] + [b"<end>"], stop_ids=[256]))
     }
@@ -171,9 +172,9 @@ def test_tight_limits_take_no_file(vocab):
     for seed in range(6):
         walk(first, seed)
     assert keep(first).exists()
-    fewer = len(epoch_of(first).objects) - 1
+    fewer = len(current_epoch(first).objects) - 1
     tight = gl.compile(GRAMMARS["sqlite"], vocab, limits=gl.Limits(max_states=fewer))
-    assert epoch_of(tight)._kept == 0
+    assert surveys_read(current_epoch(tight)) == 0
 
 
 def opened(whole: bytes) -> tuple[dict, np.ndarray]:
@@ -210,8 +211,8 @@ def read_damaged(vocab, name: str, count: int) -> int:
         path.write_bytes(whole)
         path.write_bytes(damaged(path, draw))
         again = gl.compile(GRAMMARS[name], vocab, limits=gl.Limits(max_ms=2000))
-        epoch_of(again)._path = None
-        taken += epoch_of(again)._kept > 0
+        forget_survey_file(current_epoch(again))
+        taken += surveys_read(current_epoch(again)) > 0
         try:
             matcher, mask = again.matcher(), gl.allocate_mask(1, vocab.size)
             for token in walk_tokens(first):
@@ -241,7 +242,7 @@ def test_many_damaged_numbers(vocab, name, record_property):
 
 @pytest.mark.parametrize(("move", "operand", "wrong"), [(ENTER, 1, None), (CALL, 2, ACCEPT), (CALL, 2, EXIT)])
 def test_a_move_that_leads_astray(move, operand, wrong, vocab):
-    """A parser that begins in the middle reduces below its stack; behind a pseudo-state nothing is left to return to."""
+    """A parser that begins in the middle reduces below its stack; after a pseudo-state nothing is left to return to."""
     first = gl.compile(GRAMMARS["json"], vocab)
     walk(first, 0)
     path = keep(first)
@@ -251,13 +252,13 @@ def test_a_move_that_leads_astray(move, operand, wrong, vocab):
     moves = data[begin : begin + int(np.prod(shape)) * np.dtype(kind).itemsize].view(kind).reshape(shape)
     place = int(np.flatnonzero(moves[:, 0] == move)[0])
     right = int(moves[place, operand])
-    states = len(epoch_of(first).program.lr.action) if wrong is None else 0
+    states = len(current_epoch(first).program.lr.action) if wrong is None else 0
     for value in [wrong] if wrong is not None else [state for state in range(states) if state != right]:
         moves[place, operand] = value
         path.write_bytes(sealed(path.name, header, data))
-        assert epoch_of(gl.compile(GRAMMARS["json"], vocab))._kept == 0, value
+        assert surveys_read(current_epoch(gl.compile(GRAMMARS["json"], vocab))) == 0, value
     path.write_bytes(whole)
-    assert epoch_of(gl.compile(GRAMMARS["json"], vocab))._kept > 0
+    assert surveys_read(current_epoch(gl.compile(GRAMMARS["json"], vocab))) > 0
 
 
 @pytest.mark.parametrize("name", GRAMMARS)
@@ -270,9 +271,9 @@ def test_surveys_of_tables_with_other_numbers_are_not_taken(name, vocab, a_cache
     in_order = lark_tables._in_order
     monkeypatch.setattr(lark_tables, "_in_order", lambda *arguments: in_order(*arguments)[::-1])
     other = gl.compile(GRAMMARS[name], vocab)
-    tables = epoch_of(first).program.lr.action, epoch_of(other).program.lr.action
+    tables = current_epoch(first).program.lr.action, current_epoch(other).program.lr.action
     assert not np.array_equal(*tables)
-    assert epoch_of(other)._path != surveys
+    assert survey_file(current_epoch(other)) != surveys
     assert [walk(other, seed) for seed in range(4)] == known
 
 
@@ -289,16 +290,16 @@ for name in ("json", "sqlite"):
 
 
 def test_tables_are_the_same_in_every_process(tmp_path):
-    """Whatever strings hash to: lark's own numbers hang on that."""
-    printed = set()
-    for seed in range(2):
-        folder = {"GRAMMARLM_CACHE": str(tmp_path / str(seed)), "PYTHONHASHSEED": str(seed)}
-        (tmp_path / str(seed)).mkdir()
-        (tmp_path / str(seed) / "numba").symlink_to(kernel_folder().parent)
-        command = [sys.executable, "-c", NUMBERS]
-        printed.add(subprocess.run(command, capture_output=True, check=True, env=os.environ | folder).stdout)
-    assert len(printed) == 1
-    assert printed.pop().count(b"\n") == 2
+    """Whatever strings hash to: lark's own numbers depend on that. A child makes the tables anew, and so does this process."""
+    (tmp_path / "child").mkdir()
+    (tmp_path / "child" / "numba").symlink_to(kernel_folder().parent)
+    other_seed = "1" if os.environ.get("PYTHONHASHSEED") == "0" else "0"
+    other = os.environ | {"GRAMMARLM_CACHE": str(tmp_path / "child"), "PYTHONHASHSEED": other_seed}
+    child = subprocess.run([sys.executable, "-c", NUMBERS], capture_output=True, check=True, env=other, text=True)
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(compile(NUMBERS, "<here>", "exec"), {})
+    assert child.stdout == printed.getvalue()
+    assert child.stdout.count("\n") == 2
 
 
 def test_a_file_that_is_cut_or_flipped_is_none(vocab):
@@ -311,9 +312,9 @@ def test_a_file_that_is_cut_or_flipped_is_none(vocab):
         if len(broken) == len(whole):
             broken[draw.randrange(broken.index(b"\n") + 1, len(broken))] ^= 1 << draw.randrange(8)
         path.write_bytes(broken)
-        assert epoch_of(gl.compile(GRAMMARS["json"], vocab))._kept == 0
+        assert surveys_read(current_epoch(gl.compile(GRAMMARS["json"], vocab))) == 0
     path.write_bytes(whole)
-    assert epoch_of(gl.compile(GRAMMARS["json"], vocab))._kept > 0
+    assert surveys_read(current_epoch(gl.compile(GRAMMARS["json"], vocab))) > 0
 
 
 def test_numbers_that_stand_for_other_states_are_noticed(vocab):
@@ -329,4 +330,4 @@ def test_numbers_that_stand_for_other_states_are_noticed(vocab):
     epoch.origins[one], epoch.origins[two] = epoch.origins[two], epoch.origins[one]
     with pytest.raises(gl.LimitExceeded, match="begin the text again"):
         len(epoch.objects)
-    assert not epoch._path.exists()
+    assert not survey_file(epoch).exists()

@@ -7,10 +7,10 @@ import signal
 import threading
 from copy import deepcopy
 
-import numpy as np
 import pytest
 
 import grammarlm as gl
+from tests.mask_bits import ids_of
 
 TOKENS = [bytes([b]) for b in range(256)] + [b"aa", b"ab", b"ba", b"abab", b"bbb", b"."]
 VOCAB = gl.Vocabulary(TOKENS, stop_ids=[len(TOKENS) - 1])
@@ -23,8 +23,8 @@ def walk(constraint: gl.Constraint, seed: int, steps: int) -> list[bytes]:
     for _ in range(steps):
         matcher.fill_mask(mask)
         seen.append(mask.tobytes())
-        ids = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))
-        texts = [i for i in ids.tolist() if i not in VOCAB.stop_ids]
+        ids = ids_of(mask)
+        texts = [i for i in ids if i not in VOCAB.stop_ids]
         if rng.random() < 0.2:
             matcher = matcher.fork()
         assert matcher.advance(rng.choice(texts))

@@ -1,7 +1,6 @@
 """The oracle for JSON Schema against verdicts that others gave: the official suite and MaskBench's labels; deviations by name."""
 
 import json
-import os
 from collections import Counter
 from pathlib import Path
 
@@ -10,9 +9,8 @@ import pytest
 from tests.oracles import ecma_regex
 from tests.oracles.json_schema_oracle import Judge, NoVerdict, valid
 from tests.oracles.json_values import NoJson, identity, read_json
+from tests.real_data import MASKBENCH, SUITE, needs_data
 
-DATA = os.environ.get("GRAMMARLM_DATA")
-needs_data = pytest.mark.skipif(not DATA, reason="GRAMMARLM_DATA says where MaskBench and the suite are")
 META = {
     "draft4": "http://json-schema.org/draft-04/schema#",
     "draft6": "http://json-schema.org/draft-06/schema#",
@@ -42,12 +40,8 @@ FORMATS_AND_OPTIONS = {
 MISLABELLED = {"Github_medium---o3385.json"}  # its `then` does not count, which no draft with `if` says
 
 
-def suite_folder() -> Path:
-    return Path(DATA or "", "json-schema-test-suite")
-
-
 def remotes() -> dict[str, object]:
-    folder = suite_folder() / "remotes"
+    folder = SUITE / "remotes"
     return {
         f"http://localhost:1234/{f.relative_to(folder).as_posix()}": json.loads(f.read_text())
         for f in folder.rglob("*.json")
@@ -74,14 +68,14 @@ def differing(files: list[Path], draft: str, reading: str) -> tuple[int, dict[st
 @pytest.mark.parametrize("reading", ["auto", "declared"])
 @pytest.mark.parametrize("draft", META)
 def test_the_oracle_agrees_with_the_suite(draft: str, reading: str) -> None:
-    count, wrong = differing(sorted((suite_folder() / "tests" / draft).glob("*.json")), draft, reading)
+    count, wrong = differing(sorted((SUITE / "tests" / draft).glob("*.json")), draft, reading)
     assert count > 600
     assert wrong == (VOCABULARY if draft.startswith("draft2") else {})
 
 
 @needs_data
 def test_the_oracle_deviates_from_the_optional_tests_where_it_says() -> None:
-    files = sorted((suite_folder() / "tests" / "draft2020-12" / "optional").rglob("*.json"))
+    files = sorted((SUITE / "tests" / "draft2020-12" / "optional").rglob("*.json"))
     count, wrong = differing(files, "draft2020-12", "auto")
     assert count > 900
     assert not {name: number for name, number in wrong.items() if number > FORMATS_AND_OPTIONS.get(name, 0)}
@@ -89,7 +83,7 @@ def test_the_oracle_deviates_from_the_optional_tests_where_it_says() -> None:
 
 def check_maskbench(every: int) -> int:
     count = 0
-    for file in sorted(Path(DATA or "", "maskbench").glob("*.json"))[::every]:
+    for file in sorted(MASKBENCH.glob("*.json"))[::every]:
         case = read_json(file.read_bytes())
         if case["tests"] and file.name not in MISLABELLED:
             judge = Judge(case["schema"])

@@ -108,7 +108,7 @@ def test_byte_pieces_are_bytes():
     assert vocab.token_bytes(tokenizer.token_to_id("<0xFF>")) == b"\xff"
 
 
-def test_wordpiece_tokens_spell_what_they_add_behind_another_token():
+def test_wordpiece_tokens_spell_what_they_add_after_another_token():
     tokenizer, vocab = vocabulary("wordpiece")
     spelling = {"the": b" the", "##ting": b"ting", "##": b"", ".": b".", "'s": b"'s", "'": b" '", "[UNK]": b"[UNK]"}
     assert {token: vocab.token_bytes(tokenizer.token_to_id(token)) for token in spelling} == spelling

@@ -1,4 +1,4 @@
-"""The byte trie against its definition: every prefix of a token is one node, in order, with its subtree behind it."""
+"""The byte trie against its definition: every prefix of a token is one node, in order, with its subtree after it."""
 
 import random
 
@@ -35,8 +35,8 @@ def check(tokens: list[bytes]) -> None:
         spelled.append(bytes(path))
     assert spelled == prefixes
     for node, prefix in enumerate(prefixes):
-        behind = next((k for k in range(node + 1, len(prefixes)) if not prefixes[k].startswith(prefix)), len(prefixes))
-        assert trie.end[node] == behind
+        after = next((k for k in range(node + 1, len(prefixes)) if not prefixes[k].startswith(prefix)), len(prefixes))
+        assert trie.end[node] == after
         token = int(trie.token[node])
         same = [i for i, t in enumerate(tokens) if t == prefix]
         assert token in same if same else token == vocab.words * 32

@@ -14,7 +14,7 @@ SIGNS = ["\u2581", " ", "Ġ", "Ċ", "a", "b", "ab", "é", "Ã", "©", "##", "x",
 SIGNS += ["<0x41>", "<0xE2>", "<0x96>", "<0x81>", "<0xg1>", "<0x+1>", "<0x4a>"]
 SIGNS += ["'", "n't", ".", ",", "?", "do not", " ' ", "'s", "''", "''s"]
 TOKENS = st.one_of(st.sampled_from(SIGNS), st.lists(st.sampled_from(SIGNS), min_size=1, max_size=4).map("".join))
-ANCHOR = "X"  # stands first and holds no sign, so that nothing is taken off the tokens behind it
+ANCHOR = "X"  # stands first and holds no sign, so that nothing is taken off the tokens after it
 
 STEPS = st.one_of(
     st.just({"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}),

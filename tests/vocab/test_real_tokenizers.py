@@ -1,6 +1,5 @@
 """Five real tokenizers, from their files: the tokens of a text spell it, and any ids spell what they decode to."""
 
-import os
 import random
 import unicodedata
 from collections.abc import Iterator
@@ -11,11 +10,11 @@ import pytest
 from tokenizers import Tokenizer
 
 import grammarlm as gl
+from tests.real_data import FOLDER, needs_data
 
 from .texts import assert_spells_decoding, random_texts, spelled
 
-DATA = os.environ.get("GRAMMARLM_DATA")
-pytestmark = pytest.mark.skipif(not DATA, reason="GRAMMARLM_DATA names no folder with real tokenizers")
+pytestmark = needs_data
 
 NORMALIZED = {
     "gpt2": str,
@@ -29,7 +28,7 @@ NAMES = pytest.mark.parametrize("name", NORMALIZED)
 
 
 def folder(name: str) -> Path:
-    return Path(DATA or "", "tokenizers", name)
+    return FOLDER / "tokenizers" / name
 
 
 @cache

@@ -216,15 +216,20 @@ def walk(arena, which, at, c, x, y, f, row):
             byte = int64(bytes_of[node])
             c0, x0, y0, f0 = stack[top - 6], stack[top - 5], stack[top - 4], stack[top - 3]
             c2, x2, y2, f2 = step(arena, c0, x0, y0, f0, byte, int64(0))
+            way = int64(0)
+            while c2 == DEAD and arena[At.MORE] != 0:  # an item that is not new in one way may be new in another
+                way += 1
+                c2, x2, y2, f2 = step(arena, c0, x0, y0, f0, byte, way)
             if c2 == DEAD or c2 == CROSS:
                 if c2 == CROSS and deep > 1:  # not if deep is 1: the caller knows that the number may end here
                     note_crossing(arena, which, node, int64(0), int64(BEHIND))
                 node = beyond(end, allowed, jumps, children, deep, byte, node)
                 continue
-            way = int64(0)
             while arena[At.MORE] != 0:
                 way += 1
                 c3, x3, y3, f3 = step(arena, c0, x0, y0, f0, byte, way)
+                if c3 == DEAD:
+                    continue
                 if waiting + 1 >= arena[At.PENDING_CAPACITY]:
                     arena[At.WANTED] |= GROW_PENDING
                     break

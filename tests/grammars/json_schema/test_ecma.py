@@ -1,18 +1,15 @@
 """Patterns: ECMA-262 searches against hand-made verdicts and against Python's `re`."""
 
 import json
-import os
 import random
 import re
-from pathlib import Path
 
 import pytest
 import regex
 
 from grammarlm.errors import GrammarError, UnsupportedFeature
 from grammarlm.grammars.json_schema.languages import Languages
-
-MASKBENCH = Path(os.environ.get("GRAMMARLM_DATA", "/nowhere")) / "maskbench"
+from tests.real_data import MASKBENCH, needs_data
 
 
 def language(pattern):
@@ -141,9 +138,6 @@ def test_broken(pattern):
     assert repr(pattern) in str(caught.value)
 
 
-# ---- random patterns, against `re` (ASCII classes, `$` spelled `\Z`)
-
-
 def expression(rng, depth):
     """A pattern in our syntax and in Python's."""
     kind = rng.randrange(12 if depth else 5)
@@ -225,9 +219,6 @@ def test_whether_a_pattern_is_empty(seed):
             assert reference.search(shortest(languages, languages.term(language(ours)))), ours
 
 
-# ---- patterns of real schemas, against the strings of their instances
-
-
 def every_string(value):
     waiting = [value]
     while waiting:
@@ -271,7 +262,7 @@ def in_python(pattern):
     return "".join(found)
 
 
-@pytest.mark.skipif(not MASKBENCH.is_dir(), reason="GRAMMARLM_DATA says where MaskBench's schemas are")
+@needs_data
 def test_real_patterns():
     rng = random.Random(1)
     refused, compared = [], 0

@@ -2,22 +2,20 @@
 
 import ipaddress
 import json
-import os
 import random
 import re
 import warnings
 from datetime import date, timedelta
-from pathlib import Path
 
 import pytest
 
 from grammarlm.errors import UnsupportedFeature
 from grammarlm.grammars.json_schema.formats import CHECKED, FORMATS, KNOWN, format_term
 from grammarlm.grammars.json_schema.languages import Languages
+from tests.real_data import SUITE, needs_data
 
 jsonschema = pytest.importorskip("jsonschema")
 
-SUITE = Path(os.environ.get("GRAMMARLM_DATA", "/nowhere")) / "json-schema-test-suite" / "tests"
 REFUSED = {"idn-hostname"}
 ENFORCED = sorted(FORMATS - REFUSED)
 TAKEN = {  # invalid, and in the language: CHECKED says so
@@ -84,7 +82,7 @@ def deviates(name, text):
         return text.endswith(".") or not text.isascii() or "xn--" in text.lower()
     if name in ("uri", "uri-reference", "iri", "iri-reference"):  # 01 as an octet, or no `::1` at all, between brackets
         return "[" in text
-    if name == "relative-json-pointer":  # jsonschema takes no digit behind a 0, as in 100
+    if name == "relative-json-pointer":  # jsonschema takes no digit after a 0, as in 100
         return "0" in text.split("/")[0] or not text.isascii()
     return False
 
@@ -273,11 +271,11 @@ def test_an_automaton_of_a_format_is_made_once():
     assert other.algebra.edges(term) is LANGUAGES.algebra.edges(term)
 
 
-@pytest.mark.skipif(not SUITE.is_dir(), reason="GRAMMARLM_DATA says where the JSON Schema Test Suite is")
+@needs_data
 @pytest.mark.parametrize("draft", ["draft4", "draft6", "draft7", "draft2019-09", "draft2020-12"])
 def test_the_suite(draft):
     compared = 0
-    for path in sorted((SUITE / draft / "optional" / "format").glob("*.json")):
+    for path in sorted((SUITE / "tests" / draft / "optional" / "format").glob("*.json")):
         for group in json.loads(path.read_text()):
             name = group["schema"].get("format")
             for test in group["tests"]:

@@ -165,8 +165,6 @@ def test_numbers_that_no_double_is_are_saved() -> None:
     assert gl.Constraint.from_bytes(constraint.to_bytes(), VOCAB).fingerprint == constraint.fingerprint
 
 
-# ------------------------------------------------------------------ values of the wrong shape: refused, or a warning
-
 WRONG: tuple[Any, ...] = (
     *(None, True, False, 0, 1, -1, 1.5, "", "a", "1", "String", "integer", "any"),
     *([], ["a"], [1], [True], ["string", 3], [["a"]], [{}], [{}, 1], ["any", "null"]),

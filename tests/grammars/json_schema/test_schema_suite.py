@@ -6,10 +6,8 @@ Judged by the meaning of the shapes alone (tests/oracles/json_shapes.py), so tha
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,9 +17,9 @@ from grammarlm.grammars.json_schema.languages import Languages
 from grammarlm.grammars.json_schema.normalise import normalise
 from tests.oracles.json_shapes import admits
 from tests.oracles.json_values import read_json
+from tests.real_data import MASKBENCH, SUITE, needs_data
 
-DATA = os.environ.get("GRAMMARLM_DATA")
-pytestmark = pytest.mark.skipif(not DATA, reason="GRAMMARLM_DATA says where the suite and MaskBench are")
+pytestmark = needs_data
 DRAFTS = {
     "draft4": "http://json-schema.org/draft-04/schema#",
     "draft6": "http://json-schema.org/draft-06/schema#",
@@ -53,7 +51,7 @@ def outcome(schema: Any, tests: list[tuple[Any, bool]], **options: Any) -> str:
 
 @pytest.fixture(scope="module")
 def remotes() -> dict[str, Any]:
-    folder = Path(str(DATA)) / "json-schema-test-suite" / "remotes"
+    folder = SUITE / "remotes"
     return {
         f"http://localhost:1234/{path.relative_to(folder).as_posix()}": json.loads(path.read_text(encoding="utf-8"))
         for path in folder.rglob("*.json")
@@ -63,7 +61,7 @@ def remotes() -> dict[str, Any]:
 @pytest.mark.parametrize("draft", DRAFTS)
 def test_the_schema_test_suite(draft: str, remotes: dict[str, Any]) -> None:
     refused = set()
-    for path in sorted((Path(str(DATA)) / "json-schema-test-suite" / "tests" / draft).glob("*.json")):
+    for path in sorted((SUITE / "tests" / draft).glob("*.json")):
         text = path.read_text(encoding="utf-8")
         groups = zip(json.loads(text, parse_float=Decimal), read_json(text), strict=True)
         for group, exact in groups:
@@ -81,7 +79,7 @@ def test_the_schema_test_suite(draft: str, remotes: dict[str, Any]) -> None:
 
 def test_a_sample_of_maskbench() -> None:
     counts: Counter[str] = Counter()
-    for path in sorted((Path(str(DATA)) / "maskbench").glob("*.json"))[::EVERY]:
+    for path in sorted(MASKBENCH.glob("*.json"))[::EVERY]:
         text = path.read_text(encoding="utf-8")
         schema = json.loads(text, parse_float=Decimal)["schema"]
         tests = [(test["data"], test["valid"]) for test in read_json(text).get("tests", [])]

@@ -133,9 +133,6 @@ def test_half_a_surrogate_pair_is_no_string():
     assert not languages.has(frozenset({("words", ("a",), False)}), "\ud800")
 
 
-# ---- shapes
-
-
 def test_read():
     assert strings.read({"type": "string"}) == StringShape()
     assert strings.read({"minLength": 2.0, "maxLength": Decimal(5)}) == StringShape(2, 5)

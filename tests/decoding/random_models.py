@@ -1,0 +1,41 @@
+"""Tiny models of the kinds that transformers knows, with random weights."""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+
+def random_model(kind: str, width: int, **options):
+    """A tiny model of a kind that transformers knows, with weights large enough for distributions that are not flat."""
+    torch.manual_seed(0)
+    settings = {
+        "vocab_size": width,
+        "hidden_size": 32,
+        "intermediate_size": 64,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "head_dim": 8,
+        "initializer_range": 0.3,
+        "bos_token_id": 1,
+        "eos_token_id": 2,
+        "pad_token_id": 0,
+        **options,
+    }
+    config = getattr(transformers, f"{kind}Config")(**settings)
+    return transformers.AutoModelForCausalLM.from_config(config).eval()
+
+
+def encoder_decoder(kind, width):
+    """A tiny T5 or Bart."""
+    torch.manual_seed(0)
+    shared = {"vocab_size": width, "d_model": 32, "decoder_start_token_id": 0, "eos_token_id": 2, "pad_token_id": 0}
+    if kind == "T5":
+        config = transformers.T5Config(**shared, d_kv=8, d_ff=64, num_layers=2, num_heads=4, initializer_factor=1.0)
+    else:
+        sizes = dict.fromkeys(("encoder_layers", "decoder_layers"), 2) | dict.fromkeys(
+            ("encoder_attention_heads", "decoder_attention_heads"), 4
+        )
+        config = transformers.BartConfig(**shared, **sizes, encoder_ffn_dim=64, decoder_ffn_dim=64, init_std=0.3)
+    return transformers.AutoModelForSeq2SeqLM.from_config(config).eval()

@@ -1,0 +1,77 @@
+"""Where the tests reach into the package: what it keeps to itself, each by a name that says what it is.
+
+Behaviour is tested through the public names. Some laws are about what no answer shows: which states share a row, what a full epoch
+still holds, whether a second text was found in a cache. They ask here, so a change inside the package is a change of this file.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import grammarlm as gl
+from grammarlm.masks import snapshot, store
+from grammarlm.masks.stack.epoch import StackEpoch
+
+GRAMMAR_MAGIC = store._MAGIC  # what the bytes of a constraint begin with
+SNAPSHOT_MAGIC = snapshot._MAGIC
+
+
+def automaton_of(owner: Any) -> Any:
+    """Of a constraint, or of a matcher."""
+    return owner._automaton
+
+
+def program_of(owner: Any) -> Any:
+    return automaton_of(owner).program
+
+
+def current_epoch(constraint: gl.Constraint) -> Any:
+    """The generation of states in which new texts begin."""
+    return automaton_of(constraint).epoch
+
+
+def head_of(matcher: gl.Matcher) -> tuple:
+    """(trail, epoch, state, step, ...): where a text stands."""
+    return matcher._head
+
+
+def epoch_of(matcher: gl.Matcher) -> Any:
+    """The generation of states in which a text stands."""
+    return head_of(matcher)[1]
+
+
+def state_of(matcher: gl.Matcher) -> int:
+    return head_of(matcher)[2]
+
+
+def made_in(matcher: gl.Matcher, how: Callable[[Any, int], Any]) -> Any:
+    """What is made of an epoch and a state under the lock, in a new epoch where the old one is full."""
+    return matcher._made(how)
+
+
+def grow(epoch: StackEpoch, *places: Any) -> None:
+    """Longer arrays, as where one is full."""
+    epoch._grow(*places)
+
+
+def supplier() -> Callable[[StackEpoch, int], None]:
+    """What makes whatever a kernel said was missing; taken before a test puts something else in its place."""
+    return StackEpoch._supply
+
+
+def surveys_read(epoch: StackEpoch) -> int:
+    """How many surveys a file had for it."""
+    return epoch._kept
+
+
+def survey_file(epoch: StackEpoch) -> Any:
+    """Where its surveys are kept; None where they are not."""
+    return epoch._path
+
+
+def forget_survey_file(epoch: StackEpoch) -> None:
+    epoch._path = None
+
+
+def is_resolved(epoch: StackEpoch) -> bool:
+    """Is it known what the numbers of a file stand for?"""
+    return epoch._is_resolved

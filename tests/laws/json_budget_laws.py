@@ -1,0 +1,215 @@
+"""The laws of budgets for JSON schemas: walks end in time, in instances that the oracle takes, and growth is bounded."""
+
+import json
+import random
+from collections import Counter
+from typing import Any
+
+import pytest
+
+import grammarlm as gl
+from tests.internals import program_of
+from tests.laws.json_laws import WALKED, compiled, text_of
+from tests.laws.laws import allowed_ids
+from tests.oracles.json_schema_oracle import Judge, NoVerdict
+
+SPARE = (0, 2, 15, 80)
+STOPS = frozenset(WALKED.stop_ids)
+RECORD = {
+    "type": "object",
+    "properties": {"name": {"type": "string", "minLength": 2}, "age": {"type": "integer", "minimum": 17}},
+    "required": ["name", "age"],
+}
+# A schema, and tokens that are enough (pieces of WALKED: '{"', '":', '","', ...).
+CASES: dict[str, tuple[Any, int]] = {
+    "anything": (True, 1),
+    "a record": (RECORD, 18),
+    "a word": ({"enum": ["abba", "a", [1, {"a": 2}]]}, 2),
+    "a long string": ({"type": "string", "minLength": 20, "maxLength": 22}, 22),
+    "a pattern": ({"type": "string", "pattern": "^[ab]{3}c$"}, 5),
+    "a pattern with a length": ({"type": "string", "pattern": "^(ab)*$", "minLength": 5}, 5),
+    "a pattern with both lengths": ({"type": "string", "pattern": "^(aa|bbb)*$", "minLength": 4, "maxLength": 7}, 6),
+    "patterns with many lengths": (
+        {
+            "type": "object",
+            "properties": {
+                "a": {"type": "string", "pattern": r"^[\w\-]+$", "minLength": 8, "maxLength": 256},
+                "b": {"type": "string", "pattern": r"^[\w./]+\.php+$", "minLength": 16, "maxLength": 1024},
+            },
+            "required": ["a", "b"],
+        },
+        34,
+    ),
+    "characters": ({"type": "string", "pattern": "^[é€😀]{2}$"}, 7),
+    "a format": ({"type": "string", "format": "date-time"}, 22),
+    "a number": ({"type": "number", "multipleOf": 7, "minimum": 100}, 3),
+    "a number far away": ({"type": "integer", "minimum": 123456789, "maximum": 123456790}, 9),
+    "items that differ": ({"items": {"enum": ["aba", True, "ab", None]}, "type": "array", "minItems": 3, "uniqueItems": True}, 9),
+    "strings that differ": ({"items": {"type": "string"}, "type": "array", "minItems": 3, "uniqueItems": True}, 10),
+    "words of a language that differ": (
+        {"items": {"type": "string", "pattern": "^[ab]{2,}$"}, "type": "array", "minItems": 4, "uniqueItems": True},
+        18,
+    ),
+    "an array that contains": (
+        {"type": "array", "contains": {"type": "string", "minLength": 3}, "minContains": 2, "items": {"type": ["string", "null"]}},
+        14,
+    ),
+    "items by position": ({"type": "array", "prefixItems": [{"const": "a"}, {"type": "object"}], "minItems": 4}, 11),
+    "keys that imply keys": (
+        {
+            "type": "object",
+            "properties": {name: {"type": "string"} for name in "abc"},
+            "required": ["a"],
+            "dependentRequired": {"a": ["b"], "b": ["c"]},
+            "additionalProperties": False,
+        },
+        13,
+    ),
+    "enough keys": ({"type": "object", "minProperties": 3}, 13),
+    "keys of few names": (
+        {
+            "type": "object",
+            "patternProperties": {"b$": {"type": ["null", "string"]}, "a|b": {}},
+            "propertyNames": {"pattern": "^.$"},
+            "additionalProperties": False,
+            "minProperties": 1,
+        },
+        5,
+    ),
+    "keys of few names behind others": (
+        {
+            "type": "object",
+            "properties": {"c": {"type": "null"}, "a": {"type": "null"}},
+            "patternProperties": {"^[abxy]$": {"type": "null"}},
+            "required": ["b"],
+            "additionalProperties": False,
+            "minProperties": 5,
+        },
+        25,
+    ),
+    "enough keys of a language": (
+        {
+            "type": "object",
+            "patternProperties": {"^a": {"type": "integer"}},
+            "additionalProperties": False,
+            "minProperties": 2,
+        },
+        10,
+    ),
+    "enough keys of a few": (
+        {
+            "type": "object",
+            "properties": {"a": {"type": "integer"}, "b": RECORD, "c": {"type": "string"}},
+            "additionalProperties": False,
+            "minProperties": 2,
+        },
+        10,
+    ),
+    "a list": (
+        {
+            "$ref": "#/$defs/node",
+            "$defs": {
+                "node": {
+                    "type": "object",
+                    "properties": {
+                        "v": {"type": "string", "format": "date"},
+                        "next": {"anyOf": [{"$ref": "#/$defs/node"}, {"type": "null"}]},
+                    },
+                    "required": ["v", "next"],
+                }
+            },
+        },
+        25,
+    ),
+    "one of two": ({"oneOf": [{"required": ["a"]}, {"required": ["b"]}], "type": "object"}, 6),
+    "not": ({"not": {"type": ["object", "string", "number", "null", "boolean"]}}, 2),
+    "if, then, else": (
+        {
+            "type": "object",
+            "properties": {"kind": {"enum": ["a", "b"]}, "x": {"type": "integer"}},
+            "required": ["kind"],
+            "if": {"properties": {"kind": {"const": "a"}}},
+            "then": {"required": ["x"]},
+        },
+        11,
+    ),
+    "many keys": (
+        {"type": "object", "properties": {f"k{i}": {"type": "integer"} for i in range(70)}, "required": ["k3", "k69"]},
+        16,
+    ),
+}  # fmt: skip
+
+
+def check_walk(constraint: gl.Constraint, judge: Judge, budget: int, rng: random.Random) -> Counter[str]:
+    """A text drawn from the masks of a budget, beside an ordinary matcher."""
+    matcher, plain, tokens = constraint.matcher(max_tokens=budget), constraint.matcher(), list[int]()
+    outcomes = Counter(walks=1)
+    while True:
+        allowed, ordinary = allowed_ids(matcher, WALKED), allowed_ids(plain, WALKED)
+        where = f"after {text_of(tokens, WALKED)!r} of at most {budget}"
+        assert allowed <= ordinary, where
+        assert allowed & STOPS == ordinary & STOPS, where
+        assert allowed, f"an empty mask {where}"
+        assert matcher.min_tokens_left <= budget - len(tokens), where
+        outcomes["narrowed"] += allowed != ordinary
+        for token in rng.sample(sorted(ordinary - allowed), min(2, len(ordinary - allowed))):
+            assert not matcher.advance(token), f"{WALKED.token_bytes(token)!r} is taken {where}"
+        if allowed & STOPS and (rng.random() < 0.3 or not allowed - STOPS):
+            break
+        tokens.append(rng.choice(sorted(allowed - STOPS)))
+        assert matcher.advance(tokens[-1]), where
+        assert plain.advance(tokens[-1]), where
+    assert len(tokens) <= budget
+    try:
+        assert judge.valid(text_of(tokens, WALKED)), text_of(tokens, WALKED)
+    except NoVerdict:
+        outcomes["no verdict"] += 1
+    return outcomes
+
+
+def check_budgets(schema: Any, rng: random.Random, walks: int, **options: Any) -> Counter[str]:
+    try:
+        constraint = compiled(schema, **options)
+    except gl.UnsatisfiableGrammar:
+        return Counter(unsatisfiable=1)
+    except (gl.UnsupportedFeature, gl.LimitExceeded):
+        return Counter(refused=1)
+    judge, outcomes = Judge(schema), Counter(compiled=1)
+    enough = constraint.matcher().min_tokens_left
+    try:
+        with pytest.raises(ValueError, match=rf"max_tokens={enough - 1} may not be enough"):
+            constraint.matcher(max_tokens=enough - 1)
+        for spare in SPARE:
+            for _ in range(walks):
+                outcomes += check_walk(constraint, judge, enough + spare, rng)
+    except AssertionError as error:
+        raise AssertionError(f"{json.dumps(schema)[:3000]} {options}, {enough} tokens: {error}") from error
+    return outcomes
+
+
+def check_growth(schema: Any, rng: random.Random, **options: Any) -> Counter[str]:
+    """One token makes no more tokens necessary than is known for the whole schema: until then masks are the ordinary ones."""
+    try:
+        constraint = compiled(schema, **options)
+        enough = constraint.matcher().min_tokens_left
+        constraint.matcher(max_tokens=enough)
+    except gl.GrammarError:
+        return Counter()
+    most = program_of(constraint).growth
+    matcher, tokens, outcomes = constraint.matcher(), list[int](), Counter(schemas=1)
+    while len(tokens) < 25:
+        before = matcher.min_tokens_left
+        allowed = sorted(allowed_ids(matcher, WALKED) - STOPS)
+        if not allowed:
+            break
+        longest = sorted(allowed, key=lambda t: -len(WALKED.token_bytes(t)))[:6]
+        for token in {*longest, *rng.sample(allowed, min(4, len(allowed)))}:
+            assert matcher.advance(token)
+            after = matcher.min_tokens_left
+            where = f"{json.dumps(schema)[:2000]} {options} {text_of([*tokens, token], WALKED)!r}"
+            assert after <= before + most, f"{where}: {before}, {after}, at most {most} more"
+            outcomes["tokens"] += 1
+            matcher.rollback(1)
+        tokens.append(rng.choice([*longest, rng.choice(allowed)]))
+        assert matcher.advance(tokens[-1])
+    return outcomes

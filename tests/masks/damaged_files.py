@@ -1,0 +1,18 @@
+"""Damage to a file's bytes."""
+
+import random
+
+
+def damaged(data: bytes, rng: random.Random) -> bytes:
+    changed = bytearray(data)
+    for _ in range(rng.choice([1, 1, 1, 2, 4])):
+        at, action = rng.randrange(len(changed) + 1), rng.random()
+        if action < 0.6 and at < len(changed):
+            changed[at] ^= 1 << rng.randrange(8)
+        elif action < 0.75:
+            changed.insert(at, rng.choice(b"NTFinsb(Gd\x00\x01\x02a*+)") if rng.random() < 0.5 else rng.randrange(256))
+        elif action < 0.9 and len(changed) > 1:
+            del changed[at % len(changed)]
+        else:
+            changed[at:at] = changed[at : at + rng.randint(1, 9)]
+    return bytes(changed)
