@@ -67,7 +67,7 @@ def as_one(model, other):
         {"close": False, "repetition_penalty": 1.3},
         {"schema": SCHEMA, "cache": "off"},
     ],
-    ids=str,
+    ids=", ".join,
 )
 def test_a_blend_is_a_model_that_blends(model, other, tokenizer, arguments):
     options = {"max_tokens": 40, **arguments}
