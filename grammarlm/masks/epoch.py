@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,9 +25,11 @@ from ..kernels.cpu.targets import fill_targets
 from ..layout.table import DEAD, MISS, Arena
 from .beside import NotNow
 from .completion import Completions
-from .program import RegularProgram
 from .protocol import FINISHED, EpochDefaults
 from .shared_rows import SharedRows
+
+if TYPE_CHECKING:
+    from .program import RegularProgram
 
 FIRST_CAPACITY = 64  # states; doubled when full
 MOST_MODELS = 4

@@ -12,6 +12,7 @@ from ..grammars.regular import Algebra
 from ..grammars.terms import NOTHING, Term
 from ..vocab.vocabulary import Vocabulary
 from .automaton import Automaton
+from .epoch import RegularEpoch
 from .limits import Clock, Limits
 from .liveness import Liveness
 from .protocol import ProgramDefaults
@@ -46,8 +47,6 @@ class RegularProgram(ProgramDefaults):
 def regular_automaton(
     grammar: Grammar, vocab: Vocabulary, limits: Limits, canonical_only: bool
 ) -> tuple[Automaton, Report]:
-    from .epoch import RegularEpoch
-
     clock = Clock(limits)
     algebra = Algebra(limits.max_depth, clock.tick, limits.max_bytes)
     start = grammar.language(algebra)

@@ -8,6 +8,7 @@ import numpy as np
 
 import grammarlm as gl
 from grammarlm.kernels.cpu.json_call import ADVANCE, ENDS, FILL, READ
+from tests.internals import current_epoch
 from tests.kernels.guarded import Guarded
 from tests.kernels.token_lists import ids_in
 
@@ -19,7 +20,7 @@ class Machine:
 
     def __init__(self, schema: Any, vocab: gl.Vocabulary, **options: Any):
         constraint = gl.compile(gl.JsonSchema(schema, **options), vocab)
-        self.epoch = constraint._automaton.epoch
+        self.epoch = current_epoch(constraint)
         self.vocab, self.start = vocab, self.epoch.start
 
     def read(self, record: int, data: bytes) -> int:

@@ -17,6 +17,7 @@ from grammarlm.layout.stack import (
 )
 from grammarlm.layout.stack import LR_BASE as LR
 from grammarlm.masks.stack.epoch import StackEpoch
+from tests.internals import current_epoch
 from tests.oracles.lr_stacks import LrStacks, Stack
 from tests.oracles.stack_threads import Config, StackThreads, Thread
 
@@ -24,7 +25,7 @@ from tests.oracles.stack_threads import Config, StackThreads, Thread
 def epoch_of(grammar: Any, vocab: gl.Vocabulary, **limits: int) -> StackEpoch:
     """A new epoch: nothing that other tests have made is in it, and nothing is read from or written to disk."""
     constraint = gl.compile(grammar, vocab, limits=gl.Limits(**limits))
-    epoch = constraint._automaton.epoch
+    epoch = current_epoch(constraint)
     assert isinstance(epoch, StackEpoch)
     return epoch
 

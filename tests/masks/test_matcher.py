@@ -351,8 +351,10 @@ def test_rows_that_are_taken_over_from_other_states(
 ) -> None:
     monkeypatch.setattr(epoch, "FEW_NODES", 0)
     monkeypatch.setattr(epoch, "SHARE", 1)
-    taken, tokens_in = [], epoch.Epoch._tokens_in
-    monkeypatch.setattr(epoch.Epoch, "_tokens_in", lambda self, pieces: taken.append(pieces) or tokens_in(self, pieces))
+    taken, tokens_in = [], epoch.RegularEpoch._tokens_in
+    monkeypatch.setattr(
+        epoch.RegularEpoch, "_tokens_in", lambda self, pieces: taken.append(pieces) or tokens_in(self, pieces)
+    )
     longer = [b"ab", b"abc", b"bc", b"cd", b"dd", b"abab", b"c d", b"cdd", b"ab", b"dda", b"x"]
     tokens = [*(bytes([b]) for b in letters), *longer]
     vocab = gl.Vocabulary([*tokens, b"<eos>"], stop_ids=[len(tokens)])

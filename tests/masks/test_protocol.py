@@ -53,7 +53,7 @@ EXAMPLES = [
     ("regular", gl.Regex("(a|b)*cc"), FEW),
     ("stack", gl.Lark('start: "(" start ")" start | "ab"?'), VOCAB),
     ("stack", gl.Gbnf('root ::= "a" root "b" | "12"'), VOCAB),
-    ("stack", gl.Gbnf('root ::= "a" root "b" | "cc"'), FEW),
+    ("stack", gl.Gbnf('root ::= "a" root "b" | "cc" | "ab"'), FEW),
     ("stack", gl.Token("<item>") + gl.Gbnf('root ::= "(" root ")" | "a"'), VOCAB),
     ("json", gl.JsonSchema(RECORD), VOCAB),
     ("json", gl.JsonSchema(NESTED, whitespace="compact"), VOCAB),

@@ -318,7 +318,7 @@ class JsonEpoch(EpochDefaults):
 
     def completion(self, state: int) -> list[bytes] | None:
         """A completion of the text, in pieces that are tokenized one by one (completion.py)."""
-        return endings_of(self).parts(state)
+        return [] if state == FINISHED else endings_of(self).parts(state)
 
     def closing(self, state: int, most: int) -> tuple[int, bool]:
         """At least how many brackets close before the text may end, and are all threads in strings?"""
