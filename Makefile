@@ -50,9 +50,9 @@ proof: .venv/everything
 	@touch $@
 
 # What needs no torch, with the lowest versions that pyproject.toml declares.
-CORE := tests/test_regex_corpus.py tests/vocab/test_plain_vocabulary.py tests/grammars/test_gbnf.py \
-	tests/grammars/test_ebnf.py tests/masks/test_completion.py tests/masks/test_json_matcher.py \
-	tests/masks/test_json_masks.py tests/masks/test_stack_matcher.py
+CORE := tests/test_regex_corpus.py tests/vocab/test_plain_vocabulary.py tests/grammars/ebnf/test_gbnf.py \
+	tests/grammars/ebnf/test_ebnf.py tests/masks/test_completion.py tests/masks/machines/json/test_json_matcher.py \
+	tests/masks/machines/json/test_json_masks.py tests/masks/machines/stack/test_stack_matcher.py
 lowest: .venv-lowest/everything
 	PYTHONPATH=. .venv-lowest/bin/python -m pytest -p no:cacheprovider $(CORE) $(ARGS)
 
@@ -78,7 +78,7 @@ bench: .venv/everything
 	$(BIN)/python -m benchmarks.all $(ARGS)
 
 gpu: .venv/everything
-	$(BIN)/python -m pytest tests/kernels tests/decoding/test_device_automaton.py $(ARGS)
+	$(BIN)/python -m pytest tests/kernels tests/device/test_device_automaton.py $(ARGS)
 	$(BIN)/python -m benchmarks.gpu_kernels
 
 train: .venv/everything

@@ -23,7 +23,7 @@ import xgrammar
 
 import grammarlm as gl
 from benchmarks.report import quantiles, table, write
-from grammarlm.kernels import reference
+from grammarlm.kernels.reference import apply_mask as reference
 
 SIZES = ((1, 128256, 1001), (8, 151669, 301), (64, 128256, 101))  # rows, columns, rounds
 BARS = {0.001: 0.4, 0.5: 0.4, 0.999: 1.2}  # share of allowed tokens -> largest ratio to xgrammar, for float32

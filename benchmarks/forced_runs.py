@@ -5,7 +5,7 @@ usage: GRAMMARLM_DATA=... python -m benchmarks.forced_runs [--tokenizers qwen3 l
 Each record is written as json.dumps writes it, with blanks and compact, and cut as the tokenizer cuts it. Counted along that text:
 
     forced       tokens that are the only one that their mask allows
-    skeleton     tokens whose bytes, white space aside, must come (masks/json_schema/skeleton.py); those that are forced among them
+    skeleton     tokens whose bytes, white space aside, must come (machines/json/skeleton.py); those that are forced among them
     llguidance   tokens that compute_ff_tokens() gives, where they are the text's own; the others are the text's tokens one by one.
                  Its white space is its default, flexible, which reads both texts
 
@@ -20,7 +20,7 @@ from typing import Any
 import grammarlm as gl
 from benchmarks.report import table
 from benchmarks.tokenizers import load
-from grammarlm.masks.json_schema.skeleton import skeleton
+from grammarlm.masks.machines.json.skeleton import skeleton
 
 RECORDS: dict[str, dict[str, Any]] = {
     "person": {"name": "Ada Lovelace", "age": 36, "email": "ada@example.org", "city": "London", "active": True},

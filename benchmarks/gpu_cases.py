@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from grammarlm.kernels import reference, reference_sampling
+from grammarlm.kernels.reference import apply_mask as reference
+from grammarlm.kernels.reference import sampling as reference_sampling
 
 LANES = {torch.float32: torch.int32, torch.bfloat16: torch.int16}
 

@@ -29,11 +29,11 @@ from benchmarks.items_static import StaticClone
 from benchmarks.items_torch import TorchTrie
 from benchmarks.report import table, write
 from grammarlm.decoding import beam_search
-from grammarlm.decoding.beam_levels import NO_PENALTIES, NONE
-from grammarlm.kernels.cpu.items import item_step
+from grammarlm.kernels.cpu.items.step import item_step
 from grammarlm.layout.items import Beams, Level
-from grammarlm.masks.item_sets.item_set import ItemSet
-from grammarlm.masks.item_sets.search import Searched
+from grammarlm.retrieval.item_set import ItemSet
+from grammarlm.retrieval.levels import NO_PENALTIES, NONE
+from grammarlm.retrieval.search import Searched
 
 SEARCHES, BEAMS, LENGTH = 2, 70, 8
 SMALL = 2048  # the vocabulary of the grid

@@ -24,8 +24,8 @@ import numpy as np
 
 import grammarlm as gl
 from benchmarks.report import table, write
-from grammarlm.decoding.race import Race
-from grammarlm.decoding.rejection import NO_TOKEN, Rejection
+from grammarlm.decoding.logits.race import Race
+from grammarlm.decoding.logits.rejection import NO_TOKEN, Rejection
 from grammarlm.models.corpus import RECORDS, example
 
 V, LARGE_V = 20_000, 128_256

@@ -7,17 +7,17 @@ that need them.
 from importlib import import_module
 from typing import Any
 
-from .grammars import registry
+from grammarlm.grammars import registry
 
 _HOME = {
     "Constraint": "masks.constraint",
-    "DeviceAutomaton": "decoding.device_automaton",
-    "DeviceItems": "decoding.device_items",
-    "DeviceLoop": "decoding.device_loop",
+    "DeviceAutomaton": "device.automaton",
+    "DeviceItems": "retrieval.device_items",
+    "DeviceLoop": "device.loop",
     "Event": "decoding.events",
-    "ItemSet": "masks.item_sets.item_set",
-    "Indent": "grammars.indent",
-    "Limits": "masks.limits",
+    "ItemSet": "retrieval.item_set",
+    "Indent": "grammars.cfg.indent",
+    "Limits": "masks.runtime.limits",
     "Matcher": "masks.matcher",
     "allocate_mask": "masks.mask_array",
     "compile": "masks.constraint",
@@ -34,7 +34,7 @@ _HOME = {
     "UnsatisfiableGrammar": "errors",
     "UnsupportedFeature": "errors",
     "Vocabulary": "vocab.vocabulary",
-    "apply_mask_": "decoding.apply_mask",
+    "apply_mask_": "decoding.logits.apply_mask",
     "load_tiny": "models.tiny",
     "stream": "decoding.stream",
 }

@@ -19,10 +19,11 @@ import os
 import sys
 from collections.abc import Sequence
 
-from .bench.arguments import add_bench
-from .commands.check import add_check
-from .commands.generate import add_generate
-from .commands.inspect import add_inspect
+from grammarlm.bench.arguments import add_bench
+from grammarlm.commands.check import add_check
+from grammarlm.commands.generate import add_generate
+from grammarlm.commands.inspect import add_inspect
+
 from .version import version
 
 INTERRUPTED, PIPE_CLOSED = 130, 141
@@ -67,6 +68,6 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def run_demo(options: argparse.Namespace) -> int:
-    from .decoding.demo import run
+    from grammarlm.commands.demo import run
 
     return run()

@@ -8,8 +8,8 @@ import pytest
 
 START = "from grammarlm.kernels.cpu.jit import load_all; "
 COMMANDS = (
-    START + "from grammarlm.kernels.cpu.json_call import json_call; load_all([json_call])",
-    START + "import grammarlm.masks.constraint, grammarlm.decoding.generate, grammarlm.kernels.cpu.stack_calls; "
+    START + "from grammarlm.kernels.cpu.json.call import json_call; load_all([json_call])",
+    START + "import grammarlm.masks.constraint, grammarlm.decoding.generate, grammarlm.kernels.cpu.stack.calls; "
     "from grammarlm.kernels.cpu.jit import KERNELS; load_all([k for k in KERNELS if k.__name__ != 'json_call'])",
 )
 

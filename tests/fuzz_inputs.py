@@ -18,7 +18,7 @@ from typing import Any
 import grammarlm as gl
 from tests.corpus_files import corpus
 from tests.fuzz_schemas import LITERALS, PATHS, mutated_schema, odd, schema_seeds, some_options
-from tests.grammars.valid_lark import VALID
+from tests.grammars.lark.valid_lark import VALID
 from tests.hostile import BLOCKS, CASES
 from tests.oracles.random_grammars import RandomGrammars
 from tests.oracles.random_lark import RandomLark

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 import grammarlm as gl
-from grammarlm.grammars.json_schema.formats import FORMATS
+from grammarlm.grammars.json_schema.strings.formats import FORMATS
 from tests.oracles.random_json_schemas import MAGNITUDES, RandomSchemas, written
 
 OPTIONS = (

@@ -15,7 +15,7 @@ from types import FrameType, TracebackType
 from typing import Any
 
 import grammarlm as gl
-from grammarlm.masks.sealed import seal
+from grammarlm.masks.saved.sealed import seal
 from tests.fuzz_inputs import Input
 from tests.internals import program_of
 from tests.laws.cfg_vocabularies import pieces

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 import grammarlm as gl
-from grammarlm.masks import snapshot, store
-from grammarlm.masks.stack.epoch import StackEpoch
+from grammarlm.masks.machines.stack.epoch import StackEpoch
+from grammarlm.masks.saved import snapshot, store
 
 GRAMMAR_MAGIC = store._MAGIC  # what the bytes of a constraint begin with
 SNAPSHOT_MAGIC = snapshot._MAGIC

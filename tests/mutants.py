@@ -47,95 +47,103 @@ class Mutant(NamedTuple):
 
 MUTANTS = [
     # the regular walk
-    Mutant("walk.py", "if usable[uint64(state)] == UNKNOWN:", "if usable[uint64(state)] == NO:"),
-    Mutant("walk.py", "if ask and found != nothing and usable[uint64(state)] != YES:", "if ask and found == nothing:"),
+    Mutant("table/walk.py", "if usable[uint64(state)] == UNKNOWN:", "if usable[uint64(state)] == NO:"),
     Mutant(
-        "walk.py",
+        "table/walk.py", "if ask and found != nothing and usable[uint64(state)] != YES:", "if ask and found == nothing:"
+    ),
+    Mutant(
+        "table/walk.py",
         "row[uint64(index) >> uint64(5)] |= int32(1) << int32(index & uint32(31))",
         "row[uint64(index) >> uint64(5)] |= int32(1) << int32(index & uint32(15))",
     ),
-    Mutant("targets.py", "targets[twins[i, 0]] = targets[twins[i, 1]]", "targets[twins[i, 1]] = targets[twins[i, 0]]"),
-    # configs
-    Mutant("pushdown.py", "if status & READS:", "if status & EXPANDED:"),
     Mutant(
-        "pushdown.py",
+        "table/targets.py", "targets[twins[i, 0]] = targets[twins[i, 1]]", "targets[twins[i, 1]] = targets[twins[i, 0]]"
+    ),
+    # configs
+    Mutant("stack/configs.py", "if status & READS:", "if status & EXPANDED:"),
+    Mutant(
+        "stack/configs.py",
         "elif kind == LINE and ints(arena, Place.S_BRACKETS, capacity)[s] > 0:",
         "elif kind == LINE and ints(arena, Place.S_BRACKETS, capacity)[s] > 1:",
     ),
-    Mutant("pushdown.py", "live = live or here[after, w] & there[k, w] != 0", "live = True"),
+    Mutant("stack/configs.py", "live = live or here[after, w] & there[k, w] != 0", "live = True"),
     Mutant(
-        "pushdown.py",
+        "stack/configs.py",
         "octets(arena, Place.C_ACCEPTS, capacity)[new] = kept[0, 0] == ACCEPT",
         "octets(arena, Place.C_ACCEPTS, capacity)[new] = kept[0, 0] < ACCEPT",
     ),
     Mutant(
-        "pushdown.py",
+        "stack/configs.py",
         "stack, here = symbol - UNION, int64(parents[here])",
         "here = int64(parents[here])",
     ),
     # stacks
-    Mutant("stacks.py", "for _ in range(length - 1):", "for _ in range(length):"),
-    Mutant("stacks.py", "brackets[new] -= 1", "brackets[new] -= 2"),
+    Mutant("stack/stacks.py", "for _ in range(length - 1):", "for _ in range(length):"),
+    Mutant("stack/stacks.py", "brackets[new] -= 1", "brackets[new] -= 2"),
     Mutant(
-        "stacks.py",
+        "stack/stacks.py",
         "indents[new], openers[new] = indents[outside], openers[outside]",
         "indents[new], openers[new] = indents[parent], openers[parent]",
     ),
-    Mutant("stacks.py", "if width > indents[stack]:", "if width >= indents[stack]:"),
-    Mutant("stacks.py", "return stack if width == indents[stack] else int64(0)", "return stack"),
+    Mutant("stack/stacks.py", "if width > indents[stack]:", "if width >= indents[stack]:"),
+    Mutant("stack/stacks.py", "return stack if width == indents[stack] else int64(0)", "return stack"),
     Mutant(
-        "stacks.py",
+        "stack/stacks.py",
         "set_terminal(live, new, terminals + 1, in_brackets)",
         "set_terminal(live, new, terminals + 1, False)",
     ),
-    Mutant("unions.py", "for i in range(count - 2, begin - 1, -1):", "for i in range(count - 2, begin, -1):"),
+    Mutant("stack/unions.py", "for i in range(count - 2, begin - 1, -1):", "for i in range(count - 2, begin, -1):"),
     # surveys and remainders
-    Mutant("survey_walk.py", "if 0 < label <= terminals and border == ANY:", "if 0 < label <= terminals:"),
+    Mutant("surveys/walk.py", "if 0 < label <= terminals and border == ANY:", "if 0 < label <= terminals:"),
     Mutant(
-        "remainders.py",
+        "surveys/remainders.py",
         "while next_ < stop and pool[next_, 0] == byte:",
         "while next_ < stop and pool[next_, 0] < byte:",
     ),
     Mutant(
-        "remainders.py",
+        "surveys/remainders.py",
         "draft[entries, 0], draft[entries, 1] = source[i, 0], source[i, 1] + gone",
         "draft[entries, 0], draft[entries, 1] = source[i, 0], source[i, 1]",
     ),
     Mutant(
-        "remainders.py",
+        "surveys/remainders.py",
         "if keys[known] == key and tries[known, 3] == count and tries[known, 1] == nodes:",
         "if keys[known] != key and tries[known, 3] == count and tries[known, 1] == nodes:",
     ),
-    Mutant("survey_masks.py", "if tries[below, 4]:", "if tries[below, 4] < 0:"),
-    Mutant("survey_masks.py", "row[w] |= other[w] & dense[at + w]", "row[w] |= other[w]"),
+    Mutant("surveys/masks.py", "if tries[below, 4]:", "if tries[below, 4] < 0:"),
+    Mutant("surveys/masks.py", "row[w] |= other[w] & dense[at + w]", "row[w] |= other[w]"),
     # a byte of a JSON text
-    Mutant("json_step.py", "if byte == 44 and array_continues(arena, f):", "if byte == 44:"),
-    Mutant("json_step.py", "if c >> 5 & 63 == 0 and array_closes(arena, f):", "if array_closes(arena, f):"),
-    Mutant("json_step.py", "if count > most:", "if count > most + 1:"),
+    Mutant("json/step/step.py", "if byte == 44 and array_continues(arena, f):", "if byte == 44:"),
+    Mutant("json/step/step.py", "if c >> 5 & 63 == 0 and array_closes(arena, f):", "if array_closes(arena, f):"),
+    Mutant("json/step/step.py", "if count > most:", "if count > most + 1:"),
     Mutant(
-        "json_step.py",
+        "json/step/step.py",
         "if program[table + low * Key.LENGTH + Key.SIZE] != read:",
         "if program[table + low * Key.LENGTH + Key.SIZE] < read:",
     ),
-    Mutant("json_step.py", "if is_other(arena, f, chain):", "if is_other(arena, f, int64(0)):"),
-    Mutant("json_keys.py", "if spare <= 0:", "if spare < 0:"),
-    Mutant("json_keys.py", "return gone >= counts[state]", "return gone > counts[state]"),
+    Mutant("json/step/step.py", "if is_other(arena, f, chain):", "if is_other(arena, f, int64(0)):"),
+    Mutant("json/step/keys.py", "if spare <= 0:", "if spare < 0:"),
+    Mutant("json/step/keys.py", "return gone >= counts[state]", "return gone > counts[state]"),
     Mutant(
-        "json_keys.py",
+        "json/step/keys.py",
         "if rank < frames[at + Frame.LAST] or rank > lowest:",
         "if rank < frames[at + Frame.LAST] or rank >= lowest:",
     ),
-    Mutant("json_arrays.py", "return total + (least - position if every else int64(0))", "return total"),
+    Mutant("json/step/arrays.py", "return total + (least - position if every else int64(0))", "return total"),
     Mutant(
-        "json_arrays.py", "if most >= 0 and count + must_count(program, row, position + 1, kind) > most:", "if False:"
+        "json/step/arrays.py",
+        "if most >= 0 and count + must_count(program, row, position + 1, kind) > most:",
+        "if False:",
     ),
     Mutant(
-        "json_text.py", "if sub == HEX + 1 and 0xDC <= value <= 0xDF:", "if sub == HEX + 1 and 0xDD <= value <= 0xDF:"
+        "json/step/text.py",
+        "if sub == HEX + 1 and 0xDC <= value <= 0xDF:",
+        "if sub == HEX + 1 and 0xDD <= value <= 0xDF:",
     ),
-    Mutant("json_text.py", "low, after = int64(0xA0), int64(LAST_1)", "low, after = int64(0x90), int64(LAST_1)"),
-    Mutant("json_unique.py", "if is_other(arena, f, text):", "if False:"),
+    Mutant("json/step/text.py", "low, after = int64(0xA0), int64(LAST_1)", "low, after = int64(0x90), int64(LAST_1)"),
+    Mutant("json/step/unique.py", "if is_other(arena, f, text):", "if False:"),
     Mutant(
-        "json_walk.py",
+        "json/rows/walk.py",
         "note_crossing(arena, which, node, y2, int64(ALONG))",
         "note_crossing(arena, which, node, y2, int64(BEHIND))",
     ),

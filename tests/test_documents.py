@@ -11,9 +11,9 @@ import grammarlm as gl
 from benchmarks.all import FIGURES, as_section
 from benchmarks.report import RESULTS
 from grammarlm.cli import main
-from grammarlm.decoding.methods import METHODS
-from grammarlm.grammars.json_schema.formats import CHECKED, FORMATS
-from grammarlm.grammars.json_schema.keywords import KEYWORDS
+from grammarlm.decoding.methods.registry import METHODS
+from grammarlm.grammars.json_schema.read.keywords import KEYWORDS
+from grammarlm.grammars.json_schema.strings.formats import CHECKED, FORMATS
 from tests.documents import ROOT, SITE, broken_links, commands, examples, name_of, pages, run_examples, steps
 
 BENCHES = ("maskbench", "schema-suite")

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import grammarlm as gl
-from grammarlm.grammars.regular import Algebra
-from grammarlm.masks.sealed import seal
+from grammarlm.grammars.regular.derivatives import Algebra
+from grammarlm.masks.saved.sealed import seal
 from tests.fuzz_inputs import Input, mutated, seeds, smaller
 from tests.fuzz_schemas import mutated_schema, odd, spelled, trees
 from tests.fuzz_walk import Broken, Coverage, Walker, check_refusal

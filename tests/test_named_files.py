@@ -15,7 +15,7 @@ import grammarlm as gl
 from grammarlm.cli import main
 from grammarlm.errors import TokenizerError
 from grammarlm.files import read_file
-from grammarlm.masks.item_sets.item_set import ItemSet
+from grammarlm.retrieval.item_set import ItemSet
 
 SECRET = "root:x:0:0:a secret:/root:/bin/sh"
 VOCAB = gl.Vocabulary([bytes([byte]) for byte in range(256)] + [b""], stop_ids=[256])

@@ -14,7 +14,7 @@ def load_tokenizer(name: str) -> Any:
     from transformers import PreTrainedTokenizerFast
 
     if name == "tiny":
-        from ..models.tiny import FOLDER
+        from grammarlm.models.tiny import FOLDER
 
         name = str(FOLDER)
     file = find_tokenizer(name)

@@ -7,11 +7,12 @@ import dataclasses
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from ..grammars.registry import KINDS
+from grammarlm.grammars.registry import KINDS
+
 from .grammar_arguments import add_grammar, read_arguments
 
 if TYPE_CHECKING:
-    from ..grammars.compose import Grammar
+    from grammarlm.grammars.compose import Grammar
 
 
 def add_check(commands: Any) -> None:
@@ -25,7 +26,8 @@ def add_check(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from ..masks.constraint import compile
+    from grammarlm.masks.constraint import compile
+
     from .refusal import bytes_alone, refused
 
     grammar, text, name = read_arguments(options)
@@ -46,7 +48,8 @@ def run(options: argparse.Namespace) -> int:
 
 def load_kernels(grammar: Grammar) -> None:
     """Compiles a trivial grammar of the same kind first, so that loading kernels is not part of the reported time."""
-    from ..masks.constraint import compile
+    from grammarlm.masks.constraint import compile
+
     from .refusal import bytes_alone
 
     kind: Any = type(grammar)

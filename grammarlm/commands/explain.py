@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
-from ..decoding.generate import start
-from ..decoding.watch import Candidate, Watched, watched
+from grammarlm.decoding.generate import start
+from grammarlm.decoding.loop.watch import Candidate, Watched, watched
+
 from .schema_places import pointer
 from .written_files import write_report
 
 if TYPE_CHECKING:
-    from ..decoding.result import Result
+    from grammarlm.decoding.result import Result
 
 NAMES, SHOWN = 15, 3
 HEADER = (

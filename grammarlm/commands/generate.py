@@ -86,7 +86,7 @@ def add_method(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from ..decoding.result import COMPLETE
+    from grammarlm.decoding.result import COMPLETE
 
     settings = checked_settings(options)
     if options.jsonl is not None:
@@ -115,7 +115,7 @@ def run(options: argparse.Namespace) -> int:
 
         results = [explained(model, prompt, {k: v for k, v in arguments.items() if k != "method"}, options)]
     else:
-        from ..decoding.generate import generate
+        from grammarlm.decoding.generate import generate
 
         found = generate(model, prompt, **arguments)
         results = found if isinstance(found, list) else [found]
@@ -130,8 +130,8 @@ def run(options: argparse.Namespace) -> int:
 
 def checked_settings(options: argparse.Namespace) -> dict[str, Any]:
     """The settings of sampling and length; values out of range are wrong usage."""
-    from ..decoding.arguments import check_integer
-    from ..decoding.sampling import Sampling
+    from grammarlm.decoding.arguments import check_integer
+    from grammarlm.decoding.logits.sampling import Sampling
 
     sampling = {name: getattr(options, name) for name in SAMPLING}
     try:
@@ -149,7 +149,7 @@ def checked_settings(options: argparse.Namespace) -> dict[str, Any]:
 
 def limits_of(options: argparse.Namespace) -> Any:
     """The Limits of all --limit NAME=N."""
-    from ..masks.limits import Limits
+    from grammarlm.masks.runtime.limits import Limits
 
     given = dict(one.partition("=")[::2] for one in options.limit)
     try:
@@ -162,7 +162,7 @@ def method_options(options: argparse.Namespace) -> dict[str, Any]:
     """The options of all --set NAME=VALUE, parsed as JSON where possible, else text. The names are those that the method takes."""
     from inspect import signature
 
-    from ..decoding.methods import method_of
+    from grammarlm.decoding.methods.registry import method_of
 
     takes = {
         name for name, one in signature(method_of(options.method)).parameters.items() if one.kind is one.KEYWORD_ONLY

@@ -11,13 +11,15 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import shorten
+from grammarlm.errors import shorten
+from grammarlm.grammars import registry
+
 from .grammar_arguments import read_text, text_of_schema
 
 if TYPE_CHECKING:
-    from ..grammars.compose import Grammar
+    from grammarlm.grammars.compose import Grammar
 
-NOTATIONS = {".lark": "Lark", ".gbnf": "Gbnf", ".ebnf": "Ebnf"}  # by the suffix of a --grammar file
+NOTATIONS = {kind.suffix: name for name, kind in registry.KINDS.items() if kind.suffix and name != "JsonSchema"}
 
 # ------------------------------------------------------------------ grammars
 
@@ -27,11 +29,11 @@ def read_grammar(options: argparse.Namespace) -> Grammar | None:
     if options.schema is not None:
         return schema_of(options.schema)
     if options.regex is not None:
-        from ..grammars.regex import Regex
+        from grammarlm.grammars.regular.regex import Regex
 
         return Regex(options.regex)
     if options.choices is not None:
-        from ..grammars.choices import Choices
+        from grammarlm.grammars.choices import Choices
 
         return Choices(read_choices(options.choices))
     return None if options.grammar is None else grammar_of_file(options.grammar, options)
@@ -45,21 +47,19 @@ def files_read(options: argparse.Namespace) -> list[str | None]:
 
 def schema_of(given: str) -> Grammar:
     """From the schema itself, or a file."""
-    from ..grammars.json_schema import JsonSchema  # type: ignore[attr-defined]
+    from grammarlm.grammars.json_schema.schema import JsonSchema  # type: ignore[attr-defined]
 
     return JsonSchema(text_of_schema(given))
 
 
 def grammar_of_file(name: str, options: argparse.Namespace) -> Grammar:
     """The file's suffix decides the notation."""
-    from importlib import import_module
-
     kind = NOTATIONS.get(Path(name).suffix.lower())
     if kind is None:
         options.usage_error(
             f"--grammar {name}: the ending says what it is written in; there are {', '.join(NOTATIONS)}"
         )
-    made: Grammar = getattr(import_module(f"..grammars.{str(kind).lower()}", __package__), str(kind))(read_text(name))
+    made: Grammar = registry.class_of(kind)(read_text(name))
     return made
 
 
@@ -130,7 +130,7 @@ def spelled(value: Any) -> Any:
 def load_model(name: str) -> tuple[Any, Any]:
     """The embedded model, or the model and tokenizer in a folder; nothing is downloaded."""
     if name == "tiny":
-        from ..models.tiny import load_tiny
+        from grammarlm.models.tiny import load_tiny
 
         return load_tiny()
     if not Path(name).is_dir():

@@ -6,11 +6,11 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from ..files import LARGEST, read_file
-from ..grammars.registry import class_of, notation_of, suffixes
+from grammarlm.files import LARGEST, read_file
+from grammarlm.grammars.registry import class_of, notation_of, suffixes
 
 if TYPE_CHECKING:
-    from ..grammars.compose import Grammar
+    from grammarlm.grammars.compose import Grammar
 
 
 def add_grammar(parser: argparse.ArgumentParser, text: str, text_help: str) -> None:
@@ -59,11 +59,11 @@ def read_arguments(options: argparse.Namespace) -> tuple[Grammar, bytes | None, 
 
 def _grammar(options: argparse.Namespace, schema: str | None) -> Grammar:
     if options.regex is not None:
-        from ..grammars.regex import Regex
+        from grammarlm.grammars.regular.regex import Regex
 
         return Regex(options.regex)
     if options.lark is not None:
-        from ..grammars.lark import Lark
+        from grammarlm.grammars.lark.grammar import Lark
 
         text = read_text(options.lark)
         if options.lark != "-" and not options.lark.lower().endswith(".lark"):  # an error would show a line of any file
@@ -78,14 +78,14 @@ def _grammar(options: argparse.Namespace, schema: str | None) -> Grammar:
         return class_of(name)(
             read_text(options.grammar).rstrip("\n") if name == "Regex" else read_text(options.grammar)
         )
-    from ..grammars.json_schema import JsonSchema  # type: ignore[attr-defined]
+    from grammarlm.grammars.json_schema.schema import JsonSchema  # type: ignore[attr-defined]
 
     return JsonSchema(text_of_schema(schema or "-"), property_order=options.property_order, formats=options.formats)
 
 
 def text_of_schema(given: str) -> str:
     """The schema itself, a file's content, or stdin's."""
-    from ..grammars.json_schema.schema_file import read_schema
+    from grammarlm.grammars.json_schema.read.schema_file import read_schema
 
     if given.lstrip().startswith("{"):
         return given

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from .grammar_arguments import add_grammar, read_arguments
 
 if TYPE_CHECKING:
-    from ..masks.matcher import Matcher
-    from ..vocab.vocabulary import Vocabulary
+    from grammarlm.masks.matcher import Matcher
+    from grammarlm.vocab.vocabulary import Vocabulary
 
 
 def add_inspect(commands: Any) -> None:
@@ -25,8 +25,9 @@ def add_inspect(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from ..masks.constraint import compile
-    from ..masks.explain import shown
+    from grammarlm.masks.constraint import compile
+    from grammarlm.masks.explain import shown
+
     from .refusal import STOP, bytes_alone, refused
 
     grammar, prefix, name = read_arguments(options)
@@ -63,7 +64,7 @@ def allowed(matcher: Matcher, vocab: Vocabulary) -> list[int]:
     """The token ids of the mask."""
     import numpy as np
 
-    from ..masks.mask_array import allocate_mask
+    from grammarlm.masks.mask_array import allocate_mask
 
     mask = allocate_mask(1, vocab.size)
     matcher.fill_mask(mask)
@@ -79,7 +80,7 @@ def is_text(data: bytes) -> bool:
 
 
 def load_vocabulary(name: str) -> Vocabulary:
-    from ..models.tiny import FOLDER
-    from ..vocab.vocabulary import Vocabulary
+    from grammarlm.models.tiny import FOLDER
+    from grammarlm.vocab.vocabulary import Vocabulary
 
     return Vocabulary.from_tokenizer(FOLDER if name == "tiny" else name)

@@ -19,14 +19,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO
 
-from ..errors import shorten
-from ..masks.codec import encode
+from grammarlm.errors import shorten
+from grammarlm.masks.saved.codec import encode
+
 from .generate_io import as_line, files_read, load_model, read_grammar
 from .grammar_arguments import read_text
 from .written_files import LARGEST, appender, locked, read_answers, refuse_inputs
 
 if TYPE_CHECKING:
-    from ..grammars.compose import Grammar
+    from grammarlm.grammars.compose import Grammar
 
 OWN: dict[str, Any] = {"schema": (dict, bool), "regex": str, "choices": list}
 KEYS = ("prompt", "id", *OWN)
@@ -119,7 +120,7 @@ def prompt_of(line: dict[str, Any]) -> str:
 
 def own_grammar(line: dict[str, Any]) -> Grammar | None:
     """The line's own grammar. Its schema is never a file name: a line cannot make this program read a file."""
-    from ..decoding.output import one_output
+    from grammarlm.decoding.output import one_output
 
     given = {name: line[name] for name in OWN if line.get(name) is not None}
     for name, value in given.items():
@@ -157,7 +158,7 @@ def answers(
 
 def batch(model: Any, lines: list[Asked], arguments: dict[str, Any]) -> dict[int, dict[str, Any]]:
     """The answers by line number. If generate() raises, each line is answered alone."""
-    from ..decoding.generate import generate
+    from grammarlm.decoding.generate import generate
 
     if not lines:
         return {}
@@ -221,7 +222,7 @@ def progress(count: int, done: int) -> Iterator[Callable[[], None]]:
     if sys.stderr is None or not sys.stderr.isatty():
         yield lambda: None
         return
-    from ..decoding.progress import bar_on_stderr
+    from grammarlm.decoding.progress import bar_on_stderr
 
     with bar_on_stderr("lines") as bar:
         task = bar.add_task("lines", total=count, completed=done)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from ..errors import caret
-from ..vocab.vocabulary import Vocabulary
+from grammarlm.errors import caret
+from grammarlm.vocab.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from ..masks.matcher import Matcher
+    from grammarlm.masks.matcher import Matcher
 
 STOP = 256
 

@@ -10,12 +10,13 @@ from collections.abc import Iterable, Sequence
 from html import escape as escape_html
 from typing import TYPE_CHECKING, Any
 
-from ..decoding.watch import Candidate, Watched
+from grammarlm.decoding.loop.watch import Candidate, Watched
+
 from .schema_places import pointer, schema_places
 
 if TYPE_CHECKING:
-    from ..decoding.result import Result
-    from ..grammars.compose import Grammar
+    from grammarlm.decoding.result import Result
+    from grammarlm.grammars.compose import Grammar
 
 MOST_GRAMMAR = 20_000  # bound on the characters of a grammar that are shown
 BEGINNING = """<!DOCTYPE html>
@@ -74,7 +75,7 @@ Dotted: nothing else was allowed.</p>
 
 def document_of(grammar: Grammar) -> Any:
     """The schema; None where the grammar is not one."""
-    from ..grammars.json_schema import JsonSchema
+    from grammarlm.grammars.json_schema.schema import JsonSchema
 
     return grammar.document() if isinstance(grammar, JsonSchema) else None
 

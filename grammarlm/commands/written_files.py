@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from ..files import check_regular
+from grammarlm.files import check_regular
 
 LARGEST = 4 << 30  # bytes of an answers file
 BEGINNINGS = (b'"id": ', b'"text": "', b'"error": "')  # what follows the line number in an answer

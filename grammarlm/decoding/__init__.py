@@ -1,20 +1,20 @@
-"""LOGITS -> TOKENS: applies masks, draws tokens, searches items."""
+"""LOGITS -> TOKENS: applies masks, draws tokens, follows texts. Searches over items live in retrieval/ and are named here too."""
 
 from importlib import import_module
 from typing import Any
 
 _HOME = {
-    "BeamResult": "beam_result",
-    "Blend": "blends",
-    "Search": "searches",
-    "beam_search": "beam",
-    "blend": "blends",
-    "search": "searches",
+    "BeamResult": "grammarlm.retrieval.result",
+    "Blend": "grammarlm.decoding.methods.blends",
+    "Search": "grammarlm.decoding.methods.searches",
+    "beam_search": "grammarlm.retrieval.beam",
+    "blend": "grammarlm.decoding.methods.blends",
+    "search": "grammarlm.decoding.methods.searches",
 }
 __all__ = sorted(_HOME)  # noqa: PLE0605 - computed, so that each name is written once
 
 
 def __getattr__(name: str) -> Any:
     if name in _HOME:
-        return getattr(import_module(f".{_HOME[name]}", __name__), name)
+        return getattr(import_module(_HOME[name]), name)
     raise AttributeError(f"module 'grammarlm.decoding' has no attribute {name!r}; there are {', '.join(__all__)}")

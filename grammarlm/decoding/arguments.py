@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from ..vocab.vocabulary import Vocabulary
+from grammarlm.vocab.vocabulary import Vocabulary
 
 
 def check_number(

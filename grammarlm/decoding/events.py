@@ -19,7 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..errors import brief
+from grammarlm.errors import brief
 
 if TYPE_CHECKING:
     from .result import Result

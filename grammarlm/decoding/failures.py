@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import shorten
+from grammarlm.errors import shorten
 
 SHOWN = 60  # characters of the text's end that a message shows
 

@@ -13,18 +13,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ..grammars.compose import Grammar
-from ..masks.constraint import Constraint
-from ..masks.limits import Limits
-from ..vocab.vocabulary import Vocabulary
-from .decoding import Decoding
-from .masked import start as start_masked
-from .methods import method_of
+from grammarlm.decoding.logits.sampling import Sampling
+from grammarlm.decoding.loop.loop import Decoding
+from grammarlm.decoding.methods.masked import start as start_masked
+from grammarlm.decoding.methods.registry import method_of
+from grammarlm.grammars.compose import Grammar
+from grammarlm.masks.constraint import Constraint
+from grammarlm.masks.runtime.limits import Limits
+from grammarlm.vocab.vocabulary import Vocabulary
+
 from .options import BATCH, Options, check_names, options_of
 from .progress import shown
 from .request import prepare
 from .result import Result
-from .sampling import Sampling
 
 
 def generate(

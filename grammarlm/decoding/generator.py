@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..errors import brief
-from ..grammars.compose import Grammar
-from ..masks.constraint import Constraint
+from grammarlm.decoding.methods.registry import method_of
+from grammarlm.decoding.readers.model_facts import check_model, width_of
+from grammarlm.errors import brief
+from grammarlm.grammars.compose import Grammar
+from grammarlm.masks.constraint import Constraint
+
 from .arguments import check_vocabulary
 from .generate import generate
-from .methods import method_of
-from .model_facts import check_model, width_of
 from .options import check_names
 from .output import one_output
 from .prepared import stop_ids_of, tokenizer_of, vocabulary_of

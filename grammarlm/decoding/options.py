@@ -7,17 +7,18 @@ from dataclasses import dataclass, field, fields
 from inspect import signature
 from typing import Any
 
-from ..errors import unknown_argument
-from ..grammars.compose import Grammar
-from ..masks.constraint import Constraint
-from ..masks.limits import Limits
-from ..vocab.vocabulary import Vocabulary
+from grammarlm.decoding.logits.rejection import Rejection
+from grammarlm.decoding.logits.sampling import Sampling
+from grammarlm.decoding.readers.reader import CACHES
+from grammarlm.errors import unknown_argument
+from grammarlm.grammars.compose import Grammar
+from grammarlm.masks.constraint import Constraint
+from grammarlm.masks.runtime.limits import Limits
+from grammarlm.vocab.vocabulary import Vocabulary
+
 from .arguments import check_choice, check_integer
 from .output import FORMS
-from .readers import CACHES
-from .rejection import Rejection
 from .result import Result
-from .sampling import Sampling
 
 FORCED = ("score", "off")
 BATCH = 32

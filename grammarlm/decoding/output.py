@@ -19,15 +19,16 @@ from typing import Any
 
 import numpy as np
 
-from ..grammars.choices import Choices
-from ..grammars.compose import Grammar
-from ..grammars.generated import as_generated
-from ..grammars.json_schema import JsonSchema
-from ..grammars.json_schema.python_types import is_python_type, reader_of
-from ..grammars.json_schema.schema_file import read_schema
-from ..grammars.regex import Regex
-from ..grammars.tokens import Tokens
-from ..masks.constraint import Constraint
+from grammarlm.grammars.choices import Choices
+from grammarlm.grammars.compose import Grammar
+from grammarlm.grammars.generated import as_generated
+from grammarlm.grammars.items.tokens import Tokens
+from grammarlm.grammars.json_schema.read.schema_file import read_schema
+from grammarlm.grammars.json_schema.schema import JsonSchema
+from grammarlm.grammars.json_schema.types.python_types import is_python_type, reader_of
+from grammarlm.grammars.regular.regex import Regex
+from grammarlm.masks.constraint import Constraint
+
 from .failures import said
 
 FORMS = ("schema", "regex", "grammar", "choices", "items")

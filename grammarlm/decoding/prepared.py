@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
-from ..grammars.compose import Grammar
-from ..masks.constraint import Constraint, compile
-from ..masks.limits import Limits
-from ..vocab.vocabulary import Vocabulary
-from .model_facts import is_transformers_model, text_config
+from grammarlm.decoding.readers.model_facts import is_transformers_model, text_config
+from grammarlm.grammars.compose import Grammar
+from grammarlm.masks.constraint import Constraint, compile
+from grammarlm.masks.runtime.limits import Limits
+from grammarlm.vocab.vocabulary import Vocabulary
 
 LOGGER = logging.getLogger("grammarlm.decoding")
 # Each constraint may grow to limits.max_bytes with use, so few are cached. Vocabularies are bounded by count too, not

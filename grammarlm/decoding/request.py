@@ -7,17 +7,18 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
-from ..grammars.tokens import Tokens
-from ..kernels.cpu.jit import load_all
-from ..masks.limits import Limits
-from ..vocab.vocabulary import Vocabulary
+from grammarlm.decoding.loop.healing import take_back
+from grammarlm.decoding.readers.model_facts import check_model, is_encoder_decoder, width_of
+from grammarlm.decoding.readers.reader import Reader, open_reader
+from grammarlm.grammars.items.tokens import Tokens
+from grammarlm.kernels.cpu.jit import load_all
+from grammarlm.masks.runtime.limits import Limits
+from grammarlm.vocab.vocabulary import Vocabulary
+
 from .arguments import check_vocabulary, is_batch, per_prompt, prompt_ids
-from .healing import take_back
-from .model_facts import check_model, is_encoder_decoder, width_of
 from .options import Options
 from .output import Output, one_output
 from .prepared import constraint_of, stop_ids_of, tokenizer_of, vocabulary_of
-from .readers import Reader, open_reader
 from .task import Compiled, Task
 
 

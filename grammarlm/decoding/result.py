@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..errors import brief
+from grammarlm.errors import brief
 
 COMPLETE = ("stop", "closed")  # the finish reasons of complete answers
 

@@ -18,22 +18,23 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any
 
-from ..grammars.compose import Grammar
-from ..grammars.json_schema import JsonSchema
-from ..masks.constraint import Constraint
-from ..masks.limits import Limits
-from ..vocab.vocabulary import Vocabulary
+from grammarlm.decoding.logits.sampling import Sampling
+from grammarlm.decoding.loop.loop import Decoding
+from grammarlm.decoding.methods.blends import Blended
+from grammarlm.decoding.methods.masked import start
+from grammarlm.decoding.methods.registry import method_of
+from grammarlm.grammars.compose import Grammar
+from grammarlm.grammars.json_schema.schema import JsonSchema
+from grammarlm.masks.constraint import Constraint
+from grammarlm.masks.runtime.limits import Limits
+from grammarlm.vocab.vocabulary import Vocabulary
+
 from .arguments import check_choice
-from .blends import Blended
-from .decoding import Decoding
 from .events import Event
 from .json_events import JsonEvents
-from .masked import start
-from .methods import method_of
 from .options import BATCH, Options, check_names
 from .request import Request, prepare
 from .result import COMPLETE, Result
-from .sampling import Sampling
 from .task import Task
 
 

@@ -8,13 +8,14 @@ from functools import cached_property
 
 import numpy as np
 
-from ..errors import UnsupportedFeature
-from ..masks.constraint import Constraint
-from ..masks.matcher import Matcher
-from ..masks.token_facts import pack_ids
-from ..vocab.vocabulary import Vocabulary
+from grammarlm.decoding.logits.sampling import Sampling
+from grammarlm.errors import UnsupportedFeature
+from grammarlm.masks.constraint import Constraint
+from grammarlm.masks.matcher import Matcher
+from grammarlm.masks.token_facts import pack_ids
+from grammarlm.vocab.vocabulary import Vocabulary
+
 from .output import Output
-from .sampling import Sampling
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..errors import UnsatisfiableGrammar, brief
+from grammarlm.errors import UnsatisfiableGrammar, brief
+from grammarlm.grammars.regular.derivatives import Algebra
+from grammarlm.grammars.regular.terms import Term
+
 from .compose import Grammar, encode
-from .regular import Algebra
-from .terms import Term
 
 
 @dataclass(frozen=True, init=False)

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
-from ..errors import GrammarError, brief
-from .regular import Algebra
-from .terms import Term
+from grammarlm.errors import GrammarError, brief
+from grammarlm.grammars.regular.derivatives import Algebra
+from grammarlm.grammars.regular.terms import Term
 
 
 class Grammar:

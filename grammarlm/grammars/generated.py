@@ -7,8 +7,9 @@ natural and plain.
 
 from __future__ import annotations
 
+from grammarlm.grammars.json_schema.schema import JsonSchema
+
 from .compose import Combination, Grammar
-from .json_schema import JsonSchema
 
 
 def as_generated(grammar: Grammar) -> Grammar:

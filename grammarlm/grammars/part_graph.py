@@ -18,11 +18,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from ..errors import UnsupportedFeature
+from grammarlm.errors import UnsupportedFeature
+from grammarlm.grammars.items.token_list import TokenList
+from grammarlm.grammars.items.tokens import Tokens
+from grammarlm.grammars.json_schema.schema import JsonSchema
+
 from .compose import Choice, Combination, Grammar, Sequence
-from .json_schema import JsonSchema
-from .token_list import TokenList
-from .tokens import Tokens
 
 ITEMS = (Tokens, TokenList)  # read as whole tokens, never as bytes
 APART = (JsonSchema, *ITEMS)

@@ -23,15 +23,15 @@ class Kind(NamedTuple):
 KINDS = {
     "Ban": Kind(".text"),
     "Choices": Kind(".choices"),
-    "Ebnf": Kind(".ebnf", ".ebnf", 'root ::= "a"'),
-    "Gbnf": Kind(".gbnf", ".gbnf", 'root ::= "a"'),
-    "JsonSchema": Kind(".json_schema", ".json", "true"),
-    "Lark": Kind(".lark", ".lark", 'start: "a"'),
-    "Regex": Kind(".regex", ".regex", "a"),
+    "Ebnf": Kind(".ebnf.ebnf", ".ebnf", 'root ::= "a"'),
+    "Gbnf": Kind(".ebnf.gbnf", ".gbnf", 'root ::= "a"'),
+    "JsonSchema": Kind(".json_schema.schema", ".json", "true"),
+    "Lark": Kind(".lark.grammar", ".lark", 'start: "a"'),
+    "Regex": Kind(".regular.regex", ".regex", "a"),
     "Text": Kind(".text"),
-    "Token": Kind(".special_token"),
-    "TokenList": Kind(".token_list"),
-    "Tokens": Kind(".tokens"),
+    "Token": Kind(".items.special_token"),
+    "TokenList": Kind(".items.token_list"),
+    "Tokens": Kind(".items.tokens"),
 }
 
 

@@ -16,11 +16,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..errors import GrammarError, brief
-from . import charset, utf8
+from grammarlm.errors import GrammarError, brief
+from grammarlm.grammars.regular import charset, utf8
+from grammarlm.grammars.regular.derivatives import EVERY_BYTE, Algebra
+from grammarlm.grammars.regular.terms import ANYTHING, FOREVER, Term
+
 from .compose import Grammar, encode
-from .regular import EVERY_BYTE, Algebra
-from .terms import ANYTHING, FOREVER, Term
 
 
 @dataclass(frozen=True, init=False, repr=False)

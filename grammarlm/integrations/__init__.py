@@ -1,0 +1,1 @@
+"""One engine a file: what plugs grammarlm into it."""

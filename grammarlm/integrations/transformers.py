@@ -25,13 +25,13 @@ import numpy as np
 import torch
 import transformers
 
-from ..decoding.apply_mask import apply_mask_
-from ..errors import brief
-from ..masks.batch import fill_masks
-from ..masks.constraint import Constraint
-from ..masks.mask_array import allocate_mask
-from ..masks.matcher import Matcher
-from ..masks.token_facts import pack_ids
+from grammarlm.decoding.logits.apply_mask import apply_mask_
+from grammarlm.errors import brief
+from grammarlm.masks.batch import fill_masks
+from grammarlm.masks.constraint import Constraint
+from grammarlm.masks.mask_array import allocate_mask
+from grammarlm.masks.matcher import Matcher
+from grammarlm.masks.token_facts import pack_ids
 
 UNTOUCHED = -1  # mask row index of scores that are not masked
 

@@ -1,4 +1,4 @@
-"""A token automaton as arrays with default transitions (CSR); kernels/reference_csr.py defines their meaning."""
+"""A token automaton as arrays with default transitions (CSR); kernels/reference/csr.py defines their meaning."""
 
 from typing import Any, NamedTuple
 

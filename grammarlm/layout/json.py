@@ -1,15 +1,15 @@
 """Layout of the JSON machine: arena, program, threads and frames.
 
-The arena is one int64 array of addresses and numbers. A kernel receives only its address. masks/json_schema/tables.py fills in what
-depends on the vocabulary, masks/json_schema/epoch.py the rest.
+The arena is one int64 array of addresses and numbers. A kernel receives only its address.
+masks/machines/json/vocabulary/tables.py fills in what depends on the vocabulary, masks/machines/json/epoch.py the rest.
 
-**Program** (PROGRAM, int64): the compiled schema (grammars/json_schema/shapes.py) as rows at offsets, written by
-masks/json_schema/program.py. A row is identified by its offset.
+**Program** (PROGRAM, int64): the compiled schema (grammars/json_schema/shapes/shapes.py) as rows at offsets, written by
+masks/machines/json/compile/program.py. A row is identified by its offset.
 
     node     count, flags, then per alternative: kind, offset of its shape
     string   least, most (-1: unbounded) characters, start state of its language (0: any), offset of its lengths (0: none)
     words    first and last key of a finite set of strings
-    number   see layout/numbers.py and json_numbers.py
+    number   see layout/numbers.py and kernels/cpu/json/step/numbers.py
     object   see Object; its keys at KEYS offsets: Key
     array    see Array; items of a position: count, then per way: node, which `contains` it counts for
 
@@ -21,7 +21,7 @@ masks/json_schema/program.py. A row is identified by its offset.
     f   the frame of the enclosing value
 
 **Frame**: an immutable record of eight words; reading a key makes a new one. Frame 0 is below the whole text. Frame 1, the barrier,
-stands for frames that a cached row must not read (json_rows.py).
+stands for frames that a cached row must not read (kernels/cpu/json/rows/rows.py).
 """
 
 from .constants import Constants
@@ -35,7 +35,7 @@ class At(Constants):
     FRAMES = 2  # int64 [capacity, 8]
     FRAME_COUNT = 3
     FRAME_CAPACITY = 4
-    CHAINS = 5  # int64 [capacity, 2]: bytes of keys, see json_keys.py
+    CHAINS = 5  # int64 [capacity, 2]: bytes of keys, see kernels/cpu/json/step/keys.py
     CHAIN_COUNT = 6
     CHAIN_CAPACITY = 7
     RECORDS = 8  # int64 [capacity, 5]: c, x, y, f, next thread of the same config or 0
@@ -103,7 +103,9 @@ class At(Constants):
     SUSPECT_COUNT = 69  # number of the first; of the first and second; of all of them
     SUSPECT_BEGINNINGS = 70
     SUSPECT_ITEMS = 71
-    BEYOND = 72  # what the row being computed has read of its own frame after a value: see json_rows.py
+    BEYOND = (
+        72  # what the row being computed has read of its own frame after a value: see kernels/cpu/json/rows/rows.py
+    )
     VIEW_FRAME = 73  # the frame whose open keys are partly known
     VIEW_SEEN = 74  # keys seen, for frames whose view is known
     TOTAL = 75  # uint8 [S]: every string can continue from here and be finished
@@ -115,9 +117,11 @@ class At(Constants):
     ALPHABETS = 81  # int64 [N]: byte classes in the subtree of a node of the vocabulary's trie
     CLASSES = 82  # uint8 [256]
     SERIAL = 83  # of the epoch: unique within this process
-    WHOLE_TAGS = 84  # int64 [WHOLE_MASKS, 2]: cache of whole masks: serial and record, see json_masks.py
+    WHOLE_TAGS = 84  # int64 [WHOLE_MASKS, 2]: cache of whole masks: serial and record, see kernels/cpu/json/masks.py
     WHOLE_ROWS = 85
-    SUSPENDED = 86  # int64 [Suspended.STACK + 6 * depth]: a walk that missed a state, see json_languages.py
+    SUSPENDED = (
+        86  # int64 [Suspended.STACK + 6 * depth]: a walk that missed a state, see kernels/cpu/json/step/languages.py
+    )
     SUSPENDED_ROW = 87
     TOKEN_ALPHABETS = 88  # int64 [V]: byte classes of a token's bytes, and its number of characters
     RUN_KEYS = 89  # int64 [1 + 2 * RUN_ROWS]: number of run rows; byte classes and most characters of each
@@ -125,7 +129,7 @@ class At(Constants):
     RUN_BASE = 91  # index of the first run row among the base rows
     ESCAPING = 92  # int32: nodes of the first backslash of tokens, inside a string
     ESCAPING_COUNT = 93
-    PLAIN = 94  # not 0: strings are spelled as by json.dumps, see json_text.py
+    PLAIN = 94  # not 0: strings are spelled as by json.dumps, see kernels/cpu/json/step/text.py
     NATURAL = 95  # not 0: each gap has its own white space state, see gap_state
     LENGTH = 96
 
@@ -152,7 +156,7 @@ class Store(Constants):
     TABLE = 0  # int64 [size, KEY_WORDS + 1]: key, offset in POOL; -1 empty; -2: the row depends on more than this key
     SIZE = 1
     COUNT = 2
-    POOL = 3  # int32: rows, see json_rows.py
+    POOL = 3  # int32: rows, see kernels/cpu/json/rows/rows.py
     USED = 4
     CAPACITY = 5
     LENGTH = 6

@@ -1,4 +1,4 @@
-"""Row of a JSON number's shape: written by grammars/json_schema/number_rows.py, read by kernels/cpu/json_numbers.py."""
+"""Row of a JSON number's shape: written by grammars/json_schema/numbers/rows.py, read by kernels/cpu/json/step/numbers.py."""
 
 # Columns.
 FLAGS, DIGITS, ZEROS, EXPONENT_DIGITS, FINEST, STEP, POWERS, MODULUS, EXCLUDED, EXCLUDED_AT, RUN, FARTHEST = range(12)

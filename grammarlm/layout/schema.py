@@ -143,7 +143,7 @@ class Word(Constants):
 
 
 class Said(Constants):
-    """Bits of keywords. Those below HARD are those of grammars/json_schema/keywords.py."""
+    """Bits of keywords. Those below HARD are those of grammars/json_schema/read/keywords.py."""
 
     TYPE = 1
     STRING = 2

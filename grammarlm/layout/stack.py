@@ -1,7 +1,8 @@
 """Layout of the arena of a pushdown machine.
 
-The arena is one int64 array holding addresses of arrays and numbers. A kernel receives only its address. `masks/stack/arena.py`
-fills it; `kernels/cpu/pushdown.py` defines what the arrays mean to the machine, `surveys.py` what they mean to masks.
+The arena is one int64 array holding addresses of arrays and numbers. A kernel receives only its address.
+`masks/machines/stack/arena.py` fills it; `kernels/cpu/stack/configs.py` defines what the arrays mean to the machine,
+`surveys.py` what they mean to masks.
 """
 
 from .constants import Constants
@@ -124,7 +125,7 @@ class Place(Constants):
     CHAIN = 111  # int32 [STATES]: scratch of stack_class
     LINE_STACK = 112  # one-entry cache: the last stack that met the end of a line, -1 = none,
     LINE_AFTER = 113  # and the stack after it: all widths are looked up in succession
-    CHECKS = 114  # which threads are checked: UNCHECKED, DOUBTS or EVERYTHING, see masks/stack/trust.py
+    CHECKS = 114  # which threads are checked: UNCHECKED, DOUBTS or EVERYTHING, see masks/machines/stack/proofs/trust.py
     JUDGED = 115  # int32 [size, 4]: hash: (q, s, b): 1 = can be finished, 0 = not; (q, -1 - lexer, b): row of VERDICTS
     JUDGED_SIZE = 116
     VERDICTS = 117  # uint64 [rows, 2, terminal words]: terminals that surely lead on, terminals that may
@@ -143,7 +144,7 @@ class Place(Constants):
     DRAFT_NODE_CAPACITY = 130
     DRAFT_TOKEN = 131
     DRAFT_TOKEN_CAPACITY = 132
-    SIGNATURE = 133  # int32 [SIGNATURE_LENGTH]: scratch: what a mask is made of, see survey_masks.py
+    SIGNATURE = 133  # int32 [SIGNATURE_LENGTH]: scratch: what a mask is made of, see kernels/cpu/surveys/masks.py
     KNOWN_SIGNATURE = 134  # int32: all signatures, concatenated
     KNOWN_COUNT = 135
     KNOWN_CAPACITY = 136
@@ -163,7 +164,7 @@ class Place(Constants):
     IGNORED_BITS = 150  # uint64 [terminal words]: the ignored terminals as a bit set
     NEEDED = 151  # int32 [NEEDED]: further missing states, besides the one that the walk returns
     NEEDED_COUNT = 152
-    READ_ONLY = 153  # 1: a seat's arena (masks/stack/seat.py): arrays shared with others are not written
+    READ_ONLY = 153  # 1: a seat's arena (masks/machines/stack/seat.py): arrays shared with others are not written
     DRAFT = 154  # int64 [5]: scratch: key of the drafted survey (trie, q, b, k), number of tokens in its row
     DRAFTS = 155  # int64 [GROUPS, 9]: scratch: label, border; counts of its draft (remainders.py), or -1 - trie; leaves
     DRAFTS_COUNT = 156
@@ -173,7 +174,7 @@ class Place(Constants):
     UNIONS = 160  # int32 [UNIONS, 4]: cache: two stacks, their union, its round; 0 before the first union
     UNION_ROUND = 161  # generation of UNIONS: incremented when stacks are rolled back
     UNION_TURNS = 162  # how many more unions this call may compute
-    SUSPENDED = 163  # int64 [9]: scratch: a suspended walk of a survey, see survey_walk.py
+    SUSPENDED = 163  # int64 [9]: scratch: a suspended walk of a survey, see kernels/cpu/surveys/walk.py
     SUSPENDED_PATH = 164  # int32 [PATH_LENGTH]: scratch: PATH of the suspended walk
     TAKEN = 165  # int64 [3 + 2 * GROUPS]: scratch of it: tokens of the row, leaves, groups; label, border of each group
     SLOTS = 166  # int16 [SLOTS]: scratch: hash table of groups

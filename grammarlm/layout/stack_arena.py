@@ -8,7 +8,7 @@ first    initial number of rows
 size     index of their capacity in the arena; None where another array of the group has it
 used     index of the number of rows in use
 is_hash  a hash table: empty cells are -1; it is rehashed when it grows
-saved    stored on disk for later processes (masks/stack/survey_store.py)
+saved    stored on disk for later processes (masks/machines/stack/survey_store.py)
 """
 
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ import numpy as np
 from .stack import Place as P
 
 COLUMNS, WORDS, TWICE_WORDS, ROW = "columns", "words", "twice words", "row words"
-# Groups whose arrays are private to each seat (masks/stack/seat.py); the others are shared, in the epoch.
+# Groups whose arrays are private to each seat (masks/machines/stack/seat.py); the others are shared, in the epoch.
 OF_SEATS = ("stacks", "blocks", "classes", "configs", "threads", "moves of configs")
 # Groups that only surveys use: small where a grammar has no surveys, larger where very many are expected.
 OF_SURVEYS = (

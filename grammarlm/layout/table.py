@@ -1,4 +1,4 @@
-"""Layout of the arena of a regular automaton (masks/epoch.py fills it)."""
+"""Layout of the arena of a regular automaton (masks/machines/regular/epoch.py fills it)."""
 
 from .constants import Constants
 

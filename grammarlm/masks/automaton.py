@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import GrammarError, LimitExceeded, UnsatisfiableGrammar
+from grammarlm.errors import GrammarError, LimitExceeded, UnsatisfiableGrammar
+
 from .protocol import Epoch, Program
 
 

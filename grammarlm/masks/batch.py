@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import MaskError
+from grammarlm.errors import MaskError
+
 from .beside import Job, NotNow, SideBySide
 from .mask_array import as_integer, as_mask
 from .matcher import Matcher

@@ -7,7 +7,7 @@ from functools import cached_property
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from ..errors import (
+from grammarlm.errors import (
     GrammarError,
     LimitExceeded,
     TokenizerError,
@@ -15,24 +15,25 @@ from ..errors import (
     brief,
     suggesting,
 )
-from ..grammars.compose import Grammar
-from ..grammars.generated import as_generated
-from ..kernels.cpu.jit import load_all
-from ..vocab.vocabulary import Vocabulary
-from . import store
+from grammarlm.grammars.compose import Grammar
+from grammarlm.grammars.generated import as_generated
+from grammarlm.kernels.cpu.jit import load_all
+from grammarlm.masks.filters.budgeted import BudgetedMatcher
+from grammarlm.masks.filters.canonical_matcher import CanonicalBudgetedMatcher, CanonicalMatcher
+from grammarlm.masks.machines.registry import compiled
+from grammarlm.masks.runtime.collector import PATIENT
+from grammarlm.masks.runtime.limits import Limits
+from grammarlm.masks.runtime.sizes import check_size
+from grammarlm.masks.saved import store
+from grammarlm.masks.saved.snapshot import restore
+from grammarlm.vocab.vocabulary import Vocabulary
+
 from .automaton import Automaton
-from .budgeted import BudgetedMatcher
-from .canonical_matcher import CanonicalBudgetedMatcher, CanonicalMatcher
-from .collector import PATIENT
-from .limits import Limits
-from .machines import compiled
 from .matcher import Matcher
 from .report import Report
-from .sizes import check_size
-from .snapshot import restore
 
 if TYPE_CHECKING:
-    from .canonical import Canonical
+    from grammarlm.masks.filters.canonical import Canonical
 
 
 LOGGER = logging.getLogger("grammarlm.masks")
@@ -120,7 +121,7 @@ def compile(
     """Checks everything that can be refused, and makes the first state; other states are made during decoding.
 
     `canonical_only`: of the token sequences that spell a text, only those that the tokenizer would produce; not all
-    others are forbidden, see masks/canonical.py. For BPE tokenizers whose merges are available.
+    others are forbidden, see masks/filters/canonical.py. For BPE tokenizers whose merges are available.
 
     Raises GrammarError (and its subclasses) only: the text is broken, a construct is not supported, nothing matches, a
     limit is reached.
@@ -155,7 +156,7 @@ def compile(
 
 
 def _canonical_tokens(vocab: Vocabulary) -> Canonical:
-    from .canonical import canonical_of  # imported on first use: it loads kernels
+    from grammarlm.masks.filters.canonical import canonical_of  # imported on first use: it loads kernels
 
     try:
         return canonical_of(vocab)

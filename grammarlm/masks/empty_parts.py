@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..errors import GrammarError, UnsatisfiableGrammar, brief
-from ..grammars.compose import Choice, Grammar, Sequence
-from .limits import Clock, Limits
+from grammarlm.errors import GrammarError, UnsatisfiableGrammar, brief
+from grammarlm.grammars.compose import Choice, Grammar, Sequence
+from grammarlm.masks.runtime.limits import Clock, Limits
 
 MOST_SIDES = 3  # sides of `|` that are named
 LONGEST = 100  # characters of a part

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..errors import shorten
+from grammarlm.errors import shorten
+
 from .protocol import Epoch
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import MaskError
+from grammarlm.errors import MaskError
 
 
 def allocate_mask(batch: int, size: int) -> np.ndarray:

@@ -23,10 +23,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from ..errors import GrammarError, LimitExceeded, MaskError, brief
-from . import explain, forced, snapshot
+from grammarlm.errors import GrammarError, LimitExceeded, MaskError, brief
+from grammarlm.masks.filters.budget import INFINITE, costs_of
+from grammarlm.masks.saved import snapshot
+
+from . import explain, forced
 from .beside import NotNow
-from .budget import INFINITE, costs_of
 from .mask_array import as_integer, as_mask
 from .protocol import FINISHED, Epoch
 from .trail import FIRST_STEP, STRIDE, Head, Trail, back, before, first_head

@@ -8,7 +8,7 @@ the numbers of states and everything that depends on them. An epoch that is full
     state 1 FINISHED    a text whose stop token has been read
     other states        a text that can be completed
 
-`tests/masks/machine_law.py` holds every machine to this protocol, by brute force over a small vocabulary. A new machine
+`tests/masks/machines/machine_law.py` holds every machine to this protocol, by brute force over a small vocabulary. A new machine
 derives from `ProgramDefaults` and `EpochDefaults`, which have the members that most machines need not define.
 """
 
@@ -19,16 +19,18 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
-from ..errors import GrammarError, UnsatisfiableGrammar
-from ..layout.table import DEAD
+from grammarlm.errors import GrammarError, UnsatisfiableGrammar
+from grammarlm.layout.table import DEAD
+
 from .beside import NotNow
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from ..vocab.vocabulary import Vocabulary
-    from .budget import Costs
-    from .limits import Clock, Limits
+    from grammarlm.masks.filters.budget import Costs
+    from grammarlm.masks.runtime.limits import Clock, Limits
+    from grammarlm.vocab.vocabulary import Vocabulary
+
     from .token_facts import TokenFacts
 
 FINISHED = 1  # the state after a stop token
@@ -207,7 +209,7 @@ class EpochDefaults:
 
     makes_beside = False  # are most rows made in parallel with other threads, and not under the lock?
     reads_bytes = True  # do a token's bytes alone decide where it leads?
-    has_table = False  # are transitions in a table that kernels walk (masks/epoch.py)?
+    has_table = False  # are transitions in a table that kernels walk (masks/machines/regular/epoch.py)?
     writes_json = False  # are its texts JSON values?
     costs: Costs | None = None  # of token budgets, made on first use (budget.py)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from .limits import Limits
+from grammarlm.masks.runtime.limits import Limits
 
 
 @dataclass

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..kernels.cpu.row_key import row_key
-from .shared_lock import MOMENT, shared_lock
+from grammarlm.kernels.cpu.row_key import row_key
+from grammarlm.masks.runtime.shared_lock import MOMENT, shared_lock
 
 
 class SharedRows:

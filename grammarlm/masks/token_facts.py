@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..vocab.vocabulary import Vocabulary
+from grammarlm.vocab.vocabulary import Vocabulary
 
 ALL_BYTES = (1 << 256) - 1  # as in single_bytes
 

@@ -30,8 +30,8 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from ..cache import cache_folder, log_read, write_atomically
-from ..errors import TokenizerError
+from grammarlm.cache import cache_folder, log_read, write_atomically
+from grammarlm.errors import TokenizerError
 
 FORMAT = 2  # part of the file's name; to be raised when the arrays' meaning changes
 LONGEST = 65_535  # bytes of a token

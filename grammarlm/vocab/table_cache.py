@@ -10,7 +10,8 @@ from typing import IO
 
 import numpy as np
 
-from ..cache import cache_folder, log_read, write_atomically
+from grammarlm.cache import cache_folder, log_read, write_atomically
+
 from .token_table import LARGEST_ID, TokenTable
 
 # To be raised when the same tokenizer files give another table: old files are then ignored.

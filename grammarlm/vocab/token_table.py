@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import TokenizerError
+from grammarlm.errors import TokenizerError
 
 # A file that claims an id of 10^9 would make the table as large; no model has rows for it.
 LARGEST_ID = 2**24

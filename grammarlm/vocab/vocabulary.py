@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import TokenizerError, suggesting
-from .encoders import Encoder
-from .sources import read_tokenizer
+from grammarlm.errors import TokenizerError, suggesting
+from grammarlm.vocab.tokenizers.encoders import Encoder
+from grammarlm.vocab.tokenizers.sources import read_tokenizer
+
 from .token_table import TokenTable
 
 if TYPE_CHECKING:

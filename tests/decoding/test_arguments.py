@@ -11,8 +11,8 @@ import torch
 
 import grammarlm as gl
 from grammarlm.decoding.generate import start
+from grammarlm.decoding.logits.sampling import Sampling
 from grammarlm.decoding.options import Options
-from grammarlm.decoding.sampling import Sampling
 
 generate_module, stream_module = (import_module(f"grammarlm.decoding.{name}") for name in ("generate", "stream"))
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
-from grammarlm.decoding import cached_reader
-from grammarlm.decoding.cached_reader import static_caches_are_right
+from grammarlm.decoding.readers import cached as cached_reader
+from grammarlm.decoding.readers.cached import static_caches_are_right
 from tests.decoding.random_models import encoder_decoder, random_model
 
 torch = pytest.importorskip("torch")

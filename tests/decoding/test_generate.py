@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
-from grammarlm.kernels.reference import mask_bits
+from grammarlm.kernels.reference.apply_mask import mask_bits
 from tests.decoding.random_models import random_model
 
 torch = pytest.importorskip("torch")

@@ -12,7 +12,7 @@ import pytest
 import grammarlm as gl
 from grammarlm.decoding.arguments import is_batch, per_prompt
 from grammarlm.decoding.output import json_value, one_output
-from grammarlm.kernels.reference import mask_bits
+from grammarlm.kernels.reference.apply_mask import mask_bits
 
 pydantic = pytest.importorskip("pydantic")
 torch = pytest.importorskip("torch")

@@ -5,8 +5,8 @@ import math
 
 import numpy as np
 
-from grammarlm.decoding.particles import Extension
-from grammarlm.decoding.rejection import NO_TOKEN, Rejection
+from grammarlm.decoding.logits.rejection import NO_TOKEN, Rejection
+from grammarlm.decoding.methods.particles import Extension
 
 from .enumeration import EnumeratedRace
 

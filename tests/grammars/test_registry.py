@@ -9,9 +9,9 @@ import grammarlm as gl
 from grammarlm.commands.grammar_arguments import read_arguments
 from grammarlm.grammars import registry
 from grammarlm.grammars.compose import Grammar
-from grammarlm.grammars.regular import Algebra
-from grammarlm.grammars.terms import Term
-from grammarlm.masks import codec
+from grammarlm.grammars.regular.derivatives import Algebra
+from grammarlm.grammars.regular.terms import Term
+from grammarlm.masks.saved import codec
 
 VOCAB = gl.Vocabulary([bytes([b]) for b in range(256)] + [b"</s>"], stop_ids=[256])
 

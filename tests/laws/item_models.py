@@ -6,7 +6,7 @@ import zlib
 import numpy as np
 
 import grammarlm as gl
-from grammarlm.masks.item_sets.item_set import ItemSet
+from grammarlm.retrieval.item_set import ItemSet
 
 
 class Model:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 import grammarlm as gl
-from grammarlm.grammars.rules import Pattern, Rules
+from grammarlm.grammars.cfg.rules import Pattern, Rules
 from tests.laws.cfg_laws import (
     assert_laws,
     assert_laws_between,

@@ -14,7 +14,7 @@ from itertools import product
 import pytest
 
 import grammarlm as gl
-from grammarlm.masks.stack.epoch import StackEpoch
+from grammarlm.masks.machines.stack.epoch import StackEpoch
 from tests.counts import record_counts
 from tests.laws.cfg_vocabularies import VOCABULARIES
 from tests.laws.lark_examples import HAND_WRITTEN

@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 
 import grammarlm as gl
-from grammarlm.kernels.cpu.json_rows import KEY_WORDS
+from grammarlm.kernels.cpu.json.rows.rows import KEY_WORDS
 from grammarlm.layout.json import At, Store
-from grammarlm.masks.json_schema.tables import SERIALS
+from grammarlm.masks.machines.json.vocabulary.tables import SERIALS
 from tests.counts import record_counts
 from tests.internals import epoch_of
 from tests.laws.laws import allowed_ids
-from tests.masks.json_cases import ANY, CASES, Case, case
-from tests.masks.json_trials import IDS, LONGEST, taken_ids
+from tests.masks.machines.json.json_cases import ANY, CASES, Case, case
+from tests.masks.machines.json.json_trials import IDS, LONGEST, taken_ids
 from tests.real_data import SMALL_AND_LARGE
 
 Row = tuple[int, ...]

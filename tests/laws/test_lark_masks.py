@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 import grammarlm as gl
-from grammarlm.grammars import ordered
-from grammarlm.masks.stack import lexing
-from grammarlm.masks.stack.trust import Trust
+from grammarlm.grammars.regular import ordered
+from grammarlm.masks.machines.stack.proofs import lexing
+from grammarlm.masks.machines.stack.proofs.trust import Trust
 from tests.counts import record_counts
 from tests.laws.cfg_laws import (
     assert_budgets_finish,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
-from grammarlm.grammars.rules import Alternatives, Call, Rules, Sequence, Text
+from grammarlm.grammars.cfg.rules import Alternatives, Call, Rules, Sequence, Text
 from tests.laws.cfg_laws import (
     CfgTokenOracle,
     assert_budgets_finish,

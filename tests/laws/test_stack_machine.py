@@ -23,7 +23,7 @@ from hypothesis.stateful import (
 )
 
 import grammarlm as gl
-from grammarlm.grammars.rules import Alternatives, Call, Chars, Node, Repeat, Rules, Sequence, Text
+from grammarlm.grammars.cfg.rules import Alternatives, Call, Chars, Node, Repeat, Rules, Sequence, Text
 from tests.counts import record_counts
 from tests.laws.cfg_laws import CfgTokenOracle
 from tests.laws.cfg_vocabularies import COMPILED, VOCABULARIES

@@ -21,7 +21,7 @@ from grammarlm.masks.trail import before, steps_of
 from tests.internals import current_epoch, head_of, made_in
 from tests.laws.laws import allowed_ids
 from tests.laws.vocabularies import every_byte
-from tests.masks.canonical_tokenizers import TOKENIZERS, vocabulary
+from tests.masks.filters.canonical_tokenizers import TOKENIZERS, vocabulary
 
 VOCAB = every_byte().vocabulary()
 WORDS = sorted({"".join(parts) for n in range(4) for parts in itertools.product(("ab", "ba", "aab"), repeat=n)})

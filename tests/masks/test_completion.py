@@ -6,9 +6,9 @@ import random
 import pytest
 
 import grammarlm as gl
-from grammarlm.grammars.regular import Algebra
-from grammarlm.masks.completion import Completions
-from grammarlm.masks.epoch import RegularEpoch
+from grammarlm.grammars.regular.derivatives import Algebra
+from grammarlm.masks.machines.regular.completion import Completions
+from grammarlm.masks.machines.regular.epoch import RegularEpoch
 from tests.internals import current_epoch
 from tests.laws import vocabularies
 from tests.oracles.automata import Automaton

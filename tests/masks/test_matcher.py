@@ -5,7 +5,7 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.grammars.compose import Grammar
-from grammarlm.masks import epoch
+from grammarlm.masks.machines.regular import epoch
 from tests.internals import automaton_of
 from tests.mask_bits import ids_of
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from heapq import heappop, heappush
 from itertools import count
 
-from grammarlm.grammars.rules import Rules
+from grammarlm.grammars.cfg.rules import Rules
 from tests.oracles.cfg_productions import Body, EventRange, Productions, Symbol, productions_of
 
 MOST_ITEMS = 1_000_000  # remembered at a time: about 300 MB

@@ -8,8 +8,8 @@ from math import gcd, lcm
 
 import numpy as np
 
-from grammarlm.grammars.json_schema.number_plans import Caps
-from grammarlm.grammars.json_schema.shapes import NumberShape
+from grammarlm.grammars.json_schema.numbers.plans import Caps
+from grammarlm.grammars.json_schema.shapes.shapes import NumberShape
 
 FORM = re.compile(r"(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?(?:[eE]([+-]?)([0-9]+))?")
 ALPHABET = "-0123456789.eE+"

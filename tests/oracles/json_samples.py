@@ -10,8 +10,7 @@ import random
 from fractions import Fraction
 from typing import Any
 
-from grammarlm.grammars.json_schema.languages import Languages
-from grammarlm.grammars.json_schema.shapes import (
+from grammarlm.grammars.json_schema.shapes.shapes import (
     ArrayShape,
     Language,
     Literal,
@@ -21,6 +20,7 @@ from grammarlm.grammars.json_schema.shapes import (
     Shape,
     StringShape,
 )
+from grammarlm.grammars.json_schema.strings.languages import Languages
 from tests.oracles.json_shapes import admits
 from tests.oracles.json_values import identity
 

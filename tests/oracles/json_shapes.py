@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from grammarlm.grammars.json_schema.languages import Languages
-from grammarlm.grammars.json_schema.numbers import exact
-from grammarlm.grammars.json_schema.shapes import (
+from grammarlm.grammars.json_schema.numbers.numbers import exact
+from grammarlm.grammars.json_schema.shapes.shapes import (
     ArrayShape,
     Literal,
     Node,
@@ -19,6 +18,7 @@ from grammarlm.grammars.json_schema.shapes import (
     Shape,
     StringShape,
 )
+from grammarlm.grammars.json_schema.strings.languages import Languages
 from tests.oracles.json_values import identity
 
 

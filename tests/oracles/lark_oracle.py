@@ -16,7 +16,7 @@ from functools import cached_property
 import lark
 from lark.exceptions import GrammarError, UnexpectedInput
 
-from grammarlm.grammars.rules import Alternatives, Call, Node, Pattern, Repeat, Rules, Sequence, Text
+from grammarlm.grammars.cfg.rules import Alternatives, Call, Node, Pattern, Repeat, Rules, Sequence, Text
 from tests.oracles.automata import TooManyStates
 from tests.oracles.cfg_oracle import CfgOracle, Column, ShortestTexts
 from tests.oracles.regex_oracle import UnreadablePattern

@@ -8,7 +8,7 @@ rules that nothing spells and rules that nobody calls.
 import random
 from dataclasses import dataclass
 
-from grammarlm.grammars.rules import Alternatives, Call, Chars, Node, Repeat, Rules, Sequence, Text
+from grammarlm.grammars.cfg.rules import Alternatives, Call, Chars, Node, Repeat, Rules, Sequence, Text
 from tests.oracles.code_points import complement
 from tests.oracles.written_grammars import write_ebnf, write_gbnf
 

@@ -7,7 +7,7 @@ from itertools import accumulate, product
 
 import pytest
 
-from grammarlm.grammars.rules import Alternatives, Call, Chars, Node, Pattern, Repeat, Rules, Sequence, Text, Token
+from grammarlm.grammars.cfg.rules import Alternatives, Call, Chars, Node, Pattern, Repeat, Rules, Sequence, Text, Token
 from tests.oracles.cfg_oracle import CfgOracle, Column, ShortestTexts, TokenFuture
 from tests.oracles.code_points import ANYTHING
 from tests.oracles.random_grammars import RandomGrammar, RandomGrammars

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
 import grammarlm as gl
-from grammarlm.vocab.decoders import spelled_bytes
+from grammarlm.vocab.tokenizers.decoders import spelled_bytes
 
 SIGNS = ["\u2581", " ", "Ġ", "Ċ", "a", "b", "ab", "é", "Ã", "©", "##", "x", "\n", "的"]
 SIGNS += ["<0x41>", "<0xE2>", "<0x96>", "<0x81>", "<0xg1>", "<0x+1>", "<0x4a>"]

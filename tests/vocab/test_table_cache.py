@@ -122,7 +122,7 @@ def test_the_second_load_reads_the_cache_and_a_damaged_one_is_replaced(tmp_path,
     path.write_bytes(stored[:-1] + b"?")
     assert gl.Vocabulary.from_tokenizer(folder) == first
     assert path.read_bytes() == stored
-    monkeypatch.setattr("grammarlm.vocab.tokenizer_files._read_json", None)
+    monkeypatch.setattr("grammarlm.vocab.tokenizers.files._read_json", None)
     assert gl.Vocabulary.from_tokenizer(folder, size=600, stop_ids=[3]).size == 600
 
 

@@ -17,12 +17,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ...errors import GrammarError, UnsupportedFeature
-from .document import DRAFTS, Document, Place, Resource, below, escape
-from .expected import wrong_value
-from .formats import CHECKED, FORMATS, KNOWN
-from .keywords import KEYWORDS
-from .unknown import about_format, about_keyword, annotation
+from grammarlm.errors import GrammarError, UnsupportedFeature
+from grammarlm.grammars.json_schema.read.document import DRAFTS, Document, Place, Resource, below, escape
+from grammarlm.grammars.json_schema.read.expected import wrong_value
+from grammarlm.grammars.json_schema.read.keywords import KEYWORDS
+from grammarlm.grammars.json_schema.read.unknown import about_format, about_keyword, annotation
+from grammarlm.grammars.json_schema.strings.formats import CHECKED, FORMATS, KNOWN
 
 ENFORCED, RELAXED, ANNOTATION, UNREAD, UNKNOWN = "enforced", "relaxed", "annotation", "unread", "unknown"
 

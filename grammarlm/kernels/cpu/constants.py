@@ -5,7 +5,7 @@ from typing import Any
 from numba.core import types
 from numba.extending import models, register_model, typeof_impl
 
-from ...layout.constants import ConstantsMeta
+from grammarlm.layout.constants import ConstantsMeta
 
 
 class _ConstantsClass(types.IntEnumClass):

@@ -1,0 +1,1 @@
+"""Kernels on the GPU, compiled by triton."""

@@ -12,7 +12,7 @@ mixed group without the load saves nothing: memory works in sectors of 32 bytes 
 costs one narrow store per column instead of one wide one per group.)
 
 Logits are integers here, so allowed values stay bit for bit equal, including a NaN's payload.
-`grammarlm.kernels.reference.apply_mask` defines the result. Logits that are not aligned to 16 bytes, or not contiguous in columns,
+`kernels/reference/apply_mask.py` defines the result. Logits that are not aligned to 16 bytes, or not contiguous in columns,
 use the same code with narrower accesses: the compiler specialises on strides of 1 and on multiples of 16.
 """
 

@@ -8,9 +8,9 @@ import torch
 import triton
 import triton.language as tl
 
-from ...layout.csr import DEAD as DEAD_STATE
-from ...layout.csr import MISS as MISS_STATE
-from ...layout.csr import Csr
+from grammarlm.layout.csr import DEAD as DEAD_STATE
+from grammarlm.layout.csr import MISS as MISS_STATE
+from grammarlm.layout.csr import Csr
 
 DEAD = tl.constexpr(DEAD_STATE)
 MISS = tl.constexpr(MISS_STATE)

@@ -15,8 +15,7 @@ import triton
 import triton.language as tl
 
 from grammarlm.kernels.gpu.csr import first_not_less
-
-from ...layout.items import END as END_CELL
+from grammarlm.layout.items import END as END_CELL
 
 END = tl.constexpr(END_CELL)
 NOTHING = tl.constexpr(-(2**63))  # less than any child's number

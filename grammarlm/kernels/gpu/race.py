@@ -5,7 +5,7 @@ negative logarithm of that time is log p[i] plus Gumbel noise: the Gumbel-max tr
 fewer tokens needs no new noise, only other p.
 
 Noise depends only on (seed, position, token): Philox4x32-7 on these, then exactly rounded arithmetic, so that every device draws
-the same numbers in any order; `grammarlm.kernels.reference_sampling` computes them in numpy.
+the same numbers in any order; `grammarlm.kernels.reference.sampling` computes them in numpy.
 """
 
 from typing import Any, NamedTuple

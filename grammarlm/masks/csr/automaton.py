@@ -19,17 +19,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import LimitExceeded, UnsupportedFeature
-from ...layout.csr import DEAD, FINISHED, FIRST, MISS
-from ..mask_array import ids_of
-from ..matcher import Matcher
-from ..protocol import Epoch
-from ..token_facts import pack_ids
+from grammarlm.errors import LimitExceeded, UnsupportedFeature
+from grammarlm.layout.csr import DEAD, FINISHED, FIRST, MISS
+from grammarlm.masks.mask_array import ids_of
+from grammarlm.masks.matcher import Matcher
+from grammarlm.masks.protocol import Epoch
+from grammarlm.masks.token_facts import pack_ids
+
 from .staying import staying_row
 from .tables import CsrTables, Room, TablesFull
 
 if TYPE_CHECKING:
-    from ..constraint import Constraint
+    from grammarlm.masks.constraint import Constraint
 
 MANY = 1024  # tokens; states with more are checked for a default edge
 # Words of a row for each token, at most: fewer tokens are listed instead, more get a row that states can share.

@@ -3,7 +3,7 @@
     save(automaton, "lamps.npz")                      load("lamps.npz", vocab)
     matrix, start = to_scipy(automaton)               from_scipy(matrix, start, vocab)
 
-In a file the arrays are those of kernels/reference_csr.py. As a scipy matrix [states, tokens] an entry is the state
+In a file the arrays are those of kernels/reference/csr.py. As a scipy matrix [states, tokens] an entry is the state
 after a token, default edges written out; DEAD is no entry. Whatever is loaded is checked before a kernel sees it:
 kernels check no bounds.
 """
@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import GrammarError
-from ...files import check_regular
-from ...layout.csr import DEAD, FIRST, MISS, Csr
-from ...vocab.vocabulary import Vocabulary
-from ..token_facts import token_facts
+from grammarlm.errors import GrammarError
+from grammarlm.files import check_regular
+from grammarlm.layout.csr import DEAD, FIRST, MISS, Csr
+from grammarlm.masks.token_facts import token_facts
+from grammarlm.vocab.vocabulary import Vocabulary
 
 FORMAT = 1
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...layout.csr import DEAD, FINISHED, FIRST, MISS, Csr
-from ...layout.items import END
-from ...vocab.vocabulary import Vocabulary
-from ..items import ItemIndex
+from grammarlm.layout.csr import DEAD, FINISHED, FIRST, MISS, Csr
+from grammarlm.layout.items import END
+from grammarlm.masks.machines.items.index import ItemIndex
+from grammarlm.vocab.vocabulary import Vocabulary
+
 from .fixed import FixedAutomaton, rows_without_base
 
 LEAF = FIRST  # the state after an item that has no continuation

@@ -13,8 +13,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from ...vocab.vocabulary import Vocabulary
-from ..token_facts import pack_ids
+from grammarlm.masks.token_facts import pack_ids
+from grammarlm.vocab.vocabulary import Vocabulary
 
 MOST_PLACES = 12  # a character of UTF-8 can be half read in eight ways
 HOME, LEAVES = 0, -1

@@ -1,4 +1,4 @@
-"""The arrays of an automaton over tokens (kernels/reference_csr.py), with room to grow in place.
+"""The arrays of an automaton over tokens (kernels/reference/csr.py), with room to grow in place.
 
 Nothing moves: a kernel, or a CUDA graph, holds the addresses. Ranges written since the last transfer are listed
 (`patches`), so that a copy on a device can be patched likewise. A list of exceptions that outgrows its room moves to
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...layout.csr import DEAD, FINISHED, FIRST, MISS, Csr
-from ..token_facts import pack_ids
+from grammarlm.layout.csr import DEAD, FINISHED, FIRST, MISS, Csr
+from grammarlm.masks.token_facts import pack_ids
 
 SPARE = 8  # spare entries of a list of exceptions whose default is MISS
 

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 import grammarlm as gl
-from grammarlm.grammars.json_schema import content, parsed
-from grammarlm.grammars.json_schema.content import digest_of, shown, written
+from grammarlm.grammars.json_schema.read import content
+from grammarlm.grammars.json_schema.read.content import digest_of, shown, written
+from grammarlm.grammars.json_schema.schema import parsed
 
 STRING = {"type": "string"}
 

@@ -9,9 +9,9 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.errors import GrammarError
-from grammarlm.grammars.json_schema.document import Document
-from grammarlm.grammars.json_schema.languages import Languages
-from grammarlm.grammars.json_schema.normalise import normalise
+from grammarlm.grammars.json_schema.nodes.normalise import normalise
+from grammarlm.grammars.json_schema.read.document import Document
+from grammarlm.grammars.json_schema.strings.languages import Languages
 from tests.laws.vocabularies import every_byte
 from tests.oracles.json_shapes import admits
 

@@ -8,7 +8,7 @@ import pytest
 import regex
 
 from grammarlm.errors import GrammarError, UnsupportedFeature
-from grammarlm.grammars.json_schema.languages import Languages
+from grammarlm.grammars.json_schema.strings.languages import Languages
 from tests.real_data import MASKBENCH, needs_data
 
 

@@ -10,8 +10,8 @@ from datetime import date, timedelta
 import pytest
 
 from grammarlm.errors import UnsupportedFeature
-from grammarlm.grammars.json_schema.formats import CHECKED, FORMATS, KNOWN, format_term
-from grammarlm.grammars.json_schema.languages import Languages
+from grammarlm.grammars.json_schema.strings.formats import CHECKED, FORMATS, KNOWN, format_term
+from grammarlm.grammars.json_schema.strings.languages import Languages
 from tests.real_data import SUITE, needs_data
 
 jsonschema = pytest.importorskip("jsonschema")

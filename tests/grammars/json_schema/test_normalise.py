@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from grammarlm.errors import GrammarError, UnsatisfiableGrammar, UnsupportedFeature
-from grammarlm.grammars.json_schema.languages import Languages
-from grammarlm.grammars.json_schema.normalise import Normalised, normalise
-from grammarlm.grammars.json_schema.shapes import ArrayShape, NumberShape, ObjectShape, StringShape
+from grammarlm.grammars.json_schema.nodes.normalise import Normalised, normalise
+from grammarlm.grammars.json_schema.shapes.shapes import ArrayShape, NumberShape, ObjectShape, StringShape
+from grammarlm.grammars.json_schema.strings.languages import Languages
 from tests.oracles.json_samples import Sampler
 from tests.oracles.json_schema_oracle import Judge, NoVerdict, formats_are_loose
 from tests.oracles.json_shapes import admits

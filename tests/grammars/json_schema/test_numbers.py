@@ -8,11 +8,11 @@ from itertools import islice
 import pytest
 
 from grammarlm.errors import GrammarError, UnsupportedFeature
-from grammarlm.grammars.json_schema import number_rows
-from grammarlm.grammars.json_schema.number_plans import Caps, count, plan, values
-from grammarlm.grammars.json_schema.number_rows import digits_ahead, pack
-from grammarlm.grammars.json_schema.numbers import both, exact, has, is_empty, opposites, read
-from grammarlm.grammars.json_schema.shapes import NumberShape
+from grammarlm.grammars.json_schema.numbers import rows as number_rows
+from grammarlm.grammars.json_schema.numbers.numbers import both, exact, has, is_empty, opposites, read
+from grammarlm.grammars.json_schema.numbers.plans import Caps, count, plan, values
+from grammarlm.grammars.json_schema.numbers.rows import digits_ahead, pack
+from grammarlm.grammars.json_schema.shapes.shapes import NumberShape
 from tests.oracles.json_numbers import Language, admits, names_little
 
 HALF = Fraction(1, 2)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
-from grammarlm.grammars.json_schema.expected import EXPECTED
-from grammarlm.grammars.json_schema.keywords import bits_of
+from grammarlm.grammars.json_schema.read.expected import EXPECTED
+from grammarlm.grammars.json_schema.read.keywords import bits_of
 
 VOCAB = gl.Vocabulary([bytes([byte]) for byte in range(256)] + [b""], stop_ids=[256])
 HALF = "\ud800"

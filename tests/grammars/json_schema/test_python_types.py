@@ -11,7 +11,7 @@ import pytest
 import typing_extensions
 
 import grammarlm as gl
-from grammarlm.grammars.json_schema.python_types import reader_of
+from grammarlm.grammars.json_schema.types.python_types import reader_of
 from tests.laws.vocabularies import every_byte
 
 pydantic = pytest.importorskip("pydantic")

@@ -10,10 +10,10 @@ import pytest
 import grammarlm as gl
 from grammarlm.cli import main
 from grammarlm.errors import UnsupportedFeature
-from grammarlm.grammars.json_schema.formats import CHECKED, KNOWN
-from grammarlm.grammars.json_schema.languages import Languages
-from grammarlm.grammars.json_schema.normalise import normalise
+from grammarlm.grammars.json_schema.nodes.normalise import normalise
 from grammarlm.grammars.json_schema.report import keyword_reports
+from grammarlm.grammars.json_schema.strings.formats import CHECKED, KNOWN
+from grammarlm.grammars.json_schema.strings.languages import Languages
 
 VOCAB = gl.Vocabulary([*(bytes([b]) for b in range(256)), b"<eos>"], stop_ids=[256], special_ids=[256])
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from grammarlm.errors import GrammarError, UnsatisfiableGrammar, UnsupportedFeature
-from grammarlm.grammars.json_schema.languages import Languages
-from grammarlm.grammars.json_schema.normalise import normalise
+from grammarlm.grammars.json_schema.nodes.normalise import normalise
+from grammarlm.grammars.json_schema.strings.languages import Languages
 from tests.oracles.json_shapes import admits
 from tests.oracles.json_values import read_json
 from tests.real_data import MASKBENCH, SUITE, needs_data

@@ -7,10 +7,10 @@ from decimal import Decimal
 import pytest
 
 from grammarlm.errors import GrammarError, UnsupportedFeature
-from grammarlm.grammars.json_schema import strings
-from grammarlm.grammars.json_schema.languages import Languages
-from grammarlm.grammars.json_schema.lengths import added, interval
-from grammarlm.grammars.json_schema.shapes import EVERY_STRING, StringShape
+from grammarlm.grammars.json_schema.shapes.shapes import EVERY_STRING, StringShape
+from grammarlm.grammars.json_schema.strings import strings
+from grammarlm.grammars.json_schema.strings.languages import Languages
+from grammarlm.grammars.json_schema.strings.lengths import added, interval
 
 ALPHABET = "ab🐲"
 LONGEST = 6

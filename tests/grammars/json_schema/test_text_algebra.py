@@ -6,9 +6,9 @@ from itertools import product
 import pytest
 
 import grammarlm as gl
-from grammarlm.grammars.json_schema.ecma import parse_ecma
-from grammarlm.grammars.json_schema.text_algebra import TextAlgebra
-from grammarlm.grammars.terms import NOTHING, Term
+from grammarlm.grammars.json_schema.strings.ecma import parse_ecma
+from grammarlm.grammars.json_schema.strings.text_algebra import TextAlgebra
+from grammarlm.grammars.regular.terms import NOTHING, Term
 from tests.laws.vocabularies import every_byte
 
 THIRTY_COUNTS = "".join(f"(?=.*a.{{{i}}}b)" for i in range(30))

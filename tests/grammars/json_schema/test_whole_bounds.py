@@ -5,10 +5,10 @@ import random
 
 import pytest
 
-from grammarlm.grammars.json_schema import numbers
-from grammarlm.grammars.json_schema.number_rows import packed
-from grammarlm.grammars.json_schema.shapes import NumberShape
-from grammarlm.grammars.json_schema.whole_bounds import FARTHEST, KINDS, packed_whole
+from grammarlm.grammars.json_schema.numbers import numbers
+from grammarlm.grammars.json_schema.numbers.rows import packed
+from grammarlm.grammars.json_schema.numbers.whole_bounds import FARTHEST, KINDS, packed_whole
+from grammarlm.grammars.json_schema.shapes.shapes import NumberShape
 
 BOUNDS = [
     None,

@@ -1,0 +1,319 @@
+"""The decoding loop: prepare, forward, choose, for all rows of a batch at once, until each has ended.
+
+    decoding = start(model, "Ada, 36.\n", tokenizer=tokenizer, regex="[0-9]+")     # in generate.py
+    for step in decoding:
+        print(step.row, step.token, step.logprob)
+    result = decoding.result()          # decoding.results() where there are several texts
+
+`generate` runs it to the end; iterate over it to watch each step. An iteration is one forward of the model, after which each row
+has one chosen token more, plus the tokens that its constraint forces before the next choice (row.py).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from time import perf_counter
+
+import numpy as np
+import torch
+
+from grammarlm.decoding.failures import Ending, no_distribution
+from grammarlm.decoding.logits.apply_mask import apply_mask_
+from grammarlm.decoding.logits.masses import Masses
+from grammarlm.decoding.readers.reader import Reader
+from grammarlm.decoding.result import Result, Stats
+from grammarlm.decoding.task import Task
+from grammarlm.masks.batch import fill_masks
+from grammarlm.masks.mask_array import allocate_mask
+
+from .row import Choice, Row
+from .runs import run_of
+
+
+@dataclass(frozen=True)
+class Step:
+    """A token, the row it belongs to, and the distribution it was drawn from."""
+
+    row: int  # which text: n of the first prompt, n of the second, ...
+    token: int
+    data: bytes  # the bytes it appends to the text
+    logprob: float
+    model_logprob: float
+    mass_removed: float
+    is_forced: bool
+    logits: np.ndarray  # float32 [V]: the model's, -inf where the constraint forbids the token
+    model_logits: np.ndarray | None = None  # the logits before masking, if `keeps_model_logits` is set
+
+
+class Decoding:
+    """A batch of texts being decoded, one step at a time. Not thread-safe."""
+
+    keeps_model_logits = False  # True: each step has the logits before masking, at one more copy a step
+
+    def __init__(self, reader: Reader, tasks: Sequence[Task], n: int = 1):
+        self.vocab = tasks[0].vocab
+        self.rows: list[Row | None] = [None] * (
+            len(tasks) * n
+        )  # all texts: n of the first prompt, n of the second, ...
+        self._reader, self._n = reader, n
+        self._steps: deque[Step] = deque()
+        self._masses = Masses()
+        # Unfinished rows. Until the first forward one row stands for all n samples of a prompt: they share the prefill.
+        self._live = [
+            Row(task, number, beginning)
+            for number, (task, beginning) in enumerate(zip(tasks, reader.beginnings, strict=True))
+        ]
+        self._is_started = False
+        for row in self._live:
+            row.width = reader.width
+
+    @property
+    def stats(self) -> Stats:
+        """Statistics of the first text."""
+        return (self.rows[0] or self._live[0]).stats
+
+    def __iter__(self) -> Iterator[Step]:
+        """The steps not yet consumed; decodes more as needed."""
+        while True:
+            while self._steps:
+                yield self._steps.popleft()
+            if not self._live:
+                return
+            self._turn()
+
+    def results(self) -> list[Result]:
+        """All results, n of the first prompt, n of the second, ...; decodes to the end first."""
+        for _ in self:
+            pass
+        return [row.result() for row in self.rows if row]
+
+    def result(self) -> Result:
+        """The first result."""
+        return self.results()[0]
+
+    # ------------------------------------------------------------------ one iteration
+
+    def _turn(self) -> None:
+        with timed(self._live, "mask_seconds"):
+            self._prepare()
+        self._drop_finished()
+        if self._live:
+            logits, scored = self._read()
+            if not self._is_started:
+                logits, scored = self._start(logits, scored)
+            self._use(logits, [row for row, count in zip(self._live, scored, strict=True) for _ in range(count)])
+            self._drop_finished()
+
+    def _prepare(self) -> None:
+        rows = [row for row in self._live if not row.is_prepared]
+        is_filled = False
+        if len(rows) > 1:  # their masks are filled by several threads where that helps
+            is_filled = self._fill_together(rows)
+        for row in rows:
+            row.prepare(is_filled)
+            if row.goes_on and self._reader.can_forget and (self._is_started or self._n == 1):
+                row.propose(run_of(row))
+
+    def _fill_together(self, rows: list[Row]) -> bool:
+        """Fills all masks at once. False if one of them fails: each row then fills its own, and only that row fails."""
+        masks = allocate_mask(len(rows), self.vocab.size)
+        try:
+            needed = fill_masks([None if row.rest else row.matcher for row in rows], masks)
+        except Exception:
+            return False
+        for row, mask, is_masked in zip(rows, masks, needed, strict=True):
+            row.mask[0], row.is_masked = mask, is_masked
+        return True
+
+    def _drop_finished(self) -> None:
+        left = [i for i, row in enumerate(self._live) if row.finish_reason is None]
+        if len(left) == len(self._live):
+            return
+        for row in self._live:
+            if row.finish_reason and not self._is_started:
+                self._samples_of(row)
+        self._live = [self._live[i] for i in left]
+        if left:
+            self._reader.select(left)
+
+    def _samples_of(self, row: Row) -> list[Row]:
+        """The n rows that this row has stood for."""
+        samples = [row.sample(j) for j in range(self._n)] if self._n > 1 else [row]
+        self.rows[row.number * self._n : (row.number + 1) * self._n] = samples
+        for j, sample in enumerate(samples):
+            sample.number = row.number * self._n + j
+        return samples
+
+    def _start(self, logits: torch.Tensor, scored: list[int]) -> tuple[torch.Tensor, list[int]]:
+        """The prompts have been read: from now on each sample is a row of its own."""
+        self._is_started, n = True, self._n
+        ends = np.cumsum([0, *scored])
+        places = [at for i in range(len(scored)) for _ in range(n) for at in range(ends[i], ends[i + 1])]
+        if n > 1:
+            logits = logits[torch.tensor(places, dtype=torch.long)]
+            self._reader.select([i for i in range(len(scored)) for _ in range(n)])
+        self._live = [sample for row in self._live for sample in self._samples_of(row)]
+        return logits, [count for count in scored for _ in range(n)]
+
+    # ------------------------------------------------------------------ the model
+
+    def _read(self) -> tuple[torch.Tensor, list[int]]:
+        """One forward: the logits that are needed, and how many rows of them belong to each text."""
+        rows = self._live
+        chunks = self._chunks()
+        scored = [max(0, len(chunk) - row.skip) for row, chunk in zip(rows, chunks, strict=True)]
+        with timed(rows, "model_seconds"):
+            logits = self._reader.read(chunks, scored)
+        for row, chunk in zip(rows, chunks, strict=True):
+            row.stats.forwards += 1
+            row.pending, row.skip = row.pending[len(chunk) :], max(0, row.skip - len(chunk))
+            row.width = logits.shape[1]
+        return logits, scored
+
+    def _chunks(self) -> list[list[int]]:
+        """The ids that each text reads now: all pending ones and the proposed run, unless chunks must have equal length."""
+        rows = self._live
+        if not self._reader.in_step:
+            return [row.pending + row.run for row in rows]
+        if not self._is_started:
+            return [row.pending[: row.skip + 1] for row in rows]
+        width = min(len(row.pending) for row in rows)
+        return [row.pending[:width] for row in rows]
+
+    # ------------------------------------------------------------------ using the logits
+
+    def _use(self, logits: torch.Tensor, owners: list[Row]) -> None:
+        """Scores forced tokens and makes the choices; `owners[i]` is the row that logits i belong to."""
+        with timed(self._live, "sampling_seconds"):
+            before = self._masses.of(logits)
+        raw = logits.clone().numpy() if self.keeps_model_logits else None
+        places: dict[Row, deque[int]] = {}  # indices of logits to choose from: one, plus one for each proposed token
+        for at, (row, mass) in enumerate(zip(owners, before, strict=True)):
+            if row.finish_reason:  # it failed at an earlier token of this chunk
+                continue
+            if row in places or (not row.unscored and math.isfinite(mass)):
+                places.setdefault(row, deque()).append(at)
+            elif not math.isfinite(mass):
+                row.end(Ending.of(no_distribution(len(row.tokens), logits[at].numpy())))
+            else:
+                step = forced_step(row, mass, logits[at].numpy())
+                if step is not None:
+                    self._steps.append(step if raw is None else replace(step, model_logits=raw[at]))
+        while places:
+            self._choose_at([(row, waiting.popleft()) for row, waiting in places.items()], logits, before, raw)
+            places = {row: waiting for row, waiting in places.items() if row.follows_run() and waiting}
+        self._forget()
+
+    def _choose_at(
+        self, choices: list[tuple[Row, int]], logits: torch.Tensor, before: list[float], raw: np.ndarray | None
+    ) -> None:
+        """One more token for each of these rows, from the logits at the given index."""
+        for row, at in choices:
+            if not math.isfinite(before[at]):
+                row.end(Ending.of(no_distribution(len(row.tokens), logits[at].numpy())))
+        rows = [row for row, _ in choices if not row.finish_reason]
+        chosen_from = [at for row, at in choices if not row.finish_reason]
+        if rows:
+            kept = logits if len(rows) == len(logits) else logits[torch.tensor(chosen_from)]
+            own = None if raw is None else raw[chosen_from]
+            self._choose(rows, kept, chosen_from, [before[at] for at in chosen_from], own)
+
+    def _forget(self) -> None:
+        """Drops from the model's cache the tokens of proposed runs that were not drawn (rollback)."""
+        if any(row.misread for row in self._live):
+            self._reader.forget([row.misread for row in self._live])
+            for row in self._live:
+                row.misread = 0
+
+    def _choose(
+        self, rows: list[Row], logits: torch.Tensor, places: list[int], before: list[float], raw: np.ndarray | None
+    ) -> None:
+        """One more token for each of these rows; `places` are their indices among all logits of this forward."""
+        with timed(self._live, "mask_seconds"):
+            masks, which = self._apply(rows, logits)
+        with timed(self._live, "sampling_seconds"):
+            choices, all_logits = [], logits.numpy()
+            after = self._masses.left(places, masks, which, all_logits[:, : self.vocab.size])
+            for row, own, left in zip(rows, all_logits, after, strict=True):
+                choices.append(chosen(row, own, left))
+        with timed(self._live, "mask_seconds"):
+            for at, (row, choice, mass, left) in enumerate(zip(rows, choices, before, after, strict=True)):
+                removed = max(0.0, -math.expm1(left - mass))
+                if choice is not None and accepted(row, choice, mass, removed):
+                    step = last_step(row, logits[at].numpy(), is_forced=False)
+                    self._steps.append(step if raw is None else replace(step, model_logits=raw[at]))
+
+    def _apply(self, rows: list[Row], logits: torch.Tensor) -> tuple[np.ndarray | None, np.ndarray]:
+        """Applies the masks. Ids beyond the vocabulary are always masked, as they cannot be decoded.
+
+        Returns the masks, and for each row its index in them (-1: none).
+        """
+        logits[:, self.vocab.size :] = -math.inf
+        masked = [i for i, row in enumerate(rows) if row.is_masked]
+        places = np.full(len(rows), -1, np.int64)
+        if not masked:
+            return None, places
+        masks = np.concatenate([rows[i].mask for i in masked])
+        places[masked] = np.arange(len(masked))
+        apply_mask_(logits, masks, rows=places)
+        return masks, places
+
+
+def chosen(row: Row, logits: np.ndarray, left: float) -> Choice | None:
+    """The token that the row draws; None where the row ends instead."""
+    try:
+        return row.choose(logits, left)
+    except Exception as error:
+        row.end(Ending.of(error))
+        return None
+
+
+def accepted(row: Row, choice: Choice, mass: float, removed: float) -> bool:
+    """Was the token appended to the answer? False where the row ends with it, or fails."""
+    try:
+        return row.accept(choice, mass, removed)
+    except Exception as error:
+        row.end(Ending.of(error))
+        return False
+
+
+def forced_step(row: Row, mass: float, logits: np.ndarray) -> Step | None:
+    """Scores the next forced token: its logit is the only one that its mask leaves. None: the row has failed."""
+    try:
+        token = row.score(mass, logits)
+    except Exception as error:
+        row.end(Ending.of(error))
+        return None
+    own = logits[token]
+    logits.fill(-np.inf)
+    logits[token] = own
+    return last_step(row, logits, is_forced=True)
+
+
+def last_step(row: Row, logits: np.ndarray, is_forced: bool) -> Step:
+    token = row.tokens[-1]
+    return Step(
+        row=row.number,
+        token=token,
+        data=row.pieces[-1],
+        logprob=row.logprobs[-1],
+        model_logprob=row.model_logprobs[-1],
+        mass_removed=row.stats.mass_removed[-1],
+        is_forced=is_forced,
+        logits=logits,
+    )
+
+
+@contextmanager
+def timed(rows: Sequence[Row], part: str) -> Iterator[None]:
+    """Adds the elapsed time of the block to a field of the stats of all rows."""
+    rows = list(rows)
+    start = perf_counter()
+    yield
+    seconds = perf_counter() - start
+    for row in rows:
+        setattr(row.stats, part, getattr(row.stats, part) + seconds)

@@ -1,0 +1,47 @@
+"""What `generate(method=...)` takes: a name of this table, a blend of logits or a search over texts.
+
+    "masked", "beam", ...        a name, registered below
+    @blend(...)  def f(...)      a function of rows of logits, inside the loop of "masked" (blends.py)
+    @search  def f(tree, n)      a function of the tree of texts (searches.py)
+
+A method is called with a Request (request.py), which has everything checked and prepared, and its own options; it returns the
+answers, n of the first prompt, n of the second, ... The registered ones are imported on first use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from grammarlm.decoding.arguments import check_choice
+from grammarlm.decoding.result import Result
+
+from .blends import Blended
+from .searches import Searched
+
+# name -> "module:name"
+METHODS = {
+    "masked": "grammarlm.decoding.methods.masked:masked",
+    "awrs": "grammarlm.decoding.methods.weighted:awrs",
+    "smc": "grammarlm.decoding.methods.weighted:smc",
+    "best_of": "grammarlm.decoding.methods.best_of:best_of",
+    "beam": "grammarlm.decoding.methods.grammar_beam:beam",
+    "lookahead": "grammarlm.decoding.methods.lookahead:lookahead",
+    "trials": "grammarlm.decoding.methods.lookahead:trials",
+}
+
+
+def method_of(method: Any) -> Callable[..., list[Result]]:
+    """The function of a method; its options are its keyword-only arguments."""
+    if isinstance(method, (Blended, Searched)):
+        return method
+    if callable(method):
+        raise TypeError(
+            f"method is {method!r:.100}, and nothing says what it is a function of: put @blend(...) before a function of logits, "
+            "or @search before one of a tree of texts, both of grammarlm.decoding"
+        )
+    check_choice("method", method, METHODS)
+    module, _, name = METHODS[method].partition(":")
+    found: Callable[..., list[Result]] = getattr(import_module(module), name)
+    return found

@@ -1,0 +1,1 @@
+"""Ids in, logits out: models of every kind behind one interface."""

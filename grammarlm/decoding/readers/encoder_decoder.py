@@ -1,0 +1,91 @@
+"""Reader of an encoder-decoder transformers model: prompts go through the encoder once, answers through the decoder.
+
+Prompts are padded on the right, with an attention mask, which suits relative and learned positions alike. The decoder starts each
+answer with the same id, so its texts begin with equal length; and since some decoders (T5's) take positions from cache slots,
+all chunks must have equal length (`in_step`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from .cached import grows, reorder
+from .callable import rows_of
+from .model_facts import device_of, width_of
+
+
+class EncoderDecoderReader:
+    """The first read runs the encoder, too."""
+
+    in_step = True
+    can_forget = False
+
+    def __init__(self, model: Any, prompts: Sequence[Sequence[int]]):
+        self._model, self._device, self.width = model, device_of(model), width_of(model)
+        self.beginnings = [[first_id(model)] for _ in prompts]
+        self._texts: list[list[int]] = [[] for _ in prompts]
+        longest = max(map(len, prompts))
+        padded = [list(prompt) + [0] * (longest - len(prompt)) for prompt in prompts]
+        seen = [[1] * len(prompt) + [0] * (longest - len(prompt)) for prompt in prompts]
+        self._prompts = torch.tensor(padded, device=self._device)
+        self._seen = torch.tensor(seen, device=self._device)
+        self._encoded: torch.Tensor | None = None
+        self._cache: Any = None
+
+    def read(self, chunks: Sequence[Sequence[int]], scored: Sequence[int]) -> torch.Tensor:
+        for text, chunk in zip(self._texts, chunks, strict=True):
+            text.extend(chunk)
+        unread = self._texts if self._cache is None else [list(chunk) for chunk in chunks]
+        with torch.inference_mode():
+            output = self._model(
+                **self._source(),
+                attention_mask=self._seen,
+                decoder_input_ids=torch.tensor(unread, device=self._device),
+                past_key_values=self._cache,
+                use_cache=True,
+                return_dict=True,
+            )
+        if self._encoded is None:
+            self._encoded = output.encoder_last_hidden_state
+        cache = getattr(output, "past_key_values", None)
+        self._cache = cache if grows(getattr(cache, "self_attention_cache", cache)) else None
+        return rows_of(output.logits, [output.logits.shape[1]] * len(chunks), scored)
+
+    def forget(self, counts: Sequence[int]) -> None:
+        raise NotImplementedError
+
+    def _source(self) -> dict[str, Any]:
+        """The prompts, or their cached encoding."""
+        if self._encoded is None:
+            return {"input_ids": self._prompts}
+        from transformers.modeling_outputs import BaseModelOutput
+
+        return {"encoder_outputs": BaseModelOutput(last_hidden_state=self._encoded)}
+
+    def select(self, texts: Sequence[int]) -> None:
+        if list(texts) == list(range(len(self._texts))):
+            return
+        self._texts = [list(self._texts[i]) for i in texts]
+        chosen = torch.tensor(list(texts), dtype=torch.long, device=self._device)
+        with torch.inference_mode():
+            self._seen, self._prompts = self._seen[chosen], self._prompts[chosen]
+            self._encoded = None if self._encoded is None else self._encoded[chosen.to(self._encoded.device)]
+        if self._cache is not None:
+            reorder(self._cache, texts, self._device)
+
+
+def first_id(model: Any) -> int:
+    """The id that the decoder starts with."""
+    sources = (getattr(model, "generation_config", None), getattr(model, "config", None))
+    for name in ("decoder_start_token_id", "bos_token_id"):
+        for source in sources:
+            found = getattr(source, name, None)
+            if isinstance(found, int):
+                return found
+    raise ValueError(
+        f"{type(model).__name__} does not say which id its decoder starts with: "
+        "set model.generation_config.decoder_start_token_id"
+    )

@@ -1,0 +1,70 @@
+"""Ids in, logits out: the interface of a model, of whatever kind.
+
+    reader = open_reader(model, [[1, 5, 7], [1, 9]], room=20)
+    logits = reader.read(reader.beginnings, [1, 1])       # both prompts in one forward; the logits after each one's last id
+    reader.select([0, 0, 1])                              # three texts from now on: the first one twice
+    logits = reader.read([[3], [4], [8, 2]], [1, 1, 2])   # new ids of each text; of the third text the logits after each id
+
+A reader has a batch of texts. One `read` is one forward. The reader decides how texts of unequal length share it:
+
+    CallableReader        (callable.py) reads all texts again each time, padded on the right, which a causal model
+                          cannot see
+    CachedReader          (cached.py) reads only new ids, padded on the left, with the model's own key-value cache
+    EncoderDecoderReader  (encoder_decoder.py) reads the prompts once, by the encoder, and the answers by the decoder
+    BlendedReader         (blends.py) reads with several readers, and makes one row of logits of theirs
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import torch
+
+from .callable import CallableReader
+from .model_facts import is_encoder_decoder, is_transformers_model
+
+CACHES = ("dynamic", "static", "off")  # of a transformers model; what they mean is in cached.py
+
+
+class Reader(Protocol):
+    """A model that reads a batch of texts."""
+
+    beginnings: list[list[int]]  # the first ids to read of each text: its prompt, or the decoder's start id
+
+    @property
+    def width(self) -> int | None:
+        """Of the logits; None where known only after a forward."""
+
+    @property
+    def in_step(self) -> bool:
+        """After the beginnings, must all chunks of a read have equal length?"""
+
+    @property
+    def can_forget(self) -> bool:
+        """Is rollback possible?"""
+
+    def read(self, chunks: Sequence[Sequence[int]], scored: Sequence[int]) -> torch.Tensor:
+        """Reads one more chunk of ids of each text; float32 [sum of scored, V] on the CPU, owned by the caller.
+
+        The rows of text i are the logits after each of its last `scored[i]` ids, at most its whole chunk; texts one after another.
+        """
+
+    def select(self, texts: Sequence[int]) -> None:
+        """Text i becomes a copy of what was text `texts[i]`: drops, repeats or reorders texts."""
+
+    def forget(self, counts: Sequence[int]) -> None:
+        """Rolls back the last `counts[i]` ids of text i. Only where `can_forget`."""
+
+
+def open_reader(model: Any, prompts: Sequence[Sequence[int]], room: int, cache: str | None = None) -> Reader:
+    """A new reader of these prompts, with room for `room` ids after each of them."""
+    if not is_transformers_model(model):
+        return CallableReader(model, prompts)
+    if is_encoder_decoder(model):
+        from .encoder_decoder import EncoderDecoderReader
+
+        return EncoderDecoderReader(model, prompts)
+    from .cached import CachedReader
+
+    return CachedReader(model, prompts, room, cache)

@@ -1,0 +1,1 @@
+"""Texts that branch, for methods that follow several at once."""

@@ -1,0 +1,116 @@
+"""The tree of texts that a search walks: candidates, and their best continuations.
+
+tree = Tree(request, sampling)                        # of one prompt
+level = tree.extend([tree.root], 3)                   # the three best first tokens, and the end if it is allowed; best first
+level = tree.extend([one for one in level if not one.is_over], 3)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from grammarlm.decoding.failures import Ending, RowFailure
+from grammarlm.decoding.result import Result
+
+from .branches import Branches, Dead, Steps, log_sum
+from .text_node import TextNode
+
+
+@dataclass(frozen=True, order=True)
+class Candidate:
+    """A text, and minus its score. Ordered best first; ties go to the smaller token ids."""
+
+    cost: float
+    text: TextNode
+    is_over: bool = False  # it has ended, or max_tokens cuts it here
+
+
+class Tree(Branches):
+    """All texts that may answer one prompt. `steps` (branches.py) gives the distributions after any of them."""
+
+    _nothing: Dead | None = None  # why the last call of `extend` found nothing
+
+    @property
+    def root(self) -> Candidate:
+        return Candidate(0.0, self.beginnings()[0])
+
+    def extend(self, candidates: Sequence[Candidate], width: int) -> list[Candidate]:
+        """The `width` best of all continuations by one token, and before or between them the ends that are allowed; best first.
+
+        The cost of each grows by minus the log-probability of what was added, at the temperature, before masking. where= is asked
+        about no more of them than needed. Candidates of one call have equal length, and a call is one forward: whole levels are
+        much cheaper than texts one by one. Going back to texts of an earlier call is dear: they are read from their start.
+        """
+        if not candidates:
+            return []
+        if any(one.is_over for one in candidates):
+            raise ValueError("extend() got a candidate that is over; pass those that are not (candidate.is_over)")
+        if len({one.text.length for one in candidates}) > 1:
+            raise ValueError("extend() got texts of different lengths; pass those of one length together")
+        steps = self.steps([one.text for one in candidates]).check()
+        left = steps.log_left()
+        scores = -np.array([[one.cost] for one in candidates]) + steps.allowed.astype(np.float64)
+        found = sorted(ended(self, steps, scores) + grown(self, steps, scores, width))
+        if not found:
+            self._nothing = Dead(candidates[0].text, came_to_nothing(self, steps, left))
+        return found
+
+    def result_of(self, candidate: Candidate) -> Result:
+        """The answer that a candidate is, with its score."""
+        if not candidate.is_over:
+            raise ValueError(
+                f"a search found {self.data(candidate.text).decode(errors='replace')[:60]!r}, which is not over; extend it "
+                "until candidate.is_over"
+            )
+        return replace(self.result(candidate.text), score=-candidate.cost)
+
+    def nothing_found(self) -> Exception:
+        return self._nothing or RowFailure("ValueError: the search found no answer")
+
+
+def came_to_nothing(branches: Branches, steps: Steps, left: list[float]) -> Ending:
+    """How the first of these texts ends, none of which can go on; `left` is the log mass that the grammar allowed of each."""
+    if left[0] == -np.inf:
+        return steps.nothing_left(0)
+    text = steps.texts[0]
+    return Ending.unsatisfied(text.length, branches.data(text))
+
+
+def ended(branches: Branches, steps: Steps, scores: np.ndarray) -> list[Candidate]:
+    """The texts that may end here; sets the scores of the stop ids to -inf."""
+    stops = [stop for stop in branches.stops if stop < scores.shape[1]]
+    ends = [log_sum(row) for row in scores[:, stops]]
+    scores[:, stops] = -np.inf
+    found = [Candidate(-end, text, True) for end, text in zip(ends, steps.texts, strict=True) if end > -np.inf]
+    accepted = branches.held([(one.text, stops[0]) for one in found])
+    return [one for one, is_fine in zip(found, accepted, strict=True) if is_fine]
+
+
+def grown(branches: Branches, steps: Steps, scores: np.ndarray, beams: int) -> list[Candidate]:
+    """The best texts with one more token that where= accepts; the predicate is called on no more than needed."""
+    found: list[Candidate] = []
+    while len(found) < beams:
+        best = leaders(steps.texts, scores, beams - len(found))
+        if not best:
+            break
+        answers = branches.held([(steps.texts[row], token) for row, token in best])
+        for (row, token), is_fine in zip(best, answers, strict=True):
+            if is_fine:
+                text = steps.take(row, token, log_sum(steps.allowed[row]))
+                found.append(Candidate(-float(scores[row, token]), text, branches.is_full(text)))
+            scores[row, token] = -np.inf
+    return found
+
+
+def leaders(texts: list[TextNode], scores: np.ndarray, count: int) -> list[tuple[int, int]]:
+    """(row, token) of the best scores above -inf, best first; ties in the order of texts and tokens."""
+    flat = scores.reshape(-1)
+    least = np.partition(flat, -count)[-count] if count < len(flat) else -np.inf
+    rows, tokens = np.nonzero((scores >= least) & (scores > -np.inf))
+    ranks = sorted(range(len(texts)), key=texts.__getitem__)
+    rank = {row: at for at, row in enumerate(ranks)}
+    order = sorted(zip(rows.tolist(), tokens.tolist(), strict=True), key=lambda at: (-scores[at], rank[at[0]], at[1]))
+    return order[:count]

@@ -1,0 +1,1 @@
+"""Automata that live on a device, and the decoding loop around them."""

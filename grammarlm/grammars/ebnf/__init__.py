@@ -1,0 +1,1 @@
+"""The notations GBNF (llama.cpp) and EBNF (xgrammar)."""

@@ -1,0 +1,1 @@
+"""Item sets of token sequences, lists of items, and single tokens."""

@@ -1,0 +1,1 @@
+"""Arrays, objects and listed values: reading, conjunction, negation."""

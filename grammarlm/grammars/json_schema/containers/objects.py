@@ -1,0 +1,236 @@
+"""Objects: reading their keywords, and conjunction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from grammarlm.errors import GrammarError, brief
+from grammarlm.grammars.json_schema.nodes.parts import (
+    ANY_OBJECT,
+    ANY_OTHERS,
+    ANYTHING,
+    NOTHING,
+    Conjunction,
+    Evaluated,
+    LooseObject,
+    both_evaluated,
+)
+from grammarlm.grammars.json_schema.numbers import numbers
+from grammarlm.grammars.json_schema.read.expected import refusal
+from grammarlm.grammars.json_schema.shapes.shapes import EVERY_STRING
+
+from .keys import Others, meet_others, node_of, sort_out
+
+if TYPE_CHECKING:
+    from grammarlm.grammars.json_schema.nodes.atoms import SchemaAtom
+    from grammarlm.grammars.json_schema.nodes.normaliser import Normaliser
+
+
+def count_of(schema: dict[str, Any], keyword: str, pointer: str) -> int | None:
+    """The value of minItems and the like; None if the keyword is absent."""
+    if keyword not in schema:
+        return None
+    value = schema[keyword]
+    if value.__class__ is not int:
+        value = numbers.whole(value)
+    if value is None or value < 0:
+        raise refusal(schema, keyword, pointer)
+    return value  # type: ignore[no-any-return]
+
+
+def mapping(schema: dict[str, Any], keyword: str, pointer: str) -> dict[str, Any]:
+    value = schema.get(keyword, {})
+    if not isinstance(value, dict):
+        raise refusal(schema, keyword, pointer)
+    return value
+
+
+def required_of(schema: dict[str, Any], pointer: str) -> list[str]:
+    value = schema.get("required", [])
+    if isinstance(value, bool):  # draft 3 had "required": true in a property
+        return []
+    return names_of(value, f"{pointer}/required")
+
+
+def names_of(value: Any, pointer: str) -> list[str]:
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        raise GrammarError(f"{pointer}: a list of names is expected, not {brief(value)}", pointer=pointer)
+    return value
+
+
+def implications(schema: dict[str, Any], atom: SchemaAtom) -> dict[str, frozenset[str]]:
+    """dependentRequired, and the lists in `dependencies`."""
+    found: dict[str, frozenset[str]] = {}
+    for keyword in ("dependentRequired", "dependencies"):
+        if keyword not in schema or keyword not in atom.resource.bits:
+            continue
+        for name, needed in mapping(schema, keyword, atom.pointer).items():
+            if keyword == "dependencies":
+                if isinstance(needed, str):  # draft 3
+                    needed = [needed]  # noqa: PLW2901
+                if not isinstance(needed, list):
+                    continue
+            listed = names_of(needed, f"{atom.pointer}/{keyword}/{name}")
+            if listed:
+                found[name] = found.get(name, frozenset()) | frozenset(listed)
+    return found
+
+
+def read(n: Normaliser, atom: SchemaAtom, track: bool) -> LooseObject:
+    """The shape of the plain keywords of a schema."""
+    schema, pointer = atom.schema, atom.pointer
+    child = n.places.child
+    properties: dict[str, Conjunction] = {}
+    declared = mapping(schema, "properties", pointer)
+    for name, below in declared.items():
+        properties[name] = child(below, atom, "properties", name)
+    rest = ANYTHING
+    if "additionalProperties" in schema:
+        rest = child(schema["additionalProperties"], atom, "additionalProperties")
+    others: Others = ANY_OTHERS if rest is ANYTHING else () if rest is NOTHING else ((EVERY_STRING, rest),)
+    patterns = mapping(schema, "patternProperties", pointer)
+    if patterns:
+        found = [
+            (n.key_languages.pattern(p, atom), child(below, atom, "patternProperties", p))
+            for p, below in patterns.items()
+        ]
+        others = sort_out(n, found, rest)
+        for name, node in properties.items():
+            for language, more in found:
+                if n.key_languages.has(language, name):
+                    node = n.meet(node, more)  # noqa: PLW2901
+            properties[name] = node
+    shape = LooseObject(properties, others)
+    if "required" in schema:
+        needed = required_of(schema, pointer)
+        if needed:
+            shape.required = frozenset(needed)
+            mention(n, shape, needed)
+    shape.minimum = count_of(schema, "minProperties", pointer) or 0
+    shape.maximum = count_of(schema, "maxProperties", pointer)
+    implied = implications(schema, atom)
+    if implied:
+        shape.implied = implied
+        mention(n, shape, [name for key, needed in implied.items() for name in (key, *sorted(needed))])
+    if track:
+        shape.evaluated = Evaluated(frozenset(declared), frozenset(patterns), "additionalProperties" in schema)
+    return shape
+
+
+def mention(n: Normaliser, shape: LooseObject, names: Iterable[str]) -> None:
+    """Adds names as properties where they are missing; only before the shape is shared."""
+    new = [name for name in names if name not in shape.properties]
+    for name in new:
+        if name not in shape.properties:
+            shape.properties[name] = node_of(n, shape.others, name)
+    if new:
+        shape.tail |= frozenset(new)
+
+
+def both(n: Normaliser, a: LooseObject, b: LooseObject) -> LooseObject | None:
+    """The intersection; None where that is certainly empty."""
+    if a is ANY_OBJECT or b is ANY_OBJECT:
+        return b if a is ANY_OBJECT else a
+    minimum = max(a.minimum, b.minimum)
+    maximum = b.maximum if a.maximum is None else a.maximum if b.maximum is None else min(a.maximum, b.maximum)
+    required = a.required | b.required
+    if maximum is not None and max(minimum, len(required)) > maximum:
+        return None
+    mine, theirs = a.properties, b.properties
+    for name in required:  # most contradictions show up here
+        if name in mine:
+            if name in theirs:
+                if n.meet(mine[name], theirs[name]) is NOTHING:
+                    return None
+            elif not b.others:
+                return None
+        elif not a.others:
+            return None
+    properties = _both_properties(n, a, b)
+    for name in required:
+        if properties[name] is NOTHING:
+            return None
+    shape = LooseObject(properties, meet_others(n, a.others, b.others), required, minimum, maximum)
+    if a.tail or b.tail:
+        shape.tail = frozenset(
+            name for name in a.tail | b.tail if _mentioned_only(a, name) and _mentioned_only(b, name)
+        )
+    if a.implied or b.implied:
+        implied = dict(a.implied)
+        for name, needed in b.implied.items():
+            implied[name] = implied.get(name, frozenset()) | needed
+        shape.implied = implied
+    if a.some or b.some:
+        shape.some = a.some + tuple(o for o in b.some if o not in a.some)
+    shape.refusal = a.refusal or b.refusal
+    if a.evaluated is not None or b.evaluated is not None:
+        shape.evaluated = both_evaluated(a.evaluated, b.evaluated)
+    elif _says_no_more(shape, a):
+        return a
+    return shape
+
+
+def _says_no_more(met: LooseObject, a: LooseObject) -> bool:
+    """Is the conjunction equal to a?"""
+    return (
+        len(met.required) == len(a.required)
+        and met.minimum == a.minimum
+        and met.maximum == a.maximum
+        and met.others is a.others
+        and len(met.some) == len(a.some)
+        and met.refusal == a.refusal
+        and len(met.tail) == len(a.tail)
+        and met.properties == a.properties
+        and met.implied == a.implied
+    )
+
+
+def _mentioned_only(shape: LooseObject, name: str) -> bool:
+    return name in shape.tail or name not in shape.properties
+
+
+def _both_properties(n: Normaliser, a: LooseObject, b: LooseObject) -> dict[str, Conjunction]:
+    """All properties of both, in order of appearance; those that are only mentioned come last."""
+    mine, theirs = a.properties, b.properties
+    if b.others is ANY_OTHERS and (not a.tail or len(b.tail) == len(theirs)):  # fast path: b constrains few keys
+        properties = dict(mine)
+        for name, node in theirs.items():
+            other = mine.get(name)
+            if other is None:
+                other = ANYTHING if a.others is ANY_OTHERS else node_of(n, a.others, name)
+            properties[name] = n.meet(other, node)
+        return properties
+    properties = {}
+    late: list[str] = []
+    for name, node in mine.items():
+        other = theirs.get(name)
+        if other is None:
+            other = ANYTHING if b.others is ANY_OTHERS else node_of(n, b.others, name)
+        if a.tail and name in a.tail:
+            late.append(name)
+        else:
+            properties[name] = n.meet(node, other)
+    for name, node in theirs.items():
+        if name in properties:
+            continue
+        if b.tail and name in b.tail:
+            late.append(name)
+            continue
+        other = mine.get(name)
+        if other is None:
+            other = ANYTHING if a.others is ANY_OTHERS else node_of(n, a.others, name)
+        properties[name] = n.meet(other, node)
+    for name in late:
+        if name not in properties:
+            first, second = mine.get(name), theirs.get(name)
+            properties[name] = n.meet(
+                node_of(n, a.others, name) if first is None else first,
+                node_of(n, b.others, name) if second is None else second,
+            )
+    return properties
+
+
+def mentioning(properties: dict[str, Conjunction], required: Iterable[str] = (), **fields: Any) -> LooseObject:
+    """A shape that constrains these keys without declaring them."""
+    return LooseObject(properties, required=frozenset(required), tail=frozenset(properties), **fields)

@@ -1,0 +1,1 @@
+"""Schemas as nodes: conjunctions of atoms, expanded to shapes."""

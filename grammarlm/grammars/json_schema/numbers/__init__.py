@@ -1,0 +1,1 @@
+"""Numbers within bounds and steps, exactly."""

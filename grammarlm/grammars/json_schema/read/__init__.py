@@ -1,0 +1,1 @@
+"""Reading schemas: documents and references, keywords and what they expect, content."""

@@ -1,0 +1,134 @@
+"""The plain keywords of a schema: those that do not depend on another schema's alternatives."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from grammarlm.errors import GrammarError, brief, placed_error
+from grammarlm.grammars.json_schema.containers import arrays, objects
+from grammarlm.grammars.json_schema.containers.key_languages import check_language
+from grammarlm.grammars.json_schema.containers.values import parts_of_values
+from grammarlm.grammars.json_schema.nodes.parts import (
+    ANY,
+    ARRAYS,
+    EMPTY,
+    INTEGERS,
+    NONE,
+    NUMBERS,
+    OBJECTS,
+    OF_TYPE,
+    OF_TYPE_4,
+    PLAIN_INTEGERS,
+    STRINGS,
+    TYPES,
+    Parts,
+    one_type,
+)
+from grammarlm.grammars.json_schema.numbers import numbers
+from grammarlm.grammars.json_schema.shapes.shapes import NumberShape, StringShape
+from grammarlm.grammars.json_schema.strings import strings
+
+from .expected import refusal
+from .keywords import ARRAY, NUMBER, OBJECT, PLAIN, STRING, TYPE, VALUES
+
+if TYPE_CHECKING:
+    from grammarlm.grammars.json_schema.nodes.atoms import SchemaAtom
+    from grammarlm.grammars.json_schema.nodes.normaliser import Normaliser
+
+
+def plain(n: Normaliser, atom: SchemaAtom, track: bool) -> Parts:
+    """The parts that satisfy the plain keywords."""
+    mask = atom.mask
+    if not track and mask & PLAIN == TYPE | OBJECT and atom.schema["type"] == "object":
+        return one_type(OBJECTS, [objects.read(n, atom, False)])
+    if not track and mask & PLAIN == TYPE | ARRAY and atom.schema["type"] == "array":
+        return one_type(ARRAYS, [arrays.read(n, atom, False)])
+    found = types(atom) if mask & TYPE else ANY
+    if not mask & ~TYPE & PLAIN and not track:
+        return found
+    parts = list(found)
+    if mask & VALUES:
+        for keyword, listed in listings(atom):
+            among = parts_of_values(n, listed, f"{atom.pointer}/{keyword}", parts)
+            parts = [n.product(t, among[t], parts[t]) for t in TYPES]
+    if mask & STRING and parts[STRINGS]:
+        parts[STRINGS] = n.product(STRINGS, parts[STRINGS], read_strings(n, atom))
+    if mask & NUMBER and parts[NUMBERS]:
+        read = read_number(atom)
+        if parts[NUMBERS] is ANY[NUMBERS]:
+            parts[NUMBERS] = EMPTY if numbers.is_empty(read) else [read]
+        else:
+            parts[NUMBERS] = n.product(NUMBERS, parts[NUMBERS], [read])
+    if (mask & OBJECT or track) and parts[OBJECTS]:
+        parts[OBJECTS] = n.product(OBJECTS, parts[OBJECTS], [objects.read(n, atom, track)])
+    if (mask & ARRAY or track) and parts[ARRAYS]:
+        parts[ARRAYS] = n.product(ARRAYS, parts[ARRAYS], [arrays.read(n, atom, track)])
+    return parts
+
+
+def types(atom: SchemaAtom) -> Parts:
+    """The parts that satisfy `type`."""
+    listed = atom.schema["type"]
+    of_type = OF_TYPE_4 if atom.resource.plain_integers else OF_TYPE
+    if listed.__class__ is str and listed in of_type:
+        return of_type[listed]
+    names = listed if isinstance(listed, list) else [listed]
+    if not names:
+        raise refusal(atom.schema, "type", atom.pointer)
+    found: list[Any] = list(NONE)
+    for name in names:
+        if not isinstance(name, str) or name not in of_type:
+            if name == "any":
+                return ANY  # draft 3
+            where, known = f"{atom.pointer}/type", ", ".join(of_type)
+            raise GrammarError(f"{where}: there is no type {brief(name)}; there are {known}", pointer=where)
+        for t, shapes in enumerate(of_type[name]):
+            if shapes and (not found[t] or found[t] is INTEGERS or found[t] is PLAIN_INTEGERS):
+                found[t] = shapes
+    return found
+
+
+def listings(atom: SchemaAtom) -> list[tuple[str, list[Any]]]:
+    """The values of `enum`, and the one of `const`."""
+    schema, bits = atom.schema, atom.resource.bits
+    found: list[tuple[str, list[Any]]] = []
+    if "enum" in schema and "enum" in bits:
+        listed = schema["enum"]
+        if not isinstance(listed, list):
+            raise refusal(schema, "enum", atom.pointer)
+        found.append(("enum", listed))
+    if "const" in schema and "const" in bits:
+        found.append(("const", [schema["const"]]))
+    return found
+
+
+def read_strings(n: Normaliser, atom: SchemaAtom) -> list[StringShape]:
+    """One shape, or none if no string satisfies it."""
+    try:
+        shape = strings.read(atom.schema, n.formats)
+        if shape.language:
+            for part in shape.language:
+                check_language(n.languages, frozenset([part]), f"{atom.pointer}/{part[0]}")
+            if strings.is_empty(shape, n.languages):
+                return EMPTY
+        elif shape.maximum is not None and shape.minimum > shape.maximum:
+            return EMPTY
+    except GrammarError as error:
+        raise _placed(error, atom) from None
+    return [shape]
+
+
+def read_number(atom: SchemaAtom) -> NumberShape:
+    try:
+        return numbers.read(atom.schema)
+    except GrammarError as error:
+        raise _placed(error, atom) from None
+
+
+def _placed(error: GrammarError, atom: SchemaAtom) -> GrammarError:
+    """The error with its pointer."""
+    if error.pointer is not None and error.pointer.startswith(atom.pointer):
+        return error
+    keyword = str(error).split(" ", 1)[0].rstrip(":")
+    pointer = f"{atom.pointer}/{keyword}" if keyword in atom.schema else atom.pointer
+    return placed_error(error, pointer)

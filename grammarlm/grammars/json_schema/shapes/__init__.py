@@ -1,0 +1,1 @@
+"""Shapes, the compiled form of a schema: what has values, what is contained in what, the final form."""

@@ -1,0 +1,244 @@
+"""Final shapes: removes everything without values, and produces the form that shapes.py specifies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from grammarlm.errors import UnsatisfiableGrammar, UnsupportedFeature
+from grammarlm.grammars.json_schema.nodes.atoms import SchemaAtom
+from grammarlm.grammars.json_schema.nodes.case_limits import check_alternatives
+from grammarlm.grammars.json_schema.nodes.combine import branches
+from grammarlm.grammars.json_schema.nodes.parts import (
+    ANY_ARRAY,
+    ANY_ITEM,
+    ANY_OBJECT,
+    ANY_OTHERS,
+    ANYTHING,
+    ARRAY_SHAPE,
+    ARRAYS,
+    NOTHING,
+    NULL,
+    OBJECT_SHAPE,
+    OBJECTS,
+    Conjunction,
+    LooseArray,
+    LooseObject,
+    Ways,
+    is_anything,
+)
+from grammarlm.grammars.json_schema.read.keywords import COMBINE, REFERENCE
+
+from .satisfiable import array_possible, can_open, closure, object_possible, settle
+from .shapes import ArrayShape, Item, Language, Node, ObjectShape, Shape
+
+if TYPE_CHECKING:
+    from grammarlm.grammars.json_schema.nodes.normaliser import Normaliser
+
+# Optional keys whose presence is expanded, where only the count of all keys implies that another one is present.
+MOST_OPTIONAL = 6
+
+
+def finish(n: Normaliser, root: Conjunction) -> list[Conjunction]:
+    """Fills in the alternatives of every node that a value of the root can contain; returns those nodes."""
+    settle(n, root)
+    if not root.satisfiable:
+        node = _culprit(root)
+        raise UnsatisfiableGrammar(_reason(node), pointer=node.pointer)
+    queue: list[Conjunction] = [root]
+    root.kept = True
+    for node in queue:  # grows during the loop
+        if node.alternatives:
+            continue
+        n.tick()
+        parts = node.parts
+        assert parts is not None
+        if parts[NULL] and is_anything(parts):
+            node.is_anything = True
+            node.alternatives = ANYTHING.alternatives
+            continue
+        found: list[Shape] = []
+        for t in range(OBJECTS):
+            found += parts[t]
+        for shape in parts[OBJECTS]:
+            if shape is ANY_OBJECT:
+                found.append(OBJECT_SHAPE)
+            elif object_possible(n, shape):
+                _refuse(shape)
+                ranks = declared_ranks(n, node) if len(shape.properties) > 1 else None
+                found += [_final_object(s, queue, ranks) for s in _without_obligations(n, shape)]
+        for shape in parts[ARRAYS]:
+            if shape is ANY_ARRAY:
+                found.append(ARRAY_SHAPE)
+            elif array_possible(n, shape):
+                _refuse(shape)
+                found.append(_final_array(shape, queue))
+        node.alternatives = tuple(found)
+        if len(found) > 1:
+            check_alternatives(found, node.pointer)
+    return queue
+
+
+def _keep(node: Conjunction, queue: list[Conjunction]) -> Node:
+    if not node.kept:
+        node.kept = True
+        queue.append(node)
+    return node
+
+
+def _refuse(shape: LooseObject | LooseArray) -> None:
+    if shape.refusal is not None:
+        what, pointer = shape.refusal
+        raise UnsupportedFeature(
+            f"{pointer}: {what}, cannot be enforced; leave it out or say it otherwise", pointer=pointer
+        )
+
+
+def declared_ranks(n: Normaliser, node: Conjunction) -> dict[str, int] | None:
+    """Positions of the keys declared by way of $ref and allOf, in order of appearance; None where the shapes have that order
+    anyway. Keys declared in other branches come after them."""
+    first = [n.nodes.atoms[code >> 1] for code in sorted(node.key) if not code & 1]
+    if not any(atom.__class__ is SchemaAtom and atom.mask & (COMBINE | REFERENCE) for atom in first):
+        return None
+    ranks: dict[str, int] = {}
+    stack, passed = first[::-1], set()
+    while stack:
+        atom = stack.pop()
+        if isinstance(atom, str):
+            ranks.setdefault(atom, len(ranks))
+        if atom.__class__ is not SchemaAtom or id(atom) in passed:
+            continue
+        passed.add(id(atom))
+        schema, found = atom.schema, []
+        hides = "$ref" in schema and atom.resource.draft <= 7
+        for keyword in schema:
+            bits = atom.resource.bits.get(keyword, 0)
+            if bits & REFERENCE and (keyword == "$ref" or not hides):
+                nodes = [n.places.reference(atom, keyword)]
+            elif keyword == "allOf" and not hides:
+                nodes = branches(n, atom, keyword)
+            else:
+                if keyword == "properties" and not hides:
+                    found += list(schema[keyword])
+                continue
+            found += [
+                n.nodes.atoms[code >> 1] for below in nodes for code in sorted(below.key) if code >= 0 and not code & 1
+            ]
+        stack += reversed(found)
+    return ranks
+
+
+def _final_object(shape: LooseObject, queue: list[Conjunction], ranks: dict[str, int] | None) -> ObjectShape:
+    others: tuple[tuple[Language, Node], ...] = ANY_OTHERS
+    if shape.others is not ANY_OTHERS:
+        others = tuple([(language, _keep(node, queue)) for language, node in shape.others if node.satisfiable])
+    implied = shape.implied
+    bounded = shape.maximum is not None or (bool(implied) and not all(x.satisfiable for x in shape.properties.values()))
+    properties: dict[str, Node] = {}
+    declared: Iterable[tuple[str, Conjunction]] = shape.properties.items()
+    if ranks:
+        declared = sorted(declared, key=lambda item: ranks.get(item[0], len(ranks)))  # stable
+    for name, node in declared:
+        if node.satisfiable and (not bounded or can_open(shape, name)):
+            properties[name] = node
+            if not node.kept:
+                node.kept = True
+                queue.append(node)
+        elif others:
+            properties[name] = NOTHING
+    required = shape.required
+    if implied:
+        required = closure(shape, required)
+        implied = {
+            name: needed
+            for name, needed in implied.items()
+            if properties.get(name, NOTHING) is not NOTHING and not needed <= required
+        }
+    return ObjectShape(properties, others, required, shape.minimum, shape.maximum, implied)
+
+
+def _final_array(shape: LooseArray, queue: list[Conjunction]) -> ArrayShape:
+    maximum = shape.maximum
+    prefix: list[tuple[Item, ...]] = []
+    rest: tuple[Item, ...] = ()
+    for ways in shape.prefix if maximum is None else shape.prefix[:maximum]:
+        found = _final_ways(ways, queue)
+        if not found:
+            break
+        prefix.append(found)
+    else:
+        if maximum is None or maximum > len(prefix):
+            rest = _final_ways(shape.rest, queue)
+    if not rest:
+        maximum = len(prefix) if maximum is None else min(maximum, len(prefix))
+    return ArrayShape(tuple(prefix), rest, shape.minimum, maximum, shape.contains, shape.unique)
+
+
+def _final_ways(ways: Ways, queue: list[Conjunction]) -> tuple[Item, ...]:
+    if ways is ANY_ITEM:
+        return ARRAY_SHAPE.rest
+    return tuple([Item(_keep(node, queue), counts) for node, counts in ways if node.satisfiable])
+
+
+def _without_obligations(n: Normaliser, shape: LooseObject) -> list[LooseObject]:
+    """Expands obligations. One that any further key serves becomes a count: for each choice of optional keys, at least one key
+    more. Others are refused."""
+    if not shape.some:
+        return [shape]
+    beyond = [(language, node) for language, node in shape.others if node.satisfiable]
+    pointer = shape.some[0][2]
+    optional = [name for name in shape.properties if name not in shape.required and can_open(shape, name)]
+    for language, node, _ in shape.some:
+        served = all(lang >= language and node is known for lang, known in beyond)
+        if not served or len(optional) > MOST_OPTIONAL:
+            raise UnsupportedFeature(
+                f"{pointer}: this rule is to be broken (it stands below `not`, or in a branch that oneOf or if excludes), by a key "
+                f"that is not declared; that is not supported: declare the keys it is about",
+                pointer=pointer,
+            )
+    found = []
+    for choice in range(1 << len(optional)):
+        present = {name for i, name in enumerate(optional) if choice >> i & 1}
+        if not closure(shape, shape.required | present) <= shape.required | present:
+            continue
+        required = shape.required | present
+        properties = {name: node if name in required else NOTHING for name, node in shape.properties.items()}
+        least = max(len(required) + 1, shape.minimum)
+        counted = shape.copy(some=(), properties=properties, required=required, minimum=least, implied={})
+        if object_possible(n, counted):
+            found.append(counted)
+    return found
+
+
+def _culprit(root: Conjunction) -> Conjunction:
+    """The deepest node that makes the root empty."""
+    node, passed = root, {root}
+    while True:
+        assert node.parts is not None
+        below = None
+        for shape in node.parts[OBJECTS]:
+            for name in shape.required:
+                child = shape.properties[name]
+                if not child.satisfiable and child not in passed:
+                    below = child
+                    break
+        if below is None:
+            for shape in node.parts[ARRAYS]:
+                for i in range(min(shape.minimum, len(shape.prefix) + 1)):
+                    ways = shape.ways(i)
+                    if ways and not any(child.satisfiable for child, _ in ways) and ways[0][0] not in passed:
+                        below = ways[0][0]
+                        break
+        if below is None or below is NOTHING or below.parts is None:
+            return node
+        passed.add(below)
+        node = below
+
+
+def _reason(node: Conjunction) -> str:
+    where = node.pointer or "#"
+    if any(node.parts or ()):
+        what = "what is required there can only be had by way of itself, or there is no room for it"
+    else:
+        what = "its keywords contradict each other"
+    return f"no value satisfies the schema: at {where} {what}"

@@ -1,0 +1,1 @@
+"""Languages of strings: patterns, formats, lengths."""

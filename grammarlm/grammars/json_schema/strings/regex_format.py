@@ -1,0 +1,122 @@
+"""The format `regex`: expressions that every ECMA-262 reader accepts, as a regular language.
+
+Strict syntax, with and without the flag u. Nesting depth is limited, and what needs unbounded memory or comparison is left out.
+Everything in the language is a valid expression; these valid ones are missing:
+
+    groups deeper than DEPTH, named groups, back-references
+    {n,m} with numbers of more than three digits, or equal first digits of three (but {n00,m})
+    ranges of characters in a class whose order does not show in the first bytes, or the first two digits of an escape
+    properties other than the categories and a few more
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from grammarlm.grammars.regular import charset, utf8
+from grammarlm.grammars.regular.charset import CharSet
+from grammarlm.grammars.regular.derivatives import Algebra
+from grammarlm.grammars.regular.syntax import parse_regex
+from grammarlm.grammars.regular.terms import FOREVER, NIL, Term
+
+DEPTH = 8
+
+_HEX = "[0-9A-Fa-f]"
+_CATEGORIES = (
+    "L|Lu|Ll|Lt|LC|Lm|Lo|M|Mn|Mc|Me|N|Nd|Nl|No|P|Pc|Pd|Ps|Pe|Pi|Pf|Po|S|Sm|Sc|Sk|So|Z|Zs|Zl|Zp|C|Cc|Cf|Co|Cn|Letter|"
+    "ASCII|Any|Alphabetic|Lowercase|Uppercase|White_Space|Emoji|"
+    "Script=(?:Arabic|Cyrillic|Greek|Han|Hangul|Hebrew|Hiragana|Katakana|Latin|Thai)"
+)
+_ESCAPE = (
+    rf"\\(?:[dDsSwWfnrtv^$\\.*+?()\[\]{{}}|/]|c[A-Za-z]|x{_HEX}{{2}}|u{_HEX}{{4}}|u\{{(?:10{_HEX}{{4}}|{_HEX}{{1,5}})\}}"
+    rf"|[pP]\{{(?:{_CATEGORIES})\}})"
+)
+_PLAIN = r"[^\^$\\.*+?()\[\]{}|]"
+_ASSERTION = r"\^|\$|\\[bB]"
+
+
+def regex_term(algebra: Algebra) -> Term:
+    """The language of the expressions."""
+    word, cat, alt = algebra.word, algebra.sequence, algebra.alt
+
+    def parsed(expression: str) -> Term:
+        return parse_regex(expression, algebra)
+
+    atom = alt([parsed(rf"{_PLAIN}|\.|{_ESCAPE}"), _character_class(algebra)])
+    repeated = alt([NIL, cat([alt([parsed(r"[*+?]"), _counted(algebra)]), alt([NIL, word(b"?")])])])
+    kinds = alt([NIL, word(b"?:")])
+    looks = algebra.words([b"(?=", b"(?!", b"(?<=", b"(?<!"])
+    no_group = [cat([atom, repeated]), parsed(_ASSERTION), word(b"|")]
+    body = algebra.repeat(alt(no_group), 0, FOREVER)
+    for _ in range(DEPTH):
+        group = cat([word(b"("), kinds, body, word(b")"), repeated])
+        look = cat([looks, body, word(b")")])
+        body = algebra.repeat(alt([*no_group, group, look]), 0, FOREVER)
+    return body
+
+
+def _counted(algebra: Algebra) -> Term:
+    """{n}, {n,} or {n,m} where n is not greater than m."""
+    forms = [r"(?:0|[1-9][0-9]{0,2}),?", r"[0-9],[1-9][0-9]{1,2}", r"[1-9][0-9],[1-9][0-9]{2}"]
+    forms += [f"{low},[{low}-9]" for low in range(10)]
+    for low in range(1, 10):
+        forms += [f"{low}{unit},{low}[{unit}-9]" for unit in range(10)]
+        forms.append(f"{low}00,{low}[0-9]{{2}}")
+        if low < 9:
+            forms += [f"{low}[0-9],[{low + 1}-9][0-9]", f"{low}[0-9]{{2}},[{low + 1}-9][0-9]{{2}}"]
+    return parse_regex(rf"\{{(?:{'|'.join(forms)})\}}", algebra)
+
+
+# ---- classes: [ ^ - items - ]
+
+
+def _character_class(algebra: Algebra) -> Term:
+    minus = algebra.alt([NIL, algebra.word(b"-")])
+    single = parse_regex(rf"[^\\\]\-]|{_ESCAPE}|\\[b\-]", algebra)
+    ranges = algebra.cat(algebra.alt(_ranges(algebra)), minus)  # [0-9-_]: after a range, a minus is itself
+    items = algebra.repeat(algebra.alt([single, ranges]), 0, FOREVER)
+    negation = algebra.alt([NIL, algebra.word(b"^")])
+    return algebra.sequence([algebra.word(b"["), negation, minus, items, minus, algebra.word(b"]")])
+
+
+def _ranges(algebra: Algebra) -> list[Term]:
+    """Ordered ranges low-high: from an ASCII character to any later one, to one with a greater first byte, between escapes."""
+    found = []
+    minus = algebra.word(b"-")
+    barred: CharSet = tuple((ord(c), ord(c)) for c in "-[\\]^")
+    allowed = charset.intersect(charset.negate(charset.union(barred)), ((0x20, charset.LAST),))
+
+    def chars(low: int, high: int) -> Term:
+        return algebra.chars(utf8.encode(charset.intersect(allowed, ((low, high),))))
+
+    for code_point in range(0x21, 0x7F):
+        if charset.contains(allowed, code_point):
+            low = algebra.word(bytes([code_point]))
+            found.append(algebra.sequence([low, minus, chars(code_point, charset.LAST)]))
+    latin = [(chr(code_point).encode(), code_point) for code_point in range(0xC0, 0x100)]  # same first bytes
+    found += [algebra.sequence([algebra.word(low), minus, chars(code_point, 0xFF)]) for low, code_point in latin]
+    starts = [*range(0x80, 0x800, 0x40), 0x800, *range(0x1000, 0x10000, 0x1000), 0x10000]  # where first bytes change
+    for start, end in pairwise(starts):
+        found.append(algebra.sequence([chars(start, end - 1), minus, chars(end, charset.LAST)]))
+    return [*found, *_escaped_ranges(algebra, "x", 2), *_escaped_ranges(algebra, "u", 4)]
+
+
+def _escaped_ranges(algebra: Algebra, letter: str, digits: int) -> list[Term]:
+    """\\x20-\\x7E or \\u4e00-\\u9fa5: ordered by the first digit, or the second (the others are 0 at the low end)."""
+    digit = [parse_regex(f"[{d:x}{d:X}]", algebra) for d in range(16)]
+    later = [algebra.alt(digit[d + 1 :]) for d in range(16)]
+    start, link = algebra.word(f"\\{letter}".encode()), algebra.word(f"-\\{letter}".encode())
+
+    def many(count: int) -> Term:
+        return algebra.repeat(algebra.alt(digit), count, count)
+
+    zeros = algebra.word(b"0" * (digits - 2))
+    found = []
+    for first in range(16):
+        upper = [algebra.sequence([many(digits - 1), link, later[first], many(digits - 1)])]
+        for second in range(16):
+            greater = algebra.sequence([many(digits - 2), link, digit[first], later[second], many(digits - 2)])
+            equal = algebra.sequence([zeros, link, digit[first], digit[second], many(digits - 2)])
+            upper.append(algebra.cat(digit[second], algebra.alt([greater, equal])))
+        found.append(algebra.sequence([start, digit[first], algebra.alt(upper)]))
+    return found

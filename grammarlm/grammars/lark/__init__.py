@@ -1,0 +1,1 @@
+"""Lark's notation with lark's meaning: reader, bounds, tables, lexer."""

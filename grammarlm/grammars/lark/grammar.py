@@ -1,0 +1,95 @@
+"""`Lark`: a grammar in lark's own notation, with lark's meaning."""
+
+from __future__ import annotations
+
+import importlib.resources
+import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from grammarlm.errors import UnsupportedFeature, brief
+from grammarlm.grammars import library
+from grammarlm.grammars.cfg.indent import Indent
+from grammarlm.grammars.compose import Grammar
+from grammarlm.grammars.regular.byte_classes import byte_sets
+from grammarlm.grammars.regular.derivatives import Algebra
+
+from .cache import entry_path, load_entry
+from .guard import check_lark
+from .parser import LarkParser, Productions
+from .tables import Loaded, load, lr_tables, make_lexer
+
+BIGGEST = 200_000  # symbols of a grammar passed to lark
+
+
+@dataclass(frozen=True)
+class Lark(Grammar):
+    """A grammar in the lark library's notation: LALR(1) ones with its contextual lexer, others as its Earley parser reads them."""
+
+    text: str
+    start: str = field(default="start", kw_only=True)
+    indent: Indent | None = field(default=None, kw_only=True)
+
+    @classmethod
+    def library(cls, name: str) -> Lark:
+        """A grammar that comes with this package ("json", "sqlite", "c", ...; see grammars/library), or "python"."""
+        return cls.python() if name == "python" else cls(library.text(name))
+
+    @classmethod
+    def python(cls, *, start: str = "file_input") -> Lark:
+        """Python 3 in lark's own grammar, read from the installed package."""
+        return cls(_shipped("python.lark"), start=start, indent=Indent())
+
+    def __post_init__(self) -> None:
+        for name in ("text", "start"):
+            if not isinstance(getattr(self, name), str):
+                raise TypeError(f"Lark({name}=...) takes a str, not {type(getattr(self, name)).__name__}")
+        if self.indent is not None and not isinstance(self.indent, Indent):
+            raise TypeError(f"Lark(indent=...) takes a gl.Indent, not {type(self.indent).__name__}")
+
+    def __repr__(self) -> str:
+        start = "" if self.start == "start" else f", start={brief(self.start)}"
+        return f"Lark({brief(self.text, 80)}{start})"
+
+
+def _shipped(name: str) -> str:
+    """A grammar file of lark's package, read without importing lark if that is a folder: the import takes 0.1 s."""
+    spec = importlib.util.find_spec("lark")
+    for folder in (spec and spec.submodule_search_locations) or ():
+        path = Path(folder, "grammars", name)
+        if path.is_file():
+            return path.read_text(encoding="utf-8")
+    return importlib.resources.files("lark.grammars").joinpath(name).read_text(encoding="utf-8")
+
+
+def read_lark(grammar: Lark, algebra: Algebra, max_depth: int, tick: Callable[[], None]) -> LarkParser:
+    """The parser, from the disk cache if an earlier process stored it (cache.py)."""
+    path = entry_path(grammar.text, grammar.start, grammar.indent, max_depth)
+    return load_entry(path, algebra, tick) or _make_parser(grammar, algebra, max_depth, tick, path)
+
+
+def _make_parser(grammar: Lark, algebra: Algebra, max_depth: int, tick: Callable[[], None], path: Path) -> LarkParser:
+    check_lark(grammar.text, grammar.start, max_depth=max_depth, max_size=BIGGEST, tick=tick)
+    loaded = load(grammar.text, grammar.start, grammar.indent)
+    lexer = make_lexer(loaded, algebra, tick, shifts=True)
+    tables = lr_tables(loaded, lexer, tick)
+    sets = byte_sets((), lexer.characters())
+    if tables is not None:
+        return LarkParser(lexer, tables, None, sets, path)
+    if grammar.indent is not None:
+        raise UnsupportedFeature("a grammar with indented blocks must be LALR(1): lark itself can read no other")
+    productions = Productions(
+        loaded.start,
+        [loaded.index[name] for name in loaded.ignored],
+        [(str(rule.origin.name), [_symbol(loaded, s) for s in rule.expansion]) for rule in loaded.rules],
+    )
+    lexer = make_lexer(loaded, algebra, tick, shifts=False)
+    used = {symbol for _, expansion in productions.rules for symbol in expansion if isinstance(symbol, int)}
+    lexer.check_first_characters(sorted(used.union(productions.ignored)))
+    return LarkParser(lexer, None, productions, sets, path)
+
+
+def _symbol(loaded: Loaded, symbol: Any) -> str | int:
+    return loaded.index[symbol.name] if symbol.is_term else str(symbol.name)

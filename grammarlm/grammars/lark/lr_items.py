@@ -1,0 +1,58 @@
+"""The items of an LR parser's states as arrays; only masks/stack (description, spelling) reads them, a few states at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .tables import WHOLE, Item
+
+
+@dataclass(frozen=True, eq=False)
+class FlatItems(Sequence[tuple[Item, ...]]):
+    """The items of each state, created on access."""
+
+    begins: np.ndarray  # int32 [states + 1]: offset of each state's first item, and the total
+    items: np.ndarray  # int32 [items, 4]: origin, symbols read, offset and number of the remaining symbols
+    symbols: np.ndarray  # int32: terminals, and ~n for nonterminal n
+
+    @classmethod
+    def of(cls, states: Sequence[tuple[Item, ...]]) -> FlatItems:
+        begins, items = [0], []
+        symbols: list[int] = []
+        for kernel in states:
+            for item in kernel:
+                items.append((item.origin, item.read, len(symbols), len(item.rest)))
+                symbols += item.rest
+            begins.append(len(items))
+        shaped = np.array(items, np.int32).reshape(-1, 4)
+        return cls(np.array(begins, np.int32), shaped, np.array(symbols, np.int32))
+
+    def is_sound(self, states: int, terminals: int, nonterminals: int) -> bool:
+        """Is every number in range?"""
+        begins, items, symbols = self.begins, self.items, self.symbols
+        if (begins.shape, begins.dtype, symbols.ndim, symbols.dtype) != ((states + 1,), np.int32, 1, np.int32):
+            return False
+        if items.dtype != np.int32 or items.ndim != 2 or items.shape[1] != 4:
+            return False
+        origin, read, first, count = items.T.astype(np.int64)
+        return bool(
+            begins[0] == 0
+            and begins[-1] == len(items)
+            and (np.diff(begins) >= 0).all()
+            and ((origin >= WHOLE) & (origin < nonterminals)).all()
+            and ((read >= 0) & (first >= 0) & (count >= 0) & (first + count <= len(symbols))).all()
+            and ((symbols >= -nonterminals) & (symbols < terminals)).all()
+        )
+
+    def __len__(self) -> int:
+        return len(self.begins) - 1
+
+    def __getitem__(self, state):  # slices, too, as sequences have them
+        if isinstance(state, slice):
+            return [self[i] for i in range(*state.indices(len(self)))]
+        place = range(len(self))[state]
+        rows = self.items[self.begins[place] : self.begins[place + 1]].tolist()
+        return tuple(Item(origin, read, tuple(self.symbols[at : at + n].tolist())) for origin, read, at, n in rows)

@@ -1,0 +1,1 @@
+"""Regular languages: terms, derivatives, and Python's notation of regular expressions."""

@@ -1,0 +1,1 @@
+"""One step of a beam search over sorted items."""

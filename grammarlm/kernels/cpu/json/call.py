@@ -1,0 +1,115 @@
+"""The single kernel of the JSON machine, and its entry points."""
+
+import numpy as np
+from numba import carray, int64
+
+from grammarlm.kernels.cpu.jit import copy_bytes, kernel, part, pointer
+from grammarlm.kernels.cpu.json.rows.rows import KEY_WORDS, find_row, words
+from grammarlm.kernels.cpu.json.rows.walk import visit, walk
+from grammarlm.layout.json import BARRIER, At, Store
+
+from .ends import survey_tokens
+from .masks import fill_mask
+from .places import arena_of
+from .reads import may_end, read_bytes, read_token
+
+FILL, ADVANCE, READ, ENDS, BASE, BELOW, SURVEY, REHASH, MOVE, PLACE, FORGET = range(11)
+
+
+@part
+def base_row(address, c, x, y, row_address):
+    """The row of the whole vocabulary for a thread before the barrier; crossings are left to the caller."""
+    arena = arena_of(address)
+    row = words(row_address, arena[At.BASE_WORDS])
+    arena[At.CROSS_COUNT] = 0
+    walk(arena, int64(0), int64(-1), c, x, y, int64(BARRIER), row)
+    return arena[At.CROSS_COUNT]
+
+
+@part
+def rehash(address, table_address, size):
+    """Inserts the entries of an old table into the store, which has room for them."""
+    store = carray(pointer(address), int64(Store.LENGTH), np.int64)
+    old = carray(pointer(table_address), 1 << 40, np.int64)
+    table = carray(pointer(store[Store.TABLE]), 1 << 40, np.int64)
+    for i in range(size):
+        at = i * (KEY_WORDS + 1)
+        if old[at + KEY_WORDS] != -1:
+            key = carray(pointer(table_address + 8 * at), int64(KEY_WORDS), np.int64)
+            place = find_row(store, key)[0]
+            for j in range(KEY_WORDS + 1):
+                table[place + j] = old[at + j]
+            store[Store.COUNT] += 1
+    return store[Store.COUNT]
+
+
+# The following change what calls of other threads read. Each is one call, because others may run between any two steps of Python.
+
+
+@part
+def move(address, order_address):
+    """int64 [5]: index of the address, index of the capacity, new address, new capacity, bytes per entry."""
+    arena, order = arena_of(address), carray(pointer(order_address), 5, np.int64)
+    copy_bytes(order[2], arena[order[0]], arena[order[1]] * order[4])
+    arena[order[0]], arena[order[1]] = order[2], order[3]
+    return int64(0)
+
+
+@part
+def put_in_place(address, pairs_address, count):
+    arena, pairs = arena_of(address), carray(pointer(pairs_address), 2 * count, np.int64)
+    for i in range(count):
+        arena[pairs[2 * i]] = pairs[2 * i + 1]
+    return int64(0)
+
+
+@part
+def forget(address):
+    store = carray(pointer(address), int64(Store.LENGTH), np.int64)
+    size = store[Store.SIZE] * (KEY_WORDS + 1)
+    table = carray(pointer(store[Store.TABLE]), size, np.int64)
+    for i in range(size):
+        table[i] = -1
+    store[Store.COUNT], store[Store.USED] = 0, 0
+    return int64(0)
+
+
+@kernel("int64(int64, int64, int64, int64, int64)", large=True, holds_gil=True, seconds=40)
+def json_call(address, what, first, second, third):
+    """One kernel for all operations, since all include `step`, which takes long to compile:
+
+    FILL     record, mask row            writes the mask        ADVANCE  record, token           the record after it
+    ENDS     record                      may the text end?      READ     record, bytes, length   likewise
+    BASE     thread word, x, row         a row of the vocabulary, from the root
+    BELOW    node, thread word, row      the same, below a node of the trie
+    SURVEY   survey                      targets of tokens (ends.py)
+    REHASH   table, its size             inserts a table's rows into the store given as address
+    MOVE     order                       moves a part of the arena to a larger array
+    PLACE    pairs, their count          writes into the arena
+    FORGET                               empties the store given as address
+    """
+    if what == FILL:
+        return fill_mask(address, first, second)
+    if what == ADVANCE:
+        return read_token(address, first, second)
+    if what == READ:
+        return read_bytes(address, first, second, third)
+    if what == ENDS:
+        return may_end(address, first)
+    if what == SURVEY:
+        return survey_tokens(address, first)
+    if what == REHASH:
+        return rehash(address, first, second)
+    if what == MOVE:
+        return move(address, first)
+    if what == PLACE:
+        return put_in_place(address, first, second)
+    if what == FORGET:
+        return forget(address)
+    arena = arena_of(address)
+    if what == BASE:
+        return base_row(address, first, second, int64(0), third)
+    row = words(third, arena[At.BASE_WORDS])
+    arena[At.CROSS_COUNT] = 0
+    visit(arena, first, second, int64(0), int64(0), int64(BARRIER), row)
+    return arena[At.CROSS_COUNT]

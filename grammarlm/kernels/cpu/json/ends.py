@@ -1,0 +1,337 @@
+"""Which states tokens lead to, for token budgets: tokens after which a text can be completed alike form one **class**.
+
+`survey_tokens` reads all tokens of a trie from a thread and writes pairs (token, class). A class is represented by one of its
+threads; masks/machines/json/endings/completion.py computes the shortest completion from there. Two threads are alike if no
+completion computed for one depends on how they differ: which other keys were read, what was read of a string that may end, ...
+
+Frames and chains that a class needs are kept; the caller rolls them back when it is done.
+"""
+
+import numpy as np
+from numba import carray, int32, int64, uint64
+
+from grammarlm.kernels.cpu.jit import inlined, part, pointer
+from grammarlm.kernels.cpu.json.rows.walk import GROW_PENDING, begins_like_other, beyond, lists_bytes, next_allowed
+from grammarlm.kernels.cpu.json.step.languages import is_universal
+from grammarlm.kernels.cpu.json.step.numbers import number_ends
+from grammarlm.kernels.cpu.json.step.step import NO_LANGUAGE, ROW, blanks, step
+from grammarlm.kernels.cpu.json.step.text import BODY, LAST_1
+from grammarlm.kernels.cpu.json.step.unique import is_unique, number_ended
+from grammarlm.layout.constants import Constants
+from grammarlm.layout.json import (
+    BRACKET,
+    CAN_START,
+    CLOSES,
+    DEAD,
+    ESCAPE,
+    FIELD,
+    FOLLOWS,
+    GOES_ON,
+    OUT_OF_ROOM,
+    At,
+    Frame,
+    Kind,
+    Trie,
+)
+
+from .places import arena_of, longs, thread
+from .reads import verdict
+
+
+class Survey(Constants):
+    """Indices into the array that is the argument `survey`."""
+
+    CLASSES = 0  # int64 [capacity, CLASS_WORDS]: a thread and its key
+    COUNT = 1
+    CAPACITY = 2
+    TABLE = 3  # int32 [SIZE]: hash table of class numbers, counted from 1
+    SIZE = 4
+    PAIRS = 5  # int32 [capacity, 2]: token, class
+    PAIR_COUNT = 6
+    PAIR_CAPACITY = 7
+    FRAMES = 8  # frames from here on belong to the survey
+    C = 9  # the thread
+    X = 10
+    Y = 11
+    F = 12
+    WHICH = 13  # the trie: 0 the vocabulary's
+    ORDINARY = 14  # not 0: omit tokens that continue a key (or unique item) as most do, and list the rejected ones
+    LENGTH = 15
+
+
+CLASS_WORDS = 8  # c, x, y, f; x and y as compared; hash; one spare
+QUOTED = 32  # bit of c: a quote is still to come before the thread's position (kinds AFTER and COLON)
+DONE = CAN_START  # the white space state where a run may end
+NO_CLASS = -1
+
+
+@part
+def ends_alike(arena, one, other, mark):
+    """Can two frames be completed alike, apart from uniqueness? Frames below the mark are compared by number."""
+    if one == other:
+        return True
+    if one < mark or other < mark:
+        return False
+    frames = longs(arena, At.FRAMES)
+    a, b = one * Frame.LENGTH, other * Frame.LENGTH
+    for i in range(Frame.LENGTH):
+        if i != Frame.OTHERS and i != Frame.TEXT and frames[a + i] != frames[b + i]:
+            return False
+    return True
+
+
+@inlined
+def mixed(known, word):
+    known = (known ^ uint64(word)) * uint64(0x9E3779B97F4A7C15)
+    return known ^ known >> uint64(29)
+
+
+@part
+def frame_hash(arena, f, mark):
+    if f < mark:
+        return uint64(f)
+    frames = longs(arena, At.FRAMES)
+    known = uint64(1)
+    for i in range(Frame.LENGTH):
+        if i != Frame.OTHERS and i != Frame.TEXT:
+            known = mixed(known, frames[f * Frame.LENGTH + i])
+    return known
+
+
+@part
+def class_of(arena, survey, c, x, y, f):
+    """The number of a thread's class, NO_CLASS if there are too many."""
+    program = longs(arena, At.PROGRAM)
+    kind = c & 31
+    known_x, known_y = x, y
+    unique = False
+    if kind == Kind.NUMBER:
+        at = arena[At.PROGRAM]
+        unique = is_unique(arena, f)
+        if number_ends(at + (c >> 11 & ROW) * 8, at, x, y):
+            behind = number_ended(arena, f) if unique else f
+            if behind >= 0:
+                c, x, y, f = thread(Kind.AFTER, 0, 0, 0), int64(0), int64(DONE), behind
+                known_x, known_y = x, y
+    elif kind == Kind.STRING or kind == Kind.WORD:
+        if c >> 5 & 63 == 0:
+            row = c >> 11 & ROW
+            unique = is_unique(arena, f)
+            if kind == Kind.STRING and x == 0 and y >> 24 < program[row]:
+                known_y = program[row] - (y >> 24)
+            elif kind == Kind.STRING and x == 0 and not unique:
+                c, x, y = thread(Kind.AFTER, 1, 0, 0), int64(0), int64(DONE)
+                known_x, known_y = x, y
+            else:
+                c2, x2, _, f2 = step(arena, c, x, y, f, int64(34), int64(0))
+                if c2 != DEAD:
+                    c, x, y, f = c2 | QUOTED, x2, int64(DONE), f2
+                    known_x, known_y = x, y
+                elif unique:  # the continuation must not repeat an item
+                    text = longs(arena, At.FRAMES)[f * Frame.LENGTH + Frame.TEXT]
+                    if begins_like_other(arena, f, text):
+                        known_y = -1 - text
+    elif kind == Kind.KEY:
+        known_y = y & ESCAPE
+        if c >> 5 & 63 == 0:
+            c2, x2, _, f2 = step(arena, c, x, y, f, int64(34), int64(0))
+            if c2 != DEAD:
+                if x & FIELD < x >> 21 & FIELD:
+                    known_y = int64(-1)
+                else:
+                    c, x, y, f = c2 | QUOTED, x2, int64(DONE), f2
+                    known_x, known_y = x, y
+            elif begins_like_other(arena, f, y >> 24):
+                known_y = y  # the continuation must not repeat a key
+    elif kind != Kind.LITERAL:
+        follows = blanks(arena, y, int64(4))
+        if follows != 0:
+            y = int64(DONE) if follows == FOLLOWS | BRACKET else int64(GOES_ON) if follows == FOLLOWS else int64(CLOSES)
+        known_y = y
+        if c >> 5 & 63 != 0 and (kind == Kind.KEYS or kind == Kind.ENTRY):  # a new key (item) must come
+            known_y |= longs(arena, At.FRAMES)[f * Frame.LENGTH + Frame.OTHERS] << 24
+    mark = survey[Survey.FRAMES]
+    hashed = mixed(mixed(mixed(mixed(uint64(0), c), known_x), known_y), frame_hash(arena, f, mark))
+    found = carray(pointer(survey[Survey.CLASSES]), 1 << 40, np.int64)
+    table = carray(pointer(survey[Survey.TABLE]), 1 << 40, np.int32)
+    size = uint64(survey[Survey.SIZE] - 1)
+    place = hashed & size
+    while table[place] != 0:
+        number = int64(table[place]) - 1
+        at = number * CLASS_WORDS
+        if found[at] == c and found[at + 4] == known_x and found[at + 5] == known_y and uint64(found[at + 6]) == hashed:
+            if ends_alike(arena, found[at + 3], f, mark):
+                return number
+        place = (place + uint64(1)) & size
+    number = survey[Survey.COUNT]
+    if number >= survey[Survey.CAPACITY]:
+        return int64(NO_CLASS)
+    survey[Survey.COUNT] = number + 1
+    table[place] = int32(number + 1)
+    at = number * CLASS_WORDS
+    found[at], found[at + 1], found[at + 2], found[at + 3] = c, x, y, f
+    found[at + 4], found[at + 5], found[at + 6] = known_x, known_y, int64(hashed)
+    return number
+
+
+@part
+def note_pair(arena, survey, token, number):
+    count = survey[Survey.PAIR_COUNT]
+    if count < survey[Survey.PAIR_CAPACITY]:
+        pairs = carray(pointer(survey[Survey.PAIRS]), 1 << 40, np.int32)
+        pairs[2 * count], pairs[2 * count + 1] = int32(token), int32(number)
+    survey[Survey.PAIR_COUNT] = count + 1  # beyond the capacity: the caller makes room and calls again
+
+
+@part
+def note_node(arena, survey, which, node, c, x, y, f):
+    """Notes the tokens that end at a node, if any, with the class of the thread there. Was it a new class?"""
+    trie = longs(arena, At.TRIES)
+    base = which * Trie.LENGTH
+    before = survey[Survey.COUNT]
+    if which == 0:
+        token = int64(carray(pointer(trie[base + Trie.TOKEN]), 1 << 40, np.uint32)[node])
+        if token != arena[At.NOTHING]:
+            note_pair(arena, survey, token, class_of(arena, survey, c, x, y, f))
+    else:
+        first = carray(pointer(trie[base + Trie.FIRST]), 1 << 40, np.int32)
+        tokens = carray(pointer(trie[base + Trie.LIST]), 1 << 40, np.int32)
+        if first[node + 1] < first[node + 2]:
+            number = class_of(arena, survey, c, x, y, f)
+            for i in range(first[node + 1], first[node + 2]):
+                note_pair(arena, survey, int64(tokens[i]), number)
+    return survey[Survey.COUNT] != before
+
+
+@part
+def forbid_below(arena, survey, node):
+    """Marks all tokens in the subtree of a node of the vocabulary's trie as rejected."""
+    trie = longs(arena, At.TRIES)
+    tokens = carray(pointer(trie[Trie.TOKEN]), 1 << 40, np.uint32)
+    end = carray(pointer(trie[Trie.END]), 1 << 40, np.int32)
+    for i in range(node, end[node]):
+        if int64(tokens[i]) != arena[At.NOTHING]:
+            note_pair(arena, survey, int64(tokens[i]), int64(NO_CLASS))
+
+
+@part
+def is_ordinary(arena, c, x, y, f):
+    """Is the part of the key (or item) read so far no prefix of a key with a place of its own, nor of one read before?"""
+    sub = c >> 5 & 63
+    if sub != BODY and sub < LAST_1:
+        return False
+    if c & 31 == Kind.STRING:
+        return not begins_like_other(arena, f, longs(arena, At.FRAMES)[f * Frame.LENGTH + Frame.TEXT])
+    state = c >> 35
+    if (
+        x & FIELD < x >> 21 & FIELD
+        or state == NO_LANGUAGE
+        or (state != 0 and sub == BODY and not is_universal(arena, state))
+    ):
+        return False
+    return not begins_like_other(arena, f, y >> 24)
+
+
+@part
+def survey_thread(arena, survey, c, x, y, f):
+    """Surveys all tokens of a trie from one thread; if ORDINARY is set, only those not ordinary in a key (item)."""
+    which, ordinary = survey[Survey.WHICH], survey[Survey.ORDINARY] != 0
+    trie = longs(arena, At.TRIES)
+    base = which * Trie.LENGTH
+    bytes_of = carray(pointer(trie[base + Trie.BYTE]), 1 << 40, np.uint8)
+    depth = carray(pointer(trie[base + Trie.DEPTH]), 1 << 40, np.uint16)
+    end = carray(pointer(trie[base + Trie.END]), 1 << 40, np.int32)
+    wide = carray(pointer(trie[base + Trie.WIDE]), 1 << 40, np.int32)
+    children = carray(pointer(trie[base + Trie.CHILDREN]), 1 << 40, np.int32)
+    stack, pending = longs(arena, At.STACK), longs(arena, At.PENDING)
+    allowed = carray(pointer(arena[At.ALLOWED]), 1 << 40, np.uint64)
+    jumps = longs(arena, At.JUMPS)
+    waiting, at = int64(0), int64(-1)
+    if which != 0:
+        note_node(arena, survey, which, at, c, x, y, f)
+    kept_frames, kept_chains = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT]
+    while True:
+        start = int64(depth[at]) if at >= 0 else int64(0)
+        top = start * 6
+        stack[top], stack[top + 1], stack[top + 2], stack[top + 3] = c, x, y, f
+        stack[top + 4], stack[top + 5] = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT]
+        node = int64(at + 1)
+        stop = int64(end[at]) if at >= 0 else trie[base + Trie.NODES]
+        jumps[2 * start] = -1
+        if not ordinary and node < stop and wide[at + 1] >= 0 and lists_bytes(arena, c, x, f, allowed, 4 * start):
+            jumps[2 * start], jumps[2 * start + 1] = int64(wide[at + 1]), stop
+            node = next_allowed(allowed, 4 * start, children, jumps[2 * start], int64(0))
+            if node < 0:
+                node = stop
+        while node < stop and arena[At.WANTED] & OUT_OF_ROOM == 0:
+            deep = int64(depth[node])
+            top = deep * 6
+            if waiting == 0:  # the frames of classes and waiting threads are kept
+                arena[At.FRAME_COUNT] = max(stack[top - 2], kept_frames)
+                arena[At.CHAIN_COUNT] = max(stack[top - 1], kept_chains)
+            byte = int64(bytes_of[node])
+            c0, x0, y0, f0 = stack[top - 6], stack[top - 5], stack[top - 4], stack[top - 3]
+            c2, x2, y2, f2 = step(arena, c0, x0, y0, f0, byte, int64(0))
+            if c2 == DEAD:
+                if ordinary:
+                    forbid_below(arena, survey, node)
+                node = beyond(end, allowed, jumps, children, deep, byte, node)
+                continue
+            if ordinary and (c2 & 31 == Kind.KEY or c2 & 31 == Kind.STRING) and c2 & 31 == c0 & 31:
+                if is_ordinary(arena, c2, x2, y2, f2):
+                    node = beyond(end, allowed, jumps, children, deep, byte, node)
+                    continue
+            way = int64(0)
+            while arena[At.MORE] != 0:
+                way += 1
+                c3, x3, y3, f3 = step(arena, c0, x0, y0, f0, byte, way)
+                if waiting + 1 >= arena[At.PENDING_CAPACITY]:
+                    arena[At.WANTED] |= GROW_PENDING
+                    break
+                p = waiting * 5
+                pending[p], pending[p + 1], pending[p + 2], pending[p + 3], pending[p + 4] = node, c3, x3, y3, f3
+                waiting += 1
+            if note_node(arena, survey, which, node, c2, x2, y2, f2):
+                kept_frames, kept_chains = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT]
+            last = int64(end[node])
+            if last == node + 1:
+                node = beyond(end, allowed, jumps, children, deep, byte, node)
+                continue
+            stack[top], stack[top + 1], stack[top + 2], stack[top + 3] = c2, x2, y2, f2
+            stack[top + 4], stack[top + 5] = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT]
+            jumps[2 * deep] = -1
+            if not ordinary and wide[node + 1] >= 0 and lists_bytes(arena, c2, x2, f2, allowed, 4 * deep):
+                jumps[2 * deep], jumps[2 * deep + 1] = int64(wide[node + 1]), last
+                node = next_allowed(allowed, 4 * deep, children, jumps[2 * deep], int64(0))
+                if node < 0:
+                    node = last
+            else:
+                node += 1
+        if waiting == 0:
+            break
+        waiting -= 1
+        p = waiting * 5
+        at, c, x, y, f = pending[p], pending[p + 1], pending[p + 2], pending[p + 3], pending[p + 4]
+        note_node(arena, survey, which, at, c, x, y, f)
+        kept_frames, kept_chains = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT]
+    arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = kept_frames, kept_chains
+
+
+@part
+def survey_tokens(address, survey_address):
+    """Surveys all tokens from a thread. If WANTED or MISSING is set, something is missing and the survey is invalid."""
+    arena = arena_of(address)
+    survey = carray(pointer(survey_address), int64(Survey.LENGTH), np.int64)
+    missing = carray(pointer(arena[At.MISSING]), 1, np.int64)
+    arena[At.WANTED] = 0
+    missing[0] = 0
+    frames_before, chains_before = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT]
+    survey[Survey.COUNT], survey[Survey.PAIR_COUNT], survey[Survey.FRAMES] = 0, 0, frames_before
+    table = carray(pointer(survey[Survey.TABLE]), survey[Survey.SIZE], np.int32)
+    for i in range(len(table)):
+        table[i] = 0
+    survey_thread(arena, survey, survey[Survey.C], survey[Survey.X], survey[Survey.Y], survey[Survey.F])
+    if missing[0] != 0 or arena[At.WANTED] != 0:
+        arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = frames_before, chains_before
+        return verdict(arena)
+    return survey[Survey.PAIR_COUNT]

@@ -1,0 +1,360 @@
+"""Strings of a language or of a finite set: automata over the bytes of the decoded text, and sorted ranges.
+
+A language is a lazy automaton, whose states Python computes on demand: `after` notes a missing state in MISSING and treats the byte
+as rejected; the kernel's caller computes the states and calls again. Every state but 0 can be finished.
+"""
+
+import numpy as np
+from numba import carray, int64, uint64
+
+from grammarlm.kernels.cpu.jit import inlined, part, pointer
+from grammarlm.kernels.cpu.json.places import longs
+from grammarlm.layout.json import ENOUGH, SHARED_BIT, At, Key
+
+from .text import utf8_byte, utf8_length
+
+MISSING_MOST, MISSING_ENOUGH = 255, 12
+# Byte classes; the loops of a state are a set of them. The other classes are of ASCII alone (json/vocabulary/alphabets.py).
+BLANKS_BEYOND = 59  # characters beyond ASCII with the first bytes of a blank or line end, which `.` and `\\S` reject
+BEYOND_ASCII = 60  # all other well-formed characters
+NEVER = 61  # control characters, quote, backslash, invalid UTF-8
+CHARACTERS_AT, MANY_CHARACTERS = (
+    46,
+    511,
+)  # bits of an alphabet: the most characters that begin in the node's subtree, saturating
+KNOWN_LOOPS = np.int64(1 << 62)
+UNKNOWN_LOOPS = np.int64(-1)  # until more states are computed, then retried
+USUAL_TEXT = np.int64(0b111111 | 1 << BEYOND_ASCII)  # digits, letters, characters beyond ASCII
+
+
+@inlined
+def note_missing(arena, state):
+    missing = carray(pointer(arena[At.MISSING]), MISSING_MOST + 1, np.int64)
+    known = False
+    for i in range(missing[0]):
+        known = known or missing[1 + i] == state
+    if not known and missing[0] < MISSING_MOST:
+        missing[0] += 1
+        missing[missing[0]] = state
+        if missing[0] >= MISSING_ENOUGH:
+            arena[At.WANTED] |= ENOUGH
+
+
+@inlined
+def table_of(arena, state):
+    """Transitions, of the schema's own languages or of the shared ones; a state's row is `state & (SHARED_BIT - 1)`."""
+    return carray(pointer(arena[At.SHARED_STATES] if state & SHARED_BIT else arena[At.STATES]), 1 << 40, np.int32)
+
+
+@inlined
+def case_of(arena, state):
+    """The case that accepts in the state, counted from 1; 0: none."""
+    place = arena[At.SHARED_ACCEPTS] if state & SHARED_BIT else arena[At.ACCEPTS]
+    return int64(carray(pointer(place), 1 << 40, np.int32)[state & (SHARED_BIT - 1)])
+
+
+@inlined
+def is_universal(arena, state):
+    """Can every string continue from the state, in one case?"""
+    place = arena[At.SHARED_UNIVERSAL] if state & SHARED_BIT else arena[At.UNIVERSAL]
+    return carray(pointer(place), 1 << 40, np.uint8)[state & (SHARED_BIT - 1)] != 0
+
+
+@inlined
+def is_total(arena, state):
+    """Can every string continue from the state and be finished?"""
+    place = arena[At.SHARED_TOTAL] if state & SHARED_BIT else arena[At.TOTAL]
+    return carray(pointer(place), 1 << 40, np.uint8)[state & (SHARED_BIT - 1)] != 0
+
+
+@part
+def common_target(arena, state, low, high, but, nor, note):
+    """The common target of the bytes low to high, except two, from a state; -1: they differ; 0: not computed yet (noted if
+    `note`).
+    """
+    table, at = table_of(arena, state), (state & (SHARED_BIT - 1)) * 256
+    while low == but or low == nor:
+        low += 1
+    found = int64(table[at + low])
+    if found == 0 and note:
+        note_missing(arena, state)
+    for byte in range(low, high + 1):
+        if byte != but and byte != nor and int64(table[at + byte]) != found:
+            found = int64(-1)
+    return found
+
+
+@part
+def characters_return(arena, state, blanks, note):
+    """Do all characters beyond ASCII lead from the state back to it? 1 or -1; 0: a state on the way is not computed yet.
+
+    `blanks`: tests those with the first bytes of a blank, otherwise all others.
+    """
+    for lead in range(0xC2, 0xF5):
+        low, high = int64(0x80), int64(0xBF)
+        if lead == 0xE0:
+            low = int64(0xA0)
+        elif lead == 0xF0:
+            low = int64(0x90)
+        elif lead == 0xED:
+            high = int64(0x9F)
+        elif lead == 0xF4:
+            high = int64(0x8F)
+        first, second = int64(0), int64(0)  # second bytes of blanks after this lead byte
+        if lead == 0xE1:
+            first = int64(0x9A)
+        elif lead == 0xE2:
+            first, second = int64(0x80), int64(0x81)
+        elif lead == 0xE3:
+            first = int64(0x80)
+        elif lead == 0xEF:
+            first = int64(0xBB)
+        if blanks != (lead == 0xC2 or first != 0) and (blanks or lead == 0xC2):
+            continue
+        if blanks and lead != 0xC2:
+            low, high = first, max(first, second)
+            first, second = int64(0), int64(0)
+        at = common_target(arena, state, int64(lead), int64(lead), int64(0), int64(0), note)
+        if at > 0:
+            at = common_target(arena, at, low, high, first, second, note)
+        for _ in range((lead >= 0xE0) + (lead >= 0xF0)):
+            if at > 0:
+                at = common_target(arena, at, int64(0x80), int64(0xBF), int64(0), int64(0), note)
+        if at == 0:
+            return int64(0)
+        if at != state:
+            return int64(-1)
+    return int64(1)
+
+
+@part
+def find_loops(arena, state, note):
+    """Computes `loops_of`; 0: a state is not computed yet, and noted if `note`."""
+    table, at = table_of(arena, state), (state & (SHARED_BIT - 1)) * 256
+    classes = carray(pointer(arena[At.CLASSES]), 256, np.uint8)
+    if table[at] == 0:
+        if note:
+            note_missing(arena, state)
+        return int64(0)
+    found = int64((1 << 62) - 1)
+    for byte in range(0x80):
+        if int64(table[at + byte]) != state:
+            found &= ~(int64(1) << int64(classes[byte]))
+    found &= ~(int64(1) << int64(NEVER))
+    note = note and found & USUAL_TEXT == USUAL_TEXT
+    returns, blanks_return = characters_return(arena, state, False, note), characters_return(arena, state, True, note)
+    if returns == 0 or blanks_return == 0:
+        return int64(0)
+    if returns < 0:
+        found &= ~(int64(1) << int64(BEYOND_ASCII))
+    if blanks_return < 0:
+        found &= ~(int64(1) << int64(BLANKS_BEYOND))
+    return found | KNOWN_LOOPS
+
+
+@inlined
+def loops_of(arena, state):
+    """Bit set of the byte classes that loop: bytes (or whole characters beyond ASCII) that lead from the state to itself."""
+    loops = carray(pointer(arena[At.SHARED_LOOPS] if state & SHARED_BIT else arena[At.LOOPS]), 1 << 40, np.int64)
+    at = state & (SHARED_BIT - 1)
+    if loops[at] == 0:
+        found = find_loops(arena, state, False)
+        loops[at] = found if found != 0 else UNKNOWN_LOOPS
+    return max(loops[at], int64(0))
+
+
+@part
+def goes_on_as_text(arena, state):
+    """Do nearly all tokens stay in the state, as in the body of any string, or at least after an ordinary letter?
+
+    Missing states that this depends on are noted; then the row is recomputed.
+    """
+    behind = int64(table_of(arena, state)[(state & (SHARED_BIT - 1)) * 256 + 0x65])
+    for here in (int64(state), behind):
+        if here > 0:
+            loops = loops_of(arena, here)
+            if loops == 0:
+                loops = find_loops(arena, here, True)
+            if loops & USUAL_TEXT == USUAL_TEXT:
+                return True
+    return False
+
+
+@part
+def after(arena, state, byte):
+    """The state after a byte; 0 if it is rejected, or not computed yet (noted)."""
+    found = int64(table_of(arena, state)[uint64(state & (SHARED_BIT - 1)) * uint64(256) + uint64(byte)])
+    if found <= 0:
+        if found == 0:
+            note_missing(arena, state)
+        found = int64(0)
+    return found
+
+
+@part
+def after_point(arena, state, point):
+    """The state after a character."""
+    length = utf8_length(point)
+    for i in range(length):
+        state = after(arena, state, utf8_byte(point, length, i))
+        if state == 0:
+            break
+    return int64(state)
+
+
+@part
+def length_fits(arena, state, least, most, count):
+    """Can a string in this state, `count` characters long, be finished with at least `least` and at most `most` characters?"""
+    where = carray(pointer(arena[At.LENGTH_OF]), 1 << 40, np.int64)[state]
+    if where < 0:
+        return True
+    bits = carray(pointer(arena[At.LENGTHS]), 1 << 40, np.uint64)
+    words = int64(bits[where])
+    first, last = max(least - count, int64(0)), most - count
+    if most < 0 or last >= words * 64:
+        if bits[where + 1] != uint64(0):  # lengths beyond those listed are all possible
+            return True
+        last = words * 64 - 1
+    for word in range(first >> 6, (last >> 6) + 1):
+        value = bits[where + 2 + word]
+        if word == first >> 6:
+            value = value >> uint64(first & 63) << uint64(first & 63)
+        if word == last >> 6 and last & 63 != 63:
+            value = value & ((uint64(1) << uint64((last & 63) + 1)) - uint64(1))
+        if value != uint64(0):
+            return True
+    return False
+
+
+@part
+def first_point(arena, state, point, last):
+    """The first character of point..last that the language accepts in the state; beyond `last` if there is none."""
+    missing = carray(pointer(arena[At.MISSING]), 1, np.int64)
+    while point <= last:
+        if missing[0] != 0:
+            return last + 1  # will be called again
+        if 0xD800 <= point <= 0xDFFF:
+            point = int64(0xE000)
+            continue
+        length = utf8_length(point)
+        if after(arena, state, utf8_byte(point, length, 0)) == 0:  # on to the next lead byte
+            width = int64(6 * (length - 1))
+            point = ((point >> width) + 1) << width
+        elif after_point(arena, state, point) == 0:
+            point += 1
+        else:
+            break
+    return point
+
+
+@part
+def takes_some(arena, state, low, high, lengths, least, most, count):
+    """Is some character between two code points allowed? Surrogates are none.
+
+    Where a length limit rejects what the language accepts, whole blocks of characters (that differ in the last byte, or the last
+    two) are rejected alike: determined by the state before those bytes.
+    """
+    point = low
+    refused, refused_wide = (
+        int64(-1),
+        int64(-1),
+    )  # states before the last byte, or the last two, from which nothing fits
+    since = int64(-1)  # start of the current block of 4,096
+    missing = carray(pointer(arena[At.MISSING]), 1, np.int64)
+    while point <= high:
+        if missing[0] != 0:
+            return False  # will be called again
+        if 0xD800 <= point <= 0xDFFF:
+            point = int64(0xE000)
+            continue
+        length = utf8_length(point)
+        found = after(arena, state, utf8_byte(point, length, 0))
+        if found == 0:  # on to the next lead byte
+            width = int64(6 * (length - 1))
+            point = ((point >> width) + 1) << width
+            continue
+        wide = found
+        for i in range(1, length - 1):
+            if i == length - 2:
+                wide = found
+            if found != 0:
+                found = after(arena, found, utf8_byte(point, length, i))
+        if length > 2 and point & 4095 == 0:
+            since = point
+            if wide == refused_wide and point + 4095 <= high:
+                point += 4096
+                continue
+        if length > 1:
+            block = point & ~int64(63)
+            if found == 0 or (found == refused and point == block and block + 63 <= high):
+                point = block + 64
+            else:
+                last = min(block + 63, high)
+                whole = point == block and last == block + 63
+                while point <= last:
+                    there = after(arena, found, int64(0x80 | (point & 63)))
+                    if there != 0 and (lengths == 0 or length_fits(arena, there, least, most, count)):
+                        return True
+                    point += 1
+                if whole:
+                    refused = found
+            if length > 2 and point & 4095 == 0 and since == point - 4096:
+                refused_wide = wide
+            continue
+        if lengths == 0 or length_fits(arena, found, least, most, count):
+            return True
+        point += 1
+    return False
+
+
+@part
+def narrow(arena, table, low, high, read, byte):
+    """The subrange of the sorted keys low to high - 1, which agree on `read` bytes, whose next byte is `byte`: binary search."""
+    program = longs(arena, At.PROGRAM)
+    blob = carray(pointer(arena[At.BLOB]), 1 << 40, np.uint8)
+    first, last = low, high
+    while first < last:  # the first key whose next byte is not less
+        middle = (first + last) >> 1
+        key = table + middle * Key.LENGTH
+        if program[key + Key.SIZE] <= read or blob[program[key + Key.BYTES] + read] < byte:
+            first = middle + 1
+        else:
+            last = middle
+    start, last = first, high
+    while first < last:
+        middle = (first + last) >> 1
+        key = table + middle * Key.LENGTH
+        if program[key + Key.SIZE] <= read or blob[program[key + Key.BYTES] + read] <= byte:
+            first = middle + 1
+        else:
+            last = middle
+    return int64(start), int64(first)
+
+
+@inlined
+def narrow_point(arena, table, low, high, read, point):
+    length = utf8_length(point)
+    for i in range(length):
+        if low < high:
+            low, high = narrow(arena, table, low, high, read + i, utf8_byte(point, length, i))
+    return low, high, read + length
+
+
+@part
+def next_point(arena, table, key_index, read):
+    """The character of a key at byte offset `read`; -1 at its end."""
+    program = longs(arena, At.PROGRAM)
+    blob = carray(pointer(arena[At.BLOB]), 1 << 40, np.uint8)
+    key = table + key_index * Key.LENGTH
+    if program[key + Key.SIZE] <= read:
+        return int64(-1)
+    at = program[key + Key.BYTES] + read
+    first = int64(blob[at])
+    if first < 0x80:
+        return first
+    if first < 0xE0:
+        return (first & 0x1F) << 6 | int64(blob[at + 1] & 0x3F)
+    if first < 0xF0:
+        return (first & 0x0F) << 12 | int64(blob[at + 1] & 0x3F) << 6 | int64(blob[at + 2] & 0x3F)
+    high = (first & 0x07) << 18 | int64(blob[at + 1] & 0x3F) << 12
+    return high | int64(blob[at + 2] & 0x3F) << 6 | int64(blob[at + 3] & 0x3F)

@@ -1,0 +1,1 @@
+"""Kernels over logits: masking, sums of what a mask allows, random numbers."""

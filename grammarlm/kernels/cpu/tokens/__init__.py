@@ -1,0 +1,1 @@
+"""Kernels over the tokens of a vocabulary: greedy tokenization, merges, the bytes below each node of the trie."""

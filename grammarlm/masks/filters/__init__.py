@@ -1,0 +1,1 @@
+"""What narrows a matcher's rows: token budgets, and canonical tokenizations."""

@@ -1,0 +1,61 @@
+"""The tokens that stay in a string, by where in a character or escape they end: once a vocabulary."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from grammarlm.kernels.cpu.json.ends import QUOTED
+from grammarlm.kernels.cpu.json.step.text import BODY
+from grammarlm.layout.json import ANY_STRING, ESCAPE, Kind
+from grammarlm.masks.machines.json.endings.completion import Endings
+
+from .survey import packed, survey_of
+
+
+@dataclass(frozen=True)
+class Body:
+    """Tokens that stay in a string and end at the same point of a character or escape, by how many characters begin in them."""
+
+    sub: int
+    escape: int
+    sample: bytes  # the bytes of one of them
+    rows: dict[int, np.ndarray]  # by the number of characters
+    row: np.ndarray  # all of them
+
+
+@dataclass(frozen=True)
+class Bodies:
+    """All of them."""
+
+    kinds: list[Body]
+    row: np.ndarray
+
+
+def bodies_of(endings: Endings) -> Bodies:
+    """The vocabulary's: computed once, from an unrestricted string."""
+    tables = endings.reader.machine.program.tables
+    if tables.bodies is None:
+        kinds = _kinds(endings)
+        tables.bodies = Bodies(kinds, np.bitwise_or.reduce([body.row for body in kinds]))
+    found: Bodies = tables.bodies
+    return found
+
+
+def _kinds(endings: Endings) -> list[Body]:
+    program = endings.reader.machine.program
+    with endings.reader.scratch():
+        classes, pairs = survey_of(endings.reader.machine).of((int(Kind.STRING) | ANY_STRING << 11, 0, 0, 0))
+        pairs = pairs.copy()
+    kinds, characters, words = [], program.tables.strings.characters, program.vocab.words
+    for number, (c, _, y, _) in enumerate(classes):
+        if c & 31 != Kind.STRING and not c & QUOTED:
+            continue
+        sub, escape = (c >> 5 & 63, y & ESCAPE) if c & 31 == Kind.STRING else (int(BODY), 0)
+        tokens = pairs[pairs[:, 1] == number, 0]
+        counts = characters[tokens]
+        rows = {int(n): packed(tokens[counts == n], words) for n in np.unique(counts)}
+        sample = program.tables.shared.spelled(int(tokens[0]))
+        kinds.append(Body(sub, escape, sample, rows, packed(tokens, words)))
+    return kinds

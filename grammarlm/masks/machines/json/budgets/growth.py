@@ -1,0 +1,141 @@
+"""Upper bound, for a whole schema, on how much one token can lengthen the shortest completion of a JSON text.
+
+A token opens nested values, at most as many as it has brackets, and each of them then needs its shortest text; it may
+begin a key, which then needs its value and the keys it implies, or a long word. So the bound is the costliest path
+through that many nested nodes. While the rest of a budget exceeds that, masks need no check (budget.py).
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import Any
+
+from grammarlm.layout.json import Array, Key, Object, Shape
+from grammarlm.layout.numbers import DIGITS
+from grammarlm.masks.filters.budget import INFINITE
+from grammarlm.masks.machines.json.endings.completion import endings_of
+from grammarlm.vocab.vocabulary import Vocabulary
+
+SPARE = 8  # tokens: half a character, half an escape, a quote, ...
+NUMBER = 15  # bytes of the rest of any number, besides its digits
+OPENING = re.compile(rb"\[|\{(?![{\[\w])")
+
+
+def growth_of(epoch: Any) -> int:
+    """A bound for all texts of the program; INFINITE where none is known."""
+    program = epoch.program
+    known = getattr(program, "growth", None)
+    if known is None:
+        known = program.growth = _Growth(epoch).most()
+    return known
+
+
+@functools.lru_cache(maxsize=8)
+def most_openings(vocab: Vocabulary) -> int:
+    """The largest number of nested values that one token can open."""
+    data, offsets = vocab.data.tobytes(), vocab.offsets
+    texts = (data[offsets[i] : offsets[i + 1]] for i in range(len(offsets) - 1))
+    return 1 + max((len(OPENING.findall(text)) for text in texts if b"[" in text or b"{" in text), default=0)
+
+
+class _Growth:
+    def __init__(self, epoch: Any):
+        self._program, self._endings = epoch.program, endings_of(epoch)
+        self._rows = memoryview(epoch.program.json.rows)
+
+    def most(self) -> int:
+        """The bound, level by level: what a node needs after so many values have been opened in it."""
+        start = self._program.json.start
+        ways = self._nodes(start)
+        openings = most_openings(self._program.vocab)
+        needs = {node: max((cost for cost, _ in found), default=0) for node, found in ways.items()}
+        alone = dict(needs)
+        for _ in range(openings - 1):
+            deeper = {}
+            for node, found in ways.items():
+                most = alone[node]
+                for cost, children in found:
+                    for child, extra in children:
+                        most = max(most, cost + extra + needs[child])
+                deeper[node] = most
+            if deeper == needs:
+                break
+            needs = deeper
+        largest = needs[start]
+        for found in ways.values():
+            for _, children in found:
+                for child, extra in children:
+                    largest = max(largest, extra + needs[child])
+        return min(largest + SPARE, INFINITE)
+
+    def _nodes(self, start: int) -> dict[int, list[tuple[int, list[tuple[int, int]]]]]:
+        """The alternatives of each node: their cost, and their children with the extra cost of each child."""
+        found: dict[int, list[tuple[int, list[tuple[int, int]]]]] = {}
+        rows, queue = self._rows, [start]
+        while queue:
+            node = queue.pop()
+            if node in found:
+                continue
+            self._program.clock.check()
+            ways: list[tuple[int, list[tuple[int, int]]]] = []
+            found[node] = ways
+            for i in range(rows[node]):
+                kind, row = rows[node + 2 + 2 * i], rows[node + 3 + 2 * i]
+                children = self._children(kind, row)
+                ways.append((self._cost(kind, row), children))
+                queue += [child for child, _ in children]
+        return found
+
+    def _children(self, kind: int, row: int) -> list[tuple[int, int]]:
+        rows = self._rows
+        if kind == Shape.ARRAY:
+            at = rows[row + Array.ITEMS]
+            lists = {rows[at + i] for i in range(rows[row + Array.PREFIX] + 1)}
+            return [(rows[ways + 1 + 2 * i], 2) for ways in lists for i in range(rows[ways])]
+        if kind != Shape.OBJECT:
+            return []
+        implied = self._endings.values.objects.implied(row)
+        keys = rows[row + Object.KEYS]
+        children: dict[int, int] = {}
+        for i in range(rows[row + Object.COUNT]):
+            key = keys + i * Key.LENGTH
+            if rows[key + Key.NODE] < 0:
+                continue
+            extra = self._endings.reader.tokens(b'"' + self._endings.reader.name(key) + b'":,') + 2
+            for j in implied.get(i, ()):
+                extra += self._tokens(self._endings.values.objects.entry(keys + j * Key.LENGTH)) + 1
+            node = rows[key + Key.NODE]
+            children[node] = max(children.get(node, 0), extra)
+        others = rows[row + Object.OTHERS]
+        if others != -1:
+            language = rows[row + Object.LANGUAGE]
+            extra = 5 + (self._endings.languages.ceiling(language) if language else 0)
+            cases = rows[row + Object.CASES]
+            for node in [others] if others >= 0 else [rows[cases + i] for i in range(rows[row + Object.CASE_COUNT])]:
+                children[node] = max(children.get(node, 0), extra)
+        return list(children.items())
+
+    def _tokens(self, text: bytes | None) -> int:
+        return INFINITE if text is None else self._endings.reader.tokens(text)
+
+    def _cost(self, kind: int, row: int) -> int:
+        """Tokens that end the alternative, from any place in its own lexeme."""
+        rows, endings = self._rows, self._endings
+        if kind == Shape.LITERAL:
+            return 5
+        if kind == Shape.NUMBER:
+            return NUMBER + int(rows[row + DIGITS])
+        if kind == Shape.WORDS:
+            table, low, high = rows[row], rows[row + 1], rows[row + 2]
+            longest = max(range(low, high), key=lambda i: rows[table + i * Key.LENGTH + Key.SIZE])
+            return rows[table + longest * Key.LENGTH + Key.SIZE] + 2
+        if kind == Shape.STRING:
+            least, most, language, _ = (rows[row + i] for i in range(4))
+            if language == 0:
+                return min(least, 1 << 20) + 2
+            if most >= 0:
+                return most * 6 + 2
+            return self._endings.languages.ceiling(language) + least + 2
+        text = endings.values.of_shape(kind, row)
+        return self._tokens(text)

@@ -1,0 +1,195 @@
+"""The mask of a text near the end of its budget: the tokens after which enough are left to end it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from grammarlm.kernels.cpu.json.rows.closers import BODY_REMAINDERS
+from grammarlm.kernels.cpu.json.step.step import NO_LANGUAGE, ROW
+from grammarlm.kernels.cpu.json.step.text import BODY
+from grammarlm.layout.json import FIELD, Kind
+from grammarlm.masks.machines.json.endings.completion import endings_of
+from grammarlm.masks.machines.json.endings.texts import Thread
+
+from .bodies import bodies_of
+from .survey import packed, survey_of
+
+MANY = 4096  # tokens that stay in a string of a language: too many to be checked one by one
+FEW_NODES = 8  # values that may follow a key
+LETTERS = (b"~~", b"x~", b"q7", b"zz", b"~", b"0")  # continuations of a key that are likely to make a new one
+
+
+class NarrowMask:
+    """The mask of a config: tokens after which fewer than `left` more can end the text. Stop ids left out."""
+
+    def __init__(self, epoch: Any, left: int):
+        self._endings, self._left = endings_of(epoch), left
+        self._epoch, self._survey = self._endings.reader.machine, survey_of(self._endings.reader.machine)
+        self._rows = epoch.program.json.rows
+        self._words = epoch.program.vocab.words
+        self.row = np.zeros(self._words, np.int32)
+
+    def fill(self, state: int) -> np.ndarray:
+        for thread in self._endings.reader.threads_of(state):
+            with self._endings.reader.scratch():
+                self._add(thread)
+        row, twins = self.row, self._epoch.program.vocab.trie.twins.reshape(-1, 2)
+        for token, same in twins.tolist():
+            if row[same >> 5] >> (same & 31) & 1:
+                row.view(np.uint32)[token >> 5] |= np.uint32(1 << (token & 31))
+        return row
+
+    def _add(self, thread: Thread) -> None:
+        c, x, y, f = thread
+        kind, sub = c & 31, c >> 5 & 63
+        if sub == BODY and kind == Kind.STRING and self._is_unrestricted(c, x):
+            if not (f and self._endings.values.arrays.is_unique(f)):
+                self._add_string(c, y, f, (int(Kind.AFTER), 0, 0, f))
+                return
+            found = self._with_new_key(thread)
+            if found is not None:
+                before = self._begin()
+                self._add_string(c, y, found[0][3], found[1])
+                self._correct(thread, before)
+                return
+        elif sub == BODY and kind == Kind.KEY and (found := self._with_new_key(thread)) is not None:
+            before = self._begin()
+            self._add_key(*found)
+            self._correct(thread, before)
+            return
+        elif sub == BODY and kind in (Kind.STRING, Kind.KEY) and not (f and self._endings.values.arrays.is_unique(f)):
+            plain = self._ordinary_row(thread)
+            if count_bits(plain & bodies_of(self._endings).row) > MANY:
+                self._add_coarsely(thread, plain)
+                return
+        self._add_tokens(*self._survey.of(thread))
+
+    def _begin(self) -> np.ndarray:
+        before = self.row
+        self.row = np.zeros(self._words, np.int32)
+        return before
+
+    def _correct(self, thread: Thread, before: np.ndarray) -> None:
+        """The row is right for keys (items) that are new. The tokens that make the key another are checked one by one, then
+        `before` is added."""
+        classes, pairs = self._survey.of(thread, ordinary=True)
+        self.row &= ~packed(pairs[:, 0], self._words)
+        self._add_tokens(classes, pairs)
+        self.row |= before
+
+    def _with_new_key(self, thread: Thread) -> tuple[Thread, Thread] | None:
+        """A thread of this key (item) that goes on as one without an entry that was not read before, and the thread after
+        its quote; None where there may be none."""
+        endings, kind, state = self._endings, thread[0] & 31, thread[0] >> 35
+        if kind == Kind.KEY and state == NO_LANGUAGE:
+            return None
+        if kind == Kind.KEY and state and not endings.languages.is_universal(state):
+            return None
+        record = endings.reader.record(*thread)
+        for letters in LETTERS:
+            after = endings.reader.read(record, letters)
+            closed = endings.reader.read(after, b'"') if after else 0
+            if not closed:
+                continue
+            found = endings.reader.threads(after)[0]
+            if kind == Kind.STRING or (found[1] & FIELD >= found[1] >> 21 & FIELD and found[0] >> 35 != NO_LANGUAGE):
+                return found, endings.reader.threads(closed)[0]
+        return None
+
+    def _fits(self, c: int, x: int, y: int, f: int) -> bool:
+        return self._endings.fits((c, x, y, f), self._left)
+
+    def _add_tokens(self, classes: list[Thread], pairs: np.ndarray, only: np.ndarray | None = None) -> None:
+        """Adds the tokens of a survey that fit the budget."""
+        enough = np.array([*(self._fits(*thread) for thread in classes), False])
+        chosen = pairs[enough[pairs[:, 1]], 0]
+        found = packed(chosen, self._words)
+        self.row |= found if only is None else found & only
+
+    # ------------------------------------------------------------------ languages that allow nearly everything
+
+    def _ordinary_row(self, thread: Thread) -> np.ndarray:
+        """The ordinary mask of a thread."""
+        row = np.zeros(self._words, np.int32)
+        self._epoch.fill(self._endings.reader.record(*thread), row)
+        return row
+
+    def _add_coarsely(self, thread: Thread, plain: np.ndarray) -> None:
+        """In a string or key of a language: adds all tokens that stay in it at once, where the budget is enough for any of them."""
+        c, x, y, f = thread
+        if c & 31 == Kind.STRING:
+            longest = self._endings.lexemes.longest_string(c, x, y)
+            starts = [(int(Kind.AFTER), 0, 0, f)]
+        else:
+            nodes, longest = self._endings.values_of_key(c, x, f)
+            starts = [(int(Kind.COLON) | node << 11, 0, 0, f) for node in nodes]
+        rest = self._endings.cost((int(Kind.AFTER), 0, 0, f))
+        if rest is None:
+            return
+        if longest + rest < self._left:
+            self.row |= plain & bodies_of(self._endings).row
+        fits, fails = np.zeros(self._words, np.int32), np.zeros(self._words, np.int32)
+        for start in starts[:FEW_NODES]:
+            classes, pairs = self._survey.of(start, BODY_REMAINDERS)
+            enough = np.array([*(self._fits(*each) for each in classes), False])[pairs[:, 1]]
+            fits |= packed(pairs[enough, 0], self._words)
+            fails |= packed(pairs[~enough, 0], self._words)
+        if len(starts) <= FEW_NODES:  # whichever of the values follows
+            self.row |= plain & fits & ~fails
+
+    # ------------------------------------------------------------------ strings
+
+    def _is_unrestricted(self, c: int, x: int) -> bool:
+        """Is the string unrestricted by a language?"""
+        if x == 0:
+            return True
+        row = c >> 11 & ROW
+        return self._rows[row + 3] == 0 and self._endings.languages.is_universal(x)
+
+    def _add_string(self, c: int, y: int, f: int, closed: Thread) -> None:
+        """In a string: the tokens that stay in it, and those that close it."""
+        row, count = c >> 11 & ROW, y >> 24
+        least, most = (int(self._rows[row + i]) for i in range(2))
+        for body in bodies_of(self._endings).kinds:
+            inside = int(Kind.STRING) | body.sub << 5 | row << 11
+            if count >= least and most < 0:
+                if self._fits(inside, 0, count << 24 | body.escape, f):
+                    self.row |= body.row
+                continue
+            known: dict[int, bool] = {}
+            for characters, tokens in body.rows.items():
+                after = count + characters
+                if 0 <= most < after:
+                    continue
+                missing = max(least - after, 0)
+                if missing not in known:
+                    known[missing] = self._fits(inside, 0, after << 24 | body.escape, f)
+                if known[missing]:
+                    self.row |= tokens
+        only = None if count >= least and most < 0 else self._closing(least - count, most - count if most >= 0 else -1)
+        self._add_tokens(*self._survey.of(closed, BODY_REMAINDERS), only)
+
+    def _closing(self, least: int, most: int) -> np.ndarray:
+        """The tokens that close a string after at least `least` and at most `most` characters."""
+        closers = self._epoch.program.tables.strings.closers
+        good = closers[:, 1] >= least
+        if most >= 0:
+            good &= closers[:, 1] <= most
+        return packed(closers[good, 0], self._words)
+
+    # ------------------------------------------------------------------ keys
+
+    def _add_key(self, new: Thread, closed: Thread) -> None:
+        """In a key without an entry: the tokens that stay in it, and those that close it."""
+        endings, record = self._endings, self._endings.reader.record(*new)
+        for body in bodies_of(self._endings).kinds:
+            after = endings.reader.read(record, body.sample)
+            if after and self._fits(*endings.reader.threads(after)[0]):
+                self.row |= body.row
+        self._add_tokens(*self._survey.of(closed, BODY_REMAINDERS))
+
+
+def count_bits(row: np.ndarray) -> int:
+    return int(np.unpackbits(row.view(np.uint8)).sum())

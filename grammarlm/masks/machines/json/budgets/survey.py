@@ -1,0 +1,56 @@
+"""Where the tokens of a trie lead from one thread: the tokens by class, a class being the state that they lead to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from grammarlm.kernels.cpu.json.call import SURVEY
+from grammarlm.kernels.cpu.json.ends import CLASS_WORDS
+from grammarlm.kernels.cpu.json.ends import Survey as SurveyWords
+from grammarlm.masks.machines.json.endings.texts import Thread
+
+MOST_CLASSES = 1024  # tokens of further classes are forbidden: only near the end, where many keys or items must differ
+TABLE = 4096
+VOCABULARY = 0  # the number of the vocabulary's trie
+
+
+class Survey:
+    """The kernel's survey of one thread, and its buffers."""
+
+    def __init__(self, epoch: Any):
+        self._epoch = epoch
+        self.classes = np.zeros((MOST_CLASSES, CLASS_WORDS), np.int64)
+        self.table = np.zeros(TABLE, np.int32)
+        self.words = words = np.zeros(SurveyWords.LENGTH, np.int64)
+        words[SurveyWords.CLASSES], words[SurveyWords.CAPACITY] = self.classes.ctypes.data, MOST_CLASSES
+        words[SurveyWords.TABLE], words[SurveyWords.SIZE] = self.table.ctypes.data, TABLE
+        self._address = int(words.ctypes.data)
+        self._make_room(1 << 14)
+
+    def _make_room(self, count: int) -> None:
+        self.pairs = np.zeros((count, 2), np.int32)
+        self.words[SurveyWords.PAIRS], self.words[SurveyWords.PAIR_CAPACITY] = self.pairs.ctypes.data, count
+
+    def of(self, thread: Thread, which: int = VOCABULARY, ordinary: bool = False) -> tuple[list[Thread], np.ndarray]:
+        """A thread of each class; pairs (token, class). They are valid until the caller's scratch ends."""
+        self.words[SurveyWords.C : SurveyWords.ORDINARY + 1] = [*thread, which, ordinary]
+        count = self._epoch.call(SURVEY, self._address)
+        if count > len(self.pairs):
+            self._make_room(2 * count)
+            count = self._epoch.call(SURVEY, self._address)
+        return self.classes[: int(self.words[SurveyWords.COUNT]), :4].tolist(), self.pairs[:count]
+
+
+def survey_of(epoch: Any) -> Survey:
+    if epoch.survey is None:
+        epoch.survey = Survey(epoch)
+    found: Survey = epoch.survey
+    return found
+
+
+def packed(tokens: np.ndarray, words: int) -> np.ndarray:
+    bits = np.zeros(words * 32, np.uint8)
+    bits[tokens] = 1
+    return np.packbits(bits, bitorder="little").view(np.int32)

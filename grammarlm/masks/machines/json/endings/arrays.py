@@ -1,0 +1,147 @@
+"""What ends an array: items that must come, must be contained, or must differ from one another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from grammarlm.kernels.cpu.json.step.step import ROW
+from grammarlm.layout.json import ARRAY_BIT, Array, Frame, Kind, Shape
+from grammarlm.masks.machines.regular.completion import LONGEST
+
+from .lexemes import ENOUGH, LexemeEndings
+from .objects import MOST_EXTRA
+from .reader import AFTER, COMMA, Reader
+
+LITERALS = {1: b"true", 2: b"false", 3: b"null"}
+
+
+class ArrayEndings:
+    """What ends arrays of one program. `value`: the shortest text known of a node's values."""
+
+    def __init__(self, reader: Reader, lexemes: LexemeEndings, value: Callable[[int], bytes | None]):
+        self._reader, self._lexemes, self._value = reader, lexemes, value
+
+    def _ways(self, row: int, position: int) -> list[tuple[int, int]]:
+        rows = self._reader.rows
+        at = rows[rows[row + Array.ITEMS] + min(position, rows[row + Array.PREFIX])]
+        return [(rows[at + 1 + 2 * i], rows[at + 2 + 2 * i]) for i in range(rows[at])]
+
+    def text(self, row: int, words: list[int], where: int) -> bytes | None:
+        rows = self._reader.rows
+        count, least, most, prefix = (
+            words[Frame.COUNT],
+            rows[row + Array.LEAST],
+            rows[row + Array.MOST],
+            rows[row + Array.PREFIX],
+        )
+        kinds, bounds = rows[row + Array.CONTAINS], rows[row + Array.BOUNDS]
+        so_far = [words[Frame.LAST] >> 16 * k & 0xFFFF for k in range(kinds)]
+        must = where == COMMA
+        found: list[bytes] = []
+        length, position = 0, count
+        while must or position < least or any(so_far[k] < rows[bounds + 2 * k] for k in range(kinds)):
+            must = False
+            too_few = [so_far[k] < rows[bounds + 2 * k] for k in range(kinds)]
+            fitting = []
+            for node, counts in self._ways(row, position):
+                full = any(counts >> k & 1 and 0 <= rows[bounds + 2 * k + 1] <= so_far[k] for k in range(kinds))
+                value = None if full else self._value(node)
+                if value is not None:
+                    helps = sum(too_few[k] for k in range(kinds) if counts >> k & 1)
+                    fitting.append((-helps, len(value), value, counts))
+            if not fitting or 0 <= most <= position:
+                return None
+            useful, _, value, counts = min(fitting)
+            if useful == 0 and position >= max(prefix, least):
+                return None  # what must be contained has no text yet
+            for k in range(kinds):
+                so_far[k] += counts >> k & 1
+            found.append(value)
+            position += 1
+            length += len(value) + 1
+            if length > LONGEST:
+                return None
+            if not kinds and position >= prefix and position < least:  # all that follow are alike
+                rest = self._cheapest([node for node, _ in self._ways(row, position)])
+                if rest is None or (least - position) * (len(rest) + 1) > LONGEST:
+                    return None
+                found += [rest] * (least - position)
+                position = least
+        text = b",".join(found)
+        return (b"," if where == AFTER and text else b"") + text + b"]"
+
+    def _cheapest(self, nodes: list[int]) -> bytes | None:
+        texts = [value for node in nodes if (value := self._value(node)) is not None]
+        return min(texts, key=lambda t: (self._reader.tokens(t), len(t)), default=None)
+
+    def text_by_reading(self, record: int, row: int, words: list[int], where: int) -> bytes | None:
+        """Item by item: the first that is allowed."""
+        text, first, position = b"", where != AFTER, words[Frame.COUNT]
+        is_closed = where != COMMA
+        supplies: dict[int, list[Any]] = {}
+        for _ in range(MOST_EXTRA):
+            if is_closed and (after := self._reader.read(record, b"]")) and self._reader.ends(after):
+                return text + b"]"
+            is_closed = True
+            comma = b"" if first else b","
+            first = False
+            for node, _ in sorted(self._ways(row, position), key=lambda way: -way[1].bit_count()):
+                supply = supplies.setdefault(node, [[], self._several(node)])
+                made = self._next_item(record, comma, supply)
+                if made is not None:
+                    record, text = made[0], text + comma + made[1]
+                    break
+            else:
+                return None
+            position += 1
+            if len(text) > LONGEST:
+                return None
+            self._reader.program.clock.check()
+        return None
+
+    def _next_item(self, record: int, comma: bytes, supply: list[Any]) -> tuple[int, bytes] | None:
+        """The first value that is allowed and can be followed by something; values that are refused are never tried again."""
+        passed = supply[0]
+        for value in [*passed, None]:
+            if value is None:
+                break
+            after = self._reader.read(record, comma + value)
+            if after and (self._reader.read(after, b",") or self._reader.read(after, b"]")):
+                return after, value
+        for _ in range(ENOUGH):
+            value = next(supply[1], None)
+            if value is None:
+                return None
+            after = self._reader.read(record, comma + value)
+            if after and (self._reader.read(after, b",") or self._reader.read(after, b"]")):
+                if not self._repeats(record, comma, value):
+                    passed.append(value)
+                return after, value
+        return None
+
+    def _repeats(self, record: int, comma: bytes, value: bytes) -> bool:
+        """Is a second occurrence refused? Then it need not be tried again."""
+        again = self._reader.read(record, comma + value + b"," + value)
+        return not (again and (self._reader.read(again, b",") or self._reader.read(again, b"]")))
+
+    def is_unique(self, f: int) -> bool:
+        row = self._reader.frame(f)[Frame.ROW]
+        return bool(row & ARRAY_BIT and self._reader.rows[(row & ROW) + Array.UNIQUE])
+
+    def _several(self, node: int) -> Iterator[bytes]:
+        """Different values of a node, short ones first."""
+        rows = self._reader.rows
+        for i in range(rows[node]):
+            kind, row = rows[node + 2 + 2 * i], rows[node + 3 + 2 * i]
+            if kind == Shape.LITERAL:
+                yield LITERALS[row]
+            elif kind == Shape.NUMBER:
+                yield from self._lexemes.lexemes(int(Kind.NUMBER) | row << 11, 0, 0)
+            elif kind == Shape.WORDS:
+                x = rows[row + 1] | rows[row + 2] << 21
+                yield from (b'"' + t for t in self._lexemes.lexemes(int(Kind.WORD) | rows[row] << 11, x, 0))
+            elif kind == Shape.STRING:
+                yield from (b'"' + t for t in self._lexemes.lexemes(int(Kind.STRING) | row << 11, rows[row + 2], 0))
+            elif (value := self._value(node)) is not None:
+                yield value

@@ -1,0 +1,353 @@
+"""How a JSON text can end: completions, from any place of any text under a schema, as bytes that the machine accepts.
+
+A thread still needs the rest of what it is in (a string, a number, a key), then the rest of each frame around it: the
+keys or items that must come, each with the shortest value known, and the closing bracket.
+
+    {"name": "Ad     b'","age":0}'        where "age" is required, too
+    [[1, {"a":       b'0}]]'
+
+A node's shortest value follows from those of its parts (`value`): nodes contain each other, so a worklist improves all
+of them until none gets shorter. A frame's rest depends on the frame's content, not on what is around it; the cache key
+is that content. Each rest is *read* by the machine before it counts. Where it is refused (items must differ, keys
+exclude each other) it is built step by step with the machine: every live thread can be completed, so always taking the
+first live choice ends somewhere.
+
+Texts are compared by number of tokens, then by bytes. The result is an upper bound, not the minimum: keys and items are
+chosen one by one. endings/ computes what a lexeme, an object, an array, a node needs, a file each; here they come together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from grammarlm.kernels.cpu.json.ends import QUOTED
+from grammarlm.kernels.cpu.json.step.step import NO_LANGUAGE, ROW
+from grammarlm.kernels.cpu.json.step.text import BODY, LAST_1
+from grammarlm.layout.json import ARRAY_BIT, FIELD, FOLLOWS, INLINE, Array, Frame, Key, Kind, Object
+from grammarlm.masks.filters.budget import INFINITE
+from grammarlm.masks.machines.json.configs import chain_of
+
+from .languages import LanguageEndings
+from .lexemes import ENOUGH, LexemeEndings
+from .objects import MOST_EXTRA
+from .reader import AFTER, COMMA, NO_TAIL, OPEN, Reader, Scratch, Tail
+from .texts import Pieces, Thread, chained, few, joined, paired, short_names, spelled
+from .values import Values
+
+SPARE = 2
+SAVED = 4  # tokens that tokenizing the pieces of a text together may save; most often fewer
+SEGMENT = 1024  # bytes of a tail that are tokenized together
+MOST_KEYS, FEW_KEYS = 32, 3  # keys tried as the end of one; how many that fit are enough
+
+
+class Endings:
+    """The completions of one epoch's texts. Used under the automaton's lock."""
+
+    def __init__(self, epoch: Any):
+        self.reader = Reader(epoch)
+        self.languages = LanguageEndings(self.reader)
+        self.lexemes = LexemeEndings(self.reader, self.languages)
+        self.values = Values(self.reader, self.lexemes)
+        self._program, self._rows = epoch.program, self.reader.rows
+        self._blanks: dict[int, bytes] = {}  # by state of white space
+
+    def parts(self, state: int) -> list[bytes] | None:
+        """A completion of a config: pieces, tokenized one by one, whose tokens end the text. None: no completion can be
+        written down."""
+        threads = self.reader.threads_of(state)
+        best: tuple[int, list[bytes], Tail] | None = None
+        with Scratch(self.reader):
+            for thread in threads:
+                found = self._priced(thread)
+                if found is not None and (best is None or found[0] < best[0]):
+                    best = found
+        if best is None:
+            return None
+        _, pieces, tail = best
+        while tail.more is not None:
+            tail = tail.more
+            pieces.append(tail.text)
+        return pieces
+
+    def fits(self, thread: Thread, left: int) -> bool:
+        """Do fewer than `left` tokens end the text, from this thread and from those of its class? To be called within `scratch`."""
+        f = thread[3]
+        own, tail = self._pieces(*thread), self._tail(f)
+        if own is None or tail is None:
+            return False
+        left -= tail.cost + self._spare(f)
+        apart = sum(map(self.reader.tokens, (*own, tail.text)))  # usually cached
+        if left <= 0 or not left <= apart < left + SAVED:
+            return apart < left
+        return self.reader.tokens(own[0] + own[1] + tail.text) < left
+
+    def cost(self, thread: Thread) -> int | None:
+        """The number of tokens that end the text from a thread. To be called within `scratch`."""
+        found = self._priced(thread)
+        return None if found is None else found[0]
+
+    def _spare(self, f: int) -> int:
+        """Keys or items that must come and must differ may be longer after other ones: spare tokens for that."""
+        if not f:
+            return 0
+        words = self.reader.frame(f)
+        row = words[Frame.ROW]
+        if row & ARRAY_BIT:
+            least = self._rows[(row & ROW) + Array.LEAST] if self._rows[(row & ROW) + Array.UNIQUE] else 0
+        else:
+            least = self._rows[row + Object.LEAST] if self._rows[row + Object.OTHERS] != -1 else 0
+        return SPARE * max(least - words[Frame.COUNT], 0)
+
+    def _priced(self, thread: Thread) -> tuple[int, list[bytes], Tail] | None:
+        own, tail = self._pieces(*thread), self._tail(thread[3])
+        if own is None or tail is None:
+            return None
+        whole = own[0] + own[1] + tail.text
+        together, apart = self.reader.tokens(whole), sum(map(self.reader.tokens, (*own, tail.text)))
+        if together <= apart:
+            return together + tail.cost, [whole], tail
+        return apart + tail.cost, [piece for piece in (*own, tail.text) if piece], tail
+
+    def own(self, c: int, x: int, y: int, f: int) -> bytes | None:
+        """The rest of what the thread is in and of the frame around it, its closing bracket included."""
+        return joined(*(self._pieces(c, x, y, f) or (None,)))
+
+    def _pieces(self, c: int, x: int, y: int, f: int) -> Pieces | None:
+        """The same in two pieces: the thread's own, and one that other threads share."""
+        kind, sub, row = c & 31, c >> 5 & 63, c >> 11 & ROW
+        if kind == Kind.AFTER or kind == Kind.COLON:
+            text: bytes | None = b'"' + self._blank(y) if c & QUOTED else self._blank(y)
+            if kind == Kind.COLON:
+                text = joined(text, b":", self.values.value(row))
+            return paired(text, self.rest(f, AFTER))
+        if kind == Kind.VALUE:
+            return paired(joined(self._blank(y), self.values.value(row)), self.rest(f, AFTER))
+        if kind == Kind.KEYS or kind == Kind.ENTRY:
+            return paired(self._blank(y), self.rest(f, COMMA if sub or not self._may_close(y) else OPEN))
+        if kind == Kind.KEY:
+            return self._key_rest(c, x, y, f)
+        if f and self.values.arrays.is_unique(f):
+            return paired(self._item_rest(c, x, y, f), b"")
+        return paired(self.lexemes.lexeme(c, x, y), self.rest(f, AFTER))
+
+    def _blank(self, state: int) -> bytes:
+        """White space that must come before anything else may."""
+        known = self._blanks.get(state)
+        if known is None:
+            table = self._program.tables.blanks.table
+            queue = [(state, b"")]
+            for here, text in queue:
+                if table[here, 4]:
+                    known = text
+                    break
+                queue += [(int(to), text + b" \t\n\r"[i : i + 1]) for i, to in enumerate(table[here, :4]) if to >= 0]
+            assert known is not None
+            self._blanks[state] = known
+        return known
+
+    def _may_close(self, state: int) -> bool:
+        """May a closing bracket follow white space?"""
+        return bool(self._program.tables.blanks.table[state, 4] != FOLLOWS)
+
+    def _tail(self, f: int) -> Tail | None:
+        """What follows the frame."""
+        way = []
+        here = f
+        while here and here not in self.reader.tails:
+            way.append(here)
+            here = self.reader.frame(here)[Frame.PARENT]
+        tail = self.reader.tails[here]
+        for number in reversed(way):
+            parent = self.reader.frame(number)[Frame.PARENT]
+            if parent:
+                rest = None if tail is None else self.rest(parent, AFTER)
+                above = self.reader.tails.get(parent) if tail is None else tail
+                if rest is None or above is None:
+                    tail = None
+                elif len(rest) + len(above.text) > SEGMENT and above.text:
+                    tail = Tail(rest, above, self.reader.tokens(above.text) + above.cost)
+                else:
+                    tail = Tail(rest + above.text, above.more, above.cost)
+            else:
+                tail = NO_TAIL
+            if number < self.reader.stable:
+                self.reader.tails[number] = tail
+        return tail
+
+    def rest(self, f: int, where: int) -> bytes | None:
+        """What ends the frame, its bracket included; "" below the whole text."""
+        if f == 0:
+            return b""
+        words = self.reader.frame(f)
+        key = (where, *self._content(words, where))
+        if key not in self.reader.rests:
+            found = self._checked_rest(words, where)
+            self.reader.note(len(found or b""))
+            self.reader.rests[key] = found
+        return self.reader.rests[key]
+
+    def _content(self, words: list[int], where: int) -> tuple[Any, ...]:
+        """What the rest of a frame depends on."""
+        row = words[Frame.ROW]
+        if row & ARRAY_BIT:
+            at = row & ROW
+            others: Any = 0
+            if self._rows[at + Array.UNIQUE] and (where == COMMA or words[Frame.COUNT] < self._rows[at + Array.LEAST]):
+                others = (
+                    tuple(sorted(self.reader.other_names(words))),
+                    chain_of(self.reader.machine, words[Frame.TEXT]),
+                )
+            return row, words[Frame.COUNT], words[Frame.LAST], others
+        seen: Any = words[Frame.SEEN]
+        if self._rows[row + Object.COUNT] > INLINE:
+            seen = self.reader.many_seen(words)
+        is_short = where == COMMA or words[Frame.COUNT] < self._rows[row + Object.LEAST]
+        others = tuple(sorted(self.reader.other_names(words))) if is_short else 0
+        return row, seen, words[Frame.COUNT], words[Frame.LAST], words[Frame.NEEDED], others
+
+    def _checked_rest(self, words: list[int], where: int) -> bytes | None:
+        row = words[Frame.ROW]
+        frame = self.reader.alone(words)
+        if row & ARRAY_BIT:
+            begun = Kind.AFTER if where == AFTER else Kind.ENTRY
+            start = self.reader.record(
+                int(begun) | (where == COMMA) << 5 | (0 if where == AFTER else (row & ROW) << 11), 0, 0, frame
+            )
+            text = None if self._rows[(row & ROW) + Array.UNIQUE] else self.values.arrays.text(row & ROW, words, where)
+        else:
+            begun = Kind.AFTER if where == AFTER else Kind.KEYS
+            start = self.reader.record(
+                int(begun) | (where == COMMA) << 5 | (0 if where == AFTER else row << 11), 0, 0, frame
+            )
+            text = self.values.objects.text(row, words, where)
+        if text is not None:
+            after = self.reader.read(start, text)
+            if after and self.reader.ends(after):
+                return text
+        if row & ARRAY_BIT:
+            return self.values.arrays.text_by_reading(start, row & ROW, words, where)
+        return self.values.objects.text_by_reading(start, row, words, where)
+
+    def _item_rest(self, c: int, x: int, y: int, f: int) -> bytes | None:
+        """The rest of an item that must differ from others, and of its array."""
+        words = self.reader.frame(f)
+        record = self.reader.record(c, x, y, self.reader.alone(words))
+        kind = c & 31
+        first = self.lexemes.lexeme(c, x, y)
+        tried = 0
+        for text in chained([] if first is None else [first], self.lexemes.lexemes(c, x, y), ENOUGH):
+            tried += 1
+            after = self.reader.read(record, text)
+            if not after:
+                continue
+            if kind == Kind.NUMBER:  # a number ends with what follows it
+                closed = self.reader.read(after, b"]") or self.reader.read(after, b",")
+                if not closed:
+                    continue
+                rest = self._rest_after_number(after)
+            else:
+                _, _, _, g = self.reader.threads(after)[0]
+                rest = self.rest(g, AFTER)
+            if rest is not None:
+                return text + rest
+        return None
+
+    def _rest_after_number(self, record: int) -> bytes | None:
+        """The array's rest where its last item is a number that has not been closed."""
+        f = self.reader.threads(record)[0][3]
+        words = self.reader.frame(f)
+        row = words[Frame.ROW] & ROW
+        return self.values.arrays.text_by_reading(record, row, words, AFTER)
+
+    def _key_rest(self, c: int, x: int, y: int, f: int) -> Pieces | None:
+        """The rest of a key, and then of its object: a key that has an entry, or any other, whichever is shorter."""
+        begun, row = b"", c >> 11 & ROW
+        if (c >> 5 & 63) != BODY and (c >> 5 & 63) < LAST_1:
+            begun, c, x, y, f = self.lexemes.to_body(c, x, y, f)
+        read, found = x >> 42 & FIELD, list[Pieces]()
+        for i in self._own_keys(row, x, f):
+            then = self._after_key(row, f, i)
+            if then is not None:
+                name = self.reader.name(self._rows[row + Object.KEYS] + i * Key.LENGTH)
+                found.append((begun + spelled(name[read:]) + b'"', then))
+                if len(found) == FEW_KEYS:
+                    break
+        if c >> 35 != NO_LANGUAGE:
+            record = self.reader.record(c, x, y, f)
+            for text in self._other_ends(c, x, y, f):
+                after = self.reader.read(record, text)
+                own = self._pieces(*self.reader.threads(after)[0]) if after else None
+                if own is not None:
+                    found.append((begun + text + own[0], own[1]))
+                    break
+        return min(found, key=self._measure, default=None)
+
+    def _measure(self, own: Pieces) -> tuple[int, int]:
+        return self.reader.tokens(own[0]) + self.reader.tokens(own[1]), len(own[0]) + len(own[1])
+
+    def _own_keys(self, row: int, x: int, f: int) -> list[int]:
+        """Keys that have an entry and may be this one: the required ones first, then the short ones."""
+        low, high = x & FIELD, x >> 21 & FIELD
+        if low >= high:
+            return []
+        keys, rows = self._rows[row + Object.KEYS], self._rows
+        needed = set(self.values.objects.needed(row, self.reader.frame(f))) if high - low > 1 else set()
+        inside = sorted(range(low, high), key=lambda i: (i not in needed, rows[keys + i * Key.LENGTH + Key.SIZE]))
+        return inside[:MOST_KEYS]
+
+    def _after_key(self, row: int, f: int, i: int) -> bytes | None:
+        """What ends an object after the name of a key; None where the key may not come."""
+        known = ("after", i, *self._content(self.reader.frame(f), AFTER))
+        if known not in self.reader.rests:
+            name = spelled(self.reader.name(self._rows[row + Object.KEYS] + i * Key.LENGTH))
+            begun = int(Kind.KEY) | row << 11 | NO_LANGUAGE << 35
+            after = self.reader.read(self.reader.record(begun, self._rows[row + Object.COUNT] << 21, 0, f), name + b'"')
+            found = self.own(*self.reader.threads(after)[0]) if after else None
+            self.reader.note(len(found or b""))
+            self.reader.rests[known] = found
+        return self.reader.rests[known]
+
+    def _other_ends(self, c: int, x: int, y: int, f: int) -> Iterator[bytes]:
+        """What may end a key without an entry, the shortest first."""
+        state = c >> 35
+        if state == NO_LANGUAGE:
+            return
+        if (c >> 5 & 63) >= LAST_1 and state == 0:
+            more, c, x, y, f = self.lexemes.to_body(c, x, y, f)
+            yield from (more + end for end in self._other_ends(c, x, y, f))
+        elif state == 0:
+            known = self.reader.other_names(self.reader.frame(f))
+            yield from (name + b'"' for name in few(short_names(), len(known) + MOST_KEYS))
+        else:
+            rest = self.languages.of_language(state)
+            if rest is not None:
+                yield rest + b'"'
+            yield from (spelled(text) + b'"' for text, _ in few(self.languages.words(state), MOST_EXTRA))
+
+    def values_of_key(self, c: int, x: int, f: int) -> tuple[list[int], int]:
+        """The nodes that may follow a key; an upper bound on the tokens that end the key and its value, whichever it becomes."""
+        row, state, rows = c >> 11 & ROW, c >> 35, self._rows
+        low, high = x & FIELD, x >> 21 & FIELD
+        keys = [rows[row + Object.KEYS] + i * Key.LENGTH for i in range(low, high)]
+        nodes = {rows[key + Key.NODE] for key in keys if rows[key + Key.NODE] >= 0}
+        longest = max((len(spelled(self.reader.name(key))) for key in keys), default=0)
+        if state != NO_LANGUAGE:
+            node, at = rows[row + Object.OTHERS], rows[row + Object.CASES]
+            nodes.update([node] if node >= 0 else [rows[at + i] for i in range(rows[row + Object.CASE_COUNT])])
+            longest = max(longest, self.languages.ceiling(state) if state else 0)
+        prices = [
+            INFINITE if (value := self.values.value(node)) is None else self.reader.tokens(value) for node in nodes
+        ]
+        implied = {i for found in self.values.objects.implied(row).values() for i in found}
+        entries = [self.values.objects.entry(rows[row + Object.KEYS] + i * Key.LENGTH) for i in implied]
+        more = sum(INFINITE if entry is None else self.reader.tokens(entry) + 1 for entry in entries)
+        return sorted(nodes), min(max(prices, default=0) + longest + more + 4, INFINITE)
+
+
+def endings_of(epoch: Any) -> Endings:
+    """The completions of the epoch's texts."""
+    if epoch.endings is None:
+        epoch.endings = Endings(epoch)
+    found: Endings = epoch.endings
+    return found

@@ -1,0 +1,198 @@
+"""The shortest strings of languages, and different ones: what ends a string in some state of an automaton."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from grammarlm.grammars.regular.terms import NOTHING
+from grammarlm.kernels.cpu.json.step.text import BODY, LAST_1
+from grammarlm.layout.json import SHARED_BIT
+from grammarlm.masks.filters.budget import INFINITE
+from grammarlm.masks.machines.json.formats import format_automata
+from grammarlm.masks.machines.regular.completion import Completions
+
+from .reader import Reader
+from .texts import SPELLED, Replayed, SpelledCompletions, by_spelling, decoded, joined, preferred
+
+MOST_STATES = 400  # states searched in a language, where its form alone gives no bound
+# Bytes tried in a state, beginnings of one length, where many strings of a language are wanted.
+MOST_BRANCHES, MOST_BEGINNINGS = 40, 256
+
+
+class LanguageEndings:
+    """What ends strings of the languages of one program."""
+
+    def __init__(self, reader: Reader):
+        self._reader = reader
+        self._word_lists: dict[int, Replayed] = {}
+        self._branches: dict[int, list[tuple[bytes, int]]] = {}
+
+    @property
+    def states(self) -> Any:
+        """The states of the schema's own languages."""
+        return self._reader.program.states
+
+    def is_universal(self, state: int) -> bool:
+        return not state & SHARED_BIT and bool(self.states.universal[state])
+
+    def case(self, state: int) -> int:
+        if state & SHARED_BIT:
+            return int(format_automata().accepts[state & (SHARED_BIT - 1)])
+        return int(self.states.accepts[state])
+
+    def _completions(self) -> Completions:
+        kept = self._reader.program
+        if "spelled" not in kept.__dict__:
+            algebra = self.states._algebra
+            kept.spelled = SpelledCompletions(algebra, kept.limits.max_states, kept.clock.check)
+        found: Completions = kept.spelled
+        return found
+
+    def of_language(self, state: int) -> bytes | None:
+        """What ends a string of a language."""
+        known = ("language", state)
+        if known not in self._reader.strings:
+            self._reader.strings[known] = self._of_format(state) if state & SHARED_BIT else self._of_terms(state)
+        return self._reader.strings[known]
+
+    def _of_terms(self, state: int) -> bytes | None:
+        texts = [self._completions().of(term) for term in self.states._vectors[state] if term is not NOTHING]
+        return min((t for t in texts if t is not None), key=lambda t: (len(t), t), default=None)
+
+    def _of_format(self, state: int) -> bytes:
+        automata, at, text = format_automata(), state & (SHARED_BIT - 1), b""
+        distances = automata.distances
+        while distances[at] > 0:
+            row = automata.table[at]
+            nearer = np.flatnonzero((row > 0) & (distances[row] == distances[at] - 1))
+            byte = preferred(sum(1 << int(b) for b in nearer))
+            text, at = text + SPELLED[byte], int(row[byte])
+        return text
+
+    def ceiling(self, state: int) -> int:
+        """Upper bound in bytes on the shortest end of a string in the language, from any state reachable from this one;
+        INFINITE: not known."""
+        known = self._reader.program.__dict__.setdefault("ceilings", {})
+        if state not in known:
+            known[state] = self._find_ceiling(state)
+        found: int = known[state]
+        return found
+
+    def _find_ceiling(self, state: int) -> int:
+        if state & SHARED_BIT:
+            return 6 * format_automata().farthest(state & (SHARED_BIT - 1))
+        known = [self._completions().ceiling(t) for t in self.states._vectors[state] if t is not NOTHING]
+        if None not in known:
+            return 6 * max(k for k in known if k is not None)
+        seen, queue, longest = {state}, [state], 0
+        while queue:
+            here = queue.pop()
+            end = self.of_language(here)
+            if end is None or len(seen) > MOST_STATES:
+                return INFINITE
+            longest = max(longest, len(end))
+            row = self._row_of(here)
+            for after in set(row[row > 0].tolist()) - seen:
+                seen.add(after)
+                queue.append(after)
+        return longest
+
+    def _row_of(self, state: int) -> np.ndarray:
+        """The transitions of a state of a language: the next state by byte, not above 0 where it is refused."""
+        found: np.ndarray
+        if state & SHARED_BIT:
+            found = format_automata().table[state & (SHARED_BIT - 1)].astype(np.int64)
+            return np.where(found > 0, found | SHARED_BIT, found)
+        if not self.states._made[state]:
+            self.states.make([state])
+            self._reader.machine._place_languages()
+        found = self.states.table[state]
+        return found
+
+    def _lengths(self, state: int) -> tuple[int, bool]:
+        """(bits of the lengths in characters that can still come, whether longer ones than these bits cover can)."""
+        states = self.states
+        at = int(states.lengths_at[state])
+        words = int(states.lengths[at])
+        bits = int.from_bytes(states.lengths[at + 2 : at + 2 + words].tobytes(), "little")
+        return bits, bool(states.lengths[at + 1])
+
+    def of_length(self, state: int, inside: int, least: int, most: int) -> bytes | None:
+        """What ends a string of a language with at least `least` and at most `most` characters more; `inside`: bytes
+        missing from the character that has begun."""
+        bits, has_longer = self._lengths(state)
+        wanted = bits >> least << least
+        if most >= 0:
+            wanted &= (2 << most) - 1
+        if not wanted and not (has_longer and most < 0):
+            return None
+        exact = (wanted & -wanted).bit_length() - 1 if wanted else None
+        left, text = least if exact is None else exact, b""
+        while left > 0 or inside:
+            row = self._row_of(state)
+            after = left if inside else left - 1
+            good: dict[int, bool] = {}
+            chosen = 0
+            for byte in np.flatnonzero(row > 0).tolist():
+                target = int(row[byte])
+                if target not in good:
+                    bits, has_longer = self._lengths(target)
+                    good[target] = bool(bits >> after & 1) if exact is not None else has_longer
+                if good[target]:
+                    chosen |= 1 << byte
+            if not chosen:
+                return None
+            byte = preferred(chosen)
+            text += SPELLED[byte]
+            state, left = int(row[byte]), after
+            inside = inside - 1 if inside else (byte >= 0xC0) + (byte >= 0xE0) + (byte >= 0xF0)
+        return text if exact is not None else joined(text, self.of_language(state))
+
+    def words(self, state: int) -> Iterator[tuple[bytes, int]]:
+        """Words of a language, decoded, and the states where they end."""
+        if state not in self._word_lists:
+            self._word_lists[state] = Replayed(self._new_words(state))
+        return iter(self._word_lists[state])
+
+    def _new_words(self, state: int) -> Iterator[tuple[bytes, int]]:
+        known = set()
+        for text, here, _ in self.beginnings(state, BODY):
+            rest = self.of_language(here)
+            if rest is None:
+                continue
+            word = text + json.loads(b'"' + rest + b'"').encode() if rest.isascii() else text + decoded(rest)
+            if word not in known:
+                known.add(word)
+                end = state
+                for byte in word:
+                    end = int(self._row_of(end)[byte])
+                yield word, end
+
+    def beginnings(self, state: int, inside: int) -> Iterator[tuple[bytes, int, int]]:
+        """Prefixes of the strings of a language, decoded, short ones first; the state after it; is it within a character?"""
+        level = [(b"", state)]
+        yield b"", state, inside
+        while level:
+            following = []
+            for text, here in level:
+                if here not in self._branches:
+                    row = self._row_of(here)
+                    chosen = sorted(np.flatnonzero(row > 0).tolist(), key=by_spelling)[:MOST_BRANCHES]
+                    self._branches[here] = [(bytes([byte]), int(row[byte])) for byte in chosen]
+                following += [(text + byte, after) for byte, after in self._branches[here]]
+            level = following[:MOST_BEGINNINGS]
+            yield from ((text, here, LAST_1 if _ends_inside(text) else BODY) for text, here in level)
+
+
+def _ends_inside(text: bytes) -> bool:
+    """Does the text end within a character?"""
+    for back in range(1, min(len(text), 4) + 1):
+        byte = text[-back]
+        if byte & 0xC0 != 0x80:
+            size = 1 if byte < 0x80 else 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
+            return back < size
+    return False

@@ -1,0 +1,207 @@
+"""What ends a string, a number, a literal or one of the words of a table."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from grammarlm.errors import LimitExceeded
+from grammarlm.kernels.cpu.json.step.step import ROW
+from grammarlm.kernels.cpu.json.step.text import BODY, LAST_1, LAST_2, LEAD_E0, LEAD_ED, LOW_BACKSLASH, LOW_U
+from grammarlm.layout.json import FIELD, Key, Kind
+from grammarlm.masks.filters.budget import INFINITE
+from grammarlm.masks.machines.regular.completion import LONGEST
+
+from .languages import LanguageEndings
+from .reader import Reader, Scratch
+from .texts import joined, short_names, spelled
+
+BEAM, WIDE_BEAM = 8, 40  # beam width: prefixes of a number searched in parallel
+ENOUGH = 4096  # values of one node tried while looking for a new one
+DIGITS = b"e1234567890-.+"
+LITERAL_TEXT = b" truefalsenull"
+MOST_FILLERS = 256  # of them that are kept
+FILLERS = (b" ", b"-", b"=", b"*", b"a", b"0", b"_", b".")
+
+
+class LexemeEndings:
+    """What ends strings, numbers, literals and words of one program."""
+
+    def __init__(self, reader: Reader, languages: LanguageEndings):
+        self._reader, self.languages = reader, languages
+        self._fillers: dict[int, bytes] = {}
+
+    def lexeme(self, c: int, x: int, y: int) -> bytes | None:
+        """The rest of a string, number or literal, its closing quote included."""
+        key = c, x, y
+        if key not in self._reader.strings:
+            found = self._rest_of_lexeme(c, x, y)
+            self._reader.note(len(found or b""))
+            self._reader.strings[key] = found
+        return self._reader.strings[key]
+
+    def _rest_of_lexeme(self, c: int, x: int, y: int) -> bytes | None:
+        kind, sub = c & 31, c >> 5 & 63
+        if kind == Kind.LITERAL:
+            end = 5 if sub <= 4 else 10 if sub <= 9 else 14
+            return LITERAL_TEXT[sub:end]
+        if kind == Kind.NUMBER:
+            return self._number(c, x, y)
+        inside = sub != BODY and (sub < LAST_1 or (kind == Kind.STRING and x == 0))
+        if not inside:
+            return self._string(c, x, y) if kind == Kind.STRING else self._word(c, x)
+        with Scratch(self._reader):
+            text, c, x, y, _ = self.to_body(c, x, y, 0)
+        return joined(text, self._string(c, x, y) if kind == Kind.STRING else self._word(c, x))
+
+    def to_body(self, c: int, x: int, y: int, f: int) -> tuple[bytes, int, int, int, int]:
+        """The rest of an escape or character, and the thread after it."""
+        text = b""
+        while c >> 5 & 63 != BODY:
+            record = self._reader.record(c, x, y, f)
+            for byte in _continuing(c >> 5 & 63):
+                after = self._reader.read(record, bytes([byte]))
+                if after:
+                    c, x, y, f = self._reader.threads(after)[0]
+                    text += bytes([byte])
+                    break
+            else:
+                raise LimitExceeded("the end of half a character is not known")
+        return text, c, x, y, f
+
+    def _string(self, c: int, x: int, y: int) -> bytes | None:
+        row, count = c >> 11 & ROW, y >> 24
+        rows = self._reader.rows
+        least, most, lengths = rows[row], rows[row + 1], rows[row + 3]
+        if x == 0:
+            missing = least - count
+            return None if missing > LONGEST else self._filler(max(missing, 0)) + b'"'
+        if lengths:
+            return joined(
+                self.languages.of_length(
+                    x, _bytes_missing(c), max(least - count, 0), most - count if most >= 0 else -1
+                ),
+                b'"',
+            )
+        return joined(self.languages.of_language(x), b'"')
+
+    def _filler(self, count: int) -> bytes:
+        """`count` characters, in few tokens."""
+        known = self._fillers.get(count)
+        if known is None:
+            if len(self._fillers) == MOST_FILLERS:
+                self._fillers.clear()
+            known = self._fillers[count] = min((f * count for f in FILLERS), key=self._reader.tokens)
+        return known
+
+    def longest_string(self, c: int, x: int, y: int) -> int:
+        """Upper bound on the tokens that end a string of a language after any token that stays in it."""
+        least, most, _, lengths = (self._reader.rows[(c >> 11 & ROW) + i] for i in range(4))
+        if not lengths:
+            return min(self.languages.ceiling(x) + 2, INFINITE)
+        if most >= 0:
+            return 6 * (most - (y >> 24)) + 2
+        return min(self.languages.ceiling(x) + 6 * max(least - (y >> 24), 0) + 2, INFINITE)
+
+    def _word(self, c: int, x: int) -> bytes | None:
+        """The rest of the word that is shortest, its quote included."""
+        table = c >> 11 & ROW
+        low, high, read = x & FIELD, x >> 21 & FIELD, x >> 42 & FIELD
+        if high - low > 32:
+            sizes = np.array([self._reader.rows[table + i * Key.LENGTH + Key.SIZE] for i in range(low, high)])
+            chosen = [low + int(i) for i in np.argsort(sizes, kind="stable")[:32]]
+        else:
+            chosen = list(range(low, high))
+        texts = [spelled(self._reader.name(table + i * Key.LENGTH)[read:]) + b'"' for i in chosen]
+        return min(texts, key=self._reader.measure, default=None)
+
+    def _number(self, c: int, x: int, y: int) -> bytes | None:
+        """The rest of a number: a breadth-first search of limited width (beam search) over its digits."""
+        found = next(self._numbers(c, x, y, WIDE_BEAM if x == 0 else BEAM), None)
+        return None if found is None else min(found, key=self._reader.measure)
+
+    def _numbers(self, c: int, x: int, y: int, beam: int) -> Iterator[list[bytes]]:
+        """The rests of a number, in lists by length."""
+        level = [(b"", x, y)]
+        if x and self._reader.ends(self._reader.record(c, x, y, 0)):
+            yield [b""]
+        while level:
+            families, ended = [], []
+            for text, x0, y0 in level:
+                children = []
+                with Scratch(self._reader):
+                    record = self._reader.record(c, x0, y0, 0)
+                    for byte in DIGITS:
+                        after = self._reader.read(record, bytes([byte]))
+                        if after:
+                            _, x2, y2, _ = self._reader.threads(after)[0]
+                            children.append((text + bytes([byte]), x2, y2))
+                            if self._reader.ends(after):
+                                ended.append(text + bytes([byte]))
+                families.append(children)
+            if ended:
+                yield ended
+            # One of each in turn (round robin): numbers with a common prefix are usually refused for the same reason.
+            turns = itertools.zip_longest(*families)
+            level = [child for turn in turns for child in turn if child is not None][:beam]
+
+    def lexemes(self, c: int, x: int, y: int) -> Iterator[bytes]:
+        """Different ways to end a lexeme, short ones first."""
+        kind, sub = c & 31, c >> 5 & 63
+        if kind == Kind.NUMBER:
+            for texts in self._numbers(c, x, y, ENOUGH):
+                yield from texts
+            return
+        if kind == Kind.LITERAL:
+            yield from filter(None, [self.lexeme(c, x, y)])
+        elif sub != BODY and (sub < LAST_1 or (kind == Kind.STRING and x == 0)):
+            with Scratch(self._reader):
+                text, c, x, y, _ = self.to_body(c, x, y, 0)
+            yield from (text + t for t in self.lexemes(c, x, y))
+        elif kind == Kind.WORD:
+            table = c >> 11 & ROW
+            low, high, read = x & FIELD, x >> 21 & FIELD, x >> 42 & FIELD
+            for i in range(low, high):
+                yield spelled(self._reader.name(table + i * Key.LENGTH)[read:]) + b'"'
+        elif x == 0:
+            missing = max(self._reader.rows[c >> 11 & ROW] - (y >> 24), 0)
+            for name in short_names():
+                yield name + self._filler(max(missing - len(name), 0)) + b'"'
+        else:
+            yield from self._strings_of(c, x, y)
+
+    def _strings_of(self, c: int, x: int, y: int) -> Iterator[bytes]:
+        """Strings of a language: each prefix, short ones first, with its shortest rest."""
+        known = set()
+        row = c >> 11 & ROW
+        counted = self._reader.rows[row] > 0 or self._reader.rows[row + 1] >= 0
+        for text, state, inside in self.languages.beginnings(x, c >> 5 & 63):
+            count = y >> 24
+            if counted:
+                count += sum(byte & 0xC0 != 0x80 for byte in text)
+            rest = self.lexeme(int(Kind.STRING) | inside << 5 | row << 11, state, count << 24)
+            if rest is not None and (whole := spelled(text) + rest) not in known:
+                known.add(whole)
+                yield whole
+
+
+def _bytes_missing(c: int) -> int:
+    """The bytes missing from the character that a string's thread stands in."""
+    sub = c >> 5 & 63
+    return 0 if sub < LAST_1 else 1 if sub == LAST_1 else 2 if sub in (LAST_2, LEAD_E0, LEAD_ED) else 3
+
+
+def _continuing(sub: int) -> Any:
+    """Bytes that may come within an escape or a character, first those that end it soon."""
+    if sub == 1:
+        return b'nrtbf/\\"u'
+    if sub == LOW_BACKSLASH:
+        return b"\\"
+    if sub == LOW_U:
+        return b"u"
+    if sub < LAST_1:
+        return b"0123456789abcdefABCDEF"
+    return (0x80, 0x90, 0xA0, *range(0x81, 0xC0))

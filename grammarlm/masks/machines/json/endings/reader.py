@@ -1,0 +1,224 @@
+"""What reads completions: an epoch of its own, to which the texts of the real epoch are copied."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from grammarlm.kernels.cpu.json.call import ENDS, READ, json_call
+from grammarlm.layout.json import BARRIER, ESCAPE, INLINE, NO_FRAME, At, Frame, Key, Kind, Object
+from grammarlm.masks.filters import greedy
+from grammarlm.masks.machines.json.configs import chain_of, put_entry, put_record, words_of_seen
+from grammarlm.masks.machines.json.vocabulary.tables import SERIALS
+
+from .texts import Thread
+
+if TYPE_CHECKING:
+    from grammarlm.masks.machines.json.epoch import JsonEpoch
+
+AFTER, OPEN, COMMA = 0, 1, 2  # where a text stands in a frame: after a value, after its opening bracket, after a comma
+RECORD_COUNT = int(At.RECORD_COUNT)
+SHORT = 100  # bytes; shorter texts are read often, so their arrays are cached
+
+
+class Tail:
+    """What follows a frame: the bytes next to it, and the rest (`more`), whose tokens are counted separately."""
+
+    __slots__ = ("cost", "more", "text")
+
+    def __init__(self, text: bytes, more: Tail | None, cost: int):
+        self.text, self.more, self.cost = text, more, cost  # `cost`: tokens of `more` and all after it
+
+
+NO_TAIL = Tail(b"", None, 0)
+
+
+class Reader:
+    """Reads texts from the threads of one epoch, and keeps what is known of their completions."""
+
+    def __init__(self, epoch: JsonEpoch):
+        self._source, self.program = epoch, epoch.program
+        self.nbytes = 0  # approximate size of the texts
+        self._begin()
+        self._vocab = epoch.program.vocab
+        self.rows = memoryview(epoch.program.json.rows)
+        self._blob = self.rows.cast("B")[epoch.program.json.blob_at :]
+        self.ordered = epoch.program.mode == 1
+        self.rests: dict[Any, bytes | None] = {}
+        self.strings: dict[Any, bytes | None] = {}
+        self._costs: dict[bytes, int] = {}
+        self._placed: dict[bytes, tuple[np.ndarray, int]] = {}  # bytes that kernels read, and their addresses
+
+    def _begin(self) -> None:
+        """An epoch of its own: texts are read and rolled back here, while other threads go on in the real one."""
+        self.machine: JsonEpoch = type(self._source)(self.program)
+        self._frames = {NO_FRAME: NO_FRAME, BARRIER: BARRIER}  # from the epoch's frame numbers to ours
+        self._chains, self._others = {0: 0}, {0: 0}
+        self.tails: dict[int, Tail | None] = {0: NO_TAIL}
+        self.stable = 0
+
+    def scratch(self) -> Scratch:
+        """What is interned within is rolled back at its end."""
+        return Scratch(self)
+
+    def tokens(self, text: bytes) -> int:
+        """How many tokens the bytes take."""
+        known = self._costs.get(text)
+        if known is None:
+            known = greedy.cost(self._vocab, text)
+            self.note(len(text))
+            self._costs[text] = known
+        return known
+
+    def measure(self, text: bytes) -> tuple[int, int]:
+        return self.tokens(text), len(text)
+
+    def note(self, size: int) -> None:
+        """Counts the memory of a cached text; the caches are cleared when they take too much, and refilled on demand."""
+        self.nbytes += size + 200
+        if self.nbytes > self.program.limits.max_bytes // 8:
+            for known in (self._costs, self.rests, self.strings, self._placed):
+                known.clear()  # type: ignore[attr-defined]
+            self.tails = {0: NO_TAIL}
+            self.nbytes = 0
+
+    def threads_of(self, state: int) -> list[Thread]:
+        """The threads of a config of the epoch, copied to our arenas."""
+        if self.machine.is_full:
+            self._begin()
+        self.machine._place_languages()
+        found, records = [], self._source.arrays["records"]
+        while state:
+            c, x, y, f, state = records[state].tolist()
+            if c & 31 == Kind.KEY:
+                y = y & ESCAPE | self._chain_of(y >> 24) << 24
+            found.append((c, x, y, self._frame_of(f)))
+        return found
+
+    def _frame_of(self, frame: int) -> int:
+        way, known = [], self._frames
+        while frame not in known:
+            way.append(frame)
+            frame = int(self._source.arrays["frames"][frame, Frame.PARENT])
+        for number in reversed(way):
+            words = self._source.arrays["frames"][number].tolist()
+            words[Frame.PARENT] = known[words[Frame.PARENT]]
+            words[Frame.OTHERS] = self._others_of(words[Frame.OTHERS])
+            words[Frame.TEXT] = self._chain_of(words[Frame.TEXT])
+            many = words_of_seen(self._source, words[Frame.ROW])
+            if many and words[Frame.SEEN]:
+                words[Frame.SEEN] = self._bits_of(words[Frame.SEEN], many)
+            known[number] = self.machine.put("frames", words)
+            frame = number
+        return known[frame]
+
+    def _chain_of(self, chain: int) -> int:
+        way, known = [], self._chains
+        while chain not in known:
+            way.append(chain)
+            chain = int(self._source.arrays["chains"][chain, 0])
+        for entry in reversed(way):
+            before, word = self._source.arrays["chains"][entry].tolist()
+            known[entry] = put_entry(self.machine, known[before], word)
+            chain = entry
+        return known[chain]
+
+    def _others_of(self, entry: int) -> int:
+        way, known = [], self._others
+        while entry not in known:
+            way.append(entry)
+            entry = int(self._source.arrays["chains"][entry, 0])
+        for number in reversed(way):
+            before, chain = self._source.arrays["chains"][number].tolist()
+            known[number] = put_entry(self.machine, known[before], self._chain_of(chain))
+            entry = number
+        return known[entry]
+
+    def _bits_of(self, entry: int, words: int) -> int:
+        """The set of keys seen, for an object of many keys."""
+        bits = self._source.arrays["chains"][entry : entry + (words + 1) // 2].tolist()
+        entries = [put_entry(self.machine, *pair) for pair in bits]
+        return entries[0]
+
+    def threads(self, record: int) -> list[Thread]:
+        found, records = [], self.machine.arrays["records"]
+        while record:
+            c, x, y, f, record = records[record].tolist()
+            found.append((c, x, y, f))
+        return found
+
+    def record(self, c: int, x: int, y: int, f: int) -> int:
+        """A config of one thread."""
+        machine = self.machine
+        number = int(machine.arena[RECORD_COUNT])
+        records = machine.arrays["records"]
+        if number + 1 >= len(records):
+            return put_record(machine, [(c, x, y, f)])
+        records[number] = (c, x, y, f, 0)
+        machine.arena[RECORD_COUNT] = number + 1
+        return number
+
+    def read(self, record: int, data: bytes) -> int:
+        """The config after some bytes, 0 where they are refused."""
+        known = self._placed.get(data)
+        if known is None:
+            if not data or len(data) > SHORT:
+                return self.machine.after_bytes(record, data)
+            self.note(len(data))
+            array = np.frombuffer(data, np.uint8)
+            known = self._placed[data] = array, int(array.ctypes.data)
+        return self.machine.call(READ, record, known[1], len(data))
+
+    def ends(self, record: int) -> bool:
+        return bool(json_call(self.machine.address, ENDS, record, 0, 0))
+
+    def frame(self, f: int) -> list[int]:
+        found: list[int] = self.machine.arrays["frames"][f].tolist()
+        return found
+
+    def alone(self, words: list[int]) -> int:
+        """The frame with nothing around it."""
+        return self.machine.put("frames", [0, *words[1:]])
+
+    def name(self, key: int) -> bytes:
+        start, size = self.rows[key + Key.BYTES], self.rows[key + Key.SIZE]
+        return bytes(self._blob[start : start + size])
+
+    def many_seen(self, words: list[int]) -> tuple[int, ...]:
+        """Which keys were read, for an object of many."""
+        if not words[Frame.SEEN]:
+            return ()
+        count = -(-self.rows[words[Frame.ROW] + Object.COUNT] // INLINE)
+        chains = self.machine.arrays["chains"].reshape(-1)
+        return tuple(chains[2 * words[Frame.SEEN] : 2 * words[Frame.SEEN] + count].tolist())
+
+    def other_names(self, words: list[int]) -> tuple[bytes, ...]:
+        """The keys of a frame that have no entry in the schema."""
+        found, entry = [], words[Frame.OTHERS]
+        while entry:
+            entry, chain = self.machine.arrays["chains"][entry].tolist()
+            found.append(chain_of(self.machine, chain))
+        return tuple(found)
+
+
+class Scratch:
+    """A scope after which the arenas are rolled back to their counts."""
+
+    __slots__ = ("_counts", "_reader", "_stable")
+
+    def __init__(self, reader: Reader):
+        self._reader = reader
+
+    def __enter__(self) -> None:
+        arena = self._reader.machine.arena
+        self._counts = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT], arena[At.RECORD_COUNT]
+        self._stable = self._reader.stable
+        if not self._stable:  # frames from before the outermost scope stay
+            self._reader.stable = int(self._counts[0])
+
+    def __exit__(self, *_: object) -> None:
+        arena = self._reader.machine.arena
+        arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT], arena[At.RECORD_COUNT] = self._counts
+        arena[At.SERIAL] = next(SERIALS)  # record numbers are reused: cached masks of the old ones must not be found
+        self._reader.stable = self._stable

@@ -1,0 +1,360 @@
+"""One epoch (generation of texts) under a schema: configs, frames and keys in arenas, and the cached rows.
+
+A kernel that is missing something says what (At.WANTED, At.MISSING); `_supply` makes it and the kernel is called again.
+Arenas grow by doubling. An array is replaced within one kernel call: the kernel holds the GIL, and other threads' calls
+may come between any two. When the arenas have reached their share of limits.max_bytes the epoch is full: matchers move
+their configs to a new one, and the old one is freed with its last holder.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Hashable
+from functools import cached_property, lru_cache, partial
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from grammarlm.errors import LimitExceeded
+from grammarlm.kernels.cpu.jit import direct
+from grammarlm.kernels.cpu.json.call import ADVANCE, ENDS, FILL, FORGET, MOVE, PLACE, READ, REHASH, json_call
+from grammarlm.kernels.cpu.json.masks import WANT_SPOT
+from grammarlm.kernels.cpu.json.reads import GROW_RECORDS
+from grammarlm.kernels.cpu.json.rows.closers import WANT_LIMITED
+from grammarlm.kernels.cpu.json.rows.rows import KEY_WORDS
+from grammarlm.kernels.cpu.json.rows.walk import GROW_CROSSED, GROW_NOTED, GROW_PENDING
+from grammarlm.kernels.cpu.json.step.keys import GROW_CHAINS, GROW_FRAMES
+from grammarlm.kernels.cpu.json.step.languages import MISSING_MOST
+from grammarlm.layout.json import BARRIER, COUNT_BIT, TOO_MANY, WAITS, WIDEST, At, Frame, Kind, Store
+from grammarlm.masks.machines.json.endings.completion import endings_of
+from grammarlm.masks.machines.json.vocabulary.arena import CROSSED, NOTED, PENDING
+from grammarlm.masks.machines.json.vocabulary.tables import SERIALS, JsonTables
+from grammarlm.masks.protocol import FINISHED, EpochDefaults
+from grammarlm.masks.runtime.collector import PATIENT
+
+from . import configs
+from .configs import Config
+from .languages import NO_STATES
+
+LANGUAGES = (At.STATES, At.ACCEPTS, At.UNIVERSAL, At.LENGTHS, At.LENGTH_OF, At.COUNTS, At.TOTAL, At.LOOPS)
+IN_STRINGS = (Kind.STRING, Kind.WORD, Kind.KEY)
+FIRST_STATE = 2  # of records; 0 is dead, 1 finished
+SPARE_ENTRIES = 1  # in chains: entry 0 is the empty key
+FIRST = {"frames": 64, "chains": 128, "records": 256}
+WIDTH = {"frames": int(Frame.LENGTH), "chains": 2, "records": 5}
+PLACES = {
+    "frames": (At.FRAMES, At.FRAME_COUNT, At.FRAME_CAPACITY),
+    "chains": (At.CHAINS, At.CHAIN_COUNT, At.CHAIN_CAPACITY),
+    "records": (At.RECORDS, At.RECORD_COUNT, At.RECORD_CAPACITY),
+}
+FIRST_ROWS, FIRST_POOL = 128, 64 << 10  # the pool's memory is touched only as it is used
+TABLE_WIDTH, NO_ROW = KEY_WORDS + 1, -1
+# The offsets of the parts within an epoch's first block of memory.
+STORE_AT, TABLE_AT = int(At.LENGTH), int(At.LENGTH + Store.LENGTH)
+FRAMES_AT = TABLE_AT + FIRST_ROWS * TABLE_WIDTH
+CHAINS_AT = FRAMES_AT + FIRST["frames"] * WIDTH["frames"]
+RECORDS_AT = CHAINS_AT + FIRST["chains"] * WIDTH["chains"]
+MISSING_AT = RECORDS_AT + FIRST["records"] * WIDTH["records"]
+BLOCK = MISSING_AT + 1 + MISSING_MOST
+PARTS_AT = {"frames": FRAMES_AT, "chains": CHAINS_AT, "records": RECORDS_AT}
+
+
+@lru_cache(maxsize=8)
+def _first_block(tables: JsonTables, version: int) -> array[int]:
+    """An epoch's first block: the arena with the addresses of the vocabulary's tables, an empty store, frames, chains, records."""
+    block = np.zeros(BLOCK, np.int64)
+    block[:STORE_AT] = tables.shared.arena
+    store = block[STORE_AT:TABLE_AT]
+    store[Store.SIZE], store[Store.CAPACITY] = FIRST_ROWS, FIRST_POOL
+    block[TABLE_AT:FRAMES_AT] = -1
+    for name, (_, _, capacity) in PLACES.items():
+        block[capacity] = FIRST[name]
+    block[At.FRAME_COUNT], block[At.CHAIN_COUNT], block[At.RECORD_COUNT] = BARRIER + 1, SPARE_ENTRIES, FIRST_STATE + 1
+    for place, address in zip(LANGUAGES, NO_STATES.placed[1], strict=True):
+        block[place] = address
+    return array("q", block.tobytes())  # array.array is copied, read and written with less overhead than numpy's
+
+
+class _Rows:
+    """What a matcher asks first: rows that need no kernel."""
+
+    def __init__(self, stop_row: np.ndarray):
+        self._stop_row = stop_row
+
+    def __getitem__(self, state: int) -> np.ndarray | None:
+        return self._stop_row if state == FINISHED else None
+
+
+class _Accepting:
+    def __init__(self, epoch: JsonEpoch):
+        self._epoch = epoch
+
+    def __getitem__(self, state: int) -> bool:
+        return state == FINISHED or bool(json_call(self._epoch.address, ENDS, state, 0, 0))
+
+
+class _Terms:
+    def __init__(self, epoch: JsonEpoch):
+        self._epoch = epoch
+
+    def __getitem__(self, state: int) -> Config:
+        return configs.config_of(self._epoch, state)
+
+
+class JsonEpoch(EpochDefaults):
+    """One epoch of texts under a schema. A state is the number of a record."""
+
+    writes_json = True
+
+    def __init__(self, program: Any):
+        self.program = program
+        self.is_full = False
+        self._moving: object = None  # keeps arrays alive whose addresses kernels are being given
+        self.endings: Any = None  # completions, and surveys of where tokens lead: for budgets (budget.py)
+        self.survey: Any = None
+        self.rows = _Rows(program.facts.stop_row)
+        self._room = max(program.limits.max_bytes // 4, 1 << 16)
+        block = self.arena = _first_block(program.tables, program.tables.shared.version)[:]
+        address = self.address = block.buffer_info()[0]
+        self._pool = np.empty(FIRST_POOL, np.int32)
+        rows, at = program.json, program.json.address
+        block[STORE_AT + Store.TABLE] = address + 8 * TABLE_AT
+        block[STORE_AT + Store.POOL] = self._pool.__array_interface__["data"][0]
+        block[At.STORE], block[At.MODE], block[At.SERIAL] = address + 8 * STORE_AT, program.mode, next(SERIALS)
+        self.kernel: Callable[..., int] = partial(direct(json_call), address)  # what matchers call twice a token
+        block[At.FRAMES], block[At.CHAINS] = address + 8 * FRAMES_AT, address + 8 * CHAINS_AT
+        block[At.MISSING] = address + 8 * MISSING_AT
+        block[At.RECORDS], block[At.PROGRAM], block[At.BLOB] = address + 8 * RECORDS_AT, at, at + rows.blob_at
+        if program.states is not NO_STATES:
+            self._place_languages()
+        self.start = FIRST_STATE
+        block[RECORDS_AT + FIRST_STATE * WIDTH["records"]] = int(Kind.VALUE) | rows.start << 11
+        block[RECORDS_AT + FIRST_STATE * WIDTH["records"] + 2] = program.tables.blanks.start
+
+    # Views for the matcher, made at each call. Stored, they would form a reference cycle with the epoch: its memory
+    # would wait for Python's collector, and each text of another schema would begin in memory that was never touched.
+
+    @property
+    def tables(self) -> JsonEpoch:
+        """What a matcher keeps alive while a kernel reads."""
+        return self
+
+    @property
+    def accepting(self) -> _Accepting:
+        return _Accepting(self)
+
+    @property
+    def terms(self) -> _Terms:
+        return _Terms(self)
+
+    # The parts of the block as numpy arrays, made on first use: most masks need none of them.
+
+    @cached_property
+    def _block(self) -> np.ndarray:
+        return np.frombuffer(self.arena, np.int64)
+
+    @cached_property
+    def _missing(self) -> np.ndarray:
+        return self._block[MISSING_AT:]
+
+    @cached_property
+    def store(self) -> np.ndarray:
+        return self._block[STORE_AT:TABLE_AT]
+
+    @cached_property
+    def _table(self) -> np.ndarray:
+        return self._block[TABLE_AT:FRAMES_AT].reshape(FIRST_ROWS, TABLE_WIDTH)
+
+    @cached_property
+    def arrays(self) -> dict[str, np.ndarray]:
+        return {
+            name: self._block[at : at + FIRST[name] * WIDTH[name]].reshape(FIRST[name], WIDTH[name])
+            for name, at in PARTS_AT.items()
+        }
+
+    def close(self) -> None:
+        """A call was interrupted halfway: the epoch is declared full, so that nothing more is made here and its
+        matchers move on."""
+        self.is_full, self.kernel = True, _moves_on
+
+    # ------------------------------------------------------------------ arenas
+
+    def _place_languages(self) -> None:
+        arrays, addresses = self.program.states.placed
+        pairs = np.array([*zip(LANGUAGES, addresses, strict=True)], np.int64)
+        json_call(self.address, PLACE, pairs.ctypes.data, len(pairs), 0)
+        self._languages = arrays  # kept alive while kernels read them
+
+    def _grow_store(self) -> None:
+        """Doubles the room for rows, until they have their share of memory: then they are cleared and recomputed on
+        demand.
+
+        Rows that other threads' calls add meanwhile are lost, and made again.
+        """
+        places, pool = len(self._table), len(self._pool)
+        kept = self._table[self._table[:, KEY_WORDS] != NO_ROW]
+        used = int(self.store[Store.USED])  # the end of all stored rows
+        if 4 * pool + self._table.nbytes > self._room:
+            self.forget_rows()
+            return
+        places, pool = 2 * places, max(2 * pool, used + 4 * self.program.vocab.words)
+        table, rows = np.full((places, KEY_WORDS + 1), NO_ROW, np.int64), np.zeros(pool, np.int32)
+        rows[:used] = self._pool[:used]
+        store = np.array([table.ctypes.data, places, 0, rows.ctypes.data, used, pool], np.int64)
+        json_call(store.ctypes.data, REHASH, kept.ctypes.data, len(kept), 0)
+        self._moving = table, rows  # kept alive before the kernel is given the addresses
+        self.store[:] = store
+        self._table, self._pool = table, rows
+
+    def forget_rows(self) -> None:
+        json_call(int(self.store.ctypes.data), FORGET, 0, 0, 0)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the schema's tables, its rows and its texts; tables shared by all schemas are not included."""
+        program = self.program
+        own = program.json.nbytes + program.states.nbytes
+        if self.endings is not None:
+            own += self.endings.reader.nbytes + sum(a.nbytes for a in self.endings.reader.machine.arrays.values())
+        return own + self._table.nbytes + 4 * int(self.store[Store.USED]) + sum(a.nbytes for a in self.arrays.values())
+
+    def _supply(self, times: int, anew: int) -> int:
+        """Makes what a kernel is missing. `times`: interrupted calls so far; `anew`: how often it started over: then it
+        gets more at once.
+
+        1 if the kernel will start over, 0 if it resumes where it stopped.
+        """
+        arena, program = self.arena, self.program
+        program.clock.check()
+        wanted = int(arena[At.WANTED])
+        waits = bool(wanted & WAITS)
+        states = self._missing[1 : 1 + self._missing[0]].tolist()
+        if states:
+            with PATIENT:  # new states stay, so a garbage collection in the middle of a text would be wasted
+                program.states.count([state & ~COUNT_BIT for state in states if state & COUNT_BIT])
+                program.states.make([state for state in states if not state & COUNT_BIT], anew, waits and times > 0)
+            self._place_languages()
+        with program.tables.lock:
+            if wanted & WANT_SPOT:
+                program.tables.white_space.make_spot(wanted >> 8 & 0xFFFFFF)
+            elif wanted & WANT_LIMITED:
+                program.tables.strings.make_limited(wanted >> 8 & 0xFFFFFF)
+            for bit, places in ((GROW_CROSSED, [CROSSED]), (GROW_PENDING, [PENDING]), (GROW_NOTED, NOTED)):
+                if wanted & bit:
+                    program.tables.shared.grow_walks(arena, places)
+        for bit, name in ((GROW_FRAMES, "frames"), (GROW_CHAINS, "chains"), (GROW_RECORDS, "records")):
+            if wanted & bit:
+                self._grow(name)
+        return 0 if waits else 1
+
+    def _grow(self, name: str) -> None:
+        old = self.arrays[name]
+        if sum(a.nbytes for a in self.arrays.values()) + old.nbytes > self._room:
+            self.is_full = True
+            raise LimitExceeded(
+                "the text has more keys and values open or remembered than limits.max_bytes has room for"
+            )
+        at, _, capacity = PLACES[name]
+        new = np.zeros((2 * len(old), WIDTH[name]), np.int64)
+        self._moving = new  # kept alive before the kernel is given the address
+        order = np.array([at, capacity, new.ctypes.data, len(new), 8 * WIDTH[name]], np.int64)
+        json_call(self.address, MOVE, order.ctypes.data, 0, 0)
+        self.arrays[name] = new
+
+    @property
+    def _is_short(self) -> bool:
+        """The last call was missing something."""
+        return bool(self.arena[At.WANTED] or self._missing[0])
+
+    def call(self, what: int, first: int, second: int = 0, third: int = 0) -> int:
+        """json_call, supplied with what it is missing; first with what the call before this one was missing, usually the same."""
+        arena, anew = self.arena, 0
+        if self._is_short:
+            anew = self._supply(0, 0)
+        for times in count(anew):
+            found: int = self.kernel(what, first, second, third)
+            if found >= 0:
+                if arena[At.FULL]:
+                    self.make_room_for_rows()
+                return found
+            if found == TOO_MANY:
+                raise LimitExceeded(
+                    f"the text can be read in more than {WIDEST} ways at once; make the alternatives of the schema differ earlier"
+                )
+            anew += self._supply(times, anew)
+        raise AssertionError("unreachable")
+
+    def make_room_for_rows(self) -> None:
+        self.arena[At.FULL] = 0
+        shared = self.program.tables.store
+        if 2 * shared[Store.COUNT] >= shared[Store.SIZE] or shared[Store.USED] + (1 << 16) > shared[Store.CAPACITY]:
+            self.program.tables.clear_rows()
+        else:
+            self._grow_store()
+
+    # ------------------------------------------------------------------ what a matcher asks
+
+    def fill(self, state: int, out: np.ndarray) -> None:
+        """Writes the mask into a contiguous row."""
+        self.call(FILL, state, out.ctypes.data)
+
+    def row(self, state: int) -> np.ndarray:
+        if state == FINISHED:
+            found: np.ndarray = self.program.facts.stop_row
+            return found
+        out = np.zeros(self.program.vocab.words, np.int32)
+        self.fill(state, out)
+        return out
+
+    def peek_token(self, address: int, state: int, token: int) -> int:
+        return int(json_call(address, ADVANCE, state, token, 0))
+
+    def after_token(self, state: int, token: int) -> int:
+        return self.call(ADVANCE, state, token)
+
+    def after_bytes(self, state: int, data: bytes) -> int:
+        array = np.frombuffer(data, np.uint8) if data else np.zeros(1, np.uint8)
+        return self.call(READ, state, int(array.ctypes.data), len(data))
+
+    def completion(self, state: int) -> list[bytes] | None:
+        """A completion of the text, in pieces that are tokenized one by one (completion.py)."""
+        return [] if state == FINISHED else endings_of(self).parts(state)
+
+    def closing(self, state: int, most: int) -> tuple[int, bool]:
+        """At least how many brackets close before the text may end, and are all threads in strings?"""
+        closers, quote = most, True
+        while state:
+            c, _, _, frame, state = self.arrays["records"][state].tolist()
+            quote &= c & 31 in IN_STRINGS
+            depth = 0
+            while frame and depth < closers:
+                depth += 1
+                frame = int(self.arrays["frames"][frame, Frame.PARENT])
+            closers = depth
+        return closers, quote
+
+    # ------------------------------------------------------------------ terms
+
+    def key(self, state: int) -> Hashable:
+        """Equal keys, equal futures, whatever the epoch."""
+        return configs.key(self, state)
+
+    def state_of(self, config: Config) -> int:
+        """The config, copied into this epoch."""
+        return self.start if config is self.program.start else configs.put(self, config)
+
+    def put(self, name: str, words: Any) -> int:
+        """A new entry of an arena."""
+        arena = self.arena
+        _, count, capacity = PLACES[name]
+        if arena[count] + 1 >= arena[capacity]:
+            self._grow(name)
+        number = int(arena[count])
+        self.arrays[name][number] = words
+        arena[count] = number + 1
+        return number
+
+
+def _moves_on(what: int, first: int, second: int, third: int) -> int:
+    return -1

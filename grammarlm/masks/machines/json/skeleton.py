@@ -1,0 +1,99 @@
+"""The forced bytes of a JSON text, not counting the white space between its tokens.
+
+    {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"], "additionalProperties": False}
+    {            "name":"               the model may choose white space after the bracket, and before the string;
+                 nothing else
+
+`forced_bytes` ends where white space may come. What follows it is as forced where texts are natural and plain: all but
+the values.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from grammarlm.layout.json import Kind
+from grammarlm.masks.machines.json.vocabulary.blanks import BLANK_BYTES
+from grammarlm.masks.matcher import Matcher
+from grammarlm.vocab.vocabulary import Vocabulary
+
+from .epoch import JsonEpoch
+
+BETWEEN = (Kind.VALUE, Kind.AFTER, Kind.KEYS, Kind.COLON, Kind.ENTRY)  # places where white space stands between tokens
+Gap = Callable[[bytes], bytes | None]
+
+
+def no_white_space(before: bytes) -> bytes:
+    return b""
+
+
+def skeleton(matcher: Matcher, limit: int = 256, gap: Gap = no_white_space) -> bytes:
+    """What must come next, at most `limit` bytes; b"" where nothing is forced, and for texts that are not JSON.
+
+    gap(bytes so far) is the white space to put where there may be some; None: stop there. White space that is refused
+    there is left out.
+    """
+    if not matcher._automaton.epoch.writes_json or matcher.is_finished:
+        return b""
+    return matcher._made(lambda epoch, state: _skeleton(epoch, state, limit, gap))
+
+
+def may_be_forced(mask: np.ndarray, vocab: Vocabulary) -> bool:
+    """Does a mask leave one next byte, not counting white space? A fast check; for most places the answer is no."""
+    return len([byte for byte in _bytes_of(mask, single_bytes(vocab)) if byte not in BLANK_BYTES]) == 1
+
+
+def _skeleton(epoch: Any, state: int, limit: int, gap: Gap) -> bytes:
+    tokens = single_bytes(epoch.program.vocab)
+    found = bytearray()
+    while len(found) < limit and not epoch.accepting[state]:
+        next_bytes = _bytes_of(epoch.row(state), tokens)
+        if stands_between(epoch, state):
+            is_free = any(byte in BLANK_BYTES for byte in next_bytes)
+            next_bytes = [byte for byte in next_bytes if byte not in BLANK_BYTES]
+            if is_free and len(next_bytes) == 1:
+                blanks = gap(bytes(found))
+                if blanks is None:
+                    break
+                after = epoch.after_bytes(state, blanks + bytes(next_bytes))
+                if after:
+                    found += blanks + bytes(next_bytes)
+                    state = after
+                    continue
+        if len(next_bytes) != 1:
+            break
+        state = epoch.after_bytes(state, bytes(next_bytes))
+        found += bytes(next_bytes)
+    return bytes(found)
+
+
+def _bytes_of(mask: np.ndarray, tokens: np.ndarray) -> list[int]:
+    """The bytes that may come next. In JSON texts each byte is a token."""
+    bits = mask[tokens >> 5] >> (tokens & 31) & 1
+    found: list[int] = np.flatnonzero((bits != 0) & (tokens >= 0)).tolist()
+    return found
+
+
+@functools.lru_cache(maxsize=8)
+def single_bytes(vocab: Vocabulary) -> np.ndarray:
+    """For each byte a token that is this byte alone, -1 where there is none."""
+    found = np.full(256, -1, np.int64)
+    ids, offsets = vocab.text_ids, vocab.offsets
+    alone = ids[offsets[ids + 1] - offsets[ids] == 1]
+    found[vocab.data[offsets[alone]]] = alone
+    return found
+
+
+def stands_between(epoch: JsonEpoch, state: int) -> bool:
+    """Does the text stand between two of its tokens, in every parse? A number ends where it can."""
+    records: Any = epoch.arrays["records"]
+    while state:
+        kind = int(records[state, 0]) & 31
+        if kind not in BETWEEN:
+            return False
+        state = int(records[state, 4])
+    return True

@@ -1,0 +1,358 @@
+"""The tokens that cross the end of a part: a prefix of the token ends the part, the rest begins what follows.
+
+Both are found by walks over pieces of the vocabulary's trie (forests.py), made where a mask needs them:
+
+    a JSON object, then "\\n```"
+    1  the part's automaton, over the nodes that lead to a split (sieves.py): where do prefixes end the part?
+           }   }}   "}   ...                at } alone, if one object is open
+    2  what follows, over all that is below those nodes; again from 2 where that ends in the middle of a token, too
+           }\\n   }\\n`   }\\n```             the tokens among them cross
+
+The result of 2 depends on the nodes and on what follows, not on where the text stands: it is cached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from grammarlm.masks.machines.regular.epoch import Piece
+from grammarlm.masks.protocol import Epoch
+from grammarlm.masks.shared_rows import SharedRows
+
+from .forests import (
+    MOST_CLOSERS,
+    Forest,
+    below,
+    has_below,
+    narrowed,
+    none_left_out,
+    paths_of,
+    pieces,
+    trees,
+    walked,
+    walked_pieces,
+)
+from .sieves import JSON_NEEDS, NOTHING_NEEDED, Needs, Rim, Sieve, fewer, json_lasts, needing, sieves_of
+
+if TYPE_CHECKING:
+    from grammarlm.masks.automaton import Automaton
+
+    from .epoch import Place, Reader
+    from .program import PartsProgram
+
+NO_NODES = np.zeros(0, np.int64)
+MOST_TOKENS = 1 << 16  # tokens in the cache of `may_cross`
+FEW_WANTED = 8  # tokens not yet allowed are rare if at most one in so many is
+FEWEST_NODES, FEW_NODES, MANY_NODES = 1 << 6, 1 << 9, 1 << 14
+KEY_BYTES = 300  # approximate size of a cached row's key and entry, besides row and nodes
+FEW_ENDS = 128  # with at most as many nodes, what follows walks the vocabulary's trie itself
+
+
+class Borders:
+    """The ends of all parts. All methods run under the program's lock."""
+
+    def __init__(self, program: PartsProgram, reader: Reader):
+        self._program, self._reader = program, reader
+        self._trie, self._paths, self._sieves = program.vocab.trie, paths_of(program.vocab), sieves_of(program.vocab)
+        self._firsts: dict[int, np.ndarray] = {}  # by automaton
+        self._rows: dict[tuple[tuple[int, ...], bytes], np.ndarray] = {}  # by what follows and nodes
+        self._narrow_sieves: dict[tuple[Rim, Needs, frozenset[int]], Sieve] = {}  # by the automata that follow
+        self._by_part: dict[tuple[int, Needs], Sieve] = {}
+        self._held: dict[int, Sieve] = {}  # the distinct sieves of _by_part
+        self._key_bytes = self._sieve_bytes = 0
+        self._shared_rows = SharedRows()
+        self._room = program.limits.max_bytes // 8
+        self._may_cross: dict[tuple[int, int], bool] = {}  # by part and token
+        self.times_forgotten = 0  # how often cached rows were dropped: their other users drop them, too
+        self._followers = [[program.automata[q] for q, _, _ in self._places_behind(f)] for f in program.graph.follow]
+        self.rims = [self._rim(part) for part in range(len(program.automata))]
+        for part, rim in enumerate(self.rims):  # made ahead: most of what the first masks need
+            if rim is not None:
+                program.clock.check()
+                for needs in JSON_NEEDS if rim.lasts is not None else [NOTHING_NEEDED]:
+                    self._sieve(part, rim, needs)
+        for automaton in program.machines:
+            if automaton.epoch.has_table:
+                program.clock.check()
+                automaton.epoch.row(automaton.epoch.start)
+
+    @property
+    def nbytes(self) -> int:
+        return self._shared_rows.nbytes + self._key_bytes + self._sieve_bytes
+
+    def _rim(self, part: int) -> Rim | None:
+        """The bytes at a border; None where no token crosses it."""
+        program = self._program
+        if not program.graph.follow[part] or program.has_items[part]:
+            return None
+        firsts = np.zeros(256, bool)
+        for follower in self._followers[part]:
+            firsts |= self._first_bytes(follower)
+        automaton = program.automata[part]
+        lasts = json_lasts(self._first_bytes(automaton)) if automaton.epoch.writes_json else None
+        return Rim(firsts.tobytes(), lasts)
+
+    def _places_behind(self, follow: tuple[int, ...]) -> list[Place]:
+        """Where the rest of a token may begin after a part has ended: not in items, which are whole tokens."""
+        found: dict[Place, None] = {}
+        self._reader.enter(follow, found)
+        return [place for place in found if not self._program.has_items[place[0]]]
+
+    def _first_bytes(self, automaton: Automaton) -> np.ndarray:
+        """The bytes that an automaton's texts begin with."""
+        if id(automaton) not in self._firsts:
+            epoch, state = automaton.renew(automaton.program.start)
+            self._firsts[id(automaton)] = epoch.next_bytes(state)
+        return self._firsts[id(automaton)]
+
+    # ------------------------------------------------------------------ where tokens may cross
+
+    def _sieve(self, part: int, rim: Rim, needs: Needs) -> Sieve:
+        """The sieve of a border."""
+        found = self._by_part.get((part, needs))
+        if found is None:
+            found = self._shared_sieve(part, rim, needs)
+            if id(found) not in self._held:
+                self._make_room(found.nbytes)
+                self._held[id(found)] = found
+                self._sieve_bytes += found.nbytes
+            self._by_part[part, needs] = found
+        return found
+
+    def _shared_sieve(self, part: int, rim: Rim, needs: Needs) -> Sieve:
+        """The sieve shared by all borders with these bytes. A walk of a JSON part has no kernel, so splits from which
+        no token goes on are left out."""
+        followers = self._followers[part]
+        if rim.lasts is None or self._sieves.is_wide(rim) or not all(a.epoch.has_table for a in followers):
+            return self._sieves.sieve(rim, needs)
+        key = rim, needs, frozenset(map(id, followers))
+        if key not in self._narrow_sieves:
+            self._narrow_sieves[key] = (
+                self._live(part, rim)
+                if needs == NOTHING_NEEDED
+                else needing(self._sieve(part, rim, fewer(needs)), needs, self._paths)
+            )
+        return self._narrow_sieves[key]
+
+    def may_cross(self, part: int, token: int) -> bool:
+        """Can a token cross the end of a part? Decided by single bytes, so a yes may be wrong, a no never is."""
+        found = self._may_cross.get((part, token))
+        if found is None:
+            rim = self.rims[part]
+            if len(self._may_cross) >= MOST_TOKENS:
+                self._may_cross.clear()
+            found = self._may_cross[part, token] = rim is not None and rim.may_cross(self._program.text_of(token))
+        return found
+
+    def _live(self, part: int, rim: Rim) -> Sieve:
+        """The splits after which what follows can read the rest of a token, or ends within it."""
+        trie, wide, tops = self._trie, self._sieves.sieve(rim), self._sieves.tops(rim)
+        parent = self._paths.parent
+        forest, tree = trees(trie, tops)
+        is_live = np.zeros(len(trie.byte), bool)
+        for place in self._places_behind(self._program.graph.follow[part]):
+            epoch, at, states = self._walked(place, forest)
+            goes_on = trie.token[forest.node[at]] < self._program.vocab.words * 32
+            is_live[parent[tops[tree[at[goes_on | _accepting(epoch, states)]]]]] = True
+        return Sieve(*narrowed(wide.forest, wide.is_split & is_live[wide.forest.node]))
+
+    def _make_room(self, nbytes: int) -> None:
+        """Clears the caches where they would take too much; they are refilled on demand."""
+        if self.nbytes + nbytes > self._room:
+            self._rows.clear()
+            self._shared_rows.clear()
+            for kept in (self._narrow_sieves, self._by_part, self._held):
+                kept.clear()
+            self._key_bytes = self._sieve_bytes = 0
+            self.times_forgotten += 1
+
+    # ------------------------------------------------------------------ masks
+
+    def crossing(self, place: Place, own: np.ndarray, known: np.ndarray) -> np.ndarray | None:
+        """The tokens that cross the part's end from a place whose own row is `own`; tokens in `known` may be left out.
+
+        A regular part's crossing does not depend on `known`.
+        """
+        part, epoch, state = place
+        rim = self.rims[part]
+        if rim is None:
+            return None
+        if epoch.has_table:
+            ends = self._regular_ends(place, self._sieve(part, rim, NOTHING_NEEDED), own)
+        else:
+            sieve = self._sieve(part, rim, _needs(epoch, state) if epoch.writes_json else NOTHING_NEEDED)
+            count = len(sieve.forest.node)
+            is_left_out = self._useless(own, known, count > FEW_NODES) if count > FEWEST_NODES else none_left_out
+            ends = self._ends(place, sieve, is_left_out)
+        return self._row_behind(part, ends) if len(ends) else None
+
+    def _regular_ends(self, place: Place, sieve: Sieve, known: np.ndarray) -> np.ndarray:
+        wanted = self._paths.text_row & ~known
+        ends = self._ends(place, sieve) if wanted.any() else NO_NODES
+        if int((self._trie.end[ends] - ends).sum()) > MANY_NODES:
+            ends = ends[has_below(self._trie, self._nodes_of(wanted), ends)]
+        return ends
+
+    def _useless(self, own: np.ndarray, known: np.ndarray, is_large: bool) -> Callable[[int], bool]:
+        """Which nodes need no walk: the part cannot read them, or no token below them is still wanted."""
+        tokens, wanted = self._trie.token, _flags(self._paths.text_row & ~known)
+        token, end, depth, is_refused = tokens.data, self._trie.end.data, self._trie.depth.data, _flags(~own).data
+        deepest = 0  # up to this depth the subtree is searched, which takes as long as reading some bytes
+        if is_large:
+            is_rare = FEW_WANTED * int(np.count_nonzero(wanted)) < len(self._program.vocab.text_ids)
+            deepest = self._program.facts.deepest if is_rare else 1
+
+        def is_useless(node: int) -> bool:
+            if is_refused[token[node]]:
+                return True
+            looks = depth[node] <= deepest and end[node] - node < MANY_NODES
+            return looks and not wanted[tokens[node + 1 : end[node]]].any()
+
+        return is_useless
+
+    def _nodes_of(self, row: np.ndarray) -> np.ndarray:
+        return self._paths.node_of[np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little"))]
+
+    def _ends(self, place: Place, sieve: Sieve, is_left_out: Callable[[int], bool] = none_left_out) -> np.ndarray:
+        """The splits at which the part may end."""
+        if not len(sieve.forest.node):
+            return NO_NODES
+        if place[1].has_table:
+            epoch, (at, states) = self._reader.inside(
+                place,
+                lambda epoch, state: walked_pieces(epoch, state, sieve.forest, _readable(epoch, state, sieve.forest)),
+            )
+        else:
+            epoch, at, states = self._walked(place, sieve.forest, is_left_out)
+        if not len(at):
+            return NO_NODES
+        is_split = sieve.is_split[at]
+        at, states = at[is_split], states[is_split]
+        return sieve.forest.node[at[_accepting(epoch, states)]]
+
+    def _walked(
+        self, place: Place, forest: Forest, is_left_out: Callable[[int], bool] = none_left_out
+    ) -> tuple[Epoch, np.ndarray, np.ndarray]:
+        program = self._program
+        epoch, (at, states) = self._reader.inside(
+            place, lambda epoch, state: walked(epoch, state, forest, program.byte_tokens, program.clock, is_left_out)
+        )
+        return epoch, at, states
+
+    def _row_behind(self, part: int, ends: np.ndarray) -> np.ndarray:
+        """The tokens below nodes whose remainders can be read where the part ends at the node."""
+        key = self._program.graph.follow[part], ends.tobytes()
+        if key not in self._rows:
+            made = self._made_row(part, ends)
+            self._make_room(made.nbytes + len(key[1]))
+            self._rows[key] = self._shared_rows.shared(made)
+            self._key_bytes += len(key[1]) + KEY_BYTES
+        return self._rows[key]
+
+    def _made_row(self, part: int, ends: np.ndarray) -> np.ndarray:
+        program, trie = self._program, self._trie
+        found = np.zeros(program.vocab.words * 32 + 1, np.uint8)
+        row = np.zeros(program.vocab.words + 1, np.int32)
+        waiting, seen = [(part, ends)], dict[int, np.ndarray]()
+        while waiting:
+            part, nodes = waiting.pop()
+            seen_here = seen.setdefault(part, np.zeros(len(trie.byte), bool))
+            nodes = nodes[~seen_here[nodes]]
+            seen_here[nodes] = True
+            to_walk = []
+            for place in self._places_behind(program.graph.follow[part]):
+                if len(nodes) <= FEW_ENDS and place[1].has_table:
+                    self._reader.inside(place, _below(nodes, row))
+                    waiting += self._ends_below(place, nodes)
+                else:
+                    to_walk.append(place)
+            for forest in self._rests(part, nodes) if to_walk else ():
+                program.clock.check()
+                for place in to_walk:
+                    epoch, at, states = self._walked(place, forest)
+                    alive = forest.node[at]
+                    found[trie.token[alive]] = 1
+                    ended = self._ended(place[0], epoch, alive, states)
+                    if len(ended):
+                        waiting.append((place[0], ended))
+        found[trie.twins[:, 0]] |= found[trie.twins[:, 1]]
+        return np.packbits(found[:-1], bitorder="little").view(np.int32) | row[:-1]
+
+    def _rests(self, part: int, ends: np.ndarray) -> Iterator[Forest]:
+        """The remainders of tokens after the end of a part at these nodes, filtered by their first bytes."""
+        rim = self.rims[part]
+        starts = self._sieves.starts(rim.firsts) if rim is not None else ends[:0]
+        if len(starts) > MANY_NODES:  # most of what is below
+            for piece in pieces(self._trie, ends):
+                yield below(self._trie, piece)
+        else:
+            is_end = np.zeros(len(self._trie.byte), bool)
+            is_end[ends] = True
+            for piece in pieces(self._trie, starts[is_end[self._paths.parent[starts]]]):
+                yield trees(self._trie, piece)[0]
+
+    def _ends_below(self, place: Place, nodes: np.ndarray) -> list[tuple[int, np.ndarray]]:
+        """The splits below nodes at which a regular part may end that begins at them; none where no token crosses its end."""
+        rim = self.rims[place[0]]
+        if rim is None:
+            return []
+        forest, trie = self._sieve(place[0], rim, NOTHING_NEEDED).forest, self._trie
+        first, end = np.searchsorted(forest.node, nodes + 1), np.searchsorted(forest.node, trie.end[nodes])
+        some = first < end
+        pieces = list(zip(trie.depth[nodes][some].tolist(), first[some].tolist(), end[some].tolist(), strict=True))
+        epoch, (at, states) = self._reader.inside(
+            place, lambda epoch, state: walked_pieces(epoch, state, forest, pieces)
+        )
+        ended = self._ended(place[0], epoch, forest.node[at], states)
+        return [(place[0], ended)] if len(ended) else []
+
+    def _ended(self, part: int, epoch: Epoch, nodes: np.ndarray, states: np.ndarray) -> np.ndarray:
+        """Of nodes and the states there, the splits at which the part may end, sorted and distinct."""
+        rim = self.rims[part]
+        if rim is None:
+            return nodes[:0]
+        is_split = self._sieves.splits(rim)[nodes]
+        ended = np.sort(nodes[is_split][_accepting(epoch, states[is_split])])
+        return ended[np.diff(ended, prepend=-1) > 0]
+
+
+def _readable(epoch: Epoch, state: int, forest: Forest) -> list[Piece]:
+    """The trees of a sieve's forest that begin with bytes that can come next."""
+    pieces: list[Piece] = []
+    for first, end in np.searchsorted(forest.node, epoch.program.facts.trees[epoch.next_bytes(state)]).tolist():
+        if pieces and pieces[-1][2] == first:
+            pieces[-1] = (0, pieces[-1][1], end)
+        elif first < end:
+            pieces.append((0, first, end))
+    return pieces
+
+
+def _below(nodes: np.ndarray, row: np.ndarray) -> Callable[[Any, int], None]:
+    return lambda epoch, state: epoch.add_below(state, nodes, row)
+
+
+def _flags(row: np.ndarray) -> np.ndarray:
+    """The bits of a row, and one more that is not set: that of nodes without a token."""
+    found = np.zeros(32 * len(row) + 1, bool)
+    found[:-1] = np.unpackbits(row.view(np.uint8), bitorder="little")
+    return found
+
+
+def _accepting(epoch: Epoch, states: np.ndarray) -> np.ndarray:
+    """May the text end in these states?"""
+    if epoch.has_table:
+        return np.array(epoch.accepting, bool)[states]
+    known = {state: bool(epoch.accepting[state]) for state in set(states.tolist())}
+    return np.array([known[state] for state in states.tolist()], bool)
+
+
+def _needs(epoch: Epoch, state: int) -> Needs:
+    """What a prefix must contain to end the text: as many closing brackets as are open in each thread, and a quote if
+    all are in strings."""
+    if epoch.accepting[state]:
+        return NOTHING_NEEDED
+    closers, quote = epoch.closing(state, MOST_CLOSERS)
+    return Needs(closers, quote, True)

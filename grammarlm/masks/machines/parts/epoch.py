@@ -1,0 +1,340 @@
+"""The states of texts whose parts are read one after another (program.py).
+
+A state is the number of a set of places, each a part and a state of its automaton. The set is closed: where a part may
+end, the beginnings of what follows are in it.
+
+    mask       of each place the part's own row, and the tokens that cross the part's end: those with a prefix that ends
+               it here
+    a token    read inside each part, and across the ends of parts where it may cross
+    bytes      one after another, following every end on the way as well; the tables of borders are not used
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from grammarlm.errors import GrammarError, LimitExceeded, UnsupportedFeature
+from grammarlm.layout.table import DEAD
+from grammarlm.masks.filters.budget import costs_of
+from grammarlm.masks.protocol import FINISHED, Epoch, EpochDefaults
+
+if TYPE_CHECKING:
+    from .program import PartsProgram
+
+WIDEST = 256  # places of one text
+MANY = 64  # above this number, equal places are merged: merging takes as long as reading some bytes
+STATE_BYTES = 400  # approximate size of a state
+Place = tuple[int, Epoch, int]  # a part, an epoch of its automaton, a state there
+Made = TypeVar("Made")
+
+
+class Reader:
+    """Reads bytes in the parts, and over their ends."""
+
+    def __init__(self, program: PartsProgram):
+        self.program = program
+
+    def enter(self, parts: Iterable[int], found: dict[Place, None]) -> None:
+        """Adds the beginnings of parts, and of what follows those that may be empty."""
+        waiting, seen = list(parts), set()
+        while waiting:
+            part = waiting.pop()
+            if part not in seen:
+                seen.add(part)
+                automaton = self.program.automata[part]
+                epoch, state = automaton.renew(automaton.program.start)
+                found[part, epoch, state] = None
+                if epoch.accepting[state]:
+                    waiting += self.program.graph.follow[part]
+
+    def inside(self, place: Place, make: Callable[[Epoch, int], Made]) -> tuple[Epoch, Made]:
+        """An epoch of the part's automaton, and the result of `make` at the place there; in a new epoch where the old
+        one is full."""
+        part, epoch, state = place
+        automaton = self.program.automata[part]
+        with automaton.lock:
+            if epoch.is_full:
+                epoch, state = automaton.renew(epoch.terms[state])
+            try:
+                return epoch, make(epoch, state)
+            except LimitExceeded:
+                if not epoch.is_full:
+                    raise
+                epoch, state = automaton.renew(epoch.terms[state])
+                return epoch, make(epoch, state)
+            except GrammarError:
+                raise
+            except BaseException:
+                epoch.close()
+                raise
+
+    def read(self, places: Iterable[Place], data: bytes) -> dict[Place, None]:
+        """The places after some bytes of one token, from a closed set of places. Items are whole tokens, so they are
+        not entered."""
+        now: dict[Place, None] = dict.fromkeys(places)
+        for byte in data:
+            self.program.clock.tick()
+            behind: dict[Place, None] = {}
+            for place in now:
+                if not self.program.has_items[place[0]]:
+                    self._read_byte(place, byte, behind)
+            now = self.thinned(behind)
+        return now
+
+    def read_across(self, places: Iterable[Place], data: bytes) -> dict[Place, None]:
+        """The places after one token, for those readings in which a prefix of it ends the part of a place."""
+        inside, across = list(places), dict[Place, None]()
+        for offset, byte in enumerate(data):
+            self.program.clock.tick()
+            further: dict[Place, None] = {}
+            for place in across:
+                if not self.program.has_items[place[0]]:
+                    self._read_byte(place, byte, further)
+            still = []
+            for place in inside if offset + 1 < len(data) else ():
+                epoch, after = self.inside(place, _byte(self.program.byte_tokens[byte], byte))
+                if after:
+                    still.append((place[0], epoch, after))
+                    if epoch.accepting[after]:
+                        self.enter(self.program.graph.follow[place[0]], further)
+            inside, across = still, self.thinned(further)
+            if not inside and not across:
+                break
+        return across
+
+    def read_spelled(self, places: Iterable[Place], data: bytes) -> dict[Place, None]:
+        """The places after bytes, in any tokenization: items are read by tokens that these bytes spell."""
+        at: list[dict[Place, None]] = [{} for _ in range(len(data) + 1)]
+        at[0] = dict.fromkeys(places)
+        for offset, byte in enumerate(data):
+            self.program.clock.tick()
+            for place in self.thinned(at[offset]):
+                if self.program.has_items[place[0]]:
+                    epoch, found = self.inside(place, _spelled(data, offset))
+                    for length, after in found:
+                        self.land(place[0], epoch, after, at[offset + length])
+                else:
+                    self._read_byte(place, byte, at[offset + 1])
+        return self.thinned(at[-1])
+
+    def _read_byte(self, place: Place, byte: int, found: dict[Place, None]) -> None:
+        epoch, after = self.inside(place, _byte(self.program.byte_tokens[byte], byte))
+        if after:
+            self.land(place[0], epoch, after, found)
+
+    def land(self, part: int, epoch: Epoch, state: int, found: dict[Place, None]) -> None:
+        """Adds a place, and what follows it where the part may end."""
+        found[part, epoch, state] = None
+        if epoch.accepting[state]:
+            self.enter(self.program.graph.follow[part], found)
+
+    def thinned(self, places: dict[Place, None]) -> dict[Place, None]:
+        """The places without duplicates: a part may have several numbers for one state of the text."""
+        if len(places) <= MANY:
+            return places
+        kept = {(part, epoch.terms[state]): (part, epoch, state) for part, epoch, state in places}
+        if len(kept) > WIDEST:
+            raise LimitExceeded(
+                f"the text can be read in more than {WIDEST} ways at once; make the parts of the grammar end where only one can"
+            )
+        return dict.fromkeys(kept.values())
+
+
+def _byte(token: int, byte: int) -> Callable[[Epoch, int], int]:
+    if token >= 0:
+        return lambda epoch, state: epoch.after_token(state, token)
+    return lambda epoch, state: epoch.after_bytes(state, bytes([byte]))
+
+
+class PartsEpoch(EpochDefaults):
+    """One epoch of sets of places."""
+
+    address = 0  # no kernel reads it
+
+    def __init__(self, program: PartsProgram):
+        self.program = program
+        self.tables = self
+        self.reader = Reader(program)
+        self.places: list[tuple[Place, ...]] = [(), ()]
+        self.rows: list[np.ndarray | None] = [None, program.facts.stop_row]
+        self.accepting = [False, True]
+        self.terms = _Terms(self)
+        self._numbers: dict[frozenset[Place], int] = {}
+        self._crossings: dict[Hashable, np.ndarray | None] = {}
+        self._times_forgotten = 0
+        self.is_full = False
+        self._room = program.limits.max_bytes // 4
+        self._epochs = [automaton.epoch for automaton in program.machines]
+        self.start = self.state_of(program.start)
+
+    def _number(self, places: dict[Place, None]) -> int:
+        if not places:
+            return DEAD
+        if any(a.epoch is not e for a, e in zip(self.program.machines, self._epochs, strict=True)):
+            self.is_full = True  # places of a part's old epoch keep it alive: move over with the next call
+        key = frozenset(places)
+        found = self._numbers.get(key)
+        if found is None:
+            if STATE_BYTES * len(self.places) > self._room:
+                self.is_full = True
+                raise LimitExceeded("the texts are too long for limits.max_bytes")
+            found = self._numbers[key] = len(self.places)
+            lasts = self.program.graph.lasts
+            self.places.append(tuple(places))
+            self.rows.append(None)
+            self.accepting.append(any(part in lasts and epoch.accepting[state] for part, epoch, state in places))
+        return found
+
+    def key(self, state: int) -> Hashable:
+        """Equal keys, equal futures, whatever the epoch."""
+        return frozenset((part, epoch.key(inner)) for part, epoch, inner in self.places[state])
+
+    @property
+    def reads_bytes(self) -> bool:  # type: ignore[override]
+        """Does a token's byte string alone decide where it leads?"""
+        return not any(self.program.has_items)
+
+    @property
+    def nbytes(self) -> int:
+        inner = sum(automaton.epoch.nbytes for automaton in self.program.machines)
+        own = STATE_BYTES * (len(self.places) + len(self._crossings))
+        return own + self.program.borders.nbytes + inner
+
+    # ------------------------------------------------------------------ masks
+
+    def row(self, state: int) -> np.ndarray:
+        if state == FINISHED:
+            return self.program.facts.stop_row
+        stops = self.program.facts.stop_row
+        made = np.zeros(self.program.vocab.words, np.int32)
+        open_borders = []
+        for place in self.places[state]:
+            epoch, own = self.reader.inside(place, _row)
+            made |= own & ~stops
+            if epoch.has_table:
+                self._add_crossing(place, place, own, made)
+            else:
+                open_borders.append((place, own))
+        for place, own in open_borders:  # what the others allow need not be found again
+            self._add_crossing((state, place), place, own, made)
+        return made | stops if self.accepting[state] else made
+
+    def _add_crossing(self, key: Hashable, place: Place, own: np.ndarray, made: np.ndarray) -> None:
+        """Adds the tokens that cross the part's end from a place."""
+        borders = self.program.borders
+        if self._times_forgotten != borders.times_forgotten or STATE_BYTES * len(self._crossings) > self._room:
+            self._crossings.clear()
+            self._times_forgotten = borders.times_forgotten
+        if key not in self._crossings:
+            self._crossings[key] = borders.crossing(place, own, made)
+        crossing = self._crossings[key]
+        if crossing is not None:
+            made |= crossing
+
+    # ------------------------------------------------------------------ reading
+
+    def peek_token(self, address: int, state: int, token: int) -> int:
+        return -1  # everything is read under the lock
+
+    def after_token(self, state: int, token: int) -> int:
+        found: dict[Place, None] = {}
+        reader, may_cross = self.reader, self.program.borders.may_cross
+        crossing: list[Place] = []
+        for place in self.places[state]:
+            epoch, after = reader.inside(place, lambda epoch, state: epoch.after_token(state, token))
+            if after:
+                reader.land(place[0], epoch, after, found)
+            if may_cross(place[0], token):
+                crossing.append(place)
+        if crossing:
+            found |= reader.read_across(crossing, self.program.text_of(token))
+        return self._number(reader.thinned(found))
+
+    def after_bytes(self, state: int, data: bytes) -> int:
+        read = self.reader.read_spelled if any(self.program.has_items) else self.reader.read
+        return self._number(read(self.places[state], data))
+
+    def special_tokens(self, state: int) -> list[int]:
+        """The special tokens that may come next."""
+        found: set[int] = set()
+        for place in self.places[state]:
+            found.update(self.reader.inside(place, lambda epoch, state: epoch.special_tokens(state))[1])
+        return sorted(found)
+
+    # ------------------------------------------------------------------ completions
+
+    def completion(self, state: int) -> list[int]:
+        """Tokens that end the text: a completion of the current part, and the fewest tokens after it."""
+        if state == FINISHED:
+            return []
+        ends = [
+            [*self.reader.inside(place, _plan)[1], *rest]
+            for place in self.places[state]
+            if (rest := self.rests[place[0]]) is not None
+        ]
+        return min(ends, key=lambda end: (len(end), end))
+
+    def completion_limit(self, state: int) -> int | None:
+        """Upper bound on the tokens that end the text, from any state that tokens reach; None where it is not known."""
+        most = 0
+        for automaton, rest in zip(self.program.automata, self.rests, strict=True):
+            epoch = automaton.epoch
+            limit = epoch.completion_limit(epoch.start)
+            if limit is None or rest is None:
+                return None
+            most = max(most, limit + len(rest))
+        return most
+
+    @cached_property
+    def rests(self) -> list[list[int] | None]:
+        """For each part the fewest tokens after its end."""
+        program = self.program
+        if any(automaton.program.has_own_budgets for automaton in program.machines):
+            raise UnsupportedFeature(
+                "a budget of tokens (matcher(max_tokens=...), min_tokens_left) is not supported for a JsonSchema beside other "
+                "grammars yet; leave it out"
+            )
+        plans = [_plan(a.epoch, a.epoch.start) for a in program.automata]
+        rests: list[list[int] | None] = [[] if part in program.graph.lasts else None for part in range(len(plans))]
+        # Bellman-Ford: a part's rest is final after as many rounds as there are parts on the way to the end.
+        for _ in plans:
+            for part, follow in enumerate(program.graph.follow):
+                ways = [[*plans[f], *rest] for f in follow if (rest := rests[f]) is not None]
+                rests[part] = min([*ways, *([] if (own := rests[part]) is None else [own])], key=len, default=None)
+        return rests
+
+    # ------------------------------------------------------------------ moving to another epoch
+
+    def state_of(self, term: Any) -> int:
+        found: dict[Place, None] = {}
+        if term is self.program.start:
+            self.reader.enter(self.program.graph.firsts, found)
+        else:
+            for part, inner in term:
+                epoch, state = self.program.automata[part].renew(inner)
+                found[part, epoch, state] = None
+        return self._number(found)
+
+
+class _Terms:
+    def __init__(self, epoch: PartsEpoch):
+        self._epoch = epoch
+
+    def __getitem__(self, state: int) -> tuple[tuple[int, Any], ...]:
+        return tuple((part, epoch.terms[inner]) for part, epoch, inner in self._epoch.places[state])
+
+
+def _spelled(data: bytes, at: int) -> Callable[[Epoch, int], list[tuple[int, int]]]:
+    return lambda epoch, state: epoch.spelled(state, data, at)
+
+
+def _plan(epoch: Epoch, state: int) -> tuple[int, ...]:
+    return costs_of(epoch).plan(epoch, state)
+
+
+def _row(epoch: Epoch, state: int) -> np.ndarray:
+    return epoch.row(state)

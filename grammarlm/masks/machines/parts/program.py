@@ -1,0 +1,147 @@
+"""A text whose parts have automata of their own: a JSON schema or an item set between others (grammars/part_graph.py).
+
+Each part is compiled to an automaton as if it stood alone, with its own states. A text stands in a set of **places**:
+(part, state). A token is read inside a part, or crosses a **border**: a prefix of it ends a part, and the rest begins
+what follows. An item is whole tokens: its part is entered and left between tokens only.
+
+No automaton has dead ends, and each part has a text, so a place can always be completed; where all single bytes are
+tokens, also by tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from grammarlm.errors import UnsatisfiableGrammar, UnsupportedFeature
+from grammarlm.grammars.cfg.assembly import needs_stack
+from grammarlm.grammars.compose import Grammar
+from grammarlm.grammars.json_schema.schema import JsonSchema
+from grammarlm.grammars.part_graph import part_graph, without
+from grammarlm.kernels.cpu.jit import load_all
+from grammarlm.masks.automaton import Automaton
+from grammarlm.masks.machines.json.compile.compile import tables_of
+from grammarlm.masks.machines.stack.compile import refuse_named_text
+from grammarlm.masks.protocol import ProgramDefaults
+from grammarlm.masks.report import CanonicalReport, Report
+from grammarlm.masks.runtime.limits import Clock, Limits
+from grammarlm.masks.runtime.shared_lock import PARTS, shared_lock
+from grammarlm.masks.token_facts import ALL_BYTES, token_facts
+from grammarlm.vocab.vocabulary import Vocabulary
+
+from .borders import Borders
+from .epoch import PartsEpoch, Reader
+from .sieves import sieves_of
+
+Compile = Callable[[Grammar], tuple[Automaton, Report]]
+
+
+class _Clocks(Clock):
+    """The clocks of all parts, restarted together."""
+
+    def __init__(self, limits: Limits, automata: list[Automaton]):
+        self._automata = automata
+        super().__init__(limits)
+
+    def restart(self) -> None:
+        super().restart()
+        for automaton in self._automata:
+            automaton.program.clock.restart()
+
+
+class PartsProgram(ProgramDefaults):
+    """What all texts have in common."""
+
+    tokens_spell_all = True
+
+    def __init__(self, grammar: Grammar, vocab: Vocabulary, limits: Limits, compile_part: Compile):
+        self.vocab, self.limits = vocab, limits
+        self.facts = token_facts(vocab)
+        self.lock = shared_lock(PARTS)
+        self.graph = part_graph(grammar)
+        self.start: Any = ("start",)
+        self.automata: list[Automaton] = []
+        self.reports: list[Report] = []
+        self._load_kernels()
+        self._compile_parts(compile_part)
+        self.machines = list({id(automaton): automaton for automaton in self.automata}.values())
+        self.clock = _Clocks(limits, self.machines)
+        self.byte_tokens = self.facts.byte_tokens
+        self.borders = Borders(self, Reader(self))
+
+    def _compile_parts(self, compile_part: Compile) -> None:
+        """Makes the automata, and leaves out parts that have no text."""
+        clock = Clock(self.limits)
+        made: dict[Grammar, tuple[Automaton, Report] | UnsatisfiableGrammar] = {}  # equal grammars share one automaton
+        for part in self.graph.parts:
+            clock.check()  # each part has the whole time limit to itself, but no further part begins after it
+            if part not in made:
+                made[part] = self._made(part, compile_part)
+        empty = {n for n, part in enumerate(self.graph.parts) if isinstance(made[part], UnsatisfiableGrammar)}
+        if empty:
+            all_parts = self.graph
+            self.graph = without(all_parts, empty)
+            if not self.graph.firsts:
+                errors = [error for error in made.values() if isinstance(error, UnsatisfiableGrammar)]
+                others = f"; parts without a text beside it: {len(errors) - 1}" if len(errors) > 1 else ""
+                raise UnsatisfiableGrammar(f"{errors[0]}{others}")
+        for part in self.graph.parts:
+            found = made[part]
+            assert isinstance(found, tuple)  # the others were left out
+            self.automata.append(found[0])
+            self.reports.append(found[1])
+        self.has_items = [automaton.program.reads_whole_tokens for automaton in self.automata]
+
+    def _load_kernels(self) -> None:
+        """Kernels compile once a machine, tables are made once a vocabulary: not counted as the grammar's time."""
+        sieves_of(self.vocab)
+        if any(map(needs_stack, self.graph.parts)):
+            load_all(large=True)
+        if self.facts.single_bytes == ALL_BYTES:  # otherwise a schema is refused
+            for part in self.graph.parts:
+                if isinstance(part, JsonSchema):
+                    tables_of(self.vocab, part.whitespace or "flexible", part.spelling or "any")
+
+    def _made(self, part: Grammar, compile_part: Compile) -> tuple[Automaton, Report] | UnsatisfiableGrammar:
+        try:
+            automaton, report = compile_part(part)
+        except UnsatisfiableGrammar as error:
+            named = UnsatisfiableGrammar(f"the part {part!r:.120} matches no text: {error}")
+            if self.facts.single_bytes == ALL_BYTES:
+                return named
+            # The tokens that spell it may be missing, while tokens that cross its borders may spell it.
+            raise named from None
+        if automaton.program.named_texts:
+            refuse_named_text(automaton.program, "beside a JsonSchema or Tokens")
+        if not automaton.program.tokens_spell_all:
+            raise UnsupportedFeature(
+                f"the part {part!r:.120} beside a JsonSchema or Tokens, over a vocabulary that lacks tokens for some of its bytes: "
+                "whether tokens can complete a text is not decided; use a tokenizer with all bytes"
+            )
+        return automaton, report
+
+    def text_of(self, token: int) -> bytes:
+        """The bytes of a token that is text; b"" for others."""
+        return self.vocab.token_bytes(token) if self.facts.is_text[token] else b""
+
+
+def parts_automaton(
+    grammar: Grammar, vocab: Vocabulary, limits: Limits, canonical_only: bool
+) -> tuple[Automaton, Report]:
+    from grammarlm.masks.machines.registry import (
+        compiled,  # the parts' machines are found in the list that names this one
+    )
+
+    program = PartsProgram(grammar, vocab, limits, lambda part: compiled(part, vocab, limits, canonical_only))
+    parts = list({id(report): report for report in program.reports}.values())
+    report = Report(
+        repr(grammar)[:200],
+        limits,
+        256,
+        True,
+        relaxed=tuple(line for r in parts for line in r.relaxed),
+        canonical=CanonicalReport() if canonical_only else None,
+        caps=tuple(dict.fromkeys(line for r in parts for line in r.caps)),
+        keywords=lambda: [line for r in parts if r.keywords is not None for line in r.keywords()],
+    )
+    return Automaton(program, PartsEpoch), report

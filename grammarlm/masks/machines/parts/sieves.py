@@ -1,0 +1,185 @@
+"""Where tokens may cross a border, decided by single bytes: shared by all grammars whose borders have these bytes.
+
+A **split** is a node of the vocabulary's trie with a child whose byte can begin what follows. JSON texts end with a
+bracket, a quote, a digit or a letter, and white space, so other nodes are no splits. Nor can a prefix end the text that
+has fewer closing brackets than are open, or no quote where a string is open, or only white space where the text may not
+end yet: so inside a string few nodes are walked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from grammarlm.masks.runtime.shared_lock import TABLES, shared_lock
+from grammarlm.vocab.vocabulary import Vocabulary
+
+from .forests import MOST_CLOSERS, WHITE, Forest, Paths, leading, narrowed, paths_of
+
+MOST_BYTES = 32 << 20  # of all sieves of a vocabulary
+MANY_NODES = 1 << 14
+DIGITS = range(0x30, 0x3A)
+# The byte that a JSON value begins with, and those that it may end with.
+ENDS_BY_START = {
+    0x7B: (0x7D,), 0x5B: (0x5D,), 0x22: (0x22,), 0x74: (0x65,), 0x66: (0x65,), 0x6E: (0x6C,), 0x2D: DIGITS,
+    **dict.fromkeys(DIGITS, DIGITS),
+}  # fmt: skip
+
+
+class Needs(NamedTuple):
+    """What a prefix must contain to end a part."""
+
+    closers: int  # at least this number of closing brackets
+    quote: bool
+    solid: bool  # something that is not white space
+
+
+NOTHING_NEEDED = Needs(0, False, False)
+JSON_NEEDS = [
+    NOTHING_NEEDED,
+    *(Needs(closers, quote, True) for closers in range(MOST_CLOSERS + 1) for quote in (False, True)),
+]
+
+
+def fewer(needs: Needs) -> Needs:
+    """One need less, so that a sieve is derived from a small one."""
+    if needs.quote:
+        return needs._replace(quote=False)
+    return needs._replace(closers=needs.closers - 1) if needs.closers else NOTHING_NEEDED
+
+
+@dataclass(frozen=True)
+class Rim:
+    """The bytes at a border, a flag for each."""
+
+    firsts: bytes  # may what follows begin with it?
+    lasts: (
+        bytes | None
+    )  # may the part end with it, before white space? None: the part is not JSON, and any byte may be its last
+
+    def may_cross(self, data: bytes) -> bool:
+        """Can a token cross the border?"""
+        last = -1
+        for byte, following in pairwise(data):
+            if byte not in WHITE:
+                last = byte
+            if self.firsts[following] and (self.lasts is None or last < 0 or self.lasts[last]):
+                return True
+        return False
+
+
+def json_lasts(firsts: np.ndarray) -> bytes:
+    """The bytes that JSON texts with these first bytes may end with."""
+    found = np.zeros(256, bool)
+    for first, lasts in ENDS_BY_START.items():
+        if firsts[first]:
+            found[list(lasts)] = True
+    return found.tobytes()
+
+
+@dataclass(frozen=True)
+class Sieve:
+    """The nodes that lead to splits of a border."""
+
+    forest: Forest
+    is_split: np.ndarray  # bool [M]
+
+    @property
+    def nbytes(self) -> int:
+        return self.forest.nbytes + len(self.is_split)
+
+
+def needing(wide: Sieve, needs: Needs, paths: Paths) -> Sieve:
+    """The part of a sieve for a text that needs something to end."""
+    node = wide.forest.node
+    is_split = wide.is_split & (paths.closers[node] >= needs.closers)
+    if needs.quote:
+        is_split &= paths.quote[node]
+    if needs.solid:
+        is_split &= paths.last[node] >= 0
+    return Sieve(*narrowed(wide.forest, is_split))
+
+
+class Sieves:
+    """The sieves of one vocabulary."""
+
+    def __init__(self, vocab: Vocabulary):
+        self._trie, self._paths = vocab.trie, paths_of(vocab)
+        self._known: dict[tuple[Rim, Needs], Sieve] = {}
+        self._splits: dict[Rim, np.ndarray] = {}
+        self._tops: dict[Rim, np.ndarray] = {}
+        self._starts: dict[bytes, np.ndarray] = {}
+        self._nbytes = 0
+        self._lock = shared_lock(TABLES)
+
+    def splits(self, rim: Rim) -> np.ndarray:
+        """bool [N]: which nodes are splits."""
+        with self._lock:
+            found = self._splits.get(rim)
+            if found is None:
+                found = np.zeros(len(self._trie.byte), bool)
+                found[self._paths.parent[self.starts(rim.firsts)]] = True
+                if rim.lasts is not None:
+                    found &= np.append(np.frombuffer(rim.lasts, bool), True)[self._paths.last]
+                self._count(found.nbytes)
+                self._splits[rim] = found
+            return found
+
+    def starts(self, firsts: bytes) -> np.ndarray:
+        """The nodes of these bytes, except those right below the root."""
+        with self._lock:
+            found = self._starts.get(firsts)
+            if found is None:
+                found = np.flatnonzero(np.frombuffer(firsts, bool)[self._trie.byte] & (self._trie.depth > 1))
+                self._count(found.nbytes)
+                self._starts[firsts] = found
+            return found
+
+    def tops(self, rim: Rim) -> np.ndarray:
+        """The children of splits whose byte can begin what follows."""
+        with self._lock:
+            found = self._tops.get(rim)
+            if found is None:
+                starts = self.starts(rim.firsts)
+                found = starts[self.splits(rim)[self._paths.parent[starts]]]
+                self._count(found.nbytes)
+                self._tops[rim] = found
+            return found
+
+    def is_wide(self, rim: Rim) -> bool:
+        """Is there so much below splits that a walk of it would take longer than it saves?"""
+        tops = self.tops(rim)
+        return len(tops) > MANY_NODES or int((self._trie.end[tops] - tops).sum()) > MANY_NODES
+
+    def sieve(self, rim: Rim, needs: Needs = NOTHING_NEEDED) -> Sieve:
+        with self._lock:
+            found = self._known.get((rim, needs))
+            if found is None:
+                if needs == NOTHING_NEEDED:
+                    is_split = self.splits(rim)
+                    forest = leading(self._trie, is_split)
+                    found = Sieve(forest, is_split[forest.node])
+                else:
+                    found = needing(self.sieve(rim, fewer(needs)), needs, self._paths)
+                self._count(found.nbytes)
+                self._known[rim, needs] = found
+            return found
+
+    def _count(self, nbytes: int) -> None:
+        """Clears the caches where they take too much; they are refilled on demand."""
+        if self._nbytes + nbytes > MOST_BYTES:
+            self._known.clear()
+            self._splits.clear()
+            self._tops.clear()
+            self._starts.clear()
+            self._nbytes = 0
+        self._nbytes += nbytes
+
+
+@lru_cache(maxsize=2)
+def sieves_of(vocab: Vocabulary) -> Sieves:
+    return Sieves(vocab)

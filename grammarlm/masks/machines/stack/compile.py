@@ -1,0 +1,97 @@
+"""compile() for grammars that need a stack."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from grammarlm.errors import UnsupportedFeature
+from grammarlm.grammars.cfg.assembly import Assembly, assemble
+from grammarlm.grammars.compose import Grammar
+from grammarlm.grammars.lark.tables import LrTables, join
+from grammarlm.grammars.regular.byte_classes import byte_partition
+from grammarlm.grammars.regular.derivatives import Algebra
+from grammarlm.grammars.regular.terms import ANYTHING, Term
+from grammarlm.kernels.cpu.jit import load_all
+from grammarlm.masks.automaton import Automaton
+from grammarlm.masks.machines.regular.liveness import Liveness
+from grammarlm.masks.report import CanonicalReport, Report
+from grammarlm.masks.runtime.limits import Clock, Limits
+from grammarlm.vocab.vocabulary import Vocabulary
+
+from .epoch import StackEpoch
+from .named_tokens import NamedTokens
+from .numbers import keep_left_surveys
+from .program import StackProgram
+
+
+def stack_program(grammar: Grammar, algebra: Algebra, vocab: Vocabulary, limits: Limits, clock: Clock) -> StackProgram:
+    """The program of a grammar. Everything that can be refused is refused here."""
+    keep_left_surveys()
+    liveness = Liveness(algebra, limits, clock)
+    assembly = assemble(grammar, algebra, NamedTokens(vocab).id_of, limits.max_depth, clock.tick)
+    rules = assembly.machine
+    rules.is_alive = liveness.is_alive  # type: ignore[method-assign]
+    first = rules.solve(assembly.start)
+    terms = [first, *(callee.start for callee in rules.calls if isinstance(callee.start, Term))]
+    tables = join([(parser.tables, parser.lexer) for parser in assembly.parsers if parser.tables is not None])
+    sets = [bits for parser in assembly.parsers for bits in parser.byte_sets]
+    partition = byte_partition(*terms, sets=sets)
+    if assembly.border is not ANYTHING:
+        check_border(grammar, assembly, tables)
+        # Bytes that only the border mentions occur in no text.
+        partition = replace(byte_partition(*terms, assembly.border, sets=sets), used=partition.used)
+    program = StackProgram(
+        first,
+        rules,
+        tables,
+        partition,
+        algebra,
+        vocab,
+        limits,
+        clock,
+        liveness,
+        assembly.parsers,
+        assembly.is_lark,
+        assembly.border,
+    )
+    if program.named_texts and (assembly.parsers or assembly.border is not ANYTHING):
+        refuse_named_text(program, "beside a Lark grammar, '&' or '-'")
+    return program
+
+
+def refuse_named_text(program: StackProgram, where: str) -> None:
+    """A named token that is text would have to be told apart by bytes and by id, and by a parser or border as well."""
+    token = min(program.named_texts)
+    raise UnsupportedFeature(
+        f"the token {token} ({program.vocab.token_bytes(token)!r:.80}) by its id {where}: it is ordinary text in this vocabulary; "
+        "write its text as a string"
+    )
+
+
+def stack_automaton(
+    grammar: Grammar, vocab: Vocabulary, limits: Limits, canonical_only: bool
+) -> tuple[Automaton, Report]:
+    load_all(large=True)
+    clock = Clock(limits)
+    program = stack_program(grammar, Algebra(limits.max_depth, clock.tick, limits.max_bytes), vocab, limits, clock)
+    if canonical_only and program.named_texts:
+        refuse_named_text(program, "with canonical_only=True")
+    automaton = Automaton(program, StackEpoch)
+    epoch: Any = automaton.epoch
+    program.keep(len(epoch.origins) + len(epoch.border_origins))
+    canonical = CanonicalReport() if canonical_only else None
+    classes, spells_all = len(program.byte_sets.samples), program.tokens_spell_all
+    return automaton, Report(repr(grammar)[:200], limits, classes, spells_all, canonical=canonical, caps=program.caps)
+
+
+def check_border(grammar: Grammar, assembly: Assembly, tables: LrTables | None) -> None:
+    """Refuses grammars that a border cannot run beside."""
+    if tables is not None and tables.blocks is not None:
+        raise UnsupportedFeature(
+            f"'&' and '-' with an indentation language: {grammar!r:.200}; whether its blocks leave a text cannot be told exactly"
+        )
+    if assembly.parsers and assembly.machine.tokens:
+        raise UnsupportedFeature(
+            f"'&' and '-' with a Lark grammar and special tokens in one: {grammar!r:.200}; write the Lark part as GBNF or EBNF"
+        )

@@ -1,0 +1,1 @@
+"""How a text of a grammar with a stack can end."""

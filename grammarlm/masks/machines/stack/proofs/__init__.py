@@ -1,0 +1,1 @@
+"""Proofs that what has been read can be finished: at compile for a whole lexer, or text by text."""

@@ -1,0 +1,364 @@
+"""Can what has been read still be finished? Exact, for any program with a stack.
+
+A thread has a state, a border and a stack. What it can reach before its frame ends does not depend on the stack below
+the frame, so the answer is composed of **outcomes**, computed once for all stacks:
+
+    of a rule's state under a border     the borders under which the rule may end
+    of an LR state on top of a stack     the reductions that pop it, each with the position of the lexer then and the
+                                         terminals that may not come next; or the end of the text, with its border
+
+Outcomes are a least fixpoint over goals: an outcome of a goal passes to its users, after the return state or one LR
+state further down. Goals are opened on demand, so what no thread leads to costs nothing.
+
+An LR parser reduces when it sees the next terminal. Here it reduces first and reads afterwards, which is the same
+wherever the tables reduce on the next terminal. Where a conflict was resolved against a reduction, that terminal is
+forbidden until another is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from grammarlm.errors import UnsupportedFeature
+from grammarlm.grammars.cfg.pushdown import Entrance
+from grammarlm.grammars.lark.lexer import LexerState
+from grammarlm.grammars.regular.terms import ANYTHING, NOTHING, Term
+from grammarlm.layout.stack import CALL, ENTER, POP
+
+from .lexing import UNDECIDED, Lexing
+
+Stack = Hashable
+
+
+class At(NamedTuple):
+    """Where the lexer stands: its state, its context (the start state), the border, and which terminals may not come
+    next (as bits)."""
+
+    state: LexerState
+    start: LexerState
+    border: Term
+    forbidden: int
+
+
+class Reduced(NamedTuple):
+    """A rule for `nonterminal` is complete, and `more` LR states are still to be popped."""
+
+    more: int
+    nonterminal: int
+    at: At
+
+
+class Ended(NamedTuple):
+    """The LR parser's text has ended; its first state is still on the stack."""
+
+    border: Term
+
+
+class Alive(NamedTuple):
+    """It can be finished on every stack: the rest of the text is under a trusted border."""
+
+
+class InRule(NamedTuple):
+    """A state of a rule, or of a lexeme that is a frame of its own, or the entrance of an LR parser. Outcomes: borders."""
+
+    state: object
+    border: Term
+
+
+class OnTop(NamedTuple):
+    """An LR state on top of the stack. Outcomes: Reduced, Ended; of a parser's first state: borders."""
+
+    state: int
+    at: At
+
+
+class Under(NamedTuple):
+    """An LR state that an outcome from above has reached."""
+
+    state: int
+    outcome: Any
+
+
+ALIVE = Alive()
+Goal = InRule | OnTop | Under
+Outcome = Any
+
+
+class StackLiveness:
+    """Outcomes and answers, memoised until `forget`."""
+
+    def __init__(self, program: Any, lexing: Lexing, trusts: bool = True):
+        """`trusts`: a thread under a border that the program trusts counts as alive without a search."""
+        self.program, self.lexing, self.trusts = program, lexing, trusts
+        self.forget()
+
+    # The LR tables as lists, made when a thread is first asked about: for most grammars never.
+
+    @cached_property
+    def _action(self) -> list[list[int]]:
+        return self.program.lr.action.tolist()
+
+    @cached_property
+    def _goto(self) -> list[list[int]]:
+        return self.program.lr.goto.tolist()
+
+    @cached_property
+    def _rules(self) -> list[list[int]]:
+        return self.program.lr.rule.tolist()
+
+    @cached_property
+    def _reductions(self) -> list[dict[int, int]]:
+        """Of each state: its reductions, each with its lookaheads as bits."""
+        found: list[dict[int, int]] = []
+        for row in self._action:
+            rules = sorted({-a - 1 for a in row if a < 0})
+            found.append({rule: sum(1 << t for t, a in enumerate(row) if a == -rule - 1) for rule in rules})
+        return found
+
+    def forget(self) -> None:
+        self._outcomes: dict[Goal, set[Outcome]] = {}
+        self._users: dict[Goal, list[tuple[Goal, object]]] = {}
+        self._linked: set[tuple[Goal, Goal, object]] = set()
+        self._unopened: list[Goal] = []
+        self._facts: list[tuple[Goal, Outcome]] = []
+        self._places: dict[Goal, None] = {}  # goals to check besides those on stacks: see all_live
+
+    # ------------------------------------------------------------------ threads
+
+    def alive(self, thread: Any) -> bool:
+        """Can a text be read from this thread up to a place where it may end?"""
+        stack: Stack = None
+        for symbol in reversed(thread.stack):
+            stack = symbol, stack
+        return self.alive_on(thread.state, thread.border, stack, lambda at: [at or (None, None)], {})
+
+    def alive_on(
+        self,
+        state: object,
+        border: Term,
+        stack: Stack,
+        look: Callable[[Any], list[tuple[Any, Stack]]],
+        known: dict[tuple[Stack, Outcome], bool],
+    ) -> bool:
+        """`alive` for any representation of stacks; one may stand for several: `look` returns (top, stack below) of
+        each, top None for an empty one. `known` is a memo."""
+        lr = self.program.lr
+        if isinstance(state, LexerState) and state.lexer.shifts:
+            ((top, stack),) = look(stack)
+            outcomes = self.outcomes(OnTop(top, At(state, lr.lexers[top], border, 0)))
+        else:
+            outcomes = self.outcomes(InRule(state, border))
+        return any(self._comes_to_end(outcome, stack, look, known) for outcome in outcomes)
+
+    def _comes_to_end(
+        self, outcome: Outcome, stack: Stack, look: Callable, known: dict[tuple[Stack, Outcome], bool]
+    ) -> bool:
+        """Depth-first search down the stack, which is finite."""
+        path: list[tuple[tuple[Stack, Outcome], Iterator[tuple[Stack, Outcome]]]] = []
+        key = stack, outcome
+        while True:
+            self.program.clock.tick()
+            answer = True if key[1] == ALIVE else known.get(key)
+            if answer is None:
+                ways = look(key[0])
+                if any(top is None for top, _ in ways) and isinstance(key[1], Term) and key[1].nullable:
+                    answer = True
+                else:
+                    path.append((key, self._onward(ways, key[1])))
+            if answer:
+                known.update((above, True) for above, _ in path)
+                return True
+            if answer is not None:
+                known[key] = answer
+            while path:
+                above, more = path[-1]
+                following = next(more, None)
+                if following is not None:
+                    key = following
+                    break
+                known[above] = False
+                path.pop()
+            else:
+                return False
+
+    def _onward(self, ways: list[tuple[Any, Stack]], outcome: Outcome) -> Iterator[tuple[Stack, Outcome]]:
+        for top, below in ways:
+            if top is not None:
+                for following in self._through(top, outcome):
+                    yield below, following
+
+    def _through(self, symbol: object, outcome: Outcome) -> set[Outcome]:
+        """The outcomes after one more symbol of the stack, given an outcome of the frames above."""
+        if isinstance(symbol, int):
+            return self.outcomes(Under(symbol, outcome))
+        return self.outcomes(InRule(symbol, outcome))
+
+    def all_live(self, threads: Iterable[Any], most: int) -> bool:
+        """Is every thread alive that these threads can lead to? False also after more than `most` links.
+
+        If every goal has an outcome, each frame of any stack can end, and then the one below, down to the bottom, where
+        every outcome must let the text end. Also checked: the places after something ignored, and what a nonterminal
+        that was read leaves to its stack.
+        """
+        bottom = [InRule(thread.state, thread.border) for thread in threads]
+        for goal in bottom:
+            self._want(goal)
+        asked = 0
+        while self._unopened or self._facts or asked < len(self._places):
+            if len(self._linked) > most:
+                return False
+            if self._unopened or self._facts:
+                self._go_on()
+            else:
+                places = list(self._places)[asked:]
+                asked += len(places)
+                for place in places:
+                    self._want(place)
+        return all(self._outcomes.values()) and all(
+            outcome == ALIVE or outcome.nullable for goal in bottom for outcome in self._outcomes[goal]
+        )
+
+    # ------------------------------------------------------------------ the fixpoint
+
+    def outcomes(self, goal: Goal) -> set[Outcome]:
+        self._want(goal)
+        while self._unopened or self._facts:
+            self._go_on()
+        return self._outcomes[goal]
+
+    def _go_on(self) -> None:
+        self.program.clock.tick()
+        if self._unopened:
+            self._open(self._unopened.pop())
+            return
+        of, outcome = self._facts.pop()
+        for user, how in list(self._users[of]):
+            self._arrive(user, how, outcome)
+
+    def _want(self, goal: Goal) -> None:
+        if goal not in self._outcomes:
+            if len(self._outcomes) >= self.program.limits.max_states:
+                raise UnsupportedFeature(UNDECIDED.format("too many states under too many borders"))
+            self._outcomes[goal], self._users[goal] = set(), []
+            self._unopened.append(goal)
+
+    def _add(self, goal: Goal, outcome: Outcome) -> None:
+        if outcome not in self._outcomes[goal]:
+            self._outcomes[goal].add(outcome)
+            self._facts.append((goal, outcome))
+
+    def _link(self, goal: Goal, user: Goal, how: object) -> None:
+        """An outcome of the goal passes to its user: directly (None), after an LR state (int), or after a return state."""
+        if (goal, user, how) in self._linked:
+            return
+        self._linked.add((goal, user, how))
+        self._want(goal)
+        self._users[goal].append((user, how))
+        for outcome in list(self._outcomes[goal]):
+            self._arrive(user, how, outcome)
+
+    def _arrive(self, user: Goal, how: object, outcome: Outcome) -> None:
+        if how is None or outcome == ALIVE:
+            self._add(user, outcome)
+        elif not isinstance(how, int):
+            self._link(InRule(how, outcome), user, None)
+        elif isinstance(outcome, Ended):
+            self._add(user, outcome.border)
+        elif outcome.more:
+            self._add(user, outcome._replace(more=outcome.more - 1))
+        else:
+            self._push(user, how, outcome.nonterminal, outcome.at)
+
+    def _push(self, user: Goal, state: int, nonterminal: int, at: At) -> None:
+        """The nonterminal has been read on top of the LR state."""
+        target = self._goto[state][nonterminal]
+        if not self.trusts:
+            self._places[Under(state, Reduced(0, nonterminal, at))] = None
+        if target >= 0:
+            self._link(OnTop(target, at), user, state)
+
+    def _open(self, goal: Goal) -> None:
+        if isinstance(goal, OnTop):
+            self._open_lr(goal)
+        elif isinstance(goal, Under):
+            self._arrive(goal, goal.state, goal.outcome)
+        else:
+            self._open_rule(goal)
+
+    # ------------------------------------------------------------------ LR states
+
+    def _open_lr(self, goal: OnTop) -> None:
+        lr, state, at = self.program.lr, goal.state, goal.at
+        row = self._action[state]
+        if self._is_trusted(at):
+            self._add(goal, ALIVE)
+            return
+        read, ends = self.lexing.next(at.state, at.start, at.border)
+        if self.program.lr_alone:  # nothing comes after the parser's text
+            ends = frozenset(border for border in ends if border.nullable)
+        following = 1 << len(row) - 1 if ends else 0
+        for terminal, border in read:
+            following |= 1 << terminal
+            if row[terminal] > 0 and not at.forbidden >> terminal & 1:
+                target = row[terminal] - 1
+                self._link(self._begun(target, border), goal, state)
+        for rule, lookaheads in self._reductions[state].items():
+            if not lookaheads & following & ~at.forbidden:
+                continue
+            length, nonterminal = self._rules[rule]
+            after = at._replace(forbidden=at.forbidden | lr.lost.get((state, rule), 0))
+            if length:
+                self._add(goal, Reduced(length - 1, nonterminal, after))
+            else:
+                self._push(goal, state, nonterminal, after)
+        if row[-1] > 0 and not at.forbidden >> (len(row) - 1) & 1:
+            for border in ends:
+                self._add(goal, Ended(border))
+
+    def _begun(self, state: int, border: Term) -> OnTop:
+        """The LR state before a lexeme; the positions after ignored lexemes are places of their own."""
+        start = self.program.lr.lexers[state]
+        at = At(start, start, border, 0)
+        if not self.trusts:
+            _, behind = self.lexing.next(start, start, border)
+            self._places.update((OnTop(state, at._replace(border=left)), None) for left in behind)
+        return OnTop(state, at)
+
+    def _is_trusted(self, at: At) -> bool:
+        between = self.trusts and at.state is at.start and not at.forbidden
+        return between and self.program.trust.trusts_at(at.start, at.border)
+
+    # ------------------------------------------------------------------ rules and lexemes that are frames
+
+    def _open_rule(self, goal: InRule) -> None:
+        program, algebra = self.program, self.lexing.algebra
+        state, border = goal
+        if isinstance(state, Entrance):
+            self._link(self._begun(state.lr_state, border), goal, None)
+            return
+        if self.trusts and program.trust.is_between(state) and program.trust.trusts(border):
+            self._add(goal, ALIVE)
+            return
+        edges, moves, tokens = program.expand(state)
+        for kind, operand, other in moves:
+            if kind == POP:
+                left = algebra.both((border, other))
+                if left is not NOTHING and program.is_alive(left):
+                    self._add(goal, left)
+            elif kind == CALL:
+                self._link(InRule(operand, border), goal, other)
+            else:
+                assert kind == ENTER
+        for bits, target in edges:
+            if border is ANYTHING:
+                self._link(InRule(target, ANYTHING), goal, None)
+                continue
+            for more, left in algebra.edges(border):
+                if bits & more and program.is_alive(left):
+                    self._link(InRule(target, left), goal, None)
+        if program.border_reads_on or border.nullable:
+            behind = border if program.border_reads_on else ANYTHING
+            for _, target in tokens:
+                self._link(InRule(target, behind), goal, None)

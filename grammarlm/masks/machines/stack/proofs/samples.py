@@ -1,0 +1,279 @@
+"""A theorem that proves most lexers free of dead ends: after every lexeme, each terminal can come next.
+
+The danger is that a lexeme restricts the text after it (its border) so that no terminal which the parser could take
+fits. Usually something ignored can stand between, say a space. So for each terminal a **sample** is looked for, and
+**gaps**, short ignored texts, such that
+
+    sample gap      is cut after the sample, as a lexeme of that terminal, whatever follows
+    gap sample      is cut after the gap, as something ignored, whatever follows; and a gap may end the text
+
+A border is **trusted** if all texts of samples with gaps between them satisfy it, perhaps after a gap. Usually the
+first gap satisfies it already; but where /* */ is a comment, a text may go on after "/" as long as all the rest has no
+"*/", and the samples have none.
+
+Only terminals before another in lark's order can take a text away from it. Those that occur with it in any context are
+checked, each alone, so one pass over the terminals serves all contexts of a grammar.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+
+from grammarlm.grammars.lark.lexer import Lexer, LexerState
+from grammarlm.grammars.regular.charset import CharSet
+from grammarlm.grammars.regular.ordered import CHAR, MATCH, Pattern
+from grammarlm.grammars.regular.terms import ANYTHING, NOTHING, Term
+
+PREFERRED = b"x0 \n\tqZ7_.=-"  # bytes that samples are made of where possible
+MOST_STATES, MOST_WAYS, MOST_GAPS, MOST_BORDERS = 200, 8, 3, 20
+ALL = -1
+
+
+class Samples:
+    """The samples and gaps of a lexer, and what they prove of borders. `gap` is the one that stands after each sample."""
+
+    def __init__(self, lexer: Lexer, gaps: list[bytes], gap: bytes, samples: list[bytes]):
+        self.lexer, self.gaps, self.gap, self.samples = lexer, gaps, gap, samples
+        self.forget()
+
+    def forget(self) -> None:
+        self._trusted: dict[Term, bool] = {ANYTHING: True}
+        self._kept: dict[Term, bool] = {ANYTHING: True}
+
+    def trusts(self, border: Term) -> bool:
+        known = self._trusted.get(border)
+        if known is None:
+            known = any(_behind(self.lexer, border, gap) is ANYTHING for gap in self.gaps)
+            known = known or self.keeps(border)
+            known = known or any(self.keeps(_behind(self.lexer, border, gap)) for gap in self.gaps)
+            self._trusted[border] = known
+        return known
+
+    def keeps(self, border: Term) -> bool:
+        """Does every sequence of samples, however long, satisfy the border? Such texts have no bound: the borders they
+        leave are searched."""
+        known = self._kept.get(border)
+        if known is not None:
+            return known
+        queue, seen = [border], {border}
+        for here in queue:
+            if not here.nullable or len(queue) > MOST_BORDERS:
+                self._kept[border] = False
+                return False
+            for sample in self.samples:
+                after = _behind(self.lexer, here, sample + self.gap)
+                if after not in seen and self._kept.get(after) is not True:
+                    seen.add(after)
+                    queue.append(after)
+        self._kept.update(dict.fromkeys(seen, True))
+        return True
+
+
+def find_samples(
+    lexer: Lexer, used: list[int], rivals: list[int] | None, pairs: set[tuple[int, int]], tick: Callable[[], None]
+) -> Samples | None:
+    """None where the theorem does not hold, or not with the samples that were tried.
+
+    `used` are the terminals that rules ask for; `rivals` those that occur with each in some context, as bits, None
+    where lexemes are read alone; `pairs` (terminal, keyword): lexemes of the terminal that are renamed to the keyword.
+    """
+    search = _Search(lexer, rivals, pairs, tick)
+    gaps = search.gaps(used)
+    if rivals is not None and not gaps:
+        return None
+    samples: list[bytes] = []
+    for terminal in used:
+        best: tuple[bytes, list[bytes]] | None = None
+        for text in search.texts(terminal):
+            keeps = [gap for gap in gaps if _behind(lexer, gaps[gap], text) is ANYTHING]
+            if best is not None and len(keeps) <= len(best[1]):
+                continue
+            if rivals is None or any(search.is_cut(terminal, text, gap) for gap in keeps):
+                best = text, keeps
+                if len(keeps) == len(gaps):
+                    break
+        if best is None:
+            return None
+        samples.append(best[0])
+        gaps = {gap: gaps[gap] for gap in best[1]}
+    cut = list(zip(used, samples, strict=True))
+    if rivals is not None:
+        gap = next((g for g in gaps if all(search.is_cut(terminal, text, g) for terminal, text in cut)), None)
+        return None if gap is None else Samples(lexer, list(gaps), gap, samples)
+    gap = next(iter(gaps), b"")
+    found = Samples(lexer, list(gaps), gap, samples)
+    borders = [search.own_border(terminal, text) for terminal, text in cut]
+    kept = all(border is not None and found.keeps(_behind(lexer, border, gap)) for border in borders)
+    return found if kept else None
+
+
+class _Search:
+    """Looks at terminals, each alone."""
+
+    def __init__(self, lexer: Lexer, rivals: list[int] | None, pairs: set[tuple[int, int]], tick: Callable[[], None]):
+        self.lexer, self.rivals, self.tick = lexer, rivals, tick
+        self.literals = [_literal(terminal.pattern) for terminal in lexer.terminals]
+        self.of: dict[int, set[int]] = {}  # the terminals that a keyword is a lexeme of
+        self.keywords: dict[int, set[int]] = {}
+        for of, keyword in pairs:
+            self.of.setdefault(keyword, set()).add(of)
+            self.keywords.setdefault(of, set()).add(keyword)
+        self._steps: dict[tuple[LexerState, int], LexerState | None] = {}
+        self._starts: dict[int, LexerState] = {}
+
+    def gaps(self, used: list[int]) -> dict[bytes, Term]:
+        """Ignored texts that no terminal of higher rank can match at the start of, and what each demands of the rest.
+
+        Of those, the ones that can stand before most terminals with a single text: not the comment that goes on to the
+        line's end.
+        """
+        found: dict[bytes, Term] = {}
+        for terminal, known in enumerate(self.lexer.terminals):
+            if known.ignored and terminal not in self.of:
+                found.update(itertools.islice(self._gaps_of(terminal), MOST_GAPS))
+        words = [next(self.texts(t)) for t in used if self.literals[t] is not None]
+        fitting = {gap: sum(_behind(self.lexer, found[gap], word) is ANYTHING for word in words) for gap in found}
+        return {gap: found[gap] for gap in found if fitting[gap] == max(fitting.values())}
+
+    def _gaps_of(self, terminal: int) -> Iterator[tuple[bytes, Term]]:
+        for text in self.texts(terminal):
+            border = self.own_border(terminal, text)
+            if border is None or not border.nullable or self.is_renamed(terminal, text, None):
+                continue
+            if self.is_clear(terminal, ALL, 0, text):
+                yield text, border
+
+    # ------------------------------------------------------------------ texts of one terminal
+
+    def start(self, terminal: int) -> LexerState:
+        if terminal not in self._starts:
+            self._starts[terminal] = self.lexer.start([terminal], [])
+        return self._starts[terminal]
+
+    def step(self, state: LexerState, byte: int) -> LexerState | None:
+        key = state, byte
+        if key not in self._steps:
+            self._steps[key] = next((target for bits, target in state.edges if bits >> byte & 1), None)
+        return self._steps[key]
+
+    def texts(self, terminal: int) -> Iterator[bytes]:
+        """Some texts of the terminal, short ones first."""
+        literal = self.literals[terminal]
+        if literal is not None:
+            yield "".join(chr(_usual(chars)) for chars in literal).encode()
+            return
+        queue = [(self.start(terminal), b"")]
+        ways: dict[LexerState, int] = {}
+        for state, text in queue:
+            self.tick()
+            if state.commits:
+                yield text
+            for bits, target in state.edges:
+                for byte in _usual_bytes(bits):
+                    ways[target] = ways.get(target, 0) + 1
+                    if ways[target] <= MOST_WAYS and len(queue) < MOST_STATES:
+                        queue.append((target, text + bytes([byte])))
+
+    def own_border(self, terminal: int, text: bytes) -> Term | None:
+        """What the rest must satisfy so that the terminal alone takes just this text; None where it never does."""
+        if self.literals[terminal] is not None:
+            return ANYTHING if self.spells(terminal, text) else None
+        state: LexerState | None = self.start(terminal)
+        for byte in text:
+            state = None if state is None else self.step(state, byte)
+        return None if state is None else next((border for _, border in state.commits), None)
+
+    def spells(self, terminal: int, text: bytes) -> bool:
+        """Is the text one of those that the literal matches?"""
+        literal, characters = self.literals[terminal], text.decode(errors="replace")
+        assert literal is not None
+        return len(literal) == len(characters) and all(
+            _contains(chars, ord(c)) for chars, c in zip(literal, characters, strict=True)
+        )
+
+    # ------------------------------------------------------------------ what other terminals match
+
+    def may_match(self, terminal: int, text: bytes, characters: str) -> bool:
+        """Can the terminal match at the beginning of some text with this prefix?"""
+        literal = self.literals[terminal]
+        if literal is not None:
+            return all(_contains(chars, ord(c)) for chars, c in zip(literal, characters, strict=False))
+        state: LexerState | None = self.start(terminal)
+        for place, byte in enumerate(text):
+            if state is None:
+                return False
+            if any(_behind(self.lexer, border, text[place:]) is not NOTHING for _, border in state.commits):
+                return True
+            state = self.step(state, byte)
+        return state is not None
+
+    def is_clear(self, terminal: int, rivals: int, but: int, text: bytes) -> bool:
+        """Can no rival of higher rank, except those in `but`, match at the beginning of this text, whatever follows?"""
+        self.tick()
+        characters = text.decode(errors="replace")
+        rivals &= ~but & (1 << terminal) - 1
+        while rivals:
+            lowest = rivals & -rivals
+            if self.may_match(lowest.bit_length() - 1, text, characters):
+                return False
+            rivals ^= lowest
+        return True
+
+    def is_renamed(self, terminal: int, text: bytes, but: int | None) -> bool:
+        return any(self.spells(k, text) for k in self.keywords.get(terminal, ()) if k != but)
+
+    def is_cut(self, terminal: int, text: bytes, gap: bytes) -> bool:
+        """Is the text before the gap a lexeme of the terminal, in every context and whatever follows the gap?"""
+        if not self._is_taken(terminal, text, gap):
+            return False
+        assert self.rivals is not None
+        others, here = self.of.get(terminal, set()), self.rivals[terminal]
+        but = sum(1 << of for of in others)
+        if not self.is_clear(terminal, here, but, text + gap):
+            return False
+        if not others:
+            return not self.is_renamed(terminal, text, None)
+        return all(
+            self._is_taken(of, text, gap)
+            and self.is_clear(of, here & self.rivals[of], but | 1 << terminal, text + gap)
+            and not self.is_renamed(of, text, terminal)
+            for of in others
+        )
+
+    def _is_taken(self, terminal: int, text: bytes, gap: bytes) -> bool:
+        border = self.own_border(terminal, text)
+        return border is not None and _behind(self.lexer, border, gap) is ANYTHING
+
+
+def _behind(lexer: Lexer, border: Term, text: bytes) -> Term:
+    """What is left of a border after some bytes."""
+    for byte in text:
+        if border is ANYTHING or border is NOTHING:
+            break
+        border = lexer.after(border, 1 << byte)
+    return border
+
+
+def _literal(pattern: Pattern) -> list[CharSet] | None:
+    """The character sets of a pattern that is a sequence of single characters."""
+    sets = []
+    rest = pattern.start
+    while rest.kind == CHAR:
+        sets.append(rest.data)
+        rest = rest.then
+    return sets if rest.kind == MATCH and sets and all(sets) else None
+
+
+def _contains(chars: CharSet, code: int) -> bool:
+    return any(low <= code <= high for low, high in chars)
+
+
+def _usual(chars: CharSet) -> int:
+    return next((byte for byte in PREFERRED if _contains(chars, byte)), chars[0][0])
+
+
+def _usual_bytes(bits: int) -> list[int]:
+    """A few bytes of a set: preferred ones first, then its lowest and highest."""
+    found = [byte for byte in PREFERRED if bits >> byte & 1][:4]
+    return list(dict.fromkeys([*found, (bits & -bits).bit_length() - 1, bits.bit_length() - 1]))

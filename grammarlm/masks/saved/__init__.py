@@ -1,0 +1,1 @@
+"""Constraints and matchers as bytes, and back."""

@@ -1,0 +1,1 @@
+"""Items by the million: item sets that change, and beam searches over them."""

@@ -1,0 +1,127 @@
+"""What is kept on the disk is made anew when any source that makes it has changed."""
+
+import ast
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[2] / "grammarlm"
+KERNELS = ("kernels/cpu", "layout")
+# The name of each kind of file, and the sources that it must change with.
+KEYS = {
+    "grammarlm.kernels.cpu.jit.kernel_folder": KERNELS,
+    "grammarlm.grammars.lark.cache._versions": ("grammars", "layout"),
+    "grammarlm.grammars.regular.unicode_cache._versions": ("grammars", "layout"),
+    "grammarlm.masks.machines.json.formats._fingerprint": ("grammars", "layout", "masks/machines/json/formats.py"),
+    "grammarlm.masks.machines.stack.proofs.trust.proof_name": ("grammars", "layout", "masks"),
+    "grammarlm.masks.machines.stack.survey_store._versions": ("grammars", "layout", "masks", "vocab", "kernels/cpu"),
+}
+EDIT_EACH = """
+import importlib, json, sys
+from pathlib import Path
+from grammarlm import cache
+keys = json.loads(sys.argv[1])
+functions = {}
+for name in keys:
+    module, function = name.rsplit(".", 1)
+    functions[name] = getattr(importlib.import_module(module), function)
+
+def names():
+    for function in (*functions.values(), cache.sources_digest):
+        if hasattr(function, "cache_clear"):
+            function.cache_clear()
+    return {name: str(f("dead ends") if name.endswith("proof_name") else f()) for name, f in functions.items()}
+
+def is_below(source, packages):
+    return any(source == package or source.startswith(package + "/") for package in packages)
+
+before, same, count = names(), [], 0
+assert names() == before
+root = cache.PACKAGE
+for path in sorted(root.rglob("*.py")):
+    source = path.relative_to(root).as_posix()
+    if not any(is_below(source, packages) for packages in keys.values()):
+        continue
+    count += 1
+    path.write_bytes(path.read_bytes() + b"# edited\\n")
+    after = names()
+    same += [(source, name) for name, packages in keys.items() if is_below(source, packages) and after[name] == before[name]]
+    before = after
+print(json.dumps([count, same]))
+"""
+
+
+def test_an_edit_of_any_source_is_another_name(tmp_path: Path) -> None:
+    shutil.copytree(PACKAGE, tmp_path / "grammarlm", ignore=shutil.ignore_patterns("__pycache__", "tiny"))
+    done = subprocess.run(
+        [sys.executable, "-c", EDIT_EACH, json.dumps(KEYS)],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(tmp_path), "GRAMMARLM_CACHE": str(tmp_path / "cache"), "PATH": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    count, same = json.loads(done.stdout)
+    assert count > 200
+    assert same == []
+
+
+@pytest.mark.parametrize(
+    "packages", [KERNELS, ("grammars", "layout"), ("grammars", "layout", "masks", "vocab", "kernels")]
+)
+def test_what_they_import_is_among_them(packages: tuple[str, ...]) -> None:
+    """But for what has no part in what is made: errors, notices, where files lie and how they are written."""
+    others = {"__init__", "errors", "notices", "cache", "files", "version", "kept_arrays"}
+    for package in packages:
+        path = PACKAGE / package
+        for source in [path] if path.is_file() else path.rglob("*.py"):
+            for imported in _imports(source):
+                is_among = any(imported == p.removesuffix(".py") or imported.startswith(p + "/") for p in packages)
+                assert is_among or imported.split("/")[0] in others or imported in packages, (source, imported)
+
+
+def _imports(source: Path) -> set[str]:
+    """Modules and folders of the package that a source names, as `kernels/cpu/table`."""
+    here = source.relative_to(PACKAGE).parent.parts
+    found = set()
+    for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
+        if not isinstance(node, ast.ImportFrom):
+            continue
+        module = (node.module or "").split(".") if node.module else []
+        if node.level:
+            parts = [*here[: len(here) - node.level + 1], *module]
+        elif module[:1] == ["grammarlm"]:
+            parts = module[1:]
+        else:
+            continue
+        for name in [None] if PACKAGE.joinpath(*parts).with_suffix(".py").exists() else [a.name for a in node.names]:
+            inner = "/".join([*parts, *([name] if name else [])])
+            found.add(
+                inner
+                if (PACKAGE / f"{inner}.py").exists() or (PACKAGE / inner).is_dir()
+                else "/".join(parts) or "__init__"
+            )
+    return found
+
+
+def test_a_kept_digest_of_other_files_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from grammarlm import cache
+
+    monkeypatch.setenv("GRAMMARLM_CACHE", str(tmp_path))
+    digest = cache.sources_digest.__wrapped__
+    one, other = digest("vocab"), digest("grammars")
+    files = sorted((tmp_path / "sources").iterdir())
+    assert len(files) == 2
+    texts = [file.read_text() for file in files]
+    for file, text in zip(files, reversed(texts), strict=True):
+        file.write_text(text)
+    assert (digest("vocab"), digest("grammars")) == (one, other)
+    for damaged in ("", "\xff", texts[0][:-1], f"{texts[0]} {texts[0]}"):
+        files[0].write_text(damaged, encoding="latin-1")
+        assert (digest("vocab"), digest("grammars")) == (one, other)

@@ -1,0 +1,151 @@
+"""Files of a cache under each other's names: what is kept for one thing is never taken for another.
+
+For each kind of cache there are two files of it; their contents change places, and everything is as it was: the masks of each
+grammar and the tables of each tokenizer, made anew by a process that finds the files so.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import grammarlm as gl
+from grammarlm.grammars.regular import unicode_cache
+from grammarlm.masks.machines.json import formats
+from grammarlm.retrieval.item_set import ItemSet
+from grammarlm.vocab import byte_trie
+
+# Two grammars of one form, and two vocabularies of equally many tokens, so that only the meaning of the files differs.
+MASKS = """
+import hashlib, json, os, sys
+import numpy as np
+import grammarlm as gl
+from grammarlm.masks.stack import numbers
+numbers.LARGE_TRIE, numbers.WORTH_KEEPING = 0, 1
+LARK = 'start: (A | B)* "."\\nA: "{a}" /[a-m]+/ "!"\\nB: "{b}" /[n-z]+/ "?"\\n'
+found = []
+for words in (["ab", "nz!", "mm"], ["nz", "ab!", "!?"]):
+    tokens = [bytes([byte]) for byte in range(256)] + [word.encode() for word in words] + [b""]
+    vocab = gl.Vocabulary(tokens, stop_ids=[len(tokens) - 1])
+    for a, b in ("12", "21"):
+        constraint = gl.compile(gl.Lark(LARK.format(a=a, b=b)), vocab)
+        matcher, mask = constraint.matcher(), gl.allocate_mask(1, vocab.size)
+        for byte in b"1ab!2nz?.":
+            matcher.fill_mask(mask)
+            found.append(np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist())
+            if not matcher.advance(byte):
+                break
+        constraint._automaton.epoch.keep_surveys()
+json.dump(found, sys.stdout)
+"""
+
+
+def masks_with(cache: Path) -> Any:
+    """What a process of its own makes, with this cache."""
+    done = subprocess.run(
+        [sys.executable, "-c", MASKS],
+        env={**os.environ, "GRAMMARLM_CACHE": str(cache)},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=600,
+    )
+    return json.loads(done.stdout)
+
+
+def swap(one: Path, other: Path) -> None:
+    contents = one.read_bytes(), other.read_bytes()
+    assert contents[0] != contents[1]
+    one.write_bytes(contents[1])
+    other.write_bytes(contents[0])
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of its own, but for the kernels."""
+    from grammarlm.kernels.cpu.jit import kernel_folder
+
+    kernels = kernel_folder().parent
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / "numba").symlink_to(kernels, target_is_directory=True)
+    monkeypatch.setenv("GRAMMARLM_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.mark.parametrize("kind", ["lark", "surveys"])
+def test_swapped_files_of_grammars_change_no_mask(cache: Path, kind: str) -> None:
+    known = masks_with(cache)
+    files = sorted((cache / kind).iterdir())
+    assert len(files) >= 2
+    for other in files[1:]:
+        swap(files[0], other)
+        if kind == "lark":  # surveys would know all masks
+            shutil.rmtree(cache / "surveys")
+        assert masks_with(cache) == known
+
+
+def test_a_swapped_table_of_characters_is_made_anew(cache: Path) -> None:
+    tables = {name: [(number, number + 1)] for number, name in enumerate(("one", "two"))}
+    for name, rows in tables.items():
+        assert unicode_cache.code_points(name, lambda rows=rows: rows) == rows
+    swap(*sorted((cache / "unicode").iterdir()))
+    for name, rows in tables.items():
+        assert unicode_cache.code_points(name, lambda rows=rows: rows) == rows
+
+
+def test_swapped_automata_of_formats_are_made_anew(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two versions of the sources, which may give a format's states other numbers."""
+    found = {}
+    for version in ("first", "second"):
+        made = formats.format_automata.__wrapped__
+        monkeypatch.setattr(formats, "_fingerprint", lambda version=version: version)
+        if version == "second":
+            monkeypatch.setattr(formats, "_explored", lambda names: pytest.fail("explored"))
+            whole = found["first"]
+            turned = formats.FormatAutomata(whole.names, whole.table, whole.accepts, whole.starts[::-1].copy())
+            monkeypatch.setattr(formats, "_explored", lambda names: (None, None, None))
+            monkeypatch.setattr(formats, "_smallest", lambda *arguments, turned=turned: turned)
+        found[version] = made()
+    swap(*sorted((cache / "formats").iterdir()))
+    for version in ("first", "second"):
+        monkeypatch.setattr(formats, "_fingerprint", lambda version=version: version)
+        monkeypatch.setattr(formats, "_explored", lambda names: (None, None, None))
+        monkeypatch.setattr(formats, "_smallest", lambda *arguments, version=version: found[version])
+        assert np.array_equal(made().starts, found[version].starts)
+
+
+def test_swapped_tries_are_built_again(cache: Path) -> None:
+    tries = {}
+    for name, words in (("one", [b"a", b"ab"]), ("two", [b"b", b"ba"])):
+        data = np.frombuffer(b"".join(words), np.uint8)
+        arguments = data, np.array([0, 1, 3], np.int64), np.array([0, 1], np.int64), 32
+        tries[name] = arguments, byte_trie.load_or_build(*arguments, name)
+    swap(*sorted((cache / "tries").iterdir()))
+    for name, (arguments, trie) in tries.items():
+        assert np.array_equal(byte_trie.load_or_build(*arguments, name).byte, trie.byte)
+
+
+def test_swapped_arrays_of_item_sets_are_refused(tmp_path: Path) -> None:
+    rows = np.arange(40).reshape(20, 2)
+    labels = {"kind": np.arange(20) % 2, "size": np.arange(20) % 3}
+    for name in ("one", "two"):
+        ItemSet(gl.Tokens(rows + (name == "two"), ids=np.arange(20) * (2 if name == "two" else 1)), groups=labels).save(
+            tmp_path / name
+        )
+    for one, other in (
+        ("one/group0.npy", "one/group1.npy"),
+        ("one/ids.npy", "two/ids.npy"),
+        ("one/segment0.low.npy", "two/segment0.low.npy"),
+        ("one/set.json", "two/set.json"),
+    ):
+        swap(tmp_path / one, tmp_path / other)
+        with pytest.raises(gl.GrammarError):
+            ItemSet.load(tmp_path / "one")
+        swap(tmp_path / one, tmp_path / other)
+        assert ItemSet.load(tmp_path / "one").count == 20

@@ -1,0 +1,311 @@
+"""`grammarlm bench`, on folders made here: outcomes counted apart, limits, resumption, tables; with an engine that does as told."""
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grammarlm.bench import cases, comparison, driver, engines, tables
+from grammarlm.bench.driver import Results, Run
+from grammarlm.bench.figures import Figures, Ratios, Times
+from grammarlm.bench.record import Record
+from tests.commands.command_line import call
+
+pytest.importorskip("transformers")
+SCRIPTED = "tests.scripted_engine:Scripted"
+
+
+def write_cases(folder: Path, contents: dict[str, dict[str, Any]]) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in contents.items():
+        (folder / f"{name}.json").write_text(json.dumps(content))
+    return folder
+
+
+def case_of(schema: Any, *tests: tuple[Any, bool]) -> dict[str, Any]:
+    return {"schema": schema, "tests": [{"data": data, "valid": is_valid} for data, is_valid in tests]}
+
+
+CASES = {
+    "right": case_of({"allows": ['"a"', '"ab"']}, ("a", True), ("ab", True), ("b", False), ("abc", False)),
+    "accepts": case_of({"allows": ['"a"']}, ("a", False)),
+    "rejects": case_of({"allows": ['"a"']}, ("a", True), ("b", True), ([1], True)),
+    "both": case_of({"allows": ['"a"']}, ("b", True), ("a", False)),
+    "not the end": case_of({"allows": ["12"]}, (12, True), (1, True)),
+    "refuse": case_of({"does": "refuse"}, ("a", True)),
+    "rightly unsatisfiable": case_of({"does": "unsatisfiable"}, ("a", False)),
+    "wrongly unsatisfiable": case_of({"does": "unsatisfiable"}, ("a", False), ("b", True)),
+    "unsatisfiable without tests": case_of({"does": "unsatisfiable"}),
+    "compiles": case_of({}),
+    "hang": case_of({"does": "hang"}, ("a", True)),
+    "die": case_of({"does": "die"}, ("a", True)),
+    "eat": case_of({"does": "eat"}, ("a", True)),
+    "fault": case_of({"does": "fault"}, ("a", True)),
+    "fail in masks": case_of({"does": "fail in masks"}, ("a", True)),
+}
+OUTCOMES = {
+    "right": {"passing"},
+    "accepts": {"wrongly accepts"},
+    "rejects": {"wrongly rejects"},
+    "both": {"wrongly accepts", "wrongly rejects"},
+    "not the end": {"wrongly rejects"},
+    "refuse": {"refused"},
+    "rightly unsatisfiable": {"passing"},
+    "wrongly unsatisfiable": {"refused"},
+    "unsatisfiable without tests": {"refused"},
+    "compiles": {"passing"},
+    "hang": {"timeout"},
+    "die": {"crash"},
+    "eat": {"crash"},
+    "fault": {"crash"},
+    "fail in masks": {"crash"},
+}
+
+
+@pytest.fixture
+def scripted(monkeypatch) -> None:
+    """`--engines llguidance` means the scripted engine."""
+    monkeypatch.setitem(engines.RUNS, "llguidance", [("scripted", SCRIPTED, {})])
+
+
+def test_every_outcome_is_counted_apart(capsys, scripted, tmp_path) -> None:
+    folder, out = write_cases(tmp_path / "data", CASES), tmp_path / "out"
+    given = ("bench", "maskbench", str(folder), "--engines", "llguidance", "--limit", "3", "--out", str(out))
+    code, printed, _ = call(capsys, *given)
+    assert code == 0
+    lines = [json.loads(line) for line in (out / "scripted.jsonl").read_text().splitlines()]
+    records = {record.case: record for record in map(Record.from_json, lines[1:])}
+    assert {name.removesuffix(".json"): record.outcomes() for name, record in records.items()} == OUTCOMES
+    assert records["rejects.json"].wrongly_rejects == [1, 2]
+    assert "SIGSEGV" in str(records["die.json"].crash)
+    assert "MemoryError" in str(records["eat.json"].crash)
+    assert records["right.json"].first_mask is not None
+    assert len(records["right.json"].masks) >= 4
+    rows = [re.sub(" +", " ", line) for line in printed.splitlines()]
+    for row in (
+        "schemas | 15",
+        "passing | 3 (20.00%)",
+        "timeout | 1 (6.67%)",
+        "passing, of those with tests | 2 (15.38%)",
+    ):
+        assert f"| {row} |" in rows
+    assert printed.rstrip("\n") in (out / "report.md").read_text()
+    assert "wrongly rejects tests 1, 2" in (out / "failing.md").read_text()
+    assert json.loads((out / "figures.json").read_text())["all"]["scripted"]["counts"]["crash"] == 4
+
+
+def test_a_run_is_taken_up_where_it_ended(capsys, monkeypatch, tmp_path) -> None:
+    log = tmp_path / "log"
+    monkeypatch.setitem(engines.RUNS, "llguidance", [("scripted", SCRIPTED, {"log": str(log)})])
+    folder = write_cases(
+        tmp_path / "data", {f"c{i}": case_of({"allows": [f'"{i}"']}, (str(i), True)) for i in range(4)}
+    )
+    given = ("bench", "maskbench", str(folder), "--engines", "llguidance", "--out", str(tmp_path / "out"))
+    code, first, _ = call(capsys, *given)
+    assert code == 0
+    results = tmp_path / "out" / "scripted.jsonl"
+    lines = results.read_text().splitlines()
+    assert len(lines) == 5
+    results.write_text("\n".join([*lines[:3], lines[3][:-5]]))  # two records, and one that was cut
+    log.unlink()
+    code, again, _ = call(capsys, *given, "--resume")
+    assert code == 0
+    assert len(log.read_text().splitlines()) == 2
+    assert again.split("| us ")[0].split("peak of")[0] == first.split("| us ")[0].split("peak of")[0]
+    assert sorted(json.loads(line).get("case", "") for line in results.read_text().splitlines()[1:]) == [
+        f"c{i}.json" for i in range(4)
+    ]
+    code, printed, err = call(capsys, *given, "--resume", "--limit", "5")
+    assert (code, printed) == (1, "")
+    assert "is of another run" in err
+
+
+def test_an_engine_that_does_not_start(capsys, monkeypatch, tmp_path) -> None:
+    monkeypatch.setitem(engines.RUNS, "llguidance", [("scripted", SCRIPTED, {"unknown": 1})])
+    folder = write_cases(tmp_path / "data", {"a": case_of({})})
+    code, _, err = call(
+        capsys, "bench", "maskbench", str(folder), "--engines", "llguidance", "--out", str(tmp_path / "out")
+    )
+    assert code == 1
+    assert err.startswith("grammarlm: scripted: the engine does not start: ")
+    assert "unexpected keyword argument 'unknown'" in err
+
+
+def test_a_file_that_is_no_case(capsys, scripted, tmp_path) -> None:
+    for text, message in (("{", "Expecting property name"), ("[]", "it is no {schema, tests: [{data, valid}]}")):
+        (tmp_path / "a.json").write_text(text)
+        given = ("bench", "maskbench", str(tmp_path), "--engines", "llguidance", "--out", str(tmp_path / "out"))
+        code, printed, err = call(capsys, *given)
+        assert (code, printed) == (1, "")
+        assert f"{tmp_path / 'a.json'}: {message}" in err
+
+
+def test_the_schema_suite(capsys, scripted, tmp_path) -> None:
+    suite = tmp_path / "suite"
+    (suite / "remotes").mkdir(parents=True)
+    (suite / "remotes" / "a.json").write_text('{"type": "integer"}')
+    for draft in ("draft7", "draft2020-12"):
+        (suite / "tests" / draft).mkdir(parents=True)
+        groups = [
+            {"description": "one", **case_of({"allows": ["1"]}, (1, True), (2, False))},
+            {"description": "two", **case_of({"does": "refuse"}, (1, True))},
+        ]
+        (suite / "tests" / draft / "things.json").write_text(json.dumps(groups))
+    given = ("bench", "schema-suite", str(suite), "--engines", "llguidance", "--out", str(tmp_path / "out"))
+    code, printed, _ = call(capsys, *given)
+    assert code == 0
+    assert "## draft2020-12: 2 groups" in printed
+    assert "## draft7: 2 groups" in printed
+    assert printed.count("1 (50.00%)") == 6  # passing, refused, passing of those with tests; in each draft
+    assert "draft7/things/1 two" in (tmp_path / "out" / "failing.md").read_text()
+    assert "## draft4: " not in call(capsys, *given, "--draft", "draft7")[1]
+
+
+def test_suite_cases_name_their_draft_and_remotes_their_uri(tmp_path) -> None:
+    (tmp_path / "tests" / "draft7").mkdir(parents=True)
+    groups = [
+        {"description": str(i), "schema": schema, "tests": []} for i, schema in enumerate([True, {}, {"$schema": "x"}])
+    ]
+    (tmp_path / "tests" / "draft7" / "a.json").write_text(json.dumps(groups))
+    found = [case.load()["schema"] for case in cases.schema_suite(tmp_path, "draft7")]
+    assert found == [True, {"$schema": cases.DRAFTS["draft7"]}, {"$schema": "x"}]
+    (tmp_path / "remotes" / "sub").mkdir(parents=True)
+    (tmp_path / "remotes" / "sub" / "b.json").write_text("false")
+    assert cases.remotes(tmp_path / "remotes") == {"http://localhost:1234/sub/b.json": False}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("maskbench",), 2, "usage: grammarlm bench maskbench"),
+        ((), 2, "usage: grammarlm bench"),
+        (("maskbench", "{}", "--engines", "outline"), 2, "there are grammarlm, llguidance"),
+        (("maskbench", "{}", "--every", "0"), 2, "positive number"),
+        (("maskbench", "{}", "--limit", "soon"), 2, "--limit"),
+        (("schema-suite", "{}", "--draft", "draft3"), 2, "there are draft4"),
+        (("maskbench", "{}/none"), 1, "there is no such folder"),
+        (("maskbench", "{}"), 1, "there are no .json files"),
+        (("maskbench", "{}", "--tokenizer", "{}"), 1, "there is no tokenizer.json"),
+        (("schema-suite", "{}"), 1, "with tests/ and remotes/"),
+    ],
+)
+def test_wrong_usage_and_wrong_input(capsys, tmp_path, arguments, code, message) -> None:
+    found, out, err = call(capsys, "bench", *(argument.format(tmp_path) for argument in arguments))
+    assert (found, out) == (code, "")
+    assert message in err
+    assert "Traceback" not in err
+
+
+def test_a_missing_package_is_named(capsys, monkeypatch, tmp_path) -> None:
+    folder = write_cases(tmp_path / "data", {"a": case_of({})})
+    monkeypatch.setattr(engines.LLGuidance, "package", "no-such-package")
+    code, _, err = call(capsys, "bench", "maskbench", str(folder), "--engines", "llguidance")
+    assert code == 1
+    assert "no-such-package is not installed: pip install 'grammarlm[bench]'" in err
+
+
+def test_figures() -> None:
+    records = [
+        Record("a", tests=1, first_mask=10.0, masks=[1.0, 3.0], nbytes=5),
+        Record("b", tests=1, first_mask=30.0, masks=[5.0], wrongly_accepts=[0], nbytes=7),
+        Record("c", refused="no"),
+    ]
+    figures = Figures.of(records)
+    assert figures.counts == {
+        "crash": 0,
+        "timeout": 0,
+        "wrongly accepts": 1,
+        "wrongly rejects": 0,
+        "refused": 1,
+        "passing": 1,
+    }
+    assert (figures.cases, figures.with_tests, figures.passing_with_tests, figures.median_bytes) == (3, 2, 1, 7)
+    assert figures.first_mask.avg == 20.0
+    assert figures.masks.quantiles["max"] == 5.0
+    others = [Record("a", first_mask=20.0, masks=[2.0, 6.0]), Record("b", masks=[1.0, 1.0], first_mask=1.0)]
+    ratios = Ratios.of(records, others)
+    assert (ratios.cases, ratios.first_mask["p50"], ratios.masks["avg"]) == (1, 0.5, 0.5)
+    times = Times.of([float(i) for i in range(1000)])
+    assert (times.quantiles["p50"], times.quantiles["p99"], times.quantiles["p99.9"]) == (500.0, 990.0, 999.0)
+
+
+def test_tables_are_markdown() -> None:
+    table = tables.markdown((["", "a"], [["one", "1,000"], ["twenty", "2"]]))
+    assert table.splitlines() == [
+        "|        |     a |",
+        "|--------|------:|",
+        "| one    | 1,000 |",
+        "| twenty |     2 |",
+    ]
+    assert tables.cell("a|b\nc") == "a\\|b c"
+    assert [tables.digits(value) for value in (float("nan"), 1234.5, 12.345, 0.01234)] == [
+        "-",
+        "1,234",
+        "12.3",
+        "0.0123",
+    ]
+    assert [tables.size(count) for count in (None, 512, 3 << 20, 5 << 30)] == ["-", "0.5 KB", "3.0 MB", "5.00 GB"]
+
+
+def test_records_survive_their_file(tmp_path) -> None:
+    record = Record("a", 2, 1.5, [1.26, 2.0], wrongly_rejects=[1], nbytes=3, peak_bytes=9)
+    assert record.as_json() == {
+        "case": "a", "tests": 2, "first_mask": 1.5, "masks": [1.3, 2.0], "wrongly_rejects": [1], "nbytes": 3, "peak_bytes": 9,
+    }  # fmt: skip
+    assert Record.from_json(json.loads(json.dumps(record.as_json()))).outcomes() == {"wrongly rejects"}
+    about = {"name": "x"}
+    run = Run("x", SCRIPTED, {}, "tiny")
+    results = Results(tmp_path / "deep" / "x.jsonl", about, resume=True)
+    assert results.complete(run, [], lambda _: None) == []
+    assert Results(tmp_path / "deep" / "x.jsonl", about, resume=True).records == {}
+
+
+def test_how_a_process_ended() -> None:
+    assert driver.ended(-9) == "the process was killed by SIGKILL"
+    assert driver.ended(3) == "the process ended with 3"
+    assert comparison.slug("grammarlm, schema order") == "grammarlm-schema-order"
+
+
+def test_a_sample_is_spread_and_stable(tmp_path) -> None:
+    write_cases(tmp_path, {f"c{i}": case_of({}) for i in range(50)})
+    whole = [case.name for case in cases.maskbench(tmp_path)]
+    assert sorted(whole) == sorted(f"c{i}.json" for i in range(50))
+    assert [case.name for case in cases.maskbench(tmp_path, 5)] == whole[::5]
+    assert whole != sorted(whole)
+
+
+REAL = ["grammarlm", "llguidance"]
+SLOW_TO_IMPORT = ["xgrammar", "outlines"]
+SMALL = {
+    "object": case_of(
+        {
+            "type": "object",
+            "properties": {"a": {"type": "integer"}, "b": {"enum": ["x", "y"]}},
+            "required": ["a", "b"],
+            "additionalProperties": False,
+        },
+        ({"a": 12, "b": "x"}, True),
+        ({"a": "12", "b": "x"}, False),
+        ({"a": 1}, False),
+    ),
+    "no tests": case_of({"type": "boolean"}),
+}
+
+
+@pytest.mark.parametrize("name", [*REAL, *(pytest.param(name, marks=pytest.mark.proof) for name in SLOW_TO_IMPORT)])
+def test_real_engines(capsys, tmp_path, name) -> None:
+    pytest.importorskip({"outlines": "outlines_core"}.get(name, name))
+    folder = write_cases(tmp_path / "data", SMALL)
+    out = tmp_path / "out"
+    code, printed, _ = call(capsys, "bench", "maskbench", str(folder), "--engines", name, "--out", str(out))
+    assert code == 0
+    row = next(line for line in printed.splitlines() if line.startswith("| passing  "))
+    assert "2 (100.00%)" in row, (out / "failing.md").read_text()
+    if name == "grammarlm":
+        assert row.count("2 (100.00%)") == 2
+        assert (out / "grammarlm-schema-order.jsonl").exists()
+    if os.path.exists(out / "report.png"):
+        assert (out / "report.png").read_bytes().startswith(b"\x89PNG")

@@ -1,0 +1,151 @@
+"""`grammarlm check` and `grammarlm inspect`: reports, refusals with their place, and what is allowed after a beginning."""
+
+import io
+import json
+import re
+import sys
+
+import pytest
+
+import grammarlm as gl
+from grammarlm.commands.refusal import bytes_alone, refused
+from tests.commands.command_line import call
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"name": {"type": "string", "maxLength": 5}, "size": {"type": "integer", "minimum": 3}},
+    "required": ["name"],
+    "additionalProperties": False,
+}
+
+
+def test_a_report(capsys) -> None:
+    code, out, err = call(capsys, "check", "--regex", "a+b")
+    assert (code, err) == (0, "")
+    assert re.match(r"compiled in [\d.]+ ms, [\d,]+ bytes\n", out)
+    assert "grammar: Regex(pattern='a+b')" in out
+    assert "relaxed: none" in out
+    assert "max_ms=10000" in out
+
+
+@pytest.mark.parametrize(
+    ("regex", "text", "message"),
+    [
+        ("(ab\n)+c", "ab\nabx", "--text, line 2, column 3 (byte 5 of 6): it is 'x'; expected '\\n'\nabx\n  ^\n"),
+        (
+            "a+b",
+            "aaa",
+            "--text, line 1, column 4 (byte 3 of 3): the text may not end here; expected 'a', 'b'\naaa\n   ^\n",
+        ),
+        ("aé+b", "aèb", "--text, line 1, column 2 (byte 2 of 4): it is 0xa8; expected 0xa9\naèb\n ^\n"),
+        ("é", "ée", "--text, line 1, column 2 (byte 2 of 3): it is 'e'; expected nothing\née\n ^\n"),
+    ],
+)
+def test_a_refused_text(capsys, regex, text, message) -> None:
+    assert call(capsys, "check", "--regex", regex, "--text", text) == (1, "", f"grammarlm: {message}")
+
+
+def test_texts_from_files_and_stdin(capsys, monkeypatch, tmp_path) -> None:
+    file = tmp_path / "text"
+    file.write_text("aab")
+    assert call(capsys, "check", "--regex", "a+b", str(file)) == (0, f"{file}: accepted, 3 bytes\n", "")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"aab")))
+    assert call(capsys, "check", "--regex", "a+b", "-")[:2] == (0, "-: accepted, 3 bytes\n")
+    grammar = tmp_path / "grammar.lark"
+    grammar.write_text('start: "a" start "b" | "c"')
+    assert call(capsys, "check", "--lark", str(grammar), "--text", "aacbb")[0] == 0
+    assert call(capsys, "check", "--lark", str(grammar), "--text", "aacb")[0] == 1
+
+
+@pytest.mark.parametrize("command", ["check", "inspect"])
+def test_wrong_usage_and_wrong_input(capsys, monkeypatch, tmp_path, command) -> None:
+    for arguments in (
+        (),
+        ("--regex", "a", "--lark", "b"),
+        ("--regex", "a", "x", "y"),
+        ("--regex", "a", "x", "--text", "y"),
+        ("-", "-"),
+        ("{}", "--formats", "some"),
+    ):
+        code, out, err = call(capsys, command, *arguments)
+        assert (code, out) == (2, ""), arguments
+        assert f"usage: grammarlm {command}" in err
+    latin = tmp_path / "latin.lark"
+    latin.write_bytes(b'start: "\xe9"')
+    monkeypatch.setattr(sys, "stdin", None)
+    for arguments, message in (
+        (("--regex", "(a"), "line 1, column 1"),
+        (("--lark", str(tmp_path / "none")), "No such file"),
+        (("--lark", str(latin)), "the file is no UTF-8"),
+        (("--regex", "a", str(tmp_path / "none")), "No such file"),
+        (("--regex", "a", "-"), "stdin is closed"),
+        (("--regex", "a", "--text", "b"), "it is 'b'; expected 'a'\nb\n^\n"),
+    ):
+        code, out, err = call(capsys, command, *arguments)
+        assert (code, out) == (1, ""), arguments
+        assert message in err
+        assert err.startswith("grammarlm: ")
+
+
+def test_what_is_allowed_after_a_beginning(capsys) -> None:
+    code, out, err = call(capsys, "inspect", "--regex", "true|false|12+", "--text", "t")
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[:4] == ["after     't'", "may end   no", "bytes     'r'", "must come 'rue'"]
+    assert re.match(r"tokens    \d of [\d,]+ are allowed$", lines[4])
+    assert any(line.endswith("  'r'") for line in lines[5:])
+    lines = call(capsys, "inspect", "--regex", "1[0-9]*", "--text", "1", "--tokens", "3")[1].splitlines()
+    assert lines[1:4] == ["may end   yes", "bytes     '0' to '9'", "must come nothing in particular"]
+    assert lines[4].endswith("; 3 of them:")
+    assert len(lines) == 8
+    assert call(capsys, "inspect", "--regex", "abc")[1].startswith("after     ''\nmay end   no\n")
+
+
+def test_bytes_that_are_no_text() -> None:
+    matcher = gl.compile(gl.Regex(b"[\\x80-\\xff]{3}"), bytes_alone()).matcher()
+    assert refused(matcher, b"\xff\xfe\xfd", "x", whole=True) is None
+    matcher.reset()
+    assert refused(matcher, b"\xff\xfea", "x", whole=True) == (
+        "x, line 1, column 3 (byte 2 of 3): it is 'a'; expected 0x80 to 0xff\n\ufffd\ufffda\n  ^"
+    )
+
+
+def test_schemas(capsys, monkeypatch, tmp_path) -> None:
+    schema, instance = tmp_path / "schema.json", tmp_path / "instance.json"
+    schema.write_text(json.dumps(SCHEMA))
+    instance.write_text('{\n  "name": "Ada",\n  "size": 2\n}\n')
+    code, out, err = call(capsys, "check", str(schema))
+    assert (code, err) == (0, "")
+    assert "JsonSchema" in out
+    code, out, err = call(capsys, "check", str(schema), str(instance))
+    assert (code, out) == (1, "")
+    assert f"{instance}, line 3, column " in err
+    instance.write_text('{"size": 3, "name": "Ada"}')
+    assert call(capsys, "check", str(schema), str(instance))[0] == 0
+    assert call(capsys, "check", str(schema), str(instance), "--property-order", "schema")[0] == 1
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(json.dumps(SCHEMA).encode())))
+    assert call(capsys, "check", "-", "--text", '{"name": "Ada"}')[0] == 0
+    assert call(capsys, "check", '{"format": "ipv4"}', "--text", '"x"')[0] == 1
+    assert call(capsys, "check", '{"format": "ipv4"}', "--text", '"x"', "--formats", "annotation")[0] == 0
+
+
+def test_schemas_at_fault(capsys) -> None:
+    for schema, message in (
+        ('{"type": ', "line 1"),
+        ('{"type": "text"}', "/type"),
+        ('{"type": "integer", "minimum": 2, "maximum": 1}', "no value satisfies"),
+        ('{"$ref": "http://example.invalid/a"}', "example.invalid"),
+    ):
+        code, out, err = call(capsys, "check", schema)
+        assert (code, out) == (1, ""), schema
+        assert message in err
+        assert "Traceback" not in err
+
+
+def test_what_a_schema_allows(capsys) -> None:
+    out = call(capsys, "inspect", json.dumps(SCHEMA), "--text", '{"name": "Ada"')[1].splitlines()
+    assert out[1] == "may end   no"
+    assert "'}'" in out[2]
+    assert "','" in out[2]
+    out = call(capsys, "inspect", json.dumps(SCHEMA), "--text", '{"name": "Ada", "si')[1]
+    assert "bytes     '\\\\', 'z'\n" in out  # an escape may spell it too

@@ -1,0 +1,304 @@
+"""The check before lark: good grammars pass, mistakes have a place, hostile texts end, and sizes are those that lark makes."""
+
+import json
+import random
+import subprocess
+import sys
+from contextlib import suppress
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from lark.common import ParserConf
+from lark.exceptions import GrammarError as LarkGrammarError
+from lark.load_grammar import load_grammar
+from lark.parsers.lalr_analysis import LALR_Analyzer
+
+from grammarlm.errors import GrammarError, LimitExceeded, UnsupportedFeature
+from grammarlm.grammars.lark.analysis import check_analysis
+from grammarlm.grammars.lark.guard import Expansion, check_lark, collect
+from grammarlm.grammars.lark.sizes import Budget
+from grammarlm.grammars.lark.text import read_lark
+from tests.grammars.lark.hostile_lark import HOSTILE
+from tests.grammars.lark.valid_lark import LETTERS, VALID
+from tests.oracles.random_lark import RandomLark
+
+ROOT = Path(__file__).parents[3]
+
+STARTS = {"python.lark": "file_input"}
+SHIPPED = {"common.lark": "\nstart: NUMBER\n", "unicode.lark": "\nstart: WS\n", "lark.lark": "", "python.lark": ""}
+
+
+def written_grammars() -> list:
+    cases = [pytest.param(text, "start", id=name) for name, text in VALID.items()]
+    for name, rest in SHIPPED.items():
+        text = (files("lark") / "grammars" / name).read_text(encoding="utf-8") + rest
+        cases.append(pytest.param(text, STARTS.get(name, "start"), id=f"lark's {name}"))
+    ours = [
+        path for path in sorted(files("grammarlm.grammars.library").iterdir(), key=str) if path.name.endswith(".lark")
+    ]
+    cases += [pytest.param(path.read_text(encoding="utf-8"), "start", id=f"our {path.name}") for path in ours]
+    return cases
+
+
+def lark_rules(text: str, start: str = "start") -> list:
+    """The rules as lark's loader leaves them."""
+    grammar, _ = load_grammar(text, "<string>", [], False)
+    return grammar.compile([start], set())[1]
+
+
+def lark_states(rules: list, start: str) -> int:
+    analyzer = LALR_Analyzer(ParserConf(rules, {}, [start]))
+    analyzer.compute_lr0_states()
+    return len(analyzer.lr0_itemsets)
+
+
+def estimated_symbols(text: str) -> int:
+    budget = Budget(text, 64, 10**9, 1e12, lambda: None)
+    grammar = collect(read_lark(text, max_depth=64, max_pieces=10**6, tick=lambda: None), budget)
+    Expansion(grammar, budget).expand()
+    return budget.symbols
+
+
+@pytest.mark.parametrize(("text", "start"), written_grammars())
+def test_grammars_that_lark_takes_pass(text: str, start: str) -> None:
+    rules = lark_rules(text, start)
+    check_lark(text, start)
+    assert check_analysis(rules, start) == lark_states(rules, start)
+
+
+BROKEN = [
+    ('start: ("a"\n', 8, "')' is missing"),
+    ('start: ["a" | ("b")\n', 8, "']' is missing"),
+    ('start: "a")\n', 11, "found ')'"),
+    ('start: ("a"]\n', 12, "found ']'"),
+    ('start: ("a"\n)\n', 8, "')' is missing"),
+    ('start: "a\n', 8, "string is not closed"),
+    (r'start: "a\"' + "\n", 8, "string is not closed"),
+    ("start: /a\n", 8, "regular expression is not closed"),
+    ('start "a"\n', 7, "expected ':'"),
+    ("start: a\n", 8, "rule a is used but not defined"),
+    ("start: A\n", 8, "terminal A is used but not defined"),
+    ('start: f{"a"}\n', 8, "template f is used but not defined"),
+    ('a: "a"\n', 1, "no rule 'start'"),
+    ("start{x}: x\n%declare y\n", 1, "start is a template"),
+    ('start: "a"\nstart: "b"\n', 1, "start is defined twice"),
+    ('start: A\nA: "a"\n%declare B A\n', 1, "A is defined twice"),
+    ('start: A\nA: "a" B\nB: A | "b"\n', 1, "uses itself"),
+    ('start: A\nA: "a" b\nb: "b"\n', 8, "terminal A uses rule b"),
+    ('start: "a"??\n', 12, "found '?'"),
+    ('start: "a" + + "b"\n', 14, "found '+'"),
+    ("start: | * \n", 10, "found '*'"),
+    ('start: "a" ~ 3..2\n', 12, "bad range 3..2"),
+    ('start: "a" ~ -3..2\n', 12, "bad range -3..2"),
+    ('start: "a" ~ x\n', 14, "expected a number, found 'x'"),
+    ('start: "a" -> B\n', 15, "a name in small letters"),
+    ('start: "a" -> b "c"\n', 17, "behind an alias"),
+    ('start: f{"a", "b"}\nf{x}: x\n', 8, "f takes 1 arguments, 2 are given"),
+    ("start: f{}\nf{x}: x\n", 10, "found '}'"),
+    ('start: f{"a" "b"}\nf{x}: x\n', 14, "expected ',' or '}'"),
+    ('?_start: "a"\n', 2, "no modifier"),
+    ("%import common\nstart: INT\n", 1, "nothing is imported"),
+    ('%override start: "a"\n', 11, "start is not defined before"),
+    ('%extend start: "a"\n', 9, "start is not defined before"),
+    ("%ignore\nstart: $\n", 8, "unexpected character '$'"),
+    ("%declare\n", 9, "expected a name"),
+    ('start: "a" \\', 13, "found the end"),
+    ('start: "a"..\n', 13, "last character of the range"),
+]
+
+
+@pytest.mark.parametrize(("text", "column", "message"), BROKEN, ids=[repr(text) for text, *_ in BROKEN])
+def test_mistakes_are_shown_in_their_place(text: str, column: int, message: str) -> None:
+    with pytest.raises(GrammarError) as caught:
+        check_lark(text)
+    assert type(caught.value) is GrammarError
+    assert message in str(caught.value)
+    position = caught.value.position
+    assert position is not None
+    assert position - text.rfind("\n", 0, position) == column
+    line, mark = str(caught.value).split("\n")[-2:]
+    assert text[position : position + 1] in {"", "\n", line[mark.index("^") : mark.index("^") + 1]}
+    assert lark_refuses(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("%import .mine.A\nstart: A\n", ".mine"),
+        ("%import mine.A\nstart: A\n", "mine"),
+        ("%import common.more (A, B)\nstart: A\n", "common.more"),
+    ],
+)
+def test_other_files_are_refused_by_name(text: str, name: str) -> None:
+    with pytest.raises(UnsupportedFeature, match=name):
+        check_lark(text)
+
+
+def test_limits_are_the_callers() -> None:
+    text = "start: ((A)) (A | B) (A | B)\n" + LETTERS
+    check_lark(text, max_depth=2, max_size=1000)
+    with pytest.raises(LimitExceeded, match="more than 1 deep"):
+        check_lark(text, max_depth=1)
+    check_lark("start: A~0..40\n" + LETTERS, max_size=861)
+    with pytest.raises(LimitExceeded, match="more than 860 symbols"):
+        check_lark("start: A~0..40\n" + LETTERS, max_size=860)
+
+
+def test_the_clock_is_asked() -> None:
+    def over() -> None:
+        raise LimitExceeded("time is over")
+
+    with pytest.raises(LimitExceeded, match="time is over"):
+        check_lark("start: " + "A " * 5000 + "\n" + LETTERS, tick=over)
+    rules = lark_rules("start: " + " | ".join(f'"{n}"' for n in range(1000)))
+    with pytest.raises(LimitExceeded, match="time is over"):
+        check_analysis(rules, "start", tick=over)
+
+
+def lark_refuses(text: str) -> bool:
+    try:
+        rules = lark_rules(text)
+        LALR_Analyzer(ParserConf(rules, {}, ["start"]))
+    except Exception:  # a LarkError, or what escapes from its loader: AssertionError, TypeError, KeyError, ValueError
+        return True
+    return False
+
+
+SIZED = [
+    "(A | B) (C | D)",
+    "A? B? C? D?",
+    "[A B] [C] [D [A]]",
+    "A~2..3 (A | B)~3",
+    "(A B | C)~0..4 D",
+    "A~60",
+    "(A | B C)~51..77",
+    "A~0..1000",
+    "(A? B)+ (C | D A)*",
+    "((A | B) (C | D) | A)? D",
+    "(A (B (C D | A)? | D)+)~2",
+]
+
+
+@pytest.mark.parametrize("body", SIZED)
+def test_sizes_are_those_that_lark_makes(body: str) -> None:
+    """Exactly, placeholders included."""
+    text = f"start: {body}\n{LETTERS}"
+    rules = lark_rules(text)
+    made = sum(1 + len(rule.expansion) + sum(rule.options.empty_indices) for rule in rules)
+    assert made == estimated_symbols(text)
+
+
+class RandomText(RandomLark):
+    """Random grammars with templates, and the same with a piece changed, so that most are broken."""
+
+    def __init__(self, seed: str):
+        super().__init__(seed)
+        self.rng = random.Random(f"text {seed}")
+
+    def with_templates(self) -> str:
+        text = self.grammar().text
+        uses = [f"_pair{{{a}}}" for a in self._terminals] + ['two{"a", "b"}', "two{_pair{start}, start}"]
+        rules = ["_pair{x}: x x | x _pair{x}", "two{x, y}: x [y] x | y two{x, y}", f"extra: {' | '.join(uses)}"]
+        return text + "\n".join(rules) + "\n"
+
+    def changed(self) -> str:
+        text = self.with_templates()
+        pieces = [
+            "(",
+            ")",
+            "[",
+            "]",
+            "{",
+            "}",
+            "|",
+            "->",
+            "~",
+            "..",
+            '"',
+            "/",
+            "\n",
+            "\\",
+            " a",
+            " A",
+            ":",
+            "?",
+            "1",
+            "%",
+        ]
+        at = self.rng.randrange(len(text))
+        return text[:at] + self.rng.choice(["", *pieces]) + text[at + self.rng.randint(0, 2) :]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_random_grammars_pass_and_sizes_bound_what_lark_makes(seed: int) -> None:
+    supply = RandomText(str(seed))
+    taken = 0
+    for _ in range(40):
+        text = supply.with_templates()
+        try:
+            rules = lark_rules(text)
+        except LarkGrammarError:
+            continue  # two alternatives that are the same
+        taken += 1
+        check_lark(text)
+        assert sum(1 + len(rule.expansion) for rule in rules) <= estimated_symbols(text)
+        with suppress(LimitExceeded):  # some keep lark busy for half a minute
+            assert check_analysis(rules, "start", max_work=300_000) == lark_states(rules, "start")
+    assert taken > 20
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_what_the_guard_calls_broken_lark_refuses(seed: int) -> None:
+    supply = RandomText(f"changed {seed}")
+    broken = 0
+    for _ in range(40):
+        text = supply.changed()
+        try:
+            check_lark(text)
+        except (LimitExceeded, UnsupportedFeature):
+            continue
+        except GrammarError:
+            broken += 1
+            assert lark_refuses(text), text
+    assert broken > 5
+
+
+ENDS = """
+import json, resource, sys
+resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+resource.setrlimit(resource.RLIMIT_CPU, (90, 90))
+from grammarlm.errors import GrammarError
+from grammarlm.grammars.lark_analysis import check_analysis
+from grammarlm.grammars.lark_guard import check_lark
+from tests.grammars.hostile_lark import HOSTILE
+from lark.common import ParserConf
+from lark.load_grammar import load_grammar
+from lark.parsers.lalr_analysis import LALR_Analyzer
+
+def outcome(text):
+    try:
+        check_lark(text)
+        grammar, _ = load_grammar(text, "<string>", [], False)
+        rules = grammar.compile(["start"], set())[1]
+        check_analysis(rules, "start")
+    except GrammarError as error:
+        return f"{type(error).__name__} {error}"
+    LALR_Analyzer(ParserConf(rules, {}, ["start"])).compute_lalr()
+    return "built"
+
+print(json.dumps({name: outcome(case.text()) for name, case in HOSTILE.items()}))
+"""
+
+
+@pytest.fixture(scope="module")
+def outcomes() -> dict[str, str]:
+    """What becomes of the hostile texts in a process with little memory and time: the check, and lark where it passes."""
+    done = subprocess.run([sys.executable, "-c", ENDS], capture_output=True, text=True, check=False, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_texts_end(name: str, outcomes: dict[str, str]) -> None:
+    assert outcomes[name].startswith(HOSTILE[name].outcome)

@@ -1,0 +1,82 @@
+"""What can be proved of the GPU code where there is no GPU, each in a process of its own: here Triton may be interpreting."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("triton", reason="Triton is not installed: pip install grammarlm[gpu]")
+
+ROOT = Path(__file__).parents[3]
+PROGRAM = """
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+from grammarlm.kernels.gpu import csr, item_step
+from grammarlm.kernels.gpu.apply_mask import apply_mask_kernel
+from grammarlm.kernels.gpu.sample import choose, survey
+
+TYPES = {"mask": "*i32", "seed": "*i64", "position": "*i64", "temperature": "*fp32", "top_k": "*i32", "top_p": "*fp32",
+         "min_p": "*fp32", "partials": "*i32", "tokens": "*i64", "logprobs": "*fp32"}
+ALIGNED = {"logits", "mask", "width", "row_stride"}
+
+def compiled(kernel, logits, **constants):
+    constants = {"column_stride": 1, "rows": None, **constants}
+    names = kernel.arg_names
+    signature = {name: "constexpr" if name in constants else {**TYPES, "logits": logits}.get(name, "i32") for name in names}
+    constants = {name: value for name, value in constants.items() if name in names}
+    attributes = {(i,): [["tt.divisibility", 16]] for i, name in enumerate(names) if name in ALIGNED}
+    source = ASTSource(kernel, signature=signature, constexprs=constants, attrs=attributes)
+    return triton.compile(source, target=GPUTarget("cuda", 90, 32)).asm
+
+for logits in ("*fp32", "*bf16"):
+    ptx = compiled(apply_mask_kernel, logits, WORDS=64)["ptx"]
+    assert "ld.global.v4.b32" in ptx and "st.global.v4.b32" in ptx, "apply_mask_ moves 16 bytes at a time"
+    assert ".shared" not in ptx, "and its threads need nothing of each other"
+ARRAYS = {"rows", "base", "default", "first", "count", "edge_tokens", "edge_targets", "states", "asked", "mask", "numbers"}
+SIZES = {"BLOCK": 64, "WORDS": 64, "HALVINGS": 31}
+for kernel in (csr._advance, csr._fill_mask, csr._gather):
+    named = dict.fromkeys(SIZES, "constexpr") | dict.fromkeys(ARRAYS, "*i32") | {"tokens": "*i64"}
+    kinds = {n: named.get(n, "i32") for n in kernel.arg_names}
+    constants = {n: SIZES[n] for n in kernel.arg_names if n in SIZES}
+    triton.compile(ASTSource(kernel, signature=kinds, constexprs=constants), target=GPUTarget("cuda", 90, 32))
+ITEMS = {"column": "*i32", "next_column": "*i32", "ranges": "*i32", "starts": "*i32", "highs": "*i32", "ends": "*i32",
+         "opens": "*i32", "numbers": "*i64", "norms": "*fp32"}
+for kernel, choices in (
+    (item_step._best_children, [dict(WIDTH=64, LOGITS=1024, HALVINGS=31, IS_ALLOWED=a) for a in (False, True)]),
+    (item_step._spans, [dict(BLOCK=1024, HALVINGS=31)]),
+):
+    for constants, logits in zip(choices, ("*fp32", "*bf16")):
+        named = ITEMS | {"logits": logits} | dict.fromkeys(constants, "constexpr")
+        kinds = {n: named.get(n, "i32") for n in kernel.arg_names}
+        triton.compile(ASTSource(kernel, signature=kinds, constexprs=constants), target=GPUTarget("cuda", 90, 32))
+compiled(survey, "*fp32")
+compiled(choose, "*fp32", CHUNKS=64)
+"""
+
+
+def run(*arguments, **environment):
+    outer = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
+    command = [sys.executable, *map(str, arguments)]
+    return subprocess.run(command, env={**outer, **environment}, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def test_the_kernels_compile(tmp_path):
+    """The interpreter accepts more Python than the compiler does."""
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    done = run(program, TRITON_CACHE_DIR=str(tmp_path))
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_the_benchmark_compares_rightly():
+    done = run("-m", "benchmarks.gpu_kernels", "--interpret", CUDA_VISIBLE_DEVICES="")
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_the_benchmark_says_that_it_needs_a_device():
+    done = run("-m", "benchmarks.gpu_kernels", "--quick", CUDA_VISIBLE_DEVICES="")
+    assert done.returncode == 2
+    assert done.stderr.splitlines() == ["gpu_kernels: no CUDA device here; run this on a machine with an NVIDIA GPU"]

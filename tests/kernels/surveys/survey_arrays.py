@@ -1,0 +1,109 @@
+"""Surveys, tries of remainders and signatures, as sets and dicts, from the arrays of a stack machine."""
+
+from typing import Any
+
+from grammarlm.kernels.cpu.surveys.masks import CUT, EMPTIES, WHOLE
+from grammarlm.kernels.cpu.surveys.surveys import DENSE
+from grammarlm.layout.stack import Place
+from tests.kernels.stack.stack_arrays import StackArrays
+from tests.kernels.token_lists import ids_in
+from tests.oracles.remainders import Entry, Remainder, Survey
+
+
+class SurveyArrays:
+    def __init__(self, arrays: StackArrays, texts: dict[int, bytes], words: int):
+        self.arrays, self.words = arrays, words
+        twins = arrays.array(Place.TWINS)[:, 0].tolist()
+        self.texts = {token: text for token, text in texts.items() if token not in twins}
+
+    def _rows(self, place: Place, count: Place) -> list[Any]:
+        return self.arrays.array(place)[: self.arrays.epoch.arena[count]].tolist()
+
+    @property
+    def keys(self) -> list[tuple[int, int, int, int]]:
+        """trie, state, border and class of each survey; state 0: the first bytes of the border."""
+        low = (1 << 32) - 1
+        rows = self._rows(Place.SURVEY_KEY, Place.SURVEY_COUNT)
+        return [(one >> 32, one & low, two >> 32, two & low) for one, two in rows]
+
+    def survey(self, number: int) -> Survey:
+        kind, at, many, first, exits = self.arrays.array(Place.SURVEY)[number].tolist()
+        if kind == DENSE:
+            row = ids_in(self.arrays.array(Place.DENSE)[at], self.words)
+        else:
+            listed = self.arrays.array(Place.SPARSE)[at : at + many].tolist()
+            row = set(listed)
+            assert len(listed) == len(row)
+        rows = self.arrays.array(Place.EXITS)[first : first + exits].tolist()
+        found = {(label, border): set(self.entries(trie)) for label, border, trie in rows}
+        assert len(found) == len(rows), "a way out is listed twice"
+        return Survey(row, found)
+
+    def count(self, number: int) -> int:
+        return int(self.arrays.array(Place.SURVEY)[number, 2])
+
+    # ------------------------------------------------------------------ tries
+
+    @property
+    def tries(self) -> int:
+        return int(self.arrays.epoch.arena[Place.TRIE_COUNT])
+
+    def entries(self, trie: int) -> list[Entry]:
+        _, _, first, many, _ = self.arrays.array(Place.TRIES)[trie].tolist()
+        return [tuple(entry) for entry in self.arrays.array(Place.X_TOKEN)[first : first + many].tolist()]
+
+    def spelled(self, trie: int) -> list[tuple[bytes, Entry]]:
+        """The path to each entry, in the trie's order; the trie itself is checked along the way."""
+        first, nodes, _, _, empties = self.arrays.array(Place.TRIES)[trie].tolist()
+        entries = self.entries(trie)
+        places = (Place.X_BYTE, Place.X_DEPTH, Place.X_END, Place.X_FIRST, Place.X_COUNT)
+        columns = [self.arrays.array(place)[first : first + nodes].tolist() for place in places]
+        found = [(b"", entry) for entry in entries[:empties]]
+        path = b""
+        siblings: dict[bytes, int] = {}  # the last child of each node so far
+        for node, (byte, depth, end, begin, count) in enumerate(zip(*columns, strict=True)):
+            assert 1 <= depth <= len(path) + 1
+            path = path[: depth - 1] + bytes([byte])
+            assert siblings.get(path[:-1], -1) < byte, "children are in the order of their bytes"
+            siblings[path[:-1]] = byte
+            deeper = [after for after in range(node + 1, nodes) if columns[1][after] <= depth]
+            assert end == (deeper[0] if deeper else nodes)
+            found += [(path, entry) for entry in entries[begin : begin + count]]
+        return found
+
+    def remainders(self, trie: int) -> list[Remainder]:
+        """What a survey of the trie reads; trie 0 is the vocabulary's."""
+        if trie == 0:
+            return [Remainder(token, 0, text) for token, text in self.texts.items() if text]
+        return [
+            Remainder(token, gone, self.texts[token][gone:])
+            for token, gone in self.entries(trie)
+            if gone < len(self.texts[token])
+        ]
+
+    # ------------------------------------------------------------------ signatures
+
+    @property
+    def signatures(self) -> list[list[int]]:
+        known = self.arrays.array(Place.KNOWN_SIGNATURE).tolist()
+        rows = self._rows(Place.SIGNATURES, Place.SIGNATURE_COUNT)
+        return [known[offset : offset + length] for offset, length in rows]
+
+    def signed(self, signature: list[int]) -> set[int]:
+        """The tokens that a signature lists: those of each thread, of which only some first bytes may be allowed."""
+        found: set[int] = set()
+        of_thread: set[int] = set()
+        allowed: set[int] | None = None
+        numbers = iter([*signature[1:], WHOLE])
+        for number in numbers:
+            if number <= WHOLE:
+                found |= of_thread if allowed is None else of_thread & allowed
+                of_thread = set()
+                allowed = self.survey(CUT - number).row if number <= CUT else None
+            elif number == EMPTIES:
+                trie = next(numbers)
+                empties = int(self.arrays.array(Place.TRIES)[trie, 4])
+                of_thread |= {token for token, _ in self.entries(trie)[:empties]}
+            else:
+                of_thread |= self.survey(number).row
+        return found

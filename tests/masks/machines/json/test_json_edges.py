@@ -1,0 +1,199 @@
+"""Schemas at the edge of what the tables of the JSON machine hold; each case was once wrong."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+import grammarlm as gl
+from grammarlm.grammars.regular.derivatives import Algebra
+from grammarlm.grammars.regular.syntax import parse_regex
+from grammarlm.masks.machines.json.compile import compile as json_compile
+from grammarlm.masks.machines.json.languages import LanguageStates
+from grammarlm.masks.runtime import limits
+from tests.internals import current_epoch, epoch_of
+
+VOCAB = gl.Vocabulary([bytes([b]) for b in range(256)] + [b""], stop_ids=[256], special_ids=[256])
+
+UNEVALUATED = {"type": "object", "unevaluatedProperties": {"type": "object"}}
+
+
+def accepts(schema: Any, text: str) -> bool:
+    matcher = gl.compile(gl.JsonSchema(schema, property_order="any"), VOCAB).matcher()
+    return matcher.advance_bytes(text.encode()) and matcher.is_accepting
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "valid"),
+    [
+        ({"uniqueItems": True, "maxItems": 1, "items": {"const": {"c": 2}}}, '[{"c": 2}]', True),  # one item is unique
+        ({"type": "array", "maxItems": 10**100}, "[1, 2]", True),  # no number that tables hold
+        ({"type": "object", "maxProperties": 10**100}, '{"a": 1}', True),
+        ({"enum": ["\ud800", "a"]}, '"a"', True),  # half a surrogate pair: no text is that value
+        ({"uniqueItems": True, "items": {"type": "string"}}, '["a", "\\u0061"]', False),
+        ({"uniqueItems": True, "items": {"type": "number"}}, "[1, 10e-1]", False),
+        ({"uniqueItems": True, "items": {"type": "number"}}, "[1, 10, 0.1]", True),
+        (True, "{}\r", False),  # between a return and its newline
+        (True, "{}\r\n", True),
+        # `else` evaluates nothing where the condition holds
+        (UNEVALUATED | {"if": {}, "else": {"patternProperties": {"a|b": {}}}}, '{"b": 1}', False),
+        (UNEVALUATED | {"if": {}, "then": {"patternProperties": {"a|b": {}}}}, '{"b": 1}', True),
+        (UNEVALUATED | {"if": {"required": ["a"]}, "else": {"properties": {"b": {}}}}, '{"b": 1}', True),
+        (UNEVALUATED | {"if": {"required": ["a"]}, "else": {"properties": {"b": {}}}}, '{"a": {}, "b": 1}', False),
+        (UNEVALUATED | {"oneOf": [{"properties": {"b": {}}}, {"maxProperties": 9}]}, '{"b": 1}', False),
+        (UNEVALUATED | {"anyOf": [{"properties": {"b": {}}, "required": ["a"]}, True]}, '{"b": 1}', False),
+        (UNEVALUATED | {"anyOf": [{"properties": {"b": {}}, "required": ["a"]}, True]}, '{"a": {}, "b": 1}', True),
+        (UNEVALUATED | {"dependentSchemas": {"a": {"properties": {"b": {}}}}}, '{"b": 1}', False),
+        (UNEVALUATED | {"dependentSchemas": {"a": {"properties": {"b": {}}}}}, '{"a": {}, "b": 1}', True),
+        (UNEVALUATED | {"dependentSchemas": {"a": {"properties": {"a": {}}}}}, '{"a": 1}', True),
+        # strings that contradict themselves, beside values that do not
+        ({"maxLength": 0, "allOf": [{"minLength": 1}]}, '"a"', False),
+        ({"maxLength": 0, "allOf": [{"minLength": 1}]}, "1", True),
+        ({"items": {"not": {"format": "uuid"}, "format": "uuid"}}, '["2eb8aa08-aa98-11ea-b4aa-73b441d16380"]', False),
+        ({"anyOf": [{"pattern": "^(ab)*$"}], "format": "date"}, '"0001-12-31"', False),
+        ({"allOf": [{"pattern": "\\bé|a\\b"}, {"pattern": "^(ab)*$"}]}, '"0"', False),
+        ({"allOf": [{"format": "date"}], "pattern": "^[ab]{2,4}$", "minLength": 3}, '"abab"', False),
+        ({"properties": {"é": {"format": "date", "oneOf": [{"pattern": "b$"}]}}}, '{"é": "2020-01-01"}', False),
+    ],
+)
+def test_edges(schema: Any, text: str, valid: bool) -> None:
+    assert accepts(schema, text) is valid
+
+
+def test_a_value_that_no_text_spells_is_unsatisfiable() -> None:
+    with pytest.raises(gl.UnsatisfiableGrammar):
+        gl.compile(gl.JsonSchema({"const": "\ud800"}), VOCAB)
+
+
+def test_a_schema_whose_parts_stand_in_very_many_places(monkeypatch) -> None:
+    monkeypatch.setattr("grammarlm.grammars.json_schema.read.content.MOST_PARTS", 100_000)
+    schema: Any = {"type": "integer"}
+    for _ in range(300):
+        schema = {"type": "object", "properties": {"a": schema, "b": schema}}
+    assert accepts(schema, '{"a": {"b": {"a": 1}}}') is False
+    assert accepts(schema, '{"a": {"b": {"a": {}}}}') is True
+    schema["title"] = Decimal(1)  # no data that marshal takes
+    assert accepts(schema, '{"a": {"b": {"a": {}}}}') is True
+    schema["maxProperties"], schema["allOf"] = 1, [{"required": ["a"]}, schema["properties"]["a"]]
+    assert accepts(schema, '{"a": {"b": {}}}') is True
+    grammar = gl.JsonSchema(schema)
+    assert len(repr(grammar)) < 200
+    assert grammar == gl.JsonSchema(schema)
+    assert hash(grammar) != hash(gl.JsonSchema(schema | {"maxProperties": 2}))
+    constraint = gl.compile(grammar, VOCAB)
+    assert constraint.fingerprint
+    with pytest.raises(gl.LimitExceeded, match="places"):
+        constraint.to_bytes()
+
+
+def test_a_state_that_cannot_be_made_is_a_limit() -> None:
+    """In the middle of a text nothing else may be raised."""
+
+    def is_alive(term: object) -> bool:
+        raise gl.UnsupportedFeature("more than 10,000 states")
+
+    algebra = Algebra()
+    a, b = parse_regex("(?:ab)*", algebra), parse_regex("(?:a|ba)*", algebra)
+    states = LanguageStates(
+        algebra, a, lambda term: True, 100, is_endless=lambda term: False, count_of=lambda term, most: is_alive(term)
+    )
+    start = states.number((algebra.both((a, b)),))
+    states._is_alive = is_alive
+    for ask in (states.make, states.count):
+        with pytest.raises(gl.LimitExceeded, match="10,000"):
+            ask([start])
+
+
+def test_arrays_of_states_move_together() -> None:
+    """Another arena may hold the arrays of before: nothing in them leads beyond what they have."""
+    algebra = Algebra()
+    term = parse_regex("(?:ab|c(?:d|e)f|g[h-k]{1,20})*", algebra)
+    states = LanguageStates(algebra, term, lambda term: True, 1000)
+    states.record_lengths(100, lambda term, most: 1)
+    waiting, seen = [states.number((term,))], set()
+    while waiting:
+        state = waiting.pop()
+        table, *_, lengths, at, _, _ = before = states.arrays
+        states.make([state])
+        for old, new in zip(before, states.arrays, strict=True):
+            assert (old is new) is (table is states.table)
+        assert at.max() < len(lengths) - 2
+        seen.add(state)
+        waiting += [int(after) for after in set(states.table[state].tolist()) if after > 0 and after not in seen]
+    assert len(seen) > 20
+
+
+def test_very_many_required_properties_are_refused_by_name() -> None:
+    with pytest.raises(gl.UnsupportedFeature, match="50,000 required properties"):
+        gl.compile(gl.JsonSchema({"required": [str(i) for i in range(50_000)]}), VOCAB)
+
+
+@pytest.mark.parametrize(("text", "left"), [(b'"]~\xee', 3), (b'"]~\xf1\x80', 3), (b'"]~\xc3', 2), (b'"]\xf1', 5)])
+def test_an_end_finishes_the_character_that_has_begun(text: bytes, left: int) -> None:
+    schema = {"type": "string", "minLength": 3, "maxLength": 3, "pattern": ""}
+    matcher = gl.compile(gl.JsonSchema(schema), VOCAB).matcher()
+    assert matcher.advance_bytes(text)
+    assert matcher.min_tokens_left == left
+
+
+ORDERED = {
+    "condition": {
+        "allOf": [{"if": {"properties": {"c": {"const": 1}}}, "then": {"required": ["b"], "properties": {"b": {}}}}],
+        "properties": {"a": {}, "b": {}, "c": {}},
+    },
+    "choice": {
+        "oneOf": [{"properties": {"b": {"const": 1}}, "required": ["b"]}, {"properties": {"b": {"const": 2}, "c": {}}}],
+        "required": ["d"],
+        "properties": {"a": {}, "b": {}},
+    },
+    "parts": {
+        "$defs": {"first": {"properties": {"a": {}}}, "third": {"allOf": [{"properties": {"c": {}, "a": {}}}]}},
+        "$ref": "#/$defs/first",
+        "required": ["d"],
+        "properties": {"b": {}},
+        "allOf": [{"anyOf": [{"properties": {"z": {}, "c": {}}}, True]}, {"$ref": "#/$defs/third"}],
+    },
+}
+
+
+@pytest.mark.parametrize("name", ORDERED)
+def test_declared_keys_come_in_order_of_appearance(name: str) -> None:
+    matcher = gl.compile(gl.JsonSchema({"type": "object", **ORDERED[name]}), VOCAB).matcher()
+    good = [key for key in "abcd" if name != "condition" or key != "d"]
+    text = "{" + ", ".join(f'"{key}": {2 if key == "b" else 0}' for key in good)
+    assert matcher.advance_bytes(text.encode())
+    for key in good:
+        matcher.reset()
+        assert matcher.advance_bytes(f'{{"d": 1, "{key}"'.encode()) is False
+    matcher.reset()
+    assert matcher.advance_bytes(b'{"b": 2, "a"') is False
+
+
+def test_the_first_compile_on_a_machine_is_not_the_schemas_time(monkeypatch) -> None:
+    """The kernel takes half a minute to compile, once; a schema has ten seconds."""
+    ready, passed = json_compile.tables_of, [0.0]
+
+    def slow(*arguments):
+        passed[0] += 60
+        return ready(*arguments)
+
+    monkeypatch.setattr(json_compile, "tables_of", slow)
+    monkeypatch.setattr(limits.time, "perf_counter", lambda: passed[0])
+    gl.compile(gl.JsonSchema({"oneOf": [{"type": "object", "required": [f"k{i}"]} for i in range(40)]}), VOCAB)
+
+
+def test_an_item_that_must_be_unique_moves_to_a_new_epoch_half_read() -> None:
+    schema = gl.JsonSchema({"type": "array", "items": {"type": "string"}, "uniqueItems": True})
+    text = b'["one", "other"'
+    for place in range(1, len(text)):
+        constraint = gl.compile(schema, VOCAB)
+        matcher = constraint.matcher()
+        assert matcher.advance_bytes(text[:place])
+        current_epoch(constraint).is_full = True
+        assert matcher.advance_bytes(text[place:] + b', "')
+        assert current_epoch(constraint) is epoch_of(matcher)
+        for again in (b'one"', b'other"'):
+            assert not matcher.advance_bytes(again), (place, again)
+        assert matcher.advance_bytes(b'others"]')

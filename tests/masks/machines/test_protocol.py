@@ -1,0 +1,180 @@
+"""Every machine keeps the protocol (masks/protocol.py); a toy machine shows what a new one takes, and a broken one is found."""
+
+import numpy as np
+import pytest
+
+import grammarlm as gl
+from grammarlm.grammars.compose import Grammar
+from grammarlm.masks.automaton import Automaton
+from grammarlm.masks.machines import registry as machines
+from grammarlm.masks.machines.registry import MACHINES, Machine, machine_of
+from grammarlm.masks.protocol import FINISHED, EpochDefaults, ProgramDefaults
+from grammarlm.masks.report import Report
+from grammarlm.masks.runtime.limits import Clock
+from grammarlm.masks.runtime.shared_lock import PROGRAM, shared_lock
+from grammarlm.masks.token_facts import pack_ids, token_facts
+
+from .machine_law import check_machine
+
+BYTES = [bytes([b]) for b in range(256)]
+TOKENS = [
+    *BYTES,
+    b"ab",
+    b"abc",
+    b"12",
+    b'{"',
+    b'":',
+    b'"}',
+    b"}}",
+    b"((",
+    b"))",
+    b", ",
+    b"true",
+    b"",
+    b"<item>",
+    b"</s>",
+]
+STOP, ITEM = len(TOKENS) - 1, len(TOKENS) - 2
+VOCAB = gl.Vocabulary(TOKENS, stop_ids=[STOP], special_ids=[STOP, ITEM], size=len(TOKENS) + 5)
+FEW = gl.Vocabulary([b"a", b"b", b"ab", b"cc", b"</s>"], stop_ids=[4], special_ids=[4])
+RECORD = {
+    "type": "object",
+    "properties": {"a": {"type": "integer"}, "b": {"type": "string", "maxLength": 3}},
+    "required": ["a"],
+}
+NESTED = {
+    "type": "array",
+    "items": {"anyOf": [{"type": "boolean"}, {"type": "array", "items": {"type": "null"}, "maxItems": 2}]},
+}
+
+EXAMPLES = [
+    ("regular", gl.Regex("(ab)*c{2,3}|12"), VOCAB),
+    ("regular", gl.Choices(["abc", "abd", "x"]) + gl.Text(until="}}"), VOCAB),
+    ("regular", gl.Regex("(a|b)*cc"), FEW),
+    ("stack", gl.Lark('start: "(" start ")" start | "ab"?'), VOCAB),
+    ("stack", gl.Gbnf('root ::= "a" root "b" | "12"'), VOCAB),
+    ("stack", gl.Gbnf('root ::= "a" root "b" | "cc" | "ab"'), FEW),
+    ("stack", gl.Token("<item>") + gl.Gbnf('root ::= "(" root ")" | "a"'), VOCAB),
+    ("json", gl.JsonSchema(RECORD), VOCAB),
+    ("json", gl.JsonSchema(NESTED, whitespace="compact"), VOCAB),
+    ("json", gl.JsonSchema({"enum": [{"a": 1}, "ab", 12]}), VOCAB),
+    ("items", gl.Tokens([[97, 98], [97, ITEM], [256]]), VOCAB),
+    ("items", gl.TokenList(gl.Tokens([[97], [98, 99]]), separator=", ", fewest=1, most=3), VOCAB),
+    ("parts", gl.Regex("ab*") + gl.JsonSchema({"type": "boolean"}) + "}}", VOCAB),
+    ("parts", "abc" + gl.Tokens([[97, 98], [ITEM]]), VOCAB),
+]
+
+
+@pytest.mark.parametrize(("machine", "grammar", "vocab"), EXAMPLES, ids=lambda value: repr(value)[:40])
+def test_a_machine_keeps_the_protocol(machine: str, grammar: Grammar, vocab: gl.Vocabulary) -> None:
+    assert machine_of(grammar).name == machine
+    assert check_machine(gl.compile(grammar, vocab)) >= 6
+
+
+def test_every_machine_is_held_to_it() -> None:
+    assert {machine for machine, _, _ in EXAMPLES} == {machine.name for machine in MACHINES}
+
+
+# ---- a toy machine: words of brackets, balanced. One grammar class, one program, one epoch, one function, one line.
+
+
+class Balanced(Grammar):
+    """Texts of ( and ) that are balanced."""
+
+
+class BalancedProgram(ProgramDefaults):
+    tokens_spell_all = True
+
+    def __init__(self, vocab: gl.Vocabulary, limits: gl.Limits) -> None:
+        self.vocab, self.limits, self.clock = vocab, limits, Clock(limits)
+        self.facts, self.lock, self.start = token_facts(vocab), shared_lock(PROGRAM), 0
+
+
+class BalancedEpoch(EpochDefaults):
+    """A state is how many brackets are open, and 2: 0 and 1 are taken. A term is how many are open."""
+
+    address = 0
+
+    def __init__(self, program: BalancedProgram) -> None:
+        self.program, self.is_full, self.start, self.nbytes, self.tables = program, False, 2, 1, self
+        self.terms, self.accepting, self.rows = (
+            _ByState(lambda s: s - 2),
+            _ByState(lambda s: s in (1, 2)),
+            _ByState(lambda s: None),
+        )
+
+    def state_of(self, term: int) -> int:
+        return term + 2
+
+    def after_bytes(self, state: int, data: bytes) -> int:
+        for byte in data:
+            state += {40: 1, 41: -1}.get(byte, -(1 << 60))
+            if state < 2:
+                return 0
+        return state
+
+    def after_token(self, state: int, token: int) -> int:
+        return (
+            self.after_bytes(state, self.program.vocab.token_bytes(token)) if self.program.facts.is_text[token] else 0
+        )
+
+    def peek_token(self, address: int, state: int, token: int) -> int:
+        return -1
+
+    def row(self, state: int) -> np.ndarray:
+        stops = self.program.facts.stop_row
+        if state == FINISHED:
+            return stops
+        row = pack_ids([t for t in self.program.vocab.text_ids.tolist() if self.after_token(state, t)], len(stops))
+        return row | stops if self.accepting[state] else row
+
+    def completion(self, state: int) -> list[bytes]:
+        return [b")" * (state - 2)] if state > 2 else []
+
+
+class Leaky(BalancedEpoch):
+    """One that forgets to refuse what closes too much."""
+
+    def row(self, state: int) -> np.ndarray:
+        return super().row(state) | pack_ids([41], len(self.program.facts.stop_row))
+
+
+class _ByState:
+    def __init__(self, of):
+        self._of = of
+
+    def __getitem__(self, state: int):
+        return self._of(state)
+
+
+def balanced_automaton(grammar, vocab, limits, canonical_only, epoch=BalancedEpoch):
+    return Automaton(BalancedProgram(vocab, limits), epoch), Report("Balanced", limits, 256, True)
+
+
+def leaky_automaton(*arguments):
+    return balanced_automaton(*arguments, epoch=Leaky)
+
+
+def compile_balanced(monkeypatch: pytest.MonkeyPatch, function: str) -> gl.Constraint:
+    line = Machine("toy", lambda grammar: isinstance(grammar, Balanced), f"{__name__}:{function}")
+    monkeypatch.setattr(machines, "MACHINES", [line, *MACHINES])
+    return gl.compile(Balanced(), VOCAB)
+
+
+def test_a_new_machine_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    constraint = compile_balanced(monkeypatch, "balanced_automaton")
+    assert check_machine(constraint) >= 6
+    matcher = constraint.matcher(max_tokens=6)
+    assert matcher.advance_bytes(b"((")
+    assert matcher.min_tokens_left == 1  # ))
+    assert matcher.fork().forced_bytes() == b""
+    assert "expected '(' to ')'" in matcher.explain(97) or "expected '(', ')'" in matcher.explain(97)
+    assert [matcher.advance(token) for token in b"))"] == [True, True]
+    assert matcher.is_accepting
+    assert matcher.advance(STOP)
+
+
+def test_a_broken_machine_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    constraint = compile_balanced(monkeypatch, "leaky_automaton")
+    with pytest.raises(AssertionError):
+        check_machine(constraint)

@@ -1,0 +1,142 @@
+"""While a grammar is compiled Python's cycle collector waits, and nothing of a constraint needs it to be freed."""
+
+import gc
+import weakref
+from collections.abc import Iterator
+
+import pytest
+
+import grammarlm as gl
+from grammarlm.grammars.compose import Grammar
+from grammarlm.grammars.regular.derivatives import Algebra
+from grammarlm.grammars.regular.terms import NOTHING, Term
+from grammarlm.masks.machines.json.languages import LanguageStates
+from grammarlm.masks.runtime.collector import PATIENCE, PATIENT
+from tests.internals import automaton_of
+
+VOCAB = gl.Vocabulary([b"a", b"b", b"(", b")", b"ab", b"<end>"], stop_ids=[5])
+USUAL = (600, 9, 8)
+
+
+@pytest.fixture(autouse=True)
+def usual_threshold() -> Iterator[None]:
+    before = gc.get_threshold()
+    gc.set_threshold(*USUAL)
+    yield
+    gc.set_threshold(*before)
+
+
+class Spy(Grammar):
+    """The text `a`; it writes down what the collector waits for while it is compiled."""
+
+    def __init__(self, empty: bool = False):
+        self.empty = empty
+        self.seen: tuple[int, int, int] = (0, 0, 0)
+
+    def language(self, algebra: Algebra) -> Term:
+        self.seen = gc.get_threshold()
+        return NOTHING if self.empty else algebra.word(b"a")
+
+
+def test_the_collector_waits_while_a_grammar_is_compiled() -> None:
+    spy = Spy()
+    gl.compile(spy, VOCAB)
+    assert spy.seen == (PATIENCE, *USUAL[1:])
+    assert gc.get_threshold() == USUAL
+
+
+def test_a_refusal_leaves_the_collector_as_it_was() -> None:
+    spy = Spy(empty=True)
+    with pytest.raises(gl.UnsatisfiableGrammar):
+        gl.compile(spy, VOCAB)
+    assert spy.seen[0] == PATIENCE
+    assert gc.get_threshold() == USUAL
+
+
+@pytest.mark.parametrize("own", [(0, 10, 10), (PATIENCE + 1, 10, 10)])
+def test_a_process_that_waits_longer_is_left_alone(own: tuple[int, int, int]) -> None:
+    gc.set_threshold(*own)
+    spy = Spy()
+    gl.compile(spy, VOCAB)
+    assert spy.seen == own
+    assert gc.get_threshold() == own
+
+
+def test_the_last_of_several_compiles_restores_it() -> None:
+    with PATIENT:
+        gl.compile(Spy(), VOCAB)
+        assert gc.get_threshold()[0] == PATIENCE
+    assert gc.get_threshold() == USUAL
+
+
+def test_what_is_set_meanwhile_stays() -> None:
+    with PATIENT:
+        gc.set_threshold(1234, 5, 6)
+    assert gc.get_threshold() == (1234, 5, 6)
+
+
+def test_only_what_is_new_is_looked_through() -> None:
+    """Whatever has been put off before: thresholds of 1 make the next look at new objects a look at everything."""
+    grammar = gl.Gbnf("root ::= " + " | ".join(f'"a" "b{i}" root' for i in range(100)) + ' | "b"')
+    gl.compile(grammar, VOCAB)  # what is made once a process
+    gc.set_threshold(500, 1, 1)
+    for _ in range(3):
+        gc.collect(0)
+    looks: list[int] = []
+
+    def note(phase: str, info: dict[str, int]) -> None:
+        if phase == "start":
+            looks.append(info["generation"])
+
+    gc.callbacks.append(note)
+    try:
+        constraint = gl.compile(grammar, VOCAB)
+        some = [[n] for n in range(100)]  # Python would look now if it were due
+    finally:
+        gc.callbacks.remove(note)
+    assert looks == [0]
+    assert constraint.report.byte_classes == 13
+    assert len(some) == 100
+
+
+GRAMMARS = {
+    "regex": gl.Regex("a+b?"),
+    "gbnf": gl.Gbnf('root ::= "(" root ")" | left*\nleft ::= left "a" | "b"'),
+    "ebnf": gl.Ebnf('root ::= "(" root ")" | other\nother ::= "a" root | "b"{2,3}'),
+    "joined": gl.Gbnf('root ::= "(" root ")" | ""') + gl.Regex("a*"),
+    "intersection": gl.Gbnf('root ::= "(" root ")" | "a"') & gl.Regex(".{1,9}"),
+    "lark": gl.Lark('start: "(" start ")" | "a" "b"'),
+}
+
+
+@pytest.mark.parametrize("name", GRAMMARS)
+def test_a_dropped_constraint_is_freed_at_once(name: str) -> None:
+    gl.compile(GRAMMARS[name], VOCAB)  # what is made once a process
+    gc.collect()
+    gc.disable()
+    try:
+        constraint = gl.compile(GRAMMARS[name], VOCAB)
+        matcher = constraint.matcher()
+        matcher.fill_mask(gl.allocate_mask(1, VOCAB.size))
+        automaton = automaton_of(constraint)
+        parts = [weakref.ref(part) for part in (automaton, automaton.program, automaton.epoch)]
+        del constraint, matcher, automaton
+        assert [part() for part in parts] == [None, None, None]
+    finally:
+        gc.enable()
+
+
+def test_the_collector_waits_while_states_of_a_language_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They come in the middle of a text, and stay."""
+    seen = []
+    make = LanguageStates.make
+    monkeypatch.setattr(
+        LanguageStates, "make", lambda self, states, *more: [seen.append(gc.get_threshold()), make(self, states)]
+    )
+    vocab = gl.Vocabulary([*(bytes([byte]) for byte in range(256)), b""], stop_ids=[256])
+    matcher = gl.compile(gl.JsonSchema({"type": "string", "pattern": "^([ab]{3}c|[b-d]{7})*$"}), vocab).matcher()
+    assert matcher.advance_bytes(b'"aabcbb')
+    matcher.fill_mask(gl.allocate_mask(1, vocab.size))
+    assert seen
+    assert {threshold[0] for threshold in seen} == {PATIENCE}
+    assert gc.get_threshold() == USUAL

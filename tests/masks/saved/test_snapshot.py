@@ -1,0 +1,211 @@
+"""snapshot and restore: the same masks, the same steps before it, whatever process; damage is a GrammarError."""
+
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import grammarlm as gl
+from grammarlm.masks.saved import sealed
+from tests.internals import SNAPSHOT_MAGIC
+from tests.laws import vocabularies
+from tests.laws.laws import allowed_ids
+
+VOCABULARIES = {name: make() for name, make in vocabularies.ALL.items()}
+COMPILED = {name: token_list.vocabulary() for name, token_list in VOCABULARIES.items()}
+GRAMMARS = {
+    "a regex": gl.Regex(r"(?:ab|b1)*_?a{3,90}"),
+    "everything": gl.Regex(r"(?s).*"),
+    "an expression": (gl.Regex(r"[ab1_é ]{4,90}") & gl.Regex(r"[^Z]*")) - "abab",
+}
+
+
+def wander(matcher: gl.Matcher, vocab: gl.Vocabulary, steps: int, rng: random.Random) -> list[set[int]]:
+    """Tokens, bytes and sometimes a stop id; the mask before and after each step."""
+    masks = [allowed_ids(matcher, vocab)]
+    for _ in range(steps):
+        token = rng.choice(sorted(masks[-1]))
+        is_text = token not in vocab.stop_ids
+        if is_text and rng.random() < 0.3:
+            data = vocab.token_bytes(token)
+            read = matcher.advance_bytes(data[: rng.randint(0, len(data))])
+        else:
+            read = (is_text or rng.random() < 0.2) and matcher.advance(token)
+        if read:
+            masks.append(allowed_ids(matcher, vocab))
+        if matcher.is_finished:
+            break
+    return masks
+
+
+@pytest.mark.parametrize("name", VOCABULARIES)
+@pytest.mark.parametrize("kind", GRAMMARS)
+def test_a_restored_matcher_is_the_same(kind: str, name: str) -> None:
+    vocab = COMPILED[name]
+    constraint = gl.compile(GRAMMARS[kind], vocab, limits=gl.Limits(max_states=200))
+    other = gl.compile(GRAMMARS[kind], vocab)
+    for seed in range(6):
+        rng = random.Random(f"{kind} {name} {seed}")
+        budget = None if seed % 2 else constraint.matcher().min_tokens_left + rng.choice([1, 6, 1000])
+        matcher = constraint.matcher(budget)
+        masks = wander(matcher, vocab, 12, rng)
+        for home in (constraint, other):
+            restored = home.restore(matcher.snapshot())
+            assert restored.snapshot() == matcher.snapshot()
+            assert restored.is_finished == matcher.is_finished
+            assert restored.is_accepting == matcher.is_accepting
+            for mask in reversed(masks):
+                assert allowed_ids(restored, vocab) == mask
+                if mask is not masks[0]:
+                    restored.rollback(1)
+            with pytest.raises(ValueError, match="only 0 steps"):
+                restored.rollback(1)
+        restored.reset()
+        assert allowed_ids(restored, vocab) == masks[0]
+        assert allowed_ids(matcher, vocab) == masks[-1]
+
+
+def test_another_process_restores_it() -> None:
+    code = """
+import sys
+import grammarlm as gl
+vocab = gl.Vocabulary([bytes([i]) for i in range(256)] + [b"."], stop_ids=[256])
+matcher = gl.compile(gl.Regex("(?:ab)+c|x"), vocab).restore(sys.stdin.buffer.read())
+print(matcher.min_tokens_left, matcher.explain(120), matcher.forced_bytes().decode())
+"""
+    vocab = gl.Vocabulary([bytes([i]) for i in range(256)] + [b"."], stop_ids=[256])
+    matcher = gl.compile(gl.Regex("(?:ab)+c|x"), vocab).matcher(max_tokens=5)
+    assert matcher.advance_bytes(b"ab")
+    assert matcher.advance(ord("a"))
+    child = subprocess.run([sys.executable, "-c", code], input=matcher.snapshot(), capture_output=True, check=True)
+    assert child.stdout.decode() == "2 it is 'x'; expected 'b' bc\n"
+
+
+def test_other_grammars_and_vocabularies_are_refused() -> None:
+    matcher = gl.compile(GRAMMARS["a regex"], COMPILED["every byte"]).matcher()
+    for grammar, name in (("everything", "every byte"), ("a regex", "merged pairs")):
+        with pytest.raises(gl.GrammarError, match="another grammar or another vocabulary"):
+            gl.compile(GRAMMARS[grammar], COMPILED[name]).restore(matcher.snapshot())
+
+
+CONSTRAINT = gl.compile(GRAMMARS["a regex"], COMPILED["every byte"])
+
+
+def taken(budget: int | None = None) -> bytes:
+    matcher = CONSTRAINT.matcher(budget)
+    wander(matcher, COMPILED["every byte"], 12, random.Random(f"taken {budget}"))
+    return matcher.snapshot()
+
+
+def damaged(data: bytes, rng: random.Random) -> bytes:
+    changed = bytearray(data)
+    for _ in range(rng.choice([1, 1, 2, 5])):
+        at = rng.randrange(len(changed) + 1)
+        kind = rng.randrange(4)
+        if kind == 0 and at < len(changed):
+            changed[at] ^= 1 << rng.randrange(8)
+        elif kind == 1:
+            changed.insert(at, rng.randrange(256))
+        elif kind == 2 and len(changed) > 1:
+            del changed[at % len(changed)]
+        else:
+            changed[at:] = changed[at : rng.randint(at, len(changed))]
+    return bytes(changed)
+
+
+def check_damage(count: int) -> None:
+    rng, sound = random.Random(count), [taken(), taken(40)]
+    for _ in range(count):
+        data = damaged(rng.choice(sound), rng) if rng.random() < 0.8 else rng.randbytes(rng.randint(0, 80))
+        if data not in sound:
+            with pytest.raises(gl.GrammarError):
+                CONSTRAINT.restore(data)
+
+
+def check_forgeries(count: int) -> int:
+    """A right checksum around damaged content: an error, or a matcher whose steps were all accepted."""
+    rng, sound, loaded = random.Random(count), [taken(), taken(40)], 0
+    head, fingerprint = len(SNAPSHOT_MAGIC) + 1, len(CONSTRAINT.fingerprint)
+    for _ in range(count):
+        content = rng.choice(sound)[head:-16]
+        kept = fingerprint if rng.random() < 0.9 else 0
+        content = content[:kept] + damaged(content[kept:], rng)
+        try:
+            matcher = CONSTRAINT.restore(sealed.seal(SNAPSHOT_MAGIC, 1, content))
+        except gl.GrammarError:
+            continue
+        loaded += 1
+        again = CONSTRAINT.restore(matcher.snapshot())
+        assert allowed_ids(again, COMPILED["every byte"]) == allowed_ids(matcher, COMPILED["every byte"])
+    return loaded
+
+
+def test_damage_is_noticed() -> None:
+    check_damage(5_000)
+
+
+def test_forgeries_are_harmless() -> None:
+    assert check_forgeries(2_000) >= 50
+
+
+@pytest.mark.proof
+def test_much_damage_is_noticed(record_property: Callable[[str, object], None]) -> None:
+    check_damage(100_000)
+    record_property("cases", 100_000)
+
+
+@pytest.mark.proof
+def test_many_forgeries_are_harmless(record_property: Callable[[str, object], None]) -> None:
+    loaded = check_forgeries(100_000)
+    assert loaded >= 1_000
+    record_property("cases", 100_000)
+    record_property("loaded", loaded)
+
+
+def forged(*numbers: int, tail: bytes = b"") -> bytes:
+    content = CONSTRAINT.fingerprint + b"".join(map(sealed.number, numbers)) + tail
+    return sealed.seal(SNAPSHOT_MAGIC, 1, content)
+
+
+STOP = COMPILED["every byte"].stop_ids[0]
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (forged(0, 1, 2 * ord("x")), "a step is not accepted"),
+        (forged(0, 1, 2 * 10**30), "a step is not accepted"),
+        (forged(0, 1, 2 * 10**50), "a number is too long"),
+        (forged(0, 10**30), "it ends too early"),
+        (forged(0, 1, 2 * 10**9 + 1), "it ends too early"),
+        (forged(0, 1, 3, tail=b"x"), "a step is not accepted"),
+        (forged(0, 0, tail=b"x"), "something follows its end"),
+        (forged(1, 0), "max_tokens=0 may not be enough"),
+        (forged(0), "it ends too early"),
+        (forged(0, 3, 7, tail=b"aaa" + sealed.number(2 * STOP) + sealed.number(1)), "a step is not accepted"),
+        (sealed.seal(SNAPSHOT_MAGIC, 2, b""), "version 2; this grammarlm reads version 1"),
+        (b"", "this is no snapshot"),
+    ],
+)
+def test_forged_snapshots(data: bytes, problem: str) -> None:
+    with pytest.raises(gl.GrammarError, match=problem):
+        CONSTRAINT.restore(data)
+
+
+def test_a_snapshot_is_bytes() -> None:
+    with pytest.raises(TypeError, match="snapshot is bytes, not str"):
+        CONSTRAINT.restore("snapshot")
+    assert CONSTRAINT.restore(bytearray(taken())).snapshot() == taken()
+
+
+def test_steps_may_be_numpy_integers_and_buffers() -> None:
+    matcher = CONSTRAINT.matcher()
+    data = bytearray(b"ab")
+    assert matcher.advance(np.int64(97))
+    assert matcher.advance_bytes(memoryview(b"b"))
+    assert matcher.advance_bytes(data)
+    data[:] = b"xx"
+    assert CONSTRAINT.restore(matcher.snapshot()).snapshot() == matcher.snapshot()
