@@ -14,6 +14,7 @@ from grammarlm.masks.machines.json.compile import compile as json_compile
 from grammarlm.masks.machines.json.languages import LanguageStates
 from grammarlm.masks.runtime import limits
 from tests.internals import current_epoch, epoch_of
+from tests.mask_bits import ids_of
 
 VOCAB = gl.Vocabulary([bytes([b]) for b in range(256)] + [b""], stop_ids=[256], special_ids=[256])
 
@@ -197,3 +198,32 @@ def test_an_item_that_must_be_unique_moves_to_a_new_epoch_half_read() -> None:
         for again in (b'one"', b'other"'):
             assert not matcher.advance_bytes(again), (place, again)
         assert matcher.advance_bytes(b'others"]')
+
+
+@pytest.mark.parametrize(
+    ("schema", "begun"),
+    [
+        # an item after a comma: the search for different items was used although nothing had to be contained
+        ({"type": "array", "items": {"type": ["array", "integer"], "maximum": -1e308}}, b"[[],"),
+        # different integers of 309 digits: 4,096 digits were tried at each of them
+        ({"type": "array", "items": {"type": "integer", "maximum": -1e308}, "minItems": 2, "uniqueItems": True}, b"["),
+        # one number in all its spellings
+        (
+            {"type": "array", "items": {"enum": [True, False, 0.5]}, "uniqueItems": True, "minItems": 3},
+            b"[true,0.5",
+        ),
+    ],
+)
+def test_budgets_of_numbers_that_take_many_digits(schema: Any, begun: bytes) -> None:
+    for spelling in ("any", "plain"):
+        constraint = gl.compile(gl.JsonSchema(schema, spelling=spelling, whitespace="compact"), VOCAB)
+        matcher = constraint.matcher(max_tokens=1500)
+        assert matcher.advance_bytes(begun)
+        matcher = constraint.matcher(max_tokens=matcher.min_tokens_left + len(begun))
+        mask = gl.allocate_mask(1, VOCAB.size)
+        assert matcher.advance_bytes(begun)
+        while not matcher.is_accepting:  # the shortest end, or one as short, within the budget
+            matcher.fill_mask(mask)
+            allowed = ids_of(mask[0])
+            assert allowed
+            assert matcher.advance(allowed[0])

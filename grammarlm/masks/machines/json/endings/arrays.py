@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from grammarlm.kernels.cpu.json.step.step import ROW
 from grammarlm.layout.json import ARRAY_BIT, Array, Frame, Kind, Shape
@@ -53,7 +52,7 @@ class ArrayEndings:
             if not fitting or 0 <= most <= position:
                 return None
             useful, _, value, counts = min(fitting)
-            if useful == 0 and position >= max(prefix, least):
+            if useful == 0 and any(too_few) and position >= max(prefix, least):
                 return None  # what must be contained has no text yet
             for k in range(kinds):
                 so_far[k] += counts >> k & 1
@@ -79,7 +78,7 @@ class ArrayEndings:
         """Item by item: the first that is allowed."""
         text, first, position = b"", where != AFTER, words[Frame.COUNT]
         is_closed = where != COMMA
-        supplies: dict[int, list[Any]] = {}
+        supplies: dict[int, tuple[list[bytes], Iterator[bytes]]] = {}
         for _ in range(MOST_EXTRA):
             if is_closed and (after := self._reader.read(record, b"]")) and self._reader.ends(after):
                 return text + b"]"
@@ -87,8 +86,9 @@ class ArrayEndings:
             comma = b"" if first else b","
             first = False
             for node, _ in sorted(self._ways(row, position), key=lambda way: -way[1].bit_count()):
-                supply = supplies.setdefault(node, [[], self._several(node)])
-                made = self._next_item(record, comma, supply)
+                if node not in supplies:
+                    supplies[node] = [], self._several(node)
+                made = self._next_item(record, comma, *supplies[node])
                 if made is not None:
                     record, text = made[0], text + comma + made[1]
                     break
@@ -100,17 +100,17 @@ class ArrayEndings:
             self._reader.program.clock.check()
         return None
 
-    def _next_item(self, record: int, comma: bytes, supply: list[Any]) -> tuple[int, bytes] | None:
+    def _next_item(
+        self, record: int, comma: bytes, passed: list[bytes], others: Iterator[bytes]
+    ) -> tuple[int, bytes] | None:
         """The first value that is allowed and can be followed by something; values that are refused are never tried again."""
-        passed = supply[0]
-        for value in [*passed, None]:
-            if value is None:
-                break
+        for value in passed:
             after = self._reader.read(record, comma + value)
             if after and (self._reader.read(after, b",") or self._reader.read(after, b"]")):
                 return after, value
         for _ in range(ENOUGH):
-            value = next(supply[1], None)
+            self._reader.program.clock.check()
+            value = next(others, None)
             if value is None:
                 return None
             after = self._reader.read(record, comma + value)

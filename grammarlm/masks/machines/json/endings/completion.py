@@ -235,9 +235,9 @@ class Endings:
         record = self.reader.record(c, x, y, self.reader.alone(words))
         kind = c & 31
         first = self.lexemes.lexeme(c, x, y)
-        tried = 0
-        for text in chained([] if first is None else [first], self.lexemes.lexemes(c, x, y), ENOUGH):
-            tried += 1
+        # Another item refuses one value of this one, in several spellings; so few ends are refused, or all.
+        most = min(ENOUGH, 32 + 4 * words[Frame.COUNT])
+        for text in chained([] if first is None else [first], self.lexemes.lexemes(c, x, y), most):
             after = self.reader.read(record, text)
             if not after:
                 continue

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,12 +20,37 @@ from .languages import LanguageEndings
 from .reader import Reader, Scratch
 from .texts import joined, short_names, spelled
 
+MOST_ZEROS = 1 << 12  # more digits than any shape has
+LONG_NUMBER = 24  # digits, after each so many of which zeros are tried as the rest
+MOST_RECORDED = 256  # numbers half read, the ends of which are kept
 BEAM, WIDE_BEAM = 8, 40  # beam width: prefixes of a number searched in parallel
 ENOUGH = 4096  # values of one node tried while looking for a new one
 DIGITS = b"e1234567890-.+"
+PLAIN_DIGITS = b"1234567890-."
 LITERAL_TEXT = b" truefalsenull"
 MOST_FILLERS = 256  # of them that are kept
 FILLERS = (b" ", b"-", b"=", b"*", b"a", b"0", b"_", b".")
+
+
+class Recorded:
+    """What an iterator yields, for many readers: each begins at its first item. A search that was cut off is begun again."""
+
+    def __init__(self, search: Callable[[], Iterator[bytes]]):
+        self._found: list[bytes] = []
+        self._search, self._items = search, search()
+
+    def __iter__(self) -> Iterator[bytes]:
+        for i in itertools.count():
+            while i >= len(self._found):
+                try:
+                    item = next(self._items, None)
+                except BaseException:
+                    self._found, self._items = [], self._search()
+                    raise
+                if item is None:
+                    return
+                self._found.append(item)
+            yield self._found[i]
 
 
 class LexemeEndings:
@@ -33,6 +59,7 @@ class LexemeEndings:
     def __init__(self, reader: Reader, languages: LanguageEndings):
         self._reader, self.languages = reader, languages
         self._fillers: dict[int, bytes] = {}
+        self._several: dict[tuple[int, int, int], Recorded] = {}
 
     def lexeme(self, c: int, x: int, y: int) -> bytes | None:
         """The rest of a string, number or literal, its closing quote included."""
@@ -123,18 +150,19 @@ class LexemeEndings:
         found = next(self._numbers(c, x, y, WIDE_BEAM if x == 0 else BEAM), None)
         return None if found is None else min(found, key=self._reader.measure)
 
-    def _numbers(self, c: int, x: int, y: int, beam: int) -> Iterator[list[bytes]]:
+    def _numbers(self, c: int, x: int, y: int, beam: int, symbols: bytes = DIGITS) -> Iterator[list[bytes]]:
         """The rests of a number, in lists by length."""
         level = [(b"", x, y)]
         if x and self._reader.ends(self._reader.record(c, x, y, 0)):
             yield [b""]
         while level:
+            self._reader.program.clock.check()
             families, ended = [], []
             for text, x0, y0 in level:
                 children = []
                 with Scratch(self._reader):
                     record = self._reader.record(c, x0, y0, 0)
-                    for byte in DIGITS:
+                    for byte in symbols:
                         after = self._reader.read(record, bytes([byte]))
                         if after:
                             _, x2, y2, _ = self._reader.threads(after)[0]
@@ -144,16 +172,51 @@ class LexemeEndings:
                 families.append(children)
             if ended:
                 yield ended
+            if level[0][0] and len(level[0][0]) % LONG_NUMBER == 0:
+                rounded = 0
+                for text, x0, y0 in level:
+                    zeros = self._zeros(c, x0, y0)
+                    if zeros is not None:
+                        rounded += 1
+                        yield [text + zeros]
+                if rounded == beam:
+                    return
             # One of each in turn (round robin): numbers with a common prefix are usually refused for the same reason.
             turns = itertools.zip_longest(*families)
             level = [child for turn in turns for child in turn if child is not None][:beam]
+
+    def _several_numbers(self, c: int, x: int, y: int) -> Iterator[bytes]:
+        """Different rests of a number. Few are wanted as a rule, and each digit costs a beam's width, so narrow beams come first.
+
+        Exponents, which write the same numbers again, come last.
+        """
+        known: set[bytes] = set()
+        for beam, symbols in ((BEAM, PLAIN_DIGITS), (BEAM**3, PLAIN_DIGITS), (BEAM, DIGITS)):
+            for texts in self._numbers(c, x, y, beam, symbols):
+                yield from (text for text in texts if text not in known)
+                known.update(texts)
+
+    def _zeros(self, c: int, x: int, y: int) -> bytes | None:
+        """The zeros that end a number, if zeros alone do: long numbers are found so without a search."""
+        with Scratch(self._reader):
+            record = self._reader.record(c, x, y, 0)
+            for count in range(1, MOST_ZEROS + 1):
+                record = self._reader.read(record, b"0")
+                if not record:
+                    return None
+                if self._reader.ends(record):
+                    return b"0" * count
+        return None
 
     def lexemes(self, c: int, x: int, y: int) -> Iterator[bytes]:
         """Different ways to end a lexeme, short ones first."""
         kind, sub = c & 31, c >> 5 & 63
         if kind == Kind.NUMBER:
-            for texts in self._numbers(c, x, y, ENOUGH):
-                yield from texts
+            if (c, x, y) not in self._several:
+                if len(self._several) == MOST_RECORDED:
+                    self._several.clear()
+                self._several[c, x, y] = Recorded(partial(self._several_numbers, c, x, y))
+            yield from self._several[c, x, y]
             return
         if kind == Kind.LITERAL:
             yield from filter(None, [self.lexeme(c, x, y)])
