@@ -46,18 +46,18 @@ def patience() -> Iterator[None]:
             if "/lark/" in frame.f_code.co_filename or "oracles" in frame.f_code.co_filename:
                 raise OracleIsSlow
             frame = frame.f_back
-        raise AssertionError(f"more than {_PATIENCE} s, and the oracle was not at work")
+        raise AssertionError(f"more than {_PATIENCE} s of processor time, and the oracle was not at work")
 
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         yield
         return
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, _PATIENCE)
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, _PATIENCE)  # processor time: other programs may be running
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def judged_mask(witnesses: Witnesses, text: bytes, token_list: TokenList) -> tuple[set[int], set[int]]:
