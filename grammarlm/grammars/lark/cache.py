@@ -31,11 +31,11 @@ from typing import Any
 
 import numpy as np
 
+from grammarlm.array_files import demand, load_arrays, remove_oldest, save_arrays, touch
 from grammarlm.cache import cache_folder, log_read, sources_digest
 from grammarlm.grammars.cfg.indent import Indent
 from grammarlm.grammars.regular.derivatives import Algebra
 from grammarlm.grammars.regular.ordered import SOMETHING, TEXT_START, UNKNOWN
-from grammarlm.array_files import demand, load_arrays, remove_oldest, save_arrays, touch
 from grammarlm.layout.stack import CLOSES_BRACKET, STATES
 
 from .lexer import Lexer, LexerStart, Terminal

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
+from grammarlm.array_files import load_arrays, save_arrays
 from grammarlm.cache import cache_folder
 from grammarlm.grammars.lark import cache as lark_cache
 from grammarlm.grammars.lark.parser import LarkParser
 from grammarlm.grammars.regular import charset, unicode_cache
 from grammarlm.grammars.regular.derivatives import Algebra
-from grammarlm.array_files import load_arrays, save_arrays
 from tests.grammars.lark.cached_lark import BLOCKS, GRAMMARS, VOCAB, masks_of, parser_of
 from tests.internals import program_of
 

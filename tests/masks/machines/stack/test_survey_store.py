@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
-from grammarlm.grammars.lark import tables as lark_tables
 from grammarlm.array_files import _sum_of
+from grammarlm.grammars.lark import tables as lark_tables
 from grammarlm.kernels.cpu.jit import kernel_folder
 from grammarlm.kernels.cpu.row_key import row_key
 from grammarlm.layout.stack import ACCEPT, CALL, ENTER, EXIT, EXPANDED, FULL, Place
