@@ -13,7 +13,7 @@ help:
 	@echo "make fuzz    a minute of mutated grammars and token sequences (SECONDS=60); findings go to FINDINGS"
 	@echo "make check   ruff, mypy, import contracts"
 	@echo "make docs    the documentation as a site, in build/site"
-	@echo "make bench   the benchmarks; results go to benchmarks/results/, tables into docs/figures/"
+	@echo "make bench   the benchmarks; figures go to benchmarks/results/, tables into docs/figures/"
 	@echo "make gpu     kernel tests and benchmarks on an NVIDIA GPU"
 	@echo "make train   train the embedded model again (about an hour on two cores)"
 

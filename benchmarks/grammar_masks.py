@@ -216,7 +216,7 @@ def summary(tokenizers: dict) -> str:
                     [tokenizer, f"{case}, alone", *(f"{shown(v)} {u}" for v, u in zip(own, units, strict=True))]
                 )
     note = "Ours over the peer's, one run; below 1 we are ahead. A peer that ran out of time is compared over the masks it made "
-    note += "(its tails are then of fewer masks). The whole tables: benchmarks/results/grammar_masks.md."
+    note += "(its tails are then of fewer masks). The whole tables: [masks of grammars](grammar-masks.md)."
     return note + "\n\n" + table(header, rows)
 
 

@@ -1,4 +1,4 @@
-"""MaskBench and the JSON Schema Test Suite, kept: what `grammarlm bench` reports goes to results/, with its picture.
+"""MaskBench and the JSON Schema Test Suite, kept: what `grammarlm bench` reports, with its picture, in docs/figures.
 
 usage: python -m benchmarks.json_schemas [--every N] [--peers-every N] [--only maskbench|peers|suite ...]
 
@@ -16,14 +16,14 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.report import RESULTS
+from benchmarks.report import FIGURES, RESULTS, show
 from grammarlm.cli import main as grammarlm
 
 PARTS = ("maskbench", "peers", "suite")
 
 
 def run(name: str, *arguments: str) -> int:
-    """One run of `grammarlm bench`, its report and figures into results/NAME.*."""
+    """One run of `grammarlm bench`: its figures into results/NAME.json, its report and picture into docs/figures."""
     with tempfile.TemporaryDirectory() as out:
         code = grammarlm(["bench", *arguments, "--out", out])
         if code:
@@ -33,10 +33,10 @@ def run(name: str, *arguments: str) -> int:
         report = report.replace("report.png", f"{name}.png").replace(
             "\n\n", f"\n\nCommand: `grammarlm bench {shown}`\n\n", 1
         )
-        (RESULTS / f"{name}.md").write_text(report, encoding="utf-8")
+        show(name, report)
         shutil.copy(Path(out) / "figures.json", RESULTS / f"{name}.json")
         if (Path(out) / "report.png").exists():
-            shutil.copy(Path(out) / "report.png", RESULTS / f"{name}.png")
+            shutil.copy(Path(out) / "report.png", FIGURES / f"{name}.png")
     return 0
 
 

@@ -1,9 +1,10 @@
-"""What every benchmark writes: figures as JSON and Markdown, with machine, versions, date and command beside them."""
+"""What every benchmark writes: figures as JSON, and tables into docs/figures, with machine, versions, date and command."""
 
 import datetime
 import json
 import os
 import platform
+import re
 import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 RESULTS = Path(__file__).parent / "results"
+FIGURES = Path(__file__).parent.parent / "docs" / "figures"
 PACKAGES = ("numpy", "numba", "torch", "transformers", "triton", "llguidance", "xgrammar", "outlines-core")
 
 
@@ -55,8 +57,7 @@ def table(header: list[str], rows: list[list[str]]) -> str:
 
 
 def write(name: str, title: str, figures: dict, markdown: str, module: str = "") -> None:
-    """benchmarks/results/NAME.json and NAME.md, made by the module of that name or another; the Markdown is printed too."""
-    RESULTS.mkdir(exist_ok=True)
+    """benchmarks/results/NAME.json, and the Markdown as `show` puts it; made by the module of that name or another."""
     command = "python -m " + " ".join(["benchmarks." + (module or name), *sys.argv[1:]])
     facts = {
         "date": datetime.date.today().isoformat(),
@@ -64,8 +65,30 @@ def write(name: str, title: str, figures: dict, markdown: str, module: str = "")
         "versions": versions(),
         "command": command,
     }
-    (RESULTS / f"{name}.json").write_text(json.dumps({**facts, **figures}, indent=1) + "\n")
+    RESULTS.mkdir(exist_ok=True)
+    if figures:
+        (RESULTS / f"{name}.json").write_text(json.dumps({**facts, **figures}, indent=1) + "\n")
     packages = ", ".join(f"{k} {v}" for k, v in facts["versions"].items())
-    text = f"# {title}\n\n{facts['date']}, {facts['machine']}; {packages}. Command: `{command}`\n\n{markdown}\n"
-    (RESULTS / f"{name}.md").write_text(text)
+    show(
+        name,
+        f"# {title}\n\n{facts['date']}, {facts['machine']}; {packages}. Command: `{command}`\n\n{markdown}\n",
+    )
     print(markdown)
+
+
+def show(name: str, report: str) -> None:
+    """Puts a report between its markers in a page of docs/figures; one that no page has becomes benchmarks/results/NAME.md."""
+    marker, end = f"<!-- figures: {name} -->", "<!-- end -->"
+    for page in FIGURES.glob("*.md"):
+        before, found, after = page.read_text(encoding="utf-8").partition(marker)
+        if found:
+            filled = f"{before}{marker}\n{as_section(report)}\n{end}{after.partition(end)[2]}"
+            page.write_text(filled, encoding="utf-8")
+            return
+    (RESULTS / f"{name}.md").write_text(report, encoding="utf-8")
+
+
+def as_section(report: str) -> str:
+    """A report as a part of a page: its title is a heading of the second level, and what is below it one level further down."""
+    body = re.sub(r"^(#+ )", r"#\1", report.strip(), flags=re.MULTILINE)
+    return re.sub(r"\n{3,}", "\n\n", body)

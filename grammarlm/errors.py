@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, cast
 
 LONGEST_MESSAGE = 500
+SHOWN = 60  # characters of the line above a caret
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -119,12 +120,12 @@ class MaskError(ValueError):
         super().__init__(shorten(message))
 
 
-def caret(text: str, position: int, width: int = 60) -> str:
+def caret(text: str, position: int) -> str:
     """Two lines: the line of `text` around `position`, and a caret under it."""
     start = text.rfind("\n", 0, position) + 1
     end = text.find("\n", position)
     line = text[start : end if end >= 0 else len(text)]
     column = position - start
-    left = max(0, column - width // 2)
-    shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line[left : left + width])
+    left = max(0, column - SHOWN // 2)
+    shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line[left : left + SHOWN])
     return f"{shown}\n{' ' * (column - left)}^"

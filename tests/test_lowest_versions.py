@@ -23,7 +23,7 @@ def declared() -> list[str]:
 
 @pytest.mark.parametrize("requirement", declared())
 def test_each_declared_minimum_is_the_one_that_is_tested(requirement: str) -> None:
-    name, version = re.fullmatch(r"([a-z]+)>=([0-9.]+)", requirement).groups()  # type: ignore[union-attr]
+    name, version = re.fullmatch(r"([a-z-]+)>=([0-9.]+)", requirement).groups()  # type: ignore[union-attr]
     if name in NOT_IN_THE_HOST_HALF:
         assert name not in lowest()
         assert f"#     {name}=={version}.0\n" in (ROOT / "constraints-lowest.txt").read_text()

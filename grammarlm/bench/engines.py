@@ -85,7 +85,7 @@ class GrammarLM:
 def _caches_of_grammars() -> Any:
     """Functions that clear the caches keyed by the content of grammars; not those of Unicode and vocabulary tables."""
     for name, module in list(sys.modules.items()):
-        if module is None or not name.startswith(("grammarlm.grammars.", "grammarlm.masks.json")):
+        if module is None or not name.startswith(("grammarlm.grammars.", "grammarlm.masks.machines.json.")):
             continue
         for value in list(vars(module).values()):
             if hasattr(value, "cache_clear") and (value.cache_parameters()["maxsize"] or 0) >= 64:

@@ -9,6 +9,7 @@ from .figures import QUANTILES, Figures, Ratios, Times
 from .record import OUTCOMES, Record
 
 Table = tuple[list[str], list[list[str]]]  # header, rows
+SLOWEST = 20  # cases of each engine
 
 
 def coverage(rows: dict[str, Figures]) -> Table:
@@ -44,7 +45,7 @@ def ratios(rows: dict[str, Ratios]) -> Table:
     return header, lines
 
 
-def failing(rows: Mapping[str, Sequence[Record]], most: int | None = None) -> Table:
+def failing(rows: Mapping[str, Sequence[Record]]) -> Table:
     """The cases that do not pass, what is wrong and where; the worst outcomes first."""
     found = [
         (min(OUTCOMES.index(each) for each in record.outcomes()), name, record)
@@ -54,16 +55,16 @@ def failing(rows: Mapping[str, Sequence[Record]], most: int | None = None) -> Ta
     ]
     found.sort(key=lambda row: (list(rows).index(row[1]), row[0], row[2].case))
     return ["engine", "schema", "what is wrong"], [
-        [name, cell(record.case), cell(wrong(record))] for _, name, record in found[:most]
+        [name, cell(record.case), cell(wrong(record))] for _, name, record in found
     ]
 
 
-def slowest(rows: Mapping[str, Sequence[Record]], most: int = 20) -> Table:
+def slowest(rows: Mapping[str, Sequence[Record]]) -> Table:
     """The cases with the slowest masks of each engine, then those with the slowest first mask."""
     lines = []
     for name, records in rows.items():
-        by_mask = sorted((r for r in records if r.masks), key=lambda r: -max(r.masks))[:most]
-        by_first = sorted((r for r in records if r.first_mask), key=lambda r: -(r.first_mask or 0))[:most]
+        by_mask = sorted((r for r in records if r.masks), key=lambda r: -max(r.masks))[:SLOWEST]
+        by_first = sorted((r for r in records if r.first_mask), key=lambda r: -(r.first_mask or 0))[:SLOWEST]
         for record in dict.fromkeys(r.case for r in [*by_mask, *by_first]):
             found = next(r for r in records if r.case == record)
             times = Times.of(found.masks)

@@ -7,12 +7,16 @@ import dataclasses
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from grammarlm.errors import brief
 from grammarlm.grammars.registry import KINDS
 
 from .grammar_arguments import add_grammar, read_arguments
 
 if TYPE_CHECKING:
     from grammarlm.grammars.compose import Grammar
+    from grammarlm.grammars.lark.grammar import Lark
+
+SEARCHED_MS, MOST_PAIRS = 2_000, 100  # of the search for terminals that match a common text
 
 
 def add_check(commands: Any) -> None:
@@ -26,6 +30,7 @@ def add_check(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    from grammarlm.grammars.lark.grammar import Lark
     from grammarlm.masks.constraint import compile
 
     from .refusal import bytes_alone, refused
@@ -38,6 +43,8 @@ def run(options: argparse.Namespace) -> int:
     if text is None:
         print(f"compiled in {took * 1e3:.1f} ms, {constraint.nbytes:,} bytes")
         print(told(constraint.report))
+        if isinstance(grammar, Lark):
+            print(collisions_of(grammar))
         return 0
     wrong = refused(constraint.matcher(), text, name, whole=True)
     if wrong is not None:
@@ -54,6 +61,23 @@ def load_kernels(grammar: Grammar) -> None:
 
     kind: Any = type(grammar)
     compile(kind(KINDS[kind.__name__].example), bytes_alone())
+
+
+def collisions_of(grammar: Lark) -> str:
+    """The terminals that match a common text, a line each pair, and what was not looked at."""
+    from grammarlm.grammars.lark.collisions import collisions
+    from grammarlm.masks.runtime.limits import Clock, Limits
+
+    known = collisions(grammar, Clock(Limits(max_ms=SEARCHED_MS)).tick)
+    lines = [f"  {pair.preferred}, {pair.other}: {brief(pair.text)}" for pair in known.found[:MOST_PAIRS]]
+    if len(known.found) > MOST_PAIRS:
+        lines.append(f"  and {len(known.found) - MOST_PAIRS} more")
+    lines += [f"  {name} is left out: {why}" for name, why in known.refused.items()]
+    if known.unfinished:
+        lines.append(f"  the search was ended, so pairs may be missing: {known.unfinished}")
+    return "\n".join(
+        ["terminals with a common text (lark's lexer prefers the first):" + ("" if lines else " none"), *lines]
+    )
 
 
 def told(report: Any) -> str:

@@ -2,7 +2,7 @@
 
 A line is one token: its probability, how many tokens the grammar allowed there, how much of the model's probability the mask
 removed, and the alternatives. On a terminal the lines appear as they are made, slowed down enough to read; elsewhere they are
-printed. Each answer is checked with a tool that shares no code with us: Python's own `re`, or the library `jsonschema`.
+printed. Each answer is checked by Python's own `re` and `json`, which share no code with us.
 """
 
 from __future__ import annotations
@@ -62,35 +62,11 @@ def by_choices(title: str, prompt: str, choices: list[str]) -> Example:
     return Example(title, prompt, Choices(choices), "choices", ", ".join(choices), lambda text: text in choices)
 
 
-def by_schema(title: str, prompt: str, schema: dict[str, Any]) -> Example:
-    return Example(title, prompt, JsonSchema(schema), "schema", json.dumps(schema), is_valid(schema))
-
-
 def matches(pattern: str) -> Callable[[str], bool]:
     return lambda text: re.fullmatch(pattern, text) is not None
 
 
-def is_valid(schema: dict[str, Any]) -> Callable[[str], bool]:
-    """A check: is a text JSON, and valid? Numbers are read as fractions: 24.95 is a multiple of 0.01, and 1e2 an integer."""
-
-    def check(text: str) -> bool:
-        from jsonschema import Draft202012Validator
-
-        try:
-            document = json.loads(text, parse_float=exact)
-        except ValueError:
-            return False
-        return bool(Draft202012Validator(json.loads(json.dumps(schema), parse_float=exact)).is_valid(document))
-
-    return check
-
-
-def exact(number: str) -> int | Fraction:
-    value = Fraction(number)
-    return value if value.denominator > 1 else value.numerator
-
-
-ORDER = {
+ORDER: dict[str, Any] = {
     "type": "object",
     "properties": {
         "customer": {"type": "string", "pattern": "^[A-Z][a-z]{1,15} [A-Z][a-z]{1,15}$"},
@@ -102,6 +78,24 @@ ORDER = {
     "required": ["customer", "item", "quantity", "price", "paid"],
     "additionalProperties": False,
 }
+
+
+def is_order(text: str) -> bool:
+    """ORDER in plain Python. Numbers are read as fractions: 24.95 is a multiple of 0.01, and 1e2 is an integer."""
+    try:
+        order = json.loads(text, parse_float=Fraction, parse_int=Fraction)
+        return (
+            sorted(order) == sorted(ORDER["required"])
+            and re.fullmatch("[A-Z][a-z]{1,15} [A-Z][a-z]{1,15}", order["customer"]) is not None
+            and re.fullmatch("[a-z ]{1,24}", order["item"]) is not None
+            and type(order["quantity"]) is Fraction is type(order["price"])
+            and order["quantity"] in range(1, 1000)
+            and order["price"] > 0
+            and (order["price"] * 100).denominator == 1
+            and isinstance(order["paid"], bool)
+        )
+    except (ValueError, TypeError):  # no JSON, or no object with texts
+        return False
 
 
 WORD = "[a-df-z]{1,12}"
@@ -116,10 +110,13 @@ EXAMPLES = (
         'Set a timer for 25 minutes.\n{"function":"',
         ["send_message", "set_alarm", "set_timer", "convert", "get_weather", "book_table"],
     ),
-    by_schema(
+    Example(
         "a record under a JSON schema",
         "Astrid Novak ordered seven steel lamps at 24.95 euros each and has not paid.\n",
-        ORDER,
+        JsonSchema(ORDER),
+        "schema",
+        json.dumps(ORDER),
+        is_order,
     ),
     by_regex(
         "a sentence without the letter e, drawn at temperature 0.8",

@@ -31,7 +31,7 @@ def named(
 
     try:
         if isinstance(grammar, Choice):
-            return _all_sides(grammar, error, is_empty)
+            return _all_sides(grammar, is_empty)
         part = _empty_part(grammar, is_empty)
     except GrammarError:  # it takes too long
         return error
@@ -42,9 +42,7 @@ def named(
     )
 
 
-def _all_sides(
-    grammar: Choice, error: UnsatisfiableGrammar, is_empty: Callable[[Grammar], bool]
-) -> UnsatisfiableGrammar:
+def _all_sides(grammar: Choice, is_empty: Callable[[Grammar], bool]) -> UnsatisfiableGrammar:
     parts = [_empty_part(side, is_empty) for side in grammar.parts[:MOST_SIDES]]
     names = ", ".join(
         brief(side if part is None else part, LONGEST) for side, part in zip(grammar.parts, parts, strict=False)

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from .token_facts import TokenFacts
 
 FINISHED = 1  # the state after a stop token
-NOT_MADE = -1  # an answer of `peek_token`: something must be made first
 Value_co = TypeVar("Value_co", covariant=True)
 
 

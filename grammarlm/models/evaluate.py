@@ -7,19 +7,17 @@ from grammarlm.models.corpus import RECORDS, Example, example
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-MAX_NEW_TOKENS = 96
+MAX_NEW_TOKENS, BATCH = 96, 50
 
 
-def exact_match(
-    model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase", per_kind: int = 100, batch: int = 50
-) -> dict[str, float]:
+def exact_match(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase", per_kind: int) -> dict[str, float]:
     """The share of exact records by kind, decoded greedily on the first `per_kind` held-out examples of each kind."""
     shares = {}
     for kind in RECORDS:
         examples = [example("heldout", index, kind) for index in range(per_kind)]
         written: list[str] = []
-        for start in range(0, per_kind, batch):
-            written += write_records(model, tokenizer, examples[start : start + batch])
+        for start in range(0, per_kind, BATCH):
+            written += write_records(model, tokenizer, examples[start : start + BATCH])
         shares[kind] = sum(text == one.answer for text, one in zip(written, examples, strict=True)) / per_kind
     return shares
 

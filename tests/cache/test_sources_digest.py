@@ -77,7 +77,7 @@ def test_an_edit_of_any_source_is_another_name(tmp_path: Path) -> None:
 )
 def test_what_they_import_is_among_them(packages: tuple[str, ...]) -> None:
     """But for what has no part in what is made: errors, notices, where files lie and how they are written."""
-    others = {"__init__", "errors", "notices", "cache", "files", "version", "kept_arrays"}
+    others = {"__init__", "errors", "notices", "cache", "files", "version", "array_files"}
     for package in packages:
         path = PACKAGE / package
         for source in [path] if path.is_file() else path.rglob("*.py"):

@@ -26,7 +26,7 @@ MASKS = """
 import hashlib, json, os, sys
 import numpy as np
 import grammarlm as gl
-from grammarlm.masks.stack import numbers
+from grammarlm.masks.machines.stack import numbers
 numbers.LARGE_TRIE, numbers.WORTH_KEEPING = 0, 1
 LARK = 'start: (A | B)* "."\\nA: "{a}" /[a-m]+/ "!"\\nB: "{b}" /[n-z]+/ "?"\\n'
 found = []

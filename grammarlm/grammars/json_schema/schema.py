@@ -25,6 +25,7 @@ from grammarlm.grammars.items.tokens import Tokens
 from grammarlm.grammars.json_schema.read.closing import close_objects
 from grammarlm.grammars.json_schema.read.content import digest_of, shown, written
 from grammarlm.grammars.json_schema.read.json_data import check_json
+from grammarlm.grammars.json_schema.read.registry import documents_of
 from grammarlm.grammars.json_schema.types.python_types import is_python_type, schema_of
 from grammarlm.grammars.regular.derivatives import Algebra
 from grammarlm.grammars.regular.terms import Term
@@ -48,7 +49,8 @@ class JsonSchema(Grammar):
     property_order   "schema": declared properties in order of appearance, then required names, then others; "any": any order; or a
                      list of names
     formats          "assert": `format` must hold; "annotation": it is ignored
-    registry         {uri: schema} for references to other documents; nothing is fetched
+    registry         {uri: schema}, or a referencing.Registry, for references to other documents; nothing is fetched: the `retrieve`
+                     of a Registry is not called
     draft            "auto": keywords of all drafts count; "declared": only those of `$schema`
     integers         "any": an integer may also be written 1.0 or 1e2; "plain": digits only. None: "plain" for a Python type, whose
                      reader may not accept the others, and "any" elsewhere
@@ -70,7 +72,7 @@ class JsonSchema(Grammar):
         whitespace: str | None = None,
         property_order: Any = "schema",
         formats: str = "assert",
-        registry: dict[str, Any] | None = None,
+        registry: Any = None,
         draft: str = "auto",
         strict: bool = True,
         integers: str | None = None,
@@ -102,13 +104,12 @@ class JsonSchema(Grammar):
             raise ValueError(
                 f'JsonSchema(property_order={property_order!r}): it takes "schema", "any" or a list of names'
             )
-        if registry is not None and not isinstance(registry, dict):
-            raise TypeError(f"JsonSchema(registry=...) takes a dict of schemas by URI, not {type(registry).__name__}")
         self._source, self._is_json = frozen(schema), False
         self.whitespace, self.formats, self.draft, self.strict = whitespace, formats, draft, bool(strict)
         self.integers, self.spelling, self.extra, self.unknown = integers, spelling, extra, unknown
         self.property_order = property_order if isinstance(property_order, str) else tuple(property_order)
-        self._registry = None if registry is None else {uri: frozen(document) for uri, document in registry.items()}
+        documents = None if registry is None else documents_of(registry)
+        self._registry = None if documents is None else {uri: frozen(schema) for uri, schema in documents.items()}
 
     def as_generated(self) -> JsonSchema:
         """The grammar with the defaults for generated texts: natural and plain, unless something else was asked for."""

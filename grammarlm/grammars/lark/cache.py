@@ -7,7 +7,7 @@ distinguish.
 
     name     sha256 of the text, the start rule, the indentation, `max_depth`, the sources of this package, and the versions of
              lark, Python (its `re` parses the patterns) and Unicode: if any differs, so does the entry
-    content  arrays (kept_arrays.py); kernels check no bounds, so everything that they index with is checked here
+    content  arrays (array_files.py); kernels check no bounds, so everything that they index with is checked here
     written  after compile has succeeded: a refused grammar is never stored, and a stored one need not be checked for refusal again
     size     20-400 KB a grammar, none over 16 MB; the newest 200 and at most 256 MB of them are kept
 
@@ -31,11 +31,11 @@ from typing import Any
 
 import numpy as np
 
+from grammarlm.array_files import demand, load_arrays, remove_oldest, save_arrays, touch
 from grammarlm.cache import cache_folder, log_read, sources_digest
 from grammarlm.grammars.cfg.indent import Indent
 from grammarlm.grammars.regular.derivatives import Algebra
 from grammarlm.grammars.regular.ordered import SOMETHING, TEXT_START, UNKNOWN
-from grammarlm.kept_arrays import demand, load_arrays, remove_oldest, save_arrays, touch
 from grammarlm.layout.stack import CLOSES_BRACKET, STATES
 
 from .lexer import Lexer, LexerStart, Terminal
@@ -59,7 +59,7 @@ def _versions() -> bytes:
     """Digest of all that an entry depends on besides the grammar. lark's version is in its __init__ file: hashed, as importing lark
     costs 0.1 s."""
     python = f"{sys.implementation.name} {sys.version} {unicodedata.unidata_version}"
-    digest = hashlib.sha256(f"{python} {sources_digest('grammars', 'layout', 'kept_arrays.py')}".encode())
+    digest = hashlib.sha256(f"{python} {sources_digest('grammars', 'layout', 'array_files.py')}".encode())
     spec = importlib.util.find_spec("lark")
     assert spec is not None  # lark is a dependency
     assert spec.origin is not None

@@ -1,4 +1,4 @@
-"""The items of an LR parser's states as arrays; only masks/stack (description, spelling) reads them, a few states at a time."""
+"""The items of an LR parser's states as arrays; masks/machines/stack (description, ends/spelling) reads them, a few at a time."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def parse_regex(pattern: str | bytes, algebra: Algebra) -> Term:
 
 
 class RegexParser(Anchors):
-    """One pass over a pattern. json_schema/ecma.py derives another dialect from it."""
+    """One pass over a pattern. json_schema/strings/ecma.py derives another dialect from it."""
 
     def __init__(self, pattern: str | bytes, algebra: Algebra):
         super().__init__(pattern, algebra)

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
+from grammarlm.array_files import load_arrays, save_arrays
 from grammarlm.cache import cache_folder
 from grammarlm.grammars.lark import cache as lark_cache
 from grammarlm.grammars.lark.parser import LarkParser
 from grammarlm.grammars.regular import charset, unicode_cache
 from grammarlm.grammars.regular.derivatives import Algebra
-from grammarlm.kept_arrays import load_arrays, save_arrays
 from tests.grammars.lark.cached_lark import BLOCKS, GRAMMARS, VOCAB, masks_of, parser_of
 from tests.internals import program_of
 
@@ -76,7 +76,7 @@ def assert_same_tables(cold: LarkParser, warm: LarkParser) -> None:
 SECOND_PROCESS = """
 import sys
 import grammarlm as gl
-from tests.grammars.cached_lark import GRAMMARS, VOCAB, masks_of, parser_of
+from tests.grammars.lark.cached_lark import GRAMMARS, VOCAB, masks_of, parser_of
 for kind in sys.argv[1:]:
     constraint = gl.compile(GRAMMARS[kind], VOCAB)
     print(parser_of(constraint).is_known, masks_of(constraint))

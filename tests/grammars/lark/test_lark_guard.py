@@ -269,9 +269,9 @@ import json, resource, sys
 resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
 resource.setrlimit(resource.RLIMIT_CPU, (90, 90))
 from grammarlm.errors import GrammarError
-from grammarlm.grammars.lark_analysis import check_analysis
-from grammarlm.grammars.lark_guard import check_lark
-from tests.grammars.hostile_lark import HOSTILE
+from grammarlm.grammars.lark.analysis import check_analysis
+from grammarlm.grammars.lark.guard import check_lark
+from tests.grammars.lark.hostile_lark import HOSTILE
 from lark.common import ParserConf
 from lark.load_grammar import load_grammar
 from lark.parsers.lalr_analysis import LALR_Analyzer

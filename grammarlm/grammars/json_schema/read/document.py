@@ -3,7 +3,8 @@
 A **resource** is a schema with its own address: the whole document, or a subschema with `$id`. Most documents are one resource
 whose references are `#/...`: those are followed by walking the document, without search or loading. Only a reference by address or
 by anchor causes the search for identifiers, once per document; only an address unknown to the document and the caller's registry
-loads the drafts' own metaschemas. Nothing is ever fetched.
+loads the drafts' own metaschemas, and only one that they do not have causes the search in the documents of the registry. Nothing is
+ever fetched.
 """
 
 from __future__ import annotations
@@ -213,6 +214,8 @@ class Document:
         contents = self._registered(address)
         if contents is None:
             contents = _metaschema(address)
+        if contents is None and (found := self._embedded(address, asking)) is not None:
+            return found
         if contents is None:
             raise UnsupportedFeature(
                 f"{pointer}: {reference!r} leads to {address!r}, which is not in the registry; nothing is fetched: "
@@ -223,15 +226,19 @@ class Document:
         self._search(loaded)
         return loaded
 
+    def _embedded(self, address: str, asking: Resource) -> Resource | None:
+        """The resource whose own identifier is the address, somewhere in a document of the registry."""
+        for uri in self.registry or ():
+            known = uri.rstrip("#")
+            if known not in self._resources:
+                self._load(known, self._registered(uri), known + "#", asking.draft, asking.vocabulary)
+            self._search(self._resources[known])
+        return self._resources.get(address)
+
     def _registered(self, address: str) -> Any:
         registry = self.registry
         if registry is None:
             return None
-        if hasattr(registry, "get_or_retrieve"):  # a registry of the `referencing` library
-            try:
-                return registry.get_or_retrieve(address).value.contents
-            except LookupError:
-                return None
         for spelling in (address, address + "#", address.rstrip("#")):
             if spelling in registry:
                 return registry[spelling]

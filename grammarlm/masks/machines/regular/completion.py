@@ -32,7 +32,7 @@ class Completions:
     """The shortest texts of terms, memoised; the object lives as long as its epoch.
 
     A text is bytes. Where the letters of terms are more than bytes, a subclass defines their spelling
-    (stack/spelling.py).
+    (stack/ends/spelling.py).
     """
 
     empty: Any = b""

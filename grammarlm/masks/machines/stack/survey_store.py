@@ -28,9 +28,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from grammarlm.array_files import demand, load_arrays, remove_oldest, save_arrays, touch
 from grammarlm.cache import cache_folder, log_read, sources_digest
 from grammarlm.grammars.lark.lexer import LexerState
-from grammarlm.kept_arrays import demand, load_arrays, remove_oldest, save_arrays, touch
 from grammarlm.kernels.cpu.jit import kernel_folder
 from grammarlm.kernels.cpu.row_key import row_key
 from grammarlm.kernels.cpu.surveys import masks as survey_masks

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
+from grammarlm.array_files import _sum_of
 from grammarlm.grammars.lark import tables as lark_tables
-from grammarlm.kept_arrays import _sum_of
 from grammarlm.kernels.cpu.jit import kernel_folder
 from grammarlm.kernels.cpu.row_key import row_key
 from grammarlm.layout.stack import ACCEPT, CALL, ENTER, EXIT, EXPANDED, FULL, Place
@@ -280,7 +280,7 @@ def test_surveys_of_tables_with_other_numbers_are_not_taken(name, vocab, a_cache
 NUMBERS = """
 import hashlib
 import grammarlm as gl
-from grammarlm.masks.stack import survey_store
+from grammarlm.masks.machines.stack import survey_store
 vocab = gl.Vocabulary([bytes([byte]) for byte in range(256)] + [b""], stop_ids=[256])
 for name in ("json", "sqlite"):
     constraint = gl.compile(gl.Lark.library(name), vocab)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from grammarlm.kept_arrays import Unsound, load_arrays, remove_oldest, save_arrays
+from grammarlm.array_files import Unsound, load_arrays, remove_oldest, save_arrays
 
 NUMBERS = st.sampled_from([np.uint8, np.int16, np.int32, np.uint64]).flatmap(
     lambda kind: arrays(kind, array_shapes(min_dims=1, max_dims=3, min_side=0, max_side=5))
