@@ -115,7 +115,7 @@ class Decoding:
             is_filled = self._fill_together(rows)
         for row in rows:
             row.prepare(is_filled)
-            if row.goes_on and self._reader.can_forget and (self._is_started or self._n == 1):
+            if row.goes_on and self._reader.rollback_is_cheap and (self._is_started or self._n == 1):
                 row.propose(run_of(row))
 
     def _fill_together(self, rows: list[Row]) -> bool:
@@ -177,7 +177,7 @@ class Decoding:
     def _chunks(self) -> list[list[int]]:
         """The ids that each text reads now: all pending ones and the proposed run, unless chunks must have equal length."""
         rows = self._live
-        if not self._reader.in_step:
+        if self._reader.unequal_is_cheap:
             return [row.pending + row.run for row in rows]
         if not self._is_started:
             return [row.pending[: row.skip + 1] for row in rows]
@@ -206,7 +206,7 @@ class Decoding:
         while places:
             self._choose_at([(row, waiting.popleft()) for row, waiting in places.items()], logits, before, raw)
             places = {row: waiting for row, waiting in places.items() if row.follows_run() and waiting}
-        self._forget()
+        self._roll_back()
 
     def _choose_at(
         self, choices: list[tuple[Row, int]], logits: torch.Tensor, before: list[float], raw: np.ndarray | None
@@ -222,10 +222,10 @@ class Decoding:
             own = None if raw is None else raw[chosen_from]
             self._choose(rows, kept, chosen_from, [before[at] for at in chosen_from], own)
 
-    def _forget(self) -> None:
+    def _roll_back(self) -> None:
         """Drops from the model's cache the tokens of proposed runs that were not drawn (rollback)."""
         if any(row.misread for row in self._live):
-            self._reader.forget([row.misread for row in self._live])
+            self._reader.rollback([row.misread for row in self._live])
             for row in self._live:
                 row.misread = 0
 

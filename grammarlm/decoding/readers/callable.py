@@ -13,10 +13,12 @@ from .model_facts import device_of, width_of
 class CallableReader:
     """Reader of a callable from ids [B, T] to logits [B, T, V], or of a model without a usable cache."""
 
-    in_step = False
+    @property
+    def unequal_is_cheap(self) -> bool:
+        return True
 
     @property
-    def can_forget(self) -> bool:
+    def rollback_is_cheap(self) -> bool:
         return True
 
     def __init__(self, model: Any, prompts: Sequence[Sequence[int]]):
@@ -53,7 +55,7 @@ class CallableReader:
     def select(self, texts: Sequence[int]) -> None:
         self._texts = [list(self._texts[i]) for i in texts]
 
-    def forget(self, counts: Sequence[int]) -> None:
+    def rollback(self, counts: Sequence[int]) -> None:
         for text, count in zip(self._texts, counts, strict=True):
             del text[len(text) - count :]
 

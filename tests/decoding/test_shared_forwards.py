@@ -1,0 +1,50 @@
+"""Texts of unequal length share a forward: what a batch costs is what its longest answer costs by itself."""
+
+from functools import wraps
+
+import pytest
+
+import grammarlm as gl
+from tests.decoding.random_models import random_model
+
+torch = pytest.importorskip("torch")
+
+# After the same number of choices each answer has another number of tokens that the model has not read.
+PATTERNS = [
+    r"[01]a long name of a field[01]",
+    r"[01][01]another long name of one, longer than that[01]",
+    r"[01][01][01][01][01][01]",
+    r"(yes|no), certainly",
+]
+
+
+class Forwards:
+    """The shapes of what a model reads."""
+
+    def __init__(self, model):
+        self.shapes = []
+        forward = model.forward
+
+        @wraps(forward)
+        def counting(input_ids, **options):
+            self.shapes.append(tuple(input_ids.shape))
+            return forward(input_ids=input_ids, **options)
+
+        model.forward = counting
+
+
+@pytest.mark.parametrize("kind", ["Llama", "GPT2"])
+def test_a_batch_takes_as_many_forwards_as_its_longest_answer(kind, tokenizer):
+    model = random_model(kind, len(tokenizer), **({"n_embd": 32, "n_layer": 2, "n_head": 4} if kind == "GPT2" else {}))
+    prompts = ["the cat", "a", "the hat and the cat in a 100 year old café", "2024"]
+    options = {"tokenizer": tokenizer, "max_tokens": 60, "temperature": 1.0, "seed": 2}
+    forwards = Forwards(model)
+    alone = [
+        gl.generate(model, prompt, regex=pattern, **options) for prompt, pattern in zip(prompts, PATTERNS, strict=True)
+    ]
+    forwards.shapes.clear()
+    together = gl.generate(model, prompts, regex=PATTERNS, **options)
+    assert [one.tokens for one in together] == [one.tokens for one in alone]
+    assert [one.stats.forwards for one in together] == [one.stats.forwards for one in alone]
+    assert len(forwards.shapes) == max(one.stats.forwards for one in alone)
+    assert max(one.stats.forced_tokens for one in together) > 20  # which forwards of others have read
