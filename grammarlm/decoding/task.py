@@ -16,6 +16,7 @@ from grammarlm.masks.token_facts import pack_ids
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .output import Output
+from .predicate import Predicate
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,14 @@ class Task:
     @cached_property
     def stop_row(self) -> np.ndarray:
         return pack_ids(self.vocab.stop_ids, self.vocab.words)
+
+    @cached_property
+    def predicate(self) -> Predicate:
+        return Predicate(self.where)
+
+    def bytes_of(self, token: int) -> bytes:
+        """The bytes that a token appends: none for special tokens, which occur only where there is no grammar."""
+        return b"" if token in self.vocab.special_ids else self.vocab.token_bytes(token)
 
     def matcher(self) -> tuple[Matcher | None, bool]:
         """A matcher at the start, and whether it keeps the budget; ValueError where the constraint needs more tokens than that."""

@@ -30,8 +30,8 @@ from grammarlm.decoding.task import Task
 from grammarlm.masks.batch import fill_masks
 from grammarlm.masks.mask_array import allocate_mask
 
+from .forced_draft import forced_draft
 from .row import Choice, Row
-from .runs import run_of
 
 
 @dataclass(frozen=True)
@@ -116,17 +116,17 @@ class Decoding:
         for row in rows:
             row.prepare(is_filled)
             if row.goes_on and self._reader.rollback_is_cheap and (self._is_started or self._n == 1):
-                row.propose(run_of(row))
+                row.propose(forced_draft(row))
 
     def _fill_together(self, rows: list[Row]) -> bool:
         """Fills all masks at once. False if one of them fails: each row then fills its own, and only that row fails."""
         masks = allocate_mask(len(rows), self.vocab.size)
         try:
-            needed = fill_masks([None if row.rest else row.matcher for row in rows], masks)
+            needed = fill_masks([None if row.grammar.rest else row.grammar.matcher for row in rows], masks)
         except Exception:
             return False
         for row, mask, is_masked in zip(rows, masks, needed, strict=True):
-            row.mask[0], row.is_masked = mask, is_masked
+            row.grammar.mask[0], row.grammar.is_masked = mask, is_masked
         return True
 
     def _drop_finished(self) -> None:
@@ -165,24 +165,24 @@ class Decoding:
         """One forward: the logits that are needed, and how many rows of them belong to each text."""
         rows = self._live
         chunks = self._chunks()
-        scored = [max(0, len(chunk) - row.skip) for row, chunk in zip(rows, chunks, strict=True)]
+        scored = [row.unread.scored(chunk) for row, chunk in zip(rows, chunks, strict=True)]
         with timed(rows, "model_seconds"):
             logits = self._reader.read(chunks, scored)
         for row, chunk in zip(rows, chunks, strict=True):
             row.stats.forwards += 1
-            row.pending, row.skip = row.pending[len(chunk) :], max(0, row.skip - len(chunk))
+            row.unread.read(chunk)
             row.width = logits.shape[1]
         return logits, scored
 
     def _chunks(self) -> list[list[int]]:
-        """The ids that each text reads now: all pending ones and the proposed run, unless chunks must have equal length."""
+        """The ids that each text reads now: all that are unread and its draft; of equal length where others are dear."""
         rows = self._live
         if self._reader.unequal_is_cheap:
-            return [row.pending + row.run for row in rows]
+            return [row.unread.ids + row.unread.draft for row in rows]
         if not self._is_started:
-            return [row.pending[: row.skip + 1] for row in rows]
-        width = min(len(row.pending) for row in rows)
-        return [row.pending[:width] for row in rows]
+            return [row.unread.start() for row in rows]
+        width = min(len(row.unread.ids) for row in rows)
+        return [row.unread.ids[:width] for row in rows]
 
     # ------------------------------------------------------------------ using the logits
 
@@ -205,7 +205,7 @@ class Decoding:
                     self._steps.append(step if raw is None else replace(step, model_logits=raw[at]))
         while places:
             self._choose_at([(row, waiting.popleft()) for row, waiting in places.items()], logits, before, raw)
-            places = {row: waiting for row, waiting in places.items() if row.follows_run() and waiting}
+            places = {row: waiting for row, waiting in places.items() if row.follows_draft() and waiting}
         self._roll_back()
 
     def _choose_at(
@@ -223,11 +223,11 @@ class Decoding:
             self._choose(rows, kept, chosen_from, [before[at] for at in chosen_from], own)
 
     def _roll_back(self) -> None:
-        """Drops from the model's cache the tokens of proposed runs that were not drawn (rollback)."""
-        if any(row.misread for row in self._live):
-            self._reader.rollback([row.misread for row in self._live])
+        """Drops from the model's cache the tokens of drafts that were not drawn (rollback)."""
+        if any(row.unread.misread for row in self._live):
+            self._reader.rollback([row.unread.misread for row in self._live])
             for row in self._live:
-                row.misread = 0
+                row.unread.misread = 0
 
     def _choose(
         self, rows: list[Row], logits: torch.Tensor, places: list[int], before: list[float], raw: np.ndarray | None
@@ -253,11 +253,11 @@ class Decoding:
         Returns the masks, and for each row its index in them (-1: none).
         """
         logits[:, self.vocab.size :] = -math.inf
-        masked = [i for i, row in enumerate(rows) if row.is_masked]
+        masked = [i for i, row in enumerate(rows) if row.grammar.is_masked]
         places = np.full(len(rows), -1, np.int64)
         if not masked:
             return None, places
-        masks = np.concatenate([rows[i].mask for i in masked])
+        masks = np.concatenate([rows[i].grammar.mask for i in masked])
         places[masked] = np.arange(len(masked))
         apply_mask_(logits, masks, rows=places)
         return masks, places

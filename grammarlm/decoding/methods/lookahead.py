@@ -31,7 +31,7 @@ from grammarlm.decoding.arguments import check_integer, check_number
 from grammarlm.decoding.failures import Ending
 from grammarlm.decoding.logits.rejection import Rejection
 from grammarlm.decoding.result import Result
-from grammarlm.decoding.tree.branches import Dead, Steps, log_sum
+from grammarlm.decoding.tree.steps import Dead, Steps, log_sum
 from grammarlm.decoding.tree.text_node import TextNode
 from grammarlm.decoding.tree.tree import Tree, came_to_nothing, ended, grown
 

@@ -26,7 +26,8 @@ from grammarlm.decoding.logits.race import Race
 from grammarlm.decoding.logits.rejection import NO_TOKEN, Drawn, Rejection, run_together
 from grammarlm.decoding.logits.sampling import Sampling, draw
 from grammarlm.decoding.result import Population, Result
-from grammarlm.decoding.tree.branches import Branches, Dead, Steps
+from grammarlm.decoding.tree.branches import Branches
+from grammarlm.decoding.tree.steps import Dead, Steps
 from grammarlm.decoding.tree.text_node import TextNode
 from grammarlm.decoding.tree.tree import Tree
 from grammarlm.errors import shorten

@@ -45,7 +45,7 @@ class CachedReader(CallableReader):
     def _start_over(self) -> None:
         """Empties the cache: the next read is of whole texts."""
         self._slots: list[list[int]] = [[] for _ in self._texts]  # for each cache slot, 1: an id, 0: a pad
-        self._cache = None if self._longest is None else _static_cache(self._model, self._longest)
+        self._cache: Any = None if self._longest is None else _static_cache(self._model, self._longest)
 
     @property
     def unequal_is_cheap(self) -> bool:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +47,16 @@ class TextNode:
             yield node
             node = node.parent
 
-    def tokens(self) -> list[int]:
-        return [node.token for node in self.nodes()][::-1]
+    def ancestors(self) -> Iterator[TextNode]:
+        """The texts that this one goes on from, the longest first; the empty one last."""
+        node = self.parent
+        while node is not None:
+            yield node
+            node = node.parent
+
+    def tokens(self, start: int = 0) -> list[int]:
+        """The tokens from this position on."""
+        return [node.token for node in islice(self.nodes(), self.length - start)][::-1]
 
     def notes(self) -> list[Note]:
         """The notes of all tokens, as far as there are any."""

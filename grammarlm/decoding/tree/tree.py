@@ -15,7 +15,8 @@ import numpy as np
 from grammarlm.decoding.failures import Ending, RowFailure
 from grammarlm.decoding.result import Result
 
-from .branches import Branches, Dead, Steps, log_sum
+from .branches import Branches
+from .steps import Dead, Steps, log_sum
 from .text_node import TextNode
 
 
