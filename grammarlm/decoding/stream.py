@@ -14,21 +14,19 @@ Each token becomes a delta of the text and, where the answer is JSON, the events
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Any
 
 from grammarlm.decoding.logits.sampling import Sampling
 from grammarlm.decoding.loop.loop import Decoding
 from grammarlm.decoding.methods.blends import Blended
 from grammarlm.decoding.methods.masked import start
 from grammarlm.decoding.methods.registry import method_of
-from grammarlm.grammars.compose import Grammar
 from grammarlm.grammars.json_schema.schema import JsonSchema
-from grammarlm.masks.constraint import Constraint
 from grammarlm.masks.runtime.limits import Limits
 from grammarlm.vocab.vocabulary import Vocabulary
 
+from .argument_types import AnyGrammar, Choice, Items, Model, OneOrEach, Pattern, Prompts, Schema, Tokenizer, Where
 from .arguments import check_choice
 from .events import Event
 from .json_events import JsonEvents
@@ -39,17 +37,17 @@ from .task import Task
 
 
 def stream(
-    model: Any,
-    prompt: Any,
+    model: Model,
+    prompt: Prompts,
     *,
-    tokenizer: Any = None,
+    tokenizer: Tokenizer = None,
     vocab: Vocabulary | None = None,
-    schema: Any = None,
-    regex: str | bytes | list[Any] | None = None,
-    grammar: Grammar | Constraint | list[Any] | None = None,
-    choices: Iterable[Any] | None = None,
-    items: Any = None,
-    where: Any = None,
+    schema: Schema = None,
+    regex: OneOrEach[Pattern] = None,
+    grammar: OneOrEach[AnyGrammar] = None,
+    choices: Iterable[Choice] | Sequence[Iterable[Choice] | None] | None = None,
+    items: OneOrEach[Items] = None,
+    where: OneOrEach[Where] = None,
     max_tokens: int = 256,
     temperature: float = 0.0,
     top_k: int | None = None,
@@ -67,7 +65,7 @@ def stream(
     method: str | Blended = "masked",
     batch_size: int = BATCH,
     progress: bool | None = None,
-    **options: Any,
+    **options: object,
 ) -> Iterator[Event]:
     """The events of an answer while it is generated (events.py lists them), the last one with `.result`.
 
