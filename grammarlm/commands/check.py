@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
     took = perf_counter() - start
     if text is None:
         print(f"compiled in {took * 1e3:.1f} ms, {constraint.nbytes:,} bytes")
-        print(told(constraint.report))
+        print(report_lines(constraint.report))
         return 0
     wrong = refused(constraint.matcher(), text, name, whole=True)
     if wrong is not None:
@@ -56,7 +56,7 @@ def load_kernels(grammar: Grammar) -> None:
     compile(kind(KINDS[kind.__name__].example), bytes_alone())
 
 
-def told(report: Any) -> str:
+def report_lines(report: Any) -> str:
     """A report as lines: one a field, lists below it; empty fields are printed, too, so that nothing is silent."""
     lines = []
     for field in dataclasses.fields(report):

@@ -22,7 +22,7 @@ from grammarlm.vocab.vocabulary import Vocabulary
 
 from .argument_types import AnyGrammar, Choice, Items, Model, OneOrEach, Pattern, Prompts, Schema, Tokenizer, Where
 from .options import BATCH, Options, check_names, options_of
-from .progress import shown
+from .progress import with_bar
 from .request import prepare
 from .result import Result
 
@@ -140,9 +140,9 @@ def generate(
     request = prepare(model, prompt, asked)
     request.check_budgets()
     results: list[Result] = []
-    parts = list(request.parts(max(1, asked.batch_size // request.n)))
-    for part in shown(parts, asked.progress):
-        results += find(part, **options)
+    batches = list(request.batches(max(1, asked.batch_size // request.n)))
+    for batch in with_bar(batches, asked.progress):
+        results += find(batch, **options)
     return results if request.is_list or n > 1 else results[0]
 
 

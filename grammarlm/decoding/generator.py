@@ -13,11 +13,11 @@ from grammarlm.masks.constraint import Constraint
 
 from .argument_types import Model, Prompts, Schema
 from .arguments import check_vocabulary
+from .compiled_caches import stop_ids_of, tokenizer_of, vocabulary_of
 from .events import Event
 from .generate import generate
 from .options import check_names
 from .output import one_output
-from .prepared import stop_ids_of, tokenizer_of, vocabulary_of
 from .request import compiled_output
 from .stream import stream
 

@@ -29,7 +29,7 @@ from grammarlm.grammars.json_schema.types.python_types import is_python_type, re
 from grammarlm.grammars.regular.regex import Regex
 from grammarlm.masks.constraint import Constraint
 
-from .failures import said
+from .failures import message_of
 
 FORMS = ("schema", "regex", "grammar", "choices", "items")
 Read = Callable[[str], Any]
@@ -55,7 +55,7 @@ class Output:
             assert self.read is not None
             return self.read(text if isinstance(text, str) else text.decode()), None
         except Exception as error:  # code of the caller's type may raise anything
-            return None, said(error)
+            return None, message_of(error)
 
 
 def one_output(**forms: Any) -> Output:
@@ -69,31 +69,31 @@ def one_output(**forms: Any) -> Output:
     for name, value in given.items():
         if isinstance(value, Constraint) and name in ("grammar", "schema"):
             return replace(of_grammar(value.grammar), constraint=value)
-        check_place(name, value)
+        check_argument(name, value)
         made = MAKE[name](value)
         return made if made.grammar is None else replace(made, grammar=as_generated(made.grammar))
     return Output()
 
 
-def check_place(name: str, value: Any) -> None:
+def check_argument(name: str, value: Any) -> None:
     """TypeError where the value belongs to another argument."""
     own = {"schema": JsonSchema, "items": Tokens, "grammar": Grammar}.get(name, ())
     if isinstance(value, (Grammar, Constraint)) and not isinstance(value, own):
         kind = "compiled constraint" if isinstance(value, Constraint) else f"gl.{type(value).__name__}"
         raise TypeError(f"{name} is a {kind}; pass it as grammar=")
     if name == "grammar" and (isinstance(value, (dict, bool)) or is_python_type(value)):
-        raise TypeError(f"grammar is {shown(value)}; a JSON schema or a Python type is schema=")
+        raise TypeError(f"grammar is {type_and_value(value)}; a JSON schema or a Python type is schema=")
     if name == "grammar" and isinstance(value, str):
         raise TypeError(
-            f"grammar is {shown(value)}, and a text does not say what it is written in; {notation_of(value)}"
+            f"grammar is {type_and_value(value)}, and a text does not say what it is written in; {notation_of(value)}"
         )
     if name == "regex" and isinstance(value, re.Pattern):
         raise TypeError(
-            f"regex is {shown(value)}, compiled by re; pass its text, with its flags written in it: (?i)..."
+            f"regex is {type_and_value(value)}, compiled by re; pass its text, with its flags written in it: (?i)..."
         )
 
 
-def shown(value: Any) -> str:
+def type_and_value(value: Any) -> str:
     return (
         f"{type(value).__name__} {value!s:.60}" if isinstance(value, type) else f"{type(value).__name__}: {value!r:.60}"
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from .failures import RowFailure, answer_of, said
+from .failures import RowFailure, answer_of, message_of
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Predicate:
             if len(answers) != len(questions):
                 raise ValueError(f"it was asked about {len(questions)} texts and gave {len(answers)} answers")
         except Exception as error:
-            return [RowFailure(f"where.many raised {said(error)}")] * len(questions)
+            return [RowFailure(f"where.many raised {message_of(error)}")] * len(questions)
         return list(answers)
 
     def _answer(self, question: str) -> bool | RowFailure:

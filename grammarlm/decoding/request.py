@@ -15,21 +15,21 @@ from grammarlm.kernels.cpu.jit import load_all
 from grammarlm.masks.runtime.limits import Limits
 from grammarlm.vocab.vocabulary import Vocabulary
 
+from .answer_spec import AnswerSpec, Compiled
 from .argument_types import Model, Prompt, Prompts, Tokenizer, Where
 from .arguments import check_vocabulary, is_batch, per_prompt, prompt_ids
+from .compiled_caches import constraint_of, stop_ids_of, tokenizer_of, vocabulary_of
 from .options import Options
 from .output import Output, one_output
-from .prepared import constraint_of, stop_ids_of, tokenizer_of, vocabulary_of
-from .task import Compiled, Task
 
 
 @dataclass(frozen=True)
 class Request:
-    """Prompts, and for each the task of its answers."""
+    """Prompts, and for each what is asked for of its answers."""
 
     model: Model
     prompts: list[list[int]]
-    tasks: list[Task]  # one for each prompt
+    specs: list[AnswerSpec]  # one for each prompt
     n: int  # answers to each
     cache: str | None = None
     tokenizer: Tokenizer = None  # of the prompts; None where they are ids
@@ -37,18 +37,18 @@ class Request:
 
     def reader(self) -> Reader:
         """A new reader of the prompts."""
-        room = max(task.max_tokens + len(task.rest) for task in self.tasks)
+        room = max(spec.max_tokens + len(spec.rest) for spec in self.specs)
         return open_reader(self.model, self.prompts, room, self.cache)
 
     def check_budgets(self) -> None:
         """ValueError where a constraint needs more than max_tokens: before anything is generated."""
-        for task in {id(task.constraint): task for task in self.tasks}.values():
-            task.matcher()
+        for spec in {id(spec.constraint): spec for spec in self.specs}.values():
+            spec.matcher()
 
-    def parts(self, size: int) -> Iterator[Request]:
-        """The request split into parts of at most so many prompts."""
+    def batches(self, size: int) -> Iterator[Request]:
+        """The request split into batches of at most so many prompts."""
         for at in range(0, len(self.prompts), size):
-            yield replace(self, prompts=self.prompts[at : at + size], tasks=self.tasks[at : at + size])
+            yield replace(self, prompts=self.prompts[at : at + size], specs=self.specs[at : at + size])
 
 
 def prepare(model: Model, prompt: Prompts, options: Options) -> Request:
@@ -73,8 +73,8 @@ def prepare(model: Model, prompt: Prompts, options: Options) -> Request:
     if options.heal:
         check_healing(model, prompts, outputs)
     healed = [take_back(one, vocab) if options.heal else (one, b"") for one in ids]
-    tasks = [
-        Task(
+    specs = [
+        AnswerSpec(
             vocab,
             *given,
             options.sampling,
@@ -88,7 +88,7 @@ def prepare(model: Model, prompt: Prompts, options: Options) -> Request:
         )
         for given, predicate, (one, rest) in zip(zip(outputs, compiled, strict=True), predicates, healed, strict=True)
     ]
-    return Request(model, [one for one, _ in healed], tasks, options.n, options.cache, tokenizer, is_list)
+    return Request(model, [one for one, _ in healed], specs, options.n, options.cache, tokenizer, is_list)
 
 
 def check_healing(model: Model, prompts: Sequence[Prompt], outputs: list[Output]) -> None:

@@ -108,18 +108,18 @@ def des_raj(race: Arrivals, how: Rejection) -> Questions:
     importance weight, unbiased with one draw. By induction the rounds before it are unbiased: a rejection may be followed by
     anything that is properly weighted.
     """
-    found, last_chance, behind, checks = yield from _find(race, how)
+    found, last_chance, remaining, checks = yield from _find(race, how)
     if found is None:
         return Drawn(NO_TOKEN, -math.inf, checks=checks)
     if last_chance:
         return Drawn(found.token, found.log_mass, found.log_p, checks)
-    wanted = max(how.extra, math.ceil(how.share * checks), len(behind))
-    more = _take(race, wanted - len(behind))
+    wanted = max(how.extra, math.ceil(how.share * checks), len(remaining))
+    more = _take(race, wanted - len(remaining))
     if more:
-        behind += zip(more, (yield [one.token for one in more]), strict=True)
+        remaining += zip(more, (yield [one.token for one in more]), strict=True)
     checks += len(more)
     accepted, terms = found.log_p, []
-    for one, is_fine in behind:
+    for one, is_fine in remaining:
         terms.append(_log_sum(accepted, one.log_mass) if is_fine else accepted)
         if is_fine:
             accepted = _log_sum(accepted, one.log_p)
@@ -196,8 +196,8 @@ WEIGHTS: dict[str, Callable[[Arrivals, Rejection], Questions]] = {
     "none": first_accepted,
 }
 
-Behind: TypeAlias = list[tuple[Arrival, bool]]
-Found: TypeAlias = tuple[Arrival | None, bool, Behind, int]
+Remaining: TypeAlias = list[tuple[Arrival, bool]]
+Found: TypeAlias = tuple[Arrival | None, bool, Remaining, int]
 
 
 def _find(race: Arrivals, how: Rejection) -> Generator[list[int], list[bool], Found]:
@@ -273,10 +273,10 @@ def run_together(samplers: Sequence[tuple[Key, Questions]], check: Check[Key]) -
             for at in new.values():
                 checked[at] += 1
         for at, tokens in list(asked.items()):
-            told = [known[samplers[at][0], token] for token in tokens]
-            failure = next((one for one in told if isinstance(one, Exception)), None)
+            answers_of_one = [known[samplers[at][0], token] for token in tokens]
+            failure = next((one for one in answers_of_one if isinstance(one, Exception)), None)
             if failure is None:
-                go_on(at, [bool(one) for one in told])
+                go_on(at, [bool(one) for one in answers_of_one])
             else:
                 drawn[at] = Drawn(NO_TOKEN, -math.inf, failure=failure)
                 del asked[at]

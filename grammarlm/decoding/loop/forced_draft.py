@@ -25,20 +25,20 @@ COLON = re.compile(rb'(?<!\\)":( ?)')
 
 def forced_draft(row: Row) -> list[int]:
     """The most likely next tokens of forced text; none where nothing is forced, or the model has accepted too few so far."""
-    stats, task, grammar = row.stats, row.task, row.grammar
-    if grammar.matcher is None or row.width is None or not task.scores_forced or grammar.rest:
+    stats, spec, grammar = row.stats, row.spec, row.grammar
+    if grammar.matcher is None or row.width is None or not spec.scores_forced or grammar.rest:
         return []
-    if not isinstance(task.output.grammar, JsonSchema) or grammar.matcher.is_narrowed:
+    if not isinstance(spec.output.grammar, JsonSchema) or grammar.matcher.is_narrowed:
         return []
     if stats.draft_tokens >= FEW and 2 * stats.accepted_tokens < stats.draft_tokens:
         return []
     from grammarlm.masks.machines.json.skeleton import may_be_forced, skeleton
 
-    if not grammar.is_masked or not may_be_forced(grammar.mask[0], task.vocab):
+    if not grammar.is_masked or not may_be_forced(grammar.mask[0], spec.vocab):
         return []
     text = skeleton(grammar.matcher, MOST_BYTES, partial(white_space, bytes(row.data)))
-    found = greedy.cut(task.vocab, text) if text else None
-    room = min(MOST_TOKENS, task.max_tokens - row.count - 1)
+    found = greedy.cut(spec.vocab, text) if text else None
+    room = min(MOST_TOKENS, spec.max_tokens - row.count - 1)
     draft = (found or [])[: max(room, 0)]
     return draft if all(token < row.width for token in draft) else []
 

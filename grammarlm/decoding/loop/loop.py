@@ -21,12 +21,12 @@ from time import perf_counter
 import numpy as np
 import torch
 
+from grammarlm.decoding.answer_spec import AnswerSpec
 from grammarlm.decoding.failures import Ending, no_distribution
 from grammarlm.decoding.logits.apply_mask import apply_mask_
-from grammarlm.decoding.logits.masses import Masses
+from grammarlm.decoding.logits.log_sums import LogSums
 from grammarlm.decoding.readers.reader import Reader
 from grammarlm.decoding.result import Result, Stats
-from grammarlm.decoding.task import Task
 from grammarlm.masks.batch import fill_masks
 from grammarlm.masks.mask_array import allocate_mask
 
@@ -54,18 +54,18 @@ class Decoding:
 
     keeps_model_logits = False  # True: each step has the logits before masking, at one more copy a step
 
-    def __init__(self, reader: Reader, tasks: Sequence[Task], n: int = 1):
-        self.vocab = tasks[0].vocab
+    def __init__(self, reader: Reader, specs: Sequence[AnswerSpec], n: int = 1):
+        self.vocab = specs[0].vocab
         self.rows: list[Row | None] = [None] * (
-            len(tasks) * n
+            len(specs) * n
         )  # all texts: n of the first prompt, n of the second, ...
         self._reader, self._n = reader, n
         self._steps: deque[Step] = deque()
-        self._masses = Masses()
+        self._log_sums = LogSums()
         # Unfinished rows. Until the first forward one row stands for all n samples of a prompt: they share the prefill.
         self._live = [
-            Row(task, number, beginning)
-            for number, (task, beginning) in enumerate(zip(tasks, reader.beginnings, strict=True))
+            Row(spec, number, beginning)
+            for number, (spec, beginning) in enumerate(zip(specs, reader.beginnings, strict=True))
         ]
         self._is_started = False
         for row in self._live:
@@ -152,9 +152,9 @@ class Decoding:
         """The prompts have been read: from now on each sample is a row of its own."""
         self._is_started, n = True, self._n
         ends = np.cumsum([0, *scored])
-        places = [at for i in range(len(scored)) for _ in range(n) for at in range(ends[i], ends[i + 1])]
+        indices = [at for i in range(len(scored)) for _ in range(n) for at in range(ends[i], ends[i + 1])]
         if n > 1:
-            logits = logits[torch.tensor(places, dtype=torch.long)]
+            logits = logits[torch.tensor(indices, dtype=torch.long)]
             self._reader.select([i for i in range(len(scored)) for _ in range(n)])
         self._live = [sample for row in self._live for sample in self._samples_of(row)]
         return logits, [count for count in scored for _ in range(n)]
@@ -175,7 +175,7 @@ class Decoding:
         return logits, scored
 
     def _chunks(self) -> list[list[int]]:
-        """The ids that each text reads now: all that are unread and its draft; of equal length where others are dear."""
+        """The ids that each text reads now: all that are unread and its draft; of equal length where others cost more."""
         rows = self._live
         if self._reader.unequal_is_cheap:
             return [row.unread.ids + row.unread.draft for row in rows]
@@ -189,23 +189,23 @@ class Decoding:
     def _use(self, logits: torch.Tensor, owners: list[Row]) -> None:
         """Scores forced tokens and makes the choices; `owners[i]` is the row that logits i belong to."""
         with timed(self._live, "sampling_seconds"):
-            before = self._masses.of(logits)
+            before = self._log_sums.of(logits)
         raw = logits.clone().numpy() if self.keeps_model_logits else None
-        places: dict[Row, deque[int]] = {}  # indices of logits to choose from: one, plus one for each proposed token
+        unused: dict[Row, deque[int]] = {}  # indices of logits to choose from: one and one for each draft token
         for at, (row, mass) in enumerate(zip(owners, before, strict=True)):
             if row.finish_reason:  # it failed at an earlier token of this chunk
                 continue
-            if row in places or (not row.unscored and math.isfinite(mass)):
-                places.setdefault(row, deque()).append(at)
+            if row in unused or (not row.unscored and math.isfinite(mass)):
+                unused.setdefault(row, deque()).append(at)
             elif not math.isfinite(mass):
                 row.end(Ending.of(no_distribution(len(row.tokens), logits[at].numpy())))
             else:
                 step = forced_step(row, mass, logits[at].numpy())
                 if step is not None:
                     self._steps.append(step if raw is None else replace(step, model_logits=raw[at]))
-        while places:
-            self._choose_at([(row, waiting.popleft()) for row, waiting in places.items()], logits, before, raw)
-            places = {row: waiting for row, waiting in places.items() if row.follows_draft() and waiting}
+        while unused:
+            self._choose_at([(row, indices.popleft()) for row, indices in unused.items()], logits, before, raw)
+            unused = {row: indices for row, indices in unused.items() if row.follows_draft() and indices}
         self._roll_back()
 
     def _choose_at(
@@ -230,14 +230,14 @@ class Decoding:
                 row.unread.misread = 0
 
     def _choose(
-        self, rows: list[Row], logits: torch.Tensor, places: list[int], before: list[float], raw: np.ndarray | None
+        self, rows: list[Row], logits: torch.Tensor, indices: list[int], before: list[float], raw: np.ndarray | None
     ) -> None:
-        """One more token for each of these rows; `places` are their indices among all logits of this forward."""
+        """One more token for each of these rows; `indices` are their indices among all logits of this forward."""
         with timed(self._live, "mask_seconds"):
             masks, which = self._apply(rows, logits)
         with timed(self._live, "sampling_seconds"):
             choices, all_logits = [], logits.numpy()
-            after = self._masses.left(places, masks, which, all_logits[:, : self.vocab.size])
+            after = self._log_sums.of_allowed(indices, masks, which, all_logits[:, : self.vocab.size])
             for row, own, left in zip(rows, all_logits, after, strict=True):
                 choices.append(chosen(row, own, left))
         with timed(self._live, "mask_seconds"):
@@ -254,13 +254,13 @@ class Decoding:
         """
         logits[:, self.vocab.size :] = -math.inf
         masked = [i for i, row in enumerate(rows) if row.grammar.is_masked]
-        places = np.full(len(rows), -1, np.int64)
+        mask_rows = np.full(len(rows), -1, np.int64)
         if not masked:
-            return None, places
+            return None, mask_rows
         masks = np.concatenate([rows[i].grammar.mask for i in masked])
-        places[masked] = np.arange(len(masked))
-        apply_mask_(logits, masks, rows=places)
-        return masks, places
+        mask_rows[masked] = np.arange(len(masked))
+        apply_mask_(logits, masks, rows=mask_rows)
+        return masks, mask_rows
 
 
 def chosen(row: Row, logits: np.ndarray, left: float) -> Choice | None:

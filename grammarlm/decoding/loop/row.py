@@ -20,10 +20,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from grammarlm.decoding.answer_spec import AnswerSpec
 from grammarlm.decoding.failures import Ending, nothing_left
 from grammarlm.decoding.logits.sampling import draw
 from grammarlm.decoding.result import COMPLETE, Result, Stats
-from grammarlm.decoding.task import Task
 
 from .row_grammar import RowGrammar
 from .unread import Unread
@@ -45,13 +45,13 @@ class Row:
 
     width: int | None = None  # of the model's logits, once known
 
-    def __init__(self, task: Task, number: int, beginning: list[int]):
-        self.task, self.number, self.sampling = task, number, task.sampling
-        self.grammar, self.predicate = RowGrammar(task), task.predicate
+    def __init__(self, spec: AnswerSpec, number: int, beginning: list[int]):
+        self.spec, self.number, self.sampling = spec, number, spec.sampling
+        self.grammar, self.predicate = RowGrammar(spec), spec.predicate
         self.unread = Unread.beginning(beginning)
-        seed = task.sampling.seed if task.sampling.temperature else None
-        hit, closes = task.compiled.was_there, self.grammar.closes
-        self.stats = Stats(seed=seed, cache_hit=hit, closes=closes, compile_seconds=task.compile_seconds)
+        seed = spec.sampling.seed if spec.sampling.temperature else None
+        hit, closes = spec.compiled.was_cached, self.grammar.closes
+        self.stats = Stats(seed=seed, cache_hit=hit, closes=closes, compile_seconds=spec.compile_seconds)
         self.tokens: list[int] = []
         self.logprobs: list[float] = []
         self.model_logprobs: list[float] = []
@@ -87,7 +87,7 @@ class Row:
         return HEALING + self.grammar.healed if self.grammar.rest else len(self.tokens)
 
     def _seen(self) -> list[int]:
-        return [*self.task.prompt, *self.tokens]
+        return [*self.spec.prompt, *self.tokens]
 
     def prepare(self, is_filled: bool = False, in_draft: bool = False) -> None:
         """Appends forced tokens up to the next choice, whose mask is then filled. `is_filled`: the mask is already.
@@ -140,11 +140,11 @@ class Row:
 
     def _may_be_forced(self, token: int) -> bool:
         """No where each token gets its own forward, where the model has no logit for it, or where the predicate refuses it."""
-        return self.task.scores_forced and self.width is not None and token < self.width and self._holds(token)
+        return self.spec.scores_forced and self.width is not None and token < self.width and self._holds(token)
 
     def _reason_to_end(self, only: int | None) -> str | None:
         """Why the text ends here, whatever the model predicts; None: it goes on."""
-        is_full = self.count == self.task.max_tokens
+        is_full = self.count == self.spec.max_tokens
         if is_full and self.stats.closes:
             return "closed"
         if self.grammar.matcher is not None and self.grammar.allows_stops_only(only):
@@ -157,7 +157,7 @@ class Row:
         own = float(logits[token])
         if own == -math.inf:
             raise nothing_left(len(self.tokens), len(logits))
-        self._note(token, self.task.bytes_of(token), 0.0, own - before, max(0.0, -math.expm1(own - before)))
+        self._record(token, self.spec.bytes_of(token), 0.0, own - before, max(0.0, -math.expm1(own - before)))
         self.stats.forced_tokens += 1
         self._finish_if_scored()
         return token
@@ -192,7 +192,7 @@ class Row:
 
     def _holds(self, token: int) -> bool:
         """Does the predicate accept the text with this token?"""
-        if token in self.task.vocab.stop_ids:
+        if token in self.spec.vocab.stop_ids:
             return self._may_end()
         if not self.grammar.may_follow_healing(token):
             return False
@@ -212,14 +212,14 @@ class Row:
         """Appends a drawn token; `before` is the log-sum-exp of all logits. True if it is part of the answer."""
         token, is_healing = choice.token, bool(self.grammar.rest)
         self.is_prepared = False
-        if token in self.task.vocab.stop_ids:
+        if token in self.spec.vocab.stop_ids:
             self.finish_reason = "closed" if self.grammar.is_narrowed else "stop"
             return False
         self.unread.then(token)
         piece = self._advance(token)
         if is_healing and not piece:
             return False
-        self._note(token, piece, choice.logprob, choice.logit - before, removed)
+        self._record(token, piece, choice.logprob, choice.logit - before, removed)
         return True
 
     def _advance(self, token: int) -> bytes:
@@ -232,7 +232,7 @@ class Row:
         self.data += piece
         return piece
 
-    def _note(self, token: int, piece: bytes, logprob: float, own: float, removed: float) -> None:
+    def _record(self, token: int, piece: bytes, logprob: float, own: float, removed: float) -> None:
         self.tokens.append(token)
         self.pieces.append(piece)
         self.logprobs.append(logprob)
@@ -248,7 +248,7 @@ class Row:
         text = data.decode(errors="replace")
         value, error = None, self.error
         if self.finish_reason in COMPLETE:
-            value, error = self.task.output.value(text if text.encode() == data else data, self.tokens)
+            value, error = self.spec.output.value(text if text.encode() == data else data, self.tokens)
         return Result(
             text=text,
             value=value,

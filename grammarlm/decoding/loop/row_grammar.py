@@ -6,7 +6,7 @@ from copy import copy
 
 import numpy as np
 
-from grammarlm.decoding.task import Task
+from grammarlm.decoding.answer_spec import AnswerSpec
 from grammarlm.masks.mask_array import allocate_mask
 from grammarlm.masks.matcher import Matcher
 
@@ -16,13 +16,13 @@ from . import healing
 class RowGrammar:
     """The matcher of one text. While the end of the prompt is healed (`rest`), the mask is that of healing."""
 
-    def __init__(self, task: Task):
-        self._task = task
-        self.matcher, self.closes = task.matcher()  # does the matcher keep the budget of tokens?
-        self.mask = allocate_mask(1, task.vocab.size)
+    def __init__(self, spec: AnswerSpec):
+        self._spec = spec
+        self.matcher, self.closes = spec.matcher()  # does the matcher keep the budget of tokens?
+        self.mask = allocate_mask(1, spec.vocab.size)
         self.is_masked = self.matcher is not None  # does the mask forbid anything?
         self.is_narrowed = False  # has the budget of tokens removed tokens from a mask?
-        self.rest = task.rest
+        self.rest = spec.rest
         self.healed = 0  # how many tokens have been written while healing
 
     def fork(self) -> RowGrammar:
@@ -33,7 +33,7 @@ class RowGrammar:
     def fill(self, is_filled: bool = False) -> None:
         """Makes the mask of the next token; `is_filled`: the matcher has written it already."""
         if self.rest:
-            self.mask[0], self.is_masked = healing.row_of(self._task.vocab, self._task.constraint, self.rest), True
+            self.mask[0], self.is_masked = healing.row_of(self._spec.vocab, self._spec.constraint, self.rest), True
         elif self.matcher is None:
             self.is_masked = False  # the mask may still be that of healing
         else:
@@ -48,34 +48,34 @@ class RowGrammar:
 
     def allows_stops_only(self, only: int | None) -> bool:
         """Does the mask allow stop ids and nothing else? `only`: the only token."""
-        stop_ids = self._task.vocab.stop_ids
+        stop_ids = self._spec.vocab.stop_ids
         if only is not None or len(stop_ids) == 1:
             return only in stop_ids
-        return self.is_masked and np.array_equal(self.mask[0], self._task.stop_row)
+        return self.is_masked and np.array_equal(self.mask[0], self._spec.stop_row)
 
     def piece_of(self, token: int) -> bytes:
         """The bytes that a token appends to the text: of one that spells the end of the prompt again, only those after that end."""
-        return self._task.bytes_of(token)[len(self.rest) :]
+        return self._spec.bytes_of(token)[len(self.rest) :]
 
     def may_follow_healing(self, token: int) -> bool:
         """Is what the token appends after the prompt the beginning of a text within the budget? (Healing has no budgets.)"""
         piece = self.piece_of(token) if self.rest else b""
-        return not piece or self._task.constraint is None or self._matcher_after(piece) is not None
+        return not piece or self._spec.constraint is None or self._matcher_after(piece) is not None
 
     def advance(self, token: int) -> bool:
         """Reads a token that the mask allows; False where the matcher refuses it all the same."""
         if not self.rest:
             return self.matcher is None or self.matcher.advance(token)
         piece = self.piece_of(token)
-        self.rest, self.healed = self.rest[len(self._task.bytes_of(token)) :], self.healed + 1
-        if piece and self._task.constraint is not None:
+        self.rest, self.healed = self.rest[len(self._spec.bytes_of(token)) :], self.healed + 1
+        if piece and self._spec.constraint is not None:
             self.matcher = self._matcher_after(piece)
         return True
 
     def _matcher_after(self, piece: bytes) -> Matcher | None:
-        assert self._task.constraint is not None
-        left = self._task.max_tokens - 1 if self.closes else None
-        return healing.matcher_after(self._task.constraint, piece, left)
+        assert self._spec.constraint is not None
+        left = self._spec.max_tokens - 1 if self.closes else None
+        return healing.matcher_after(self._spec.constraint, piece, left)
 
 
 def only_bit(row: np.ndarray) -> int | None:

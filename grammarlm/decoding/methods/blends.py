@@ -60,21 +60,21 @@ class Blended:
 
     def start(self, request: Request, **options: Any) -> Decoding:
         """All that comes before the first token."""
-        room = max(task.max_tokens + len(task.rest) for task in request.tasks)
+        room = max(spec.max_tokens + len(spec.rest) for spec in request.specs)
         readers = [request.reader()]
         for model, prompt in self.others:
             prompts = request.prompts if prompt is None else [self._ids(model, prompt, request)] * len(request.prompts)
             readers.append(open_reader(model, prompts, room, request.cache))
         function = partial(self.function, **options)
-        return Decoding(BlendedReader(readers, function, self.__name__), request.tasks, request.n)
+        return Decoding(BlendedReader(readers, function, self.__name__), request.specs, request.n)
 
     def _ids(self, model: Any, prompt: Any, request: Request) -> list[int]:
-        if any(task.rest for task in request.tasks):
+        if any(spec.rest for spec in request.specs):
             raise ValueError(
                 f"heal=True takes tokens of the prompt back, and {self!r} reads another prompt, which would keep its own; "
                 "leave one of the two out"
             )
-        return prompt_ids(prompt, request.tokenizer, request.tasks[0].vocab, width_of(model))
+        return prompt_ids(prompt, request.tokenizer, request.specs[0].vocab, width_of(model))
 
     def __repr__(self) -> str:
         return f"<blend {self.__name__}>"

@@ -68,12 +68,12 @@ def rows_of(logits: torch.Tensor, ends: Sequence[int], scored: Sequence[int]) ->
     """
     count, length, width = logits.shape
     flat = logits.detach().reshape(count * length, width)
-    places = [
+    indices = [
         text * length + at
         for text, (end, last) in enumerate(zip(ends, scored, strict=True))
         for at in range(end - last, end)
     ]
-    if len(places) == len(flat):  # every row, in order
+    if len(indices) == len(flat):  # every row, in order
         return flat.to("cpu", torch.float32, copy=True)
-    chosen = flat[torch.tensor(places, dtype=torch.long, device=flat.device)]
+    chosen = flat[torch.tensor(indices, dtype=torch.long, device=flat.device)]
     return chosen.to("cpu", torch.float32)

@@ -24,11 +24,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from grammarlm.decoding.answer_spec import Compiled
 from grammarlm.decoding.failures import Ending, RowFailure, no_distribution
 from grammarlm.decoding.logits.sampling import Sampling
 from grammarlm.decoding.loop.row import Choice, Row
 from grammarlm.decoding.result import Result
-from grammarlm.decoding.task import Compiled
 
 from .steps import Dead, Steps, bits_of, log_softmax
 from .text_logits import TextLogits
@@ -45,19 +45,19 @@ class Branches:
 
     def __init__(self, request: Request, sampling: Sampling):
         """`sampling`: the temperature and penalty of `drawn`; temperature 0 is treated as 1."""
-        self.tasks, self.sampling = request.tasks, sampling
-        self.vocab = request.tasks[0].vocab
-        if any(task.rest for task in self.tasks):
+        self.specs, self.sampling = request.specs, sampling
+        self.vocab = request.specs[0].vocab
+        if any(spec.rest for spec in self.specs):
             raise ValueError(
                 'heal=True takes tokens of this prompt back, which only method="masked" and "best_of" write again'
             )
         self.stops = frozenset(self.vocab.stop_ids)
         self.seconds = {"model_seconds": 0.0, "mask_seconds": 0.0, "sampling_seconds": 0.0}
-        self._logits, self._masks = TextLogits(request), TextMasks(request.tasks)
-        self._predicate = TextPredicate(request.tasks)
+        self._logits, self._masks = TextLogits(request), TextMasks(request.specs)
+        self._predicate = TextPredicate(request.specs)
 
     def beginnings(self) -> list[TextNode]:
-        return [TextNode(number) for number in range(len(self.tasks))]
+        return [TextNode(number) for number in range(len(self.specs))]
 
     def steps(self, texts: Sequence[TextNode]) -> Steps:
         texts = list(texts)
@@ -86,7 +86,7 @@ class Branches:
     def _tempered(self, texts: list[TextNode], logits: np.ndarray) -> np.ndarray:
         logits = logits.copy()
         for text, row in zip(texts, logits, strict=True):
-            seen = [*self.tasks[text.prompt].prompt, *text.tokens()]
+            seen = [*self.specs[text.prompt].prompt, *text.tokens()]
             self.sampling.penalize(row, seen.__iter__)
         is_finite = np.isfinite(logits)
         with np.errstate(over="ignore"):  # at extreme temperatures; a finite logit stays finite
@@ -111,11 +111,11 @@ class Branches:
 
     def is_full(self, text: TextNode) -> bool:
         """Is the text cut here by max_tokens? Not where the matcher keeps the budget: its mask then allows the end alone."""
-        return text.length >= self.tasks[text.prompt].max_tokens and not self._masks.closes[text.prompt]
+        return text.length >= self.specs[text.prompt].max_tokens and not self._masks.closes[text.prompt]
 
     # ------------------------------------------------------------------ the result
 
-    def result(self, text: TextNode, *, ending: Ending | None = None, place: int = 0) -> Result:
+    def result(self, text: TextNode, *, ending: Ending | None = None, number: int = 0) -> Result:
         """The Result of a text that is over: its tokens are replayed into a Row of the loop, which decides how answers end.
 
         `ending`: how it ends instead; its grammar is then not used, as that may be what failed.
@@ -123,17 +123,17 @@ class Branches:
         is_cut = self.is_full(text)
         if is_cut and ending is None:
             ending = self._refused_whole(text)
-        task = replace(self.tasks[text.prompt], scores_forced=False, where=None, sampling=self.sampling)
-        row = Row(task if ending is None else replace(task, compiled=Compiled()), place, [])
-        for token, note in zip(text.tokens(), text.notes(), strict=True):
+        spec = replace(self.specs[text.prompt], scores_forced=False, where=None, sampling=self.sampling)
+        row = Row(spec if ending is None else replace(spec, compiled=Compiled()), number, [])
+        for token, scores in zip(text.tokens(), text.scores(), strict=True):
             row.prepare()
-            row.accept(Choice(token, note.logprob, note.model_logprob), 0.0, note.mass_removed)
+            row.accept(Choice(token, scores.logprob, scores.model_logprob), 0.0, scores.mass_removed)
         row.prepare()
         if ending is not None:
             row.end(ending)
             row.stats.closes, row.stats.cache_hit = (
                 self._masks.closes[text.prompt],
-                self.tasks[text.prompt].compiled.was_there,
+                self.specs[text.prompt].compiled.was_cached,
             )
         elif row.finish_reason is None:
             if is_cut:

@@ -10,7 +10,7 @@ import numpy as np
 
 from grammarlm.decoding.failures import Ending, RowFailure, nothing_left
 
-from .text_node import Note, TextNode
+from .text_node import TextNode, TokenScores
 
 
 class Dead(Exception):
@@ -67,8 +67,8 @@ class Steps:
         found = self._taken.get((row, token))
         if found is None:
             own, allowed = float(self.model[row, token]), float(self.allowed[row, token])
-            note = Note(min(allowed - log_left, 0.0), own, self.mass_removed(row))
-            found = self._taken[row, token] = self.texts[row].child(token, note)
+            scores = TokenScores(min(allowed - log_left, 0.0), own, self.mass_removed(row))
+            found = self._taken[row, token] = self.texts[row].child(token, scores)
         return found
 
     def mass_removed(self, row: int) -> float:

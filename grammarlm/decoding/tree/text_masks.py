@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from grammarlm.decoding.failures import RowFailure, said
-from grammarlm.decoding.task import Task
+from grammarlm.decoding.answer_spec import AnswerSpec
+from grammarlm.decoding.failures import RowFailure, message_of
 from grammarlm.masks.batch import fill_masks
 from grammarlm.masks.mask_array import allocate_mask
 from grammarlm.masks.matcher import Matcher
@@ -18,12 +18,12 @@ from .text_node import TextNode
 class TextMasks:
     """The matchers of the texts of the last call; others are replayed from the start."""
 
-    def __init__(self, tasks: Sequence[Task]):
-        started = [task.matcher() for task in tasks]
+    def __init__(self, specs: Sequence[AnswerSpec]):
+        started = [spec.matcher() for spec in specs]
         self.closes = [closes for _, closes in started]  # of each prompt: do its matchers keep the budget?
         self._starts = [matcher for matcher, _ in started]
         self._matchers: dict[TextNode, Matcher] = {}
-        self._size = tasks[0].vocab.size
+        self._size = specs[0].vocab.size
 
     def after(self, texts: Sequence[TextNode]) -> tuple[np.ndarray, list[bool], dict[TextNode, RowFailure]]:
         """The masks, which of them forbid anything, and the texts whose mask fails."""
@@ -33,7 +33,7 @@ class TextMasks:
             try:
                 matchers.append(self._matcher(text))
             except Exception as error:
-                failures[text] = RowFailure(said(error))
+                failures[text] = RowFailure(message_of(error))
                 matchers.append(None)
         self._matchers = {text: matcher for text, matcher in zip(texts, matchers, strict=True) if matcher is not None}
         masks = allocate_mask(len(texts), self._size)
@@ -45,7 +45,7 @@ class TextMasks:
             try:
                 needed[row] = matcher is not None and matcher.fill_mask(masks, row)
             except Exception as error:
-                failures[text] = RowFailure(said(error))
+                failures[text] = RowFailure(message_of(error))
         return masks, needed, failures
 
     def _matcher(self, text: TextNode) -> Matcher | None:

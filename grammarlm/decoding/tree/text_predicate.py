@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from grammarlm.decoding.answer_spec import AnswerSpec
 from grammarlm.decoding.failures import Ending, RowFailure
-from grammarlm.decoding.task import Task
 
 from .steps import Dead
 from .text_node import TextNode
@@ -14,8 +14,8 @@ from .text_node import TextNode
 class TextPredicate:
     """The predicates of all prompts, the answers of this step, and the bytes of the texts that are asked about."""
 
-    def __init__(self, tasks: Sequence[Task]):
-        self._tasks = tasks
+    def __init__(self, specs: Sequence[AnswerSpec]):
+        self._specs = specs
         self._data: dict[TextNode, bytes] = {}
         self._answers: dict[tuple[int, str], bool | RowFailure] = {}
 
@@ -42,18 +42,18 @@ class TextPredicate:
         new = [key for key in dict.fromkeys(asked) if key is not None and key not in self._answers]
         for number in dict.fromkeys(number for number, _ in new):
             questions = [question for of, question in new if of == number]
-            answers = self._tasks[number].predicate.answers(questions)
+            answers = self._specs[number].predicate.answers(questions)
             self._answers.update(((number, one), answer) for one, answer in zip(questions, answers, strict=True))
         return [True if key is None else self._answers[key] for key in asked]
 
     def _question(self, text: TextNode, token: int) -> tuple[int, str] | None:
         """The prompt, and what to ask its predicate; None: nothing."""
-        task = self._tasks[text.prompt]
-        if task.where is None:
+        spec = self._specs[text.prompt]
+        if spec.where is None:
             return None
         data = self.data(text)
-        is_end = token in task.vocab.stop_ids
-        asked = task.predicate.question_of_end(data) if is_end else task.predicate.question(data, task.bytes_of(token))
+        is_end = token in spec.vocab.stop_ids
+        asked = spec.predicate.question_of_end(data) if is_end else spec.predicate.question(data, spec.bytes_of(token))
         return None if asked is None else (text.prompt, asked)
 
     def data(self, text: TextNode) -> bytes:
@@ -63,5 +63,5 @@ class TextPredicate:
         if text not in self._data:
             known = self._data.get(text.parent)
             rest = text.tokens() if known is None else [text.token]
-            self._data[text] = (known or b"") + b"".join(map(self._tasks[text.prompt].bytes_of, rest))
+            self._data[text] = (known or b"") + b"".join(map(self._specs[text.prompt].bytes_of, rest))
         return self._data[text]

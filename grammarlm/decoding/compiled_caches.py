@@ -16,8 +16,8 @@ from grammarlm.vocab.vocabulary import Vocabulary
 LOGGER = logging.getLogger("grammarlm.decoding")
 # Each constraint may grow to limits.max_bytes with use, so few are cached. Vocabularies are bounded by count too, not
 # by weak references: a vocabulary references its tokenizer, to encode with, so a weak key would never die.
-KEPT_CONSTRAINTS = 16
-KEPT_VOCABULARIES = 8
+MOST_CONSTRAINTS = 16
+MOST_VOCABULARIES = 8
 
 
 def vocabulary_of(tokenizer: Any, size: int | None, stop_ids: Iterable[int]) -> Vocabulary:
@@ -33,7 +33,7 @@ def vocabulary_of(tokenizer: Any, size: int | None, stop_ids: Iterable[int]) -> 
         return Vocabulary.from_tokenizer(tokenizer, size=size, stop_ids=stops)
 
 
-@lru_cache(maxsize=KEPT_VOCABULARIES)
+@lru_cache(maxsize=MOST_VOCABULARIES)
 def _vocabulary(tokenizer: Any, size: int | None, stops: tuple[int, ...] | None, count: int | None) -> Vocabulary:
     """`count` is only part of the cache key: a tokenizer that got more tokens since is another one."""
     return Vocabulary.from_tokenizer(tokenizer, size=size, stop_ids=stops)
@@ -47,7 +47,7 @@ def tokenizer_of(model: Any) -> Any:
     return _tokenizer_at(str(place)) if place else None
 
 
-@lru_cache(maxsize=KEPT_VOCABULARIES)
+@lru_cache(maxsize=MOST_VOCABULARIES)
 def _tokenizer_at(place: str) -> Any:
     """Cached, so that one path gives one object and its vocabulary is made once."""
     from transformers import AutoTokenizer
@@ -84,4 +84,4 @@ def constraint_of(grammar: Grammar, vocab: Vocabulary, limits: Limits | None = N
         return compile(grammar, vocab, limits=limits), False
 
 
-_compiled = lru_cache(maxsize=KEPT_CONSTRAINTS)(compile)
+_compiled = lru_cache(maxsize=MOST_CONSTRAINTS)(compile)

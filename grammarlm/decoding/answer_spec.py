@@ -1,4 +1,4 @@
-"""The task of one text: what it is held to, and how it is drawn."""
+"""What is asked for of one answer: what it is held to, and how it is drawn."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Compiled:
     """A constraint (None: any text), and whether it was cached."""
 
     constraint: Constraint | None = None
-    was_there: bool = False
+    was_cached: bool = False
 
 
 @dataclass(frozen=True)
-class Task:
+class AnswerSpec:
     """The constraint of the answers to one prompt, and how they are drawn."""
 
     vocab: Vocabulary
