@@ -12,7 +12,7 @@ from rich.text import Text
 from grammarlm.decoding.generate import start
 from grammarlm.decoding.loop.step_reports import StepReport, TokenReport, step_reports
 
-from .schema_places import pointer
+from .schema_pointers import pointer_of
 from .written_files import write_report
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def explained(model: Any, prompt: str, arguments: dict[str, Any], options: argpa
         if options.explain:
             if step.path != path:
                 path = step.path
-                console.print(Text(f"at {pointer(path or ()) or 'the whole'}", style="cyan"))
+                console.print(Text(f"at {pointer_of(path or ()) or 'the whole'}", style="cyan"))
             console.print(line_of(step))
     result = decoding.result()
     if options.explain:

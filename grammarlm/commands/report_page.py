@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from grammarlm.decoding.loop.step_reports import StepReport, TokenReport
 
-from .schema_places import pointer, schema_places
+from .schema_pointers import pointer_of, schema_pointers
 
 if TYPE_CHECKING:
     from grammarlm.decoding.result import Result
@@ -108,13 +108,13 @@ def span_of(number: int, step: StepReport, text: str) -> str:
 
 
 def row_of(number: int, step: StepReport, schema: Any) -> str:
-    places = "" if schema is None else f'<td class="places">{places_of(step, schema)}</td>'
+    pointers = "" if schema is None else f'<td class="places">{pointers_in(step, schema)}</td>'
     return (
         f'<tr id="t{number}"><td class="number">{number}</td><td><code>{escape(step.chosen.name)}</code></td>'
         f'<td class="number">{percent(step.chosen.before)}</td><td class="number">{percent(step.chosen.after)}</td>'
         f'<td class="number">{step.allowed:,}</td><td class="number h{heat(step.mass_removed)}">{percent(step.mass_removed)}</td>'
         f"<td>{candidates(step.others)}</td>"
-        f'<td class="forbidden">{candidates(step.forbidden)}</td>{places}</tr>'
+        f'<td class="forbidden">{candidates(step.forbidden)}</td>{pointers}</tr>'
     )
 
 
@@ -126,10 +126,10 @@ def candidates(found: Sequence[TokenReport]) -> str:
     )
 
 
-def places_of(step: StepReport, schema: Any) -> str:
+def pointers_in(step: StepReport, schema: Any) -> str:
     path = step.path or ()
-    spoken = ", ".join(f"#{place}" for place in schema_places(schema, path)) or "nothing is said of it"
-    return f"<code>{escape(pointer(path) or 'the whole')}</code><br>{escape(spoken)}"
+    spoken = ", ".join(f"#{pointer}" for pointer in schema_pointers(schema, path)) or "nothing is said of it"
+    return f"<code>{escape(pointer_of(path) or 'the whole')}</code><br>{escape(spoken)}"
 
 
 def facts(result: Result) -> str:
