@@ -1,5 +1,7 @@
 """Tiny models of the kinds that transformers knows, with random weights."""
 
+from functools import wraps
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -39,3 +41,18 @@ def encoder_decoder(kind, width):
         )
         config = transformers.BartConfig(**shared, **sizes, encoder_ffn_dim=64, decoder_ffn_dim=64, init_std=0.3)
     return transformers.AutoModelForSeq2SeqLM.from_config(config).eval()
+
+
+class Forwards:
+    """Watches a model; `shapes` are those of the ids that it reads, one a forward."""
+
+    def __init__(self, model):
+        self.shapes = []
+        forward = model.forward
+
+        @wraps(forward)
+        def counting(input_ids, **options):
+            self.shapes.append(tuple(input_ids.shape))
+            return forward(input_ids=input_ids, **options)
+
+        model.forward = counting

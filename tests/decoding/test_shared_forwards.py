@@ -1,11 +1,16 @@
 """Texts of unequal length share a forward: what a batch costs is what its longest answer costs by itself."""
 
-from functools import wraps
+from functools import reduce
 
 import pytest
 
 import grammarlm as gl
-from tests.decoding.random_models import random_model
+from grammarlm.decoding.logits.sampling import Sampling
+from grammarlm.decoding.options import Options
+from grammarlm.decoding.request import prepare
+from grammarlm.decoding.tree.branches import Branches
+from grammarlm.decoding.tree.text_node import TextNode
+from tests.decoding.random_models import Forwards, random_model
 
 torch = pytest.importorskip("torch")
 
@@ -16,21 +21,6 @@ PATTERNS = [
     r"[01][01][01][01][01][01]",
     r"(yes|no), certainly",
 ]
-
-
-class Forwards:
-    """The shapes of what a model reads."""
-
-    def __init__(self, model):
-        self.shapes = []
-        forward = model.forward
-
-        @wraps(forward)
-        def counting(input_ids, **options):
-            self.shapes.append(tuple(input_ids.shape))
-            return forward(input_ids=input_ids, **options)
-
-        model.forward = counting
 
 
 @pytest.mark.parametrize("kind", ["Llama", "GPT2"])
@@ -48,3 +38,12 @@ def test_a_batch_takes_as_many_forwards_as_its_longest_answer(kind, tokenizer):
     assert [one.stats.forwards for one in together] == [one.stats.forwards for one in alone]
     assert len(forwards.shapes) == max(one.stats.forwards for one in alone)
     assert max(one.stats.forced_tokens for one in together) > 20  # which forwards of others have read
+
+
+def test_a_tree_reads_what_its_texts_do_not_share(tokenizer):
+    model = random_model("Llama", len(tokenizer))
+    branches = Branches(prepare(model, [[5, 6, 7]], Options(tokenizer=tokenizer, max_tokens=9)), Sampling())
+    forwards = Forwards(model)
+    for texts in ([()], [(7,)], [(7, 8), (9,)], [(7,)], [(7, 8, 5), (9, 4)], [(7, 8, 5, 3), (9,), (9, 4, 4, 4)]):
+        branches.steps([reduce(TextNode.child, tokens, TextNode(0)) for tokens in texts])
+    assert forwards.shapes == [(1, 3), (1, 1), (2, 1), (1, 1), (2, 2), (3, 2)]

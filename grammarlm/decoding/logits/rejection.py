@@ -37,7 +37,7 @@ from typing import TypeAlias, TypeVar
 
 from grammarlm.decoding.arguments import check_integer, check_number
 
-from .race import Arrival, Arrivals
+from .exponential_race import Arrival, Arrivals
 
 NO_TOKEN = -1
 
