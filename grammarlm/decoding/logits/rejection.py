@@ -1,9 +1,9 @@
 """Adaptive weighted rejection sampling: draws a token that a predicate accepts, with a weight that keeps the target law unbiased.
 
 A predicate (a Python function, a type checker) judges one token at a time; to ask it about a whole vocabulary would take minutes.
-So tokens are visited in the order of a draw without replacement (`exponential_race.py`) until one is accepted. That one is an exact draw from
-p f / Z, where p is the model's distribution, f in {0, 1} the predicate and Z = sum p f. On average this takes
-1 + (sum over rejected tokens a of p_a / (p_a + Z)) checks: at most 1 / Z, at most 1 + the number of rejected tokens.
+So tokens are visited in the order of a draw without replacement (`exponential_race.py`) until one is accepted. That one is an exact
+draw from p f / Z, where p is the model's distribution, f in {0, 1} the predicate and Z = sum p f. On average this takes 1 + (sum
+over rejected tokens a of p_a / (p_a + Z)) checks: at most 1 / Z, at most 1 + the number of rejected tokens.
 
 What is missing is Z: how much mass the predicate accepts. Without it, texts that ran into a dead end weigh as much as those that
 did not. The contract of each sampler here, which makes products of weights unbiased, is **proper weighting**:
