@@ -27,5 +27,5 @@ Schema: TypeAlias = object
 Pattern: TypeAlias = str | bytes
 Items: TypeAlias = Tokens | Iterable[Ids] | Iterable[str] | np.ndarray | torch.Tensor | PathLike[str]
 AnyGrammar: TypeAlias = Grammar | Constraint
-Choice: TypeAlias = str | bytes | int
+Choice: TypeAlias = str | int
 Where: TypeAlias = Callable[[str], bool]  # of the text so far: may it go on? Of "": may that be the whole answer?

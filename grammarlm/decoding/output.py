@@ -29,6 +29,7 @@ from grammarlm.grammars.json_schema.types.python_types import is_python_type, re
 from grammarlm.grammars.regular.regex import Regex
 from grammarlm.masks.constraint import Constraint
 
+from .argument_types import Choice, Items, Pattern, Schema
 from .failures import message_of
 
 FORMS = ("schema", "regex", "grammar", "choices", "items")
@@ -58,7 +59,7 @@ class Output:
             return None, message_of(error)
 
 
-def one_output(**forms: Any) -> Output:
+def one_output(**forms: object) -> Output:
     """The Output of the one form that was given; free text where there is none."""
     given = {name: value for name, value in forms.items() if value is not None}
     if len(given) > 1:
@@ -75,7 +76,7 @@ def one_output(**forms: Any) -> Output:
     return Output()
 
 
-def check_argument(name: str, value: Any) -> None:
+def check_argument(name: str, value: object) -> None:
     """TypeError where the value belongs to another argument."""
     own = {"schema": JsonSchema, "items": Tokens, "grammar": Grammar}.get(name, ())
     if isinstance(value, (Grammar, Constraint)) and not isinstance(value, own):
@@ -93,7 +94,7 @@ def check_argument(name: str, value: Any) -> None:
         )
 
 
-def type_and_value(value: Any) -> str:
+def type_and_value(value: object) -> str:
     return (
         f"{type(value).__name__} {value!s:.60}" if isinstance(value, type) else f"{type(value).__name__}: {value!r:.60}"
     )
@@ -108,7 +109,7 @@ def notation_of(text: str) -> str:
     return "there are gl.Lark(text), gl.Gbnf(text), gl.Ebnf(text) and regex=text; a file is read by pathlib.Path(...).read_text()"
 
 
-def of_schema(schema: Any) -> Output:
+def of_schema(schema: Schema) -> Output:
     """A dict, JSON text, a path (only os.PathLike: a str is never one), a gl.JsonSchema, a Python type, or a function, which stands
     for its arguments.
     """
@@ -148,15 +149,15 @@ def fraction(digits: str) -> float | Decimal:
     return number if math.isfinite(number) else Decimal(digits)
 
 
-def of_regex(pattern: Any) -> Output:
+def of_regex(pattern: Pattern) -> Output:
     return Output(Regex(pattern))
 
 
-def of_choices(choices: Any) -> Output:
+def of_choices(choices: Iterable[Choice]) -> Output:
     """Texts; and integers, which are written as Python does and are their own value."""
     if isinstance(choices, (str, bytes)) or not isinstance(choices, Iterable):
         return Output(Choices(choices))  # type: ignore[arg-type]  # which says what is wrong
-    listed = list(choices)
+    listed: list[Any] = list(choices)
     numbers = {str(one): one for one in listed if is_integer(one)}
     if not numbers:
         return Output(Choices(listed))
@@ -167,11 +168,11 @@ def of_choices(choices: Any) -> Output:
     return Output(Choices(texts), lambda text: numbers.get(text, text))
 
 
-def is_integer(value: Any) -> bool:
+def is_integer(value: object) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
-def of_grammar(grammar: Any) -> Output:
+def of_grammar(grammar: Grammar) -> Output:
     if not isinstance(grammar, Grammar):
         raise TypeError(
             f"grammar is {type(grammar).__name__}; pass a grammar such as gl.Regex(...) or gl.Choices([...]), or what "
@@ -182,7 +183,7 @@ def of_grammar(grammar: Any) -> Output:
     return of_items(grammar) if isinstance(grammar, Tokens) else Output(grammar)
 
 
-def of_items(items: Any) -> Output:
+def of_items(items: Items) -> Output:
     tokens = items if isinstance(items, Tokens) else Tokens(items)
     if tokens.strings is None:
         return Output(tokens, find=finder(tokens))
