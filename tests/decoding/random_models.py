@@ -44,15 +44,17 @@ def encoder_decoder(kind, width):
 
 
 class Forwards:
-    """Watches a model; `shapes` are those of the ids that it reads, one a forward."""
+    """Watches a model: of each forward the shape of its ids, and how many slots its key-value cache has before."""
 
     def __init__(self, model):
-        self.shapes = []
+        self.shapes, self.cached = [], []
         forward = model.forward
 
         @wraps(forward)
         def counting(input_ids, **options):
             self.shapes.append(tuple(input_ids.shape))
+            cache = options.get("past_key_values")
+            self.cached.append(0 if cache is None else cache.get_seq_length())
             return forward(input_ids=input_ids, **options)
 
         model.forward = counting

@@ -39,8 +39,6 @@ class EncoderDecoderReader:
         for text, chunk in zip(self._texts, chunks, strict=True):
             text.extend(chunk)
         is_equal = len({len(text) for text in self._texts}) == 1
-        if not is_equal:
-            self._cache = None
         unread = self._texts if self._cache is None else chunks
         width = max(map(len, unread))
         padded = [[*ids, *[0] * (width - len(ids))] for ids in unread]

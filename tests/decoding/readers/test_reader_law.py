@@ -161,9 +161,10 @@ def test_what_costs_the_whole_texts_is_said_beforehand(kind):
 def test_slots_that_no_text_needs_are_cut():
     """Drafts that are refused again and again: a cache of one text has no holes, and does not grow."""
     source = Source("Llama")
+    forwards = Forwards(source.model)
     reader = source.reader([[5, 6]])
     reader.read(reader.beginnings, [1])
     for _ in range(5):
         reader.read([[7, 8, 9, 10]], [4])
         reader.rollback([3])
-    assert reader._cache.get_seq_length() == len(reader._slots[0]) == 2 + 5
+    assert forwards.cached == [0, 2, 3, 4, 5, 6]
