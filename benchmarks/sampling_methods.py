@@ -24,7 +24,7 @@ import numpy as np
 
 import grammarlm as gl
 from benchmarks.report import table, write
-from grammarlm.decoding.logits.race import Race
+from grammarlm.decoding.logits.exponential_race import ExponentialRace
 from grammarlm.decoding.logits.rejection import NO_TOKEN, Rejection
 from grammarlm.models.corpus import RECORDS, example
 
@@ -89,7 +89,9 @@ VARIANTS = {
 
 def ours(how: Rejection):
     def draw(case: Case, rng: np.random.Generator) -> tuple[float, int]:
-        race = Race(case.log_p, rng.random(len(case.log_p), np.float32).clip(2**-33, 1 - 2**-24), lambda: rng)
+        race = ExponentialRace(
+            case.log_p, rng.random(len(case.log_p), np.float32).clip(2**-33, 1 - 2**-24), lambda: rng
+        )
         questions, answers = how.draw(race), None
         try:
             while True:

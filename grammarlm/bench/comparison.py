@@ -69,7 +69,7 @@ class Comparison:
             wanted = set(names)
             chosen = {run: [record for record in records if record.case in wanted] for run, records in found.items()}
             figures[title] = {name: Figures.of(records) for name, records in chosen.items()}
-            parts += [f"## {title}"] * bool(groups) + told(chosen, figures[title], peers)
+            parts += [f"## {title}"] * bool(groups) + section_of(chosen, figures[title], peers)
         kept = {title: {name: asdict(f) for name, f in each.items()} for title, each in figures.items()}
         (self.folder / "figures.json").write_text(json.dumps(kept, indent=1) + "\n")
         parts.append("\n".join(f"- {note}" for note in self.notes))
@@ -106,7 +106,7 @@ class Comparison:
         return "![mask times and outcomes](report.png)"
 
 
-def told(found: dict[str, list[Record]], figures: dict[str, Figures], peers: list[str]) -> list[str]:
+def section_of(found: dict[str, list[Record]], figures: dict[str, Figures], peers: list[str]) -> list[str]:
     """The tables of one group of cases; ratios are those of the first run to other engines'."""
     parts = [tables.markdown(tables.coverage(figures)), tables.markdown(tables.speed(figures))]
     if peers:

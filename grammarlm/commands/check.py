@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
     took = perf_counter() - start
     if text is None:
         print(f"compiled in {took * 1e3:.1f} ms, {constraint.nbytes:,} bytes")
-        print(told(constraint.report))
+        print(report_lines(constraint.report))
         if isinstance(grammar, Lark):
             print(collisions_of(grammar))
         return 0
@@ -80,7 +80,7 @@ def collisions_of(grammar: Lark) -> str:
     )
 
 
-def told(report: Any) -> str:
+def report_lines(report: Any) -> str:
     """A report as lines: one a field, lists below it; empty fields are printed, too, so that nothing is silent."""
     lines = []
     for field in dataclasses.fields(report):

@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.text import Text
 
 from grammarlm.decoding.generate import start
-from grammarlm.decoding.loop.watch import Candidate, Watched, watched
+from grammarlm.decoding.loop.step_reports import StepReport, TokenReport, step_reports
 
-from .schema_places import pointer
+from .schema_pointers import pointer_of
 from .written_files import write_report
 
 if TYPE_CHECKING:
@@ -31,12 +31,12 @@ def explained(model: Any, prompt: str, arguments: dict[str, Any], options: argpa
     steps, path = [], None
     if options.explain:
         console.print(Text(HEADER, style="dim"))
-    for step in watched(decoding, arguments["grammar"]):
+    for step in step_reports(decoding, arguments["grammar"]):
         steps.append(step)
         if options.explain:
             if step.path != path:
                 path = step.path
-                console.print(Text(f"at {pointer(path or ()) or 'the whole'}", style="cyan"))
+                console.print(Text(f"at {pointer_of(path or ()) or 'the whole'}", style="cyan"))
             console.print(line_of(step))
     result = decoding.result()
     if options.explain:
@@ -49,7 +49,7 @@ def explained(model: Any, prompt: str, arguments: dict[str, Any], options: argpa
     return result
 
 
-def line_of(step: Watched) -> Text:
+def line_of(step: StepReport) -> Text:
     """The token, its probability before and after masking, how many were allowed, the mass removed, the alternatives."""
     name = step.chosen.name if len(step.chosen.name) < NAMES else f"{step.chosen.name[: NAMES - 4]}..."
     line = Text(f"{name:<{NAMES}}", style="bold")
@@ -65,7 +65,7 @@ def line_of(step: Watched) -> Text:
     return line
 
 
-def short(candidate: Candidate) -> str:
+def short(candidate: TokenReport) -> str:
     return candidate.name if len(candidate.name) < NAMES else f"{candidate.name[: NAMES - 4]}..."
 
 

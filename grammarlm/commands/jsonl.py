@@ -86,8 +86,8 @@ def read_lines(
     name: str, grammar: Grammar | None, settings: dict[str, Any], options: argparse.Namespace
 ) -> list[Asked | Failed]:
     """All lines of the input; empty ones are left out, but counted."""
-    told = None if grammar is None else hashlib.sha256(encode(grammar, is_brief=True)).hexdigest()
-    salt = json.dumps([options.model, told, sorted(settings.items())], default=repr)
+    described = None if grammar is None else hashlib.sha256(encode(grammar, is_brief=True)).hexdigest()
+    salt = json.dumps([options.model, described, sorted(settings.items())], default=repr)
     rows = enumerate(read_text(name, LARGEST).split("\n"), 1)
     return [read_line(number, text, salt, grammar) for number, text in rows if text.strip()]
 
@@ -177,10 +177,10 @@ def batch(model: Any, lines: list[Asked], arguments: dict[str, Any]) -> dict[int
 
 
 def answered(line: Asked, result: Any) -> dict[str, Any]:
-    told = {name: getattr(result, name) for name in ("text", "value", "finish_reason")}
+    described = {name: getattr(result, name) for name in ("text", "value", "finish_reason")}
     if result.error is not None:
-        told["error"] = result.error
-    return {"line": line.number, **line.own, **told, "tokens": result.stats.tokens, "of": line.digest}
+        described["error"] = result.error
+    return {"line": line.number, **line.own, **described, "tokens": result.stats.tokens, "of": line.digest}
 
 
 def failed(line: Asked | Failed, error: str) -> dict[str, Any]:

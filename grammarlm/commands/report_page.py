@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from html import escape as escape_html
 from typing import TYPE_CHECKING, Any
 
-from grammarlm.decoding.loop.watch import Candidate, Watched
+from grammarlm.decoding.loop.step_reports import StepReport, TokenReport
 
-from .schema_places import pointer, schema_places
+from .schema_pointers import pointer_of, schema_pointers
 
 if TYPE_CHECKING:
     from grammarlm.decoding.result import Result
@@ -43,7 +43,7 @@ dt { float: left; width: 11rem; color: #666 }
 """
 
 
-def page(prompt: str, grammar: Grammar, steps: Sequence[Watched], result: Result) -> str:
+def page(prompt: str, grammar: Grammar, steps: Sequence[StepReport], result: Result) -> str:
     """The page as HTML."""
     schema = document_of(grammar)
     rows = "\n".join(row_of(number, step, schema) for number, step in enumerate(steps, 1))
@@ -65,7 +65,7 @@ Dotted: nothing else was allowed.</p>
 <tbody>
 {rows}
 </tbody></table>
-<p>Probabilities at temperature 1: the model's own, and those behind the mask.</p>
+<p>Probabilities at temperature 1: the model's own, and those after the mask.</p>
 <h2>Grammar</h2>
 <pre id="grammar">{escape(shown_grammar(grammar))}</pre>
 </body>
@@ -92,7 +92,7 @@ def shown_grammar(grammar: Grammar) -> str:
     )
 
 
-def with_texts(steps: Sequence[Watched]) -> Iterable[tuple[int, Watched, str]]:
+def with_texts(steps: Sequence[StepReport]) -> Iterable[tuple[int, StepReport, str]]:
     """Each step with its part of the text; a character split over several tokens belongs to the last of them."""
     import codecs
 
@@ -101,24 +101,24 @@ def with_texts(steps: Sequence[Watched]) -> Iterable[tuple[int, Watched, str]]:
         yield number, step, decoder.decode(step.data, final=number == len(steps))
 
 
-def span_of(number: int, step: Watched, text: str) -> str:
+def span_of(number: int, step: StepReport, text: str) -> str:
     kind = f"h{heat(step.mass_removed)}" + (" forced" if step.allowed == 1 else "")
-    told = f"{step.chosen.name}: {percent(step.chosen.before)} before, {percent(step.chosen.after)} after the mask"
-    return f'<a class="{kind}" href="#t{number}" title="{escape(told)}">{escape(text)}</a>'
+    described = f"{step.chosen.name}: {percent(step.chosen.before)} before, {percent(step.chosen.after)} after the mask"
+    return f'<a class="{kind}" href="#t{number}" title="{escape(described)}">{escape(text)}</a>'
 
 
-def row_of(number: int, step: Watched, schema: Any) -> str:
-    places = "" if schema is None else f'<td class="places">{places_of(step, schema)}</td>'
+def row_of(number: int, step: StepReport, schema: Any) -> str:
+    pointers = "" if schema is None else f'<td class="places">{pointers_in(step, schema)}</td>'
     return (
         f'<tr id="t{number}"><td class="number">{number}</td><td><code>{escape(step.chosen.name)}</code></td>'
         f'<td class="number">{percent(step.chosen.before)}</td><td class="number">{percent(step.chosen.after)}</td>'
         f'<td class="number">{step.allowed:,}</td><td class="number h{heat(step.mass_removed)}">{percent(step.mass_removed)}</td>'
         f"<td>{candidates(step.others)}</td>"
-        f'<td class="forbidden">{candidates(step.forbidden)}</td>{places}</tr>'
+        f'<td class="forbidden">{candidates(step.forbidden)}</td>{pointers}</tr>'
     )
 
 
-def candidates(found: Sequence[Candidate]) -> str:
+def candidates(found: Sequence[TokenReport]) -> str:
     """Each with its probability before masking, and after it where it was allowed."""
     return "<br>".join(
         f"<code>{escape(one.name)}</code> {percent(one.before)}{f' → {percent(one.after)}' if one.after else ''}"
@@ -126,10 +126,10 @@ def candidates(found: Sequence[Candidate]) -> str:
     )
 
 
-def places_of(step: Watched, schema: Any) -> str:
+def pointers_in(step: StepReport, schema: Any) -> str:
     path = step.path or ()
-    spoken = ", ".join(f"#{place}" for place in schema_places(schema, path)) or "nothing is said of it"
-    return f"<code>{escape(pointer(path) or 'the whole')}</code><br>{escape(spoken)}"
+    spoken = ", ".join(f"#{pointer}" for pointer in schema_pointers(schema, path)) or "nothing is said of it"
+    return f"<code>{escape(pointer_of(path) or 'the whole')}</code><br>{escape(spoken)}"
 
 
 def facts(result: Result) -> str:

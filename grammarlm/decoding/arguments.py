@@ -5,14 +5,16 @@ from __future__ import annotations
 import numbers
 import operator
 import os
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeGuard
 
 from grammarlm.vocab.vocabulary import Vocabulary
 
+from .argument_types import Prompt, Prompts, Tokenizer
+
 
 def check_number(
-    name: str, value: Any, is_fine: Callable[[float], bool], accepted: str, *, optional: bool = False
+    name: str, value: object, is_fine: Callable[[float], bool], accepted: str, *, optional: bool = False
 ) -> None:
     """A valid number; None too where the argument is optional."""
     if value is None and optional:
@@ -27,7 +29,7 @@ def check_number(
         raise ValueError(f"{name}={value!r:.60}; it takes a number, {accepted}")
 
 
-def check_integer(name: str, value: Any, low: int, high: int | None = None, *, optional: bool = False) -> None:
+def check_integer(name: str, value: object, low: int, high: int | None = None, *, optional: bool = False) -> None:
     """An integer from `low` to `high`; None too where the argument is optional."""
     accepted = f"an integer of {low} or more" if high is None else f"an integer from {low} to {high}"
     if value is None and optional:
@@ -38,7 +40,7 @@ def check_integer(name: str, value: Any, low: int, high: int | None = None, *, o
         raise ValueError(f"{name}={value!r:.60}; it takes {accepted}")
 
 
-def check_choice(name: str, value: Any, accepted: Iterable[Any]) -> None:
+def check_choice(name: str, value: object, accepted: Iterable[object]) -> None:
     """One of a few values."""
     *most, last = map(repr, accepted)
     if repr(value) not in (*most, last):
@@ -46,7 +48,7 @@ def check_choice(name: str, value: Any, accepted: Iterable[Any]) -> None:
         raise ValueError(f"{name}={value!r:.60}; it takes {listed_names}")
 
 
-def is_batch(prompt: Any) -> bool:
+def is_batch(prompt: Prompts) -> TypeGuard[Sequence[Prompt]]:
     """Several prompts: a list of texts, or of lists of ids. One list of ids is one prompt."""
     return (
         isinstance(prompt, (list, tuple))
@@ -59,29 +61,29 @@ def is_batch(prompt: Any) -> bool:
     )
 
 
-def per_prompt(name: str, value: Any, count: int | None) -> list[Any]:
+def per_prompt(name: str, value: object, count: int | None) -> list[Any]:
     """An argument for each prompt: a list has one each, anything else is for all. `count` None: there is one prompt."""
-    is_list = isinstance(value, (list, tuple)) and len(value) > 0
-    if is_list and name in ("choices", "items"):  # for one prompt these are a list themselves
-        is_list = all(one is None or (name == "choices" and is_collection(one)) for one in value)
-    if not is_list:
+    each = value if isinstance(value, (list, tuple)) else ()
+    if name in ("choices", "items") and not all(  # for one prompt these are a list themselves
+        one is None or (name == "choices" and is_collection(one)) for one in each
+    ):
+        each = ()
+    if not each:
         return [value] * (count or 1)
     if count is None:
-        raise TypeError(
-            f"{name} is a list of {len(value)}, but there is one prompt; a list goes with a list of prompts"
-        )
-    if len(value) != count:
+        raise TypeError(f"{name} is a list of {len(each)}, but there is one prompt; a list goes with a list of prompts")
+    if len(each) != count:
         raise ValueError(
-            f"{name} is a list of {len(value)}, but there are {count} prompts; give one for each (None: without)"
+            f"{name} is a list of {len(each)}, but there are {count} prompts; give one for each (None: without)"
         )
-    return list(value)
+    return list(each)
 
 
-def is_collection(value: Any) -> bool:
+def is_collection(value: object) -> bool:
     return isinstance(value, Iterable) and not isinstance(value, (str, bytes))
 
 
-def check_vocabulary(tokenizer: Any, vocab: Any) -> None:
+def check_vocabulary(tokenizer: Tokenizer, vocab: object) -> None:
     """One of the two must define what the model's ids mean."""
     if vocab is not None and not isinstance(vocab, Vocabulary):
         raise TypeError(f"vocab is {type(vocab).__name__}; pass a gl.Vocabulary, or the tokenizer as tokenizer=")
@@ -92,7 +94,7 @@ def check_vocabulary(tokenizer: Any, vocab: Any) -> None:
         )
 
 
-def prompt_ids(prompt: Any, tokenizer: Any, vocab: Vocabulary | None, width: int | None) -> list[int]:
+def prompt_ids(prompt: Prompt, tokenizer: Tokenizer, vocab: Vocabulary | None, width: int | None) -> list[int]:
     """The ids of the prompt: those given, or the tokenizer's own with the special tokens that it usually adds."""
     if isinstance(prompt, str):
         check_text(prompt)

@@ -24,16 +24,16 @@ from grammarlm.errors import brief
 if TYPE_CHECKING:
     from .result import Result
 
-# The path to a value as a linked list, innermost step first: (the outer place, a key or an index); None is the whole text. Places
-# share their outer parts, so an event costs the same at any depth; `path_of` makes the tuple.
-Place: TypeAlias = "tuple[Place, str | int] | None"
+# The path to a value as a linked list, innermost step first: (the path around it, a key or an index); None is the whole text. Paths
+# share their outer steps, so an event costs the same at any depth; `path_of` makes the tuple.
+LinkedPath: TypeAlias = "tuple[LinkedPath, str | int] | None"
 
 
-def path_of(place: Place) -> tuple[str | int, ...]:
-    """The steps from the whole text to a place."""
+def path_of(linked_path: LinkedPath) -> tuple[str | int, ...]:
+    """The steps from the whole text to a value."""
     steps = []
-    while place is not None:
-        place, step = place
+    while linked_path is not None:
+        linked_path, step = linked_path
         steps.append(step)
     return tuple(reversed(steps))
 
@@ -48,11 +48,11 @@ class Event:
     value: Any = None
     result: Result | list[Result] | None = None
     row: int = 0  # index of the answer
-    place: Place = None
+    linked_path: LinkedPath = None
 
     @property
     def path(self) -> tuple[str | int, ...]:
-        return path_of(self.place)
+        return path_of(self.linked_path)
 
     def __repr__(self) -> str:
         said = {"text": self.text, "chunk": self.chunk, "value": self.value, "result": self.result}

@@ -31,7 +31,7 @@ class Ending:
 
     @classmethod
     def of(cls, error: Exception) -> Ending:
-        return cls("error", said(error))
+        return cls("error", message_of(error))
 
     @classmethod
     def unsatisfied(cls, count: int, data: bytes | bytearray) -> Ending:
@@ -46,7 +46,7 @@ class RowFailure(ValueError):
     """Why one answer fails; its message is the answer's `error` as it is."""
 
 
-def said(error: Exception) -> str:
+def message_of(error: Exception) -> str:
     """Type and message."""
     if isinstance(error, RowFailure):
         return shorten(str(error))
@@ -61,7 +61,7 @@ def answer_of(name: str, function: Callable[[Any], Any], text: str, read: Callab
     try:
         return read(function(text))
     except Exception as error:
-        raise RowFailure(f"{name}= raised {said(error)}{tail(text)}") from error
+        raise RowFailure(f"{name}= raised {message_of(error)}{tail(text)}") from error
 
 
 def tail(text: str) -> str:

@@ -10,36 +10,35 @@ gl.generate(model, prompts, schema=[Person, None])                    # each wit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from grammarlm.decoding.logits.sampling import Sampling
 from grammarlm.decoding.loop.loop import Decoding
 from grammarlm.decoding.methods.masked import start as start_masked
 from grammarlm.decoding.methods.registry import method_of
-from grammarlm.grammars.compose import Grammar
-from grammarlm.masks.constraint import Constraint
 from grammarlm.masks.runtime.limits import Limits
 from grammarlm.vocab.vocabulary import Vocabulary
 
+from .argument_types import AnyGrammar, Choice, Items, Model, OneOrEach, Pattern, Prompts, Schema, Tokenizer, Where
 from .options import BATCH, Options, check_names, options_of
-from .progress import shown
+from .progress import with_bar
 from .request import prepare
 from .result import Result
 
 
 def generate(
-    model: Any,
-    prompt: Any,
+    model: Model,
+    prompt: Prompts,
     *,
-    tokenizer: Any = None,
+    tokenizer: Tokenizer = None,
     vocab: Vocabulary | None = None,
-    schema: Any = None,
-    regex: str | bytes | list[Any] | None = None,
-    grammar: Grammar | Constraint | list[Any] | None = None,
-    choices: Iterable[Any] | None = None,
-    items: Any = None,
-    where: Any = None,
+    schema: Schema = None,
+    regex: OneOrEach[Pattern] = None,
+    grammar: OneOrEach[AnyGrammar] = None,
+    choices: Iterable[Choice] | Sequence[Iterable[Choice] | None] | None = None,
+    items: OneOrEach[Items] = None,
+    where: OneOrEach[Where] = None,
     max_tokens: int = 256,
     temperature: float = 0.0,
     top_k: int | None = None,
@@ -57,7 +56,7 @@ def generate(
     method: str | Callable[..., list[Result]] = "masked",
     batch_size: int = BATCH,
     progress: bool | None = None,
-    **options: Any,
+    **options: object,
 ) -> Any:
     """The answer to a prompt; a list of answers where there are several prompts, or n > 1.
 
@@ -141,13 +140,13 @@ def generate(
     request = prepare(model, prompt, asked)
     request.check_budgets()
     results: list[Result] = []
-    parts = list(request.parts(max(1, asked.batch_size // request.n)))
-    for part in shown(parts, asked.progress):
-        results += find(part, **options)
+    batches = list(request.batches(max(1, asked.batch_size // request.n)))
+    for batch in with_bar(batches, asked.progress):
+        results += find(batch, **options)
     return results if request.is_list or n > 1 else results[0]
 
 
-def start(model: Any, prompt: Any, *, sampling: Sampling | None = None, **arguments: Any) -> Decoding:
+def start(model: Model, prompt: Prompts, *, sampling: Sampling | None = None, **arguments: Any) -> Decoding:
     """All that comes before the first token, as one batch; iterating over the returned Decoding generates.
 
     Takes generate()'s arguments; those of sampling one by one or as a Sampling.

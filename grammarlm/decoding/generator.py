@@ -11,11 +11,13 @@ from grammarlm.errors import brief
 from grammarlm.grammars.compose import Grammar
 from grammarlm.masks.constraint import Constraint
 
+from .argument_types import Model, Prompts, Schema
 from .arguments import check_vocabulary
+from .compiled_caches import stop_ids_of, tokenizer_of, vocabulary_of
+from .events import Event
 from .generate import generate
 from .options import check_names
 from .output import one_output
-from .prepared import stop_ids_of, tokenizer_of, vocabulary_of
 from .request import compiled_output
 from .stream import stream
 
@@ -32,7 +34,7 @@ class Generator:
     compiled here, so that its errors are raised here.
     """
 
-    def __init__(self, model: Any, output_type: Any = None, **arguments: Any):
+    def __init__(self, model: Model, output_type: Schema = None, **arguments: Any):
         check_model(model)
         self.model, self.output_type, self._arguments = model, output_type, arguments
         check_names("Generator", arguments, method_of(arguments.get("method", "masked")))
@@ -46,11 +48,11 @@ class Generator:
             vocab = vocab or vocabulary_of(tokenizer, width_of(model), stop_ids_of(model, tokenizer))
             compiled_output(one_output(**self._held), vocab, arguments.get("limits"))
 
-    def __call__(self, prompt: Any, **arguments: Any) -> Any:
+    def __call__(self, prompt: Prompts, **arguments: Any) -> Any:
         """As generate(): a Result, or a list of them."""
         return generate(self.model, prompt, **{**self._arguments, **self._held, **arguments})
 
-    def stream(self, prompt: Any, **arguments: Any) -> Iterator[Any]:
+    def stream(self, prompt: Prompts, **arguments: Any) -> Iterator[Event]:
         """As gl.stream()."""
         return stream(self.model, prompt, **{**self._arguments, **self._held, **arguments})
 

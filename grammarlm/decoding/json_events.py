@@ -21,7 +21,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, NoReturn
 
-from .events import Event, Place
+from .events import Event, LinkedPath
 
 BLANK = re.compile(r"[ \t\n\r]*")
 PLAIN = re.compile(r'[^"\\\x00-\x1f]*')
@@ -41,8 +41,8 @@ class JsonEvents:
         self._row = row
         self._decoder = codecs.getincrementaldecoder("utf-8")()
         self._read: Reading = self._value
-        self._open: list[tuple[dict | list, Place]] = []
-        self._place: Place = None  # of the current or next value
+        self._open: list[tuple[dict | list, LinkedPath]] = []
+        self._linked_path: LinkedPath = None  # of the current or next value
         self._pieces: list[str] = []  # of the current string, number or word
         self._told = 0  # how many of a string's pieces have been reported
         self._escape, self._high = "", ""  # an incomplete escape; the high half of a surrogate pair
@@ -51,9 +51,9 @@ class JsonEvents:
         self._events: list[Event] = []
 
     @property
-    def place(self) -> Place:
-        """The current position: inside the value at this place, or before it."""
-        return self._place
+    def linked_path(self) -> LinkedPath:
+        """The current position: inside the value at this path, or before it."""
+        return self._linked_path
 
     def feed(self, data: bytes) -> list[Event]:
         """The events that these bytes complete."""
@@ -80,7 +80,7 @@ class JsonEvents:
         return events
 
     def _tell(self, kind: str, **fields: Any) -> None:
-        self._events.append(Event(kind, place=self._place, row=self._row, **fields))
+        self._events.append(Event(kind, linked_path=self._linked_path, row=self._row, **fields))
 
     def _refuse(self, text: str, at: int, expected: str) -> NoReturn:
         raise ValueError(f"no JSON: {text[at]!r} is character {self._position + at}; expected {expected}")
@@ -141,14 +141,14 @@ class JsonEvents:
         at = end_of(BLANK, text, at)
         if at == len(text):
             return at
-        holder, place = self._open[-1]
+        holder, linked_path = self._open[-1]
         is_list = isinstance(holder, list)
         if text[at] == ("]" if is_list else "}"):
             self._end_container()
         elif text[at] != ",":
             self._refuse(text, at, "',' or the end of the container")
         elif isinstance(holder, list):
-            self._place, self._read = (place, len(holder)), self._value
+            self._linked_path, self._read = (linked_path, len(holder)), self._value
         else:
             self._read = self._key
         return at + 1
@@ -164,14 +164,14 @@ class JsonEvents:
     def _begin_container(self, holder: dict | list) -> None:
         is_list = isinstance(holder, list)
         self._tell("array" if is_list else "object")
-        self._open.append((holder, self._place))
+        self._open.append((holder, self._linked_path))
         if is_list:
-            self._place, self._read = (self._place, 0), self._first_item
+            self._linked_path, self._read = (self._linked_path, 0), self._first_item
         else:
             self._read = self._first_key
 
     def _end_container(self) -> None:
-        holder, self._place = self._open.pop()
+        holder, self._linked_path = self._open.pop()
         self._end_value(holder)
 
     def _end_value(self, value: Any) -> None:
@@ -179,13 +179,13 @@ class JsonEvents:
         if not self._open:
             self._read = self._rest
             return
-        holder, place = self._open[-1]
-        assert self._place is not None
+        holder, linked_path = self._open[-1]
+        assert self._linked_path is not None
         if isinstance(holder, list):
             holder.append(value)
         else:
-            holder[str(self._place[1])] = value
-        self._place, self._read = place, self._next
+            holder[str(self._linked_path[1])] = value
+        self._linked_path, self._read = linked_path, self._next
 
     def _number(self, text: str, at: int) -> int:
         end = end_of(NUMBER, text, at)
@@ -271,7 +271,7 @@ class JsonEvents:
         self._tell_string()
         whole, self._pieces = "".join(self._pieces), []
         if self._is_key:
-            self._place = (self._open[-1][1], whole)
+            self._linked_path = (self._open[-1][1], whole)
             self._tell("key")
             self._read = self._colon
         else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from inspect import signature
 from typing import Any
@@ -11,11 +11,10 @@ from grammarlm.decoding.logits.rejection import Rejection
 from grammarlm.decoding.logits.sampling import Sampling
 from grammarlm.decoding.readers.reader import CACHES
 from grammarlm.errors import unknown_argument
-from grammarlm.grammars.compose import Grammar
-from grammarlm.masks.constraint import Constraint
 from grammarlm.masks.runtime.limits import Limits
 from grammarlm.vocab.vocabulary import Vocabulary
 
+from .argument_types import AnyGrammar, Choice, Items, OneOrEach, Pattern, Schema, Tokenizer, Where
 from .arguments import check_choice, check_integer
 from .output import FORMS
 from .result import Result
@@ -31,17 +30,17 @@ class Options:
     `method`, `batch_size` and `progress` say how a call is run, the others what one answer is: `start()` takes only those.
     """
 
-    tokenizer: Any = None
+    tokenizer: Tokenizer = None
     vocab: Vocabulary | None = None
     limits: Limits | None = None
     cache: str | None = None
 
-    schema: Any = None
-    regex: str | bytes | list[Any] | None = None
-    grammar: Grammar | Constraint | list[Any] | None = None
-    choices: Iterable[Any] | None = None
-    items: Any = None
-    where: Any = None
+    schema: Schema = None
+    regex: OneOrEach[Pattern] = None
+    grammar: OneOrEach[AnyGrammar] = None
+    choices: Iterable[Choice] | Sequence[Iterable[Choice] | None] | None = None
+    items: OneOrEach[Items] = None
+    where: OneOrEach[Where] = None
 
     sampling: Sampling = field(default_factory=Sampling)
     n: int = 1

@@ -29,7 +29,8 @@ from grammarlm.grammars.json_schema.types.python_types import is_python_type, re
 from grammarlm.grammars.regular.regex import Regex
 from grammarlm.masks.constraint import Constraint
 
-from .failures import said
+from .argument_types import Choice, Items, Pattern, Schema
+from .failures import message_of
 
 FORMS = ("schema", "regex", "grammar", "choices", "items")
 Read = Callable[[str], Any]
@@ -55,10 +56,10 @@ class Output:
             assert self.read is not None
             return self.read(text if isinstance(text, str) else text.decode()), None
         except Exception as error:  # code of the caller's type may raise anything
-            return None, said(error)
+            return None, message_of(error)
 
 
-def one_output(**forms: Any) -> Output:
+def one_output(**forms: object) -> Output:
     """The Output of the one form that was given; free text where there is none."""
     given = {name: value for name, value in forms.items() if value is not None}
     if len(given) > 1:
@@ -69,31 +70,31 @@ def one_output(**forms: Any) -> Output:
     for name, value in given.items():
         if isinstance(value, Constraint) and name in ("grammar", "schema"):
             return replace(of_grammar(value.grammar), constraint=value)
-        check_place(name, value)
+        check_argument(name, value)
         made = MAKE[name](value)
         return made if made.grammar is None else replace(made, grammar=as_generated(made.grammar))
     return Output()
 
 
-def check_place(name: str, value: Any) -> None:
+def check_argument(name: str, value: object) -> None:
     """TypeError where the value belongs to another argument."""
     own = {"schema": JsonSchema, "items": Tokens, "grammar": Grammar}.get(name, ())
     if isinstance(value, (Grammar, Constraint)) and not isinstance(value, own):
         kind = "compiled constraint" if isinstance(value, Constraint) else f"gl.{type(value).__name__}"
         raise TypeError(f"{name} is a {kind}; pass it as grammar=")
     if name == "grammar" and (isinstance(value, (dict, bool)) or is_python_type(value)):
-        raise TypeError(f"grammar is {shown(value)}; a JSON schema or a Python type is schema=")
+        raise TypeError(f"grammar is {type_and_value(value)}; a JSON schema or a Python type is schema=")
     if name == "grammar" and isinstance(value, str):
         raise TypeError(
-            f"grammar is {shown(value)}, and a text does not say what it is written in; {notation_of(value)}"
+            f"grammar is {type_and_value(value)}, and a text does not say what it is written in; {notation_of(value)}"
         )
     if name == "regex" and isinstance(value, re.Pattern):
         raise TypeError(
-            f"regex is {shown(value)}, compiled by re; pass its text, with its flags written in it: (?i)..."
+            f"regex is {type_and_value(value)}, compiled by re; pass its text, with its flags written in it: (?i)..."
         )
 
 
-def shown(value: Any) -> str:
+def type_and_value(value: object) -> str:
     return (
         f"{type(value).__name__} {value!s:.60}" if isinstance(value, type) else f"{type(value).__name__}: {value!r:.60}"
     )
@@ -108,7 +109,7 @@ def notation_of(text: str) -> str:
     return "there are gl.Lark(text), gl.Gbnf(text), gl.Ebnf(text) and regex=text; a file is read by pathlib.Path(...).read_text()"
 
 
-def of_schema(schema: Any) -> Output:
+def of_schema(schema: Schema) -> Output:
     """A dict, JSON text, a path (only os.PathLike: a str is never one), a gl.JsonSchema, a Python type, or a function, which stands
     for its arguments.
     """
@@ -148,15 +149,15 @@ def fraction(digits: str) -> float | Decimal:
     return number if math.isfinite(number) else Decimal(digits)
 
 
-def of_regex(pattern: Any) -> Output:
+def of_regex(pattern: Pattern) -> Output:
     return Output(Regex(pattern))
 
 
-def of_choices(choices: Any) -> Output:
+def of_choices(choices: Iterable[Choice]) -> Output:
     """Texts; and integers, which are written as Python does and are their own value."""
     if isinstance(choices, (str, bytes)) or not isinstance(choices, Iterable):
         return Output(Choices(choices))  # type: ignore[arg-type]  # which says what is wrong
-    listed = list(choices)
+    listed: list[Any] = list(choices)
     numbers = {str(one): one for one in listed if is_integer(one)}
     if not numbers:
         return Output(Choices(listed))
@@ -167,11 +168,11 @@ def of_choices(choices: Any) -> Output:
     return Output(Choices(texts), lambda text: numbers.get(text, text))
 
 
-def is_integer(value: Any) -> bool:
+def is_integer(value: object) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
-def of_grammar(grammar: Any) -> Output:
+def of_grammar(grammar: Grammar) -> Output:
     if not isinstance(grammar, Grammar):
         raise TypeError(
             f"grammar is {type(grammar).__name__}; pass a grammar such as gl.Regex(...) or gl.Choices([...]), or what "
@@ -182,7 +183,7 @@ def of_grammar(grammar: Any) -> Output:
     return of_items(grammar) if isinstance(grammar, Tokens) else Output(grammar)
 
 
-def of_items(items: Any) -> Output:
+def of_items(items: Items) -> Output:
     tokens = items if isinstance(items, Tokens) else Tokens(items)
     if tokens.strings is None:
         return Output(tokens, find=finder(tokens))

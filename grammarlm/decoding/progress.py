@@ -12,18 +12,18 @@ if TYPE_CHECKING:
     from .request import Request
 
 
-def shown(parts: list[Request], progress: bool | None) -> Iterator[Request]:
-    """Yields the parts, with a bar of the prompts done; None: only for several parts on a terminal."""
+def with_bar(batches: list[Request], progress: bool | None) -> Iterator[Request]:
+    """Yields the batches, with a bar of the prompts done; None: only for several batches on a terminal."""
     if progress is None:
-        progress = len(parts) > 1 and sys.stderr is not None and sys.stderr.isatty()
+        progress = len(batches) > 1 and sys.stderr is not None and sys.stderr.isatty()
     if not progress:
-        yield from parts
+        yield from batches
         return
     with bar_on_stderr("generate") as bar:
-        task = bar.add_task("generate", total=sum(len(part.prompts) for part in parts))
-        for part in parts:
-            yield part
-            bar.advance(task, len(part.prompts))
+        task = bar.add_task("generate", total=sum(len(batch.prompts) for batch in batches))
+        for batch in batches:
+            yield batch
+            bar.advance(task, len(batch.prompts))
 
 
 def bar_on_stderr(name: str) -> Progress:

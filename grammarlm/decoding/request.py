@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any
+from typing import cast
 
 from grammarlm.decoding.loop.healing import take_back
 from grammarlm.decoding.readers.model_facts import check_model, is_encoder_decoder, width_of
@@ -15,49 +15,51 @@ from grammarlm.kernels.cpu.jit import load_all
 from grammarlm.masks.runtime.limits import Limits
 from grammarlm.vocab.vocabulary import Vocabulary
 
+from .answer_spec import AnswerSpec, Compiled
+from .argument_types import Model, Prompt, Prompts, Tokenizer, Where
 from .arguments import check_vocabulary, is_batch, per_prompt, prompt_ids
+from .compiled_caches import constraint_of, stop_ids_of, tokenizer_of, vocabulary_of
 from .options import Options
 from .output import Output, one_output
-from .prepared import constraint_of, stop_ids_of, tokenizer_of, vocabulary_of
-from .task import Compiled, Task
 
 
 @dataclass(frozen=True)
 class Request:
-    """Prompts, and for each the task of its answers."""
+    """Prompts, and for each what is asked for of its answers."""
 
-    model: Any
+    model: Model
     prompts: list[list[int]]
-    tasks: list[Task]  # one for each prompt
+    specs: list[AnswerSpec]  # one for each prompt
     n: int  # answers to each
     cache: str | None = None
-    tokenizer: Any = None  # of the prompts; None where they are ids
+    tokenizer: Tokenizer = None  # of the prompts; None where they are ids
     is_list: bool = False  # did the caller pass a list of prompts?
 
     def reader(self) -> Reader:
         """A new reader of the prompts."""
-        room = max(task.max_tokens + len(task.rest) for task in self.tasks)
+        room = max(spec.max_tokens + len(spec.rest) for spec in self.specs)
         return open_reader(self.model, self.prompts, room, self.cache)
 
     def check_budgets(self) -> None:
         """ValueError where a constraint needs more than max_tokens: before anything is generated."""
-        for task in {id(task.constraint): task for task in self.tasks}.values():
-            task.matcher()
+        for spec in {id(spec.constraint): spec for spec in self.specs}.values():
+            spec.matcher()
 
-    def parts(self, size: int) -> Iterator[Request]:
-        """The request split into parts of at most so many prompts."""
+    def batches(self, size: int) -> Iterator[Request]:
+        """The request split into batches of at most so many prompts."""
         for at in range(0, len(self.prompts), size):
-            yield replace(self, prompts=self.prompts[at : at + size], tasks=self.tasks[at : at + size])
+            yield replace(self, prompts=self.prompts[at : at + size], specs=self.specs[at : at + size])
 
 
-def prepare(model: Any, prompt: Any, options: Options) -> Request:
+def prepare(model: Model, prompt: Prompts, options: Options) -> Request:
     """Checks what generate() is asked for, and makes vocabulary and constraints."""
     check_model(model)
     tokenizer, vocab = options.tokenizer, options.vocab
     tokenizer = tokenizer_of(model) if tokenizer is None and vocab is None else tokenizer
     check_vocabulary(tokenizer, vocab)
-    is_list = is_batch(prompt)
-    prompts, count = (list(prompt), len(prompt)) if is_list else ([prompt], None)
+    prompts = list(prompt) if is_batch(prompt) else None
+    is_list, count = prompts is not None, None if prompts is None else len(prompts)
+    prompts = prompts or [cast(Prompt, prompt)]
     outputs = outputs_of(options.forms, count)
     predicates = [checked_predicate(one) for one in per_prompt("where", options.where, count)]
     width = width_of(model)
@@ -71,8 +73,8 @@ def prepare(model: Any, prompt: Any, options: Options) -> Request:
     if options.heal:
         check_healing(model, prompts, outputs)
     healed = [take_back(one, vocab) if options.heal else (one, b"") for one in ids]
-    tasks = [
-        Task(
+    specs = [
+        AnswerSpec(
             vocab,
             *given,
             options.sampling,
@@ -86,10 +88,10 @@ def prepare(model: Any, prompt: Any, options: Options) -> Request:
         )
         for given, predicate, (one, rest) in zip(zip(outputs, compiled, strict=True), predicates, healed, strict=True)
     ]
-    return Request(model, [one for one, _ in healed], tasks, options.n, options.cache, tokenizer, is_list)
+    return Request(model, [one for one, _ in healed], specs, options.n, options.cache, tokenizer, is_list)
 
 
-def check_healing(model: Any, prompts: list[Any], outputs: list[Output]) -> None:
+def check_healing(model: Model, prompts: Sequence[Prompt], outputs: list[Output]) -> None:
     """ValueError unless the prompts are texts, and the answers continue them."""
     if is_encoder_decoder(model):
         raise ValueError("heal=True is for models that go on with their prompt; an encoder-decoder model answers it")
@@ -105,7 +107,7 @@ def check_healing(model: Any, prompts: list[Any], outputs: list[Output]) -> None
         )
 
 
-def outputs_of(forms: dict[str, Any], count: int | None) -> list[Output]:
+def outputs_of(forms: dict[str, object], count: int | None) -> list[Output]:
     """The Output of each prompt; equal descriptions are read once."""
     spread = {name: per_prompt(name, value, count) for name, value in forms.items()}
     if all(value is values[0] for values in spread.values() for value in values):
@@ -131,7 +133,7 @@ def compiled_output(output: Output, vocab: Vocabulary, limits: Limits | None = N
     return Compiled(output.constraint, True)
 
 
-def checked_predicate(where: Any) -> Callable[[str], bool] | None:
+def checked_predicate(where: Where | None) -> Where | None:
     if where is None or callable(where):
         return where
     raise TypeError(

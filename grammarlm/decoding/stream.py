@@ -14,42 +14,40 @@ Each token becomes a delta of the text and, where the answer is JSON, the events
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Any
 
 from grammarlm.decoding.logits.sampling import Sampling
 from grammarlm.decoding.loop.loop import Decoding
 from grammarlm.decoding.methods.blends import Blended
 from grammarlm.decoding.methods.masked import start
 from grammarlm.decoding.methods.registry import method_of
-from grammarlm.grammars.compose import Grammar
 from grammarlm.grammars.json_schema.schema import JsonSchema
-from grammarlm.masks.constraint import Constraint
 from grammarlm.masks.runtime.limits import Limits
 from grammarlm.vocab.vocabulary import Vocabulary
 
+from .answer_spec import AnswerSpec
+from .argument_types import AnyGrammar, Choice, Items, Model, OneOrEach, Pattern, Prompts, Schema, Tokenizer, Where
 from .arguments import check_choice
 from .events import Event
 from .json_events import JsonEvents
 from .options import BATCH, Options, check_names
 from .request import Request, prepare
 from .result import COMPLETE, Result
-from .task import Task
 
 
 def stream(
-    model: Any,
-    prompt: Any,
+    model: Model,
+    prompt: Prompts,
     *,
-    tokenizer: Any = None,
+    tokenizer: Tokenizer = None,
     vocab: Vocabulary | None = None,
-    schema: Any = None,
-    regex: str | bytes | list[Any] | None = None,
-    grammar: Grammar | Constraint | list[Any] | None = None,
-    choices: Iterable[Any] | None = None,
-    items: Any = None,
-    where: Any = None,
+    schema: Schema = None,
+    regex: OneOrEach[Pattern] = None,
+    grammar: OneOrEach[AnyGrammar] = None,
+    choices: Iterable[Choice] | Sequence[Iterable[Choice] | None] | None = None,
+    items: OneOrEach[Items] = None,
+    where: OneOrEach[Where] = None,
     max_tokens: int = 256,
     temperature: float = 0.0,
     top_k: int | None = None,
@@ -67,7 +65,7 @@ def stream(
     method: str | Blended = "masked",
     batch_size: int = BATCH,
     progress: bool | None = None,
-    **options: Any,
+    **options: object,
 ) -> Iterator[Event]:
     """The events of an answer while it is generated (events.py lists them), the last one with `.result`.
 
@@ -105,35 +103,35 @@ def stream(
         progress=progress,
     )
     request = prepare(model, prompt, asked)
-    parts = request.parts(max(1, asked.batch_size // request.n))
-    first = next(parts)
+    batches = request.batches(max(1, asked.batch_size // request.n))
+    first = next(batches)
     return events(
-        request, chain([(first, begin(first, **options))], ((part, begin(part, **options)) for part in parts))
+        request, chain([(first, begin(first, **options))], ((batch, begin(batch, **options)) for batch in batches))
     )
 
 
 def events(request: Request, decodings: Iterator[tuple[Request, Decoding]]) -> Iterator[Event]:
     """The events of one batch after the other, and then the results of all."""
     results: list[Result] = []
-    for part, decoding in decodings:
-        tasks = [task for task in part.tasks for _ in range(part.n)]
-        told = [Told(len(results) + at, task) for at, task in enumerate(tasks)]
+    for batch, decoding in decodings:
+        specs = [spec for spec in batch.specs for _ in range(batch.n)]
+        answers = [AnswerEvents(len(results) + at, spec) for at, spec in enumerate(specs)]
         for step in decoding:
-            yield from told[step.row].more(step.data)
+            yield from answers[step.row].more(step.data)
         done = decoding.results()
-        for one, result in zip(told, done, strict=True):
+        for one, result in zip(answers, done, strict=True):
             yield from one.end(is_complete=result.finish_reason in COMPLETE)
         results += done
     yield Event("end", result=results if request.is_list or request.n > 1 else results[0])
 
 
-class Told:
+class AnswerEvents:
     """The streaming state of one answer."""
 
-    def __init__(self, row: int, task: Task):
+    def __init__(self, row: int, spec: AnswerSpec):
         self._row = row
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-        self._reader = JsonEvents(row) if isinstance(task.output.grammar, JsonSchema) else None
+        self._reader = JsonEvents(row) if isinstance(spec.output.grammar, JsonSchema) else None
 
     def more(self, data: bytes) -> Iterator[Event]:
         """The events of these further bytes."""

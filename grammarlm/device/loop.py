@@ -115,7 +115,7 @@ class DeviceLoop:
 
     def _capture(self) -> None:
         """Records one step as a CUDA graph; states, tokens and position are restored afterwards."""
-        kept = [t.clone() for t in (self.texts.states, self.tokens, self.position, self.drawn)]
+        saved = [t.clone() for t in (self.texts.states, self.tokens, self.position, self.drawn)]
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
@@ -127,7 +127,7 @@ class DeviceLoop:
         with torch.cuda.graph(graph):
             self.step()
         self._graph = graph
-        for tensor, value in zip((self.texts.states, self.tokens, self.position, self.drawn), kept, strict=True):
+        for tensor, value in zip((self.texts.states, self.tokens, self.position, self.drawn), saved, strict=True):
             tensor.copy_(value)
 
 

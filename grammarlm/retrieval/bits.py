@@ -26,10 +26,10 @@ def intersection(selections: Iterable[Selection]) -> Selection:
     return with_summary(np.bitwise_and.reduce(chosen)) if chosen else ALL_ROWS
 
 
-def without(selection: Selection, places: np.ndarray, count: int) -> Selection:
-    """A selection without some places."""
+def without(selection: Selection, positions: np.ndarray, count: int) -> Selection:
+    """A selection without some positions."""
     words = selection.words.copy() if len(selection.words) else _words(np.ones(count, bool))
-    np.bitwise_and.at(words, places >> 6, ~(np.uint64(1) << (places & 63).astype(np.uint64)))
+    np.bitwise_and.at(words, positions >> 6, ~(np.uint64(1) << (positions & 63).astype(np.uint64)))
     return with_summary(words)
 
 
@@ -46,16 +46,16 @@ def first_selected(selection: Selection, low: int, high: int) -> int:
     """The first selected row of a range; `high` where there is none."""
     if not len(selection.words) or low >= high:
         return low
-    place = low >> 6
-    bits = int(selection.words[place]) >> (low & 63)
+    at = low >> 6
+    bits = int(selection.words[at]) >> (low & 63)
     if bits:
         return min(high, low + (bits & -bits).bit_length() - 1)
-    rest = selection.words[place + 1 : (high + 63) >> 6]
+    rest = selection.words[at + 1 : (high + 63) >> 6]
     found = np.flatnonzero(rest)[:1]
     if not len(found):
         return high
     bits = int(rest[found[0]])
-    return min(high, (place + 1 + int(found[0])) * WORD + (bits & -bits).bit_length() - 1)
+    return min(high, (at + 1 + int(found[0])) * WORD + (bits & -bits).bit_length() - 1)
 
 
 def _words(is_in: np.ndarray) -> np.ndarray:

@@ -201,14 +201,14 @@ class DeviceItems:
 
 def _sorted_rows(searched: Searched, longest: int) -> tuple[np.ndarray, np.ndarray]:
     """int32 [N, L] the chosen rows, sorted, padded with -1, and int64 [N] their numbers."""
-    parts, numbers = [], []
+    matrices, numbers = [], []
     for segment, selection in zip(searched.segments, searched.sets.selections[0], strict=True):
-        places = np.flatnonzero(is_selected(selection, 0, len(segment)))
-        rows = segment.index.matrix(places)
-        parts.append(np.pad(rows, ((0, 0), (0, longest - rows.shape[1])), constant_values=-1))
-        numbers.append(np.asarray(segment.index.numbers())[places].astype(np.int64))
-    if len(parts) == 1:
-        return parts[0], numbers[0]
-    rows, named = np.concatenate(parts), np.concatenate(numbers)
+        positions = np.flatnonzero(is_selected(selection, 0, len(segment)))
+        rows = segment.index.matrix(positions)
+        matrices.append(np.pad(rows, ((0, 0), (0, longest - rows.shape[1])), constant_values=-1))
+        numbers.append(np.asarray(segment.index.numbers())[positions].astype(np.int64))
+    if len(matrices) == 1:
+        return matrices[0], numbers[0]
+    rows, named = np.concatenate(matrices), np.concatenate(numbers)
     order = np.lexsort((named, *rows.T[::-1]))
     return rows[order], named[order]

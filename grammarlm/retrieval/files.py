@@ -116,7 +116,7 @@ def _load_segment(reader: _Folder, number: int, facts: Any, count: int) -> ItemS
         return ItemSegment(index, ALL_ROWS)
     words = reader.array(name("alive"), "u8", (-(-rows // 64),))
     if rows % 64 and int(words[-1]) >> (rows % 64):
-        raise reader.error(name("alive"), "it has bits behind the last row")
+        raise reader.error(name("alive"), "it has bits after the last row")
     return ItemSegment(index, with_summary(np.array(words)))
 
 

@@ -97,12 +97,18 @@ class ItemSet:
     def remove(self, *, rows: Iterable[int] | None = None, items: Iterable[Sequence[int]] | None = None) -> int:
         """Removes rows by their numbers, or all rows of some items; returns how many. ValueError where one is not there."""
         with self._lock:
-            places = self._places_of_rows(rows) if rows is not None else [np.zeros(0, np.int64) for _ in self.segments]
+            positions = (
+                self._positions_of_rows(rows) if rows is not None else [np.zeros(0, np.int64) for _ in self.segments]
+            )
             if items is not None:
-                places = [np.concatenate(both) for both in zip(places, self._places_of_items(items), strict=True)]
-            places = [np.unique(found) for found in places]
-            self.segments = tuple(segment.without(found) for segment, found in zip(self.segments, places, strict=True))
-        return sum(map(len, places))
+                positions = [
+                    np.concatenate(both) for both in zip(positions, self._positions_of_items(items), strict=True)
+                ]
+            positions = [np.unique(found) for found in positions]
+            self.segments = tuple(
+                segment.without(found) for segment, found in zip(self.segments, positions, strict=True)
+            )
+        return sum(map(len, positions))
 
     def subset(self, rows: Any = None, *, exclude: Iterable[Sequence[int]] = (), **groups: Any) -> Subset:
         """Some of the items: `rows` as flags or numbers, groups by their names, and without the items in `exclude`."""
@@ -124,8 +130,8 @@ class ItemSet:
             wanted = [segment.alive] + [self._group(segment, name, label) for name, label in subset.groups.items()]
             wanted += [] if rows is None else [segment.where(rows)]
             selection = intersection(wanted)
-            places = [np.arange(*segment.index.rows_of(item)) for item in subset.exclude]
-            found = np.concatenate(places) if places else np.zeros(0, np.int64)
+            positions = [np.arange(*segment.index.rows_of(item)) for item in subset.exclude]
+            found = np.concatenate(positions) if positions else np.zeros(0, np.int64)
             chosen.append(without(selection, found, len(segment)) if len(found) else selection)
         return tuple(chosen)
 
@@ -163,31 +169,31 @@ class ItemSet:
         flags[rows] = True
         return flags
 
-    def _places_of_rows(self, rows: Iterable[int]) -> list[np.ndarray]:
+    def _positions_of_rows(self, rows: Iterable[int]) -> list[np.ndarray]:
         numbers = np.unique(np.fromiter(rows, np.int64))
         flags = self._flags(numbers)
         chosen = [intersection([segment.alive, segment.where(flags)]) for segment in self.segments]
-        places = [
+        positions = [
             np.flatnonzero(is_selected(c, 0, len(segment))) for c, segment in zip(chosen, self.segments, strict=True)
         ]
-        if sum(map(len, places)) < len(numbers):
+        if sum(map(len, positions)) < len(numbers):
             there = np.concatenate(
-                [segment.index.numbers()[found] for segment, found in zip(self.segments, places, strict=True)]
+                [segment.index.numbers()[found] for segment, found in zip(self.segments, positions, strict=True)]
             )
             raise ValueError(f"row {np.setdiff1d(numbers, there)[0]} was removed before")
-        return places
+        return positions
 
-    def _places_of_items(self, items: Iterable[Sequence[int]]) -> list[np.ndarray]:
+    def _positions_of_items(self, items: Iterable[Sequence[int]]) -> list[np.ndarray]:
         found: list[list[np.ndarray]] = [[np.zeros(0, np.int64)] for _ in self.segments]
         for item in items:
             is_there = False
-            for segment, places in zip(self.segments, found, strict=True):
+            for segment, positions in zip(self.segments, found, strict=True):
                 low, high = segment.index.rows_of(item)
-                places.append(low + np.flatnonzero(is_selected(segment.alive, low, high)))
-                is_there = is_there or len(places[-1]) > 0
+                positions.append(low + np.flatnonzero(is_selected(segment.alive, low, high)))
+                is_there = is_there or len(positions[-1]) > 0
             if not is_there:
                 raise ValueError(f"the item {list(item)!r:.80} is not in the set")
-        return [np.concatenate(places) for places in found]
+        return [np.concatenate(positions) for positions in found]
 
 
 def item_set(items: Any, encode: Callable[[str], Sequence[int]] | None = None) -> ItemSet:

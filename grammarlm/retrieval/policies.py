@@ -72,9 +72,9 @@ class Guided:
             values[search, :count][is_old] = self.values[search, wide.parents[search, :count][is_old]]
             asked += [(search, int(place)) for place in new]
         if asked:
-            searches, places = np.array(asked).T
-            prefixes = self.searched.tokens(wide.ranges[searches, places], wide.depths[searches, places])
-            values[searches, places] = checked(self.value(prefixes), len(prefixes))
+            searches, slots = np.array(asked).T
+            prefixes = self.searched.tokens(wide.ranges[searches, slots], wide.depths[searches, slots])
+            values[searches, slots] = checked(self.value(prefixes), len(prefixes))
         return values
 
 
@@ -154,11 +154,11 @@ def keep(wide: Beams, kept: Sequence[np.ndarray], beams: Beams, out: Beams) -> O
     """Writes the kept entries of a level to `out`, in the order given."""
     tokens: list[int] = []
     parents: list[int] = []
-    for search, places in enumerate(kept):
-        count = out.counts[search] = len(places)
+    for search, slots in enumerate(kept):
+        count = out.counts[search] = len(slots)
         for name in ("scores", "depths", "ranges", "parents", "tokens"):
-            getattr(out, name)[search, :count] = getattr(wide, name)[search, places]
-        is_open = wide.rows[search, places] != FINISHED
+            getattr(out, name)[search, :count] = getattr(wide, name)[search, slots]
+        is_open = wide.rows[search, slots] != FINISHED
         out.rows[search, :count] = FINISHED
         out.rows[search, :count][is_open] = np.arange(len(tokens), len(tokens) + is_open.sum())
         tokens += out.tokens[search, :count][is_open].tolist()
@@ -169,6 +169,6 @@ def keep(wide: Beams, kept: Sequence[np.ndarray], beams: Beams, out: Beams) -> O
 def gathered(values: np.ndarray, kept: Sequence[np.ndarray], width: int) -> np.ndarray:
     """[B, width]: the values of the kept entries."""
     found = np.zeros((len(kept), width))
-    for search, places in enumerate(kept):
-        found[search, : len(places)] = values[search, places]
+    for search, slots in enumerate(kept):
+        found[search, : len(slots)] = values[search, slots]
     return found

@@ -40,13 +40,13 @@ class Searched:
             ends, going_on = np.zeros((2, count, 2), np.int64)
             for s, (segment, selection) in enumerate(zip(self.segments, selections, strict=True)):
                 rows = len(segment)
-                behind = segment.index.behind_ends(segment.index.root) if ends_are_free else 0
-                ends[s] = first_selected(selection, 0, behind), behind
-                going_on[s] = first_selected(selection, behind, rows), rows
+                first_open = segment.index.behind_ends(segment.index.root) if ends_are_free else 0
+                ends[s] = first_selected(selection, 0, first_open), first_open
+                going_on[s] = first_selected(selection, first_open, rows), rows
             for ranges, row in ((ends, FINISHED), (going_on, search)):
                 if (ranges[:, 0] < ranges[:, 1]).any():
-                    place = beams.counts[search]
-                    beams.rows[search, place], beams.ranges[search, place] = row, ranges
+                    slot = beams.counts[search]
+                    beams.rows[search, slot], beams.ranges[search, slot] = row, ranges
                     beams.counts[search] += 1
         return beams
 
@@ -67,8 +67,8 @@ class Searched:
         first = np.full(len(ranges), np.iinfo(np.int64).max)
         for s, segment in enumerate(self.segments):
             here = np.flatnonzero(ranges[:, s, 0] < ranges[:, s, 1])
-            places = ranges[here, s, 0]
+            positions = ranges[here, s, 0]
             order = segment.index.order
-            numbers = segment.index.first + places if order is None else order[places]
+            numbers = segment.index.first + positions if order is None else order[positions]
             first[here] = np.minimum(first[here], numbers)
         return first

@@ -38,7 +38,7 @@ class ItemSegment:
         return int(is_selected(self.alive, 0, len(self)).sum())
 
     def where(self, is_in: np.ndarray) -> Selection:
-        """bool by row number -> bits by place."""
+        """bool by row number -> bits by position."""
         order, first = self.index.order, self.index.first
         if order is None:
             return selection_of(is_in[first : first + len(self)])
@@ -53,9 +53,9 @@ class ItemSegment:
             self.groups[key] = self.where(find())
         return self.groups[key]
 
-    def without(self, places: np.ndarray) -> ItemSegment:
+    def without(self, positions: np.ndarray) -> ItemSegment:
         """The same rows, some of them removed."""
-        return replace(self, alive=without(self.alive, places, len(self))) if len(places) else self
+        return replace(self, alive=without(self.alive, positions, len(self))) if len(positions) else self
 
 
 def merged(first: ItemSegment, second: ItemSegment) -> ItemSegment:

@@ -12,7 +12,7 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.commands.generate import METHODS
-from grammarlm.commands.schema_places import pointer, schema_places
+from grammarlm.commands.schema_pointers import pointer_of, schema_pointers
 from grammarlm.decoding.methods import registry as methods
 from tests.commands.command_line import call_generate, model_folder, write  # noqa: F401
 from tests.decoding.conftest import model, one_thread, tokenizer  # noqa: F401
@@ -373,9 +373,9 @@ def test_places_of_a_schema() -> None:
         (("q",), ["/additionalProperties", "", "/allOf/0"]),
         (("l", "no"), []),
     ):
-        assert schema_places(schema, path) == want, path
-    assert schema_places(True, ("a",)) == []
-    assert pointer(("a/b", 0, "c~")) == "/a~1b/0/c~0"
+        assert schema_pointers(schema, path) == want, path
+    assert schema_pointers(True, ("a",)) == []
+    assert pointer_of(("a/b", 0, "c~")) == "/a~1b/0/c~0"
 
 
 def test_limits_and_answers_without_a_value(folder, capsys, tmp_path):

@@ -1,5 +1,7 @@
 """Tiny models of the kinds that transformers knows, with random weights."""
 
+from functools import wraps
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -39,3 +41,20 @@ def encoder_decoder(kind, width):
         )
         config = transformers.BartConfig(**shared, **sizes, encoder_ffn_dim=64, decoder_ffn_dim=64, init_std=0.3)
     return transformers.AutoModelForSeq2SeqLM.from_config(config).eval()
+
+
+class Forwards:
+    """Watches a model: of each forward the shape of its ids, and how many slots its key-value cache has before."""
+
+    def __init__(self, model):
+        self.shapes, self.cached = [], []
+        forward = model.forward
+
+        @wraps(forward)
+        def counting(input_ids, **options):
+            self.shapes.append(tuple(input_ids.shape))
+            cache = options.get("past_key_values")
+            self.cached.append(0 if cache is None else cache.get_seq_length())
+            return forward(input_ids=input_ids, **options)
+
+        model.forward = counting

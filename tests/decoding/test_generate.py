@@ -231,7 +231,7 @@ def test_every_stop_id_ends_a_text(tokenizer):
     with torch.no_grad():
         model.lm_head.weight.zero_()  # all tokens equally probable: over some seeds each stop id is drawn
     ends, texts = set(), 0
-    from grammarlm.decoding.prepared import stop_ids_of
+    from grammarlm.decoding.compiled_caches import stop_ids_of
 
     assert stop_ids_of(model, tokenizer) == [2, 3]
     for seed in range(60):

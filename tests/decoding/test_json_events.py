@@ -170,9 +170,9 @@ def test_integers_longer_than_json_loads_takes() -> None:
 def test_where_the_text_stands() -> None:
     reader = JsonEvents()
     reader.feed(b'{"a": [1, {"b": "c')
-    assert reader.place == ((((None, "a"), 1), "b"))
+    assert reader.linked_path == ((((None, "a"), 1), "b"))
     reader.feed(b'"}], "d')
-    assert reader.place is None
+    assert reader.linked_path is None
 
 
 def calls(data: bytes, size: int) -> int:

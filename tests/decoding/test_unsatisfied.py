@@ -7,8 +7,8 @@ import pytest
 import torch
 
 import grammarlm as gl
-from grammarlm.decoding.loop.row import readable
 from grammarlm.decoding.methods.registry import METHODS
+from grammarlm.decoding.predicate import readable
 
 from .random_models import random_model
 

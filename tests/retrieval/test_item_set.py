@@ -165,7 +165,7 @@ DAMAGES = [
     ("segment0.starts", put(2, 10**6), "segment0.starts.npy: its numbers are not those"),
     ("segment0.order", put(0, 203), "segment0.order.npy: its rows are not within 0 and 202"),
     ("segment0.order", put(0, -1), "segment0.order.npy: its rows are not within"),
-    ("segment0.alive", put(-1, 2**63), "segment0.alive.npy: it has bits behind the last row"),
+    ("segment0.alive", put(-1, 2**63), "segment0.alive.npy: it has bits after the last row"),
     ("segment0.alive", lambda a: a[:-1].copy(), "segment0.alive.npy: it holds uint64"),
     ("group0", lambda a: a[:-1].copy(), "group0.npy: it holds"),
     ("ids", lambda a: a[:-1].copy(), "ids.npy: it holds"),

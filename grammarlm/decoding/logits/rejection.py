@@ -1,9 +1,9 @@
 """Adaptive weighted rejection sampling: draws a token that a predicate accepts, with a weight that keeps the target law unbiased.
 
 A predicate (a Python function, a type checker) judges one token at a time; to ask it about a whole vocabulary would take minutes.
-So tokens are visited in the order of a draw without replacement (`race.py`) until one is accepted. That one is an exact draw from
-p f / Z, where p is the model's distribution, f in {0, 1} the predicate and Z = sum p f. On average this takes
-1 + (sum over rejected tokens a of p_a / (p_a + Z)) checks: at most 1 / Z, at most 1 + the number of rejected tokens.
+So tokens are visited in the order of a draw without replacement (`exponential_race.py`) until one is accepted. That one is an exact
+draw from p f / Z, where p is the model's distribution, f in {0, 1} the predicate and Z = sum p f. On average this takes 1 + (sum
+over rejected tokens a of p_a / (p_a + Z)) checks: at most 1 / Z, at most 1 + the number of rejected tokens.
 
 What is missing is Z: how much mass the predicate accepts. Without it, texts that ran into a dead end weigh as much as those that
 did not. The contract of each sampler here, which makes products of weights unbiased, is **proper weighting**:
@@ -37,7 +37,7 @@ from typing import TypeAlias, TypeVar
 
 from grammarlm.decoding.arguments import check_integer, check_number
 
-from .race import Arrival, Arrivals
+from .exponential_race import Arrival, Arrivals
 
 NO_TOKEN = -1
 
@@ -108,18 +108,18 @@ def des_raj(race: Arrivals, how: Rejection) -> Questions:
     importance weight, unbiased with one draw. By induction the rounds before it are unbiased: a rejection may be followed by
     anything that is properly weighted.
     """
-    found, last_chance, behind, checks = yield from _find(race, how)
+    found, last_chance, remaining, checks = yield from _find(race, how)
     if found is None:
         return Drawn(NO_TOKEN, -math.inf, checks=checks)
     if last_chance:
         return Drawn(found.token, found.log_mass, found.log_p, checks)
-    wanted = max(how.extra, math.ceil(how.share * checks), len(behind))
-    more = _take(race, wanted - len(behind))
+    wanted = max(how.extra, math.ceil(how.share * checks), len(remaining))
+    more = _take(race, wanted - len(remaining))
     if more:
-        behind += zip(more, (yield [one.token for one in more]), strict=True)
+        remaining += zip(more, (yield [one.token for one in more]), strict=True)
     checks += len(more)
     accepted, terms = found.log_p, []
-    for one, is_fine in behind:
+    for one, is_fine in remaining:
         terms.append(_log_sum(accepted, one.log_mass) if is_fine else accepted)
         if is_fine:
             accepted = _log_sum(accepted, one.log_p)
@@ -196,8 +196,8 @@ WEIGHTS: dict[str, Callable[[Arrivals, Rejection], Questions]] = {
     "none": first_accepted,
 }
 
-Behind: TypeAlias = list[tuple[Arrival, bool]]
-Found: TypeAlias = tuple[Arrival | None, bool, Behind, int]
+Remaining: TypeAlias = list[tuple[Arrival, bool]]
+Found: TypeAlias = tuple[Arrival | None, bool, Remaining, int]
 
 
 def _find(race: Arrivals, how: Rejection) -> Generator[list[int], list[bool], Found]:
@@ -273,10 +273,10 @@ def run_together(samplers: Sequence[tuple[Key, Questions]], check: Check[Key]) -
             for at in new.values():
                 checked[at] += 1
         for at, tokens in list(asked.items()):
-            told = [known[samplers[at][0], token] for token in tokens]
-            failure = next((one for one in told if isinstance(one, Exception)), None)
+            answers_of_one = [known[samplers[at][0], token] for token in tokens]
+            failure = next((one for one in answers_of_one if isinstance(one, Exception)), None)
             if failure is None:
-                go_on(at, [bool(one) for one in told])
+                go_on(at, [bool(one) for one in answers_of_one])
             else:
                 drawn[at] = Drawn(NO_TOKEN, -math.inf, failure=failure)
                 del asked[at]

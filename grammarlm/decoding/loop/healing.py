@@ -103,7 +103,7 @@ def _is_spelled(vocab: Vocabulary, data: bytes) -> bool:
     )
 
 
-def matcher_behind(constraint: Constraint, data: bytes, max_tokens: int | None) -> Matcher | None:
+def matcher_after(constraint: Constraint, data: bytes, max_tokens: int | None) -> Matcher | None:
     """A matcher that has read the bytes a token adds after the prompt, with so many tokens left; None if they are too few."""
     if max_tokens is None:
         matcher = constraint.matcher()

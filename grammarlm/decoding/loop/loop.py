@@ -21,17 +21,17 @@ from time import perf_counter
 import numpy as np
 import torch
 
+from grammarlm.decoding.answer_spec import AnswerSpec
 from grammarlm.decoding.failures import Ending, no_distribution
 from grammarlm.decoding.logits.apply_mask import apply_mask_
-from grammarlm.decoding.logits.masses import Masses
+from grammarlm.decoding.logits.log_sums import LogSums
 from grammarlm.decoding.readers.reader import Reader
 from grammarlm.decoding.result import Result, Stats
-from grammarlm.decoding.task import Task
 from grammarlm.masks.batch import fill_masks
 from grammarlm.masks.mask_array import allocate_mask
 
+from .forced_draft import forced_draft
 from .row import Choice, Row
-from .runs import run_of
 
 
 @dataclass(frozen=True)
@@ -54,18 +54,18 @@ class Decoding:
 
     keeps_model_logits = False  # True: each step has the logits before masking, at one more copy a step
 
-    def __init__(self, reader: Reader, tasks: Sequence[Task], n: int = 1):
-        self.vocab = tasks[0].vocab
+    def __init__(self, reader: Reader, specs: Sequence[AnswerSpec], n: int = 1):
+        self.vocab = specs[0].vocab
         self.rows: list[Row | None] = [None] * (
-            len(tasks) * n
+            len(specs) * n
         )  # all texts: n of the first prompt, n of the second, ...
         self._reader, self._n = reader, n
         self._steps: deque[Step] = deque()
-        self._masses = Masses()
+        self._log_sums = LogSums()
         # Unfinished rows. Until the first forward one row stands for all n samples of a prompt: they share the prefill.
         self._live = [
-            Row(task, number, beginning)
-            for number, (task, beginning) in enumerate(zip(tasks, reader.beginnings, strict=True))
+            Row(spec, number, beginning)
+            for number, (spec, beginning) in enumerate(zip(specs, reader.beginnings, strict=True))
         ]
         self._is_started = False
         for row in self._live:
@@ -115,18 +115,18 @@ class Decoding:
             is_filled = self._fill_together(rows)
         for row in rows:
             row.prepare(is_filled)
-            if row.goes_on and self._reader.can_forget and (self._is_started or self._n == 1):
-                row.propose(run_of(row))
+            if row.goes_on and self._reader.rollback_is_cheap and (self._is_started or self._n == 1):
+                row.propose(forced_draft(row))
 
     def _fill_together(self, rows: list[Row]) -> bool:
         """Fills all masks at once. False if one of them fails: each row then fills its own, and only that row fails."""
         masks = allocate_mask(len(rows), self.vocab.size)
         try:
-            needed = fill_masks([None if row.rest else row.matcher for row in rows], masks)
+            needed = fill_masks([None if row.grammar.rest else row.grammar.matcher for row in rows], masks)
         except Exception:
             return False
         for row, mask, is_masked in zip(rows, masks, needed, strict=True):
-            row.mask[0], row.is_masked = mask, is_masked
+            row.grammar.mask[0], row.grammar.is_masked = mask, is_masked
         return True
 
     def _drop_finished(self) -> None:
@@ -152,9 +152,9 @@ class Decoding:
         """The prompts have been read: from now on each sample is a row of its own."""
         self._is_started, n = True, self._n
         ends = np.cumsum([0, *scored])
-        places = [at for i in range(len(scored)) for _ in range(n) for at in range(ends[i], ends[i + 1])]
+        indices = [at for i in range(len(scored)) for _ in range(n) for at in range(ends[i], ends[i + 1])]
         if n > 1:
-            logits = logits[torch.tensor(places, dtype=torch.long)]
+            logits = logits[torch.tensor(indices, dtype=torch.long)]
             self._reader.select([i for i in range(len(scored)) for _ in range(n)])
         self._live = [sample for row in self._live for sample in self._samples_of(row)]
         return logits, [count for count in scored for _ in range(n)]
@@ -165,48 +165,48 @@ class Decoding:
         """One forward: the logits that are needed, and how many rows of them belong to each text."""
         rows = self._live
         chunks = self._chunks()
-        scored = [max(0, len(chunk) - row.skip) for row, chunk in zip(rows, chunks, strict=True)]
+        scored = [row.unread.scored(chunk) for row, chunk in zip(rows, chunks, strict=True)]
         with timed(rows, "model_seconds"):
             logits = self._reader.read(chunks, scored)
         for row, chunk in zip(rows, chunks, strict=True):
             row.stats.forwards += 1
-            row.pending, row.skip = row.pending[len(chunk) :], max(0, row.skip - len(chunk))
+            row.unread.read(chunk)
             row.width = logits.shape[1]
         return logits, scored
 
     def _chunks(self) -> list[list[int]]:
-        """The ids that each text reads now: all pending ones and the proposed run, unless chunks must have equal length."""
+        """The ids that each text reads now: all that are unread and its draft; of equal length where others cost more."""
         rows = self._live
-        if not self._reader.in_step:
-            return [row.pending + row.run for row in rows]
+        if self._reader.unequal_is_cheap:
+            return [row.unread.ids + row.unread.draft for row in rows]
         if not self._is_started:
-            return [row.pending[: row.skip + 1] for row in rows]
-        width = min(len(row.pending) for row in rows)
-        return [row.pending[:width] for row in rows]
+            return [row.unread.start() for row in rows]
+        width = min(len(row.unread.ids) for row in rows)
+        return [row.unread.ids[:width] for row in rows]
 
     # ------------------------------------------------------------------ using the logits
 
     def _use(self, logits: torch.Tensor, owners: list[Row]) -> None:
         """Scores forced tokens and makes the choices; `owners[i]` is the row that logits i belong to."""
         with timed(self._live, "sampling_seconds"):
-            before = self._masses.of(logits)
+            before = self._log_sums.of(logits)
         raw = logits.clone().numpy() if self.keeps_model_logits else None
-        places: dict[Row, deque[int]] = {}  # indices of logits to choose from: one, plus one for each proposed token
+        unused: dict[Row, deque[int]] = {}  # indices of logits to choose from: one and one for each draft token
         for at, (row, mass) in enumerate(zip(owners, before, strict=True)):
             if row.finish_reason:  # it failed at an earlier token of this chunk
                 continue
-            if row in places or (not row.unscored and math.isfinite(mass)):
-                places.setdefault(row, deque()).append(at)
+            if row in unused or (not row.unscored and math.isfinite(mass)):
+                unused.setdefault(row, deque()).append(at)
             elif not math.isfinite(mass):
                 row.end(Ending.of(no_distribution(len(row.tokens), logits[at].numpy())))
             else:
                 step = forced_step(row, mass, logits[at].numpy())
                 if step is not None:
                     self._steps.append(step if raw is None else replace(step, model_logits=raw[at]))
-        while places:
-            self._choose_at([(row, waiting.popleft()) for row, waiting in places.items()], logits, before, raw)
-            places = {row: waiting for row, waiting in places.items() if row.follows_run() and waiting}
-        self._forget()
+        while unused:
+            self._choose_at([(row, indices.popleft()) for row, indices in unused.items()], logits, before, raw)
+            unused = {row: indices for row, indices in unused.items() if row.follows_draft() and indices}
+        self._roll_back()
 
     def _choose_at(
         self, choices: list[tuple[Row, int]], logits: torch.Tensor, before: list[float], raw: np.ndarray | None
@@ -222,22 +222,22 @@ class Decoding:
             own = None if raw is None else raw[chosen_from]
             self._choose(rows, kept, chosen_from, [before[at] for at in chosen_from], own)
 
-    def _forget(self) -> None:
-        """Drops from the model's cache the tokens of proposed runs that were not drawn (rollback)."""
-        if any(row.misread for row in self._live):
-            self._reader.forget([row.misread for row in self._live])
+    def _roll_back(self) -> None:
+        """Drops from the model's cache the tokens of drafts that were not drawn (rollback)."""
+        if any(row.unread.misread for row in self._live):
+            self._reader.rollback([row.unread.misread for row in self._live])
             for row in self._live:
-                row.misread = 0
+                row.unread.misread = 0
 
     def _choose(
-        self, rows: list[Row], logits: torch.Tensor, places: list[int], before: list[float], raw: np.ndarray | None
+        self, rows: list[Row], logits: torch.Tensor, indices: list[int], before: list[float], raw: np.ndarray | None
     ) -> None:
-        """One more token for each of these rows; `places` are their indices among all logits of this forward."""
+        """One more token for each of these rows; `indices` are their indices among all logits of this forward."""
         with timed(self._live, "mask_seconds"):
             masks, which = self._apply(rows, logits)
         with timed(self._live, "sampling_seconds"):
             choices, all_logits = [], logits.numpy()
-            after = self._masses.left(places, masks, which, all_logits[:, : self.vocab.size])
+            after = self._log_sums.of_allowed(indices, masks, which, all_logits[:, : self.vocab.size])
             for row, own, left in zip(rows, all_logits, after, strict=True):
                 choices.append(chosen(row, own, left))
         with timed(self._live, "mask_seconds"):
@@ -253,14 +253,14 @@ class Decoding:
         Returns the masks, and for each row its index in them (-1: none).
         """
         logits[:, self.vocab.size :] = -math.inf
-        masked = [i for i, row in enumerate(rows) if row.is_masked]
-        places = np.full(len(rows), -1, np.int64)
+        masked = [i for i, row in enumerate(rows) if row.grammar.is_masked]
+        mask_rows = np.full(len(rows), -1, np.int64)
         if not masked:
-            return None, places
-        masks = np.concatenate([rows[i].mask for i in masked])
-        places[masked] = np.arange(len(masked))
-        apply_mask_(logits, masks, rows=places)
-        return masks, places
+            return None, mask_rows
+        masks = np.concatenate([rows[i].grammar.mask for i in masked])
+        mask_rows[masked] = np.arange(len(masked))
+        apply_mask_(logits, masks, rows=mask_rows)
+        return masks, mask_rows
 
 
 def chosen(row: Row, logits: np.ndarray, left: float) -> Choice | None:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from grammarlm.decoding.arguments import check_integer
-from grammarlm.decoding.failures import said
+from grammarlm.decoding.failures import message_of
 from grammarlm.decoding.result import COMPLETE, Result
 from grammarlm.errors import shorten
 
@@ -35,10 +35,10 @@ def best_of(request: Request, *, candidates: int = 8, score: Callable[[Result], 
     check_integer("candidates", candidates, 1)
     if request.n > candidates:
         raise ValueError(f"n={request.n} with candidates={candidates}; the n best of at least so many are taken")
-    tasks = [replace(task, sampling=task.sampling.warm()) for task in request.tasks]
+    specs = [replace(spec, sampling=spec.sampling.warm()) for spec in request.specs]
     drawn: list[Result] = []
-    for part in replace(request, n=candidates, tasks=tasks).parts(max(1, ROWS // candidates)):
-        drawn += masked(part)
+    for batch in replace(request, n=candidates, specs=specs).batches(max(1, ROWS // candidates)):
+        drawn += masked(batch)
     results: list[Result] = []
     for first in range(0, len(drawn), candidates):
         scored = [with_score(one, score) for one in drawn[first : first + candidates]]
@@ -55,7 +55,7 @@ def with_score(result: Result, score: Callable[[Result], float] | None) -> Resul
     try:
         return replace(result, score=number(score(result)))
     except Exception as error:
-        why = f"score= raised {said(error)}"
+        why = f"score= raised {message_of(error)}"
         return replace(result, value=None, finish_reason="error", error=shorten(why))
 
 

@@ -22,8 +22,9 @@ import torch
 
 from grammarlm.decoding.arguments import prompt_ids
 from grammarlm.decoding.loop.loop import Decoding
+from grammarlm.decoding.readers.blended import BlendedReader
 from grammarlm.decoding.readers.model_facts import check_model, width_of
-from grammarlm.decoding.readers.reader import Reader, open_reader
+from grammarlm.decoding.readers.reader import open_reader
 from grammarlm.decoding.result import Result
 
 if TYPE_CHECKING:
@@ -59,21 +60,21 @@ class Blended:
 
     def start(self, request: Request, **options: Any) -> Decoding:
         """All that comes before the first token."""
-        room = max(task.max_tokens + len(task.rest) for task in request.tasks)
+        room = max(spec.max_tokens + len(spec.rest) for spec in request.specs)
         readers = [request.reader()]
         for model, prompt in self.others:
             prompts = request.prompts if prompt is None else [self._ids(model, prompt, request)] * len(request.prompts)
             readers.append(open_reader(model, prompts, room, request.cache))
         function = partial(self.function, **options)
-        return Decoding(BlendedReader(readers, function, self.__name__), request.tasks, request.n)
+        return Decoding(BlendedReader(readers, function, self.__name__), request.specs, request.n)
 
     def _ids(self, model: Any, prompt: Any, request: Request) -> list[int]:
-        if any(task.rest for task in request.tasks):
+        if any(spec.rest for spec in request.specs):
             raise ValueError(
                 f"heal=True takes tokens of the prompt back, and {self!r} reads another prompt, which would keep its own; "
                 "leave one of the two out"
             )
-        return prompt_ids(prompt, request.tokenizer, request.tasks[0].vocab, width_of(model))
+        return prompt_ids(prompt, request.tokenizer, request.specs[0].vocab, width_of(model))
 
     def __repr__(self) -> str:
         return f"<blend {self.__name__}>"
@@ -100,60 +101,3 @@ def blend(*others: Any) -> Callable[[Callable[..., torch.Tensor]], Blended]:
         return Blended(function, pairs)
 
     return decorate
-
-
-class BlendedReader:
-    """Several readers as one: each reads the same answers, and the function makes one row of their rows."""
-
-    def __init__(self, readers: Sequence[Reader], function: Callable[..., torch.Tensor], name: str):
-        self._readers, self._function, self._name = readers, function, name
-        self.beginnings = readers[0].beginnings
-        self._is_started = False
-
-    @property
-    def width(self) -> int | None:
-        """The least of all: models of one tokenizer may differ in how many ids they add to its own."""
-        widths = [reader.width for reader in self._readers]
-        known = [width for width in widths if width is not None]
-        return min(known) if len(known) == len(widths) else None
-
-    @property
-    def in_step(self) -> bool:
-        return any(reader.in_step for reader in self._readers)
-
-    @property
-    def can_forget(self) -> bool:
-        return all(reader.can_forget for reader in self._readers)
-
-    def read(self, chunks: Sequence[Sequence[int]], scored: Sequence[int]) -> torch.Tensor:
-        logits = [reader.read(self._own(reader, chunks), scored) for reader in self._readers]
-        self._is_started = True
-        width = min(one.shape[1] for one in logits)
-        with torch.no_grad():
-            blended = self._function(*(one[:, :width] for one in logits))
-        return self._checked(blended, (logits[0].shape[0], width))
-
-    def _own(self, reader: Reader, chunks: Sequence[Sequence[int]]) -> Sequence[Sequence[int]]:
-        """The first chunks begin with the prompt, which is another one for each reader."""
-        if self._is_started or reader is self._readers[0]:
-            return chunks
-        pairs = zip(self.beginnings, reader.beginnings, chunks, strict=True)
-        return [[*own, *chunk[len(first) :]] for first, own, chunk in pairs]
-
-    def _checked(self, blended: Any, shape: tuple[int, int]) -> torch.Tensor:
-        if not isinstance(blended, torch.Tensor):
-            raise TypeError(f"the blend {self._name} returned {type(blended).__name__}; it returns a tensor of logits")
-        if tuple(blended.shape) != shape or not blended.is_floating_point():
-            raise ValueError(
-                f"the blend {self._name} returned {blended.dtype} {list(blended.shape)}; it must be a floating-point tensor "
-                f"{list(shape)}, one row for each row of its arguments"
-            )
-        return blended.detach().to("cpu", torch.float32).contiguous()
-
-    def select(self, texts: Sequence[int]) -> None:
-        for reader in self._readers:
-            reader.select(texts)
-
-    def forget(self, counts: Sequence[int]) -> None:
-        for reader in self._readers:
-            reader.forget(counts)

@@ -31,7 +31,7 @@ from grammarlm.decoding.arguments import check_integer, check_number
 from grammarlm.decoding.failures import Ending
 from grammarlm.decoding.logits.rejection import Rejection
 from grammarlm.decoding.result import Result
-from grammarlm.decoding.tree.branches import Dead, Steps, log_sum
+from grammarlm.decoding.tree.steps import Dead, Steps, log_sum
 from grammarlm.decoding.tree.text_node import TextNode
 from grammarlm.decoding.tree.tree import Tree, came_to_nothing, ended, grown
 
@@ -40,7 +40,7 @@ from .weighted import Draws
 
 
 @dataclass
-class Trail:
+class Continuation:
     """A continuation: its text, its log-probability under the model, and the known distributions after each of its prefixes."""
 
     text: TextNode
@@ -54,11 +54,11 @@ class Trail:
         """The mean log-probability: minus the log of the perplexity."""
         return self.log_p / max(self.length, 1)
 
-    def take(self, draws: Draws, steps: Steps, place: int) -> None:
+    def take(self, draws: Draws, steps: Steps, slot: int) -> None:
         """Draws one more token, or the end."""
-        extension = draws.extend(steps, [0], [place])[0]
+        extension = draws.extend(steps, [0], [slot])[0]
         if extension.log_weight == -math.inf:
-            self.log_p, self.is_over, self.ending = -math.inf, True, draws.endings[place]
+            self.log_p, self.is_over, self.ending = -math.inf, True, draws.endings[slot]
             return
         if extension.text == self.text:
             self.log_p += steps.log_end(0, draws.branches.stops)
@@ -67,12 +67,12 @@ class Trail:
         self.text, self.is_over, self.length = extension.text, extension.is_over, self.length + 1
 
 
-Advance: TypeAlias = Callable[["Walk", Trail, Steps], Trail]
-GREEDY = 0  # place of greedy continuations; ANSWER is that of the answer itself, further continuations follow
+Advance: TypeAlias = Callable[["SteppedAnswer", Continuation, Steps], Continuation]
+GREEDY = 0  # slot of greedy continuations; ANSWER is that of the answer itself, further continuations follow
 ANSWER = 1
 
 
-class Walk:
+class SteppedAnswer:
     """One answer being generated."""
 
     def __init__(self, tree: Tree, most: int = 1):
@@ -82,27 +82,27 @@ class Walk:
         self.draws = Draws(self.branches, [greedy, sampling, *others], Rejection("none"))
 
     def run(self, advance: Advance) -> list[Result]:
-        here = Trail(self.branches.beginnings()[0])
+        here = Continuation(self.branches.beginnings()[0])
         while not here.is_over:
             steps = here.known.pop(here.text, None) or self.branches.steps([here.text]).check()
             here = advance(self, here, steps)
         return [self.draws.result(here.text, ANSWER, ending=here.ending)]
 
-    def certain(self, here: Trail, steps: Steps) -> Trail:
+    def certain(self, here: Continuation, steps: Steps) -> Continuation:
         """Chooses the next token as usual."""
         here.take(self.draws, steps, ANSWER)
         return here
 
-    def continued(self, trails: list[Trail], places: list[int], depth: int) -> Trail:
-        """The best of the trails after each was continued by `depth` tokens; its place says how it is drawn."""
+    def continued(self, continuations: list[Continuation], slots: list[int], depth: int) -> Continuation:
+        """The best of them after each was continued by `depth` tokens; its slot says how it is drawn."""
         for _ in range(depth):
-            going = [(trail, place) for trail, place in zip(trails, places, strict=True) if not trail.is_over]
-            unread = list(dict.fromkeys(trail.text for trail, _ in going if trail.text not in trail.known))
+            going = [(one, slot) for one, slot in zip(continuations, slots, strict=True) if not one.is_over]
+            unread = list(dict.fromkeys(one.text for one, _ in going if one.text not in one.known))
             read = dict(zip(unread, self.branches.steps(unread).check().split(), strict=True)) if unread else {}
-            for trail, place in going:
-                trail.known.update({trail.text: read[trail.text]} if trail.text in read else {})
-                trail.take(self.draws, trail.known[trail.text], place)
-        return max(trails, key=Trail.merit)
+            for one, slot in going:
+                one.known.update({one.text: read[one.text]} if one.text in read else {})
+                one.take(self.draws, one.known[one.text], slot)
+        return max(continuations, key=Continuation.merit)
 
 
 @search(is_independent=True)
@@ -112,29 +112,29 @@ def lookahead(tree: Tree, n: int, *, entropy: float = 1.0, width: int = 3, depth
     check_integer("width", width, 1)
     check_integer("depth", depth, 0)
 
-    def advance(walk: Walk, here: Trail, steps: Steps) -> Trail:
+    def advance(answer: SteppedAnswer, here: Continuation, steps: Steps) -> Continuation:
         if entropy_of(steps.allowed[0]) <= entropy:
-            return walk.certain(here, steps)
-        return looked_at(walk, steps, width, depth)
+            return answer.certain(here, steps)
+        return looked_at(answer, steps, width, depth)
 
-    return Walk(tree).run(advance)
+    return SteppedAnswer(tree).run(advance)
 
 
-def looked_at(walk: Walk, steps: Steps, width: int, depth: int) -> Trail:
+def looked_at(answer: SteppedAnswer, steps: Steps, width: int, depth: int) -> Continuation:
     """The best of the most probable tokens, with the distributions after it that are known by now."""
     scores, text, left = steps.allowed.astype(np.float64), steps.texts[0], steps.log_left()
-    rivals = sorted(ended(walk.branches, steps, scores) + grown(walk.branches, steps, scores, width))
+    rivals = sorted(ended(answer.branches, steps, scores) + grown(answer.branches, steps, scores, width))
     if not rivals:
-        raise Dead(text, came_to_nothing(walk.branches, steps, left))
-    trails = []
+        raise Dead(text, came_to_nothing(answer.branches, steps, left))
+    continuations = []
     for one in rivals[:width]:
         has_ended = one.text == text
-        own = steps.log_end(0, walk.branches.stops) if has_ended else float(steps.model[0, one.text.token])
-        trails.append(Trail(one.text, own, 1, one.is_over))
-    starts = {id(trail): (trail.text, trail.is_over) for trail in trails}
-    best = walk.continued(trails, [GREEDY] * len(trails), depth)
+        own = steps.log_end(0, answer.branches.stops) if has_ended else float(steps.model[0, one.text.token])
+        continuations.append(Continuation(one.text, own, 1, one.is_over))
+    starts = {id(one): (one.text, one.is_over) for one in continuations}
+    best = answer.continued(continuations, [GREEDY] * len(continuations), depth)
     start, is_over = starts[id(best)]
-    return Trail(start, is_over=is_over, known=best.known)
+    return Continuation(start, is_over=is_over, known=best.known)
 
 
 @search(is_independent=True)
@@ -145,16 +145,16 @@ def trials(tree: Tree, n: int, *, most: int = 6, depth: int = 8) -> list[Result]
     check_integer("most", most, 1)
     check_integer("depth", depth, 1)
 
-    def advance(walk: Walk, here: Trail, steps: Steps) -> Trail:
+    def advance(answer: SteppedAnswer, here: Continuation, steps: Steps) -> Continuation:
         count = min(most, round(math.exp(min(entropy_of(steps.allowed[0]), 50.0))))
         if count < 2:
-            return walk.certain(here, steps)
-        trails = [Trail(steps.texts[0], known={steps.texts[0]: steps}) for _ in range(count)]
-        best = walk.continued(trails, list(range(ANSWER, ANSWER + count)), depth)
+            return answer.certain(here, steps)
+        continuations = [Continuation(steps.texts[0], known={steps.texts[0]: steps}) for _ in range(count)]
+        best = answer.continued(continuations, list(range(ANSWER, ANSWER + count)), depth)
         best.known = {}  # the whole continuation is taken
         return best
 
-    return Walk(tree, most).run(advance)
+    return SteppedAnswer(tree, most).run(advance)
 
 
 def entropy_of(log_p: np.ndarray) -> float:

@@ -41,9 +41,7 @@ class Extension(Generic[Text]):
     is_over: bool
 
 
-Extend: TypeAlias = Callable[
-    [list[Text], list[int]], list[Extension[Text]]
-]  # of texts, and the places that they occupy
+Extend: TypeAlias = Callable[[list[Text], list[int]], list[Extension[Text]]]  # of texts, and the slots that they occupy
 Critic: TypeAlias = Callable[[list[Text]], Sequence[float]]  # for each text the log of its score
 Resample: TypeAlias = Callable[[np.ndarray], np.ndarray]  # weights that sum to 1 -> how often each is continued
 
@@ -86,11 +84,11 @@ def run_particles(
     ess: list[float] = []
     resampled: list[int] = []
     while is_open.any():
-        places = np.flatnonzero(is_open).tolist()
-        for place, extension in zip(places, extend([texts[i] for i in places], places), strict=True):
-            texts[place] = extension.text
-            log_weights[place] += extension.log_weight
-            is_open[place] = not extension.is_over and extension.log_weight > -math.inf
+        slots = np.flatnonzero(is_open).tolist()
+        for slot, extension in zip(slots, extend([texts[i] for i in slots], slots), strict=True):
+            texts[slot] = extension.text
+            log_weights[slot] += extension.log_weight
+            is_open[slot] = not extension.is_over and extension.log_weight > -math.inf
         if critic is not None:
             new = judged(critic, texts, is_open)
             log_weights += new - scores

@@ -62,15 +62,15 @@ class Searched:
         self.find, self.is_independent = find, is_independent
 
     def __call__(self, request: Request, **options: Any) -> list[Result]:
-        sampling = request.tasks[0].sampling
+        sampling = request.specs[0].sampling
         check_whole_distribution(sampling, self.__name__)
         results: list[Result] = []
-        for part in request.parts(1):  # one prompt at a time: the texts of a search share their forwards
+        for one in request.batches(1):  # one prompt at a time: the texts of a search share their forwards
             if self.is_independent:
                 for number in range(request.n):
-                    results += self._answers(Tree(part, sampling.of_sample(number)), 1, options)
+                    results += self._answers(Tree(one, sampling.of_sample(number)), 1, options)
             else:
-                results += self._answers(Tree(part, sampling), request.n, options)
+                results += self._answers(Tree(one, sampling), request.n, options)
         return results
 
     def _answers(self, tree: Tree, n: int, options: dict[str, Any]) -> list[Result]:

@@ -21,12 +21,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from grammarlm.decoding.arguments import check_integer
-from grammarlm.decoding.failures import Ending, said
-from grammarlm.decoding.logits.race import Race
+from grammarlm.decoding.failures import Ending, message_of
+from grammarlm.decoding.logits.exponential_race import ExponentialRace
 from grammarlm.decoding.logits.rejection import NO_TOKEN, Drawn, Rejection, run_together
 from grammarlm.decoding.logits.sampling import Sampling, draw
 from grammarlm.decoding.result import Population, Result
-from grammarlm.decoding.tree.branches import Branches, Dead, Steps
+from grammarlm.decoding.tree.branches import Branches
+from grammarlm.decoding.tree.steps import Dead, Steps
 from grammarlm.decoding.tree.text_node import TextNode
 from grammarlm.decoding.tree.tree import Tree
 from grammarlm.errors import shorten
@@ -48,18 +49,18 @@ def awrs(request: Request, **options: Any) -> list[Result]:
     A text that where= does not let go on has weight 0, and no value ("unsatisfied").
     """
     how = Rejection(**options)
-    sampling = request.tasks[0].sampling
+    sampling = request.specs[0].sampling
     how = how if sampling.temperature else replace(how, weights="none")
     check_whole_distribution(sampling, "awrs")
     branches = Branches(request, sampling)
     starts = [text for text in branches.beginnings() for _ in range(request.n)]
-    seeds = [sampling.of_sample(place % request.n) for place in range(len(starts))]
+    seeds = [sampling.of_sample(slot % request.n) for slot in range(len(starts))]
     draws = Draws(branches, seeds, how, are_independent=True)
     found = run_particles(starts, draws, np.copy, threshold=0)
     is_weighted = how.weights != "none"
     results = []
-    for place, (text, log_weight) in enumerate(zip(found.texts, found.log_weights.tolist(), strict=True)):
-        result = draws.result(text, place, ending=draws.endings.get(place))
+    for slot, (text, log_weight) in enumerate(zip(found.texts, found.log_weights.tolist(), strict=True)):
+        result = draws.result(text, slot, ending=draws.endings.get(slot))
         results.append(replace(result, log_weight=log_weight if is_weighted else None))
     return results
 
@@ -88,7 +89,7 @@ def smc(
         raise ValueError('weights="none" with method="smc", which is about weights; leave it out')
     check_threshold(threshold)
     is_drawn, tree.sampling = bool(tree.sampling.temperature), tree.sampling.warm()
-    draws = Draws(tree, [tree.sampling.of_sample(place) for place in range(particles)], how)
+    draws = Draws(tree, [tree.sampling.of_sample(slot) for slot in range(particles)], how)
     noise = generator(tree.sampling.seed, RESAMPLING)
 
     def score(texts: list[TextNode]) -> Sequence[float]:
@@ -96,7 +97,7 @@ def smc(
         try:
             return [float(one) for one in critic([tree.data(text).decode(errors="replace") for text in texts])]
         except Exception as error:
-            raise Dead(texts[0], Ending("error", shorten(f"critic= raised {said(error)}"))) from error
+            raise Dead(texts[0], Ending("error", shorten(f"critic= raised {message_of(error)}"))) from error
 
     found = run_particles(
         [tree.root.text] * particles,
@@ -112,8 +113,8 @@ def answers_of(found: Particles[TextNode], draws: Draws, n: int, noise: np.rando
     """n answers from the particles: drawn by weight, or the heaviest where `noise` is None."""
     law = found.law()
     if not law:
-        place, ending = min(draws.endings.items())
-        raise Dead(found.texts[place], ending)
+        slot, ending = min(draws.endings.items())
+        raise Dead(found.texts[slot], ending)
     texts, branches = list(law), draws.branches
     population = Population(
         texts=[branches.data(text).decode(errors="replace") for text in texts],
@@ -153,9 +154,9 @@ def resampling(noise: np.random.Generator) -> Resample:
 
 
 class Draws:
-    """Draws the next token of particles; `samplings[i]` has the seed of place i.
+    """Draws the next token of particles; `samplings[i]` has the seed of slot i.
 
-    `endings` says how texts failed, by place. Where the particles are not independent answers, an error in one ends all of them
+    `endings` says how texts failed, by slot. Where the particles are not independent answers, an error in one ends all of them
     (Dead).
     """
 
@@ -166,57 +167,57 @@ class Draws:
         self._samplings = [replace(one, temperature=1.0 if one.temperature else 0.0) for one in samplings]
         self._checks = [0] * len(samplings)
 
-    def __call__(self, texts: list[TextNode], places: list[int]) -> list[Extension[TextNode]]:
+    def __call__(self, texts: list[TextNode], slots: list[int]) -> list[Extension[TextNode]]:
         steps = self.branches.steps(list(dict.fromkeys(texts)))
         row_of = {text: row for row, text in enumerate(steps.texts)}
-        return self.extend(steps, [row_of[text] for text in texts], places)
+        return self.extend(steps, [row_of[text] for text in texts], slots)
 
-    def extend(self, steps: Steps, rows: list[int], places: list[int]) -> list[Extension[TextNode]]:
-        """The draw of each place, from its row of these steps."""
+    def extend(self, steps: Steps, rows: list[int], slots: list[int]) -> list[Extension[TextNode]]:
+        """The draw of each slot, from its row of these steps."""
         with self.branches.timed("sampling_seconds"):
             left = steps.log_left()
-            drawn = self._draw(steps if self._are_independent else steps.check(), rows, places, left)
+            drawn = self._draw(steps if self._are_independent else steps.check(), rows, slots, left)
             return [self._extension(steps, row, left[row], one) for row, one in zip(rows, drawn, strict=True)]
 
-    def _draw(self, steps: Steps, rows: list[int], places: list[int], left: list[float]) -> list[Drawn]:
+    def _draw(self, steps: Steps, rows: list[int], slots: list[int], left: list[float]) -> list[Drawn]:
         drawn = [Drawn(NO_TOKEN, -math.inf)] * len(rows)
         asking = []
-        for at, (row, place) in enumerate(zip(rows, places, strict=True)):
+        for at, (row, slot) in enumerate(zip(rows, slots, strict=True)):
             text = steps.texts[row]
             if left[row] == -math.inf:
-                self.endings[place] = steps.nothing_left(row)
+                self.endings[slot] = steps.nothing_left(row)
                 continue
-            if self.branches.tasks[text.prompt].where is None:
-                token, _ = draw(steps.allowed[row], self._samplings[place], text.length)
+            if self.branches.specs[text.prompt].where is None:
+                token, _ = draw(steps.allowed[row], self._samplings[slot], text.length)
                 drawn[at] = Drawn(token, left[row])
             else:
-                asking.append((at, text, self.how.draw(self._race(steps.allowed[row], place, text.length))))
+                asking.append((at, text, self.how.draw(self._race(steps.allowed[row], slot, text.length))))
         answers = run_together([(text, questions) for _, text, questions in asking], self.branches.holds)
         for (at, text, _), one in zip(asking, answers, strict=True):
             drawn[at] = one
-            self._checks[places[at]] += one.checks
+            self._checks[slots[at]] += one.checks
             if one.token == NO_TOKEN:
-                self._came_to_nothing(text, places[at], one)
+                self._came_to_nothing(text, slots[at], one)
         return drawn
 
-    def _came_to_nothing(self, text: TextNode, place: int, drawn: Drawn) -> None:
+    def _came_to_nothing(self, text: TextNode, slot: int, drawn: Drawn) -> None:
         """Records how a text ends where the predicate refuses all tokens, or raised."""
         ending = Ending.unsatisfied(text.length, self.branches.data(text))
         if drawn.failure is not None:
             ending = Ending.of(drawn.failure)
             if not self._are_independent:
                 raise Dead(text, ending)
-        self.endings[place] = ending
+        self.endings[slot] = ending
 
-    def _race(self, log_p: np.ndarray, place: int, position: int) -> Race:
+    def _race(self, log_p: np.ndarray, slot: int, position: int) -> ExponentialRace:
         """At temperature 0 all tokens have the same noise, so that the most probable arrives first."""
-        sampling = self._samplings[place]
+        sampling = self._samplings[slot]
         if not sampling.temperature:
-            return Race(log_p, np.full(len(log_p), 0.5, np.float32), np.random.default_rng)
+            return ExponentialRace(log_p, np.full(len(log_p), 0.5, np.float32), np.random.default_rng)
         blocks = (len(log_p) + 3) // 4
         uniform = np.empty(4 * blocks, np.float32)
         fill_uniform(uniform.ctypes.data, blocks, sampling.seed, position)
-        return Race(log_p, uniform[: len(log_p)], lambda: generator(sampling.seed, position))
+        return ExponentialRace(log_p, uniform[: len(log_p)], lambda: generator(sampling.seed, position))
 
     def _extension(self, steps: Steps, row: int, log_left: float, drawn: Drawn) -> Extension[TextNode]:
         text = steps.texts[row]
@@ -225,7 +226,7 @@ class Draws:
         text = steps.take(row, drawn.token, log_left)
         return Extension(text, drawn.log_weight, self.branches.is_full(text))
 
-    def result(self, text: TextNode, place: int, *, ending: Ending | None = None) -> Result:
-        result = self.branches.result(text, ending=ending, place=place)
+    def result(self, text: TextNode, slot: int, *, ending: Ending | None = None) -> Result:
+        result = self.branches.result(text, ending=ending, number=slot)
         result.stats.checks = sum(self._checks)
         return result

@@ -1,9 +1,10 @@
 """A causal transformers model and its key-value cache.
 
 Texts of unequal length are padded on the left: with position ids of their own and an attention mask, pads are neither seen nor
-counted. Later chunks may differ in length, too (a text whose grammar forces five tokens beside one that has a choice); then pads
-are in the middle of the cache. That is exact where attention uses only position ids and the mask. A sliding window that counts
-cache slots, or a recurrent state, would count the pads: for such models all later chunks have equal length (`in_step`).
+counted. Later chunks may differ in length, too (a text whose grammar forces five tokens beside one that has a choice), and ids are
+taken back by making them pads; then pads are in the middle of the cache. That is exact where attention uses only position ids and
+the mask. A sliding window that counts cache slots, or a recurrent state, would count the pads: such models read all texts again
+after a rollback or for chunks of unequal length (`_in_step`).
 
     cache="dynamic"    grows with the text (the default)
     cache="static"     one allocation for the longest possible text; the default where the model's generation config asks for it
@@ -35,42 +36,53 @@ class CachedReader(CallableReader):
     def __init__(self, model: Any, prompts: Sequence[Sequence[int]], room: int, cache: str | None):
         super().__init__(model, prompts)
         self._options = inspect.signature(model.forward).parameters
-        self._masks: list[list[int]] = [[] for _ in prompts]  # for each cache slot, 1: an id, 0: a pad
         self._is_cached = cache != "off" and "past_key_values" in self._options
-        self.in_step = self._is_cached and _wants_static(model, cache)  # a static cache has no slots for pads
-        longest = max(map(len, prompts)) + room
-        self._cache = _static_cache(model, longest) if self.in_step else None
+        is_static = self._is_cached and _wants_static(model, cache)
+        self._in_step = is_static  # a static cache has no slots for pads
+        self._longest = max(map(len, prompts)) + room if is_static else None
+        self._start_over()
+
+    def _start_over(self) -> None:
+        """Empties the cache: the next read is of whole texts."""
+        self._slots: list[list[int]] = [[] for _ in self._texts]  # for each cache slot, 1: an id, 0: a pad
+        self._cache: Any = None if self._longest is None else _static_cache(self._model, self._longest)
 
     @property
-    def can_forget(self) -> bool:
+    def unequal_is_cheap(self) -> bool:
+        return not self._in_step
+
+    @property
+    def rollback_is_cheap(self) -> bool:
         """Where cache slots can be masked out; known after the first forward, which shows the kind of cache."""
-        return not self._is_cached or (bool(self._masks[0]) and not self.in_step)
+        return not self._is_cached or (bool(self._slots[0]) and not self._in_step)
 
     def read(self, chunks: Sequence[Sequence[int]], scored: Sequence[int]) -> torch.Tensor:
         if not self._is_cached:
             return super().read(chunks, scored)
-        is_first = not self._masks[0]
+        if self._in_step and len({len(chunk) for chunk in chunks}) > 1:
+            self._start_over()
         for text, chunk in zip(self._texts, chunks, strict=True):
             text.extend(chunk)
-        width = max(map(len, chunks))
-        output = self._forward(chunks, width, max(scored))
+        is_first = not self._slots[0]
+        output = self._forward(self._texts if is_first else chunks, max(scored))
         if is_first:
             self._look_at(getattr(output, "past_key_values", None))
         logits = output.logits
         return rows_of(logits, [logits.shape[1]] * len(chunks), scored)
 
-    def _forward(self, chunks: Sequence[Sequence[int]], width: int, kept: int) -> Any:
-        """One forward of the chunks, each padded on the left, with the logits of the last `kept` positions."""
-        for mask, chunk in zip(self._masks, chunks, strict=True):
-            mask.extend([0] * (width - len(chunk)) + [1] * len(chunk))
+    def _forward(self, chunks: Sequence[Sequence[int]], scored: int) -> Any:
+        """One forward of the chunks, each padded on the left, with the logits of the last `scored` positions."""
+        width = max(map(len, chunks))
+        for slots, chunk in zip(self._slots, chunks, strict=True):
+            slots.extend([0] * (width - len(chunk)) + [1] * len(chunk))
         ids = [[0] * (width - len(chunk)) + list(chunk) for chunk in chunks]
-        options: dict[str, Any] = {name: kept for name in KEEP_LOGITS if name in self._options}
-        if not all(map(all, self._masks)):
-            options["attention_mask"] = torch.tensor(self._masks, device=self._device)
+        options: dict[str, Any] = {name: scored for name in KEEP_LOGITS if name in self._options}
+        if not all(map(all, self._slots)):
+            options["attention_mask"] = torch.tensor(self._slots, device=self._device)
             if "position_ids" in self._options:
-                places = [range(len(text) - width, len(text)) for text in self._texts]
+                positions = [range(len(text) - width, len(text)) for text in self._texts]
                 options["position_ids"] = torch.tensor(
-                    [[max(i, 0) for i in row] for row in places], device=self._device
+                    [[max(i, 0) for i in row] for row in positions], device=self._device
                 )
         with torch.inference_mode():
             return self._model(
@@ -87,7 +99,7 @@ class CachedReader(CallableReader):
         self._is_cached = self._cache is not None
         layers = {type(layer).__name__ for layer in getattr(cache, "layers", ())}
         has_mask = {"attention_mask", "position_ids"} <= set(self._options)
-        self.in_step = self._is_cached and not (has_mask and layers and layers <= PLAIN_LAYERS)
+        self._in_step = self._is_cached and not (has_mask and layers and layers <= PLAIN_LAYERS)
 
     def _call(self, ids: torch.Tensor) -> torch.Tensor:
         """Logits of all texts, padded on the right, without a cache."""
@@ -96,18 +108,30 @@ class CachedReader(CallableReader):
         return logits
 
     def select(self, texts: Sequence[int]) -> None:
+        is_same = list(texts) == list(range(len(self._texts)))
         super().select(texts)
-        if self._is_cached and list(texts) != list(range(len(self._masks))):
+        if self._cache is not None and self._slots[0] and not is_same:
             reorder(self._cache, texts, self._device)
-        self._masks = [list(self._masks[i]) for i in texts]
+        self._slots = [list(self._slots[i]) for i in texts]
 
-    def forget(self, counts: Sequence[int]) -> None:
-        """Rollback: the ids become pads, which keep their cache slots but are masked."""
-        super().forget(counts)
-        for mask, count in zip(self._masks, counts, strict=True):
-            seen = [at for at, is_seen in enumerate(mask) if is_seen]
-            for at in seen[len(seen) - count :]:
-                mask[at] = 0
+    def rollback(self, counts: Sequence[int]) -> None:
+        """The ids become pads, which have their cache slots but are masked; slots at the end that are pads of all texts are cut."""
+        super().rollback(counts)
+        if not self._is_cached or not any(counts):
+            return
+        if self._in_step:
+            self._start_over()
+            return
+        for slots, count in zip(self._slots, counts, strict=True):
+            ids = [at for at, is_id in enumerate(slots) if is_id]
+            for at in ids[len(ids) - count :]:
+                slots[at] = 0
+        used = max((at + 1 for slots in self._slots for at, is_id in enumerate(slots) if is_id), default=0)
+        if not used:
+            self._start_over()
+        elif used < len(self._slots[0]):
+            self._cache.crop(used - len(self._slots[0]))
+            self._slots = [slots[:used] for slots in self._slots]
 
 
 def reorder(cache: Any, texts: Sequence[int], device: torch.device) -> None:

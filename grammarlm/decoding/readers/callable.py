@@ -13,10 +13,12 @@ from .model_facts import device_of, width_of
 class CallableReader:
     """Reader of a callable from ids [B, T] to logits [B, T, V], or of a model without a usable cache."""
 
-    in_step = False
+    @property
+    def unequal_is_cheap(self) -> bool:
+        return True
 
     @property
-    def can_forget(self) -> bool:
+    def rollback_is_cheap(self) -> bool:
         return True
 
     def __init__(self, model: Any, prompts: Sequence[Sequence[int]]):
@@ -53,7 +55,7 @@ class CallableReader:
     def select(self, texts: Sequence[int]) -> None:
         self._texts = [list(self._texts[i]) for i in texts]
 
-    def forget(self, counts: Sequence[int]) -> None:
+    def rollback(self, counts: Sequence[int]) -> None:
         for text, count in zip(self._texts, counts, strict=True):
             del text[len(text) - count :]
 
@@ -66,12 +68,12 @@ def rows_of(logits: torch.Tensor, ends: Sequence[int], scored: Sequence[int]) ->
     """
     count, length, width = logits.shape
     flat = logits.detach().reshape(count * length, width)
-    places = [
+    indices = [
         text * length + at
         for text, (end, last) in enumerate(zip(ends, scored, strict=True))
         for at in range(end - last, end)
     ]
-    if len(places) == len(flat):  # every row, in order
+    if len(indices) == len(flat):  # every row, in order
         return flat.to("cpu", torch.float32, copy=True)
-    chosen = flat[torch.tensor(places, dtype=torch.long, device=flat.device)]
+    chosen = flat[torch.tensor(indices, dtype=torch.long, device=flat.device)]
     return chosen.to("cpu", torch.float32)

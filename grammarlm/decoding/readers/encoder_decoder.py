@@ -1,8 +1,8 @@
 """Reader of an encoder-decoder transformers model: prompts go through the encoder once, answers through the decoder.
 
 Prompts are padded on the right, with an attention mask, which suits relative and learned positions alike. The decoder starts each
-answer with the same id, so its texts begin with equal length; and since some decoders (T5's) take positions from cache slots,
-all chunks must have equal length (`in_step`).
+answer with the same id. Some decoders (T5's) take positions from cache slots, so answers of unequal length have no cache: they are
+read again, padded on the right, until their lengths are equal.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from .model_facts import device_of, width_of
 class EncoderDecoderReader:
     """The first read runs the encoder, too."""
 
-    in_step = True
-    can_forget = False
+    unequal_is_cheap = False
+    rollback_is_cheap = False
 
     def __init__(self, model: Any, prompts: Sequence[Sequence[int]]):
         self._model, self._device, self.width = model, device_of(model), width_of(model)
@@ -38,24 +38,30 @@ class EncoderDecoderReader:
     def read(self, chunks: Sequence[Sequence[int]], scored: Sequence[int]) -> torch.Tensor:
         for text, chunk in zip(self._texts, chunks, strict=True):
             text.extend(chunk)
-        unread = self._texts if self._cache is None else [list(chunk) for chunk in chunks]
+        is_equal = len({len(text) for text in self._texts}) == 1
+        unread = self._texts if self._cache is None else chunks
+        width = max(map(len, unread))
+        padded = [[*ids, *[0] * (width - len(ids))] for ids in unread]
         with torch.inference_mode():
             output = self._model(
                 **self._source(),
                 attention_mask=self._seen,
-                decoder_input_ids=torch.tensor(unread, device=self._device),
+                decoder_input_ids=torch.tensor(padded, device=self._device),
                 past_key_values=self._cache,
-                use_cache=True,
+                use_cache=is_equal,
                 return_dict=True,
             )
         if self._encoded is None:
             self._encoded = output.encoder_last_hidden_state
-        cache = getattr(output, "past_key_values", None)
+        cache = getattr(output, "past_key_values", None) if is_equal else None
         self._cache = cache if grows(getattr(cache, "self_attention_cache", cache)) else None
-        return rows_of(output.logits, [output.logits.shape[1]] * len(chunks), scored)
+        return rows_of(output.logits, [len(ids) for ids in unread], scored)
 
-    def forget(self, counts: Sequence[int]) -> None:
-        raise NotImplementedError
+    def rollback(self, counts: Sequence[int]) -> None:
+        for text, count in zip(self._texts, counts, strict=True):
+            del text[len(text) - count :]
+        if any(counts):
+            self._cache = None
 
     def _source(self) -> dict[str, Any]:
         """The prompts, or their cached encoding."""

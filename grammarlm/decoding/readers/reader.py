@@ -4,14 +4,17 @@
     logits = reader.read(reader.beginnings, [1, 1])       # both prompts in one forward; the logits after each one's last id
     reader.select([0, 0, 1])                              # three texts from now on: the first one twice
     logits = reader.read([[3], [4], [8, 2]], [1, 1, 2])   # new ids of each text; of the third text the logits after each id
+    reader.rollback([0, 1, 2])                            # the second text ends with 7 again, the third one with 9
 
-A reader has a batch of texts. One `read` is one forward. The reader decides how texts of unequal length share it:
+A reader has a batch of texts. One `read` is one forward, whatever was done before: texts may catch up by several ids, go back, be
+dropped, repeated and reordered, and the logits are those of a forward over the whole texts. `tests/decoding/readers` holds every
+reader to this. What differs is the cost:
 
     CallableReader        (callable.py) reads all texts again each time, padded on the right, which a causal model
                           cannot see
     CachedReader          (cached.py) reads only new ids, padded on the left, with the model's own key-value cache
     EncoderDecoderReader  (encoder_decoder.py) reads the prompts once, by the encoder, and the answers by the decoder
-    BlendedReader         (blends.py) reads with several readers, and makes one row of logits of theirs
+    BlendedReader         (blended.py) reads with several readers, and makes one row of logits of theirs
 """
 
 from __future__ import annotations
@@ -37,24 +40,25 @@ class Reader(Protocol):
         """Of the logits; None where known only after a forward."""
 
     @property
-    def in_step(self) -> bool:
-        """After the beginnings, must all chunks of a read have equal length?"""
+    def unequal_is_cheap(self) -> bool:
+        """After the beginnings: do chunks of unequal length cost no more than their ids? Else all texts are read again."""
 
     @property
-    def can_forget(self) -> bool:
-        """Is rollback possible?"""
+    def rollback_is_cheap(self) -> bool:
+        """Is it known that a rollback costs nothing? Else all texts are read again by the next read."""
 
     def read(self, chunks: Sequence[Sequence[int]], scored: Sequence[int]) -> torch.Tensor:
         """Reads one more chunk of ids of each text; float32 [sum of scored, V] on the CPU, owned by the caller.
 
+        A chunk may be empty where the text is not, but not all of them, nor all of `scored` 0.
         The rows of text i are the logits after each of its last `scored[i]` ids, at most its whole chunk; texts one after another.
         """
 
     def select(self, texts: Sequence[int]) -> None:
         """Text i becomes a copy of what was text `texts[i]`: drops, repeats or reorders texts."""
 
-    def forget(self, counts: Sequence[int]) -> None:
-        """Rolls back the last `counts[i]` ids of text i. Only where `can_forget`."""
+    def rollback(self, counts: Sequence[int]) -> None:
+        """Takes back the last `counts[i]` ids of text i, as if they had never been read; none of its beginning."""
 
 
 def open_reader(model: Any, prompts: Sequence[Sequence[int]], room: int, cache: str | None = None) -> Reader:

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class TokenScores:
     """What Result reports of one token."""
 
     logprob: float  # in softmax(masked logits / temperature)
@@ -28,16 +29,16 @@ class Note:
 class TextNode:
     """The number of a prompt, and the tokens of an answer to it."""
 
-    __slots__ = ("_hash", "length", "note", "parent", "prompt", "token")
+    __slots__ = ("_hash", "length", "parent", "prompt", "token", "token_scores")
 
-    def __init__(self, prompt: int, parent: TextNode | None = None, token: int = -1, note: Note | None = None):
+    def __init__(self, prompt: int, parent: TextNode | None = None, token: int = -1, scores: TokenScores | None = None):
         self.prompt, self.parent, self.token = prompt, parent, token
-        self.note = note  # of the last token
+        self.token_scores = scores  # of the last token
         self.length: int = 0 if parent is None else parent.length + 1
         self._hash: int = hash((prompt if parent is None else parent._hash, token))
 
-    def child(self, token: int, note: Note | None = None) -> TextNode:
-        return TextNode(self.prompt, self, token, note)
+    def child(self, token: int, scores: TokenScores | None = None) -> TextNode:
+        return TextNode(self.prompt, self, token, scores)
 
     def nodes(self) -> Iterator[TextNode]:
         """The node of each token, the last one first."""
@@ -46,12 +47,20 @@ class TextNode:
             yield node
             node = node.parent
 
-    def tokens(self) -> list[int]:
-        return [node.token for node in self.nodes()][::-1]
+    def ancestors(self) -> Iterator[TextNode]:
+        """The texts that this one goes on from, the longest first; the empty one last."""
+        node = self.parent
+        while node is not None:
+            yield node
+            node = node.parent
 
-    def notes(self) -> list[Note]:
-        """The notes of all tokens, as far as there are any."""
-        return [node.note for node in self.nodes() if node.note is not None][::-1]
+    def tokens(self, start: int = 0) -> list[int]:
+        """The tokens from this position on."""
+        return [node.token for node in islice(self.nodes(), self.length - start)][::-1]
+
+    def scores(self) -> list[TokenScores]:
+        """The scores of all tokens, as far as there are any."""
+        return [node.token_scores for node in self.nodes() if node.token_scores is not None][::-1]
 
     def __hash__(self) -> int:
         return self._hash

@@ -15,7 +15,8 @@ import numpy as np
 from grammarlm.decoding.failures import Ending, RowFailure
 from grammarlm.decoding.result import Result
 
-from .branches import Branches, Dead, Steps, log_sum
+from .branches import Branches
+from .steps import Dead, Steps, log_sum
 from .text_node import TextNode
 
 
@@ -42,7 +43,7 @@ class Tree(Branches):
 
         The cost of each grows by minus the log-probability of what was added, at the temperature, before masking. where= is asked
         about no more of them than needed. Candidates of one call have equal length, and a call is one forward: whole levels are
-        much cheaper than texts one by one. Going back to texts of an earlier call is dear: they are read from their start.
+        much cheaper than texts one by one. Texts of an earlier call are read from where they part from those of the last one.
         """
         if not candidates:
             return []

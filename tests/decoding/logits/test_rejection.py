@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from grammarlm.decoding.logits.race import Race
+from grammarlm.decoding.logits.exponential_race import ExponentialRace
 from grammarlm.decoding.logits.rejection import NO_TOKEN, Drawn, Rejection, run_together
 from grammarlm.decoding.logits.sampling import Sampling, draw
 from tests.decoding.enumeration import EnumeratedRace, outcomes
@@ -161,7 +161,7 @@ def noise(logits, seed, position):
 
 
 def race(logits, seed=0, position=0):
-    return Race(*noise(logits, seed, position), lambda: np.random.default_rng([seed, position]))
+    return ExponentialRace(*noise(logits, seed, position), lambda: np.random.default_rng([seed, position]))
 
 
 def test_under_a_mask_as_its_predicate_the_token_is_the_masked_one():

@@ -356,7 +356,7 @@ def test_a_transformer_with_every_cache(model, tokenizer, method):
 
 
 def test_branches_know_what_the_model_says_of_any_text(model, tokenizer):
-    """Extended, repeated, reordered, gone back: always the logits of a forward of the whole text."""
+    """Extended, reordered, gone back, asked again, of unequal length: always the logits of a forward of the whole text."""
     request = prepare(model, ["the cat sat", "a"], Options(tokenizer=tokenizer, max_tokens=9))
     branches = Branches(request, Sampling())
     for texts in (
@@ -366,6 +366,10 @@ def test_branches_know_what_the_model_says_of_any_text(model, tokenizer):
         [(0, 30, 5, 6)],
         [(0, 9), (1, 7)],
         [(1, 7, 8, 20)],
+        [(1, 7, 8, 20), (1, 7), (1, 7, 8, 21, 22)],
+        [(1,), (1, 7, 8, 21)],
+        [(1, 7, 8, 21, 5), (1, 9, 9), (0, 9)],
+        [(0, 9, 4, 4), (1, 9, 9)],
     ):
         steps = branches.steps([reduce(TextNode.child, tokens, TextNode(prompt)) for prompt, *tokens in texts])
         for text, row in zip(texts, steps.model, strict=True):

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import grammarlm as gl
-from grammarlm.decoding.tree.text_node import Note, TextNode
+from grammarlm.decoding.tree.text_node import TextNode, TokenScores
 
 VOCAB = gl.Vocabulary([b"a", b"b", b"</s>"], stop_ids=[2])
 
@@ -32,11 +32,11 @@ def test_nodes_are_like_tuples():
     assert node(0, 1) != (0, 1)
 
 
-def test_notes_are_those_of_the_tokens():
-    first, last = Note(-1.0, -2.0, 0.5), Note(-3.0, -4.0, 0.25)
+def test_scores_are_those_of_the_tokens():
+    first, last = TokenScores(-1.0, -2.0, 0.5), TokenScores(-3.0, -4.0, 0.25)
     text = TextNode(0).child(1, first).child(2, last)
-    assert text.notes() == [first, last]
-    assert TextNode(0).notes() == []
+    assert text.scores() == [first, last]
+    assert TextNode(0).scores() == []
 
 
 def test_a_long_text_goes_away():

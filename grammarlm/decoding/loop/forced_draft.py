@@ -1,10 +1,10 @@
-"""Draft tokens: runs of text that a schema forces, read by the model in one forward and verified by its own draws.
+"""Draft tokens: text that a schema forces, read by the model in one forward and verified by its own draws.
 
 Under a closed schema most of the text between two values is forced: after `{"` a whole key, its quote and its colon. Seldom is one
-token of it the only one that its mask allows, since many tokenizations spell the same bytes. So the run is proposed in the tokens
+token of it the only one that its mask allows, since many tokenizations spell the same bytes. So it is proposed in the tokens
 that a tokenizer would most likely use, with the white space that the text has had so far. One forward reads them all, and at each
 position the row draws as it would have drawn anyway: with that position's mask, logits and noise. As long as it draws the proposed
-token, the logits of the next position are there already; at the first other token the rest of the run is rolled back.
+token, the logits of the next position are there already; at the first other token the rest of the draft is rolled back.
 """
 
 from __future__ import annotations
@@ -17,35 +17,35 @@ from grammarlm.masks.filters import greedy
 
 from .row import Row
 
-MOST_BYTES, MOST_TOKENS = 96, 24  # bounds of a run
+MOST_BYTES, MOST_TOKENS = 96, 24  # bounds of a draft
 FEW = 32  # so many are proposed before the acceptance rate (at least half) decides about more
 LINE = re.compile(rb"\n[ \t]*")
 COLON = re.compile(rb'(?<!\\)":( ?)')
 
 
-def run_of(row: Row) -> list[int]:
+def forced_draft(row: Row) -> list[int]:
     """The most likely next tokens of forced text; none where nothing is forced, or the model has accepted too few so far."""
-    stats, task = row.stats, row.task
-    if row.matcher is None or row.width is None or not task.scores_forced or row.rest:
+    stats, spec, grammar = row.stats, row.spec, row.grammar
+    if grammar.matcher is None or row.width is None or not spec.scores_forced or grammar.rest:
         return []
-    if not isinstance(task.output.grammar, JsonSchema) or row.matcher.is_narrowed:
+    if not isinstance(spec.output.grammar, JsonSchema) or grammar.matcher.is_narrowed:
         return []
     if stats.draft_tokens >= FEW and 2 * stats.accepted_tokens < stats.draft_tokens:
         return []
     from grammarlm.masks.machines.json.skeleton import may_be_forced, skeleton
 
-    if not row.is_masked or not may_be_forced(row.mask[0], task.vocab):
+    if not grammar.is_masked or not may_be_forced(grammar.mask[0], spec.vocab):
         return []
-    text = skeleton(row.matcher, MOST_BYTES, partial(white_space, bytes(row.data)))
-    found = greedy.cut(task.vocab, text) if text else None
-    room = min(MOST_TOKENS, task.max_tokens - row.count - 1)
-    run = (found or [])[: max(room, 0)]
-    return run if all(token < row.width for token in run) else []
+    text = skeleton(grammar.matcher, MOST_BYTES, partial(white_space, bytes(row.data)))
+    found = greedy.cut(spec.vocab, text) if text else None
+    room = min(MOST_TOKENS, spec.max_tokens - row.count - 1)
+    draft = (found or [])[: max(room, 0)]
+    return draft if all(token < row.width for token in draft) else []
 
 
-def white_space(before: bytes, run: bytes) -> bytes | None:
+def white_space(before: bytes, forced: bytes) -> bytes | None:
     """The most likely white space here: what the text had before in such a place; None: unknown."""
-    last, lines, colons = (before + run)[-1:], LINE.findall(before), COLON.findall(before)
+    last, lines, colons = (before + forced)[-1:], LINE.findall(before), COLON.findall(before)
     if last == b"," and lines:
         return lines[-1]
     if last in (b":", b","):

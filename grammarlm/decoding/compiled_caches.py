@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any
 
 from grammarlm.decoding.readers.model_facts import is_transformers_model, text_config
 from grammarlm.grammars.compose import Grammar
@@ -13,14 +12,16 @@ from grammarlm.masks.constraint import Constraint, compile
 from grammarlm.masks.runtime.limits import Limits
 from grammarlm.vocab.vocabulary import Vocabulary
 
+from .argument_types import Model, Tokenizer
+
 LOGGER = logging.getLogger("grammarlm.decoding")
 # Each constraint may grow to limits.max_bytes with use, so few are cached. Vocabularies are bounded by count too, not
 # by weak references: a vocabulary references its tokenizer, to encode with, so a weak key would never die.
-KEPT_CONSTRAINTS = 16
-KEPT_VOCABULARIES = 8
+MOST_CONSTRAINTS = 16
+MOST_VOCABULARIES = 8
 
 
-def vocabulary_of(tokenizer: Any, size: int | None, stop_ids: Iterable[int]) -> Vocabulary:
+def vocabulary_of(tokenizer: Tokenizer, size: int | None, stop_ids: Iterable[int]) -> Vocabulary:
     """The tokenizer's vocabulary, as wide as the logits where their width is known.
 
     Without stop ids it takes the tokenizer's own end of sequence.
@@ -33,32 +34,32 @@ def vocabulary_of(tokenizer: Any, size: int | None, stop_ids: Iterable[int]) -> 
         return Vocabulary.from_tokenizer(tokenizer, size=size, stop_ids=stops)
 
 
-@lru_cache(maxsize=KEPT_VOCABULARIES)
-def _vocabulary(tokenizer: Any, size: int | None, stops: tuple[int, ...] | None, count: int | None) -> Vocabulary:
+@lru_cache(maxsize=MOST_VOCABULARIES)
+def _vocabulary(tokenizer: Tokenizer, size: int | None, stops: tuple[int, ...] | None, count: int | None) -> Vocabulary:
     """`count` is only part of the cache key: a tokenizer that got more tokens since is another one."""
     return Vocabulary.from_tokenizer(tokenizer, size=size, stop_ids=stops)
 
 
-def tokenizer_of(model: Any) -> Any:
+def tokenizer_of(model: Model) -> Tokenizer:
     """The tokenizer stored where a transformers model was loaded from; None if there is none. Nothing is downloaded."""
     if not is_transformers_model(model):
         return None
-    place = getattr(model, "name_or_path", None) or getattr(model.config, "_name_or_path", None)
-    return _tokenizer_at(str(place)) if place else None
+    folder = getattr(model, "name_or_path", None) or getattr(getattr(model, "config", None), "_name_or_path", None)
+    return _tokenizer_at(str(folder)) if folder else None
 
 
-@lru_cache(maxsize=KEPT_VOCABULARIES)
-def _tokenizer_at(place: str) -> Any:
+@lru_cache(maxsize=MOST_VOCABULARIES)
+def _tokenizer_at(folder: str) -> Tokenizer:
     """Cached, so that one path gives one object and its vocabulary is made once."""
     from transformers import AutoTokenizer
 
     try:
-        return AutoTokenizer.from_pretrained(place, local_files_only=True)
+        return AutoTokenizer.from_pretrained(folder, local_files_only=True)
     except (OSError, ValueError, ImportError, KeyError):  # none, or one that needs its own code (trust_remote_code)
         return None
 
 
-def stop_ids_of(model: Any, tokenizer: Any) -> list[int]:
+def stop_ids_of(model: Model, tokenizer: Tokenizer) -> list[int]:
     """Every id that the model's configs or the tokenizer call the end of sequence."""
     found: list[int] = []
     for source in (
@@ -80,8 +81,8 @@ def constraint_of(grammar: Grammar, vocab: Vocabulary, limits: Limits | None = N
         is_known = _compiled.cache_info().hits > before
         LOGGER.debug("%r is %s", constraint, "among the latest" if is_known else "new")
         return constraint, is_known
-    except RecursionError:  # a chain of parts too long to be hashed; compile() turns its own into LimitExceeded
+    except RecursionError:  # a chain of grammars too long to be hashed; compile() turns its own into LimitExceeded
         return compile(grammar, vocab, limits=limits), False
 
 
-_compiled = lru_cache(maxsize=KEPT_CONSTRAINTS)(compile)
+_compiled = lru_cache(maxsize=MOST_CONSTRAINTS)(compile)

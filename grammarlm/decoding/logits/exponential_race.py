@@ -51,7 +51,7 @@ class Arrivals(Protocol):
         """With draws from all tokens that ever ran: how many in a row hit a stopped token before one hits a running token."""
 
 
-class Race:
+class ExponentialRace:
     """The arrivals of one row of log-probabilities; the noise of token i is -log(1 - uniform[i])."""
 
     def __init__(self, log_p: np.ndarray, uniform: np.ndarray, generator: Callable[[], np.random.Generator]):
@@ -110,13 +110,13 @@ class Race:
 
     def _list_more(self) -> None:
         """The next window: puts all tokens that can arrive in it on the heap."""
-        behind = math.exp(self._now + self._log_unit) + self._window / self._mass if self._mass else math.inf
+        horizon = math.exp(self._now + self._log_unit) + self._window / self._mass if self._mass else math.inf
         self._window *= 4
-        found = np.flatnonzero(self._not_before <= behind)
+        found = np.flatnonzero(self._not_before <= horizon)
         self._unlisted[found] = False
         self._not_before[found] = np.inf
         if self._unlisted.any():
-            self._until = math.log(behind) - self._log_unit
+            self._until = math.log(horizon) - self._log_unit
         else:
             self._until = math.inf
         log_noise = np.log(-np.log1p(-self._uniform[found].astype(np.float64)))

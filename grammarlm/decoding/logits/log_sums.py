@@ -17,7 +17,7 @@ from grammarlm.kernels.cpu.logits.allowed_sum import allowed_sums
 LEAST = 1e-20  # a sum below this consists of values near float32's underflow, or of none, and is recomputed in float64
 
 
-class Masses:
+class LogSums:
     """Logarithms of sums of exp(logits), for the rows of one forward after another."""
 
     def __init__(self) -> None:
@@ -26,7 +26,7 @@ class Masses:
         self._all: list[float] = []
 
     def of(self, logits: torch.Tensor) -> list[float]:
-        """The log-sum-exp of each row; not finite where its logits are no distribution. Keeps the exponentials for `left`."""
+        """The log-sum-exp of each row; not finite where its logits are no distribution. Keeps the exponentials for `of_allowed`."""
         if self._exps.shape != logits.shape:
             self._exps = torch.empty_like(logits, memory_format=torch.contiguous_format)
         tops = logits.amax(dim=1, keepdim=True)
@@ -40,19 +40,19 @@ class Masses:
         ]
         return self._all
 
-    def left(
-        self, rows: Sequence[int], masks: np.ndarray | None, places: np.ndarray, masked: np.ndarray
+    def of_allowed(
+        self, rows: Sequence[int], masks: np.ndarray | None, mask_rows: np.ndarray, masked: np.ndarray
     ) -> list[float]:
-        """The log-sum-exp of the allowed tokens of each of these rows; places[i] is the mask of row i (-1: all tokens).
+        """The log-sum-exp of the allowed tokens of each of these rows; mask_rows[i] is the mask of row i (-1: all tokens).
 
         `masked` are the rows with -inf elsewhere, cut off at the end of the vocabulary.
         """
         chosen, width = np.asarray(rows, np.int64), masked.shape[1]
-        sums = self._sums(chosen, masks, places, width)
+        sums = self._sums(chosen, masks, mask_rows, width)
         is_whole = width == self._exps.shape[1]
         return [
-            self._all[row] if place < 0 and is_whole else self._log(row, found, masked[i])
-            for i, (row, place, found) in enumerate(zip(rows, places.tolist(), sums, strict=True))
+            self._all[row] if mask_row < 0 and is_whole else self._log(row, found, masked[i])
+            for i, (row, mask_row, found) in enumerate(zip(rows, mask_rows.tolist(), sums, strict=True))
         ]
 
     def _log(self, row: int, found: float, masked: np.ndarray) -> float:
@@ -61,12 +61,12 @@ class Masses:
         rest = masked[masked > -np.inf].astype(np.float64)
         return float(rest.max() + np.log(np.exp(rest - rest.max()).sum())) if len(rest) else -math.inf
 
-    def _sums(self, rows: np.ndarray, masks: np.ndarray | None, places: np.ndarray, width: int) -> list[float]:
+    def _sums(self, rows: np.ndarray, masks: np.ndarray | None, mask_rows: np.ndarray, width: int) -> list[float]:
         found = np.empty(len(rows))
         address, words = (0, 0) if masks is None else (masks.ctypes.data, masks.shape[1])
         stride = self._exps.shape[1]
         allowed_sums(
             self._exps.data_ptr(), stride, width, address, words,
-            rows.ctypes.data, places.ctypes.data, len(rows), found.ctypes.data,
+            rows.ctypes.data, mask_rows.ctypes.data, len(rows), found.ctypes.data,
         )  # fmt: skip
         return found.tolist()

@@ -1,4 +1,4 @@
-"""The task of one text: what it is held to, and how it is drawn."""
+"""What is asked for of one answer: what it is held to, and how it is drawn."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from grammarlm.masks.token_facts import pack_ids
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .output import Output
+from .predicate import Predicate
 
 
 @dataclass(frozen=True)
@@ -23,11 +24,11 @@ class Compiled:
     """A constraint (None: any text), and whether it was cached."""
 
     constraint: Constraint | None = None
-    was_there: bool = False
+    was_cached: bool = False
 
 
 @dataclass(frozen=True)
-class Task:
+class AnswerSpec:
     """The constraint of the answers to one prompt, and how they are drawn."""
 
     vocab: Vocabulary
@@ -49,6 +50,14 @@ class Task:
     @cached_property
     def stop_row(self) -> np.ndarray:
         return pack_ids(self.vocab.stop_ids, self.vocab.words)
+
+    @cached_property
+    def predicate(self) -> Predicate:
+        return Predicate(self.where)
+
+    def bytes_of(self, token: int) -> bytes:
+        """The bytes that a token appends: none for special tokens, which occur only where there is no grammar."""
+        return b"" if token in self.vocab.special_ids else self.vocab.token_bytes(token)
 
     def matcher(self) -> tuple[Matcher | None, bool]:
         """A matcher at the start, and whether it keeps the budget; ValueError where the constraint needs more tokens than that."""

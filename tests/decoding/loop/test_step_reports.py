@@ -5,7 +5,7 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.decoding.generate import start
-from grammarlm.decoding.loop.watch import watched
+from grammarlm.decoding.loop.step_reports import step_reports
 from grammarlm.kernels.reference.apply_mask import mask_bits
 
 torch = pytest.importorskip("torch")
@@ -34,7 +34,7 @@ def test_what_is_told_of_each_token(model, tokenizer, grammar, forced) -> None:
     decoding = start(
         model, "the", tokenizer=tokenizer, grammar=grammar, temperature=1.5, seed=1, forced=forced, max_tokens=40
     )
-    steps = list(watched(decoding, grammar))
+    steps = list(step_reports(decoding, grammar))
     result = decoding.result()
     assert b"".join(step.data for step in steps).decode() == result.text
     assert [step.chosen.token for step in steps] == result.tokens

@@ -1,7 +1,7 @@
-"""Decoding, watched: the distribution that each token was chosen from, before and after masking.
+"""Decoding, step_reports: the distribution that each token was chosen from, before and after masking.
 
     decoding = start(model, prompt, tokenizer=tokenizer, grammar=grammar)      # in generate.py
-    for step in watched(decoding, grammar):
+    for step in step_reports(decoding, grammar):
         step.chosen.name, step.mass_removed, step.others, step.forbidden, step.path
     result = decoding.result()
 
@@ -30,7 +30,7 @@ MOST = 8
 
 
 @dataclass(frozen=True)
-class Candidate:
+class TokenReport:
     """A token that was possible, or that the model wanted."""
 
     token: int
@@ -40,42 +40,42 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Watched:
+class StepReport:
     """One step."""
 
     data: bytes
-    chosen: Candidate
-    others: tuple[Candidate, ...]  # the most probable of the other allowed tokens
-    forbidden: tuple[Candidate, ...]  # the most probable of the forbidden tokens
+    chosen: TokenReport
+    others: tuple[TokenReport, ...]  # the most probable of the other allowed tokens
+    forbidden: tuple[TokenReport, ...]  # the most probable of the forbidden tokens
     allowed: int  # number of allowed tokens
     mass_removed: float
     is_forced: bool
     path: tuple[str | int, ...] | None  # JSON: the path of the value in which the token begins; else None
 
 
-def watched(decoding: Decoding, grammar: Grammar | None) -> Iterator[Watched]:
+def step_reports(decoding: Decoding, grammar: Grammar | None) -> Iterator[StepReport]:
     """The steps of one text under this grammar."""
     decoding.keeps_model_logits = True
     reader = JsonEvents() if isinstance(grammar, JsonSchema) else None
     for step in decoding:
-        yield seen(step, decoding.vocab, None if reader is None else path_of(reader.place))
+        yield report_of(step, decoding.vocab, None if reader is None else path_of(reader.linked_path))
         if reader is not None:
             reader.feed(step.data)
 
 
-def seen(step: Step, vocab: Vocabulary, path: tuple[str | int, ...] | None) -> Watched:
+def report_of(step: Step, vocab: Vocabulary, path: tuple[str | int, ...] | None) -> StepReport:
     assert step.model_logits is not None
     before, after = softmax(step.model_logits), softmax(step.logits)
     is_allowed = step.logits > -np.inf
 
-    def candidates(of: np.ndarray) -> tuple[Candidate, ...]:
+    def candidates(of: np.ndarray) -> tuple[TokenReport, ...]:
         best = np.argsort(-of, kind="stable")[: MOST + 1].tolist()
         return tuple(candidate(t) for t in best if of[t] >= SHOWN_FROM and t != step.token)[:MOST]
 
-    def candidate(token: int) -> Candidate:
-        return Candidate(token, token_name(vocab, token), float(before[token]), float(after[token]))
+    def candidate(token: int) -> TokenReport:
+        return TokenReport(token, token_name(vocab, token), float(before[token]), float(after[token]))
 
-    return Watched(
+    return StepReport(
         data=step.data,
         chosen=candidate(step.token),
         others=candidates(after),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from grammarlm.decoding.logits.masses import Masses
+from grammarlm.decoding.logits.log_sums import LogSums
 from grammarlm.kernels.cpu.logits.allowed_sum import allowed_sums
 from grammarlm.kernels.reference import apply_mask as reference
 
@@ -44,25 +44,25 @@ def test_masses_are_those_of_float64(width: int, size: int, spread: float) -> No
     logits = torch.tensor(rng.normal(0, spread, (6, width)), dtype=torch.float32)
     logits[0, :5] = -math.inf
     logits[1, 0] = 1e30 if spread > 100 else 200.0  # all that is allowed lies far below the best
-    masses = Masses()
+    sums = LogSums()
     for turned in (logits, logits.T.contiguous().T):  # any strides, and the memory of the turn before
-        assert masses.of(turned) == pytest.approx([exact(row) for row in logits.numpy()], rel=1e-6, abs=1e-5)
+        assert sums.of(turned) == pytest.approx([exact(row) for row in logits.numpy()], rel=1e-6, abs=1e-5)
         for row in range(6):
             for share in (0.0, 0.05, 0.5, 1.0):
                 bits = rng.random(32 * -(-size // 32)) < share
                 bits[0] &= row != 1
                 mask = np.packbits(bits, bitorder="little").view(np.int32)
                 masked = np.where(reference.mask_bits(mask[None], size)[0], logits.numpy()[row, :size], -np.inf)
-                found = masses.left([row], mask[None], np.array([0]), masked[None])
+                found = sums.of_allowed([row], mask[None], np.array([0]), masked[None])
                 assert found == pytest.approx([exact(masked)], rel=1e-6, abs=1e-5)
             whole = logits.numpy()[row, :size]
-            found = masses.left([row], None, np.array([-1]), whole[None])
+            found = sums.of_allowed([row], None, np.array([-1]), whole[None])
             assert found == pytest.approx([exact(whole)], rel=1e-6, abs=1e-5)
 
 
 def test_logits_that_are_no_distribution_have_no_finite_mass() -> None:
     logits = torch.zeros(4, 50)
     logits[0, 7], logits[1, 7], logits[2] = math.nan, math.inf, -math.inf
-    found = Masses().of(logits)
+    found = LogSums().of(logits)
     assert [math.isfinite(mass) for mass in found] == [False, False, False, True]
     assert found[3] == pytest.approx(math.log(50))

@@ -1,0 +1,87 @@
+"""What the grammar says about one text of a batch: its matcher, and the mask of its next token."""
+
+from __future__ import annotations
+
+from copy import copy
+
+import numpy as np
+
+from grammarlm.decoding.answer_spec import AnswerSpec
+from grammarlm.masks.mask_array import allocate_mask
+from grammarlm.masks.matcher import Matcher
+
+from . import healing
+
+
+class RowGrammar:
+    """The matcher of one text. While the end of the prompt is healed (`rest`), the mask is that of healing."""
+
+    def __init__(self, spec: AnswerSpec):
+        self._spec = spec
+        self.matcher, self.closes = spec.matcher()  # does the matcher keep the budget of tokens?
+        self.mask = allocate_mask(1, spec.vocab.size)
+        self.is_masked = self.matcher is not None  # does the mask forbid anything?
+        self.is_narrowed = False  # has the budget of tokens removed tokens from a mask?
+        self.rest = spec.rest
+        self.healed = 0  # how many tokens have been written while healing
+
+    def fork(self) -> RowGrammar:
+        other = copy(self)
+        other.matcher, other.mask = self.matcher and self.matcher.fork(), self.mask.copy()
+        return other
+
+    def fill(self, is_filled: bool = False) -> None:
+        """Makes the mask of the next token; `is_filled`: the matcher has written it already."""
+        if self.rest:
+            self.mask[0], self.is_masked = healing.row_of(self._spec.vocab, self._spec.constraint, self.rest), True
+        elif self.matcher is None:
+            self.is_masked = False  # the mask may still be that of healing
+        else:
+            if not is_filled:
+                self.is_masked = self.matcher.fill_mask(self.mask)
+            self.is_narrowed = self.is_narrowed or self.matcher.is_narrowed
+
+    @property
+    def only_token(self) -> int | None:
+        """The only token that the mask allows; None where it allows several."""
+        return only_bit(self.mask[0]) if self.is_masked else None
+
+    def allows_stops_only(self, only: int | None) -> bool:
+        """Does the mask allow stop ids and nothing else? `only`: the only token."""
+        stop_ids = self._spec.vocab.stop_ids
+        if only is not None or len(stop_ids) == 1:
+            return only in stop_ids
+        return self.is_masked and np.array_equal(self.mask[0], self._spec.stop_row)
+
+    def piece_of(self, token: int) -> bytes:
+        """The bytes that a token appends to the text: of one that spells the end of the prompt again, only those after that end."""
+        return self._spec.bytes_of(token)[len(self.rest) :]
+
+    def may_follow_healing(self, token: int) -> bool:
+        """Is what the token appends after the prompt the beginning of a text within the budget? (Healing has no budgets.)"""
+        piece = self.piece_of(token) if self.rest else b""
+        return not piece or self._spec.constraint is None or self._matcher_after(piece) is not None
+
+    def advance(self, token: int) -> bool:
+        """Reads a token that the mask allows; False where the matcher refuses it all the same."""
+        if not self.rest:
+            return self.matcher is None or self.matcher.advance(token)
+        piece = self.piece_of(token)
+        self.rest, self.healed = self.rest[len(self._spec.bytes_of(token)) :], self.healed + 1
+        if piece and self._spec.constraint is not None:
+            self.matcher = self._matcher_after(piece)
+        return True
+
+    def _matcher_after(self, piece: bytes) -> Matcher | None:
+        assert self._spec.constraint is not None
+        left = self._spec.max_tokens - 1 if self.closes else None
+        return healing.matcher_after(self._spec.constraint, piece, left)
+
+
+def only_bit(row: np.ndarray) -> int | None:
+    """The index of the set bit where exactly one is set."""
+    word = int(row.view(np.uint32).argmax())  # the largest word: the only one that may have a bit set
+    bits = int(row[word]) & 0xFFFFFFFF
+    if not bits or bits & (bits - 1) or np.count_nonzero(row) > 1:
+        return None
+    return word * 32 + bits.bit_length() - 1
