@@ -18,8 +18,7 @@ from grammarlm.errors import (
 from grammarlm.grammars.compose import Grammar
 from grammarlm.grammars.generated import as_generated
 from grammarlm.kernels.cpu.jit import load_all
-from grammarlm.masks.filters.budgeted import BudgetedMatcher
-from grammarlm.masks.filters.canonical_matcher import CanonicalBudgetedMatcher, CanonicalMatcher
+from grammarlm.masks.filters.matcher import FilteredMatcher
 from grammarlm.masks.machines.registry import compiled
 from grammarlm.masks.runtime.collector import PATIENT
 from grammarlm.masks.runtime.limits import Limits
@@ -65,11 +64,9 @@ class Constraint:
         ValueError where the text may need more.
         """
         program = self._automaton.program
-        if max_tokens is None:
-            return (program.matcher_class or Matcher)(self) if self._canonical is None else CanonicalMatcher(self)
-        if self._canonical is None:
-            return (program.budgeted_class or BudgetedMatcher)(self, max_tokens)
-        return (program.canonical_budgeted_class or CanonicalBudgetedMatcher)(self, max_tokens)
+        if max_tokens is None and self._canonical is None:
+            return (program.matcher_class or Matcher)(self)
+        return (program.filtered_class or FilteredMatcher)(self, max_tokens)
 
     @cached_property
     def as_generated(self) -> Constraint:

@@ -34,7 +34,7 @@ def _reason(matcher: Matcher, token: int) -> str:
     if token in vocab.stop_ids:
         return f"the text may not end here; expected {_expected(matcher, b'')}"
     if matcher._made(_row_of)[token >> 5] >> (token & 31) & 1:
-        if (kept := matcher._row_behind()) is not None and not kept[token >> 5] >> (token & 31) & 1:
+        if (kept := matcher._canonical_row()) is not None and not kept[token >> 5] >> (token & 31) & 1:
             return "allowed by the grammar, but the tokenizer cuts the last token and this one in another way"
         return "allowed by the grammar, but behind it the tokens that are left might not be enough to end the text"
     if reason := matcher._made(lambda epoch, state: epoch.refusal(state, token)):

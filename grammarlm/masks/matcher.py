@@ -36,7 +36,10 @@ from .trail import FIRST_STEP, STRIDE, Head, Trail, back, before, first_head
 if TYPE_CHECKING:
     from .constraint import Constraint
 
-_NO_MASK = object()
+# The caller's mask, checked once; the same as an array; its rows; the address of the first, and the bytes from each to the
+# next (machines/json/matcher.py).
+Target = tuple[object, np.ndarray, int, int, int]
+NO_TARGET: Target = (object(), np.empty((0, 0), np.int32), 0, 0, 0)
 Made = TypeVar("Made")
 
 
@@ -49,11 +52,11 @@ class Matcher:
         "_everything",
         "_head",
         "_ids",
-        "_known_mask",
-        "_mask",
+        "_narrowed",
         "_own",
         "_start",
         "_stops",
+        "_target",
         "_words",
     )
 
@@ -65,8 +68,8 @@ class Matcher:
         self._stops = facts.stops
         self._words = automaton.program.vocab.words
         self._everything = facts.everything
-        self._known_mask: Any = _NO_MASK  # the caller's mask object, checked once
-        self._mask = np.empty((0, 0), np.int32)  # the same as an array
+        self._target = NO_TARGET
+        self._narrowed: tuple[Head, np.ndarray] | None = None  # the last narrowed row: filters/matcher.py
         self._ids = len(facts.is_text)
         with automaton.lock:
             automaton.program.clock.restart()  # where the epoch is full, the start is made in a new one
@@ -82,23 +85,28 @@ class Matcher:
 
     def fill_mask(self, mask: np.ndarray, row: int = 0) -> bool:
         """Writes the mask of the next token into a row; False where every token is allowed, so that nothing need be applied."""
-        if mask is not self._known_mask:
-            self._mask = as_mask(mask, self._words)
-            self._known_mask = mask
-        if type(row) is not int:
-            row = as_integer(row, "fill_mask(mask, row) takes a row number")
-        if not 0 <= row < len(self._mask):
-            raise MaskError(f"row {row} is beyond the mask: its {len(self._mask)} rows are 0 to {len(self._mask) - 1}")
+        target = self._target
+        if mask is not target[0]:
+            target = self._take(mask)
+        _, array, rows, _, _ = target
+        if type(row) is not int or not 0 <= row < rows:
+            row = checked(row, rows)
         head = self._head
         bits = head[1].rows[head[2]]
         if bits is None:
             try:
                 bits = self._new_row()
             except BaseException:  # fail closed: whatever the error, only stop tokens are allowed
-                self._mask[row] = self._automaton.program.facts.stop_row
+                array[row] = self._automaton.program.facts.stop_row
                 raise
-        self._mask[row] = bits
+        array[row] = bits
         return self._everything is None or not np.array_equal(bits, self._everything)
+
+    def _take(self, mask: np.ndarray) -> Target:
+        """Another mask than in the call before."""
+        array = as_mask(mask, self._words)
+        self._target = target = mask, array, len(array), 0, 0
+        return target
 
     def _known_row(self) -> np.ndarray | None:
         """The row of fill_mask if it is cached."""
@@ -127,10 +135,10 @@ class Matcher:
 
     def _new_row(self) -> np.ndarray:
         bits = self._try_row()
-        return self._made(_row_of) if bits is None else bits
+        return self._made(row_of) if bits is None else bits
 
-    def _row_behind(self) -> np.ndarray | None:
-        """All ids that may follow the last token, whatever the grammar says; None: any (canonical_matcher.py)."""
+    def _canonical_row(self) -> np.ndarray | None:
+        """All ids that may follow the last token, whatever the grammar says; None: any (filters/matcher.py)."""
         return None
 
     # ------------------------------------------------------------------ reading
@@ -342,5 +350,12 @@ class Matcher:
         return explain.explain(self, as_integer(token, "explain(token) takes a token id"))
 
 
-def _row_of(epoch: Epoch, state: int) -> np.ndarray:
+def checked(row: int, rows: int) -> int:
+    row = as_integer(row, "fill_mask(mask, row) takes a row number")
+    if not 0 <= row < rows:
+        raise MaskError(f"row {row} is beyond the mask: its {rows} rows are 0 to {rows - 1}")
+    return row
+
+
+def row_of(epoch: Epoch, state: int) -> np.ndarray:
     return epoch.row(state)

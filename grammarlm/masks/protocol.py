@@ -71,17 +71,16 @@ class Program(Protocol):
 
     # ---- defaults
 
-    has_own_budgets: bool
     reads_whole_tokens: bool
 
     @property
     def matcher_class(self) -> type | None: ...
 
     @property
-    def budgeted_class(self) -> type | None: ...
+    def filtered_class(self) -> type | None: ...
 
     @property
-    def canonical_budgeted_class(self) -> type | None: ...
+    def costs_class(self) -> type[Costs] | None: ...
 
     @property
     def named_texts(self) -> frozenset[int]: ...
@@ -96,9 +95,8 @@ class ProgramDefaults:
     """The members of a program that most machines need not define."""
 
     matcher_class: type | None = None  # instead of Matcher
-    budgeted_class: type | None = None  # instead of BudgetedMatcher
-    canonical_budgeted_class: type | None = None
-    has_own_budgets = False  # are budgets counted by the machine's own matchers, and not from completions?
+    filtered_class: type | None = None  # instead of FilteredMatcher
+    costs_class: type[Costs] | None = None  # instead of Costs, which counts the tokens of completions
     reads_whole_tokens = False  # is a text made of given tokens, which no bytes spell?
 
     named_texts: frozenset[int] = frozenset()  # tokens of ordinary text that the grammar asks for by id

@@ -293,7 +293,7 @@ class PartsEpoch(EpochDefaults):
     def rests(self) -> list[list[int] | None]:
         """For each part the fewest tokens after its end."""
         program = self.program
-        if any(automaton.program.has_own_budgets for automaton in program.machines):
+        if any(automaton.program.costs_class for automaton in program.machines):
             raise UnsupportedFeature(
                 "a budget of tokens (matcher(max_tokens=...), min_tokens_left) is not supported for a JsonSchema beside other "
                 "grammars yet; leave it out"
