@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from functools import cached_property
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from grammarlm.errors import (
     GrammarError,
@@ -98,10 +98,10 @@ class Constraint:
     def __copy__(self) -> Constraint:
         return self
 
-    def __deepcopy__(self, memo: Any) -> Constraint:
+    def __deepcopy__(self, memo: object) -> Constraint:
         return self
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         """Pickled as what it was compiled from: unpickling compiles it again."""
         return Constraint.from_bytes, (self.to_bytes(), self.vocab)
 

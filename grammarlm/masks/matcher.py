@@ -19,7 +19,7 @@ the number of a state in it:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from . import explain, forced
 from .beside import NotNow
 from .mask_array import as_integer, as_mask
 from .protocol import FINISHED, Epoch
-from .trail import FIRST_STEP, STRIDE, Head, Trail, back, before, first_head
+from .trail import FIRST_STEP, STRIDE, Budget, Head, Trail, back, before, first_head
 
 if TYPE_CHECKING:
     from .constraint import Constraint
@@ -75,7 +75,7 @@ class Matcher:
             automaton.program.clock.restart()  # where the epoch is full, the start is made in a new one
             self._stand(*automaton.renew(automaton.program.start))
 
-    def _stand(self, epoch: Epoch, state: int, budget: Any = None) -> None:
+    def _stand(self, epoch: Epoch, state: int, budget: Budget | None = None) -> None:
         """Begins the text here."""
         self._head: Head = first_head(epoch, state, budget)
         self._start: Head = self._head
@@ -170,7 +170,7 @@ class Matcher:
         self._step(after, token)
         return True
 
-    def _step(self, state: int, step: int | bytes, budget: Any = None) -> None:
+    def _step(self, state: int, step: int | bytes, budget: Budget | None = None) -> None:
         """One step on, to a state of the head's epoch."""
         trail, epoch, _, _, _, at = self._head
         at += STRIDE
@@ -279,10 +279,10 @@ class Matcher:
 
     __copy__ = fork
 
-    def __deepcopy__(self, memo: Any) -> Matcher:
+    def __deepcopy__(self, memo: object) -> Matcher:
         return self.fork()
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         """Pickled as its constraint and the steps it has read."""
         return snapshot.restore, (self._constraint, self.snapshot())
 

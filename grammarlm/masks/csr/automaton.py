@@ -15,7 +15,7 @@ are infinitely many, so the tables get full; `clear` starts over.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -49,7 +49,7 @@ class CsrAutomaton:
             )
         self.constraint = constraint
         self._facts = constraint._automaton.program.facts
-        self._matcher: Any = constraint.matcher()
+        self._matcher = constraint.matcher()
         self._start: Place = self._matcher._head[1:3]
         self.tables = CsrTables(constraint.vocab.words, constraint.vocab.stop_ids, room or Room())
         self.clear()
@@ -189,7 +189,7 @@ class CsrAutomaton:
                 )
         return state
 
-    def _with_misses(self, matcher: Any, place: Place, ids: np.ndarray, stops: np.ndarray) -> int:
+    def _with_misses(self, matcher: Matcher, place: Place, ids: np.ndarray, stops: np.ndarray) -> int:
         """A state whose edges are looked up one by one, except those of the tokens that stay."""
         base, default, words = 0, DEAD, self.constraint.vocab.words
         if len(ids) > MANY:
@@ -214,7 +214,7 @@ class CsrAutomaton:
         has_room = 4 * tables.rows < 3 * tables.room.rows
         return tables.add_row(bits) if has_room else tables.known_row(bits)
 
-    def _staying(self, matcher: Any, place: Place, allowed: np.ndarray) -> np.ndarray | None:
+    def _staying(self, matcher: Matcher, place: Place, allowed: np.ndarray) -> np.ndarray | None:
         epoch, here = place
         if not epoch.reads_bytes:
             return None

@@ -22,17 +22,13 @@ from grammarlm.errors import LimitExceeded
 from grammarlm.masks.mask_array import as_integer
 from grammarlm.masks.matcher import Matcher, checked, row_of
 from grammarlm.masks.protocol import FINISHED, Epoch
-from grammarlm.masks.trail import Head, before
+from grammarlm.masks.trail import Budget, Head, before
 
 from . import greedy
 from .budget import INFINITE, costs_of
 
 if TYPE_CHECKING:
     from grammarlm.masks.constraint import Constraint
-
-# Tokens left; a plan, tokens that end the text, stored only where the computed completion takes more tokens than are
-# left; how many steps are safe, whatever they read.
-Budget = tuple[int, "tuple[int, ...] | None", int]
 
 
 class FilteredMatcher(Matcher):

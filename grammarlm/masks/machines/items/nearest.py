@@ -6,8 +6,6 @@ is found column by column: the first column in which a row has END after a token
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from .index import END, ItemIndex, Node
@@ -42,7 +40,8 @@ def _first_of_length(index: ItemIndex, length: int, low: int, high: int) -> int:
 
 def _behind(index: ItemIndex, node: Node, rest: list[int]) -> int:
     """The first row after those that begin with these tokens, below a node."""
-    here: Any = node
+    here: Node | None = node
     for token in rest:
-        here = index.child(here, token)
+        here = here and index.child(here, token)
+    assert here is not None
     return int(here.high)

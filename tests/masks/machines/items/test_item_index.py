@@ -46,7 +46,7 @@ def check(tokens, items):
             assert index.item(node) == first[prefix]
         waiting += [((*prefix, token), index.child(node, token)) for token in children]
         for token in {0, 1, 5, -1, 2**31, *(t + 1 for t in children), *(t - 1 for t in children)} - set(children):
-            assert index.child(node, token) == -1
+            assert index.child(node, token) is None
     assert seen == prefixes | {()}
 
 
