@@ -214,17 +214,11 @@ class RegularEpoch(EpochDefaults):
         return True
 
     def _token_successors(self, state: int) -> list[int]:
-        scratch = self.scratch(state)
-        address, length = scratch.ctypes.data, len(scratch)
-        seen: set[int] = set()
-        while True:
-            tables = self.tables
-            marks = np.zeros(len(tables.usable), np.uint8)
-            missing = walk.collect_states(tables.address, address, length, marks.ctypes.data)
-            seen.update(np.flatnonzero(marks).tolist())
-            if missing == walk.DONE:
-                return sorted(seen)
-            self.expand(missing)
+        after = self.targets(state, self.program.vocab.text_ids)
+        marks = np.zeros(len(self.tables.usable), bool)
+        marks[after] = True
+        marks[DEAD] = False
+        return np.flatnonzero(marks).tolist()
 
     def scratch(self, state: int) -> np.ndarray:
         """Initial scratch memory of a kernel's walk (kernels/cpu/table/walk.py)."""
@@ -319,7 +313,7 @@ class RegularEpoch(EpochDefaults):
         return True
 
     def targets(self, state: int, tokens: np.ndarray) -> np.ndarray:
-        """The states after allowed tokens, all found by one walk."""
+        """The states after tokens, all found by one walk; DEAD after those that are refused."""
         targets = np.zeros(self.program.vocab.words * 32 + 1, np.int32)
         scratch = self.scratch(state)
         addresses = scratch.ctypes.data, len(scratch), targets.ctypes.data
