@@ -36,7 +36,7 @@ def _reason(matcher: Matcher, token: int) -> str:
     if matcher._made(_row_of)[token >> 5] >> (token & 31) & 1:
         if (kept := matcher._canonical_row()) is not None and not kept[token >> 5] >> (token & 31) & 1:
             return "allowed by the grammar, but the tokenizer cuts the last token and this one in another way"
-        return "allowed by the grammar, but behind it the tokens that are left might not be enough to end the text"
+        return "allowed by the grammar, but after it the tokens that are left might not be enough to end the text"
     if reason := matcher._made(lambda epoch, state: epoch.refusal(state, token)):
         return reason
     if token in vocab.special_ids:
@@ -45,7 +45,7 @@ def _reason(matcher: Matcher, token: int) -> str:
         return "not in the vocabulary: the id has no bytes"
     read = matcher._made(lambda epoch, state: _readable(epoch, state, data))
     if read == len(data):
-        return "its bytes can be read, but no tokens of this vocabulary end the text behind it"
+        return "its bytes can be read, but no tokens of this vocabulary end the text after it"
     offending = shown({data[read]})
     place = f"byte {read} of {data!r:.80}" if len(data) > 1 else "it"
     return f"{place} is {offending}; expected {_expected(matcher, data[:read])}"

@@ -40,7 +40,7 @@ class Searched:
             ends, going_on = np.zeros((2, count, 2), np.int64)
             for s, (segment, selection) in enumerate(zip(self.segments, selections, strict=True)):
                 rows = len(segment)
-                behind = segment.index.behind_ends(segment.index.root) if ends_are_free else 0
+                behind = segment.index.after_ends(segment.index.root) if ends_are_free else 0
                 ends[s] = first_selected(selection, 0, behind), behind
                 going_on[s] = first_selected(selection, behind, rows), rows
             for ranges, row in ((ends, FINISHED), (going_on, search)):

@@ -273,12 +273,12 @@ class Lexer:
             if len(members) == 1 and not conditions:
                 target = self.state((moves[members[0]][1],), (), after)
             else:
-                target = self.state(*self._behind(part, members, moves, typing, bool(conditions)), after)
+                target = self.state(*self._following(part, members, moves, typing, bool(conditions)), after)
             if target is not None:
                 grouped[target] = grouped.get(target, 0) | part
         return [(bits, target) for target, bits in grouped.items()]
 
-    def _behind(
+    def _following(
         self,
         part: int,
         members: tuple[int, ...],

@@ -46,7 +46,7 @@ def load(text: str, start: str, indent: Indent | None) -> Loaded:
     except RecursionError:
         raise LimitExceeded("the grammar is nested too deeply for lark's loader; flatten it") from None
     except Exception as error:  # lark's own errors, those of `re` and `regex`, and any bug in its code
-        raise GrammarError(f"lark refuses the grammar: {_told(error)}") from None
+        raise GrammarError(f"lark refuses the grammar: {_lark_message(error)}") from None
     for terminal, (least, _) in zip(terminals, widths, strict=True):
         if least == 0:
             raise GrammarError(
@@ -71,7 +71,7 @@ def load(text: str, start: str, indent: Indent | None) -> Loaded:
     return Loaded(ordered, rules, ignored, start, index, indent, renamed_only)
 
 
-def _told(error: Exception) -> str:
+def _lark_message(error: Exception) -> str:
     """lark's message without its wrapping, and the line if lark knows it."""
     cause = getattr(error, "orig_exc", error)
     tokens = getattr(getattr(error, "obj", None), "children", [])

@@ -328,7 +328,9 @@ class Pattern:
             each = self._tracker() if self.behind else EACH_BYTE
             if term.prev:
                 self.heads(rest, before)  # raises where look-behind tests an unknown character
-                term = self.algebra.resolve(term, self._told(0 if before is UNKNOWN or before == SOMETHING else before))
+                term = self.algebra.resolve(
+                    term, self._answers(0 if before is UNKNOWN or before == SOMETHING else before)
+                )
             known = self._terms[key] = self.algebra.scope(term, each, each)
         return known
 
@@ -338,14 +340,14 @@ class Pattern:
             return before
         return 1 << self.behind.index(NO_CHARACTER) if NO_CHARACTER in self.behind else 0
 
-    def _told(self, bits: int) -> int:
+    def _answers(self, bits: int) -> int:
         """Bit 2 i: the character is in look-behind set i; bit 2 i + 1: it is not."""
         return sum(1 << (2 * i + (not bits >> i & 1)) for i in range(len(self.behind)))
 
     def _tracker(self) -> utf8.Edges:
-        """Edges that read one character and give its `_told` bits."""
+        """Edges that read one character and give its `_answers` bits."""
         atoms = self._atoms(charset.ALL)
-        return utf8.encode_map(tuple((atom, self._told(bits)) for atom, bits in atoms))  # type: ignore[misc]
+        return utf8.encode_map(tuple((atom, self._answers(bits)) for atom, bits in atoms))  # type: ignore[misc]
 
     def whole(self, rest: Rest) -> Term:
         """The texts that the continuation matches completely."""

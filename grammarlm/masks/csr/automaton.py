@@ -45,7 +45,7 @@ class CsrAutomaton:
     def __init__(self, constraint: Constraint, room: Room | None = None):
         if constraint._canonical is not None:
             raise UnsupportedFeature(
-                "a device automaton with canonical_only=True: its masks hang on the last token; leave canonical_only out"
+                "a device automaton with canonical_only=True: its masks depend on the last token; leave canonical_only out"
             )
         self.constraint = constraint
         self._facts = constraint._automaton.program.facts
@@ -79,14 +79,14 @@ class CsrAutomaton:
 
     def follow(self, state: int, token: int) -> int:
         """The state after a token, made where it is new; DEAD where the token is refused. TablesFull where there is no room."""
-        behind = self.place_behind(state, token)
-        if isinstance(behind, int):
-            return behind
-        target = self.number(behind)
+        after = self.place_after(state, token)
+        if isinstance(after, int):
+            return after
+        target = self.number(after)
         self.tables.set_edge(state, token, target)
         return target
 
-    def place_behind(self, state: int, token: int) -> Place | int:
+    def place_after(self, state: int, token: int) -> Place | int:
         """The place after a token, without making a state; DEAD or FINISHED where there is none."""
         if state < FIRST:
             return FINISHED if state == FINISHED and token in self._facts.stops else DEAD
@@ -165,8 +165,8 @@ class CsrAutomaton:
         """A state all of whose targets are known at once; edges to places that are no states yet are recorded, and
         filled in later."""
         epoch, here = place
-        behind = epoch.targets(here, ids)
-        groups = [(epoch.key(target), target, ids[behind == target]) for target in np.unique(behind).tolist()]
+        after = epoch.targets(here, ids)
+        groups = [(epoch.key(target), target, ids[after == target]) for target in np.unique(after).tolist()]
         default = max(groups, key=lambda g: len(g[2]), default=None)
         base = 0
         if default is not None:

@@ -93,12 +93,12 @@ def to_scipy(automaton: CsrAutomaton | FixedAutomaton) -> tuple[Any, int]:
     tokens, targets, counts = [], [], []
     for state in range(len(csr.base)):
         bits = np.unpackbits(csr.rows[csr.base[state]].view(np.uint8), bitorder="little")[:width]
-        behind = bits.astype(np.int32) * csr.default[state]
+        after = bits.astype(np.int32) * csr.default[state]
         listed = slice(int(csr.first[state]), int(csr.first[state] + csr.count[state]))
-        behind[csr.tokens[listed]] = csr.targets[listed]
-        found = np.flatnonzero(behind)
+        after[csr.tokens[listed]] = csr.targets[listed]
+        found = np.flatnonzero(after)
         tokens.append(found)
-        targets.append(behind[found])
+        targets.append(after[found])
         counts.append(len(found))
     pointers = np.concatenate([[0], np.cumsum(counts)])
     matrix = sparse.csr_matrix(

@@ -44,7 +44,7 @@ class FilteredMatcher(Matcher):
         left = as_integer(max_tokens, "matcher(max_tokens) takes a number of tokens")
         needed = self._made(_fewest)
         if left < needed:
-            enough = f"{needed} tokens are" if needed < INFINITE else "no number of tokens that can be told is"
+            enough = f"{needed} tokens are" if needed < INFINITE else "no number of tokens is"
             raise ValueError(f"max_tokens={left} may not be enough for a text of this grammar; {enough} known to be")
         self._pay(self._settled(left))
         self._start = self._head

@@ -63,17 +63,17 @@ class _Size:
         took, memory = self._cost(self.things)
         if took > self._limits.max_ms:
             raise LimitExceeded(
-                f"the description has {self._told}: reading it takes {took:,.0f} ms or more, limits.max_ms is "
+                f"the description has {self._counts}: reading it takes {took:,.0f} ms or more, limits.max_ms is "
                 f"{self._limits.max_ms:g}; make it smaller, or raise the limit"
             )
         if memory > 2 * self._limits.max_bytes + ROOM:
             raise LimitExceeded(
-                f"the description has {self._told}: reading it takes about {memory:,} bytes, limits.max_bytes is "
+                f"the description has {self._counts}: reading it takes about {memory:,} bytes, limits.max_bytes is "
                 f"{self._limits.max_bytes:,}; make it smaller, or raise the limit"
             )
 
     @property
-    def _told(self) -> str:
+    def _counts(self) -> str:
         return f"{self.bytes:,} bytes" + (f" and about {self.things:,} parts" if self.things else "")
 
     def add(self, grammar: Grammar) -> None:

@@ -96,7 +96,7 @@ class ItemIndex(Segment):
 
     def children(self, node: Node) -> np.ndarray:
         """The tokens that can come next, sorted, int32."""
-        low = self.behind_ends(node)
+        low = self.after_ends(node)
         if node.depth == self.length or low == node.high:
             return np.zeros(0, np.int32)
         cells = self.cells(node.depth, low, node.high)
@@ -151,7 +151,7 @@ class ItemIndex(Segment):
             node = node and self.child(node, operator.index(token))
         if node is None or not self.is_end(node):
             return 0, 0
-        return node.low, self.behind_ends(node)
+        return node.low, self.after_ends(node)
 
     def cells(self, depth: int, low: int, high: int) -> np.ndarray:
         """A column's cells from one row to another."""
@@ -168,7 +168,7 @@ class ItemIndex(Segment):
         cells = self.cells(0, 0, len(self)) if self.length else np.zeros(len(self), np.int32)
         return np.searchsorted(cells, np.arange(self.largest + 2)).astype(np.int32)
 
-    def behind_ends(self, node: Node) -> int:
+    def after_ends(self, node: Node) -> int:
         """The first row of the node whose item goes on."""
         if node.depth == self.length:
             return node.high

@@ -23,7 +23,7 @@ def nearest(index: ItemIndex, path: Path, node: Node, but: frozenset[Path]) -> l
             rest = [int(index.cells(d, row, row + 1)[0]) - index.shift for d in range(node.depth, depth)]
             if (*path, *rest) not in but:
                 return rest
-            low = _behind(index, node, rest)
+            low = _row_after(index, node, rest)
     raise AssertionError("no item is left below a node that was entered")
 
 
@@ -38,7 +38,7 @@ def _first_of_length(index: ItemIndex, length: int, low: int, high: int) -> int:
     return low + found if len(is_whole) and is_whole[found] else -1
 
 
-def _behind(index: ItemIndex, node: Node, rest: list[int]) -> int:
+def _row_after(index: ItemIndex, node: Node, rest: list[int]) -> int:
     """The first row after those that begin with these tokens, below a node."""
     here: Node | None = node
     for token in rest:

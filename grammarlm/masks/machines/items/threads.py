@@ -89,9 +89,9 @@ class ItemList:
                 child = self.index.child(node, token)
                 if child is not None and self._is_alive(before, (*path, token), child):
                     yield before, (*path, token), child, IN_ITEM
-            elif behind := self.separator.after(offset, token):
-                is_over = behind == len(self.separator)
-                yield (before, (), self.index.root, IN_ITEM) if is_over else (before, (), None, behind)
+            elif reached := self.separator.after(offset, token):
+                is_over = reached == len(self.separator)
+                yield (before, (), self.index.root, IN_ITEM) if is_over else (before, (), None, reached)
 
     def accepts(self, thread: Thread) -> bool:
         before, path, node, offset = thread

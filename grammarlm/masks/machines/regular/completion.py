@@ -68,12 +68,12 @@ class Completions:
             body = self.ceiling(parts[0])
             return None if body is None else body + int(max(term.data[0] - 1, 0) * self._distance(parts[0]))
         if kind == CAT and not _is_searched(term):
-            highest, behind = 0, 0
+            highest, after = 0, 0
             for part in reversed(_spine(term)):
                 ceiling = self.ceiling(part)
                 if ceiling is None:
                     return None
-                highest, behind = max(highest, ceiling + behind), behind + int(self._distance(part))
+                highest, after = max(highest, ceiling + after), after + int(self._distance(part))
             return highest
         if kind == ALT and not _is_searched(term):
             found = [self.ceiling(p) for p in parts]
