@@ -30,7 +30,7 @@ from grammarlm.masks.saved import snapshot
 from . import explain, forced
 from .beside import NotNow
 from .mask_array import as_integer, as_mask
-from .protocol import FINISHED, Epoch
+from .protocol import FINISHED, Epoch, row_of
 from .trail import FIRST_STEP, STRIDE, Budget, Head, Trail, back, before, first_head
 
 if TYPE_CHECKING:
@@ -355,7 +355,3 @@ def checked(row: int, rows: int) -> int:
     if not 0 <= row < rows:
         raise MaskError(f"row {row} is beyond the mask: its {rows} rows are 0 to {rows - 1}")
     return row
-
-
-def row_of(epoch: Epoch, state: int) -> np.ndarray:
-    return epoch.row(state)

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from .token_facts import TokenFacts
 
 FINISHED = 1  # the state after a stop token
-NOT_MADE = -1  # an answer of `peek_token`: something must be made first
 Value_co = TypeVar("Value_co", covariant=True)
 StateTerm = Any  # what a state stands for, without numbers: only its machine reads it
 
@@ -58,8 +57,10 @@ class Program(Protocol):
     vocab: Vocabulary
     limits: Limits
     facts: TokenFacts
-    lock: AbstractContextManager[object]  # of the automaton: whoever makes states or rows holds it
     tokens_spell_all: bool  # can tokens spell whatever bytes can? Else an epoch decides it state by state (`is_usable`)
+
+    @property
+    def lock(self) -> AbstractContextManager[object]: ...  # of the automaton: whoever makes states or rows holds it
 
     @property
     def start(self) -> StateTerm: ...  # the term of a text's beginning
@@ -281,3 +282,7 @@ class EpochDefaults:
     def describe(self, state: int) -> str:
         """Where the text stands, in words."""
         return ""
+
+
+def row_of(epoch: Epoch, state: int) -> np.ndarray:
+    return epoch.row(state)

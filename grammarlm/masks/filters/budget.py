@@ -100,6 +100,14 @@ def costs_of(epoch: Epoch) -> Costs:
     return epoch.costs
 
 
+def fewest_of(epoch: Epoch, state: int) -> int:
+    return costs_of(epoch).fewest(epoch, state)
+
+
+def plan_of(epoch: Epoch, state: int) -> tuple[int, ...]:
+    return costs_of(epoch).plan(epoch, state)
+
+
 def tokens_and_targets(epoch: Epoch, state: int) -> tuple[np.ndarray, np.ndarray]:
     """The allowed tokens, stop ids left out, and the state after each."""
     row = epoch.row(state)

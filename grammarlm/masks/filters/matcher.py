@@ -20,12 +20,12 @@ import numpy as np
 
 from grammarlm.errors import LimitExceeded
 from grammarlm.masks.mask_array import as_integer
-from grammarlm.masks.matcher import Matcher, checked, row_of
-from grammarlm.masks.protocol import FINISHED, Epoch
+from grammarlm.masks.matcher import Matcher, checked
+from grammarlm.masks.protocol import FINISHED, Epoch, row_of
 from grammarlm.masks.trail import Budget, Head, before
 
 from . import greedy
-from .budget import INFINITE, costs_of
+from .budget import INFINITE, costs_of, fewest_of, plan_of
 
 if TYPE_CHECKING:
     from grammarlm.masks.constraint import Constraint
@@ -42,7 +42,7 @@ class FilteredMatcher(Matcher):
         if max_tokens is None:
             return
         left = as_integer(max_tokens, "matcher(max_tokens) takes a number of tokens")
-        needed = self._made(_fewest)
+        needed = self._made(fewest_of)
         if left < needed:
             enough = f"{needed} tokens are" if needed < INFINITE else "no number of tokens is"
             raise ValueError(f"max_tokens={left} may not be enough for a text of this grammar; {enough} known to be")
@@ -132,7 +132,7 @@ class FilteredMatcher(Matcher):
         budget = self._head[4]
         if budget is None or self.is_finished:
             return super().min_tokens_left
-        fewest = self._made(_fewest)
+        fewest = self._made(fewest_of)
         return fewest if budget[1] is None else min(fewest, len(budget[1]))
 
     # ------------------------------------------------------------------ canonical tokens
@@ -190,7 +190,10 @@ class FilteredMatcher(Matcher):
             return True
         epoch = head[1]
         try:
-            if left < (epoch.costs or costs_of(epoch)).most_after.get(head[2], INFINITE) and self._made(_fewest) > left:
+            if (
+                left < (epoch.costs or costs_of(epoch)).most_after.get(head[2], INFINITE)
+                and self._made(fewest_of) > left
+            ):
                 rest = self._rest_of_plan(head, token, left)  # only the next token of a plan may lead to that
                 if rest is None:
                     self._return_to(head)
@@ -207,7 +210,7 @@ class FilteredMatcher(Matcher):
         """The rest of the plan at a head, where the token is its next one."""
         here, self._head = self._head, head
         try:
-            plan = self._made(_plan) if head[4][1] is None else head[4][1]
+            plan = self._made(plan_of) if head[4][1] is None else head[4][1]
         finally:
             self._head = here
         return plan[1:] if plan and plan[0] == token and len(plan) - 1 <= left else None
@@ -225,7 +228,7 @@ class FilteredMatcher(Matcher):
             return True
         left = budget[0] - greedy.cost(self._automaton.program.vocab, bytes(data))
         try:
-            if left < 0 or self._made(_fewest) > left:
+            if left < 0 or self._made(fewest_of) > left:
                 self._return_to(head)
                 return False
             self._pay(self._settled(left))
@@ -237,11 +240,3 @@ class FilteredMatcher(Matcher):
 
 def has(row: np.ndarray, token: int) -> bool:
     return bool(row[token >> 5] >> (token & 31) & 1)
-
-
-def _fewest(epoch: Epoch, state: int) -> int:
-    return costs_of(epoch).fewest(epoch, state)
-
-
-def _plan(epoch: Epoch, state: int) -> tuple[int, ...]:
-    return costs_of(epoch).plan(epoch, state)

@@ -121,7 +121,7 @@ class _Size:
         self.count(0, len(strings))
         self.count(sum(map(len, strings)) * LETTERS_AS_BYTES)
 
-    def _add_source(self, source: Any) -> None:
+    def _add_source(self, source: object) -> None:
         if isinstance(source, (dict, list)):
             self._add_data(source)
             return

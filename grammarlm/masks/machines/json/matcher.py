@@ -12,8 +12,8 @@ from grammarlm.kernels.cpu.json.call import ADVANCE, FILL
 from grammarlm.kernels.cpu.json.masks import FULL_STORE
 from grammarlm.masks.filters.matcher import FilteredMatcher
 from grammarlm.masks.mask_array import as_integer, as_mask
-from grammarlm.masks.matcher import Matcher, Target, checked, row_of
-from grammarlm.masks.protocol import FINISHED
+from grammarlm.masks.matcher import Matcher, Target, checked
+from grammarlm.masks.protocol import FINISHED, row_of
 from grammarlm.masks.trail import STRIDE
 
 _FILL, _ADVANCE = int(FILL), int(ADVANCE)

@@ -19,8 +19,8 @@ import numpy as np
 
 from grammarlm.errors import GrammarError, LimitExceeded, UnsupportedFeature
 from grammarlm.layout.table import DEAD
-from grammarlm.masks.filters.budget import costs_of
-from grammarlm.masks.protocol import FINISHED, Epoch, EpochDefaults, StateTerm
+from grammarlm.masks.filters.budget import plan_of
+from grammarlm.masks.protocol import FINISHED, Epoch, EpochDefaults, StateTerm, row_of
 
 if TYPE_CHECKING:
     from .program import PartsProgram
@@ -213,7 +213,7 @@ class PartsEpoch(EpochDefaults):
         made = np.zeros(self.program.vocab.words, np.int32)
         open_borders = []
         for place in self.places[state]:
-            epoch, own = self.reader.inside(place, _row)
+            epoch, own = self.reader.inside(place, row_of)
             made |= own & ~stops
             if epoch.has_table:
                 self._add_crossing(place, place, own, made)
@@ -272,7 +272,7 @@ class PartsEpoch(EpochDefaults):
         if state == FINISHED:
             return []
         ends = [
-            [*self.reader.inside(place, _plan)[1], *rest]
+            [*self.reader.inside(place, plan_of)[1], *rest]
             for place in self.places[state]
             if (rest := self.rests[place[0]]) is not None
         ]
@@ -297,7 +297,7 @@ class PartsEpoch(EpochDefaults):
                 "a budget of tokens (matcher(max_tokens=...), min_tokens_left) is not supported for a JsonSchema beside other "
                 "grammars yet; leave it out"
             )
-        plans = [_plan(a.epoch, a.epoch.state_of(a.program.start)) for a in program.automata]
+        plans = [plan_of(a.epoch, a.epoch.state_of(a.program.start)) for a in program.automata]
         rests: list[list[int] | None] = [[] if part in program.graph.lasts else None for part in range(len(plans))]
         # Bellman-Ford: a part's rest is final after as many rounds as there are parts on the way to the end.
         for _ in plans:
@@ -329,11 +329,3 @@ class _Terms:
 
 def _spelled(data: bytes, at: int) -> Callable[[Epoch, int], list[tuple[int, int]]]:
     return lambda epoch, state: epoch.spelled(state, data, at)
-
-
-def _plan(epoch: Epoch, state: int) -> tuple[int, ...]:
-    return costs_of(epoch).plan(epoch, state)
-
-
-def _row(epoch: Epoch, state: int) -> np.ndarray:
-    return epoch.row(state)
