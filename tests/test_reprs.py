@@ -103,7 +103,7 @@ def others():
     yield matcher, ["may end>"]
     assert matcher.advance(256)
     yield matcher, ["finished>"]
-    yield constraint.matcher(5), ["<BudgetedMatcher of"]
+    yield constraint.matcher(5), ["<FilteredMatcher of"]
     yield gl.LogitsProcessor([constraint, None]), ["LogitsProcessor(Choices(['a', 'ab']), None, max_tokens=None)"]
     yield gl.LogitsProcessor([constraint] * 100, max_tokens=3), ["... 100 prompts, max_tokens=3"]
     yield gl.ItemSet(np.arange(3000).reshape(-1, 3)), ["<ItemSet of 1,000 items"]

@@ -219,7 +219,7 @@ class TextBatch:
         found: list[Place | int] = []
         for text, state in enumerate(self.states.cpu().tolist()):
             if state == MISS:
-                found.append(host.place_behind(*asked[text].tolist()))
+                found.append(host.place_after(*asked[text].tolist()))
             else:
                 found.append(state if state < FIRST else host.place(state))
         return found

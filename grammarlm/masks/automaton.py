@@ -11,7 +11,7 @@ from typing import Any
 
 from grammarlm.errors import GrammarError, LimitExceeded, UnsatisfiableGrammar
 
-from .protocol import Epoch, Program
+from .protocol import Epoch, Program, StateTerm
 
 
 class Automaton:
@@ -28,10 +28,10 @@ class Automaton:
                 "the grammar matches no text at all; check its intersections and look-aheads, and what comes after parts in "
                 "lark's notation: their last lexeme takes what it can of it"
             )
-        if self.checks_tokens and not self.epoch.is_usable(self.epoch.start):
+        if self.checks_tokens and not self.epoch.is_usable(self.epoch.state_of(program.start)):
             raise program.refuse_tokens()
 
-    def renew(self, term: Any) -> tuple[Epoch, int]:
+    def renew(self, term: StateTerm) -> tuple[Epoch, int]:
         """The current epoch and the state of the term (or config) in it; a new epoch where the current one is full."""
         with self.lock:
             if not self.epoch.is_full:
@@ -44,7 +44,7 @@ class Automaton:
             self.epoch = self.make_epoch(self.program)
             return self._state_of(term)
 
-    def _state_of(self, term: Any) -> tuple[Epoch, int]:
+    def _state_of(self, term: StateTerm) -> tuple[Epoch, int]:
         try:
             return self.epoch, self.epoch.state_of(term)
         except GrammarError:

@@ -6,7 +6,6 @@ import os
 import time
 from collections import Counter, deque
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from grammarlm.errors import MaskError
 from .beside import Job, NotNow, SideBySide
 from .mask_array import as_integer, as_mask
 from .matcher import Matcher
+from .trail import Head
 
 # Seconds that one thread works before it starts workers: starting them and handing over costs half a millisecond.
 ALONE = 2e-3
@@ -43,6 +43,7 @@ def fill_masks(matchers: Sequence[Matcher | None], mask: np.ndarray, *, threads:
     if len(matchers) > len(array):
         raise MaskError(f"the mask has {len(array)} rows, too few for {len(matchers)} matchers")
     needed = [False] * len(matchers)
+    known: dict[int, Matcher] = {}  # by row
     missing: dict[int, list[int]] = {}  # rows by matcher: one matcher belongs to one thread at a time
     for row, matcher in enumerate(matchers):
         if matcher is None:
@@ -50,6 +51,7 @@ def fill_masks(matchers: Sequence[Matcher | None], mask: np.ndarray, *, threads:
         elif matcher._words != words:
             raise MaskError(f"matcher {row} has another vocabulary: its masks have {matcher._words} words, not {words}")
         elif matcher._known_row() is None:
+            known[row] = matcher
             missing.setdefault(id(matcher), []).append(row)
         else:
             needed[row] = matcher.fill_mask(array, row)
@@ -58,28 +60,24 @@ def fill_masks(matchers: Sequence[Matcher | None], mask: np.ndarray, *, threads:
     errors: list[tuple[int, Exception]] = []
 
     def make(job: Job) -> None:
-        matcher: Any = matchers[job.rows[0]]
         for row in job.rows:
             try:
-                needed[row] = matcher.fill_mask(array, row)
+                needed[row] = known[job.rows[0]].fill_mask(array, row)
             except Exception as error:  # the other rows are made all the same
                 needed[row] = True
                 errors.append((row, error))
 
     def beside(job: Job) -> NotNow | None:
-        matcher: Any = matchers[job.rows[0]]
         try:
-            found = matcher._row_beside()
+            found = known[job.rows[0]]._row_beside()
         except Exception:  # raised again, and reported, where the row is made alone
             return NotNow.UNDER_THE_LOCK
         return found if isinstance(found, NotNow) else None
 
-    constraints = [None if matcher is None else id(matcher._automaton) for matcher in matchers]
-    jobs = deque(_in_turns([Job(rows, constraints[rows[0]]) for rows in missing.values()]))
+    jobs = deque(_in_turns([Job(rows, id(known[rows[0]]._automaton)) for rows in missing.values()]))
     cores = os.cpu_count() or 1
     workers = min(threads or cores, cores)
-    first: Any = matchers[jobs[0].rows[0]]
-    if threads is None and len({job.constraint for job in jobs}) == 1 and not first._makes_beside:
+    if threads is None and len({job.constraint for job in jobs}) == 1 and not known[jobs[0].rows[0]]._makes_beside:
         workers = 1  # they would take turns at one lock
     alone_until = time.perf_counter() + ALONE if threads is None else 0.0
     while jobs and (workers == 1 or time.perf_counter() < alone_until):
@@ -101,7 +99,7 @@ def _in_turns(jobs: list[Job]) -> list[Job]:
     return [job for _, job in sorted(turns, key=lambda turn: turn[0])]
 
 
-def fill_tree(matcher: Matcher, tokens: Any, parents: Any, mask: np.ndarray) -> list[bool]:
+def fill_tree(matcher: Matcher, tokens: Iterable[int], parents: Iterable[int], mask: np.ndarray) -> list[bool]:
     """The masks of a draft tree: row 0 for the current state, row i + 1 for the state after node i; returns what each
     fill_mask returns.
 
@@ -121,7 +119,7 @@ def fill_tree(matcher: Matcher, tokens: Any, parents: Any, mask: np.ndarray) -> 
     if len(array) < len(read) + 1:
         raise MaskError(f"the mask has {len(array)} rows, too few for the state now and {len(read)} nodes")
     walker = matcher._probe()
-    heads: list[Any] = [walker._head]
+    heads: list[Head | None] = [walker._head]
     needed = []
     try:
         needed.append(walker.fill_mask(array, 0))
@@ -140,10 +138,9 @@ def fill_tree(matcher: Matcher, tokens: Any, parents: Any, mask: np.ndarray) -> 
     return needed
 
 
-def _integers(values: Any, name: str) -> list[int]:
+def _integers(values: object, name: str) -> list[int]:
     """A list of integers, from a list or an array of one dimension."""
-    if hasattr(values, "tolist"):
-        values = values.tolist()
+    values = getattr(values, "tolist", lambda: values)()
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise TypeError(f"fill_tree({name}=...) takes a list or an array of integers, not {type(values).__name__}")
     return [

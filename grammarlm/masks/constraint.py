@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from functools import cached_property
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from grammarlm.errors import (
     GrammarError,
@@ -18,8 +18,7 @@ from grammarlm.errors import (
 from grammarlm.grammars.compose import Grammar
 from grammarlm.grammars.generated import as_generated
 from grammarlm.kernels.cpu.jit import load_all
-from grammarlm.masks.filters.budgeted import BudgetedMatcher
-from grammarlm.masks.filters.canonical_matcher import CanonicalBudgetedMatcher, CanonicalMatcher
+from grammarlm.masks.filters.matcher import FilteredMatcher
 from grammarlm.masks.machines.registry import compiled
 from grammarlm.masks.runtime.collector import PATIENT
 from grammarlm.masks.runtime.limits import Limits
@@ -65,11 +64,9 @@ class Constraint:
         ValueError where the text may need more.
         """
         program = self._automaton.program
-        if max_tokens is None:
-            return (program.matcher_class or Matcher)(self) if self._canonical is None else CanonicalMatcher(self)
-        if self._canonical is None:
-            return (program.budgeted_class or BudgetedMatcher)(self, max_tokens)
-        return (program.canonical_budgeted_class or CanonicalBudgetedMatcher)(self, max_tokens)
+        if max_tokens is None and self._canonical is None:
+            return (program.matcher_class or Matcher)(self)
+        return (program.filtered_class or FilteredMatcher)(self, max_tokens)
 
     @cached_property
     def as_generated(self) -> Constraint:
@@ -101,10 +98,10 @@ class Constraint:
     def __copy__(self) -> Constraint:
         return self
 
-    def __deepcopy__(self, memo: Any) -> Constraint:
+    def __deepcopy__(self, memo: object) -> Constraint:
         return self
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         """Pickled as what it was compiled from: unpickling compiles it again."""
         return Constraint.from_bytes, (self.to_bytes(), self.vocab)
 

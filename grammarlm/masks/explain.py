@@ -5,11 +5,9 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from grammarlm.errors import shorten
 
-from .protocol import Epoch
+from .protocol import Epoch, row_of
 
 if TYPE_CHECKING:
     from .matcher import Matcher
@@ -25,7 +23,9 @@ def explain(matcher: Matcher, token: int) -> str:
     if matcher._row()[token >> 5] >> (token & 31) & 1:
         return "allowed"
     reason = _reason(matcher, token)
-    return shorten(f"{reason}\n{where}" if (where := matcher._made(_where)) else reason)
+    return shorten(
+        f"{reason}\n{where}" if (where := matcher._made(lambda epoch, state: epoch.describe(state))) else reason
+    )
 
 
 def _reason(matcher: Matcher, token: int) -> str:
@@ -33,10 +33,10 @@ def _reason(matcher: Matcher, token: int) -> str:
     data = vocab.token_bytes(token)
     if token in vocab.stop_ids:
         return f"the text may not end here; expected {_expected(matcher, b'')}"
-    if matcher._made(_row_of)[token >> 5] >> (token & 31) & 1:
-        if (kept := matcher._row_behind()) is not None and not kept[token >> 5] >> (token & 31) & 1:
+    if matcher._made(row_of)[token >> 5] >> (token & 31) & 1:
+        if (kept := matcher._canonical_row()) is not None and not kept[token >> 5] >> (token & 31) & 1:
             return "allowed by the grammar, but the tokenizer cuts the last token and this one in another way"
-        return "allowed by the grammar, but behind it the tokens that are left might not be enough to end the text"
+        return "allowed by the grammar, but after it the tokens that are left might not be enough to end the text"
     if reason := matcher._made(lambda epoch, state: epoch.refusal(state, token)):
         return reason
     if token in vocab.special_ids:
@@ -45,14 +45,10 @@ def _reason(matcher: Matcher, token: int) -> str:
         return "not in the vocabulary: the id has no bytes"
     read = matcher._made(lambda epoch, state: _readable(epoch, state, data))
     if read == len(data):
-        return "its bytes can be read, but no tokens of this vocabulary end the text behind it"
+        return "its bytes can be read, but no tokens of this vocabulary end the text after it"
     offending = shown({data[read]})
     place = f"byte {read} of {data!r:.80}" if len(data) > 1 else "it"
     return f"{place} is {offending}; expected {_expected(matcher, data[:read])}"
-
-
-def _row_of(epoch: Epoch, state: int) -> np.ndarray:
-    return epoch.row(state)
 
 
 def _readable(epoch: Epoch, state: int, data: bytes) -> int:
@@ -73,10 +69,6 @@ def _expected(matcher: Matcher, read: bytes) -> str:
     if len(tokens) > len(names):
         names.append(f"{len(tokens) - len(names)} other tokens")
     return ", ".join([shown(bytes_), *names] if bytes_ or not names else names)
-
-
-def _where(epoch: Epoch, state: int) -> str:
-    return epoch.describe(state)
 
 
 def shown(bytes_: set[int]) -> str:

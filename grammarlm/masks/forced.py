@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .mask_array import ids_of
-from .protocol import Epoch
 
 if TYPE_CHECKING:
     from .matcher import Matcher
@@ -71,7 +70,7 @@ class _Beginning:
         program = matcher._automaton.program
         if matcher.is_accepting or not program.facts.is_text[ids].all():
             return None
-        if program.named_texts and matcher._made(_named_of):
+        if program.named_texts and matcher._made(lambda epoch, state: epoch.special_tokens(state)):
             return None
         return cls(matcher, place, steps, ids)
 
@@ -88,11 +87,6 @@ class _Beginning:
         token = int(self.ids[ends][0])
         self.ids = self.ids[~ends]
         return token
-
-
-def _named_of(epoch: Epoch, state: int) -> list[int]:
-    tokens: list[int] = epoch.special_tokens(state)
-    return tokens
 
 
 def _only_bit(row: np.ndarray) -> int | None:

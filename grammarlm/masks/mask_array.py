@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -30,7 +30,7 @@ def ids_of(row: np.ndarray) -> np.ndarray:
 LARGEST_INTEGER = 2**63 - 1
 
 
-def as_integer(value: Any, what: str) -> int:
+def as_integer(value: SupportsIndex, what: str) -> int:
     """A plain int, as kernels take it. One beyond 64 bits is beyond every bound, so it is clamped."""
     try:
         if isinstance(value, bool):

@@ -19,7 +19,7 @@ the number of a state in it:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -30,13 +30,16 @@ from grammarlm.masks.saved import snapshot
 from . import explain, forced
 from .beside import NotNow
 from .mask_array import as_integer, as_mask
-from .protocol import FINISHED, Epoch
-from .trail import FIRST_STEP, STRIDE, Head, Trail, back, before, first_head
+from .protocol import FINISHED, Epoch, row_of
+from .trail import FIRST_STEP, STRIDE, Budget, Head, Trail, back, before, first_head
 
 if TYPE_CHECKING:
     from .constraint import Constraint
 
-_NO_MASK = object()
+# The caller's mask, checked once; the same as an array; its rows; the address of the first, and the bytes from each to the
+# next (machines/json/matcher.py).
+Target = tuple[object, np.ndarray, int, int, int]
+NO_TARGET: Target = (object(), np.empty((0, 0), np.int32), 0, 0, 0)
 Made = TypeVar("Made")
 
 
@@ -49,11 +52,11 @@ class Matcher:
         "_everything",
         "_head",
         "_ids",
-        "_known_mask",
-        "_mask",
+        "_narrowed",
         "_own",
         "_start",
         "_stops",
+        "_target",
         "_words",
     )
 
@@ -65,14 +68,14 @@ class Matcher:
         self._stops = facts.stops
         self._words = automaton.program.vocab.words
         self._everything = facts.everything
-        self._known_mask: Any = _NO_MASK  # the caller's mask object, checked once
-        self._mask = np.empty((0, 0), np.int32)  # the same as an array
+        self._target = NO_TARGET
+        self._narrowed: tuple[Head, np.ndarray] | None = None  # the last narrowed row: filters/matcher.py
         self._ids = len(facts.is_text)
         with automaton.lock:
             automaton.program.clock.restart()  # where the epoch is full, the start is made in a new one
             self._stand(*automaton.renew(automaton.program.start))
 
-    def _stand(self, epoch: Epoch, state: int, budget: Any = None) -> None:
+    def _stand(self, epoch: Epoch, state: int, budget: Budget | None = None) -> None:
         """Begins the text here."""
         self._head: Head = first_head(epoch, state, budget)
         self._start: Head = self._head
@@ -82,23 +85,28 @@ class Matcher:
 
     def fill_mask(self, mask: np.ndarray, row: int = 0) -> bool:
         """Writes the mask of the next token into a row; False where every token is allowed, so that nothing need be applied."""
-        if mask is not self._known_mask:
-            self._mask = as_mask(mask, self._words)
-            self._known_mask = mask
-        if type(row) is not int:
-            row = as_integer(row, "fill_mask(mask, row) takes a row number")
-        if not 0 <= row < len(self._mask):
-            raise MaskError(f"row {row} is beyond the mask: its {len(self._mask)} rows are 0 to {len(self._mask) - 1}")
+        target = self._target
+        if mask is not target[0]:
+            target = self._take(mask)
+        _, array, rows, _, _ = target
+        if type(row) is not int or not 0 <= row < rows:
+            row = checked(row, rows)
         head = self._head
         bits = head[1].rows[head[2]]
         if bits is None:
             try:
                 bits = self._new_row()
             except BaseException:  # fail closed: whatever the error, only stop tokens are allowed
-                self._mask[row] = self._automaton.program.facts.stop_row
+                array[row] = self._automaton.program.facts.stop_row
                 raise
-        self._mask[row] = bits
+        array[row] = bits
         return self._everything is None or not np.array_equal(bits, self._everything)
+
+    def _take(self, mask: np.ndarray) -> Target:
+        """Another mask than in the call before."""
+        array = as_mask(mask, self._words)
+        self._target = target = mask, array, len(array), 0, 0
+        return target
 
     def _known_row(self) -> np.ndarray | None:
         """The row of fill_mask if it is cached."""
@@ -127,10 +135,10 @@ class Matcher:
 
     def _new_row(self) -> np.ndarray:
         bits = self._try_row()
-        return self._made(_row_of) if bits is None else bits
+        return self._made(row_of) if bits is None else bits
 
-    def _row_behind(self) -> np.ndarray | None:
-        """All ids that may follow the last token, whatever the grammar says; None: any (canonical_matcher.py)."""
+    def _canonical_row(self) -> np.ndarray | None:
+        """All ids that may follow the last token, whatever the grammar says; None: any (filters/matcher.py)."""
         return None
 
     # ------------------------------------------------------------------ reading
@@ -162,7 +170,7 @@ class Matcher:
         self._step(after, token)
         return True
 
-    def _step(self, state: int, step: int | bytes, budget: Any = None) -> None:
+    def _step(self, state: int, step: int | bytes, budget: Budget | None = None) -> None:
         """One step on, to a state of the head's epoch."""
         trail, epoch, _, _, _, at = self._head
         at += STRIDE
@@ -271,10 +279,10 @@ class Matcher:
 
     __copy__ = fork
 
-    def __deepcopy__(self, memo: Any) -> Matcher:
+    def __deepcopy__(self, memo: object) -> Matcher:
         return self.fork()
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         """Pickled as its constraint and the steps it has read."""
         return snapshot.restore, (self._constraint, self.snapshot())
 
@@ -342,5 +350,8 @@ class Matcher:
         return explain.explain(self, as_integer(token, "explain(token) takes a token id"))
 
 
-def _row_of(epoch: Epoch, state: int) -> np.ndarray:
-    return epoch.row(state)
+def checked(row: int, rows: int) -> int:
+    row = as_integer(row, "fill_mask(mask, row) takes a row number")
+    if not 0 <= row < rows:
+        raise MaskError(f"row {row} is beyond the mask: its {rows} rows are 0 to {rows - 1}")
+    return row

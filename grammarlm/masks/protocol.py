@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 FINISHED = 1  # the state after a stop token
 Value_co = TypeVar("Value_co", covariant=True)
+StateTerm = Any  # what a state stands for, without numbers: only its machine reads it
 
 
 class ByState(Protocol[Value_co]):
@@ -56,11 +57,13 @@ class Program(Protocol):
     vocab: Vocabulary
     limits: Limits
     facts: TokenFacts
-    lock: AbstractContextManager[Any]  # of the automaton: whoever makes states or rows holds it
     tokens_spell_all: bool  # can tokens spell whatever bytes can? Else an epoch decides it state by state (`is_usable`)
 
     @property
-    def start(self) -> Any: ...  # the term of a text's beginning
+    def lock(self) -> AbstractContextManager[object]: ...  # of the automaton: whoever makes states or rows holds it
+
+    @property
+    def start(self) -> StateTerm: ...  # the term of a text's beginning
 
     @property
     def clock(self) -> Clock: ...  # restarted with each call of a matcher
@@ -70,17 +73,16 @@ class Program(Protocol):
 
     # ---- defaults
 
-    has_own_budgets: bool
     reads_whole_tokens: bool
 
     @property
     def matcher_class(self) -> type | None: ...
 
     @property
-    def budgeted_class(self) -> type | None: ...
+    def filtered_class(self) -> type | None: ...
 
     @property
-    def canonical_budgeted_class(self) -> type | None: ...
+    def costs_class(self) -> type[Costs] | None: ...
 
     @property
     def named_texts(self) -> frozenset[int]: ...
@@ -95,9 +97,8 @@ class ProgramDefaults:
     """The members of a program that most machines need not define."""
 
     matcher_class: type | None = None  # instead of Matcher
-    budgeted_class: type | None = None  # instead of BudgetedMatcher
-    canonical_budgeted_class: type | None = None
-    has_own_budgets = False  # are budgets counted by the machine's own matchers, and not from completions?
+    filtered_class: type | None = None  # instead of FilteredMatcher
+    costs_class: type[Costs] | None = None  # instead of Costs, which counts the tokens of completions
     reads_whole_tokens = False  # is a text made of given tokens, which no bytes spell?
 
     named_texts: frozenset[int] = frozenset()  # tokens of ordinary text that the grammar asks for by id
@@ -124,13 +125,13 @@ class Epoch(Protocol):
     def program(self) -> Any: ...
 
     @property
-    def start(self) -> Any: ...  # the first state; None where it is made on demand
+    def start(self) -> int | None: ...  # the first state; None where it is made on demand
 
     @property
     def nbytes(self) -> int: ...
 
     @property
-    def terms(self) -> ByState[Any]: ...
+    def terms(self) -> ByState[StateTerm]: ...
 
     @property
     def accepting(self) -> ByState[bool]: ...  # may the text end here? True for FINISHED; read without the lock
@@ -141,7 +142,7 @@ class Epoch(Protocol):
     @property
     def tables(self) -> Tables: ...  # read without the lock
 
-    def state_of(self, term: Any) -> int:
+    def state_of(self, term: StateTerm) -> int:
         """The number of a term's state, made where it is new; DEAD where no text is left."""
 
     def row(self, state: int) -> np.ndarray:
@@ -212,12 +213,12 @@ class EpochDefaults:
     writes_json = False  # are its texts JSON values?
     costs: Costs | None = None  # of token budgets, made on first use (budget.py)
 
-    def key(self: Any, state: int) -> Hashable:
+    def key(self: Epoch, state: int) -> Hashable:
         """Equal keys have equal futures, in whatever epochs."""
-        found: Hashable = self.terms[state]
-        return found
+        term: Hashable = self.terms[state]
+        return term
 
-    def close(self: Any) -> None:
+    def close(self: Epoch) -> None:
         """A call was interrupted halfway: the epoch is declared full, so that nothing more is made here and its
         matchers move on."""
         self.is_full = True
@@ -239,7 +240,7 @@ class EpochDefaults:
         None where it is not known."""
         return None
 
-    def targets(self: Any, state: int, tokens: np.ndarray) -> np.ndarray:
+    def targets(self: Epoch, state: int, tokens: np.ndarray) -> np.ndarray:
         """The states after allowed tokens."""
         return np.fromiter((self.after_token(state, token) for token in tokens.tolist()), np.int64, len(tokens))
 
@@ -247,7 +248,7 @@ class EpochDefaults:
         """Are the targets of so many tokens found at once, and not token by token?"""
         return False
 
-    def next_bytes(self: Any, state: int) -> np.ndarray:
+    def next_bytes(self: Epoch, state: int) -> np.ndarray:
         """bool [256]: which bytes can come next."""
         tokens = self.program.facts.byte_tokens
         found = [
@@ -256,7 +257,7 @@ class EpochDefaults:
         ]
         return np.array(found) > DEAD
 
-    def may_have_texts(self: Any) -> bool:
+    def may_have_texts(self: Epoch) -> bool:
         """False where the grammar certainly has no text."""
         return bool(self.start != DEAD)
 
@@ -281,3 +282,7 @@ class EpochDefaults:
     def describe(self, state: int) -> str:
         """Where the text stands, in words."""
         return ""
+
+
+def row_of(epoch: Epoch, state: int) -> np.ndarray:
+    return epoch.row(state)

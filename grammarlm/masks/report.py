@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 from grammarlm.masks.runtime.limits import Limits
+
+if TYPE_CHECKING:
+    from grammarlm.grammars.json_schema.report import KeywordReport
 
 
 @dataclass
@@ -31,7 +34,9 @@ class Report:
     relaxed: tuple[str, ...] = field(default=())  # constructs enforced in part, on request only
     canonical: CanonicalReport | None = None  # with canonical_only
     caps: tuple[str, ...] = ()  # bounds that the engine adds to the language, and properties that it does not prove
-    keywords: Callable[[], Any] | None = None  # for a JSON schema: every keyword met, where, and how it is treated
+    keywords: Callable[[], Iterable[KeywordReport]] | None = (
+        None  # for a JSON schema: every keyword met, where, and how it is treated
+    )
 
     def __repr__(self) -> str:
         counts = f"relaxed: {len(self.relaxed)}, caps: {len(self.caps)}"

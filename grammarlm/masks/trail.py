@@ -14,12 +14,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from .protocol import Epoch
+
 Trail = list[Any]
-Head = tuple[Trail, Any, int, "int | bytes | None", Any, int]
+# Tokens left; a plan, tokens that end the text, stored only where the computed completion takes more tokens than are left; how
+# many steps are safe, whatever they read (filters/matcher.py).
+Budget = tuple[int, "tuple[int, ...] | None", int]
+Head = tuple[
+    Trail, Any, int, "int | bytes | None", Any, int
+]  # the epoch and the budget are those of the matcher's class
 FIRST_STEP, STRIDE = 2, 3
 
 
-def first_head(epoch: Any, state: int, budget: Any = None) -> Head:
+def first_head(epoch: Epoch, state: int, budget: Budget | None = None) -> Head:
     """The start of a text, where nothing has been read."""
     return [None, epoch, state, None, budget], epoch, state, None, budget, FIRST_STEP
 

@@ -40,7 +40,7 @@ class Searched:
             ends, going_on = np.zeros((2, count, 2), np.int64)
             for s, (segment, selection) in enumerate(zip(self.segments, selections, strict=True)):
                 rows = len(segment)
-                first_open = segment.index.behind_ends(segment.index.root) if ends_are_free else 0
+                first_open = segment.index.after_ends(segment.index.root) if ends_are_free else 0
                 ends[s] = first_selected(selection, 0, first_open), first_open
                 going_on[s] = first_selected(selection, first_open, rows), rows
             for ranges, row in ((ends, FINISHED), (going_on, search)):

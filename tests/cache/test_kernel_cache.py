@@ -106,7 +106,7 @@ def probe(tmp_path):
     for name, text in PROBE.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(textwrap.dedent(text))
-    kernels = ("kernels/cpu/jit.py", "kernels/cpu/parts.py", "kernels/cpu/constants.py", "layout/constants.py")
+    kernels = ("kernels/cpu/jit.py", "kernels/cpu/linked.py", "kernels/cpu/constants.py", "layout/constants.py")
     for name in ("cache.py", "errors.py", "notices.py", "version.py", *kernels):
         (root / "grammarlm" / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(PACKAGE / name, root / "grammarlm" / name)

@@ -8,6 +8,7 @@ import random
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 
 import grammarlm as gl
@@ -103,11 +104,28 @@ def test_a_budget_goes_with_forks_snapshots_and_steps_back() -> None:
     assert allowed_ids(matcher, WALKED) == masks[0]
 
 
+def test_the_row_is_written_to_the_mask_that_is_given() -> None:
+    """A mask that was first seen near the end of a budget was taken for the one before it, once back far from the end."""
+    matcher = compiled({"type": "array", "items": {"type": "string"}}).matcher(max_tokens=17)
+    before, after = (gl.allocate_mask(1, WALKED.size) for _ in range(2))
+    matcher.fill_mask(before)
+    far, steps = before.copy(), 0
+    while not matcher.is_narrowed:
+        assert matcher.advance_bytes(b'["aaaaaaaaaaaaaaaaaaaa'[steps : steps + 1])
+        steps += 1
+    matcher.fill_mask(after)
+    matcher.rollback(steps)
+    before[:] = after[:] = 0
+    matcher.fill_mask(after)
+    assert np.array_equal(after, far)
+    assert not before.any()
+
+
 def test_a_text_without_an_end_that_can_be_written_down() -> None:
     constraint = compiled({"type": "array", "items": {"type": "string", "minLength": 5}, "minItems": 10**9})
     with pytest.raises(gl.LimitExceeded, match="too long to be written down"):
         _ = constraint.matcher().min_tokens_left
-    with pytest.raises(ValueError, match="no number of tokens that can be told is"):
+    with pytest.raises(ValueError, match="no number of tokens is"):
         constraint.matcher(max_tokens=10**6)
 
 

@@ -126,3 +126,13 @@ def test_an_end_beyond_the_limit() -> None:
     assert end("a{1048576}") == b"a" * 1048576
     assert end("a{1048577}") is None
     assert end("a{1048577}", b"a") == b"a" * 1048576
+
+
+def test_a_part_whose_start_is_made_on_demand_is_counted() -> None:
+    """A grammar in Lark's notation that was compiled before has no first state until somebody asks."""
+    vocab = gl.Vocabulary([*(bytes([b]) for b in range(256)), b"<eos>", b"<item>"], stop_ids=[256], special_ids=[257])
+    grammar = gl.Lark('start: "(" start ")" | "x"') + gl.Tokens([[257], [257, 97]])
+    for _ in range(2):
+        constraint = gl.compile(grammar, vocab)
+        assert constraint.matcher().min_tokens_left == 2
+        assert constraint.matcher(max_tokens=2).advance(ord("x"))

@@ -5,7 +5,7 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.grammars.compose import Grammar
-from grammarlm.masks.machines.regular import epoch
+from grammarlm.masks.machines.regular import rows
 from tests.internals import automaton_of
 from tests.mask_bits import ids_of
 
@@ -349,12 +349,10 @@ def test_the_part_that_matches_nothing_is_named(grammar: Grammar, words: str) ->
 def test_rows_that_are_taken_over_from_other_states(
     grammar: Grammar, letters: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(epoch, "FEW_NODES", 0)
-    monkeypatch.setattr(epoch, "SHARE", 1)
-    taken, tokens_in = [], epoch.RegularEpoch._tokens_in
-    monkeypatch.setattr(
-        epoch.RegularEpoch, "_tokens_in", lambda self, pieces: taken.append(pieces) or tokens_in(self, pieces)
-    )
+    monkeypatch.setattr(rows, "FEW_NODES", 0)
+    monkeypatch.setattr(rows, "SHARE", 1)
+    taken, tokens_in = [], rows._tokens_in
+    monkeypatch.setattr(rows, "_tokens_in", lambda epoch, pieces: taken.append(pieces) or tokens_in(epoch, pieces))
     longer = [b"ab", b"abc", b"bc", b"cd", b"dd", b"abab", b"c d", b"cdd", b"ab", b"dda", b"x"]
     tokens = [*(bytes([b]) for b in letters), *longer]
     vocab = gl.Vocabulary([*tokens, b"<eos>"], stop_ids=[len(tokens)])

@@ -1,4 +1,4 @@
-"""Tokenizers whose token bytes cannot be told are refused, with a message that names what is at fault."""
+"""Tokenizers whose token bytes are not known are refused, with a message that names what is at fault."""
 
 import contextlib
 import json
@@ -116,7 +116,7 @@ def test_an_added_token_that_is_another_text_when_decoded():
     tokenizer.add_tokens([AddedToken("Ã©", special=False, normalized=False)])
     message = refusal(tokenizer)
     assert "the added token 'Ã©'" in message
-    assert r"but decodes to b'\xc3\xa9': its bytes cannot be told. Remove it, or flag it special" in message
+    assert r"but decodes to b'\xc3\xa9': its bytes are not known. Remove it, or flag it special" in message
 
 
 def test_an_added_token_that_is_also_the_sign_of_a_byte():

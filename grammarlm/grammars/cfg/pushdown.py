@@ -11,27 +11,26 @@ Three steps come before; all keep the language:
 2. A non-recursive rule that is short or used once is inlined: fewer threads, fewer stacks. Of mutually recursive rules as few as
    possible stay rules. A string's rule that is called more than once stays a rule, too: its inside is then one state wherever it
    occurs, and a survey of it (kernels/cpu/surveys/surveys.py) serves all places.
-3. Left recursion is removed, because such a rule would be called for ever. A = A x | b becomes A = b x*; in mutual left recursion
-   the rules are first substituted into each other, in order. A call of a rule that may be empty becomes "nothing, or the rule
-   without its empty text".
+3. Left recursion is removed (left_recursion.py). A call of a rule that may be empty becomes "nothing, or the rule without its empty
+   text".
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
-from grammarlm.errors import LimitExceeded, UnsatisfiableGrammar
+from grammarlm.errors import UnsatisfiableGrammar
 from grammarlm.grammars.regular import utf8
-from grammarlm.grammars.regular.derivatives import EVERY_BYTE, Algebra
+from grammarlm.grammars.regular.derivatives import Algebra
 from grammarlm.grammars.regular.syntax import parse_regex
-from grammarlm.grammars.regular.terms import ALT, CAT, CHARS, FOREVER, NIL, NOTHING, REP, Term
+from grammarlm.grammars.regular.terms import FOREVER, NIL, NOTHING, Term
 
+from .components import components
+from .left_recursion import FIRST_CALL, LeftRecursion
 from .rules import Alternatives, Call, Chars, Node, Pattern, Repeat, Sequence, Text, Token
 
-FIRST_CALL = 256  # the bit of call 0
-CALLS = ~EVERY_BYTE
 SHORT, USED_ONCE = 40, 400  # most nodes of an inlined rule
 DEEPEST = 20  # most nesting depth of an inlined rule
 WIDE = 80  # characters of a set: more than names use, fewer than strings use
@@ -124,7 +123,10 @@ class Pushdown:
                 f"no text follows {self._name(named)!r}: each of its derivations contains itself for ever, or a set without "
                 "characters"
             )
-        self._end_left_recursion()
+        called = {index: self.rules.get(callee.key) for index, callee in enumerate(self.calls)}
+        terms = {index: self._term_of(facts) for index, facts in called.items() if facts is not None}
+        for index, term in LeftRecursion(self.algebra, self.tick).starts(terms).items():
+            self.calls[index].start = term
         self.rules.clear()  # from here on there are only terms
         for facts in reached:  # rules refer to each other in cycles: freed now, not at the next garbage collection
             facts.calls.clear()
@@ -344,109 +346,6 @@ class Pushdown:
         assert facts.term is not None
         return facts.term
 
-    # ------------------------------------------------------------------ left recursion
-
-    def _end_left_recursion(self) -> None:
-        """Removes left recursion: each called rule gets as start state its nonempty texts, beginning with no call of itself."""
-        bodies: dict[int, Term] = {}
-        for index, callee in enumerate(self.calls):
-            facts = self.rules.get(callee.key)
-            if facts is not None:
-                bodies[index] = self._nonempty(self._term_of(facts))
-        known: dict[Term, int] = {}
-        first = {
-            index: [c for c in call_bits(self._begins(term, known)) if c in bodies] for index, term in bodies.items()
-        }
-        for knot in components(first, self.tick):
-            if len(knot) == 1 and knot[0] not in first[knot[0]]:
-                continue
-            # Components again, with the calls in edge order: a rule is solved after those that it begins with.
-            inside = set(knot)
-            ordered = {index: [c for c in self._first_calls(bodies[index]) if c in inside] for index in sorted(knot)}
-            for component in components(ordered, self.tick):
-                if len(component) > 1 or component[0] in ordered[component[0]]:
-                    self._solve_component(component, bodies)
-        for index, term in bodies.items():
-            self.calls[index].start = term
-
-    def _solve_component(self, component: list[int], bodies: dict[int, Term]) -> None:
-        """Replaces each rule's leading calls of rules already solved by their bodies; then A = A x | b becomes b x*."""
-        algebra = self.algebra
-        for place, index in enumerate(component):
-            earlier = set(component[:place])
-            term = bodies[index]
-            while True:
-                self.tick()
-                begins = self._first_calls(term)
-                replaced = [c for c in begins if c in earlier]
-                if not replaced:
-                    break
-                if term.depth > algebra.max_depth - 2:
-                    raise LimitExceeded("rules that begin with each other are too many; write them as repeats")
-                parts = [self._first_kept(term, set(replaced))]
-                parts += [algebra.cat(bodies[c], begins[c]) for c in replaced]
-                term = algebra.alt(parts)
-            if index in begins:
-                again = self._without_powers(begins[index])
-                term = algebra.cat(self._first_kept(term, {index}), algebra.repeat(again, 0, FOREVER))
-            bodies[index] = term
-
-    def _without_powers(self, body: Term) -> Term:
-        """Simplifies the body of a repeat: (a | a a)* is a*, which is less ambiguous."""
-        if body.kind != ALT:
-            return body
-        parts = set(body.parts)
-        for part in body.parts:
-            pieces, rest = [], part
-            while rest.kind == CAT:
-                pieces.append(rest.parts[0])
-                rest = rest.parts[1]
-            if pieces and {*pieces, rest} <= parts - {part}:
-                parts.discard(part)
-        return self.algebra.alt(parts)
-
-    def _begins(self, term: Term, known: dict[Term, int]) -> int:
-        """The rules that a text of the term may begin with, as call bits; computed without the term's edges, which may be many."""
-        bits = known.get(term)
-        if bits is None:
-            self.tick()
-            bits, rest = 0, term
-            while rest.kind == CAT:
-                head, rest = rest.parts
-                bits |= self._begins(head, known)
-                if not head.nullable:
-                    break
-            else:
-                if rest.kind == CHARS:
-                    for each, _ in rest.data:
-                        bits |= each & CALLS
-                elif rest.kind in (ALT, REP):  # terms of other kinds contain no call
-                    for part in rest.parts:
-                        bits |= self._begins(part, known)
-            known[term] = bits
-        return bits
-
-    def _first_calls(self, term: Term) -> dict[int, Term]:
-        """The leading calls, each with the term that follows it."""
-        found: dict[int, list[Term]] = {}
-        for bits, target in self.algebra.edges(term):
-            for index in call_bits(bits):
-                found.setdefault(index, []).append(target)
-        return {index: self.algebra.alt(targets) for index, targets in found.items()}
-
-    def _first_kept(self, term: Term, without: set[int]) -> Term:
-        """The term's nonempty texts that do not begin with these calls."""
-        mask = ~sum(1 << (FIRST_CALL + index) for index in without)
-        algebra = self.algebra
-        return algebra.alt(
-            algebra.cat(algebra.chars(((bits & mask, None),)), target)
-            for bits, target in algebra.edges(term)
-            if bits & mask
-        )
-
-    def _nonempty(self, term: Term) -> Term:
-        return self._first_kept(term, set()) if term.nullable else term
-
 
 def _reads_many(node: object) -> bool:
     return type(node) is Chars and sum(high - low + 1 for low, high in node.chars) >= WIDE
@@ -455,57 +354,3 @@ def _reads_many(node: object) -> bool:
 def _derived_by(term: Term) -> int:
     """What a term derives, where an empty language is always NOTHING."""
     return EMPTY_TEXT if term.nullable else NO_TEXT if term is NOTHING else TEXTS
-
-
-def call_bits(bits: int) -> Iterator[int]:
-    """The calls in an edge's set."""
-    bits >>= FIRST_CALL
-    while bits:
-        low = bits & -bits
-        yield low.bit_length() - 1
-        bits ^= low
-
-
-def components(graph: dict, tick: Callable[[], None]) -> list[list]:
-    """Strongly connected components (Tarjan's algorithm, iterative), each before the components that lead to it."""
-    index: dict = {}
-    low: dict = {}
-    on_path: set = set()
-    path: list = []
-    found: list[list] = []
-    for root, begins in graph.items():
-        if root in index:
-            continue
-        work = [(root, iter(begins))]
-        index[root] = low[root] = len(index)
-        path.append(root)
-        on_path.add(root)
-        while work:
-            tick()
-            node, targets = work[-1]
-            for target in targets:
-                if target not in graph:
-                    continue
-                if target not in index:
-                    index[target] = low[target] = len(index)
-                    path.append(target)
-                    on_path.add(target)
-                    work.append((target, iter(graph[target])))
-                    break
-                if target in on_path and index[target] < low[node]:
-                    low[node] = index[target]
-            else:
-                work.pop()
-                lowest = low[node]
-                if work and lowest < low[work[-1][0]]:
-                    low[work[-1][0]] = lowest
-                if lowest == index[node]:
-                    component = []
-                    while True:
-                        member = path.pop()
-                        on_path.discard(member)
-                        component.append(member)
-                        if member == node:
-                            break
-                    found.append(component)
-    return found

@@ -33,7 +33,7 @@ def split(grammar: Grammar, needs_stack: Callable[[Grammar], bool], algebra: Alg
         others = grammar.parts[1:] if isinstance(grammar, Difference) else grammar.parts
         if isinstance(grammar, Difference) and stacked != [grammar.parts[0]]:
             raise UnsupportedFeature(
-                f"'-' with a context-free grammar behind it: {grammar!r:.200}; what is not in such a grammar cannot be told "
+                f"'-' with a context-free grammar after it: {grammar!r:.200}; what is not in such a grammar cannot be determined "
                 "exactly, so take away a regular one"
             )
         if len(stacked) > 1:

@@ -64,7 +64,7 @@ class Tokens(Grammar):
         """[N, L] token ids, padded with -1 after the last token of a shorter item; never written to."""
         if self._rows is None:
             raise ValueError(
-                "these items are strings; their tokens hang on a vocabulary: pass vocab=, or tokens.spelled(vocab.encode)"
+                "these items are strings; their tokens depend on a vocabulary: pass vocab=, or tokens.spelled(vocab.encode)"
             )
         return self._rows
 
@@ -284,7 +284,7 @@ def _facts(rows: np.ndarray) -> Facts:
         holes = (is_gap[:, :-1] & ~is_gap[:, 1:]).any(axis=1)
         if holes.any():
             row = int(holes.argmax())
-            raise ValueError(f"item {start + row} has a token behind -1: {chunk[row].tolist()!r:.80}")
+            raise ValueError(f"item {start + row} has a token after -1: {chunk[row].tolist()!r:.80}")
         longest = max(longest, int((~is_gap).sum(axis=1).max()))
         is_ragged = True
     return Facts(longest, is_ragged or longest < rows.shape[1], largest)

@@ -121,10 +121,10 @@ class Analysis:
 
     def follow_of_rule(self, number: int) -> tuple[list[int], float, int]:
         origin, body = self.origins[number], self.bodies[number]
-        behind, may_end = [], []  # per place: what may come next in the rule, and whether the rule may end there
+        following, may_end = [], []  # per place: what may come next in the rule, and whether the rule may end there
         next_symbols, ends = 0, True
         for symbol in reversed(body):
-            behind.append(next_symbols)
+            following.append(next_symbols)
             may_end.append(ends)
             if not self.nullable[symbol]:
                 next_symbols, ends = 0, False
@@ -132,7 +132,7 @@ class Analysis:
         changed, elements = [], 0
         for symbol in body:
             before = self.follow[symbol]
-            after = before | behind.pop() | (self.follow[origin] if may_end.pop() else 0)
+            after = before | following.pop() | (self.follow[origin] if may_end.pop() else 0)
             if after != before:
                 self.follow[symbol] = after
                 changed.append(symbol)
@@ -209,7 +209,7 @@ class Analysis:
 
     def steps(self, kernel: frozenset[int]) -> list[frozenset[int]]:
         """The kernels of the states after one state; counts lark's work."""
-        behind: dict[int, list[int]] = {}
+        moved: dict[int, list[int]] = {}
         begun: dict[int, None] = {}
         complete = []
         closed = items = 0
@@ -218,17 +218,17 @@ class Analysis:
             if symbol == END:
                 complete.append(self.rule_of[item])
                 continue
-            behind.setdefault(symbol, []).append(item + 1)
+            moved.setdefault(symbol, []).append(item + 1)
             if symbol < self.nonterminals:
                 begun.update(dict.fromkeys(self.closure(symbol)))
                 closed += sum(len(self.rules_of[n]) for n in self.closure(symbol))
         for nonterminal in begun:
             items += len(self.rules_of[nonterminal])
             for symbol, item in self.openings[nonterminal]:
-                behind.setdefault(symbol, []).append(item)
+                moved.setdefault(symbol, []).append(item)
         items += len(kernel)
         work = PER_STATE + PER_ITEM * items + PER_CLOSED_ITEM * closed
-        for symbol in behind:
+        for symbol in moved:
             if symbol < self.nonterminals:
                 work += PER_PAIR * items + PER_EDGE * self.includes[symbol]
                 self.transitions[symbol] += 1
@@ -238,7 +238,7 @@ class Analysis:
         if len(complete) > 1:
             work += sum(self.conflicts[rule] for rule in complete)
         self.spend(work, STATES)
-        return [frozenset(items) for items in behind.values()]
+        return [frozenset(items) for items in moved.values()]
 
 
 def check_analysis(

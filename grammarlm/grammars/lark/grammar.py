@@ -18,8 +18,9 @@ from grammarlm.grammars.regular.derivatives import Algebra
 
 from .cache import entry_path, load_entry
 from .guard import check_lark
+from .lalr import lr_tables
+from .loading import Loaded, load, make_lexer
 from .parser import LarkParser, Productions
-from .tables import Loaded, load, lr_tables, make_lexer
 
 BIGGEST = 200_000  # symbols of a grammar passed to lark
 

@@ -17,7 +17,7 @@ renamed where the keyword has just ended.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any
 
@@ -27,9 +27,10 @@ from grammarlm.grammars.regular.derivatives import Algebra
 from grammarlm.grammars.regular.ordered import TEXT_START, UNKNOWN, Head, Pattern, Rest
 from grammarlm.grammars.regular.terms import ANYTHING, NOTHING, Term
 
+from .byte_partition import Piece, split
+
 Entry = tuple[int, Rest, Term, "int | None"]  # terminal, continuation, condition, look-behind bits
 Typing = tuple[int, int, Rest]  # lexeme's terminal, the keyword's, rest of the keyword
-Part = tuple[int, tuple[int, ...]]  # bytes that some sets do not distinguish, the indices of the sets that contain them
 MOST_PARTITIONS = 2000  # size of the cache
 
 
@@ -143,7 +144,7 @@ class Lexer:
         self._starts: dict[tuple, LexerStart] = {}
         self._live: dict[LexerState, int] = {}
         self._surely: dict[LexerState, int] = {}  # lower bound of `_live`: terminals already found for a state
-        self._parts: dict[tuple[int, ...], list[Part]] = {}
+        self._parts: dict[tuple[int, ...], list[Piece]] = {}
 
     def state(self, entries: tuple[Entry, ...], typing: tuple[Typing, ...], column: int) -> LexerState | None:
         """The interned state; None where the list can yield no lexeme."""
@@ -272,12 +273,12 @@ class Lexer:
             if len(members) == 1 and not conditions:
                 target = self.state((moves[members[0]][1],), (), after)
             else:
-                target = self.state(*self._behind(part, members, moves, typing, bool(conditions)), after)
+                target = self.state(*self._following(part, members, moves, typing, bool(conditions)), after)
             if target is not None:
                 grouped[target] = grouped.get(target, 0) | part
         return [(bits, target) for target, bits in grouped.items()]
 
-    def _behind(
+    def _following(
         self,
         part: int,
         members: tuple[int, ...],
@@ -305,7 +306,7 @@ class Lexer:
         words = [typing[member - count][1] for member in members if count <= member < end]
         return tuple(entries), tuple(dict.fromkeys(word for word in words if word[0] in alive))
 
-    def _split(self, sets: tuple[int, ...]) -> list[Part]:
+    def _split(self, sets: tuple[int, ...]) -> list[Piece]:
         """Memoised `split`: many states have the same sets, such as the bytes of a letter."""
         known = self._parts.get(sets)
         if known is None:
@@ -356,46 +357,3 @@ class Lexer:
                     queue.append(target)
         self._live[state] = found
         return found
-
-
-def split(sets: Sequence[int]) -> list[Part]:
-    """The coarsest partition of which each given set is a union; each part with the indices of the sets that contain it."""
-    places: dict[int, list[int]] = {}
-    for place, bits in enumerate(sets):
-        places.setdefault(bits, []).append(place)
-    parts: list[tuple[int, int]] = []  # bytes; the sets that contain them, as bits
-    owners = list(places.values())
-    every = 0
-    for number, bits in enumerate(places):
-        mark, rest = 1 << number, bits
-        if bits & every:
-            refined: list[tuple[int, int]] = []
-            for place, (known, marks) in enumerate(parts):
-                both = known & rest
-                if not both:
-                    refined.append((known, marks))
-                    continue
-                refined.append((both, marks | mark))
-                if both != known:
-                    refined.append((known ^ both, marks))
-                rest ^= both
-                if not rest:
-                    refined += parts[place + 1 :]
-                    break
-            parts = refined
-        if rest:
-            parts.append((rest, mark))
-        every |= bits
-    return [(bits, _members(marks, owners)) for bits, marks in parts]
-
-
-def _members(marks: int, owners: list[list[int]]) -> tuple[int, ...]:
-    """The indices, in order, that belong to the marks."""
-    if not marks & (marks - 1):
-        return tuple(owners[marks.bit_length() - 1])
-    found: list[int] = []
-    while marks:
-        lowest = marks & -marks
-        found += owners[lowest.bit_length() - 1]
-        marks ^= lowest
-    return tuple(sorted(found))

@@ -17,7 +17,7 @@ from collections.abc import Callable
 import numpy as np
 
 from grammarlm.errors import UnsupportedFeature
-from grammarlm.grammars.cfg.pushdown import components
+from grammarlm.grammars.cfg.components import components
 
 LONGEST = 10_000  # most reductions in a row above one symbol
 

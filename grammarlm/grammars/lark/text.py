@@ -289,7 +289,7 @@ class Reader:
     def alias(self, frame: Frame) -> None:
         self.expect("rule", what="a name in small letters")
         if self.next.kind not in {"|", frame.closing}:
-            raise self.error(f"expected '|' or the end behind an alias, found {self.next.shown}", self.next.at)
+            raise self.error(f"expected '|' or the end after an alias, found {self.next.shown}", self.next.at)
 
     def leaf(self, piece: Piece, stack: list[Frame], made: Definition) -> bool:
         """Reads a name or literal; False for a template's name, whose arguments come first."""

@@ -46,17 +46,17 @@ class Algebra(LookAround):
         fraction of a term. Pairs are never the empty language and do not contain the empty string.
         """
         if isinstance(term, tuple):
-            first, behind = term
-            return [(bits, behind if t is NIL else (t, behind)) for bits, t in self.edges(first)]
+            first, following = term
+            return [(bits, following if t is NIL else (t, following)) for bits, t in self.edges(first)]
         known = self._edges.get(term)
         if known is not None or term.look or (term.kind != CAT and term.kind != REP):
             return self.edges(term)
         head, rest = term.parts if term.kind == CAT else (term, NIL)
-        first, behind = self._turn(head, rest) if head.kind == REP else (head, rest)
-        if first.kind != CHARS or not behind.sure or behind is NIL:
+        first, following = self._turn(head, rest) if head.kind == REP else (head, rest)
+        if first.kind != CHARS or not following.sure or following is NIL:
             return self.edges(term)
         found: list[tuple[int, Term | Pair]] = [
-            (bits, behind if t is NIL else (t, behind)) for bits, t in self.edges(first)
+            (bits, following if t is NIL else (t, following)) for bits, t in self.edges(first)
         ]
         if head.nullable and rest is not NIL:
             every = 0
@@ -110,10 +110,10 @@ class Algebra(LookAround):
         joins = False
         while term.kind == CAT and not (term.look and term.parts[0].look):
             head, rest = term.parts
-            first, behind = head, rest
+            first, following = head, rest
             if head.kind == REP and not head.look:  # avoids intermediate terms
-                first, behind = self._turn(head, rest)
-            found += [(bits, behind if t is NIL else self.cat(t, behind)) for bits, t in self.edges(first)]
+                first, following = self._turn(head, rest)
+            found += [(bits, following if t is NIL else self.cat(t, following)) for bits, t in self.edges(first)]
             if not head.nullable:
                 return self._united(found) if joins else self._grouped(found)
             joins = True

@@ -50,7 +50,7 @@ class LookAround(Terms):
             fewer = self.repeat(body, max(low - 1, 0), high - 1)
             again = self.settle(body, self.cat(fewer, rest))
             return self.alt((again, self.settle(rest, NIL))) if low == 0 else again
-        raise AssertionError(f"a look-ahead inside a term of kind {term.kind} with something behind it")
+        raise AssertionError(f"a look-ahead inside a term of kind {term.kind} with something after it")
 
     def resolve(self, term: Term, holds: int) -> Term:
         """The same language at a position where exactly the PREV sets with a bit in `holds` contain the last character."""

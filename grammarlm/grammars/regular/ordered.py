@@ -14,29 +14,19 @@ The pattern is parsed by Python's own regular expression parser, so it means wha
 
 from __future__ import annotations
 
-import re
-import sys
-import warnings
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
-from grammarlm.errors import GrammarError, LimitExceeded, UnsupportedFeature, caret
+from grammarlm.errors import LimitExceeded
 
 from . import charset, utf8
 from .charset import CharSet
 from .derivatives import EVERY_BYTE, Algebra
+from .parsed_regex import MAXREPEAT, MULTILINE, ParsedRegex, begins_lines, looks_around, word_characters
 from .terms import ANYTHING, FOREVER, NIL, NOTHING, Term
 
-if sys.version_info >= (3, 11):
-    from re import _parser as re_parser
-else:
-    import sre_parse as re_parser
-
 CHAR, BRANCH, LOOP, AHEAD, BEHIND, MATCH, INSIDE = range(7)
-# Plain integers: Python's own flags take a microsecond per access.
-ASCII, DOTALL, IGNORECASE, MULTILINE = int(re.ASCII), int(re.DOTALL), int(re.IGNORECASE), int(re.MULTILINE)
-FIRST_SURROGATE = 0xD800
 # What is known of the character before a lexeme, if not a bit set: nothing; that there is one; that there is none (start of the
 # text).
 UNKNOWN = None
@@ -79,22 +69,13 @@ class Pattern:
         self._made: dict = {}
         self._bodies: dict[int, _Body] = {}
         self._terms: dict[tuple, Term] = {}
-        self._classes: dict[tuple[int, int], CharSet] = {}  # by id and flags of a class
         self._sets: dict[CharSet, None] = {}  # every set of characters in the pattern
         self.behind: list[CharSet] = []  # the sets that look-behind tests
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            try:
-                tree = re_parser.parse(regex, flags)
-            except re.error as error:
-                raise GrammarError(f"terminal {name}: {error}\n{caret(regex, error.pos or 0)}") from None
-            except (RecursionError, OverflowError):
-                raise LimitExceeded(f"terminal {name}: the regular expression is nested too deeply") from None
-        self.flags = tree.state.flags
+        tree = self._tree = ParsedRegex(regex, flags, name)  # kept alive: loop bodies are identified by id
+        self.flags = tree.flags
         self.end = self.make(MATCH, None, None)
-        self._collect(tree.data, self.flags)
-        self._tree = tree  # kept alive: loop bodies are identified by id
-        self.start = self._sequence(list(tree), self.flags, self.end)
+        self._collect(tree.items, self.flags)
+        self.start = self._sequence(list(tree.items), self.flags, self.end)
 
     def make(self, kind: int, data: Any, then: Rest | None) -> Rest:
         key = (kind, data, then)
@@ -119,12 +100,9 @@ class Pattern:
     @cached_property
     def is_large(self) -> bool:
         """Can a text of the pattern have more than LARGE characters, unbounded repeats left aside?"""
-        return _length(self._tree) > LARGE
+        return self._tree.length(LARGE) > LARGE
 
     # ------------------------------------------------------------------ from Python's tree to continuations
-
-    def _refuse(self, what: str) -> UnsupportedFeature:
-        return UnsupportedFeature(f"terminal {self.name}: {what} cannot be made an automaton: /{self.regex[:200]}/")
 
     def _collect(self, items: Any, flags: int) -> None:
         """Collects all character sets, and those that look-behind tests; they must be known before continuations are made."""
@@ -134,21 +112,21 @@ class Pattern:
             for op, value in here:
                 self.tick()
                 name = str(op)
-                chars = self._chars(op, value, flags)
+                chars = self._tree.chars(op, value, flags)
                 if chars is not None:
                     self._sets[chars] = None
                 elif name in ("ASSERT", "ASSERT_NOT"):
                     if value[0] < 0:
-                        self._behind_index(self._single(value[1], flags))
+                        self._behind_index(self._tree.single(value[1], flags))
                     else:
                         stack.append((value[1], flags))
                 elif name == "AT":
                     self._sets[charset.NEWLINE] = None
                     if "BOUNDARY" in str(value):
-                        self._behind_index(self._word(flags))
+                        self._behind_index(word_characters(flags))
                     elif "BEGINNING" in str(value):
                         self._behind_index(NO_CHARACTER)
-                        if self._begins_lines(str(value), flags):
+                        if begins_lines(str(value), flags):
                             self._behind_index(charset.NEWLINE)
                 elif name == "SUBPATTERN":
                     stack.append((value[3], (flags | value[1]) & ~value[2]))
@@ -162,75 +140,13 @@ class Pattern:
             self.behind.append(chars)
         return self.behind.index(chars)
 
-    def _word(self, flags: int) -> CharSet:
-        return charset.WORD if flags & ASCII else charset.unicode_category("w")
-
-    def _single(self, items: Any, flags: int) -> CharSet:
-        items = list(items)
-        if len(items) != 1:
-            raise self._refuse("a look-behind of anything but one character")
-        op, value = items[0]
-        if str(op) == "SUBPATTERN":
-            return self._single(value[3], (flags | value[1]) & ~value[2])
-        if str(op) == "BRANCH":
-            return charset.union(*(self._single(branch, flags) for branch in value[1]))
-        chars = self._chars(op, value, flags)
-        if chars is None:
-            raise self._refuse("a look-behind of anything but one character")
-        return chars
-
-    def _chars(self, op: Any, value: Any, flags: int) -> CharSet | None:
-        """The character set of an item that matches one character, None for any other item."""
-        name = str(op)
-        if name == "LITERAL":
-            if value < FIRST_SURROGATE and not flags & IGNORECASE:  # most items
-                return ((value, value),)
-            return self._fold(((value, value),), flags)
-        if name == "NOT_LITERAL":
-            return charset.negate(self._fold(((value, value),), flags))
-        if name == "ANY":
-            return charset.ALL if flags & DOTALL else charset.negate(charset.NEWLINE)
-        if name != "IN":
-            return None
-        key = id(value), flags  # of a node of the tree, which is kept alive
-        known = self._classes.get(key)
-        if known is None:
-            known = self._classes[key] = self._class(value, flags)
-        return known
-
-    def _class(self, items: Any, flags: int) -> CharSet:
-        ranges: list[tuple[int, int]] = []
-        others: list[CharSet] = []
-        negated = False
-        for kind, what in items:
-            name = str(kind)
-            if name == "NEGATE":
-                negated = True
-            elif name == "LITERAL":
-                ranges.append((what, what))
-            elif name == "RANGE":
-                ranges.append(what)
-            else:
-                others.append(self._category(str(what), flags))
-        chars = charset.union(self._fold(tuple(ranges), flags), *others)
-        return charset.negate(chars) if negated else chars
-
-    def _fold(self, chars: CharSet, flags: int) -> CharSet:
-        return charset.ignore_case(chars, not flags & ASCII) if flags & IGNORECASE else charset.union(chars)
-
-    def _category(self, name: str, flags: int) -> CharSet:
-        letter = {"DIGIT": "d", "SPACE": "s", "WORD": "w"}[name.rsplit("_", 1)[1]]
-        ascii_sets = {"d": charset.DIGITS, "s": charset.SPACES, "w": charset.WORD}
-        chars = ascii_sets[letter] if flags & ASCII else charset.unicode_category(letter)
-        return charset.negate(chars) if "_NOT_" in name else chars
-
     def _sequence(self, items: list, flags: int, then: Rest) -> Rest:
         for op, value in reversed(items):
             then = self._item(str(op), op, value, flags, then)
         return then
 
     def _item(self, name: str, op: Any, value: Any, flags: int, then: Rest) -> Rest:
-        chars = self._chars(op, value, flags)
+        chars = self._tree.chars(op, value, flags)
         if chars is not None:
             return self.make(CHAR, chars, then)
         if name == "SUBPATTERN":
@@ -239,23 +155,25 @@ class Pattern:
             return self.make(BRANCH, tuple(self._sequence(list(branch), flags, then) for branch in value[1]), None)
         if name in ("MAX_REPEAT", "MIN_REPEAT"):
             low, high, body = value
-            if low > 1 and body.getwidth()[0] == 0 and _looks_around(body):
-                raise self._refuse("a repeat of at least 2 turns that may be empty and look around (such as \\b or $)")
-            most = FOREVER if high == re_parser.MAXREPEAT else int(high)
+            if low > 1 and body.getwidth()[0] == 0 and looks_around(body):
+                raise self._tree.refusal(
+                    "a repeat of at least 2 turns that may be empty and look around (such as \\b or $)"
+                )
+            most = FOREVER if high == MAXREPEAT else int(high)
             repeated = self._bodies.setdefault(id(body), _Body(body, flags))
             return self.loop((repeated, int(low), most, name == "MIN_REPEAT"), then)
         if name in ("ASSERT", "ASSERT_NOT"):
             direction, body = value
             if direction < 0:
-                index = self._behind_index(self._single(body, flags))
+                index = self._behind_index(self._tree.single(body, flags))
                 return self.make(BEHIND, (index, name == "ASSERT_NOT"), then)
             ahead = self._ahead(body, flags)
             return self.make(AHEAD, self.algebra.without(ahead) if name == "ASSERT_NOT" else ahead, then)
         if name == "AT":
             return self._anchor(str(value), flags, then)
         if name == "GROUPREF":
-            raise self._refuse("a back-reference")
-        raise self._refuse(f"the construct {name.lower()}")
+            raise self._tree.refusal("a back-reference")
+        raise self._tree.refusal(f"the construct {name.lower()}")
 
     def loop(self, data: tuple, then: Rest) -> Rest:
         if data[2] == 0:  # no turn left
@@ -271,7 +189,7 @@ class Pattern:
             more = algebra.cat(newline, ANYTHING) if flags & MULTILINE else newline
             return self.make(AHEAD, algebra.alt((NIL, more)), then)
         if "BOUNDARY" in where:
-            word = self._word(flags)
+            word = word_characters(flags)
             index = self._behind_index(word)
             inside = algebra.cat(algebra.chars(utf8.encode(word)), ANYTHING)
             outside = algebra.without(inside)
@@ -281,18 +199,15 @@ class Pattern:
             after_other = self.make(BEHIND, (index, True), self.make(AHEAD, inside, then))
             return self.make(BRANCH, (after_word, after_other), None)
         begins = self.make(BEHIND, (self._behind_index(NO_CHARACTER), False), then)
-        if not self._begins_lines(where, flags):
+        if not begins_lines(where, flags):
             return begins
         return self.make(BRANCH, (begins, self.make(BEHIND, (self._behind_index(charset.NEWLINE), False), then)), None)
-
-    def _begins_lines(self, where: str, flags: int) -> bool:
-        return where == "AT_BEGINNING" and bool(flags & MULTILINE)
 
     def _ahead(self, body: Any, flags: int) -> Term:
         """The texts that begin with a match of the body."""
         start = self._sequence(list(body), flags, self.end)
         if start.looks_back:
-            raise self._refuse("a look-behind inside a look-ahead")
+            raise self._tree.refusal("a look-behind inside a look-ahead")
         return self.texts(start, UNKNOWN)
 
     def characters(self) -> list[utf8.Edges]:
@@ -366,7 +281,7 @@ class Pattern:
         if before == SOMETHING and self.behind[index] == NO_CHARACTER:
             return False
         if before is UNKNOWN or before == SOMETHING:
-            raise self._refuse(
+            raise self._tree.refusal(
                 "a look-behind (or \\b, or ^) before the first character of a terminal that other lexemes may stand before"
             )
         return bool(before >> index & 1)
@@ -413,7 +328,9 @@ class Pattern:
             each = self._tracker() if self.behind else EACH_BYTE
             if term.prev:
                 self.heads(rest, before)  # raises where look-behind tests an unknown character
-                term = self.algebra.resolve(term, self._told(0 if before is UNKNOWN or before == SOMETHING else before))
+                term = self.algebra.resolve(
+                    term, self._answers(0 if before is UNKNOWN or before == SOMETHING else before)
+                )
             known = self._terms[key] = self.algebra.scope(term, each, each)
         return known
 
@@ -423,14 +340,14 @@ class Pattern:
             return before
         return 1 << self.behind.index(NO_CHARACTER) if NO_CHARACTER in self.behind else 0
 
-    def _told(self, bits: int) -> int:
+    def _answers(self, bits: int) -> int:
         """Bit 2 i: the character is in look-behind set i; bit 2 i + 1: it is not."""
         return sum(1 << (2 * i + (not bits >> i & 1)) for i in range(len(self.behind)))
 
     def _tracker(self) -> utf8.Edges:
-        """Edges that read one character and give its `_told` bits."""
+        """Edges that read one character and give its `_answers` bits."""
         atoms = self._atoms(charset.ALL)
-        return utf8.encode_map(tuple((atom, self._told(bits)) for atom, bits in atoms))  # type: ignore[misc]
+        return utf8.encode_map(tuple((atom, self._answers(bits)) for atom, bits in atoms))  # type: ignore[misc]
 
     def whole(self, rest: Rest) -> Term:
         """The texts that the continuation matches completely."""
@@ -468,39 +385,3 @@ class _Body:
 
     def __init__(self, items: Any, flags: int):
         self.items, self.flags = items, flags
-
-
-def _length(items: Any) -> int:
-    """Characters of a part of Python's parse tree with its repeats expanded; an unbounded repeat counts as its minimum plus one."""
-    total, waiting = 0, [(items, 1)]
-    while waiting and total <= LARGE:
-        here, turns = waiting.pop()
-        for op, value in here:
-            name = str(op)
-            if name == "SUBPATTERN":
-                waiting.append((value[3], turns))
-            elif name == "BRANCH":
-                waiting += [(branch, turns) for branch in value[1]]
-            elif name in ("MAX_REPEAT", "MIN_REPEAT"):
-                low, high, body = value
-                waiting.append((body, turns * (int(low) + 1 if high == re_parser.MAXREPEAT else int(high))))
-            else:
-                total += turns
-    return total
-
-
-def _looks_around(items: Any) -> bool:
-    """Does a part of Python's parse tree contain look-ahead, look-behind or an anchor?"""
-    waiting = [items]
-    while waiting:
-        for op, value in waiting.pop():
-            name = str(op)
-            if name in ("ASSERT", "ASSERT_NOT", "AT"):
-                return True
-            if name == "SUBPATTERN":
-                waiting.append(value[3])
-            elif name == "BRANCH":
-                waiting += value[1]
-            elif name in ("MAX_REPEAT", "MIN_REPEAT"):
-                waiting.append(value[2])
-    return False

@@ -244,7 +244,7 @@ class RegexParser(Anchors):
             self.flags = (self.flags | added) & ~removed
             return False
         if minus:
-            raise self.error("missing : behind flags to be turned off, as in (?-i:...)", self.at - 1)
+            raise self.error("missing : after flags to be turned off, as in (?-i:...)", self.at - 1)
         if len(self.groups) > 1 or self.groups[0].branches != [[]]:
             raise self.error("global flags are not at the start of the expression", start)
         self.global_letters += letters

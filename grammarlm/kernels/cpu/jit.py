@@ -43,7 +43,7 @@ from grammarlm.cache import FILLING, cache_folder, sources_digest, tell_unwritab
 from grammarlm.notices import warn
 
 from . import constants  # noqa: F401  registers the types of the constants of layout/ with numba
-from .parts import compile_part
+from .linked import compile_linked
 
 LOGGER = logging.getLogger("grammarlm.kernels")
 KERNELS: list[Any] = []  # every dispatcher that `kernel` made, in order of definition
@@ -83,7 +83,7 @@ def inlined(function: Callable[..., Any]) -> Any:
 
 def part(function: Callable[..., Any]) -> Any:
     """A function that kernels call, compiled once within each kernel; only compiled functions can call it."""
-    return compile_part(function)
+    return compile_linked(function)
 
 
 def direct(dispatcher: Any) -> Any:

@@ -15,7 +15,7 @@ are infinitely many, so the tables get full; `clear` starts over.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -45,11 +45,11 @@ class CsrAutomaton:
     def __init__(self, constraint: Constraint, room: Room | None = None):
         if constraint._canonical is not None:
             raise UnsupportedFeature(
-                "a device automaton with canonical_only=True: its masks hang on the last token; leave canonical_only out"
+                "a device automaton with canonical_only=True: its masks depend on the last token; leave canonical_only out"
             )
         self.constraint = constraint
         self._facts = constraint._automaton.program.facts
-        self._matcher: Any = constraint.matcher()
+        self._matcher = constraint.matcher()
         self._start: Place = self._matcher._head[1:3]
         self.tables = CsrTables(constraint.vocab.words, constraint.vocab.stop_ids, room or Room())
         self.clear()
@@ -79,14 +79,14 @@ class CsrAutomaton:
 
     def follow(self, state: int, token: int) -> int:
         """The state after a token, made where it is new; DEAD where the token is refused. TablesFull where there is no room."""
-        behind = self.place_behind(state, token)
-        if isinstance(behind, int):
-            return behind
-        target = self.number(behind)
+        after = self.place_after(state, token)
+        if isinstance(after, int):
+            return after
+        target = self.number(after)
         self.tables.set_edge(state, token, target)
         return target
 
-    def place_behind(self, state: int, token: int) -> Place | int:
+    def place_after(self, state: int, token: int) -> Place | int:
         """The place after a token, without making a state; DEAD or FINISHED where there is none."""
         if state < FIRST:
             return FINISHED if state == FINISHED and token in self._facts.stops else DEAD
@@ -165,8 +165,8 @@ class CsrAutomaton:
         """A state all of whose targets are known at once; edges to places that are no states yet are recorded, and
         filled in later."""
         epoch, here = place
-        behind = epoch.targets(here, ids)
-        groups = [(epoch.key(target), target, ids[behind == target]) for target in np.unique(behind).tolist()]
+        after = epoch.targets(here, ids)
+        groups = [(epoch.key(target), target, ids[after == target]) for target in np.unique(after).tolist()]
         default = max(groups, key=lambda g: len(g[2]), default=None)
         base = 0
         if default is not None:
@@ -189,7 +189,7 @@ class CsrAutomaton:
                 )
         return state
 
-    def _with_misses(self, matcher: Any, place: Place, ids: np.ndarray, stops: np.ndarray) -> int:
+    def _with_misses(self, matcher: Matcher, place: Place, ids: np.ndarray, stops: np.ndarray) -> int:
         """A state whose edges are looked up one by one, except those of the tokens that stay."""
         base, default, words = 0, DEAD, self.constraint.vocab.words
         if len(ids) > MANY:
@@ -214,7 +214,7 @@ class CsrAutomaton:
         has_room = 4 * tables.rows < 3 * tables.room.rows
         return tables.add_row(bits) if has_room else tables.known_row(bits)
 
-    def _staying(self, matcher: Any, place: Place, allowed: np.ndarray) -> np.ndarray | None:
+    def _staying(self, matcher: Matcher, place: Place, allowed: np.ndarray) -> np.ndarray | None:
         epoch, here = place
         if not epoch.reads_bytes:
             return None

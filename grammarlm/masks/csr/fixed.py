@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from grammarlm.files import check_regular
 from grammarlm.layout.csr import DEAD, FIRST, MISS, Csr
 from grammarlm.masks.token_facts import token_facts
 from grammarlm.vocab.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from .automaton import CsrAutomaton
 
 FORMAT = 1
 
@@ -39,7 +42,7 @@ class FixedAutomaton:
         return sum(array.nbytes for array in self.csr)
 
 
-def fixed(automaton: Any) -> FixedAutomaton:
+def fixed(automaton: CsrAutomaton | FixedAutomaton) -> FixedAutomaton:
     """The used part of an automaton's tables; ValueError where edges are missing."""
     if isinstance(automaton, FixedAutomaton):
         return automaton
@@ -54,12 +57,11 @@ def fixed(automaton: Any) -> FixedAutomaton:
     return FixedAutomaton(automaton.constraint.vocab, copied, automaton.start)
 
 
-def save(automaton: Any, path: str | os.PathLike[str]) -> None:
+def save(automaton: CsrAutomaton | FixedAutomaton, path: str | os.PathLike[str]) -> None:
     """Writes a complete automaton as .npz."""
     whole = fixed(automaton)
-    about: dict[str, Any] = {"format": FORMAT, "start": whole.start, "vocabulary": whole.vocab.fingerprint}
-    arrays: dict[str, Any] = whole.csr._asdict() | about
-    np.savez_compressed(path, **arrays)
+    about = {"format": FORMAT, "start": whole.start, "vocabulary": whole.vocab.fingerprint}
+    np.savez_compressed(path, **whole.csr._asdict(), **about)  # type: ignore[arg-type]
 
 
 def load(path: str | os.PathLike[str], vocab: Vocabulary) -> FixedAutomaton:
@@ -83,7 +85,7 @@ def load(path: str | os.PathLike[str], vocab: Vocabulary) -> FixedAutomaton:
     return checked(FixedAutomaton(vocab, csr, start))
 
 
-def to_scipy(automaton: Any) -> tuple[Any, int]:
+def to_scipy(automaton: CsrAutomaton | FixedAutomaton) -> tuple[Any, int]:
     """(scipy.sparse.csr_matrix int32 [states, vocab.size], start): entry [state, token] is the state after the token."""
     sparse = _scipy()
     whole = fixed(automaton)
@@ -91,12 +93,12 @@ def to_scipy(automaton: Any) -> tuple[Any, int]:
     tokens, targets, counts = [], [], []
     for state in range(len(csr.base)):
         bits = np.unpackbits(csr.rows[csr.base[state]].view(np.uint8), bitorder="little")[:width]
-        behind = bits.astype(np.int32) * csr.default[state]
+        after = bits.astype(np.int32) * csr.default[state]
         listed = slice(int(csr.first[state]), int(csr.first[state] + csr.count[state]))
-        behind[csr.tokens[listed]] = csr.targets[listed]
-        found = np.flatnonzero(behind)
+        after[csr.tokens[listed]] = csr.targets[listed]
+        found = np.flatnonzero(after)
         tokens.append(found)
-        targets.append(behind[found])
+        targets.append(after[found])
         counts.append(len(found))
     pointers = np.concatenate([[0], np.cumsum(counts)])
     matrix = sparse.csr_matrix(

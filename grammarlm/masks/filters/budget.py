@@ -7,7 +7,7 @@ bytes, a breadth-first search finds the tokens.
 
 A budget of `left` tokens allows a token iff U after it is below `left`. That is checked token by token only near the
 end: a state whose every token leads to a U below `left` has its ordinary row. Each state has an upper bound for that
-(`most_behind`): first from the automaton (`epoch.completion_limit(state)`, a bound in bytes on all completions after a
+(`most_after`): first from the automaton (`epoch.completion_limit(state)`, a bound in bytes on all completions after a
 token), later from the tokens themselves.
 """
 
@@ -19,7 +19,8 @@ import numpy as np
 
 from grammarlm.errors import LimitExceeded
 from grammarlm.masks.mask_array import ids_of
-from grammarlm.masks.protocol import Epoch
+from grammarlm.masks.protocol import FINISHED, Epoch
+from grammarlm.masks.token_facts import pack_ids
 
 from . import greedy
 
@@ -27,12 +28,12 @@ INFINITE = 1 << 62  # more tokens than any budget: the completion is too long to
 
 
 class Costs:
-    """The costs of one epoch's states. All methods run under the automaton's lock; `most_behind` is read without it."""
+    """The costs of one epoch's states. All methods run under the automaton's lock; `most_after` is read without it."""
 
     def __init__(self) -> None:
         self._fewest: dict[int, int] = {}
         self._falling: dict[int, int] = {}  # as _fewest, or the rest of an earlier plan where that is shorter
-        self.most_behind: dict[int, int] = {}  # upper bound on U after each token of the state
+        self.most_after = {FINISHED: -1}  # upper bound on U after each token of the state
 
     def fewest(self, epoch: Epoch, state: int) -> int:
         """U: this many tokens are enough to end the text; INFINITE where they are too many to be written down."""
@@ -70,29 +71,41 @@ class Costs:
 
     def row(self, epoch: Epoch, state: int, left: int) -> np.ndarray:
         """The mask row of a state with `left` tokens left: the tokens after which the rest is enough."""
-        if state not in self.most_behind:
-            self.most_behind[state] = _limit(epoch, state)
-        if left > self.most_behind[state]:
+        if state not in self.most_after:
+            self.most_after[state] = _limit(epoch, state)
+        if left > self.most_after[state]:
             return epoch.row(state)
-        ids, behind = tokens_and_targets(epoch, state)
-        enough = np.zeros(int(behind.max(initial=0)) + 1, np.int64)
-        enough[behind] = 1
+        ids, targets = tokens_and_targets(epoch, state)
+        enough = np.zeros(int(targets.max(initial=0)) + 1, np.int64)
+        enough[targets] = 1
         for target in np.flatnonzero(enough).tolist():
             enough[target] = self.fewest(epoch, target)
-        needed = enough[behind]
-        self.most_behind[state] = int(needed.max(initial=0))
-        if left > self.most_behind[state]:
+        needed = enough[targets]
+        self.most_after[state] = int(needed.max(initial=0))
+        if left > self.most_after[state]:
             return epoch.row(state)
         facts = epoch.program.facts
-        row = _packed(ids[needed < left], len(facts.stop_row))
+        row = pack_ids(ids[needed < left], len(facts.stop_row))
         return row | facts.stop_row if epoch.accepting[state] else row
+
+    def safe_steps(self, epoch: Epoch, state: int, left: int) -> int:
+        """After so many steps, whatever they read, `left` tokens are still enough; 0 where it is not known."""
+        return 0
 
 
 def costs_of(epoch: Epoch) -> Costs:
     """The epoch's costs, which live as long as it does."""
     if epoch.costs is None:
-        epoch.costs = Costs()
+        epoch.costs = (epoch.program.costs_class or Costs)()
     return epoch.costs
+
+
+def fewest_of(epoch: Epoch, state: int) -> int:
+    return costs_of(epoch).fewest(epoch, state)
+
+
+def plan_of(epoch: Epoch, state: int) -> tuple[int, ...]:
+    return costs_of(epoch).plan(epoch, state)
 
 
 def tokens_and_targets(epoch: Epoch, state: int) -> tuple[np.ndarray, np.ndarray]:
@@ -136,16 +149,10 @@ def _search(epoch: Epoch, state: int) -> list[int]:
                 path.append(token)
             return path[::-1]
         epoch.program.clock.check()
-        ids, behind = tokens_and_targets(epoch, here)
-        targets, first = np.unique(behind, return_index=True)
+        ids, targets = tokens_and_targets(epoch, here)
+        targets, first = np.unique(targets, return_index=True)
         for target, token in sorted(zip(targets.tolist(), ids[first].tolist(), strict=True), key=lambda pair: pair[1]):
             if target != state and target not in before:
                 before[target] = here, token
                 queue.append(target)
     raise LimitExceeded("no tokens are known to end the text")
-
-
-def _packed(ids: np.ndarray, words: int) -> np.ndarray:
-    bits = np.zeros(words * 32, np.uint8)
-    bits[ids] = 1
-    return np.packbits(bits, bitorder="little").view(np.int32)

@@ -147,7 +147,7 @@ class Canonical:
             known = self._rows.get(last)
             if known is None:
                 bits = np.zeros(self.vocab.words * 32, np.uint8)
-                kept = self._at_start() if last is None else self._behind(last)
+                kept = self._at_start() if last is None else self._after(last)
                 bits[: len(kept)] = kept & self.is_text
                 bits[[*self.vocab.stop_ids, *self.vocab.special_ids]] = 1
                 known = np.packbits(bits, bitorder="little").view(np.int32)
@@ -166,7 +166,7 @@ class Canonical:
         self._encode(None, exceptions, kept)
         return kept
 
-    def _behind(self, last: int) -> np.ndarray:
+    def _after(self, last: int) -> np.ndarray:
         text = self.texts[last]
         alone = self._bits(self.row(None))
         if self.is_whole[last]:
@@ -174,7 +174,7 @@ class Canonical:
         else:
             kept = self._by_merges(last)
             if text is not None:
-                cut = self._cut_behind(text)
+                cut = self._cut_after(text)
                 apart = self.is_piece & bool(self.is_piece[last])
                 kept = np.where(self.shape_of < 0, kept, ((cut == UNCUT) & kept) | ((cut == AT_BORDER) & apart))
                 kept[self.is_whole] = alone[last]
@@ -203,7 +203,7 @@ class Canonical:
             kept[self._that_make_a_token_with(last)] = False
         return kept
 
-    def _cut_behind(self, text: str) -> np.ndarray:
+    def _cut_after(self, text: str) -> np.ndarray:
         """Where the pre-tokenizer cuts this text followed by each token."""
         if ends_with_apostrophe(text):
             return self._cut(text, self._shaped_exactly)[self._shaped_exactly.shape_of]
@@ -217,7 +217,7 @@ class Canonical:
 
     @cached_property
     def _shaped_exactly(self) -> _Shaped:
-        return _Shaped(self, self.shapes.behind_apostrophe)
+        return _Shaped(self, self.shapes.after_apostrophe)
 
     def _cut(self, text: str, shaped: _Shaped) -> np.ndarray:
         """Where the pre-tokenizer cuts this text followed by a sample of each shape."""
@@ -246,8 +246,8 @@ class Canonical:
 
     def _beginning_with(self, data: bytes, exactly: bool = False) -> list[tuple[bytes, int]]:
         first = bisect_left(self._order, (data, -1))
-        behind = data + b"\x00" if exactly else data + b"\xff" * 256
-        return self._order[first : bisect_left(self._order, (behind, -1))]
+        end = data + b"\x00" if exactly else data + b"\xff" * 256
+        return self._order[first : bisect_left(self._order, (end, -1))]
 
     def _exceptions(self, last: int) -> np.ndarray:
         """The tokens that must be encoded together with this one to decide."""

@@ -12,7 +12,10 @@ import os
 import threading
 import time
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    Lock = threading.Lock | threading.RLock
 
 # Seconds that a fork waits for calls of other threads; where one takes longer, the child cannot use what it locks.
 PATIENCE = 2.0
@@ -20,13 +23,13 @@ PATIENCE = 2.0
 PARTS, PROGRAM, TABLES, MOMENT = range(4)
 
 _made = itertools.count()
-_shared: weakref.WeakKeyDictionary[Any, tuple[int, int]] = weakref.WeakKeyDictionary()
-_held: list[Any] = []
+_shared: weakref.WeakKeyDictionary[Lock, tuple[int, int]] = weakref.WeakKeyDictionary()
+_held: list[Lock] = []
 
 
-def shared_lock(kind: int) -> Any:
+def shared_lock(kind: int) -> Lock:
     """An RLock; for short critical sections, MOMENT, a Lock."""
-    lock: Any = threading.Lock() if kind == MOMENT else threading.RLock()
+    lock: Lock = threading.Lock() if kind == MOMENT else threading.RLock()
     _shared[lock] = kind, next(_made)
     return lock
 

@@ -63,17 +63,17 @@ class _Size:
         took, memory = self._cost(self.things)
         if took > self._limits.max_ms:
             raise LimitExceeded(
-                f"the description has {self._told}: reading it takes {took:,.0f} ms or more, limits.max_ms is "
+                f"the description has {self._counts}: reading it takes {took:,.0f} ms or more, limits.max_ms is "
                 f"{self._limits.max_ms:g}; make it smaller, or raise the limit"
             )
         if memory > 2 * self._limits.max_bytes + ROOM:
             raise LimitExceeded(
-                f"the description has {self._told}: reading it takes about {memory:,} bytes, limits.max_bytes is "
+                f"the description has {self._counts}: reading it takes about {memory:,} bytes, limits.max_bytes is "
                 f"{self._limits.max_bytes:,}; make it smaller, or raise the limit"
             )
 
     @property
-    def _told(self) -> str:
+    def _counts(self) -> str:
         return f"{self.bytes:,} bytes" + (f" and about {self.things:,} parts" if self.things else "")
 
     def add(self, grammar: Grammar) -> None:
@@ -121,7 +121,7 @@ class _Size:
         self.count(0, len(strings))
         self.count(sum(map(len, strings)) * LETTERS_AS_BYTES)
 
-    def _add_source(self, source: Any) -> None:
+    def _add_source(self, source: object) -> None:
         if isinstance(source, (dict, list)):
             self._add_data(source)
             return

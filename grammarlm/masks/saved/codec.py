@@ -45,13 +45,13 @@ def kind_of(name: str) -> Kind | None:
     return registry.class_of(name) if name in registry.KINDS else None
 
 
-def fields_of(kind: Kind) -> dict[str, Any]:
+def fields_of(kind: Kind) -> dict[str, object]:
     """The names of a kind's fields, and their types."""
     return _fields(kind.__name__)
 
 
 @functools.cache
-def _fields(name: str) -> dict[str, Any]:
+def _fields(name: str) -> dict[str, object]:
     kind: Any = kind_of(name)
     if hasattr(kind, "SAVED"):
         return dict(kind.SAVED)
@@ -59,7 +59,7 @@ def _fields(name: str) -> dict[str, Any]:
     return {f.name: hints[f.name] for f in dataclasses.fields(kind)}
 
 
-def encode(value: Any, *, is_brief: bool = False) -> bytes:
+def encode(value: object, *, is_brief: bool = False) -> bytes:
     """Bytes of a grammar, or of plain values. Brief ones identify a grammar, but cannot be read."""
     out = bytearray()
     stack = [(value, 0)]
@@ -67,7 +67,7 @@ def encode(value: Any, *, is_brief: bool = False) -> bytes:
         value, depth = stack.pop()
         if depth > DEEPEST or (len(out) > LARGEST and not is_brief):
             raise LimitExceeded(f"the grammar is nested deeper than {DEEPEST} levels, or larger than {LARGEST:,} bytes")
-        inner: list[Any] = []
+        inner: list[object] = []
         if isinstance(value, tuple):
             out += b"(" + number(len(value))
             if set(map(type, value)) == {str}:  # perhaps millions
@@ -92,7 +92,7 @@ def encode(value: Any, *, is_brief: bool = False) -> bytes:
     return bytes(out)
 
 
-def _scalar(value: Any) -> bytes:
+def _scalar(value: object) -> bytes:
     if value is None:
         return b"N"
     if isinstance(value, bool):
@@ -116,10 +116,10 @@ class _Open:
     """A tuple or a grammar that is being read."""
 
     def __init__(self, kind: Kind | None, count: int):
-        self.kind, self.count, self.values = kind, count, list[Any]()
+        self.kind, self.count, self.values = kind, count, list[object]()
 
 
-def decode(reader: Reader) -> Any:
+def decode(reader: Reader) -> object:
     """The decoded value; GrammarError where the content is not one."""
     opened: list[_Open] = []
     while True:
@@ -141,7 +141,7 @@ def decode(reader: Reader) -> Any:
     return value
 
 
-def _read(reader: Reader) -> Any:
+def _read(reader: Reader) -> object:
     """A value, or the beginning of one."""
     tag = reader.take(1)
     if tag in _CONSTANTS:
@@ -180,10 +180,10 @@ def _text(reader: Reader) -> str:
         raise reader.error("a string is not UTF-8") from None
 
 
-def _close(done: _Open, reader: Reader) -> Any:
+def _close(done: _Open, reader: Reader) -> object:
     if done.kind is None:
         return tuple(done.values)
-    fields = dict(zip(fields_of(done.kind), done.values, strict=True))
+    fields: dict[str, Any] = dict(zip(fields_of(done.kind), done.values, strict=True))
     for field, hint in fields_of(done.kind).items():
         if not _fits(fields[field], hint):
             raise reader.error(f"{done.kind.__name__}.{field} is no {hint}")
@@ -196,7 +196,7 @@ def _close(done: _Open, reader: Reader) -> Any:
         raise reader.error(f"{done.kind.__name__}: {error}") from error
 
 
-def _fits(value: Any, hint: Any) -> bool:
+def _fits(value: object, hint: Any) -> bool:
     """Is the value of the type that a field declares?"""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):

@@ -7,7 +7,6 @@ a GrammarError.
 from __future__ import annotations
 
 import hashlib
-from typing import Any
 
 from grammarlm.errors import GrammarError
 
@@ -20,7 +19,7 @@ def seal(magic: bytes, version: int, content: bytes) -> bytes:
     return sealed + _checksum(sealed)
 
 
-def unseal(magic: bytes, version: int, data: Any, what: str) -> Reader:
+def unseal(magic: bytes, version: int, data: object, what: str) -> Reader:
     """A reader of the content; GrammarError where it is not this `what`, or damaged."""
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise TypeError(f"{what} is bytes, not {type(data).__name__}")

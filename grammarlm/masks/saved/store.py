@@ -11,7 +11,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 from numbers import Integral
-from typing import Any
 
 from grammarlm.errors import GrammarError
 from grammarlm.grammars.compose import Grammar
@@ -65,6 +64,6 @@ def fingerprint(grammar: Grammar, vocab: Vocabulary, canonical_only: bool) -> by
     ).digest()
 
 
-def _plain(value: Any) -> int | float:
+def _plain(value: float | Integral) -> int | float:
     """A limit without numpy."""
     return int(value) if isinstance(value, Integral) else float(value)

@@ -34,7 +34,7 @@ class Components:
             spelled = dict(zip(self.ids, spelled_bytes(self.decoder, self.tokens), strict=True))
             _check_encoder(self)
             if len(spelled) != len(self.ids):
-                raise TokenizerError("two tokens of the tokenizer's model have the same id: its meaning cannot be told")
+                raise TokenizerError("two tokens of the tokenizer's model have the same id: its meaning is not known")
             spelled |= self._added_bytes()
         except UnicodeEncodeError as error:
             raise TokenizerError(f"the token {error.object[:40]!r} is not Unicode text (a lone surrogate)") from None
@@ -69,7 +69,7 @@ def _literal_bytes(token_id: int, content: str, decoded: bytes, in_model: bool) 
         return content.encode()
     raise TokenizerError(
         f"the added token {content!r} (id {token_id}) stands for that text in a prompt, but decodes to {decoded!r}: "
-        "its bytes cannot be told. Remove it, or flag it special"
+        "its bytes are not known. Remove it, or flag it special"
     )
 
 

@@ -82,8 +82,8 @@ def _check_late(step: dict[str, Any], joined: bool) -> None:
         return
     if kind in _EACH or kind in _TO_BYTES:
         raise TokenizerError(
-            f"the tokenizer's decoder has {kind} where it works on several tokens at once: what each spells cannot be "
-            "told. Accepted: rewriting steps, then ByteFallback or ByteLevel, then Fuse, then a Strip of leading spaces"
+            f"the tokenizer's decoder has {kind} where it works on several tokens at once: what each spells is not "
+            "known. Accepted: rewriting steps, then ByteFallback or ByteLevel, then Fuse, then a Strip of leading spaces"
         )
     raise _unknown(kind)
 

@@ -71,7 +71,7 @@ class TokenizerFile:
             raise TokenizerError(
                 f"{self.name} gives the added token {content[:80]!r} the id {claimed}, the tokenizers library "
                 "loads it as "
-                f"{actual}: what the id means cannot be told. Load the tokenizer and pass the object instead"
+                f"{actual}: what the id means is not known. Load the tokenizer and pass the object instead"
             )
         self._highest_added = max(self._highest_added, actual)
         self._added[actual] = content

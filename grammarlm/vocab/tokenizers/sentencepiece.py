@@ -54,7 +54,7 @@ def _read(proto: bytes, name: str) -> tuple[TokenTable, dict[str, bytes]]:
         elif field == _TRAINER:
             eos = next((text.decode() for number, text in _fields(value) if number == _EOS_PIECE), eos)
         elif field == _DENORMALIZER and any(number == _CHARSMAP and rules for number, rules in _fields(value)):
-            raise TokenizerError(f"{name} has a denormalizer_spec: what it makes of decoded text cannot be told")
+            raise TokenizerError(f"{name} has a denormalizer_spec: what it makes of decoded text is not known")
     if not tokens:
         raise ValueError("it has no pieces")
     ends = [i for i in controls if tokens[i] == eos.encode()]

@@ -6,7 +6,7 @@ So a vocabulary of 128,000 tokens needs a few thousand lookups. A pattern with a
 characters distinct: exact, but slow.
 
 The endings that most patterns name ('s, 'll) distinguish letters only after an apostrophe: letters are kept exactly where one is
-before them, in the text itself or at the end of the text before it (`behind_apostrophe`).
+before them, in the text itself or at the end of the text before it (`after_apostrophe`).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Shapes:
                 shape = shape[: found.start()] + found[0].translate(self._exact) + shape[found.end() :]
         return shape
 
-    def behind_apostrophe(self, text: str) -> str:
+    def after_apostrophe(self, text: str) -> str:
         """The shape of a text after any text, possibly an apostrophe."""
         return text.translate(self._exact)
 

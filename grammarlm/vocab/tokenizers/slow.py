@@ -42,7 +42,7 @@ def _ordinary_tokens(tokenizer: Any) -> tuple[dict[int, bytes], Collection[int]]
     if unknown is not None:
         raise TokenizerError(
             f"{type(tokenizer).__name__} has the token {written[unknown]!r} (id {unknown}), which is not written like "
-            "its others: what it spells cannot be told"
+            "its others: what it spells is not known"
         )
     return {i: spell(token) for i, token in written.items()}, [i for i in ids if written[i] in controls]
 

@@ -25,6 +25,6 @@ def read_tiktoken(encoding: Any) -> TokenTable:
         if spelled[i] != text.encode():
             raise TokenizerError(
                 f"the encoding {encoding.name!r} has two tokens with the id {i}, {spelled[i][:40]!r} and {text!r}: "
-                "what it means cannot be told"
+                "what it means is not known"
             )
     return TokenTable.from_ids(spelled, special.values(), [special[END]] if END in special else [])

@@ -17,6 +17,7 @@ from grammarlm.grammars.cfg.rules import (
     Token,
 )
 from grammarlm.grammars.regular import charset
+from tests.grammars.ebnf.reader_laws import HOSTILE, check_clock, check_place
 from tests.oracles.cfg_oracle import CfgOracle
 
 EMPTY = Sequence(())
@@ -352,12 +353,7 @@ def test_whole_messages(text: str, message: str) -> None:
 def test_errors_say_where(text: str, position: int, words: str) -> None:
     with pytest.raises(gl.GrammarError) as caught:
         read(text)
-    assert words in str(caught.value)
-    assert caught.value.position == position
-    before = text[:position]
-    where = f"line {before.count(chr(10)) + 1}, column {position - before.rfind(chr(10))} of the GBNF text:"
-    assert where in str(caught.value)
-    assert str(caught.value).endswith("^")
+    check_place(caught.value, "GBNF", text, position, words)
 
 
 @pytest.mark.parametrize("token", ["!<[1000]>", "!<think>", "!</think>*"])
@@ -446,51 +442,9 @@ def test_grammars_in_the_manner_of_llama_cpp(grammar: str, accepts: list[str], r
     assert [text for text in rejects if oracle.is_complete(text.encode())] == []
 
 
-HOSTILE = {
-    "brackets": "root ::= " + "(" * 1_000_000 + '"a"' + ")" * 1_000_000,
-    "nested": "root ::= " + '("a" x ' * 200_000 + '"a"' + ")*" * 200_000 + '\nx ::= "x"',
-    "alternatives": "root ::= " + " | ".join(f'"{i}"' for i in range(100_000)),
-    "rules": "root ::= r0\n" + "\n".join(f'r{i} ::= "a" r{i // 2}' for i in range(100_000)),
-    "class": "root ::= [" + r"a-f\n0-8" * 100_000 + "]",
-    "literals": "root ::= " + '"a" ' * 200_000,
-}
-
-
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_texts_are_read_under_the_clock(name: str) -> None:
-    ticks = 0
-
-    def tick() -> None:
-        nonlocal ticks
-        ticks += 1
-
-    rules = gl.Gbnf(HOSTILE[name]).rules(tick)
-    assert ticks > 100
-    if name == "brackets":
-        assert rules.bodies == {"root": A}
-    elif name == "alternatives":
-        assert rules.bodies["root"] == Alternatives(tuple(Text(str(i).encode()) for i in range(100_000)))
-    elif name == "rules":
-        assert len(rules.bodies) == 100_001
-    elif name == "class":
-        assert rules.bodies["root"] == Chars(((10, 10), (48, 56), (97, 102)))
-    elif name == "literals":
-        assert rules.bodies["root"] == Text(b"a" * 200_000)
-
-
-@pytest.mark.parametrize("name", HOSTILE)
-def test_the_clock_can_stop_it(name: str) -> None:
-    ticks = 0
-
-    def tick() -> None:
-        nonlocal ticks
-        ticks += 1
-        if ticks == 50:
-            raise gl.LimitExceeded("time is over")
-
-    with pytest.raises(gl.LimitExceeded, match=r"^time is over$"):
-        gl.Gbnf(HOSTILE[name]).rules(tick)
-    assert ticks == 50
+    check_clock(gl.Gbnf(HOSTILE[name]), name)
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,7 @@ BROKEN = [
     ('start: "a" ~ -3..2\n', 12, "bad range -3..2"),
     ('start: "a" ~ x\n', 14, "expected a number, found 'x'"),
     ('start: "a" -> B\n', 15, "a name in small letters"),
-    ('start: "a" -> b "c"\n', 17, "behind an alias"),
+    ('start: "a" -> b "c"\n', 17, "after an alias"),
     ('start: f{"a", "b"}\nf{x}: x\n', 8, "f takes 1 arguments, 2 are given"),
     ("start: f{}\nf{x}: x\n", 10, "found '}'"),
     ('start: f{"a" "b"}\nf{x}: x\n', 14, "expected ',' or '}'"),

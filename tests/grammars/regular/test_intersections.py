@@ -48,9 +48,9 @@ def test_what_is_taken_off(core: gl.Gbnf) -> None:
     [
         (BRACKETS & LARK, "'&' with a context-free grammar on both sides"),
         (BRACKETS & WORDS & LARK, "'&' with a context-free grammar on both sides"),
-        (WORDS - BRACKETS, "'-' with a context-free grammar behind it"),
-        (BRACKETS - LARK, "'-' with a context-free grammar behind it"),
-        (WORDS - "a" - BRACKETS, "'-' with a context-free grammar behind it"),
+        (WORDS - BRACKETS, "'-' with a context-free grammar after it"),
+        (BRACKETS - LARK, "'-' with a context-free grammar after it"),
+        (WORDS - "a" - BRACKETS, "'-' with a context-free grammar after it"),
         (WORDS + (BRACKETS & WORDS), "stands inside another grammar"),
         (WORDS | (BRACKETS - "()"), "stands inside another grammar"),
         ((WORDS + (BRACKETS & WORDS)) & WORDS, "stands inside another grammar"),

@@ -5,7 +5,8 @@ import random
 import pytest
 
 import grammarlm as gl
-from grammarlm.grammars.lark.lexer import LexerState, split
+from grammarlm.grammars.lark.byte_partition import split
+from grammarlm.grammars.lark.lexer import LexerState
 from tests.internals import program_of
 from tests.laws.vocabularies import every_byte
 

@@ -109,17 +109,6 @@ def test_targets_are_the_states_after_tokens(seed: int) -> None:
     assert set(one.arena.asked) == one.oracle.read_from(one.start)
 
 
-@pytest.mark.parametrize("seed", range(110, 140))
-def test_the_states_that_tokens_reach(seed: int) -> None:
-    one = drawn(seed)
-    seen = Guarded(len(one.oracle.rows), np.uint8)
-    one.arena.walked(walk.collect_states, scratch_of(one.start), seen.address)
-    seen.assert_intact()
-    assert set(np.flatnonzero(seen.inner).tolist()) == one.oracle.reached(one.start)
-    assert set(seen.inner.tolist()) <= {0, 1}
-    assert set(one.arena.asked) == one.oracle.read_from(one.start)
-
-
 @pytest.mark.parametrize("seed", range(140, 160))
 def test_a_token_is_read_to_its_end(seed: int) -> None:
     one = drawn(seed)

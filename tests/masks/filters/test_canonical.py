@@ -260,4 +260,4 @@ def test_what_patterns_name() -> None:
     assert shapes.of("cat") == shapes.of("dog") == shapes.of("set")
     assert shapes.of("cat") != shapes.of("Cat")
     assert shapes.of("x's") != shapes.of("x'a")
-    assert shapes.behind_apostrophe("s") != shapes.behind_apostrophe("a")
+    assert shapes.after_apostrophe("s") != shapes.after_apostrophe("a")

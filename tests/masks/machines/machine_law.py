@@ -96,7 +96,7 @@ def check_bytes(epoch: Any, state: int, vocab: gl.Vocabulary) -> None:
 
 def check_completion(epoch: Any, state: int, program: Any) -> None:
     """Reading a completion ends the text, and it is no longer than the bound of the state before it."""
-    if program.has_own_budgets and not epoch.writes_json:
+    if program.costs_class and not epoch.writes_json:
         return
     try:
         end = epoch.completion(state)

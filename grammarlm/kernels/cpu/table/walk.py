@@ -1,4 +1,4 @@
-"""Walks of a regular automaton over tokens: one mask, one advance, or the set of states that tokens lead to.
+"""Walks of a regular automaton over tokens: one mask, or one advance.
 
 `fill_row` is the loop derived in vocab/byte_trie.py. It stops where it needs something that Python computes (a row of the table, or
 whether tokens can finish from a state), saves its position in `scratch`, and resumes at the next call.
@@ -97,31 +97,3 @@ def advance(arena_address, state, token):
         if state == DEAD:
             break
     return state
-
-
-@kernel("int64(int64, int64, int64, int64)")
-def collect_states(arena_address, scratch_address, scratch_length, seen_address):
-    """Sets seen[s] = 1 for each state s that some token reaches from scratch[0]. Return values as for fill_row."""
-    arena = carray(pointer(arena_address), int64(Arena.LENGTH), np.int64)
-    nodes, byte, depth, end, token = trie_arrays(arena)
-    nothing = uint32(arena[Arena.NOTHING])
-    seen = carray(pointer(seen_address), arena[Arena.STATES], np.uint8)
-    scratch = carray(pointer(scratch_address), scratch_length, np.int32)
-    table, classes, class_of = transitions(arena), uint64(arena[Arena.CLASSES]), byte_classes(arena)
-
-    node = uint64(scratch[scratch_length - 1])
-    while node < nodes:
-        here = uint64(depth[node])
-        before = scratch[here - uint64(1)]
-        state = step(table, classes, class_of, before, byte[node])
-        if state <= DEAD:
-            if state == MISS:
-                scratch[scratch_length - 1] = int32(node)
-                return int64(before)
-            node = uint64(end[node])
-            continue
-        scratch[here] = state
-        if token[node] != nothing:
-            seen[uint64(state)] = 1
-        node += uint64(1)
-    return int64(DONE)

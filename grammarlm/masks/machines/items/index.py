@@ -96,23 +96,23 @@ class ItemIndex(Segment):
 
     def children(self, node: Node) -> np.ndarray:
         """The tokens that can come next, sorted, int32."""
-        low = self.behind_ends(node)
+        low = self.after_ends(node)
         if node.depth == self.length or low == node.high:
             return np.zeros(0, np.int32)
         cells = self.cells(node.depth, low, node.high)
         return np.concatenate([cells[:1], cells[1:][cells[1:] != cells[:-1]]]).astype(np.int32) - np.int32(self.shift)
 
-    def child(self, node: Node, token: int) -> Node | int:
-        """The child for a token; -1 where there is none."""
+    def child(self, node: Node, token: int) -> Node | None:
+        """The child for a token; None where there is none."""
         cell = token + self.shift
         if node.depth == self.length or token < 0 or cell > self.largest:
-            return -1
+            return None
         if node.depth == 0:
             low, high = int(self.starts[cell]), int(self.starts[cell + 1])
         else:
             cells = self.cells(node.depth, node.low, node.high)
             low, high = (node.low + int(np.searchsorted(cells, cell, side)) for side in ("left", "right"))
-        return Node(low, high, node.depth + 1) if low < high else -1
+        return Node(low, high, node.depth + 1) if low < high else None
 
     def is_end(self, node: Node) -> bool:
         """Is the path to the node an item?"""
@@ -146,12 +146,12 @@ class ItemIndex(Segment):
 
     def rows_of(self, item: Iterable[int]) -> tuple[int, int]:
         """The places (low, high) of all rows that equal this item."""
-        node: Node | int = self.root
+        node: Node | None = self.root
         for token in item:
-            node = self.child(node, operator.index(token)) if isinstance(node, Node) else -1
-        if not isinstance(node, Node) or not self.is_end(node):
+            node = node and self.child(node, operator.index(token))
+        if node is None or not self.is_end(node):
             return 0, 0
-        return node.low, self.behind_ends(node)
+        return node.low, self.after_ends(node)
 
     def cells(self, depth: int, low: int, high: int) -> np.ndarray:
         """A column's cells from one row to another."""
@@ -168,7 +168,7 @@ class ItemIndex(Segment):
         cells = self.cells(0, 0, len(self)) if self.length else np.zeros(len(self), np.int32)
         return np.searchsorted(cells, np.arange(self.largest + 2)).astype(np.int32)
 
-    def behind_ends(self, node: Node) -> int:
+    def after_ends(self, node: Node) -> int:
         """The first row of the node whose item goes on."""
         if node.depth == self.length:
             return node.high

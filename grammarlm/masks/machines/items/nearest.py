@@ -6,8 +6,6 @@ is found column by column: the first column in which a row has END after a token
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from .index import END, ItemIndex, Node
@@ -25,7 +23,7 @@ def nearest(index: ItemIndex, path: Path, node: Node, but: frozenset[Path]) -> l
             rest = [int(index.cells(d, row, row + 1)[0]) - index.shift for d in range(node.depth, depth)]
             if (*path, *rest) not in but:
                 return rest
-            low = _behind(index, node, rest)
+            low = _row_after(index, node, rest)
     raise AssertionError("no item is left below a node that was entered")
 
 
@@ -40,9 +38,10 @@ def _first_of_length(index: ItemIndex, length: int, low: int, high: int) -> int:
     return low + found if len(is_whole) and is_whole[found] else -1
 
 
-def _behind(index: ItemIndex, node: Node, rest: list[int]) -> int:
+def _row_after(index: ItemIndex, node: Node, rest: list[int]) -> int:
     """The first row after those that begin with these tokens, below a node."""
-    here: Any = node
+    here: Node | None = node
     for token in rest:
-        here = index.child(here, token)
+        here = here and index.child(here, token)
+    assert here is not None
     return int(here.high)

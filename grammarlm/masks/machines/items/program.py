@@ -7,8 +7,6 @@ item, and an id that has no token.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from grammarlm.errors import GrammarError, UnsatisfiableGrammar, UnsupportedFeature
@@ -46,7 +44,7 @@ class ItemsProgram(ProgramDefaults):
         _check_ids(items, vocab)
         self.index = ItemIndex.build(items)
         self.clock = Clock(limits)  # begins here: sorting millions of items is not counted
-        self.reader: Any = self._reader(grammar, items.facts.longest)
+        self.reader = self._reader(grammar, items.facts.longest)
         self.start: tuple[Thread, ...] = (self.reader.start,)
 
     def _reader(self, grammar: Tokens | TokenList, longest: int) -> OneItem | ItemList:

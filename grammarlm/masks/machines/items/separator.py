@@ -59,13 +59,13 @@ class Separator:
         """For each offset the number of tokens that complete the string, and the first of them."""
         rests: list[tuple[int, int] | None] = [None] * len(self._data) + [(0, -1)]
         for at in range(len(self._data) - 1, -1, -1):
-            ways = [(rest[0] + 1, t) for t, behind in self._fitting[at].items() if (rest := rests[behind]) is not None]
+            ways = [(rest[0] + 1, t) for t, after in self._fitting[at].items() if (rest := rests[after]) is not None]
             rests[at] = min(ways, default=None)
         return rests
 
     @cached_property
     def _tokens(self) -> list[dict[int, int]]:
-        return [{t: behind for t, behind in d.items() if self._rests[behind] is not None} for d in self._fitting]
+        return [{t: after for t, after in d.items() if self._rests[after] is not None} for d in self._fitting]
 
 
 def tokens_at(vocab: Vocabulary, ids: np.ndarray, data: bytes, at: int) -> list[tuple[int, int]]:

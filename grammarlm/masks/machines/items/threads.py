@@ -23,13 +23,13 @@ import numpy as np
 
 from grammarlm.errors import UnsatisfiableGrammar
 
-from .index import ItemIndex
+from .index import ItemIndex, Node
 from .nearest import nearest
 from .separator import Separator
 
-Node = Any  # of an ItemIndex
 Path = tuple[int, ...]  # the tokens from the root to a node
 Thread = tuple[Any, ...]
+Before = Any  # the items before in a list: their paths, or their number where items may repeat
 
 
 class OneItem:
@@ -44,7 +44,7 @@ class OneItem:
 
     def after(self, thread: Thread, token: int) -> Iterator[Thread]:
         child = self.index.child(thread[1], token)
-        if child != NONE:
+        if child is not None:
             yield (*thread[0], token), child
 
     def accepts(self, thread: Thread) -> bool:
@@ -55,7 +55,6 @@ class OneItem:
 
 
 IN_ITEM = -1  # in place of an offset in the separator
-NONE = -1  # in place of a child
 
 
 class ItemList:
@@ -88,11 +87,11 @@ class ItemList:
         for before, path, node, offset in self._continued(thread):
             if offset == IN_ITEM:
                 child = self.index.child(node, token)
-                if child != NONE and self._is_alive(before, (*path, token), child):
+                if child is not None and self._is_alive(before, (*path, token), child):
                     yield before, (*path, token), child, IN_ITEM
-            elif behind := self.separator.after(offset, token):
-                is_over = behind == len(self.separator)
-                yield (before, (), self.index.root, IN_ITEM) if is_over else (before, (), None, behind)
+            elif reached := self.separator.after(offset, token):
+                is_over = reached == len(self.separator)
+                yield (before, (), self.index.root, IN_ITEM) if is_over else (before, (), None, reached)
 
     def accepts(self, thread: Thread) -> bool:
         before, path, node, offset = thread
@@ -122,13 +121,13 @@ class ItemList:
             before = self._with(before, path)
             yield (before, (), None, 0) if len(self.separator) else (before, (), self.index.root, IN_ITEM)
 
-    def _number(self, before: Any) -> int:
+    def _number(self, before: Before) -> int:
         return len(before) if self.distinct else before
 
-    def _with(self, before: Any, item: Path) -> Any:
+    def _with(self, before: Before, item: Path) -> Before:
         return before | {item} if self.distinct else before + 1
 
-    def _ends(self, before: Any, path: Path, node: Node) -> bool:
+    def _ends(self, before: Before, path: Path, node: Node) -> bool:
         """Does an item end here that has not come yet?"""
         return self.index.is_end(node) and not (self.distinct and path in before)
 
@@ -140,10 +139,10 @@ class ItemList:
         if not self.distinct:
             return ids
         tried = {item[len(path)] for item in before if item[: len(path)] == path and len(item) > len(path)}
-        gone = [t for t in tried if not self._is_alive(before, (*path, t), self.index.child(node, t))]
+        gone = [t for t in tried if (c := self.index.child(node, t)) and not self._is_alive(before, (*path, t), c)]
         return ids[~np.isin(ids, gone)] if gone else ids
 
-    def _is_alive(self, before: Any, path: Path, node: Node) -> bool:
+    def _is_alive(self, before: Before, path: Path, node: Node) -> bool:
         """Is there an item at this node or below it that has not come yet?"""
         if not self.distinct:
             return True
@@ -169,4 +168,4 @@ def _ends_below(index: ItemIndex, node: Node) -> Iterator[Node]:
 
 
 def _children(index: ItemIndex, node: Node) -> Iterator[Node]:
-    return (index.child(node, token) for token in index.children(node).tolist())
+    return (child for token in index.children(node).tolist() if (child := index.child(node, token)))

@@ -6,16 +6,14 @@ one call writes the mask. A mask's address is cached as long as the caller passe
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from grammarlm.errors import MaskError
 from grammarlm.kernels.cpu.json.call import ADVANCE, FILL
 from grammarlm.kernels.cpu.json.masks import FULL_STORE
+from grammarlm.masks.filters.matcher import FilteredMatcher
 from grammarlm.masks.mask_array import as_integer, as_mask
-from grammarlm.masks.matcher import _NO_MASK, Matcher
-from grammarlm.masks.protocol import FINISHED
+from grammarlm.masks.matcher import Matcher, Target, checked
+from grammarlm.masks.protocol import FINISHED, row_of
 from grammarlm.masks.trail import STRIDE
 
 _FILL, _ADVANCE = int(FILL), int(ADVANCE)
@@ -24,43 +22,40 @@ _FILL, _ADVANCE = int(FILL), int(ADVANCE)
 class JsonMatcher(Matcher):
     """Reads tokens and gives the mask of those that may come next."""
 
-    __slots__ = ("_row_address", "_row_bytes", "_row_count")
+    __slots__ = ()
 
     def fill_mask(self, mask: np.ndarray, row: int = 0) -> bool:
         """As Matcher's."""
-        if mask is not self._known_mask:
-            self._mask = as_mask(mask, self._words)
-            self._known_mask, self._row_count = mask, len(self._mask)
-            self._row_address, self._row_bytes = self._mask.ctypes.data, self._mask.strides[0]
-            if self._mask.strides[1] != 4:
-                self._row_bytes = 0  # rows are not contiguous
-        if type(row) is not int:
-            row = as_integer(row, "fill_mask(mask, row) takes a row number")
-        if not 0 <= row < self._row_count:
-            raise MaskError(f"row {row} is beyond the mask: its {self._row_count} rows are 0 to {self._row_count - 1}")
+        target = self._target
+        if mask is not target[0]:
+            target = self._take(mask)
+        _, array, rows, address, row_bytes = target
+        if type(row) is not int or not 0 <= row < rows:
+            row = checked(row, rows)
         _, epoch, state, _, _, _ = self._head
-        if state == FINISHED or not self._row_bytes:
-            self._mask[row] = self._row()
+        if state == FINISHED or not row_bytes:
+            array[row] = self._row()
             return True
-        found = epoch.kernel(_FILL, state, self._row_address + row * self._row_bytes, 0)
+        found = epoch.kernel(_FILL, state, address + row * row_bytes, 0)
         if found:
-            self._fill_slowly(row, found)
-        return self._everything is None or not np.array_equal(self._mask[row], self._everything)
+            self._fill_slowly(array, row, found)
+        return self._everything is None or not np.array_equal(array[row], self._everything)
 
-    def _probe(self) -> JsonMatcher:
-        other = super()._probe()
-        other._known_mask = _NO_MASK  # its address is not copied
-        return other  # type: ignore[return-value]
+    def _take(self, mask: np.ndarray) -> Target:
+        array = as_mask(mask, self._words)
+        row_bytes = array.strides[0] if array.strides[1] == 4 else 0  # 0: a row is not contiguous
+        self._target = target = mask, array, len(array), array.ctypes.data, row_bytes
+        return target
 
-    def _fill_slowly(self, row: int, found: int) -> None:
+    def _fill_slowly(self, array: np.ndarray, row: int, found: int) -> None:
         try:
             if found == FULL_STORE:  # the mask is right, only its row found no room in the store
                 with self._automaton.lock:
                     self._head[1].make_room_for_rows()
                 return
-            self._mask[row] = self._made(_row_of)
+            array[row] = self._made(row_of)
         except BaseException:  # fail closed: whatever the error, only stop tokens are allowed
-            self._mask[row] = self._automaton.program.facts.stop_row
+            array[row] = self._automaton.program.facts.stop_row
             raise
 
     def advance(self, token: int) -> bool:
@@ -93,6 +88,9 @@ class JsonMatcher(Matcher):
         return True
 
 
-def _row_of(epoch: Any, state: int) -> np.ndarray:
-    found: np.ndarray = epoch.row(state)
-    return found
+class FilteredJsonMatcher(FilteredMatcher, JsonMatcher):
+    """A JsonMatcher with filters. A row near the end of a budget may leave out tokens after which the rest fits, so it
+    decides; far from the end the number of safe steps is counted."""
+
+    __slots__ = ()
+    _counts_safe_steps = True

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from grammarlm.masks.machines.regular.epoch import Piece
+from grammarlm.masks.machines.regular.rows import Piece
 from grammarlm.masks.protocol import Epoch
 from grammarlm.masks.shared_rows import SharedRows
 
@@ -77,7 +77,7 @@ class Borders:
         for automaton in program.machines:
             if automaton.epoch.has_table:
                 program.clock.check()
-                automaton.epoch.row(automaton.epoch.start)
+                automaton.epoch.row(automaton.epoch.state_of(automaton.program.start))
 
     @property
     def nbytes(self) -> int:

@@ -13,14 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from grammarlm.errors import GrammarError, LimitExceeded, UnsupportedFeature
 from grammarlm.layout.table import DEAD
-from grammarlm.masks.filters.budget import costs_of
-from grammarlm.masks.protocol import FINISHED, Epoch, EpochDefaults
+from grammarlm.masks.filters.budget import plan_of
+from grammarlm.masks.protocol import FINISHED, Epoch, EpochDefaults, StateTerm, row_of
 
 if TYPE_CHECKING:
     from .program import PartsProgram
@@ -213,7 +213,7 @@ class PartsEpoch(EpochDefaults):
         made = np.zeros(self.program.vocab.words, np.int32)
         open_borders = []
         for place in self.places[state]:
-            epoch, own = self.reader.inside(place, _row)
+            epoch, own = self.reader.inside(place, row_of)
             made |= own & ~stops
             if epoch.has_table:
                 self._add_crossing(place, place, own, made)
@@ -272,7 +272,7 @@ class PartsEpoch(EpochDefaults):
         if state == FINISHED:
             return []
         ends = [
-            [*self.reader.inside(place, _plan)[1], *rest]
+            [*self.reader.inside(place, plan_of)[1], *rest]
             for place in self.places[state]
             if (rest := self.rests[place[0]]) is not None
         ]
@@ -282,8 +282,7 @@ class PartsEpoch(EpochDefaults):
         """Upper bound on the tokens that end the text, from any state that tokens reach; None where it is not known."""
         most = 0
         for automaton, rest in zip(self.program.automata, self.rests, strict=True):
-            epoch = automaton.epoch
-            limit = epoch.completion_limit(epoch.start)
+            limit = automaton.epoch.completion_limit(automaton.epoch.state_of(automaton.program.start))
             if limit is None or rest is None:
                 return None
             most = max(most, limit + len(rest))
@@ -293,12 +292,12 @@ class PartsEpoch(EpochDefaults):
     def rests(self) -> list[list[int] | None]:
         """For each part the fewest tokens after its end."""
         program = self.program
-        if any(automaton.program.has_own_budgets for automaton in program.machines):
+        if any(automaton.program.costs_class for automaton in program.machines):
             raise UnsupportedFeature(
                 "a budget of tokens (matcher(max_tokens=...), min_tokens_left) is not supported for a JsonSchema beside other "
                 "grammars yet; leave it out"
             )
-        plans = [_plan(a.epoch, a.epoch.start) for a in program.automata]
+        plans = [plan_of(a.epoch, a.epoch.state_of(a.program.start)) for a in program.automata]
         rests: list[list[int] | None] = [[] if part in program.graph.lasts else None for part in range(len(plans))]
         # Bellman-Ford: a part's rest is final after as many rounds as there are parts on the way to the end.
         for _ in plans:
@@ -309,7 +308,7 @@ class PartsEpoch(EpochDefaults):
 
     # ------------------------------------------------------------------ moving to another epoch
 
-    def state_of(self, term: Any) -> int:
+    def state_of(self, term: StateTerm) -> int:
         found: dict[Place, None] = {}
         if term is self.program.start:
             self.reader.enter(self.program.graph.firsts, found)
@@ -324,17 +323,9 @@ class _Terms:
     def __init__(self, epoch: PartsEpoch):
         self._epoch = epoch
 
-    def __getitem__(self, state: int) -> tuple[tuple[int, Any], ...]:
+    def __getitem__(self, state: int) -> tuple[tuple[int, StateTerm], ...]:
         return tuple((part, epoch.terms[inner]) for part, epoch, inner in self._epoch.places[state])
 
 
 def _spelled(data: bytes, at: int) -> Callable[[Epoch, int], list[tuple[int, int]]]:
     return lambda epoch, state: epoch.spelled(state, data, at)
-
-
-def _plan(epoch: Epoch, state: int) -> tuple[int, ...]:
-    return costs_of(epoch).plan(epoch, state)
-
-
-def _row(epoch: Epoch, state: int) -> np.ndarray:
-    return epoch.row(state)

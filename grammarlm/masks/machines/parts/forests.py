@@ -17,7 +17,7 @@ import numpy as np
 from grammarlm.kernels.cpu.table.targets import fill_targets
 from grammarlm.kernels.cpu.table.walk import DONE
 from grammarlm.layout.table import DEAD, Arena
-from grammarlm.masks.machines.regular.epoch import Piece
+from grammarlm.masks.machines.regular.rows import Piece
 from grammarlm.masks.protocol import Epoch
 from grammarlm.masks.runtime.limits import Clock
 from grammarlm.masks.token_facts import pack_ids

@@ -26,6 +26,7 @@ from grammarlm.grammars.regular.utf8 import Edges
 
 LONGEST = 1 << 20  # bytes; a longer shortest text is not written down: the language then has no completion
 NEVER = float("inf")  # the distance to the end where there is none
+Spelled = Any  # bytes; in a subclass whatever it spells letters as
 
 
 class Completions:
@@ -35,7 +36,7 @@ class Completions:
     (stack/ends/spelling.py).
     """
 
-    empty: Any = b""
+    empty: Spelled = b""
 
     def __init__(self, algebra: Algebra, max_states: int, tick: Callable[[], None]):
         self._algebra, self._max_states, self._tick = algebra, max_states, tick
@@ -46,7 +47,7 @@ class Completions:
         self._lengths: dict[ById, np.ndarray] = {}
         self._serials = count()
 
-    def of(self, term: Term) -> Any:
+    def of(self, term: Term) -> Spelled:
         """The shortest text, among equals the first in byte order; None where it is longer than LONGEST."""
         return self._text(term) if self._distance(term) <= LONGEST else None
 
@@ -68,12 +69,12 @@ class Completions:
             body = self.ceiling(parts[0])
             return None if body is None else body + int(max(term.data[0] - 1, 0) * self._distance(parts[0]))
         if kind == CAT and not _is_searched(term):
-            highest, behind = 0, 0
+            highest, after = 0, 0
             for part in reversed(_spine(term)):
                 ceiling = self.ceiling(part)
                 if ceiling is None:
                     return None
-                highest, behind = max(highest, ceiling + behind), behind + int(self._distance(part))
+                highest, after = max(highest, ceiling + after), after + int(self._distance(part))
             return highest
         if kind == ALT and not _is_searched(term):
             found = [self.ceiling(p) for p in parts]
@@ -178,7 +179,7 @@ class Completions:
 
     # ------------------------------------------------------------------ the text itself
 
-    def _text(self, term: Term) -> Any:
+    def _text(self, term: Term) -> Spelled:
         kind, parts = term.kind, term.parts
         if term.nullable:
             return self.empty
@@ -197,7 +198,7 @@ class Completions:
             return self._text(self._chosen[term])
         return self._text(parts[0]) * term.data[0]
 
-    def _follow(self, term: Term) -> Any:
+    def _follow(self, term: Term) -> Spelled:
         """Letter by letter, the smallest that gets nearer to the end, until the rest needs no search."""
         text = []
         while _is_searched(term) and not term.nullable:
@@ -214,13 +215,13 @@ class Completions:
                     break
         return self.empty.join(text) + self._text(term)
 
-    def _letter(self, bits: int) -> Any:
+    def _letter(self, bits: int) -> Spelled:
         """The first of the letters in a set, spelled; None where none can be."""
         return bytes([_lowest(bits)])
 
-    def _first_character(self, edges: Edges) -> Any:
+    def _first_character(self, edges: Edges) -> Spelled:
         """The shortest character, the first in byte order; the rest of one may be at most three bytes."""
-        shortest: list[Any] = []
+        shortest: list[Spelled] = []
         for bits, target in edges:
             letter = self._letter(bits)
             rest = self._first_character(target) if isinstance(target, tuple) else self.empty
@@ -228,7 +229,7 @@ class Completions:
                 shortest.append(letter + rest)
         return min(shortest, key=lambda c: (len(c), c), default=None)
 
-    def _word(self, term: Term) -> Any:
+    def _word(self, term: Term) -> Spelled:
         words, low, high, depth = term.data
         # argmin takes the first of the shortest; the words are sorted
         return words.value[low + int(self._lengths_of(words)[low:high].argmin())][depth:]
@@ -253,7 +254,7 @@ def _spine(term: Term) -> list[Term]:
     return [*spine, term]
 
 
-def _length(text: Any) -> float:
+def _length(text: Spelled | None) -> float:
     return NEVER if text is None else len(text)
 
 

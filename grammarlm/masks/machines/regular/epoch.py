@@ -11,8 +11,9 @@ missing there is looked up again under the lock. A row of the table is MISS unti
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,15 +29,12 @@ from grammarlm.masks.protocol import FINISHED, EpochDefaults
 from grammarlm.masks.shared_rows import SharedRows
 
 from .completion import Completions
+from .rows import add_tokens, made_row
 
 if TYPE_CHECKING:
     from .program import RegularProgram
 
 FIRST_CAPACITY = 64  # states; doubled when full
-MOST_MODELS = 4
-FEW_NODES = 1 << 14  # trie nodes; so few are walked as fast as a row is copied from a model
-SHARE = 4  # a row is copied from a model only if at most one node in so many must be walked again
-Piece = tuple[int, int, int]  # of the trie: the depth of the node above it, its first node, one past its last
 
 
 @dataclass(frozen=True)
@@ -78,8 +76,7 @@ class RegularEpoch(EpochDefaults):
         self.accepting: list[bool] = [False, True]
         self.rows: list[np.ndarray | None] = [np.zeros(program.vocab.words, np.int32), program.facts.stop_row]
         self._index: dict[Term | Pair, int] = {}
-        self._sizes: np.ndarray | None = None
-        self._models: tuple[int, ...] = ()  # the last states whose rows are dense
+        self.models: tuple[int, ...] = ()  # the last states whose rows are dense (rows.py)
         self._shared_rows = SharedRows()
         self._completions: Completions | None = None
         self.is_full = False
@@ -217,19 +214,13 @@ class RegularEpoch(EpochDefaults):
         return True
 
     def _token_successors(self, state: int) -> list[int]:
-        scratch = self._scratch(state)
-        address, length = scratch.ctypes.data, len(scratch)
-        seen: set[int] = set()
-        while True:
-            tables = self.tables
-            marks = np.zeros(len(tables.usable), np.uint8)
-            missing = walk.collect_states(tables.address, address, length, marks.ctypes.data)
-            seen.update(np.flatnonzero(marks).tolist())
-            if missing == walk.DONE:
-                return sorted(seen)
-            self.expand(missing)
+        after = self.targets(state, self.program.vocab.text_ids)
+        marks = np.zeros(len(self.tables.usable), bool)
+        marks[after] = True
+        marks[DEAD] = False
+        return np.flatnonzero(marks).tolist()
 
-    def _scratch(self, state: int) -> np.ndarray:
+    def scratch(self, state: int) -> np.ndarray:
         """Initial scratch memory of a kernel's walk (kernels/cpu/table/walk.py)."""
         scratch = np.zeros(self.program.facts.deepest + 2, np.int32)
         scratch[0] = state
@@ -241,8 +232,10 @@ class RegularEpoch(EpochDefaults):
         """The mask row of a state (read only): tokens that can be read and completed, stop ids iff the text may end."""
         known = self.rows[state]
         if known is None:
-            known = self._share(self._make_row(state))
-            self.rows[state] = known
+            self.expand(state)
+            row = made_row(self, state, may_make=True)
+            assert row is not None  # whatever was missing has been made
+            known = self.rows[state] = self._share(row)
         return known
 
     def row_beside(self, state: int) -> np.ndarray | NotNow:
@@ -255,110 +248,25 @@ class RegularEpoch(EpochDefaults):
         known = self.rows[state]
         if known is not None:
             return known
-        row = None if self.tables.next[state, 0] == MISS else self._made_row(state, may_make=False)
+        row = None if self.tables.next[state, 0] == MISS else made_row(self, state, may_make=False)
         if row is None:
             return None
         known = self._share(row)
         self.rows[state] = known
         return known
 
-    def _make_row(self, state: int) -> np.ndarray:
-        self.expand(state)
-        row = self._made_row(state, may_make=True)
-        assert row is not None  # whatever was missing has been made
-        return row
-
-    def _made_row(self, state: int, may_make: bool) -> np.ndarray | None:
-        """The row of a state, None where something is missing that may not be made."""
-        row = np.zeros(len(self.program.facts.stop_row) + 1, np.int32)
-        pieces = self._take_over(state, row) if self._models else None
-        if self.accepting[state]:
-            row[:-1] |= self.program.facts.stop_row
-        if pieces is not None:
-            is_done = self._add_tokens(state, pieces, row, may_make)
-        else:
-            is_done = self._walk_all(state, row, may_make)
-            if is_done and 2 * np.count_nonzero(row) > len(row):
-                self._models = (state, *self._models)[:MOST_MODELS]
-        return row[:-1].copy() if is_done else None
-
-    def _take_over(self, state: int, row: np.ndarray) -> list[Piece] | None:
-        """Copies what another state's row has in common with this one's; the pieces of the trie that are left. None: all of it.
-
-        After a byte that leads two states to the same one they read the same. A text that must not hold a word stands, within the
-        word, as at its start but for the byte that comes next in it: nearly all of its row is the start's. Asked only where
-        rows are dense and a walk may be long: most rows are made faster than they are compared.
-        """
-        models, tables = self._models, self.tables  # in this order: no model is beyond the tables
-        after = tables.next[state]
-        sizes = self._nodes_below()
-        most = int(sizes @ (after > DEAD))  # nodes that a walk may visit
-        if most <= FEW_NODES:
-            return None
-        facts = self.program.facts
-        for model in models:
-            known, differs = self.rows[model], tables.next[model] != after
-            if known is not None and SHARE * int(sizes @ differs) < most:
-                trees = facts.trees[differs[tables.class_of]]
-                pieces = [(0, first, end) for first, end in trees.tolist() if first < end]
-                row[:-1] = known & ~facts.stop_row & ~self._tokens_in(pieces)
-                return pieces
-        return None
-
-    def _nodes_below(self) -> np.ndarray:
+    @cached_property
+    def nodes_below(self) -> np.ndarray:
         """The nodes of the trie after a byte of each class."""
-        if self._sizes is None:
-            byte_sets = self.program.byte_sets
-            sizes = np.diff(self.program.facts.trees, axis=1)[:, 0]
-            self._sizes = np.bincount(byte_sets.class_of, sizes, len(byte_sets.samples))
-        return self._sizes
-
-    def _walk_all(self, state: int, row: np.ndarray, may_make: bool) -> bool:
-        """Adds the tokens of a whole walk over the trie; False where something is missing that may not be made."""
-        scratch = self._scratch(state)
-        addresses = scratch.ctypes.data, len(scratch), row.ctypes.data
-        while True:
-            tables = self.tables  # kept in a local: its arrays must outlive the call
-            missing = walk.fill_row(tables.address, *addresses)
-            if missing == walk.DONE or not may_make:
-                return missing == walk.DONE
-            if missing > 0:
-                self.expand(missing)
-            else:
-                self.is_usable(-missing)
-
-    def _tokens_in(self, pieces: list[Piece]) -> np.ndarray:
-        trie, bits = self.program.vocab.trie, np.zeros(self.program.vocab.words * 32 + 1, np.uint8)
-        for _, first, end in pieces:
-            bits[trie.token[first:end]] = 1
-        bits[trie.twins[:, 0]] = bits[trie.twins[:, 1]]
-        return np.packbits(bits[:-1], bitorder="little").view(np.int32)
+        byte_sets = self.program.byte_sets
+        sizes = np.diff(self.program.facts.trees, axis=1)[:, 0]
+        return np.bincount(byte_sets.class_of, sizes, len(byte_sets.samples))
 
     def add_below(self, state: int, nodes: np.ndarray, row: np.ndarray) -> None:
         """Allows the tokens below nodes of the trie whose remainders can be read from a state, in a row with a word to spare."""
         trie = self.program.vocab.trie
         pieces = zip(trie.depth[nodes].tolist(), (nodes + 1).tolist(), trie.end[nodes].tolist(), strict=True)
-        self._add_tokens(state, pieces, row, may_make=True)
-
-    def _add_tokens(self, state: int, pieces: Iterable[Piece], row: np.ndarray, may_make: bool) -> bool:
-        """Allows the tokens of pieces of the trie; False where something is missing that may not be made."""
-        scratch, tables = self._scratch(state), self.tables
-        arena = tables.arena.copy()
-        address, memory = arena.ctypes.data, (scratch.ctypes.data, len(scratch), row.ctypes.data)
-        for depth, first, end in pieces:
-            scratch[depth], scratch[-1], arena[Arena.NODES] = state, first, end
-            while missing := walk.fill_row(address, *memory):
-                if not may_make:
-                    return False
-                if missing > 0:
-                    self.expand(missing)
-                else:
-                    self.is_usable(-missing)
-                tables = self.tables  # kept in a local: its arrays must outlive the call
-                arena = tables.arena.copy()
-                arena[Arena.NODES] = end
-                address = arena.ctypes.data
-        return True
+        add_tokens(self, state, pieces, row, may_make=True)
 
     def _share(self, row: np.ndarray) -> np.ndarray:
         """States with equal rows share one array; all rows are dropped when they take too much."""
@@ -405,9 +313,9 @@ class RegularEpoch(EpochDefaults):
         return True
 
     def targets(self, state: int, tokens: np.ndarray) -> np.ndarray:
-        """The states after allowed tokens, all found by one walk."""
+        """The states after tokens, all found by one walk; DEAD after those that are refused."""
         targets = np.zeros(self.program.vocab.words * 32 + 1, np.int32)
-        scratch = self._scratch(state)
+        scratch = self.scratch(state)
         addresses = scratch.ctypes.data, len(scratch), targets.ctypes.data
         while True:
             tables = self.tables

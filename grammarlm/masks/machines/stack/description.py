@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from grammarlm.grammars.cfg.pushdown import call_bits
+from grammarlm.grammars.cfg.left_recursion import call_bits
 from grammarlm.grammars.lark.lexer import LexerState
 from grammarlm.grammars.lark.tables import WHOLE
 from grammarlm.grammars.regular.terms import Term

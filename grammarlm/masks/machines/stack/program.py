@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 from grammarlm.errors import UnsupportedFeature
 from grammarlm.grammars.cfg.indent import WIDEST
-from grammarlm.grammars.cfg.pushdown import Entrance, Pushdown, call_bits
+from grammarlm.grammars.cfg.left_recursion import call_bits
+from grammarlm.grammars.cfg.pushdown import Entrance, Pushdown
 from grammarlm.grammars.lark.cache import save_entry
 from grammarlm.grammars.lark.lexer import LexerState
 from grammarlm.grammars.lark.parser import LarkParser

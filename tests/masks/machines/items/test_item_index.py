@@ -46,7 +46,7 @@ def check(tokens, items):
             assert index.item(node) == first[prefix]
         waiting += [((*prefix, token), index.child(node, token)) for token in children]
         for token in {0, 1, 5, -1, 2**31, *(t + 1 for t in children), *(t - 1 for t in children)} - set(children):
-            assert index.child(node, token) == -1
+            assert index.child(node, token) is None
     assert seen == prefixes | {()}
 
 
@@ -149,7 +149,7 @@ WRONG = [
     (lambda: gl.Tokens([[1], [True]]), TypeError, r"item 1 is \[True\]"),
     (lambda: gl.Tokens([[1], [-1]]), ValueError, "-1 is no token id; in a list of sequences"),
     (lambda: gl.Tokens([[2**24]]), ValueError, "16777216 is no token id; they go from 0 to 16,777,214"),
-    (lambda: gl.Tokens(np.array([[1, -1, 2]])), ValueError, r"item 0 has a token behind -1: \[1, -1, 2\]"),
+    (lambda: gl.Tokens(np.array([[1, -1, 2]])), ValueError, r"item 0 has a token after -1: \[1, -1, 2\]"),
     (lambda: gl.Tokens(np.array([[1, -2]])), ValueError, "-2 is no token id"),
     (lambda: gl.Tokens(np.array([1, 2])), ValueError, r"the matrix has shape \[2\]"),
     (lambda: gl.Tokens(np.array([[0.5]])), TypeError, "the matrix holds float64"),

@@ -8,7 +8,7 @@ import grammarlm as gl
 from grammarlm.grammars.compose import Choice, Grammar, Sequence
 from grammarlm.masks.machines.parts import borders
 from grammarlm.masks.machines.parts import epoch as parts_epoch
-from grammarlm.masks.machines.regular import epoch as regular_epoch
+from grammarlm.masks.machines.regular import rows as regular_rows
 from tests.mask_bits import ids_of
 
 ORDER = gl.JsonSchema({"type": "object", "properties": {"n": {"type": "integer", "maximum": 40}}, "required": ["n"]})
@@ -158,7 +158,7 @@ def test_masks_where_much_is_left_out(name, monkeypatch):
     monkeypatch.setattr(borders, "FEWEST_NODES", 0)
     monkeypatch.setattr(borders, "FEW_NODES", 0)
     monkeypatch.setattr(borders, "FEW_WANTED", 1)
-    monkeypatch.setattr(regular_epoch, "FEW_NODES", 0)
+    monkeypatch.setattr(regular_rows, "FEW_NODES", 0)
     assert check_masks(name, 3, seed=11) >= 6
 
 

@@ -16,7 +16,7 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.array_files import _sum_of
-from grammarlm.grammars.lark import tables as lark_tables
+from grammarlm.grammars.lark import lalr
 from grammarlm.kernels.cpu.jit import kernel_folder
 from grammarlm.kernels.cpu.row_key import row_key
 from grammarlm.layout.stack import ACCEPT, CALL, ENTER, EXIT, EXPANDED, FULL, Place
@@ -268,8 +268,8 @@ def test_surveys_of_tables_with_other_numbers_are_not_taken(name, vocab, a_cache
     known = [walk(first, seed) for seed in range(4)]
     surveys = keep(first)
     shutil.rmtree(a_cache / "lark")
-    in_order = lark_tables._in_order
-    monkeypatch.setattr(lark_tables, "_in_order", lambda *arguments: in_order(*arguments)[::-1])
+    in_order = lalr._in_order
+    monkeypatch.setattr(lalr, "_in_order", lambda *arguments: in_order(*arguments)[::-1])
     other = gl.compile(GRAMMARS[name], vocab)
     tables = current_epoch(first).program.lr.action, current_epoch(other).program.lr.action
     assert not np.array_equal(*tables)

@@ -20,10 +20,10 @@ from grammarlm.grammars.json_schema.strings.formats import SHARED
 from grammarlm.grammars.json_schema.strings.text_algebra import TextAlgebra
 from grammarlm.grammars.json_schema.types.python_types import INTEGER_DIGITS
 from grammarlm.masks.automaton import Automaton
-from grammarlm.masks.machines.json.budgets.matcher import CanonicalJsonBudgetedMatcher, JsonBudgetedMatcher
+from grammarlm.masks.machines.json.budgets.costs import JsonCosts
 from grammarlm.masks.machines.json.epoch import JsonEpoch
 from grammarlm.masks.machines.json.languages import LanguageStates, SchemaLanguages
-from grammarlm.masks.machines.json.matcher import JsonMatcher
+from grammarlm.masks.machines.json.matcher import FilteredJsonMatcher, JsonMatcher
 from grammarlm.masks.machines.json.rows.plain_scalars import NotPlain
 from grammarlm.masks.machines.json.vocabulary.blanks import blanks_of
 from grammarlm.masks.machines.json.vocabulary.tables import JsonTables
@@ -60,9 +60,7 @@ def tables_of(vocab: Vocabulary, whitespace: str, spelling: str) -> JsonTables:
 class JsonSchemaProgram(ProgramDefaults):
     """What all texts under a schema have in common."""
 
-    matcher_class = JsonMatcher
-    has_own_budgets = True
-    budgeted_class, canonical_budgeted_class = JsonBudgetedMatcher, CanonicalJsonBudgetedMatcher
+    matcher_class, filtered_class, costs_class = JsonMatcher, FilteredJsonMatcher, JsonCosts
     growth: int | None = (
         None  # upper bound on how much one token can lengthen the shortest completion: see budgets/growth.py
     )

@@ -18,7 +18,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from grammarlm.grammars.cfg.pushdown import Entrance, call_bits
+from grammarlm.grammars.cfg.left_recursion import call_bits
+from grammarlm.grammars.cfg.pushdown import Entrance
 from grammarlm.grammars.lark.lexer import LexerState
 from grammarlm.grammars.lark.tables import WHOLE
 from grammarlm.grammars.regular.byte_classes import EVERY_BYTE

@@ -1,10 +1,10 @@
-"""Compilation of the parts of a kernel: not optimized separately.
+"""Compilation of functions that are linked into kernels: not optimized separately.
 
 numba optimizes a function together with all that it calls and generates machine code for it, and does so again in each caller. A
-leaf eight calls below its kernel is optimized nine times. So a part is only typed and lowered; its kernel, into which all parts are
-linked, is optimized once.
+leaf eight calls below its kernel is optimized nine times. So such a function is only typed and lowered; its kernel, into which
+all of them are linked, is optimized once.
 
-A part has no machine code of its own, so only compiled functions can call it.
+It has no machine code of its own, so only compiled functions can call it.
 """
 
 import ctypes
@@ -15,7 +15,7 @@ from numba.core import compiler, typed_passes
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_machinery import AnalysisPass, register_pass
 
-# Called with a Python function's arguments, it raises TypeError: the result of calling a part from Python.
+# Called with a Python function's arguments, it raises TypeError: the result of calling such a function from Python.
 _REFUSAL = ctypes.cast(ctypes.pythonapi.PyErr_BadArgument, ctypes.c_void_p).value
 
 
@@ -26,7 +26,7 @@ class _NoMachineCode:
         pass
 
 
-class _PartLibrary(JITCodeLibrary):
+class _LinkedLibrary(JITCodeLibrary):
     """The library that numba links into a function's callers, neither optimized nor compiled to machine code."""
 
     codegen = _NoMachineCode()
@@ -45,19 +45,19 @@ class _PartLibrary(JITCodeLibrary):
 
 @register_pass(mutates_CFG=False, analysis_only=True)
 class _ChooseLibrary(AnalysisPass):
-    _name = "choose_part_library"
+    _name = "choose_linked_library"
 
     def __init__(self) -> None:
         AnalysisPass.__init__(self)
 
     def run_pass(self, state: Any) -> bool:
-        state.library = _PartLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library = _LinkedLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
         state.flags.no_cpython_wrapper = True
         state.flags.no_cfunc_wrapper = True
         return False
 
 
-class _PartCompiler(compiler.CompilerBase):
+class _LinkedCompiler(compiler.CompilerBase):
     def define_pipelines(self) -> list[Any]:
         passes = compiler.DefaultPassBuilder.define_nopython_pipeline(self.state)
         passes.add_pass_after(_ChooseLibrary, typed_passes.AnnotateTypes)
@@ -65,5 +65,5 @@ class _PartCompiler(compiler.CompilerBase):
         return [passes]
 
 
-def compile_part(function: Any) -> Any:
-    return numba.njit(error_model="numpy", pipeline_class=_PartCompiler)(function)
+def compile_linked(function: Any) -> Any:
+    return numba.njit(error_model="numpy", pipeline_class=_LinkedCompiler)(function)

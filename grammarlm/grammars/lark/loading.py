@@ -1,0 +1,151 @@
+"""Reads a grammar with lark's own loader: terminals in lark's order, and rules.
+
+The loader expands templates, repeats and imports, so a grammar means the same here as in lark. Only lark's lexer is not used:
+lexer.py replaces it by an equivalent automaton.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import FunctionType
+from typing import Any
+
+from grammarlm.errors import GrammarError, LimitExceeded, UnsupportedFeature
+from grammarlm.grammars.cfg.indent import Indent
+from grammarlm.grammars.regular.derivatives import Algebra
+
+from .lexer import Lexer, Terminal
+
+
+@dataclass
+class Loaded:
+    """A grammar as lark's loader leaves it."""
+
+    terminals: list[Any]
+    rules: list[Any]
+    ignored: list[str]
+    start: str
+    # Number of each terminal, in lark's order of preference; then the declared ones.
+    index: dict[str, int] = field(default_factory=dict)
+    indent: Indent | None = None
+    renamed_only: frozenset[str] = frozenset()  # terminals that occur only as renamed lexemes of others, see `_apart`
+
+
+def load(text: str, start: str, indent: Indent | None) -> Loaded:
+    """Reads the text with lark; everything that lark raises becomes a GrammarError."""
+    from lark.load_grammar import load_grammar
+
+    _ready_loader()
+    try:
+        grammar, _ = load_grammar(text, "<grammar>", [], False)
+        terminals, rules, ignored = grammar.compile([start], {indent.newline} if indent else set())
+        widths = [(t.pattern.min_width, t.pattern.max_width) for t in terminals]
+    except RecursionError:
+        raise LimitExceeded("the grammar is nested too deeply for lark's loader; flatten it") from None
+    except Exception as error:  # lark's own errors, those of `re` and `regex`, and any bug in its code
+        raise GrammarError(f"lark refuses the grammar: {_lark_message(error)}") from None
+    for terminal, (least, _) in zip(terminals, widths, strict=True):
+        if least == 0:
+            raise GrammarError(
+                f"terminal {terminal.name} may match the empty text, which no lexeme is, in lark neither: "
+                f"{str(terminal.pattern)[:200]}; "
+                f"let it read a character, and write {terminal.name}? where it may be missing"
+            )
+    ordered = sorted(terminals, key=lambda t: (-t.priority, -t.pattern.max_width, -len(t.pattern.value), t.name))
+    ordered, ignored, renamed_only = _apart(ordered, ignored, rules)
+    index = {t.name: i for i, t in enumerate(ordered)}
+    for rule in rules:
+        for symbol in rule.expansion:
+            if symbol.is_term and symbol.name not in index:
+                if indent is None or symbol.name not in (indent.indent, indent.dedent):
+                    raise UnsupportedFeature(
+                        f"terminal {symbol.name} is declared, not defined: no lexer makes it. Where it opens or closes blocks of "
+                        "indented lines, say Lark(text, indent=gl.Indent(...))"
+                    )
+                index[symbol.name] = len(index)
+    if indent is not None and indent.newline not in index:
+        raise GrammarError(f"Indent(newline={indent.newline!r}): the grammar has no such terminal")
+    return Loaded(ordered, rules, ignored, start, index, indent, renamed_only)
+
+
+def _lark_message(error: Exception) -> str:
+    """lark's message without its wrapping, and the line if lark knows it."""
+    cause = getattr(error, "orig_exc", error)
+    tokens = getattr(getattr(error, "obj", None), "children", [])
+    line = next((token.line for token in tokens if getattr(token, "line", None)), None)
+    what = str(cause) if type(cause).__name__ == "GrammarError" else f"{type(cause).__name__}: {cause}"
+    if isinstance(cause, UnicodeError):
+        what = "it holds a lone surrogate, which no text in UTF-8 has"
+    elif isinstance(cause, AssertionError) and getattr(error, "rule", "") == "range":
+        what = 'a range takes two single characters, as in "a".."z"'
+    elif pattern := getattr(cause, "pattern", ""):  # of `re`, or of `regex`, which lark prefers
+        what = f"/{pattern!s:.60}/ is no regular expression: {cause}"
+    elif len(cause.args) == 2 and isinstance(cause.args[1], SyntaxError):
+        what = f"{cause.args[0]!r:.60} is no literal: {cause.args[1].msg}"
+    return what if line is None else f"{what} (line {line})"
+
+
+def _apart(ordered: list[Any], ignored: list[str], rules: list[Any]) -> tuple[list[Any], list[str], frozenset[str]]:
+    """Splits terminals that are ignored although rules name them in two: one that is ignored, and one that occurs only as the
+    renamed lexeme of another terminal, whose text is its own. lark drops an ignored lexeme before it checks for keywords.
+    """
+    from lark.lexer import TerminalDef
+
+    named = {symbol.name for rule in rules for symbol in rule.expansion if symbol.is_term}
+    both = frozenset(name for name in ignored if name in named)
+    twins: list[Any] = []
+    for terminal in ordered:
+        if terminal.name in both:
+            twins.append(TerminalDef(f"{terminal.name} (ignored)", terminal.pattern, terminal.priority))
+        twins.append(terminal)
+    return twins, [f"{name} (ignored)" if name in both else name for name in ignored], both
+
+
+def _ready_loader() -> None:
+    """Builds lark's grammar parser as lark does at its first grammar, but skips the check for collisions of its own terminals.
+
+    That check takes 70 ms per process and never finds any. A lark with a different structure is left alone.
+    """
+    from lark import load_grammar
+
+    make: Any = getattr(load_grammar, "_get_parser", None)
+    if hasattr(make, "cache") or not hasattr(load_grammar, "LexerConf"):
+        return
+    unchecked = functools.partial(load_grammar.LexerConf, skip_validation=True)
+    with contextlib.suppress(Exception):
+        FunctionType(make.__code__, vars(load_grammar) | {"LexerConf": unchecked})()
+
+
+def make_lexer(loaded: Loaded, algebra: Algebra, tick: Callable[[], None], shifts: bool) -> Lexer:
+    """The lexer with every pattern parsed, so that invalid patterns are reported here."""
+    first = _only_first(loaded)
+    terminals = [
+        Terminal(t.name, t.pattern.to_regexp(), t.name in loaded.ignored, t.name in first, algebra, tick)
+        for t in loaded.terminals
+    ]
+    for terminal in terminals:
+        assert terminal.pattern is not None
+    lexer = Lexer(terminals, algebra, tick, shifts)
+    if loaded.indent is not None:
+        lexer.newline, lexer.tab = loaded.index[loaded.indent.newline], loaded.indent.tab
+    return lexer
+
+
+def _only_first(loaded: Loaded) -> frozenset[str]:
+    """Terminals that can only begin the text: nothing is ignored before them, and no rule has them, or a nonterminal that begins
+    with them, after another symbol. lark's lexer tries them in the parser's first state alone."""
+    if loaded.ignored:
+        return frozenset()
+    later = {str(symbol.name) for rule in loaded.rules for symbol in rule.expansion[1:]}
+    begins: dict[str, set[str]] = {}
+    for rule in loaded.rules:
+        begins.setdefault(str(rule.origin.name), set()).update(str(symbol.name) for symbol in rule.expansion[:1])
+    waiting = [*later]
+    for name in waiting:  # grows during the loop
+        more = begins.get(name, set()) - later
+        later |= more
+        waiting += sorted(more)
+    return frozenset(t.name for t in loaded.terminals if t.name not in later)

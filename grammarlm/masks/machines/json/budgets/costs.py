@@ -1,0 +1,31 @@
+"""A token budget for JSON texts: the rows near its end, and how far it is.
+
+Near the end of the budget every token is checked, but not one by one: a kernel groups the tokens by the state that they
+lead to (kernels/cpu/json/ends.py; in a string nearly all lead to one), and for each such class completion.py bounds the
+number of tokens that end the text from there. Far from the end none of this is needed: growth.py bounds how much one
+token can lengthen the shortest completion, so the number of safe steps is known ahead, and until then masks are the
+ordinary ones.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from grammarlm.masks.filters.budget import Costs
+from grammarlm.masks.protocol import Epoch
+
+from .growth import growth_of
+from .narrow_mask import NarrowMask
+
+
+class JsonCosts(Costs):
+    """The costs of one epoch's states."""
+
+    def row(self, epoch: Epoch, state: int, left: int) -> np.ndarray:
+        """As Costs'."""
+        row = NarrowMask(epoch, left).fill(state)
+        return row | epoch.program.facts.stop_row if epoch.accepting[state] else row
+
+    def safe_steps(self, epoch: Epoch, state: int, left: int) -> int:
+        """As Costs'."""
+        return max((left - self.fewest(epoch, state)) // (growth_of(epoch) + 1), 0)
