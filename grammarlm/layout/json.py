@@ -266,6 +266,8 @@ ENOUGH = 1 << 41  # bit of WANTED: so much is missing that continuing is useless
 WAITS = 1 << 42  # bit of WANTED: only this is missing; nothing has to restart once it is computed
 OUT_OF_ROOM = 1 | 64 | ENOUGH  # bits of WANTED: frames or chains have run out; the last ones must not be read
 INLINE = 62
+ROW = (1 << 24) - 1  # field of c: the program row
+NO_LANGUAGE = (1 << 28) - 1  # in place of the language state of a key: no other key has this prefix
 ANY_STRING = 8  # the row of strings without counted characters
 SHARED_BIT = 1 << 26  # of a state: it belongs to a language that all schemas share
 COUNT_BIT = 1 << 30  # of a state in MISSING: the number of strings that continue from it is missing
@@ -273,7 +275,7 @@ ARRAY_BIT = 1 << 40
 NO_FRAME, BARRIER = 0, 1
 WIDEST = 1024  # most threads of a config
 DEAD, CROSS = -1, -2  # values of a step's c: rejected; met the barrier
-BEHIND, FURTHER = 1, 2  # bits of BEYOND
+AFTER_VALUE, FURTHER = 1, 2  # bits of BEYOND
 # States of white space. 0: nothing read yet. The next three accept only what follows white space: anything, a closing bracket,
 # anything else.
 GAP, CAN_START, CLOSES, GOES_ON = 0, 1, 2, 3

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .mask_array import ids_of
+from .mask_array import ids_of, only_bit
 from .protocol import Epoch
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def tokens(matcher: Matcher, limit: int) -> list[int]:
     ahead = matcher._probe()
     chain: list[int] = []
     while len(chain) < limit:
-        token = _only_bit(ahead._row())
+        token = only_bit(ahead._row())
         if token is None or token in ahead._stops or not ahead.advance(token):
             break
         chain.append(token)
@@ -93,12 +93,3 @@ class _Beginning:
 def _named_of(epoch: Epoch, state: int) -> list[int]:
     tokens: list[int] = epoch.special_tokens(state)
     return tokens
-
-
-def _only_bit(row: np.ndarray) -> int | None:
-    """The number of the bit where exactly one is set."""
-    words = np.flatnonzero(row)
-    if len(words) != 1:
-        return None
-    bits = int(row[words[0]]) & 0xFFFFFFFF
-    return None if bits & (bits - 1) else int(words[0]) * 32 + bits.bit_length() - 1

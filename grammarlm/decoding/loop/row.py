@@ -22,7 +22,7 @@ from grammarlm.decoding.failures import Ending, answer_of, nothing_left
 from grammarlm.decoding.logits.sampling import draw
 from grammarlm.decoding.result import COMPLETE, Result, Stats
 from grammarlm.decoding.task import Task
-from grammarlm.masks.mask_array import allocate_mask
+from grammarlm.masks.mask_array import allocate_mask, only_bit
 from grammarlm.masks.matcher import Matcher
 
 from . import healing
@@ -310,15 +310,6 @@ class Row:
             model_logprobs=self.model_logprobs,
             error=error,
         )
-
-
-def only_bit(row: np.ndarray) -> int | None:
-    """The index of the set bit where exactly one is set."""
-    word = int(row.view(np.uint32).argmax())  # the largest word: the only one that may have a bit set
-    bits = int(row[word]) & 0xFFFFFFFF
-    if not bits or bits & (bits - 1) or np.count_nonzero(row) > 1:
-        return None
-    return word * 32 + bits.bit_length() - 1
 
 
 def readable(data: bytes | bytearray) -> str:

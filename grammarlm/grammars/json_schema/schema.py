@@ -5,8 +5,8 @@
     JsonSchema(True)                                        any JSON value
     JsonSchema({"properties": {"item": {"enum": items}}})   with `items` a Choices, or Tokens of strings: in any tokenisation
 
-The description is only copied here; `compile` reads it: document.py resolves drafts and references, normalise.py turns each place
-of the schema into shapes (shapes.py), masks/machines/json/compile/program.py makes tables of those.
+The description is only copied here; `compile` reads it: document.py resolves drafts and references, normalise.py turns each
+location of the schema into shapes (shapes.py), masks/machines/json/compile/program.py makes tables of those.
 """
 
 from __future__ import annotations
@@ -252,7 +252,7 @@ class _Documents(Mapping[str, Any]):
 def frozen(value: Any) -> Any:
     """A copy: one bytes object if it is plain data, which is fast to make and holds nothing for Python's garbage collector.
 
-    Shared parts are copied once and stay shared: 300 dicts can have 2^300 places.
+    Shared parts are copied once and stay shared: 300 dicts can have 2^300 locations.
     """
     if isinstance(value, dict):
         try:

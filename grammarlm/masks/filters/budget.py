@@ -20,6 +20,7 @@ import numpy as np
 from grammarlm.errors import LimitExceeded
 from grammarlm.masks.mask_array import ids_of
 from grammarlm.masks.protocol import Epoch
+from grammarlm.masks.token_facts import pack_ids
 
 from . import greedy
 
@@ -84,7 +85,7 @@ class Costs:
         if left > self.most_behind[state]:
             return epoch.row(state)
         facts = epoch.program.facts
-        row = _packed(ids[needed < left], len(facts.stop_row))
+        row = pack_ids(ids[needed < left], len(facts.stop_row))
         return row | facts.stop_row if epoch.accepting[state] else row
 
 
@@ -143,9 +144,3 @@ def _search(epoch: Epoch, state: int) -> list[int]:
                 before[target] = here, token
                 queue.append(target)
     raise LimitExceeded("no tokens are known to end the text")
-
-
-def _packed(ids: np.ndarray, words: int) -> np.ndarray:
-    bits = np.zeros(words * 32, np.uint8)
-    bits[ids] = 1
-    return np.packbits(bits, bitorder="little").view(np.int32)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from grammarlm.errors import GrammarError, brief
-from grammarlm.grammars.json_schema.nodes.parts import (
+from grammarlm.grammars.json_schema.nodes.by_type import (
     ANY_OBJECT,
     ANY_OTHERS,
     ANYTHING,
@@ -80,7 +80,7 @@ def implications(schema: dict[str, Any], atom: SchemaAtom) -> dict[str, frozense
 def read(n: Normaliser, atom: SchemaAtom, track: bool) -> LooseObject:
     """The shape of the plain keywords of a schema."""
     schema, pointer = atom.schema, atom.pointer
-    child = n.places.child
+    child = n.locations.child
     properties: dict[str, Conjunction] = {}
     declared = mapping(schema, "properties", pointer)
     for name, below in declared.items():

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import unquote, urldefrag, urljoin
 
 from grammarlm.errors import GrammarError, UnsupportedFeature, brief
-from grammarlm.grammars.json_schema.nodes.parts import TYPE_NODES, TYPE_NODES_4
+from grammarlm.grammars.json_schema.nodes.by_type import TYPE_NODES, TYPE_NODES_4
 
 from .keywords import SCHEMA_LISTS, SCHEMA_MAPS, SCHEMA_VALUED, bits_of, bits_of_vocabularies
 
@@ -28,7 +28,7 @@ DRAFTS = {
 DRAFTS.update({address.replace("http://", "https://"): draft for address, draft in list(DRAFTS.items())})
 
 Scope = tuple[tuple[str, "Resource"], ...]  # bound dynamic anchors, each with the outermost resource that has it
-Place = tuple[Any, str, "Resource"]  # a schema, its pointer, its resource
+Location = tuple[Any, str, "Resource"]  # a schema, its pointer, its resource
 
 
 def escape(token: str) -> str:
@@ -74,7 +74,7 @@ class Resource:
         self.bits = bits  # the keywords that count
         self.filtered = False  # others may occur, and have to be left out
         self.vocabulary = vocabulary  # the `$schema` that selects them
-        self.names: dict[str, Place] | None = None  # places by anchor
+        self.names: dict[str, Location] | None = None  # locations by anchor
         self.dynamic: tuple[str, ...] = ()  # the names that are dynamic; "" for $recursiveAnchor
         self.nodes: dict[Any, Any] = {}
         self.referred: dict[str, Any] = {}  # the caller's cache of nodes by reference
@@ -103,7 +103,7 @@ class Document:
         self._resources: dict[str, Resource] = {}  # by address
         self._by_contents: dict[int, Resource] = {}
         self._searched: set[int] = set()  # resources whose identifiers are all known
-        self._references: dict[tuple[Resource, str], Place] = {}
+        self._references: dict[tuple[Resource, str], Location] = {}
         # The caller's document and those loaded; kept alive, since their parts are identified by id().
         self.documents: list[Any] = []
         self.root = self._load("", schema, "", LATEST, "")
@@ -146,7 +146,7 @@ class Document:
         """Does the caller's registry have the document?"""
         return self._registered(address) is not None
 
-    def places(self) -> list[Place]:
+    def locations(self) -> list[Location]:
         """The targets of the references that were followed."""
         return list(self._references.values())
 
@@ -175,7 +175,7 @@ class Document:
         self._resources.setdefault(inner.address, inner)
         return inner
 
-    def resolve(self, reference: Any, resource: Resource, pointer: str) -> Place:
+    def resolve(self, reference: Any, resource: Resource, pointer: str) -> Location:
         """The target of a reference. `pointer` is the reference's own, for messages."""
         if not isinstance(reference, str):
             raise GrammarError(f"{pointer}: a reference is a string, not {brief(reference)}", pointer=pointer)
@@ -185,7 +185,7 @@ class Document:
             found = self._references[key] = self._resolve(reference, resource, pointer)
         return found
 
-    def _resolve(self, reference: str, resource: Resource, pointer: str) -> Place:
+    def _resolve(self, reference: str, resource: Resource, pointer: str) -> Location:
         if reference == "#":
             return resource.contents, resource.pointer, resource
         if reference.startswith("#/"):
@@ -237,9 +237,9 @@ class Document:
                 return registry[spelling]
         return None
 
-    def _walk(self, target: Resource, path: str, reference: str, pointer: str) -> Place:
+    def _walk(self, target: Resource, path: str, reference: str, pointer: str) -> Location:
         """Follows a JSON pointer through a resource; a subschema with its own address on the path is entered."""
-        here, place, resource, reading = target.contents, target.pointer, target, "schema"
+        here, location, resource, reading = target.contents, target.pointer, target, "schema"
         for raw in path[1:].split("/"):
             token = raw.replace("~1", "/").replace("~0", "~")
             if isinstance(here, dict) and token in here:
@@ -254,14 +254,14 @@ class Document:
                 here = here[int(token)]
             else:
                 raise GrammarError(f"{pointer}: {reference!r} leads nowhere: there is no {raw!r}", pointer=pointer)
-            place = f"{place}/{raw}"
+            location = f"{location}/{raw}"
             reading = below(reading, token, here)
             if reading == "schema" and isinstance(here, dict) and ("$id" in here or "id" in here):
-                resource = self.enter(here, place, resource)
-        return here, place, resource
+                resource = self.enter(here, location, resource)
+        return here, location, resource
 
-    def anchors(self, resource: Resource) -> dict[str, Place]:
-        """The names of places in a resource."""
+    def anchors(self, resource: Resource) -> dict[str, Location]:
+        """The names of locations in a resource."""
         if resource.names is None:
             self._search(resource)
         assert resource.names is not None
@@ -292,11 +292,11 @@ class Document:
             self._searched.add(id(schema))
         if owner.names is None:
             owner.names = {}
-        place = (schema, pointer, owner)
+        location = (schema, pointer, owner)
         for keyword in ("$anchor", "$dynamicAnchor"):
             name = schema.get(keyword)
             if isinstance(name, str):
-                owner.names.setdefault(name, place)
+                owner.names.setdefault(name, location)
                 if keyword == "$dynamicAnchor" and name not in owner.dynamic:
                     owner.dynamic += (name,)
         if schema.get("$recursiveAnchor") is True and schema is owner.contents:
@@ -305,7 +305,7 @@ class Document:
             for keyword in ("$id", "id"):
                 name = schema.get(keyword)
                 if isinstance(name, str) and name.startswith("#") and len(name) > 1:
-                    owner.names.setdefault(name[1:], place)
+                    owner.names.setdefault(name[1:], location)
 
     def extend(self, scope: Scope, resource: Resource) -> Scope:
         """The dynamic scope inside a resource: outer bindings take precedence."""
@@ -319,23 +319,23 @@ class Document:
         """The target of `$dynamicRef` or `$recursiveRef` in a dynamic scope; None where it depends on the scope and that is not
         known."""
         reference = schema[keyword]
-        place = self.resolve(reference, resource, pointer)
-        target, _, home = place
+        location = self.resolve(reference, resource, pointer)
+        target, _, home = location
         if not isinstance(target, dict):
-            return place
+            return location
         if keyword == "$recursiveRef":
             name, dynamic = "", target.get("$recursiveAnchor") is True
         else:
             name = unquote(urldefrag(reference)[1])
             dynamic = bool(name) and target.get("$dynamicAnchor") == name
         if not dynamic:
-            return place
+            return location
         if scope is None:
             return None
         outermost = dict(scope).get(name, home)
         if not name:
             return outermost.contents, outermost.pointer, outermost
-        return self.anchors(outermost).get(name, place)
+        return self.anchors(outermost).get(name, location)
 
 
 def below(reading: str, token: str, value: Any) -> str:

@@ -22,7 +22,7 @@ FEW = 2_000  # dicts and lists that are looked at in one go
 
 
 def check_json(schema: Any, tick: Callable[[], None] = lambda: None) -> None:
-    """Raises a GrammarError that names the key, or the place of the value. Shared parts are visited once."""
+    """Raises a GrammarError that names the key, or the location of the value. Shared parts are visited once."""
     tick()
     if _is_usual(schema):
         return
@@ -44,7 +44,7 @@ def check_json(schema: Any, tick: Callable[[], None] = lambda: None) -> None:
 
 
 def _is_usual(schema: Any) -> bool:
-    """True for a small schema of the usual types, in a quarter of the time that a look at each value with its place takes."""
+    """True for a small schema of the usual types, in a quarter of the time that a look at each value with its location takes."""
     todo = [schema] if type(schema) in CONTAINERS else []
     keys: set[type] = set()
     values: set[type] = set()

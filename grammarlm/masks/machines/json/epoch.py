@@ -9,10 +9,10 @@ their configs to a new one, and the old one is freed with its last holder.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property, lru_cache, partial
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,8 +23,8 @@ from grammarlm.kernels.cpu.json.masks import WANT_SPOT
 from grammarlm.kernels.cpu.json.reads import GROW_RECORDS
 from grammarlm.kernels.cpu.json.rows.closers import WANT_LIMITED
 from grammarlm.kernels.cpu.json.rows.rows import KEY_WORDS
-from grammarlm.kernels.cpu.json.rows.walk import GROW_CROSSED, GROW_NOTED, GROW_PENDING
-from grammarlm.kernels.cpu.json.step.keys import GROW_CHAINS, GROW_FRAMES
+from grammarlm.kernels.cpu.json.rows.tries import GROW_CROSSED, GROW_NOTED, GROW_PENDING
+from grammarlm.kernels.cpu.json.step.frames import GROW_CHAINS, GROW_FRAMES
 from grammarlm.kernels.cpu.json.step.languages import MISSING_MOST
 from grammarlm.layout.json import BARRIER, COUNT_BIT, TOO_MANY, WAITS, WIDEST, At, Frame, Kind, Store
 from grammarlm.masks.machines.json.endings.completion import endings_of
@@ -36,6 +36,11 @@ from grammarlm.masks.runtime.collector import PATIENT
 from . import configs
 from .configs import Config
 from .languages import NO_STATES
+
+if TYPE_CHECKING:
+    from .budgets.survey import Survey
+    from .compile.compile import JsonSchemaProgram
+    from .endings.completion import Endings
 
 LANGUAGES = (At.STATES, At.ACCEPTS, At.UNIVERSAL, At.LENGTHS, At.LENGTH_OF, At.COUNTS, At.TOTAL, At.LOOPS)
 IN_STRINGS = (Kind.STRING, Kind.WORD, Kind.KEY)
@@ -107,12 +112,12 @@ class JsonEpoch(EpochDefaults):
 
     writes_json = True
 
-    def __init__(self, program: Any):
+    def __init__(self, program: JsonSchemaProgram):
         self.program = program
         self.is_full = False
         self._moving: object = None  # keeps arrays alive whose addresses kernels are being given
-        self.endings: Any = None  # completions, and surveys of where tokens lead: for budgets (budget.py)
-        self.survey: Any = None
+        self.endings: Endings | None = None  # completions, and surveys of where tokens lead: for budgets (budget.py)
+        self.survey: Survey | None = None
         self.rows = _Rows(program.facts.stop_row)
         self._room = max(program.limits.max_bytes // 4, 1 << 16)
         block = self.arena = _first_block(program.tables, program.tables.shared.version)[:]
@@ -301,8 +306,7 @@ class JsonEpoch(EpochDefaults):
 
     def row(self, state: int) -> np.ndarray:
         if state == FINISHED:
-            found: np.ndarray = self.program.facts.stop_row
-            return found
+            return self.program.facts.stop_row
         out = np.zeros(self.program.vocab.words, np.int32)
         self.fill(state, out)
         return out
@@ -344,7 +348,7 @@ class JsonEpoch(EpochDefaults):
         """The config, copied into this epoch."""
         return self.start if config is self.program.start else configs.put(self, config)
 
-    def put(self, name: str, words: Any) -> int:
+    def put(self, name: str, words: Sequence[int]) -> int:
         """A new entry of an arena."""
         arena = self.arena
         _, count, capacity = PLACES[name]

@@ -6,8 +6,6 @@ one call writes the mask. A mask's address is cached as long as the caller passe
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from grammarlm.errors import MaskError
@@ -15,7 +13,7 @@ from grammarlm.kernels.cpu.json.call import ADVANCE, FILL
 from grammarlm.kernels.cpu.json.masks import FULL_STORE
 from grammarlm.masks.mask_array import as_integer, as_mask
 from grammarlm.masks.matcher import _NO_MASK, Matcher
-from grammarlm.masks.protocol import FINISHED
+from grammarlm.masks.protocol import FINISHED, Epoch
 from grammarlm.masks.trail import STRIDE
 
 _FILL, _ADVANCE = int(FILL), int(ADVANCE)
@@ -93,6 +91,5 @@ class JsonMatcher(Matcher):
         return True
 
 
-def _row_of(epoch: Any, state: int) -> np.ndarray:
-    found: np.ndarray = epoch.row(state)
-    return found
+def _row_of(epoch: Epoch, state: int) -> np.ndarray:
+    return epoch.row(state)

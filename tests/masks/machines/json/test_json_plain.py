@@ -13,17 +13,7 @@ from grammarlm.grammars.json_schema.read.document import Document
 from grammarlm.grammars.json_schema.strings.formats import SHARED
 from grammarlm.grammars.json_schema.strings.text_algebra import TextAlgebra
 from grammarlm.layout.json import INLINE, Array, Key, Object, Shape
-from grammarlm.layout.numbers import (
-    EXCLUDED,
-    EXCLUDED_AT,
-    HIGH_AT,
-    HIGH_LENGTH,
-    LOW_AT,
-    LOW_LENGTH,
-    NEGATIVE,
-    NUMBER_COLUMNS,
-    POSITIVE,
-)
+from grammarlm.layout.numbers import Bound, Number
 from grammarlm.layout.schema import ASSERTS_FORMATS
 from grammarlm.masks.machines.json.compile.compile import tables_of
 from grammarlm.masks.machines.json.compile.frozen import frozen_program, frozen_reader
@@ -121,14 +111,14 @@ class Meaning:
 
     def number(self, program, at):
         rows = program[0]
-        row = rows[at : at + NUMBER_COLUMNS]
+        row = rows[at : at + Number.LENGTH]
         said = []
-        for start in (POSITIVE, NEGATIVE):  # the digits of bounds lie elsewhere
-            for length, where in ((LOW_LENGTH, LOW_AT), (HIGH_LENGTH, HIGH_AT)):
+        for start in (Number.POSITIVE, Number.NEGATIVE):  # the digits of bounds lie elsewhere
+            for length, where in ((Bound.LOW_LENGTH, Bound.LOW_AT), (Bound.HIGH_LENGTH, Bound.HIGH_AT)):
                 said.append(rows[row[start + where] :][: -(-row[start + length] // 16)])
                 row[start + where] = 0
-        excluded = rows[row[EXCLUDED_AT] :][: 2 * row[EXCLUDED]]
-        row[EXCLUDED_AT] = 0
+        excluded = rows[row[Number.EXCLUDED_AT] :][: 2 * row[Number.EXCLUDED]]
+        row[Number.EXCLUDED_AT] = 0
         return [row, said, excluded], []
 
     def object(self, program, at):

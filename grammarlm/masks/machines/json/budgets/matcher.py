@@ -9,7 +9,7 @@ ordinary ones.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -21,13 +21,15 @@ from grammarlm.masks.filters.canonical_matcher import _CanonicalRows
 from grammarlm.masks.machines.json.matcher import JsonMatcher
 from grammarlm.masks.mask_array import as_integer
 from grammarlm.masks.matcher import Matcher
-from grammarlm.masks.protocol import FINISHED
+from grammarlm.masks.protocol import FINISHED, Epoch
+from grammarlm.masks.trail import Head
 
 from .growth import growth_of
 from .narrow_mask import NarrowMask
 
 if TYPE_CHECKING:
     from grammarlm.masks.constraint import Constraint
+    from grammarlm.masks.machines.json.epoch import JsonEpoch
 
 # Tokens left; a plan (tokens that end the text) where the computed completion takes more tokens than are left; how many
 # steps are safe, whatever they are.
@@ -40,7 +42,7 @@ class JsonBudgetedMatcher(BudgetedMatcher, JsonMatcher):
     __slots__ = ("_near",)
 
     def __init__(self, constraint: Constraint, max_tokens: int):
-        self._near: tuple[Any, np.ndarray] | None = None  # a head, and its mask
+        self._near: tuple[Head, np.ndarray] | None = None  # a head, and its mask
         super().__init__(constraint, max_tokens)
         left = self._start[4][0]
         self._pay((left, None, 0))
@@ -50,7 +52,7 @@ class JsonBudgetedMatcher(BudgetedMatcher, JsonMatcher):
     def _settled(self, left: int) -> Budget:
         """The budget of this state, with the number of safe steps from here."""
         fewest = self._made(_fewest)
-        growth = growth_of(self._head[1])
+        growth = growth_of(cast("JsonEpoch", self._head[1]))
         safe = max((left - fewest) // (growth + 1), 0)
         return left, None, safe
 
@@ -63,14 +65,13 @@ class JsonBudgetedMatcher(BudgetedMatcher, JsonMatcher):
         return Matcher.fill_mask(self, mask, row)
 
     def _probe(self) -> JsonBudgetedMatcher:
-        other: Any = super()._probe()
+        other = cast(JsonBudgetedMatcher, super()._probe())
         other._near = self._near
-        return other  # type: ignore[no-any-return]
+        return other
 
     def _known_row(self) -> np.ndarray | None:
         epoch, state = self._head[1:3]
-        found: np.ndarray | None = epoch.rows[state]
-        return found
+        return epoch.rows[state]
 
     def _new_row(self) -> np.ndarray:
         head = self._head
@@ -84,12 +85,11 @@ class JsonBudgetedMatcher(BudgetedMatcher, JsonMatcher):
         bits = self._known_row()
         return self._new_row() if bits is None else bits
 
-    def _narrowed(self, epoch: Any, state: int) -> np.ndarray:
+    def _narrowed(self, epoch: Epoch, state: int) -> np.ndarray:
         left, plan, safe = self._head[4]
         if safe > 0 or state == FINISHED:
-            found: np.ndarray = epoch.row(state)
-            return found
-        row = NarrowMask(epoch, left).fill(state)
+            return epoch.row(state)
+        row = NarrowMask(cast("JsonEpoch", epoch), left).fill(state)
         plan = costs_of(epoch).plan(epoch, state) if plan is None else plan
         if plan:
             row.view(np.uint8)[plan[0] >> 3] |= 1 << (plan[0] & 7)
@@ -138,7 +138,7 @@ class JsonBudgetedMatcher(BudgetedMatcher, JsonMatcher):
             raise
         return True
 
-    def _plan_of(self, head: Any) -> tuple[int, ...]:
+    def _plan_of(self, head: Head) -> tuple[int, ...]:
         here, self._head = self._head, head
         try:
             return self._made(_plan)
@@ -173,9 +173,9 @@ class CanonicalJsonBudgetedMatcher(_CanonicalRows, JsonBudgetedMatcher):
     __slots__ = ()
 
 
-def _fewest(epoch: Any, state: int) -> int:
+def _fewest(epoch: Epoch, state: int) -> int:
     return costs_of(epoch).fewest(epoch, state)
 
 
-def _plan(epoch: Any, state: int) -> tuple[int, ...]:
+def _plan(epoch: Epoch, state: int) -> tuple[int, ...]:
     return costs_of(epoch).plan(epoch, state)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
-from grammarlm.kernels.cpu.json.step.step import ROW
-from grammarlm.layout.json import ARRAY_BIT, Array, Frame, Kind, Shape
+from grammarlm.layout.json import ARRAY_BIT, ROW, Array, Frame, Kind, Shape
 from grammarlm.masks.machines.regular.completion import LONGEST
 
 from .lexemes import ENOUGH, LexemeEndings
@@ -79,7 +77,7 @@ class ArrayEndings:
         """Item by item: the first that is allowed."""
         text, first, position = b"", where != AFTER, words[Frame.COUNT]
         is_closed = where != COMMA
-        supplies: dict[int, list[Any]] = {}
+        supplies: dict[int, tuple[list[bytes], Iterator[bytes]]] = {}
         for _ in range(MOST_EXTRA):
             if is_closed and (after := self._reader.read(record, b"]")) and self._reader.ends(after):
                 return text + b"]"
@@ -87,7 +85,7 @@ class ArrayEndings:
             comma = b"" if first else b","
             first = False
             for node, _ in sorted(self._ways(row, position), key=lambda way: -way[1].bit_count()):
-                supply = supplies.setdefault(node, [[], self._several(node)])
+                supply = supplies.setdefault(node, ([], self._several(node)))
                 made = self._next_item(record, comma, supply)
                 if made is not None:
                     record, text = made[0], text + comma + made[1]
@@ -100,7 +98,9 @@ class ArrayEndings:
             self._reader.program.clock.check()
         return None
 
-    def _next_item(self, record: int, comma: bytes, supply: list[Any]) -> tuple[int, bytes] | None:
+    def _next_item(
+        self, record: int, comma: bytes, supply: tuple[list[bytes], Iterator[bytes]]
+    ) -> tuple[int, bytes] | None:
         """The first value that is allowed and can be followed by something; values that are refused are never tried again."""
         passed = supply[0]
         for value in [*passed, None]:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from grammarlm.errors import LimitExceeded
-from grammarlm.kernels.cpu.json.step.step import ROW
 from grammarlm.kernels.cpu.json.step.text import BODY, LAST_1, LAST_2, LEAD_E0, LEAD_ED, LOW_BACKSLASH, LOW_U
-from grammarlm.layout.json import FIELD, Key, Kind
+from grammarlm.layout.json import FIELD, ROW, Key, Kind
 from grammarlm.masks.filters.budget import INFINITE
 from grammarlm.masks.machines.regular.completion import LONGEST
 
@@ -194,7 +192,7 @@ def _bytes_missing(c: int) -> int:
     return 0 if sub < LAST_1 else 1 if sub == LAST_1 else 2 if sub in (LAST_2, LEAD_E0, LEAD_ED) else 3
 
 
-def _continuing(sub: int) -> Any:
+def _continuing(sub: int) -> Iterable[int]:
     """Bytes that may come within an escape or a character, first those that end it soon."""
     if sub == 1:
         return b'nrtbf/\\"u'

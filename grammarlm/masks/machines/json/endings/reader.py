@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -45,8 +46,8 @@ class Reader:
         self.rows = memoryview(epoch.program.json.rows)
         self._blob = self.rows.cast("B")[epoch.program.json.blob_at :]
         self.ordered = epoch.program.mode == 1
-        self.rests: dict[Any, bytes | None] = {}
-        self.strings: dict[Any, bytes | None] = {}
+        self.rests: dict[Hashable, bytes | None] = {}
+        self.strings: dict[Hashable, bytes | None] = {}
         self._costs: dict[bytes, int] = {}
         self._placed: dict[bytes, tuple[np.ndarray, int]] = {}  # bytes that kernels read, and their addresses
 

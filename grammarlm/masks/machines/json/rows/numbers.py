@@ -9,7 +9,7 @@ from grammarlm.grammars.json_schema.numbers import numbers
 from grammarlm.grammars.json_schema.numbers.plans import beyond_caps
 from grammarlm.grammars.json_schema.numbers.rows import in_halves, pack
 from grammarlm.grammars.json_schema.shapes.shapes import Node, NumberShape
-from grammarlm.layout.numbers import FLAGS, TOLD
+from grammarlm.layout.numbers import Flag, Number
 
 from .template import NUMBERS, TEMPLATE_AT
 
@@ -47,7 +47,7 @@ class NumberRows:
             assert value.low is not None
             row, text = pack(value, self._rows, tidy=self.is_tidy, pointer=node.pointer), _canonical(value.low)
             known = self._compared[value] = len(self._rows) + 2
-            row[FLAGS] |= TOLD
+            row[Number.FLAGS] |= Flag.SINGLE
             self._rows += [len(self._blob), len(text), *row]
             self._blob += text
         return known
