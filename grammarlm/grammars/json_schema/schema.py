@@ -197,19 +197,8 @@ class JsonSchema(Grammar):
         schema, registry = thawed(self._source), self.registry
         text = schema if isinstance(schema, str) else written(self.document())
         documents = None if registry is None else tuple((uri, written(registry[uri])) for uri in registry)
-        return [
-            text,
-            self.whitespace,
-            self.property_order,
-            self.formats,
-            documents,
-            self.draft,
-            self.strict,
-            self.integers,
-            self.spelling,
-            self.extra,
-            self.unknown,
-        ]
+        made = {"schema": text, "registry": documents}
+        return [made[name] if name in made else getattr(self, name) for name in self.SAVED]
 
     @classmethod
     def from_saved(cls, schema: str, registry: tuple[tuple[str, str], ...] | None, **options: Any) -> JsonSchema:

@@ -48,7 +48,7 @@ def unshared(schema: Any, tick: Callable[[], None]) -> Any:
     for count, here in enumerate(todo):  # grows during the loop
         tick()
         if count > MOST_LOCATIONS:
-            raise LimitExceeded(f"the schema has more than {MOST_LOCATIONS:,} locations when it is written out")
+            raise LimitExceeded(f"the schema has more than {MOST_LOCATIONS:,} places when it is written out")
         for key, value in list(here.items() if isinstance(here, dict) else enumerate(here)):
             if isinstance(value, (dict, list, tuple)):
                 here[key] = dict(value) if isinstance(value, dict) else list(value)

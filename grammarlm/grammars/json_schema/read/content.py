@@ -86,7 +86,7 @@ def written(schema: Any) -> str:
         parts.append(piece)
         if len(parts) > MOST_PARTS and not is_tree:
             raise LimitExceeded(
-                f"the schema has more than {MOST_PARTS:,} locations when it is written out: parts of it stand in several"
+                f"the schema has more than {MOST_PARTS:,} places when it is written out: parts of it stand in several"
             )
     return "".join(parts)
 

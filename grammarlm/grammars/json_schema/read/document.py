@@ -9,11 +9,12 @@ loads the drafts' own metaschemas. Nothing is ever fetched.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote, urldefrag, urljoin
 
 from grammarlm.errors import GrammarError, UnsupportedFeature, brief
-from grammarlm.grammars.json_schema.nodes.by_type import TYPE_NODES, TYPE_NODES_4
+from grammarlm.grammars.json_schema.nodes.by_type import TYPE_NODES, TYPE_NODES_4, Conjunction
 
 from .keywords import SCHEMA_LISTS, SCHEMA_MAPS, SCHEMA_VALUED, bits_of, bits_of_vocabularies
 
@@ -38,47 +39,25 @@ def escape(token: str) -> str:
     return token
 
 
+@dataclass(eq=False, slots=True)
 class Resource:
     """A schema with an address. `nodes` is the caller's cache of what has been made of its schemas."""
 
-    __slots__ = (
-        "address",
-        "bits",
-        "contents",
-        "draft",
-        "dynamic",
-        "filtered",
-        "names",
-        "nodes",
-        "plain_integers",
-        "pointer",
-        "referred",
-        "types",
-        "vocabulary",
-    )
+    address: str  # absolute, without fragment; "" where there is none
+    contents: Any
+    pointer: str
+    draft: int
+    bits: dict[str, int]  # the keywords that count
+    vocabulary: str  # the `$schema` that selects them
+    plain_integers: bool  # is 1.0 no integer?
+    filtered: bool  # other keywords may occur, and have to be left out
+    names: dict[str, Location] | None = None  # locations by anchor
+    dynamic: tuple[str, ...] = ()  # the names that are dynamic; "" for $recursiveAnchor
+    nodes: dict[Any, Any] = field(default_factory=dict)
+    referred: dict[str, Any] = field(default_factory=dict)  # the caller's cache of nodes by reference
+    types: dict[str, Conjunction] = field(init=False)
 
-    def __init__(
-        self,
-        address: str,
-        contents: Any,
-        pointer: str,
-        draft: int,
-        bits: dict[str, int],
-        vocabulary: str,
-        plain_integers: bool = False,
-    ):
-        self.address = address  # absolute, without fragment; "" where there is none
-        self.contents = contents
-        self.pointer = pointer
-        self.draft = draft
-        self.bits = bits  # the keywords that count
-        self.filtered = False  # others may occur, and have to be left out
-        self.vocabulary = vocabulary  # the `$schema` that selects them
-        self.names: dict[str, Location] | None = None  # locations by anchor
-        self.dynamic: tuple[str, ...] = ()  # the names that are dynamic; "" for $recursiveAnchor
-        self.nodes: dict[Any, Any] = {}
-        self.referred: dict[str, Any] = {}  # the caller's cache of nodes by reference
-        self.plain_integers = draft == 4 or plain_integers  # is 1.0 no integer?
+    def __post_init__(self) -> None:
         self.types = TYPE_NODES_4 if self.plain_integers else TYPE_NODES
 
 
@@ -132,8 +111,9 @@ class Document:
                 base, self._identifier(contents, outer if pointer and "#" not in pointer else draft) or ""
             )
         bits = self._bits(vocabulary, draft)
-        resource = Resource(address, contents, pointer, draft, bits, vocabulary, self.plain_integers)
-        resource.filtered = not self.auto or bits is not bits_of(draft, True, self.formats)
+        is_filtered = not self.auto or bits is not bits_of(draft, True, self.formats)
+        plain_integers = self.plain_integers or draft == 4
+        resource = Resource(address, contents, pointer, draft, bits, vocabulary, plain_integers, is_filtered)
         if isinstance(contents, dict):
             self._by_contents[id(contents)] = resource
         return resource

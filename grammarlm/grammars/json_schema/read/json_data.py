@@ -79,16 +79,12 @@ def _inside(here: Any, pointer: str, reading: str) -> list[tuple[Any, str, str]]
 
 
 def _check_scalar(value: Any, pointer: str) -> None:
-    if value is None or isinstance(value, (str, bool)):
-        return
-    if isinstance(value, (int, Fraction)):
-        return
-    if isinstance(value, float) and math.isfinite(value):
-        return
-    if isinstance(value, Decimal) and value.is_finite():
-        return
-    raise GrammarError(
-        f"{pointer or '#'}: {brief(value)} of type {type(value).__name__} is no JSON value: a schema has dicts with strings as "
-        "keys, lists, strings, finite numbers, True, False and None",
-        pointer=pointer,
+    is_finite = isinstance(value, (str, int, Fraction, type(None))) or (
+        isinstance(value, float) and math.isfinite(value)
     )
+    if not is_finite and not (isinstance(value, Decimal) and value.is_finite()):
+        raise GrammarError(
+            f"{pointer or '#'}: {brief(value)} of type {type(value).__name__} is no JSON value: a schema has dicts with strings "
+            "as keys, lists, strings, finite numbers, True, False and None",
+            pointer=pointer,
+        )

@@ -11,7 +11,7 @@ import numpy as np
 from numba import carray, int32, int64, uint64
 
 from grammarlm.kernels.cpu.jit import inlined, part, pointer
-from grammarlm.kernels.cpu.json.rows.tries import GROW_PENDING, beyond, first_child, lists_bytes, push
+from grammarlm.kernels.cpu.json.rows.tries import beyond, first_child, lists_bytes, push
 from grammarlm.kernels.cpu.json.step.blanks import blanks
 from grammarlm.kernels.cpu.json.step.frames import begun_like, same_but_lists
 from grammarlm.kernels.cpu.json.step.languages import is_universal
@@ -22,20 +22,18 @@ from grammarlm.kernels.cpu.json.step.unique import is_unique, number_ended
 from grammarlm.layout.constants import Constants
 from grammarlm.layout.json import (
     BRACKET,
-    CAN_START,
-    CLOSES,
     DEAD,
     ESCAPE,
     FIELD,
     FOLLOWS,
-    GOES_ON,
     NO_LANGUAGE,
-    OUT_OF_ROOM,
     ROW,
     At,
     Frame,
+    Gap,
     Kind,
     Trie,
+    Want,
 )
 
 from .fields import arena_of, ints, is_short, longs, octets, thread, uints, ulongs, ushorts
@@ -65,7 +63,7 @@ class Survey(Constants):
 
 CLASS_WORDS = 8  # c, x, y, f; x and y as compared; hash; one spare
 QUOTED = 32  # bit of c: a quote is still to come before the thread's position (kinds AFTER and COLON)
-DONE = CAN_START  # the white space state where a run may end
+DONE = int(Gap.CAN_START)  # the white space state where a run may end
 NO_CLASS = -1
 
 
@@ -144,8 +142,10 @@ def class_of(arena, survey, c, x, y, f):
                 known_y = y  # the continuation must not repeat a key
     elif kind != Kind.LITERAL:
         follows = blanks(arena, y, int64(4))
-        if follows != 0:
-            y = int64(DONE) if follows == FOLLOWS | BRACKET else int64(GOES_ON) if follows == FOLLOWS else int64(CLOSES)
+        if follows == FOLLOWS | BRACKET:
+            y = int64(DONE)
+        elif follows != 0:
+            y = int64(Gap.GOES_ON) if follows == FOLLOWS else int64(Gap.CLOSES)
         known_y = y
         if c >> 5 & 63 != 0 and (kind == Kind.KEYS or kind == Kind.ENTRY):  # a new key (item) must come
             known_y |= longs(arena, At.FRAMES)[f * Frame.LENGTH + Frame.OTHERS] << 24
@@ -255,7 +255,7 @@ def survey_thread(arena, survey, c, x, y, f):
         stop = int64(end[at]) if at >= 0 else trie[base + Trie.NODES]
         if not ordinary and node < stop and wide[at + 1] >= 0 and lists_bytes(arena, c, x, f, allowed, 4 * start):
             node = first_child(arena, base, at, stop, start)
-        while node < stop and arena[At.WANTED] & OUT_OF_ROOM == 0:
+        while node < stop and arena[At.WANTED] & Want.OUT_OF_ROOM == 0:
             deep = int64(depth[node])
             top = deep * 6
             if waiting == 0:  # the frames of classes and waiting threads are kept
@@ -278,7 +278,7 @@ def survey_thread(arena, survey, c, x, y, f):
                 way += 1
                 c3, x3, y3, f3 = step(arena, c0, x0, y0, f0, byte, way)
                 if waiting + 1 >= arena[At.PENDING_CAPACITY]:
-                    arena[At.WANTED] |= GROW_PENDING
+                    arena[At.WANTED] |= Want.PENDING
                     break
                 p = waiting * 5
                 pending[p], pending[p + 1], pending[p + 2], pending[p + 3], pending[p + 4] = node, c3, x3, y3, f3

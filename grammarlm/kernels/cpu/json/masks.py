@@ -43,7 +43,7 @@ from grammarlm.kernels.cpu.json.rows.rows import (
     take_row,
     view_key,
 )
-from grammarlm.kernels.cpu.json.rows.tries import GROW_CROSSED, clear_below
+from grammarlm.kernels.cpu.json.rows.tries import clear_below
 from grammarlm.kernels.cpu.json.step.arrays import with_item
 from grammarlm.kernels.cpu.json.step.blanks import blanks, gap_state
 from grammarlm.kernels.cpu.json.step.languages import is_universal
@@ -53,7 +53,6 @@ from grammarlm.kernels.cpu.json.step.unique import is_unique, number_ended
 from grammarlm.layout.json import (
     ARRAY_BIT,
     BARRIER,
-    CAN_START,
     DEAD,
     FURTHER,
     NO_FRAME,
@@ -62,16 +61,17 @@ from grammarlm.layout.json import (
     SHARED_BIT,
     At,
     Frame,
+    Gap,
     Kind,
     Object,
     Spot,
     Store,
+    Want,
 )
 
 from .fields import arena_of, clear_bit, has_bit, ints, is_short, longs, set_bit, thread
 from .reads import run_threads, verdict
 
-WANT_SPOT = 2  # bit of WANTED; with a number above bit 8
 FULL_STORE = 1
 WHOLE_MASKS = 64  # size of the cache of whole masks, of all texts: as many as there may be texts in a batch
 
@@ -83,9 +83,9 @@ def kept_mask(arena, c, x, y, f, out, first):
     kind, width = c & 31, arena[At.BASE_WORDS]
     in_frame = kind == Kind.AFTER or kind == Kind.KEYS or kind == Kind.KEY or kind == Kind.ENTRY
     if in_frame or kind == Kind.VALUE or kind == Kind.COLON:
-        spot = gap_state(arena, c, y, f) if kind != Kind.KEY else int64(CAN_START)
+        spot = gap_state(arena, c, y, f) if kind != Kind.KEY else int64(Gap.CAN_START)
         if kind != Kind.KEY and longs(arena, At.SPOTS)[spot * Spot.LENGTH + Spot.MADE] == 0:
-            arena[At.WANTED] |= WANT_SPOT | spot << 8
+            arena[At.WANTED] |= Want.SPOT | spot << 8
             return
     unique = is_unique(arena, f)
     own = frames[f * Frame.LENGTH + Frame.ROW] & ROW if in_frame else c >> 11 & ROW
@@ -154,7 +154,7 @@ def kept_mask(arena, c, x, y, f, out, first):
         pool = ints(store, Store.POOL)
         crossings, remainders, filtered = int64(pool[found + 2]), int64(pool[found + 3]), int64(pool[found + 4])
         if crossings >= arena[At.CROSS_CAPACITY]:
-            arena[At.WANTED] |= GROW_CROSSED
+            arena[At.WANTED] |= Want.CROSSED
             return
         row = out if first else ints(arena, At.SCRATCH_ROW)
         arena[At.CROSS_COUNT] = 0
@@ -193,7 +193,7 @@ def strike_others(arena, c, x, y, f, out):
     at = gap_state(arena, c, y, f) * Spot.LENGTH
     offsets, nodes = ints(spots, at + Spot.OFFSETS), ints(spots, at + Spot.NODES)
     byte = int64(44) if kind == Kind.AFTER else int64(34)
-    c2, x2, y2, f2 = step(arena, c, x, int64(CAN_START), f, byte, int64(0))
+    c2, x2, y2, f2 = step(arena, c, x, int64(Gap.CAN_START), f, byte, int64(0))
     for i in range(offsets[byte], offsets[byte + 1]):
         if c2 != DEAD:
             strike(arena, int64(nodes[i]), c2, x2, y2, f2, out)
@@ -263,7 +263,7 @@ def thread_mask(arena, c, x, y, f, out, first):
         if f == NO_FRAME:
             spots, blank = longs(arena, At.SPOTS), gap_state(arena, thread(Kind.AFTER, 0, 0, 0), blank, f)
             if spots[blank * Spot.LENGTH + Spot.MADE] == 0:
-                arena[At.WANTED] |= WANT_SPOT | blank << 8
+                arena[At.WANTED] |= Want.SPOT | blank << 8
                 return
             put(first, out, ints(longs(arena, At.BASES), spots[blank * Spot.LENGTH + Spot.BLANK_BASE]), width)
             if blanks(arena, blank, int64(4)) != 0:
@@ -302,7 +302,7 @@ def keep_whole(arena, record, out_address):
 
 @part
 def fill_mask(address, record, out_address):
-    """Writes the mask of a config. 0: done; FULL_STORE: done, but a row found no room; LACKING or TOO_MANY: the mask is invalid."""
+    """Writes the mask of a config. 0: done; FULL_STORE: done, but a row found no room; SHORT or TOO_MANY: the mask is invalid."""
     arena = arena_of(address)
     out = row_at(out_address)
     records = longs(arena, At.RECORDS)

@@ -8,11 +8,9 @@ from grammarlm.kernels.cpu.json.step.blanks import blanks
 from grammarlm.kernels.cpu.json.step.numbers import number_ends
 from grammarlm.kernels.cpu.json.step.step import step
 from grammarlm.kernels.cpu.json.step.unique import same_frame
-from grammarlm.layout.json import DEAD, LACKING, NO_FRAME, OUT_OF_ROOM, ROW, TOO_MANY, WIDEST, At, Kind
+from grammarlm.layout.json import DEAD, NO_FRAME, ROW, SHORT, TOO_MANY, WIDEST, At, Kind, Want
 
 from .fields import arena_of, is_short, longs, octets
-
-TOO_WIDE, GROW_RECORDS = 8, 128  # bits of WANTED
 
 
 @part
@@ -42,7 +40,7 @@ def may_end(address, record):
 def new_record(arena, c, x, y, f, after):
     made = arena[At.RECORD_COUNT]
     if made + 1 >= arena[At.RECORD_CAPACITY]:
-        arena[At.WANTED] |= GROW_RECORDS
+        arena[At.WANTED] |= Want.RECORDS
         return int64(0)
     arena[At.RECORD_COUNT] = made + 1
     records = longs(arena, At.RECORDS)
@@ -59,7 +57,7 @@ def add_thread(arena, threads, count, c, x, y, f):
         if threads[at] == c and threads[at + 1] == x and threads[at + 2] == y and same_frame(arena, threads[at + 3], f):
             return count
     if count >= WIDEST:
-        arena[At.WANTED] |= TOO_WIDE
+        arena[At.WANTED] |= Want.TOO_WIDE
         return count
     at = 4 * count
     threads[at], threads[at + 1], threads[at + 2], threads[at + 3] = c, x, y, f
@@ -71,14 +69,14 @@ def run_threads(arena, count, data_address, length):
     """Advances the threads in SET_A over some bytes. Returns where they are, SET_A or SET_B, and how many."""
     data = carray(pointer(data_address), length, np.uint8)
     done, field = int64(0), int64(At.SET_A)
-    while done < length and count > 0 and arena[At.WANTED] & OUT_OF_ROOM == 0:
+    while done < length and count > 0 and arena[At.WANTED] & Want.OUT_OF_ROOM == 0:
         byte = int64(data[done])
         made = int64(0)
         now, later = longs(arena, field), longs(arena, At.SET_A + At.SET_B - field)
         for i in range(count):
             at = 4 * i
             way = int64(0)
-            while arena[At.WANTED] & OUT_OF_ROOM == 0:
+            while arena[At.WANTED] & Want.OUT_OF_ROOM == 0:
                 c, x, y, f = step(arena, now[at], now[at + 1], now[at + 2], now[at + 3], byte, way)
                 more = arena[At.MORE]
                 if c != DEAD:
@@ -94,12 +92,12 @@ def run_threads(arena, count, data_address, length):
 
 @inlined
 def verdict(arena):
-    """The status of a call: 0 if nothing was missing, LACKING, TOO_MANY. It must be returned: other OS threads may call
+    """The status of a call: 0 if nothing was missing, SHORT, TOO_MANY. It must be returned: other OS threads may call
     before the caller reads WANTED.
     """
     found = int64(0)
-    if longs(arena, At.MISSING)[0] != 0 or arena[At.WANTED] & ~int64(TOO_WIDE) != 0:
-        found = int64(LACKING)
+    if longs(arena, At.MISSING)[0] != 0 or arena[At.WANTED] & ~int64(Want.TOO_WIDE) != 0:
+        found = int64(SHORT)
     elif arena[At.WANTED] != 0:
         found = int64(TOO_MANY)
     return found
@@ -120,7 +118,7 @@ def is_thread(records, record, threads):
 
 @part
 def read_bytes(address, record, data_address, length):
-    """The config after some bytes; 0: rejected; LACKING: see WANTED and MISSING; TOO_MANY: too ambiguous."""
+    """The config after some bytes; 0: rejected; SHORT: see WANTED and MISSING; TOO_MANY: too ambiguous."""
     arena = arena_of(address)
     records = longs(arena, At.RECORDS)
     arena[At.WANTED] = longs(arena, At.MISSING)[0] = 0

@@ -19,14 +19,9 @@ import numpy as np
 from grammarlm.errors import LimitExceeded
 from grammarlm.kernels.cpu.jit import direct
 from grammarlm.kernels.cpu.json.call import ADVANCE, ENDS, FILL, FORGET, MOVE, PLACE, READ, REHASH, json_call
-from grammarlm.kernels.cpu.json.masks import WANT_SPOT
-from grammarlm.kernels.cpu.json.reads import GROW_RECORDS
-from grammarlm.kernels.cpu.json.rows.closers import WANT_LIMITED
 from grammarlm.kernels.cpu.json.rows.rows import KEY_WORDS
-from grammarlm.kernels.cpu.json.rows.tries import GROW_CROSSED, GROW_NOTED, GROW_PENDING
-from grammarlm.kernels.cpu.json.step.frames import GROW_CHAINS, GROW_FRAMES
 from grammarlm.kernels.cpu.json.step.languages import MISSING_MOST
-from grammarlm.layout.json import BARRIER, COUNT_BIT, TOO_MANY, WAITS, WIDEST, At, Frame, Kind, Store
+from grammarlm.layout.json import BARRIER, COUNT_BIT, TOO_MANY, WIDEST, At, Frame, Kind, Store, Want
 from grammarlm.masks.machines.json.endings.completion import endings_of
 from grammarlm.masks.machines.json.vocabulary.arena import CROSSED, NOTED, PENDING
 from grammarlm.masks.machines.json.vocabulary.tables import SERIALS, JsonTables
@@ -233,7 +228,7 @@ class JsonEpoch(EpochDefaults):
         arena, program = self.arena, self.program
         program.clock.check()
         wanted = int(arena[At.WANTED])
-        waits = bool(wanted & WAITS)
+        waits = bool(wanted & Want.WAITS)
         states = self._missing[1 : 1 + self._missing[0]].tolist()
         if states:
             with PATIENT:  # new states stay, so a garbage collection in the middle of a text would be wasted
@@ -241,14 +236,14 @@ class JsonEpoch(EpochDefaults):
                 program.states.make([state for state in states if not state & COUNT_BIT], anew, waits and times > 0)
             self._place_languages()
         with program.tables.lock:
-            if wanted & WANT_SPOT:
+            if wanted & Want.SPOT:
                 program.tables.white_space.make_spot(wanted >> 8 & 0xFFFFFF)
-            elif wanted & WANT_LIMITED:
+            elif wanted & Want.LIMITED:
                 program.tables.strings.make_limited(wanted >> 8 & 0xFFFFFF)
-            for bit, places in ((GROW_CROSSED, [CROSSED]), (GROW_PENDING, [PENDING]), (GROW_NOTED, NOTED)):
+            for bit, places in ((Want.CROSSED, [CROSSED]), (Want.PENDING, [PENDING]), (Want.NOTED, NOTED)):
                 if wanted & bit:
                     program.tables.shared.grow_walks(arena, places)
-        for bit, name in ((GROW_FRAMES, "frames"), (GROW_CHAINS, "chains"), (GROW_RECORDS, "records")):
+        for bit, name in ((Want.FRAMES, "frames"), (Want.CHAINS, "chains"), (Want.RECORDS, "records")):
             if wanted & bit:
                 self._grow(name)
         return 0 if waits else 1

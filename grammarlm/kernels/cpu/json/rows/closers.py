@@ -26,6 +26,7 @@ from grammarlm.layout.json import (
     Object,
     Store,
     Trie,
+    Want,
 )
 
 from .rows import (
@@ -51,7 +52,6 @@ BASE_ZERO, BASE_BODY = 0, 1
 OTHER_KEYS = -5  # in place of a thread, in the key of a row: any other key
 CLOSERS = -6  # in place of a thread, in the key of a row: the end of any string
 BODY_REMAINDERS = 1  # the trie of remainders after a string's closing quote
-WANT_LIMITED = 4  # bit of WANTED; with a number above bit 8
 
 
 @part
@@ -240,7 +240,7 @@ def strings_mask(arena, c, x, y, f, out, first):
     else:
         body = longs(arena, At.LIMITED)[left]
         if body == 0:
-            arena[At.WANTED] |= WANT_LIMITED | left << 8
+            arena[At.WANTED] |= Want.LIMITED | left << 8
             return
     put(first, out, row_at(body), arena[At.BASE_WORDS])
     if count >= least and left >= far:

@@ -11,7 +11,7 @@ from grammarlm.kernels.cpu.json.fields import ints, longs, octets, ulongs, ushor
 from grammarlm.kernels.cpu.json.step.frames import begun_like, length_of, same_chain
 from grammarlm.kernels.cpu.json.step.languages import case_of, is_universal
 from grammarlm.kernels.cpu.json.step.step import step
-from grammarlm.layout.json import CROSS, DEAD, FIELD, NO_LANGUAGE, OUT_OF_ROOM, ROW, At, Frame, Kind, Object, Trie
+from grammarlm.layout.json import CROSS, DEAD, FIELD, NO_LANGUAGE, ROW, At, Frame, Kind, Object, Trie, Want
 
 from .tries import BACKSLASH, NO_JUMP, add_byte, beyond, clear_below, first_child, push, set_node, words_bytes
 from .walk import visit
@@ -56,7 +56,7 @@ def correct(arena, at, c, x, y, f, case, row):
     stop, node = int64(end[at]) if at >= 0 else trie[Trie.NODES], int64(at + 1)
     if lists_corrected(arena, c, x, y, f, case, allowed, 4 * start):
         node = first_child(arena, int64(0), at, stop, start)
-    while node < stop and arena[At.WANTED] & OUT_OF_ROOM == 0:
+    while node < stop and arena[At.WANTED] & Want.OUT_OF_ROOM == 0:
         deep = int64(depth[node])
         top = deep * 6
         byte = int64(bytes_of[node])

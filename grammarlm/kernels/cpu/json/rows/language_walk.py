@@ -19,7 +19,7 @@ from grammarlm.kernels.cpu.json.step.languages import (
     note_missing,
     table_of,
 )
-from grammarlm.layout.json import ENOUGH, SHARED_BIT, WAITS, At, Suspended, Trie
+from grammarlm.layout.json import SHARED_BIT, At, Suspended, Trie, Want
 
 from .correct import is_of_case
 from .tries import bytes_before, clear_below
@@ -38,7 +38,7 @@ def suspend(arena, state, row_of, count, is_body, run, run_most, row, node, clos
     kept[Suspended.NODE], kept[Suspended.CLOSINGS], kept[Suspended.ESCAPES] = node, closings, escapes
     for i in range(6 * depth):
         kept[Suspended.STACK + i] = stack[i]
-    arena[At.WANTED] |= WAITS
+    arena[At.WANTED] |= Want.WAITS
     copy_bytes(arena[At.SUSPENDED_ROW], row.ctypes.data, 4 * arena[At.BASE_WORDS])
 
 
@@ -99,7 +99,7 @@ def run_language(arena, at, state, row_of, count, usual, is_body, run, run_most,
     reach = arena[At.MOST_CHARACTERS]
     missing, patience = longs(arena, At.MISSING), int64(PATIENCE)
     stop = int64(end[at]) if at >= 0 else trie[Trie.NODES]
-    while node < stop and arena[At.WANTED] & ENOUGH == 0:
+    while node < stop and arena[At.WANTED] & Want.ENOUGH == 0:
         if missing[0] != 0:  # below a missing state all is recomputed later
             patience -= 1
             if patience < 0:

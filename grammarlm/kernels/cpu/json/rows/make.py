@@ -16,21 +16,21 @@ from grammarlm.kernels.cpu.json.step.languages import case_of, goes_on_as_text, 
 from grammarlm.kernels.cpu.json.step.runs import ENDLESS_RUN, ask_for, base_of_run, run_of
 from grammarlm.kernels.cpu.json.step.step import step
 from grammarlm.layout.json import (
-    CAN_START,
     DEAD,
     FIELD,
     INLINE,
     NO_LANGUAGE,
-    OUT_OF_ROOM,
     ROW,
     SHARED_BIT,
     Array,
     At,
     Frame,
+    Gap,
     Kind,
     Object,
     Shape,
     Spot,
+    Want,
 )
 
 from .closers import BASE_BODY, BASE_ZERO, closers_after, other_keys
@@ -61,8 +61,8 @@ def enter(arena, spot, byte, c, x, f, but_plain, row):
         return
     frames_before, chains_before = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT]
     way = int64(0)
-    while arena[At.WANTED] & OUT_OF_ROOM == 0:
-        c2, x2, y2, f2 = step(arena, c, x, int64(CAN_START), f, int64(byte), way)
+    while arena[At.WANTED] & Want.OUT_OF_ROOM == 0:
+        c2, x2, y2, f2 = step(arena, c, x, int64(Gap.CAN_START), f, int64(byte), way)
         more = arena[At.MORE]
         is_left_out = but_plain and c2 & 31 == Kind.STRING and is_plain_string(program, c2 >> 11 & ROW)
         if c2 != DEAD and not is_left_out:

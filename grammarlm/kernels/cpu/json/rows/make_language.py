@@ -9,13 +9,13 @@ from grammarlm.kernels.cpu.json.step.languages import after, case_of, goes_on_as
 from grammarlm.kernels.cpu.json.step.runs import LETTERS_LOW, base_of_run, run_of
 from grammarlm.kernels.cpu.json.step.step import step
 from grammarlm.kernels.cpu.json.step.unique import with_text
-from grammarlm.layout.json import BARRIER, DEAD, FIELD, SHARED_BIT, At, Kind, Object, Shape
+from grammarlm.layout.json import BARRIER, DEAD, FIELD, SHARED_BIT, At, Kind, Object, Shape, Want
 
-from .closers import BASE_BODY, BASE_ZERO, WANT_LIMITED, keep_filtered, other_keys
+from .closers import BASE_BODY, BASE_ZERO, keep_filtered, other_keys
 from .correct import ANY_CASE, differ
 from .language_walk import note_ends, run_language
 from .rows import copy_base
-from .tries import GROW_NOTED, bytes_before, clear_below
+from .tries import bytes_before, clear_below
 from .walk import emptied_filter, filter_closers, visit
 
 FEW_LEFT = 8  # characters: with fewer left, a row has little of an ordinary string's body
@@ -50,7 +50,7 @@ def make_string(arena, c, x, y, f, own, row):
     if is_body and left < arena[At.MOST_CHARACTERS]:
         body = longs(arena, At.LIMITED)[left]
         if body == 0:
-            arena[At.WANTED] |= WANT_LIMITED | left << 8
+            arena[At.WANTED] |= Want.LIMITED | left << 8
             return base
         copy_bytes(row.ctypes.data, body, 4 * arena[At.BASE_WORDS])
     else:
@@ -61,7 +61,7 @@ def make_string(arena, c, x, y, f, own, row):
     if missing[0] != 0:
         return base
     if max(closings, escapes) > arena[At.NOTED_CAPACITY]:
-        arena[At.WANTED] |= GROW_NOTED
+        arena[At.WANTED] |= Want.NOTED
         return base
     closed, escaped, filtered = longs(arena, At.CLOSED), longs(arena, At.ESCAPED), emptied_filter(arena)
     closing, next_closing = ints(arena, At.CLOSING), int64(0)
@@ -153,7 +153,7 @@ def make_key(arena, c, x, y, f, own, usual, is_body, run, run_most, run_ends, ro
     if usual == 0 and missing[0] != 0:
         return
     if max(closings, escapes) > arena[At.NOTED_CAPACITY]:
-        arena[At.WANTED] |= GROW_NOTED
+        arena[At.WANTED] |= Want.NOTED
         return
     closed, escaped = longs(arena, At.CLOSED), longs(arena, At.ESCAPED)
     after_key = with_other(arena, f, y >> 24)

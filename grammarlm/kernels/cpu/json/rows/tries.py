@@ -10,9 +10,8 @@ from grammarlm.kernels.cpu.jit import inlined, part
 from grammarlm.kernels.cpu.json.fields import clear_bit, ints, longs, octets, set_bit, uints, ulongs, ushorts
 from grammarlm.kernels.cpu.json.step.lexemes import LITERALS
 from grammarlm.kernels.cpu.json.step.unique import NUMBER_BYTES
-from grammarlm.layout.json import FIELD, NO_LANGUAGE, ROW, At, Key, Kind, Object, Trie
+from grammarlm.layout.json import FIELD, NO_LANGUAGE, ROW, At, Key, Kind, Object, Trie, Want
 
-GROW_CROSSED, GROW_PENDING, GROW_NOTED = 16, 32, 1 << 40  # bits of WANTED
 DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)  # times a power of two: the top six bits identify it
 BIT_OF = np.zeros(64, np.uint8)
 for _bit in range(64):
@@ -180,7 +179,7 @@ def first_child(arena, base, node, last, deep):
 def note_crossing(arena, which, node, blanks, how):
     count = arena[At.CROSS_COUNT]
     if count + 1 >= arena[At.CROSS_CAPACITY]:
-        arena[At.WANTED] |= GROW_CROSSED
+        arena[At.WANTED] |= Want.CROSSED
         return
     crossed = longs(arena, At.CROSSED)
     crossed[3 * count] = node | which << 40

@@ -9,9 +9,9 @@ from numba import int64
 from grammarlm.kernels.cpu.jit import inlined, part
 from grammarlm.kernels.cpu.json.fields import ints, longs, octets, set_bit, ulongs, ushorts
 from grammarlm.kernels.cpu.json.step.step import step
-from grammarlm.layout.json import BARRIER, CROSS, DEAD, OUT_OF_ROOM, At, Kind, Trie
+from grammarlm.layout.json import BARRIER, CROSS, DEAD, At, Kind, Trie, Want
 
-from .tries import AT_NODE, BEFORE_NODE, GROW_PENDING, beyond, first_child, lists_bytes, note_crossing, push, set_node
+from .tries import AT_NODE, BEFORE_NODE, beyond, first_child, lists_bytes, note_crossing, push, set_node
 
 
 @part
@@ -40,7 +40,7 @@ def walk(arena, which, at, c, x, y, f, row):
             stop = node
         if node < stop and wide[at + 1] >= 0 and lists_bytes(arena, c, x, f, allowed, 4 * start):
             node = first_child(arena, base, at, stop, start)
-        while node < stop and arena[At.WANTED] & OUT_OF_ROOM == 0:
+        while node < stop and arena[At.WANTED] & Want.OUT_OF_ROOM == 0:
             deep = int64(depth[node])
             top = deep * 6
             if waiting == 0:
@@ -63,7 +63,7 @@ def walk(arena, which, at, c, x, y, f, row):
                 if c3 == DEAD:
                     continue
                 if waiting + 1 >= arena[At.PENDING_CAPACITY]:
-                    arena[At.WANTED] |= GROW_PENDING
+                    arena[At.WANTED] |= Want.PENDING
                     break
                 p = waiting * 5
                 pending[p], pending[p + 1], pending[p + 2], pending[p + 3], pending[p + 4] = node, c3, x3, y3, f3

@@ -6,21 +6,16 @@ from numba import carray, int64
 from grammarlm.kernels.cpu.jit import inlined, part, pointer
 from grammarlm.kernels.cpu.json.fields import longs
 from grammarlm.layout.json import (
-    AFTER_COLON,
-    AFTER_COMMA,
-    AFTER_OPEN,
     AFTER_VALUE,
     ARRAY_BIT,
     BARRIER,
-    BEFORE_CLOSE,
     BRACKET,
-    CAN_START,
     FOLLOWS,
     FURTHER,
-    GAP,
     INLINE,
     At,
     Frame,
+    Gap,
     Kind,
     Object,
 )
@@ -58,7 +53,7 @@ def may_follow(arena, state, byte):
 @inlined
 def gap_state(arena, c, y, f):
     """The white space state of a thread: at the start of a gap, the initial state of that gap."""
-    if y != GAP or arena[At.NATURAL] == 0:
+    if y != Gap.START or arena[At.NATURAL] == 0:
         return int64(y)
     return natural_gap(arena, c, f)
 
@@ -68,21 +63,21 @@ def natural_gap(arena, c, f):
     """The initial state of natural white space here. After it a frame must close, or continue: there is none if the frame
     cannot.
     """
-    kind, found = c & 31, int64(CAN_START)
+    kind, found = c & 31, int64(Gap.CAN_START)
     if kind == Kind.VALUE:
-        found = int64(AFTER_COLON)
+        found = int64(Gap.AFTER_COLON)
     elif kind == Kind.KEYS or kind == Kind.ENTRY:
         if c >> 5 & 63 != 0:
-            found = int64(AFTER_COMMA)
+            found = int64(Gap.AFTER_COMMA)
         elif object_continues(arena, f) if kind == Kind.KEYS else array_continues(arena, f):
-            found = int64(AFTER_OPEN)
+            found = int64(Gap.AFTER_OPEN)
     elif kind == Kind.AFTER and f > BARRIER:
         frames = longs(arena, At.FRAMES)
         if frames[f * Frame.LENGTH] == BARRIER:
             note_after_value(arena, f)
         is_array = frames[f * Frame.LENGTH + Frame.ROW] & ARRAY_BIT != 0
         if array_closes(arena, f) if is_array else object_closes(arena, f):
-            found = int64(BEFORE_CLOSE)
+            found = int64(Gap.BEFORE_CLOSE)
     return found
 
 

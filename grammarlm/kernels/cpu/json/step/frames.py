@@ -6,9 +6,7 @@ from numba import int64
 
 from grammarlm.kernels.cpu.jit import inlined, part
 from grammarlm.kernels.cpu.json.fields import longs
-from grammarlm.layout.json import At, Frame
-
-GROW_FRAMES, GROW_CHAINS = 1, 64  # bits of WANTED: an arena is full
+from grammarlm.layout.json import At, Frame, Want
 
 
 @part
@@ -16,7 +14,7 @@ def new_frame(arena, parent, row):
     """Allocates a frame. If there is no room, the last slot is returned and WANTED says so."""
     made = arena[At.FRAME_COUNT]
     if made + 1 >= arena[At.FRAME_CAPACITY]:
-        arena[At.WANTED] |= GROW_FRAMES
+        arena[At.WANTED] |= Want.FRAMES
         made = arena[At.FRAME_CAPACITY] - 1  # never a frame in use
     else:
         arena[At.FRAME_COUNT] = made + 1
@@ -43,7 +41,7 @@ def new_entries(arena, count):
     """Allocates entries of chains; 0 if there is no room, and WANTED says so."""
     made = arena[At.CHAIN_COUNT]
     if made + count >= arena[At.CHAIN_CAPACITY]:
-        arena[At.WANTED] |= GROW_CHAINS
+        arena[At.WANTED] |= Want.CHAINS
         return int64(0)
     arena[At.CHAIN_COUNT] = made + count
     return made

@@ -9,7 +9,7 @@ from numba import int64, uint64
 
 from grammarlm.kernels.cpu.jit import inlined, part
 from grammarlm.kernels.cpu.json.fields import ints, longs, octets, ulongs
-from grammarlm.layout.json import ENOUGH, SHARED_BIT, At, Key
+from grammarlm.layout.json import SHARED_BIT, At, Key, Want
 
 from .text import utf8_byte, utf8_length
 
@@ -34,7 +34,7 @@ def note_missing(arena, state):
         missing[0] += 1
         missing[missing[0]] = state
         if missing[0] >= MISSING_ENOUGH:
-            arena[At.WANTED] |= ENOUGH
+            arena[At.WANTED] |= Want.ENOUGH
 
 
 @inlined

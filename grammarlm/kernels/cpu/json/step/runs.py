@@ -9,7 +9,7 @@ from numba import int32, int64
 
 from grammarlm.kernels.cpu.jit import inlined, part
 from grammarlm.kernels.cpu.json.fields import ints, longs, octets
-from grammarlm.layout.json import SHARED_BIT, WAITS, At
+from grammarlm.layout.json import SHARED_BIT, At, Want
 
 from .languages import CHARACTERS_AT, MANY_CHARACTERS, note_missing, table_of
 
@@ -22,7 +22,7 @@ LETTERS_LOW, LETTERS_HIGH = int64(0b110000), int64(0b001100)  # the classes of l
 def ask_for(arena, state):
     """Notes a missing state, before any walk is begun that would have to restart."""
     note_missing(arena, state)
-    arena[At.WANTED] |= WAITS
+    arena[At.WANTED] |= Want.WAITS
 
 
 @part

@@ -9,7 +9,7 @@ import numpy as np
 
 from grammarlm.errors import LimitExceeded
 from grammarlm.kernels.cpu.json.step.text import BODY, LAST_1, LAST_2, LEAD_E0, LEAD_ED, LOW_BACKSLASH, LOW_U
-from grammarlm.layout.json import FIELD, ROW, Key, Kind
+from grammarlm.layout.json import FIELD, ROW, Key, Kind, Shape
 from grammarlm.masks.filters.budget import INFINITE
 from grammarlm.masks.machines.regular.completion import LONGEST
 
@@ -18,6 +18,7 @@ from .reader import Reader, Scratch
 from .texts import joined, short_names, spelled
 
 BEAM, WIDE_BEAM = 8, 40  # beam width: prefixes of a number searched in parallel
+LEXEMES = (Shape.STRING, Shape.WORDS, Shape.NUMBER)
 ENOUGH = 4096  # values of one node tried while looking for a new one
 DIGITS = b"e1234567890-.+"
 LITERAL_TEXT = b" truefalsenull"
@@ -31,6 +32,15 @@ class LexemeEndings:
     def __init__(self, reader: Reader, languages: LanguageEndings):
         self._reader, self.languages = reader, languages
         self._fillers: dict[int, bytes] = {}
+
+    def begun(self, kind: int, row: int) -> tuple[bytes, int, int]:
+        """The beginning of a string or number of a shape: its quote, and the thread after it."""
+        rows = self._reader.rows
+        if kind == Shape.NUMBER:
+            return b"", int(Kind.NUMBER) | row << 11, 0
+        if kind == Shape.WORDS:
+            return b'"', int(Kind.WORD) | rows[row] << 11, rows[row + 1] | rows[row + 2] << 21
+        return b'"', int(Kind.STRING) | row << 11, rows[row + 2]
 
     def lexeme(self, c: int, x: int, y: int) -> bytes | None:
         """The rest of a string, number or literal, its closing quote included."""
@@ -48,8 +58,7 @@ class LexemeEndings:
             return LITERAL_TEXT[sub:end]
         if kind == Kind.NUMBER:
             return self._number(c, x, y)
-        inside = sub != BODY and (sub < LAST_1 or (kind == Kind.STRING and x == 0))
-        if not inside:
+        if not _is_inside(kind, sub, x):
             return self._string(c, x, y) if kind == Kind.STRING else self._word(c, x)
         with Scratch(self._reader):
             text, c, x, y, _ = self.to_body(c, x, y, 0)
@@ -60,14 +69,12 @@ class LexemeEndings:
         text = b""
         while c >> 5 & 63 != BODY:
             record = self._reader.record(c, x, y, f)
-            for byte in _continuing(c >> 5 & 63):
-                after = self._reader.read(record, bytes([byte]))
-                if after:
-                    c, x, y, f = self._reader.threads(after)[0]
-                    text += bytes([byte])
-                    break
-            else:
+            tried = ((byte, self._reader.read(record, bytes([byte]))) for byte in _continuing(c >> 5 & 63))
+            byte, after = next((pair for pair in tried if pair[1]), (0, 0))
+            if not after:
                 raise LimitExceeded("the end of half a character is not known")
+            c, x, y, f = self._reader.threads(after)[0]
+            text += bytes([byte])
         return text, c, x, y, f
 
     def _string(self, c: int, x: int, y: int) -> bytes | None:
@@ -155,7 +162,7 @@ class LexemeEndings:
             return
         if kind == Kind.LITERAL:
             yield from filter(None, [self.lexeme(c, x, y)])
-        elif sub != BODY and (sub < LAST_1 or (kind == Kind.STRING and x == 0)):
+        elif _is_inside(kind, sub, x):
             with Scratch(self._reader):
                 text, c, x, y, _ = self.to_body(c, x, y, 0)
             yield from (text + t for t in self.lexemes(c, x, y))
@@ -184,6 +191,11 @@ class LexemeEndings:
             if rest is not None and (whole := spelled(text) + rest) not in known:
                 known.add(whole)
                 yield whole
+
+
+def _is_inside(kind: int, sub: int, x: int) -> bool:
+    """Must an escape, or a character of an unrestricted string, be finished first?"""
+    return sub != BODY and (sub < LAST_1 or (kind == Kind.STRING and x == 0))
 
 
 def _bytes_missing(c: int) -> int:

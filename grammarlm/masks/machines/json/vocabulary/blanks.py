@@ -24,17 +24,7 @@ from grammarlm.errors import GrammarError, LimitExceeded
 from grammarlm.grammars.regular.derivatives import Algebra
 from grammarlm.grammars.regular.syntax import parse_regex
 from grammarlm.grammars.regular.terms import NOTHING, Term, accepts_empty
-from grammarlm.layout.json import (
-    AFTER_COLON,
-    AFTER_COMMA,
-    AFTER_OPEN,
-    BEFORE_CLOSE,
-    BRACKET,
-    CAN_START,
-    FOLLOWS,
-    GAP,
-    GOES_ON,
-)
+from grammarlm.layout.json import BRACKET, FOLLOWS, Gap
 
 BLANK_BYTES = b" \t\n\r"
 LONGEST_RUN = 40  # blanks and tabs at one place, where white space is flexible or natural
@@ -55,7 +45,7 @@ class Blanks:
     @property
     def start(self) -> int:
         """The state before the first byte of a text."""
-        return CAN_START if self.is_natural else GAP
+        return Gap.CAN_START if self.is_natural else Gap.START
 
 
 @functools.lru_cache(maxsize=64)
@@ -81,7 +71,7 @@ def blanks_of(whitespace: str) -> Blanks:
 
 def _array(rows: list[list[int]]) -> np.ndarray:
     """Inserts the states that runs end in; targets above 0 are row numbers and move up by GOES_ON."""
-    moved = [[to + GOES_ON if to > 0 else to for to in row[:4]] + [row[4]] for row in rows]
+    moved = [[to + Gap.GOES_ON if to > 0 else to for to in row[:4]] + [row[4]] for row in rows]
     return np.array([moved[0], *_ENDED, *moved[1:]], np.int16)
 
 
@@ -107,14 +97,14 @@ def _natural() -> np.ndarray:
 
     Indentation is blanks or tabs, never both. Its states: none of it, n blanks, n tabs.
     """
-    closing = AFTER_COLON + 1
+    closing = Gap.AFTER_COLON + 1
     going_on = closing + 1 + 2 * LONGEST_RUN
     table = np.full((going_on + 1 + 2 * LONGEST_RUN, 5), -1, np.int16)
-    table[: AFTER_COLON + 1, 4] = ANYTHING
-    table[CAN_START : GOES_ON + 1] = _ENDED
-    table[BEFORE_CLOSE, 2] = closing
-    table[[AFTER_OPEN, AFTER_COMMA], 2] = going_on
-    table[[AFTER_COMMA, AFTER_COLON], 0] = GOES_ON
+    table[: Gap.AFTER_COLON + 1, 4] = ANYTHING
+    table[Gap.CAN_START : Gap.GOES_ON + 1] = _ENDED
+    table[Gap.BEFORE_CLOSE, 2] = closing
+    table[[Gap.AFTER_OPEN, Gap.AFTER_COMMA], 2] = going_on
+    table[[Gap.AFTER_COMMA, Gap.AFTER_COLON], 0] = Gap.GOES_ON
     for first, follows in ((closing, BRACKET), (going_on, FOLLOWS)):
         blanks, tabs = first + 1, first + 1 + LONGEST_RUN
         table[first : tabs + LONGEST_RUN, 4] = follows
