@@ -23,7 +23,7 @@ from grammarlm.vocab.vocabulary import Vocabulary
 
 from .epoch import JsonEpoch
 
-BETWEEN = (Kind.VALUE, Kind.AFTER, Kind.KEYS, Kind.COLON, Kind.ENTRY)  # places where white space stands between tokens
+BETWEEN = (Kind.VALUE, Kind.AFTER, Kind.KEYS, Kind.COLON, Kind.ENTRY)  # where white space stands between tokens
 Gap = Callable[[bytes], bytes | None]
 
 
@@ -43,7 +43,7 @@ def skeleton(matcher: Matcher, limit: int = 256, gap: Gap = no_white_space) -> b
 
 
 def may_be_forced(mask: np.ndarray, vocab: Vocabulary) -> bool:
-    """Does a mask leave one next byte, not counting white space? A fast check; for most places the answer is no."""
+    """Does a mask leave one next byte, not counting white space? A fast check; the answer is mostly no."""
     return len([byte for byte in _bytes_of(mask, single_bytes(vocab)) if byte not in BLANK_BYTES]) == 1
 
 

@@ -122,7 +122,7 @@ class _Growth:
         return INFINITE if text is None else self._endings.reader.tokens(text)
 
     def _cost(self, kind: int, row: int) -> int:
-        """Tokens that end the alternative, from any place in its own lexeme."""
+        """Tokens that end the alternative, from anywhere in its own lexeme."""
         rows, endings = self._rows, self._endings
         if kind == Shape.LITERAL:
             return 5

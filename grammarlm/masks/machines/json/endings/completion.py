@@ -1,4 +1,4 @@
-"""How a JSON text can end: completions, from any place of any text under a schema, as bytes that the machine accepts.
+"""How a JSON text can end: completions, from anywhere in any text under a schema, as bytes that the machine accepts.
 
 A thread still needs the rest of what it is in (a string, a number, a key), then the rest of each frame around it: the
 keys or items that must come, each with the shortest value known, and the closing bracket.
@@ -54,7 +54,7 @@ class Endings:
         self._program, self._rows = epoch.program, self.reader.rows
         self._blanks: dict[int, bytes] = {}  # by state of white space
 
-    def parts(self, state: int) -> list[bytes] | None:
+    def pieces(self, state: int) -> list[bytes] | None:
         """A completion of a config: pieces, tokenized one by one, whose tokens end the text. None: no completion can be
         written down."""
         threads = self.reader.threads_of(state)

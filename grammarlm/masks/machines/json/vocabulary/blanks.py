@@ -6,11 +6,11 @@
                  last
     "compact"    none
     "any"        any
-    a pattern    of blanks, tabs and line ends, in the syntax of Regex; it is what may stand at each place
+    a pattern    of blanks, tabs and line ends, in the syntax of Regex; it is what may stand between any two tokens
 
 State 0 is where a run begins. Three states stand for every run that may end, by what may follow it: CAN_START for
 anything, CLOSES for a closing bracket, GOES_ON for anything else. Natural white space depends on where it stands: there
-each gap has a state of its own in place of 0 (kernels/cpu/json/step/step.py).
+each gap has a state of its own in place of 0 (kernels/cpu/json/step/blanks.py).
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from grammarlm.grammars.regular.terms import NOTHING, Term, accepts_empty
 from grammarlm.layout.json import BRACKET, FOLLOWS, Gap
 
 BLANK_BYTES = b" \t\n\r"
-LONGEST_RUN = 40  # blanks and tabs at one place, where white space is flexible or natural
-MOST_LINE_ENDS = 2  # at one place, where white space is flexible
+LONGEST_RUN = 40  # blanks and tabs in one gap, where white space is flexible or natural
+MOST_LINE_ENDS = 2  # in one gap, where white space is flexible
 MOST_STATES = 4096
 LONGEST_PATTERN = 1_000  # characters; a pattern is read once a process, under the same limit for all callers
 ANYTHING = FOLLOWS | BRACKET
