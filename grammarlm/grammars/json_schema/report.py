@@ -27,13 +27,7 @@ from grammarlm.grammars.json_schema.strings.formats import CHECKED, FORMATS, KNO
 ENFORCED, RELAXED, ANNOTATION, UNREAD, UNKNOWN = "enforced", "relaxed", "annotation", "unread", "unknown"
 
 # Keywords without effect unless another one is next to them.
-_NEEDS = {
-    "then": "if",
-    "else": "if",
-    "minContains": "contains",
-    "maxContains": "contains",
-    "additionalItems": "items",
-}
+_NEEDS = {"then": "if", "else": "if", "minContains": "contains", "maxContains": "contains", "additionalItems": "items"}
 _EXCLUSIVE = {"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}  # booleans, in draft 4
 
 

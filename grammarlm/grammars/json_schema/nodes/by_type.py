@@ -131,27 +131,23 @@ def both_evaluated(a: Evaluated | None, b: Evaluated | None) -> Evaluated | None
     return a.with_(b)
 
 
-ANY_STRING = StringShape()
-ANY_NUMBER = NumberShape()
 ANY_OBJECT = LooseObject()
 ANY_ARRAY = LooseArray()
 OBJECT_SHAPE = ObjectShape(others=((EVERY_STRING, ANYTHING),))
 ARRAY_SHAPE = ArrayShape(rest=(Item(ANYTHING),))
-INTEGER = NumberShape(integer=True)
-PLAIN_INTEGER = NumberShape(integer=True, plain=True)
 
 EMPTY: list[Any] = []
 ANY: ByType = (
     [Literal("null")],
     [Literal("true")],
     [Literal("false")],
-    [ANY_STRING],
-    [ANY_NUMBER],
+    [StringShape()],
+    [NumberShape()],
     [ANY_OBJECT],
     [ANY_ARRAY],
 )
 NONE: ByType = (EMPTY,) * 7
-INTEGERS, PLAIN_INTEGERS = [INTEGER], [PLAIN_INTEGER]
+INTEGERS, PLAIN_INTEGERS = [NumberShape(integer=True)], [NumberShape(integer=True, plain=True)]
 
 
 def _only(*types: int, numbers: list[Any] | None = None) -> ByType:

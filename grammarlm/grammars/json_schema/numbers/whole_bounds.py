@@ -20,7 +20,7 @@ NO_POWER = [1, 0, 0, 0, 0, 0]  # for an empty sign: the least power of ten is ab
 KINDS = {
     "number": NumberShape(),
     "integer": NumberShape(integer=True),
-    "plain integer": NumberShape(integer=True, plain=True),
+    "plain integer": NumberShape(integer=True, plain=True),  # draft 4's: no fraction, no exponent
 }
 
 

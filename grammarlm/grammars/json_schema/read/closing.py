@@ -32,10 +32,7 @@ FIRST_WITH_UNEVALUATED = 2019
 
 
 def close_objects(
-    schema: Any,
-    registry: Mapping[str, Any] | None = None,
-    draft: str = "auto",
-    tick: Callable[[], None] = lambda: None,
+    schema: Any, registry: Mapping[str, Any] | None = None, draft: str = "auto", tick: Callable[[], None] = lambda: None
 ) -> Any:
     """A copy of the schema whose objects are closed."""
     return _Closing(unshared(schema, tick), registry, draft, tick).run() if isinstance(schema, dict) else schema

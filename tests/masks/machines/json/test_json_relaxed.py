@@ -32,24 +32,14 @@ CASES: dict[str, tuple[Any, tuple[str, ...], list[str], list[str]]] = {  # schem
         ["[[],[]]"],
         ["[,]"],
     ),
-    "below not": (
-        {"type": "array", "maxItems": 2, "not": {"uniqueItems": True}},
-        ("/not",),
-        ["[1,2]"],
-        ["[1,2,3]"],
-    ),
+    "below not": ({"type": "array", "maxItems": 2, "not": {"uniqueItems": True}}, ("/not",), ["[1,2]"], ["[1,2,3]"]),
     "below oneOf": (
         {"type": "array", "oneOf": [{"uniqueItems": True}, {"minItems": 3}]},
         ("/oneOf", "/oneOf/0/uniqueItems"),
         ["[{},{}]", "[]"],
         ["{}"],
     ),
-    "bounds of contains": (
-        {"contains": {"const": 1}, "minContains": 40_000},
-        ("/minContains",),
-        ["[1]"],
-        ["[2]"],
-    ),
+    "bounds of contains": ({"contains": {"const": 1}, "minContains": 40_000}, ("/minContains",), ["[1]"], ["[2]"]),
     "several contains": (
         {
             "allOf": [{"contains": {"minimum": 5}}, {"contains": {"maximum": 7}, "maxContains": 2}],

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from grammarlm.grammars.json_schema.containers.values import number_shapes
 from grammarlm.grammars.json_schema.numbers import numbers
 from grammarlm.grammars.json_schema.numbers.rows import Packed, in_halves, packed
-from grammarlm.grammars.json_schema.numbers.whole_bounds import packed_whole
+from grammarlm.grammars.json_schema.numbers.whole_bounds import KINDS, packed_whole
 from grammarlm.grammars.json_schema.shapes.shapes import Node, NumberShape
 from grammarlm.grammars.json_schema.strings import strings
 from grammarlm.grammars.json_schema.strings.strings import is_text
 from grammarlm.layout.json import Shape
 
-from .template import LITERALS, NUMBERS
+from .template import LITERALS
 
 if TYPE_CHECKING:
     from grammarlm.masks.machines.json.compile.program import ProgramWriter
@@ -150,5 +150,5 @@ def packed_range(low: int, high: int, tidy: bool) -> Packed:
 def _number_shape(name: str, values: tuple[object, ...], _types: tuple[type, ...]) -> NumberShape | None:
     """The numbers of a type within bounds; None where there is none. `_types` separates True from 1."""
     read = numbers.read({word: value for word, value in zip(NUMBER_WORDS, values, strict=True) if value is not ...})
-    shape = numbers.both(NUMBERS[name], read)
+    shape = numbers.both(KINDS[name], read)
     return None if numbers.is_empty(shape) else shape
