@@ -379,7 +379,7 @@ TIDY_SHAPES = [
 
 
 def a_value_near(shape: NumberShape, rng: random.Random) -> Fraction:
-    """A number of few digits, or one beside what the shape names."""
+    """A number of few digits, or one next to what the shape names."""
     named = [v for v in (shape.low, shape.high, *shape.multiples) if v]
     if not named or rng.random() < 0.4:
         return rng.choice((-1, 1)) * rng.randrange(10 ** rng.randrange(1, 20)) * Fraction(10) ** rng.randrange(-12, 14)

@@ -26,7 +26,7 @@ CASES: dict[str, tuple[Any, tuple[str, ...], list[str], list[str]]] = {  # schem
         ['{"a":[{},{}],"b":["x","y"]}'],
         ['{"a":[{},1]}', '{"b":["x","x"]}'],
     ),
-    "behind a reference": (
+    "after a reference": (
         {"$ref": "#/$defs/list", "$defs": {"list": {"items": True, "uniqueItems": True}}},
         ("/$defs/list/uniqueItems",),
         ["[[],[]]"],

@@ -8,7 +8,7 @@ from numba import int64, uint64
 
 from grammarlm.kernels.cpu.jit import inlined, part
 from grammarlm.kernels.cpu.json.fields import ints, longs, octets, ulongs, ushorts
-from grammarlm.kernels.cpu.json.step.frames import begun_like, length_of, same_chain
+from grammarlm.kernels.cpu.json.step.frames import length_of, same_chain
 from grammarlm.kernels.cpu.json.step.languages import case_of, is_universal
 from grammarlm.kernels.cpu.json.step.step import step
 from grammarlm.layout.json import CROSS, DEAD, FIELD, NO_LANGUAGE, ROW, At, Frame, Kind, Object, Trie, Want
@@ -17,6 +17,7 @@ from .tries import BACKSLASH, NO_JUMP, add_byte, beyond, clear_below, first_chil
 from .walk import visit
 
 MANY_WORDS = 256
+NO_BYTES, FEW_BYTES, MANY_BYTES = range(3)  # that can follow
 ANY_CASE = -2  # in place of the case of most other keys: the row is correct for the keys of all cases
 REPEATED = -3  # in place of a case: `strike`
 
@@ -54,7 +55,7 @@ def correct(arena, at, c, x, y, f, case, row):
     start = int64(depth[at]) if at >= 0 else int64(0)
     push(arena, start, c, x, y, f)
     stop, node = int64(end[at]) if at >= 0 else trie[Trie.NODES], int64(at + 1)
-    if lists_corrected(arena, c, x, y, f, case, allowed, 4 * start):
+    if lists_corrected(arena, c, x, y, f, case, allowed, 4 * start) != MANY_BYTES:
         node = first_child(arena, int64(0), at, stop, start)
     while node < stop and arena[At.WANTED] & Want.OUT_OF_ROOM == 0:
         deep = int64(depth[node])
@@ -69,15 +70,18 @@ def correct(arena, at, c, x, y, f, case, row):
         c2, x2, y2, f2 = step(arena, c0, stack[top - 5], stack[top - 4], stack[top - 3], byte, int64(0))
         last = int64(end[node])
         if case == REPEATED:
-            follows = may_repeat(arena, node, c0, byte, c2, y2, f, f2, row)
+            follows = may_repeat(arena, node, c0, byte, c2, f, f2, row)
         else:
             follows = may_differ(arena, node, c0, byte, c2, x2, y2, f2, case, row)
         if follows and last > node + 1:
             push(arena, deep, c2, x2, y2, f2)
-            if lists_corrected(arena, c2, x2, y2, f2, case, allowed, 4 * deep):
+            listed = lists_corrected(arena, c2, x2, y2, f2, case, allowed, 4 * deep)
+            if listed == FEW_BYTES:
                 node = first_child(arena, int64(0), node, last, deep)
-            else:
+            elif listed == MANY_BYTES:
                 node += 1
+            else:
+                node = beyond(end, allowed, jumps, children, deep, byte, node)
         else:
             node = beyond(end, allowed, jumps, children, deep, byte, node)
     arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = frames_before, chains_before
@@ -98,7 +102,7 @@ def may_differ(arena, node, c0, byte, c, x, y, f, case, row):
 
 
 @part
-def may_repeat(arena, node, c0, byte, c, y, before, f, row):
+def may_repeat(arena, node, c0, byte, c, before, f, row):
     """Corrects the row at a node of `strike`, whose walk began in frame `before`; can it still be wrong below?"""
     kind = c0 & 31
     if c == DEAD:
@@ -107,37 +111,33 @@ def may_repeat(arena, node, c0, byte, c, y, before, f, row):
         if in_text or (kind == Kind.KEYS and byte == 34) or (kind == Kind.AFTER and byte == 44):
             clear_below(arena, node, row)
         return False
-    kind, inside = c & 31, c >> 5 & 63 != 0
-    if c > 0 and kind == Kind.STRING:
-        return inside or begun_like(arena, before, text_of(arena, f)) != 0
-    if c == CROSS or f != before:
+    kind = c & 31
+    if c == CROSS or (f != before and kind != Kind.STRING):
         return False
-    if kind == Kind.KEY:
-        return inside or begun_like(arena, before, y >> 24) != 0
-    return kind == Kind.AFTER or kind == Kind.KEYS
+    return kind == Kind.STRING or kind == Kind.KEY or kind == Kind.AFTER or kind == Kind.KEYS
 
 
 @part
 def lists_corrected(arena, c, x, y, f, case, allowed, at):
-    """Stores the next bytes of what may be wrong below the thread; False if they may be many."""
+    """Stores the next bytes of what may be wrong below the thread: FEW_BYTES; or MANY_BYTES; or NO_BYTES: nothing is wrong."""
     kind = c & 31
     if c >> 5 & 63 != 0 or (kind != Kind.KEY and kind != Kind.STRING):
-        return False
+        return int64(MANY_BYTES)
     if case == REPEATED:
-        other_bytes(arena, f, y >> 24 if kind == Kind.KEY else text_of(arena, f), allowed, at)
-        return True
+        is_prefix = other_bytes(arena, f, y >> 24 if kind == Kind.KEY else text_of(arena, f), allowed, at)
+        return int64(FEW_BYTES) if is_prefix else int64(NO_BYTES)
     if c >> 35 != 0 and not is_of_case(arena, c >> 35, case):
-        return False
+        return int64(MANY_BYTES)
     table = longs(arena, At.PROGRAM)[(c >> 11 & ROW) + Object.KEYS]
-    return words_bytes(arena, table, x, MANY_WORDS, allowed, at)
+    return int64(FEW_BYTES) if words_bytes(arena, table, x, MANY_WORDS, allowed, at) else int64(MANY_BYTES)
 
 
 @part
 def other_bytes(arena, frame, chain, allowed, at):
     """Stores the next bytes of the other keys (or items) read before that have this prefix, and the backslash, which may hide
-    one.
+    one; False if there are none.
     """
-    chains, length = longs(arena, At.CHAINS), length_of(arena, chain)
+    chains, length, found = longs(arena, At.CHAINS), length_of(arena, chain), False
     allowed[at], allowed[at + 1], allowed[at + 2], allowed[at + 3] = uint64(0), BACKSLASH, uint64(0), uint64(0)
     entry = longs(arena, At.FRAMES)[frame * Frame.LENGTH + Frame.OTHERS]
     while entry != 0:
@@ -148,7 +148,9 @@ def other_bytes(arena, frame, chain, allowed, at):
             key = chains[2 * key]
         if same_chain(arena, key, chain):
             add_byte(allowed, at, byte)
+            found = True
         entry = chains[2 * entry]
+    return found
 
 
 @inlined

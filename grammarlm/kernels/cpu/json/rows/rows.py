@@ -49,9 +49,8 @@ from grammarlm.layout.json import (
     Kind,
     Object,
     Store,
+    Want,
 )
-
-from .tries import note_crossing
 
 KEY_WORDS = 7
 MARK = -2
@@ -299,13 +298,18 @@ def copy_base(arena, base, row):
 @part
 def take_row(arena, store, found, row):
     """Expands a cached row; its crossings are noted. Returns where its filter is."""
-    pool = ints(store, Store.POOL)
+    pool, crossed = ints(store, Store.POOL), longs(arena, At.CROSSED)
     copy_base(arena, int64(pool[found]), row)
-    at = found + 5
+    at, first, end = found + 5, arena[At.CROSS_COUNT], arena[At.CROSS_COUNT] + pool[found + 2]
     for _ in range(pool[found + 1]):
         row[pool[at]] ^= pool[at + 1]
         at += 2
-    for _ in range(pool[found + 2]):
-        note_crossing(arena, int64(pool[at + 1]), int64(pool[at]), int64(pool[at + 2]), int64(pool[at + 3]))
+    if end >= arena[At.CROSS_CAPACITY]:
+        arena[At.WANTED] |= Want.CROSSED
+        return at
+    for i in range(first, end):
+        crossed[3 * i] = int64(pool[at]) | int64(pool[at + 1]) << 40
+        crossed[3 * i + 1], crossed[3 * i + 2] = int64(pool[at + 2]), int64(pool[at + 3])
         at += 4
+    arena[At.CROSS_COUNT] = end
     return at

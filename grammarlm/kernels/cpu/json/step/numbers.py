@@ -59,13 +59,6 @@ from .number_values import (
     TENS,
     TRAILING,
     UNKNOWN,
-    VIEW_DECIMALS,
-    VIEW_FAR,
-    VIEW_LAST,
-    VIEW_LEFT,
-    VIEW_NEAR,
-    VIEW_PLACE,
-    VIEW_ZEROS,
     has_idle_zero,
     has_value_from,
     is_alive,
@@ -77,6 +70,10 @@ from .number_values import (
     with_rest,
     word,
 )
+
+VIEW_LEFT, VIEW_ZEROS, VIEW_LAST, VIEW_DECIMALS = 5, 17, 27, 42  # bit offsets of the fields of a view (a cache key)
+VIEW_PLACE = VIEW_LAST
+VIEW_FAR, VIEW_NEAR = 1 << 60, 1 << 61  # forms of a view; without either bit it is the state itself
 
 
 @part
