@@ -30,7 +30,7 @@ from grammarlm.masks.machines.json.configs import chain_of
 from .languages import LanguageEndings
 from .lexemes import ENOUGH, LexemeEndings
 from .objects import MOST_EXTRA
-from .reader import AFTER, COMMA, NO_TAIL, OPEN, Reader, Scratch, Tail
+from .reader import AFTER, COMMA, NO_TAIL, OPEN, Reader, Tail
 from .texts import Pieces, Thread, chained, few, joined, paired, short_names, spelled
 from .values import Values
 
@@ -59,7 +59,7 @@ class Endings:
         written down."""
         threads = self.reader.threads_of(state)
         best: tuple[int, list[bytes], Tail] | None = None
-        with Scratch(self.reader):
+        with self.reader.scratch():
             for thread in threads:
                 found = self._priced(thread)
                 if found is not None and (best is None or found[0] < best[0]):

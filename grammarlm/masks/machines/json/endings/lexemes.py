@@ -14,7 +14,7 @@ from grammarlm.masks.filters.budget import INFINITE
 from grammarlm.masks.machines.regular.completion import LONGEST
 
 from .languages import LanguageEndings
-from .reader import Reader, Scratch
+from .reader import Reader
 from .texts import joined, short_names, spelled
 
 BEAM, WIDE_BEAM = 8, 40  # beam width: prefixes of a number searched in parallel
@@ -60,7 +60,7 @@ class LexemeEndings:
             return self._number(c, x, y)
         if not _is_inside(kind, sub, x):
             return self._string(c, x, y) if kind == Kind.STRING else self._word(c, x)
-        with Scratch(self._reader):
+        with self._reader.scratch():
             text, c, x, y, _ = self.to_body(c, x, y, 0)
         return joined(text, self._string(c, x, y) if kind == Kind.STRING else self._word(c, x))
 
@@ -137,7 +137,7 @@ class LexemeEndings:
             families, ended = [], []
             for text, x0, y0 in level:
                 children = []
-                with Scratch(self._reader):
+                with self._reader.scratch():
                     record = self._reader.record(c, x0, y0, 0)
                     for byte in DIGITS:
                         after = self._reader.read(record, bytes([byte]))
@@ -163,7 +163,7 @@ class LexemeEndings:
         if kind == Kind.LITERAL:
             yield from filter(None, [self.lexeme(c, x, y)])
         elif _is_inside(kind, sub, x):
-            with Scratch(self._reader):
+            with self._reader.scratch():
                 text, c, x, y, _ = self.to_body(c, x, y, 0)
             yield from (text + t for t in self.lexemes(c, x, y))
         elif kind == Kind.WORD:

@@ -9,7 +9,7 @@ from grammarlm.masks.machines.regular.completion import LONGEST
 from .arrays import LITERALS, ArrayEndings
 from .lexemes import LEXEMES, LexemeEndings
 from .objects import MOST_EXTRA, ObjectEndings
-from .reader import OPEN, Reader, Scratch
+from .reader import OPEN, Reader
 from .texts import joined
 
 
@@ -95,7 +95,7 @@ class Values:
             if known not in self._reader.rests:
                 if self._reader.rows[row + Array.LEAST] > MOST_EXTRA:
                     return None
-                with Scratch(self._reader):
+                with self._reader.scratch():
                     start = self._reader.record(int(Kind.ENTRY) | row << 11, 0, 0, self._reader.alone(words))
                     self._reader.rests[known] = joined(b"[", self.arrays.text_by_reading(start, row, words, OPEN))
             return self._reader.rests[known]
