@@ -115,13 +115,13 @@ MUTANTS = [
     # a byte of a JSON text
     Mutant("json/step/step.py", "if byte == 44 and array_continues(arena, f):", "if byte == 44:"),
     Mutant("json/step/step.py", "if c >> 5 & 63 == 0 and array_closes(arena, f):", "if array_closes(arena, f):"),
-    Mutant("json/step/step.py", "if count > most:", "if count > most + 1:"),
+    Mutant("json/step/lexemes.py", "if count > most:", "if count > most + 1:"),
     Mutant(
-        "json/step/step.py",
+        "json/step/lexemes.py",
         "if program[table + low * Key.LENGTH + Key.SIZE] != read:",
         "if program[table + low * Key.LENGTH + Key.SIZE] < read:",
     ),
-    Mutant("json/step/step.py", "if is_other(arena, f, chain):", "if is_other(arena, f, int64(0)):"),
+    Mutant("json/step/key_step.py", "if is_other(arena, f, chain):", "if is_other(arena, f, int64(0)):"),
     Mutant("json/step/keys.py", "if spare <= 0:", "if spare < 0:"),
     Mutant("json/step/keys.py", "return gone >= counts[state]", "return gone > counts[state]"),
     Mutant(
@@ -144,8 +144,8 @@ MUTANTS = [
     Mutant("json/step/unique.py", "if is_other(arena, f, text):", "if False:"),
     Mutant(
         "json/rows/walk.py",
-        "note_crossing(arena, which, node, y2, int64(ALONG))",
-        "note_crossing(arena, which, node, y2, int64(BEHIND))",
+        "note_crossing(arena, which, node, y2, int64(AT_NODE))",
+        "note_crossing(arena, which, node, y2, int64(BEFORE_NODE))",
     ),
 ]
 

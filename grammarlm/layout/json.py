@@ -35,7 +35,7 @@ class At(Constants):
     FRAMES = 2  # int64 [capacity, 8]
     FRAME_COUNT = 3
     FRAME_CAPACITY = 4
-    CHAINS = 5  # int64 [capacity, 2]: bytes of keys, see kernels/cpu/json/step/keys.py
+    CHAINS = 5  # int64 [capacity, 2]: bytes of keys, see kernels/cpu/json/step/frames.py
     CHAIN_COUNT = 6
     CHAIN_CAPACITY = 7
     RECORDS = 8  # int64 [capacity, 5]: c, x, y, f, next thread of the same config or 0
@@ -119,9 +119,7 @@ class At(Constants):
     SERIAL = 83  # of the epoch: unique within this process
     WHOLE_TAGS = 84  # int64 [WHOLE_MASKS, 2]: cache of whole masks: serial and record, see kernels/cpu/json/masks.py
     WHOLE_ROWS = 85
-    SUSPENDED = (
-        86  # int64 [Suspended.STACK + 6 * depth]: a walk that missed a state, see kernels/cpu/json/step/languages.py
-    )
+    SUSPENDED = 86  # int64 [Suspended.STACK + 6 * depth]: a walk that missed a state: see kernels/cpu/json/rows/language_walk.py
     SUSPENDED_ROW = 87
     TOKEN_ALPHABETS = 88  # int64 [V]: byte classes of a token's bytes, and its number of characters
     RUN_KEYS = 89  # int64 [1 + 2 * RUN_ROWS]: number of run rows; byte classes and most characters of each
@@ -130,7 +128,7 @@ class At(Constants):
     ESCAPING = 92  # int32: nodes of the first backslash of tokens, inside a string
     ESCAPING_COUNT = 93
     PLAIN = 94  # not 0: strings are spelled as by json.dumps, see kernels/cpu/json/step/text.py
-    NATURAL = 95  # not 0: each gap has its own white space state, see gap_state
+    NATURAL = 95  # not 0: each gap has its own white space state, see Gap
     LENGTH = 96
 
 
@@ -200,6 +198,39 @@ class Kind(Constants):
     ENTRY = 9  # before an item: sub 0 after [ (or the closing ]), sub 1 after ,
 
 
+class Want(Constants):
+    """Bits of WANTED: what a kernel is missing."""
+
+    FRAMES = 1  # room for these
+    SPOT = 2  # a white space state: its number is above bit 8
+    LIMITED = 4  # a row "at most k characters": likewise
+    TOO_WIDE = 8  # the text is too ambiguous
+    CROSSED = 16
+    PENDING = 32
+    CHAINS = 64
+    RECORDS = 128
+    NOTED = 1 << 40
+    ENOUGH = 1 << 41  # so much that continuing is useless
+    WAITS = 1 << 42  # only this; nothing has to restart once it is computed
+    OUT_OF_ROOM = 1 | 64 | 1 << 41  # several bits: frames or chains have run out; the last ones must not be read
+
+
+class Gap(Constants):
+    """States of white space. After START, three accept only what follows white space: anything, a closing bracket, anything else.
+
+    With NATURAL each gap has a state of its own in place of START. No other gap has white space; it starts in CAN_START.
+    """
+
+    START = 0
+    CAN_START = 1
+    CLOSES = 2
+    GOES_ON = 3
+    BEFORE_CLOSE = 4  # before a bracket that can close
+    AFTER_OPEN = 5
+    AFTER_COMMA = 6
+    AFTER_COLON = 7
+
+
 class Shape(Constants):
     """Kinds of alternatives."""
 
@@ -223,7 +254,7 @@ class Object(Constants):
     USABLE = 8  # bit set of keys whose value can exist
     IMPLIED = 9  # offset: count, then pairs (key, bit set of keys it requires); 0: none
     NEEDED_LIST = 10  # offset: count, then indexes of required keys, where there are more than INLINE keys
-    AVAILABLE = 11  # number of possible keys without a place of their own; -1: unlimited
+    AVAILABLE = 11  # number of possible keys without an entry; -1: unlimited
     RANKS = 12  # offset: bit sets of keys from each rank on, COUNT + 2 of them (at most INLINE keys)
     DEFAULT = 13  # the case that most other keys belong to, counted from 1; 0: none
     CASE_COUNT = 14
@@ -254,18 +285,17 @@ class Frame(Constants):
     ROW = 1  # offset of the object or array; arrays have bit ARRAY_BIT
     SEEN = 2  # keys seen: a bit set, or where there are more than INLINE the index of one in CHAINS
     COUNT = 3
-    OTHERS = 4  # keys seen without a place of their own (arrays: items seen, if unique): head of a list of chains
+    OTHERS = 4  # keys seen without an entry (arrays: items seen, if unique): head of a list of chains
     LAST = 5  # objects: rank of the last key, plus one; arrays: the counters, 16 bits each
     NEEDED = 6  # bit set of keys still required
     TEXT = 7  # arrays of unique items: chain of the item being read
     LENGTH = 8
 
 
-LACKING, TOO_MANY = -1, -2  # in place of a result: something must be computed first; the text is too ambiguous
-ENOUGH = 1 << 41  # bit of WANTED: so much is missing that continuing is useless
-WAITS = 1 << 42  # bit of WANTED: only this is missing; nothing has to restart once it is computed
-OUT_OF_ROOM = 1 | 64 | ENOUGH  # bits of WANTED: frames or chains have run out; the last ones must not be read
+SHORT, TOO_MANY = -1, -2  # in place of a result: something must be computed first; the text is too ambiguous
 INLINE = 62
+ROW = (1 << 24) - 1  # field of c: the program row
+NO_LANGUAGE = (1 << 28) - 1  # in place of the language state of a key: no other key has this prefix
 ANY_STRING = 8  # the row of strings without counted characters
 SHARED_BIT = 1 << 26  # of a state: it belongs to a language that all schemas share
 COUNT_BIT = 1 << 30  # of a state in MISSING: the number of strings that continue from it is missing
@@ -273,13 +303,7 @@ ARRAY_BIT = 1 << 40
 NO_FRAME, BARRIER = 0, 1
 WIDEST = 1024  # most threads of a config
 DEAD, CROSS = -1, -2  # values of a step's c: rejected; met the barrier
-BEHIND, FURTHER = 1, 2  # bits of BEYOND
-# States of white space. 0: nothing read yet. The next three accept only what follows white space: anything, a closing bracket,
-# anything else.
-GAP, CAN_START, CLOSES, GOES_ON = 0, 1, 2, 3
-# With NATURAL each gap has a state of its own in place of 0: before a bracket that can close, after an opening bracket, after a
-# comma, after a colon. No other gap has white space; it starts in CAN_START.
-BEFORE_CLOSE, AFTER_OPEN, AFTER_COMMA, AFTER_COLON = 4, 5, 6, 7
+AFTER_VALUE, FURTHER = 1, 2  # bits of BEYOND
 FOLLOWS, BRACKET = 1, 2  # bits of what may follow white space: anything else, a closing bracket
 FIELD = (1 << 21) - 1  # fields of x: first key, last key, bytes read
 ESCAPE = (1 << 24) - 1  # field of y: an incomplete escape

@@ -1,14 +1,55 @@
 """Row of a JSON number's shape: written by grammars/json_schema/numbers/rows.py, read by kernels/cpu/json/step/numbers.py."""
 
-# Columns.
-FLAGS, DIGITS, ZEROS, EXPONENT_DIGITS, FINEST, STEP, POWERS, MODULUS, EXCLUDED, EXCLUDED_AT, RUN, FARTHEST = range(12)
-POSITIVE, NEGATIVE = 12, 18
-LOW, LOW_LENGTH, LOW_AT, HIGH, HIGH_LENGTH, HIGH_AT = range(6)  # within each sign
-EASY, COARSEST, FINEST_STEP, LARGEST_EXPONENT = 24, 25, 26, 27
-NUMBER_COLUMNS = 28
-# Flags. OPEN: any digits can be continued to a valid value.
-ZERO, PLAIN, SPELLED, SYMMETRIC, STEPS, OPEN = 1, 2, 4, 8, 16, 32
-TOLD = 64  # one value, whose text in json_unique's canonical form is in the blob; its offset and size precede the row
-TIDY = 128  # only as json.dumps writes numbers; with PLAIN: only integers
+from .constants import Constants
+
+
+class Number(Constants):
+    """Columns."""
+
+    FLAGS = 0
+    DIGITS = 1
+    ZEROS = 2
+    EXPONENT_DIGITS = 3
+    FINEST = 4
+    STEP = 5
+    POWERS = 6
+    MODULUS = 7
+    EXCLUDED = 8
+    EXCLUDED_AT = 9
+    RUN = 10
+    FARTHEST = 11
+    POSITIVE = 12  # bounds of positive numbers: see Bound
+    NEGATIVE = 18  # likewise
+    EASY = 24
+    COARSEST = 25
+    FINEST_STEP = 26
+    LARGEST_EXPONENT = 27
+    LENGTH = 28
+
+
+class Bound(Constants):
+    """Columns of each sign."""
+
+    LOW = 0
+    LOW_LENGTH = 1
+    LOW_AT = 2
+    HIGH = 3
+    HIGH_LENGTH = 4
+    HIGH_AT = 5
+
+
+class Flag(Constants):
+    """Bits of FLAGS."""
+
+    ZERO = 1
+    PLAIN = 2
+    SPELLED = 4
+    SYMMETRIC = 8
+    STEPS = 16
+    OPEN = 32  # any digits can be continued to a valid value
+    SINGLE = 64  # one value: the offset and size of its text (see `number_ended`) in the blob precede the row
+    TIDY = 128  # only as json.dumps writes numbers; with PLAIN: only integers
+
+
 LEAST_TIDY, MOST_TIDY = -4, 15  # powers of ten that are written without an exponent
 NEVER_EASY = 1 << 20

@@ -9,7 +9,7 @@ memory.
     kind, at, size    its type; the bytes of a text, the value of an integer
     end               the next value that is not inside this one
     same              the value itself, or the earlier one that it refers to (`marshal` writes a shared dict once)
-    row, kinds        of a schema that has a place in the program: its node's row, and the types of its values
+    row, kinds        of a schema that has a row in the program: its node's row, and the types of its values
 """
 
 from .constants import Constants
@@ -33,12 +33,12 @@ class Read(Constants):
     BLOB = 12  # uint8: bytes of keys and words
     BLOB_USED = 13
     BLOB_ROOM = 14
-    QUEUE = 15  # int32 [., QUEUED]: nodes that have a place and are still to be written
+    QUEUE = 15  # int32 [., QUEUED]: nodes that have a row and are still to be written
     QUEUED = 16
     FIXES = 17  # int64 [., FIX]: work left to Python
     FIX_COUNT = 18
     FIX_ROOM = 19
-    PATCHES = 20  # int32: places in ROWS that hold the row of a node left to Python
+    PATCHES = 20  # int32: where in ROWS there is the row of a node left to Python
     PATCH_COUNT = 21
     TEXTS = 22  # int32: texts to sort
     ORDER = 23  # int32: their sorted order
@@ -191,8 +191,7 @@ class Fix(Constants):
     """Work left to Python."""
 
     WHAT = 0
-    VALUE = 1  # of a node: the schema
-    PLACE = 1  # of a shape: where its kind and its row belong; of a union: its row
+    VALUE = 1  # of a node: the schema; of a shape: where its kind and its row belong; of a union: its row
     NAME = (
         2  # a number: 0 any, 1 an integer, 2 one of plain digits; a union: how many nodes, whose rows stand in its own
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .mask_array import ids_of
+from .mask_array import ids_of, only_bit
 
 if TYPE_CHECKING:
     from .matcher import Matcher
@@ -18,7 +18,7 @@ def tokens(matcher: Matcher, limit: int) -> list[int]:
     ahead = matcher._probe()
     chain: list[int] = []
     while len(chain) < limit:
-        token = _only_bit(ahead._row())
+        token = only_bit(ahead._row())
         if token is None or token in ahead._stops or not ahead.advance(token):
             break
         chain.append(token)
@@ -87,12 +87,3 @@ class _Beginning:
         token = int(self.ids[ends][0])
         self.ids = self.ids[~ends]
         return token
-
-
-def _only_bit(row: np.ndarray) -> int | None:
-    """The number of the bit where exactly one is set."""
-    words = np.flatnonzero(row)
-    if len(words) != 1:
-        return None
-    bits = int(row[words[0]]) & 0xFFFFFFFF
-    return None if bits & (bits - 1) else int(words[0]) * 32 + bits.bit_length() - 1

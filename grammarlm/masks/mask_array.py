@@ -27,6 +27,15 @@ def ids_of(row: np.ndarray) -> np.ndarray:
     return words[at] * 32 + bit
 
 
+def only_bit(row: np.ndarray) -> int | None:
+    """The index of the set bit where exactly one is set."""
+    word = int(row.view(np.uint32).argmax())  # the largest word: the only one that may have a bit set
+    bits = int(row[word]) & 0xFFFFFFFF
+    if not bits or bits & (bits - 1) or np.count_nonzero(row) > 1:
+        return None
+    return word * 32 + bits.bit_length() - 1
+
+
 LARGEST_INTEGER = 2**63 - 1
 
 

@@ -9,7 +9,7 @@ from grammarlm.layout.schema import Fix
 from grammarlm.layout.stack import Place
 from grammarlm.layout.stack_arena import ARRAYS, OF_SEATS, OF_SURVEYS, USED_OF, places
 
-MODULES = [import_module(f"grammarlm.layout.{name}") for name in ("stack", "json", "schema", "table")]
+MODULES = [import_module(f"grammarlm.layout.{name}") for name in ("stack", "json", "schema", "table", "numbers")]
 CLASSES = [
     found
     for module in MODULES

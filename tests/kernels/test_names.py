@@ -14,7 +14,7 @@ from grammarlm.layout.table import Arena
 
 FOLDER = Path(grammarlm.kernels.cpu.__file__).parent
 LAYOUT = Path(grammarlm.layout.__file__).parent
-SOURCES = sorted([*FOLDER.glob("*.py"), *LAYOUT.glob("*.py")])
+SOURCES = sorted([*FOLDER.rglob("*.py"), *LAYOUT.glob("*.py")])
 
 
 def names_of(path: Path) -> Counter[str]:

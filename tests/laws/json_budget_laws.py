@@ -76,7 +76,7 @@ CASES: dict[str, tuple[Any, int]] = {
         },
         5,
     ),
-    "keys of few names behind others": (
+    "keys of few names after others": (
         {
             "type": "object",
             "properties": {"c": {"type": "null"}, "a": {"type": "null"}},
@@ -141,7 +141,7 @@ CASES: dict[str, tuple[Any, int]] = {
 
 
 def check_walk(constraint: gl.Constraint, judge: Judge, budget: int, rng: random.Random) -> Counter[str]:
-    """A text drawn from the masks of a budget, beside an ordinary matcher."""
+    """A text drawn from the masks of a budget, next to an ordinary matcher."""
     matcher, plain, tokens = constraint.matcher(max_tokens=budget), constraint.matcher(), list[int]()
     outcomes = Counter(walks=1)
     while True:

@@ -188,7 +188,7 @@ def check_spellings(schema: Any, tests: list[dict[str, Any]], rng: random.Random
         texts = [*usual_spellings(test["data"]), spellings(test["data"], rng, 0.05), spellings(test["data"], rng, 0.4)]
         for number, text in enumerate(texts):
             if not is_within_caps(text) or judge.valid(text) is not test["valid"]:
-                continue  # draft 4 tells 1.0 from 1
+                continue  # draft 4 distinguishes 1.0 and 1
             data = text.encode()
             by_masks = number == len(texts) - 2 and len(data) < 1500
             verdict = accepts_by_masks(matcher, data, WALKED, rng) if by_masks else accepts(matcher, data)
@@ -217,7 +217,7 @@ def variants(schema: dict[str, Any], rng: random.Random) -> Iterator[tuple[str, 
     """Schemas that say the same in other words, each with what was done."""
     kept = {key: schema[key] for key in ("$schema", "$defs") if key in schema}
     rest = {key: value for key, value in schema.items() if key not in kept}
-    yield "all behind $ref", {**kept, "$defs": {**kept.get("$defs", {}), "whole": rest}, "$ref": "#/$defs/whole"}
+    yield "all after $ref", {**kept, "$defs": {**kept.get("$defs", {}), "whole": rest}, "$ref": "#/$defs/whole"}
     yield "all in allOf", {**kept, "allOf": [rest, True]}
     yield "one of one", {**kept, "oneOf": [rest, False]}
     yield "any of itself twice", {**kept, "anyOf": [rest, rest]}
@@ -233,10 +233,10 @@ def variants(schema: dict[str, Any], rng: random.Random) -> Iterator[tuple[str, 
     if chosen != "allOf":
         yield f"{chosen} in allOf", {**left, "allOf": [*left.get("allOf", []), moved]}
     around = {**left, "$defs": {**left.get("$defs", {}), "moved": moved}}
-    if "$schema" not in schema:  # where $ref hides its siblings, it cannot stand beside them
-        yield f"{chosen} behind $ref", {**around, "$ref": "#/$defs/moved"}
+    if "$schema" not in schema:  # where $ref hides its siblings, it cannot stand next to them
+        yield f"{chosen} after $ref", {**around, "$ref": "#/$defs/moved"}
     yield (
-        f"{chosen} behind $ref in allOf",
+        f"{chosen} after $ref in allOf",
         {**around, "allOf": [*left.get("allOf", []), {"$ref": "#/$defs/moved"}]}
         if (chosen != "allOf")
         else {**around, "allOf": [{"$ref": "#/$defs/moved"}]},

@@ -4,9 +4,7 @@ import random
 from collections import Counter
 from typing import Any
 
-from tests.laws.json_laws import (
-    check_schema,
-)
+from tests.laws.json_laws import check_schema
 from tests.oracles.random_json_schemas import NUMBERS, RandomSchemas
 
 _MOST_REFUSED = 0.12  # of random schemas, which negate and combine more than people do

@@ -74,8 +74,7 @@ def test_other_words_change_nothing() -> None:
 @pytest.mark.proof
 def test_many_other_words_change_nothing(record_property) -> None:
     outcomes = check_other_words("many", 3000)
-    record_property("cases", outcomes.pop("variants"))
-    record_counts(record_property, outcomes)
+    record_counts(record_property, outcomes, cases="variants")
 
 
 def check_random_walks(seed: str, count: int, numbers: Any = NUMBERS, **options: Any) -> Counter[str]:
@@ -148,8 +147,7 @@ def test_spellings_of_instances_in_maskbench() -> None:
 @pytest.mark.proof
 def test_many_spellings_of_instances_in_maskbench(record_property) -> None:
     outcomes = check_maskbench_spellings(4, 2)
-    for name, count in sorted(outcomes.items()):
-        record_property("cases" if name == "texts" else name, count)
+    record_counts(record_property, outcomes, cases="texts")
 
 
 def oracle_knows(case: dict[str, Any]) -> bool:
@@ -170,8 +168,7 @@ def test_walks_in_maskbench_end_in_valid_instances() -> None:
 @pytest.mark.proof
 def test_many_walks_in_maskbench_end_in_valid_instances(record_property) -> None:
     outcomes = check_maskbench_walks(3, 1)
-    for name, count in sorted(outcomes.items()):
-        record_property("cases" if name == "walks" else name, count)
+    record_counts(record_property, outcomes, cases="walks")
 
 
 def check_masks(seed: str, schemas: int, longest: int) -> Counter[str]:

@@ -65,7 +65,7 @@ def test_growth_is_bounded_under_many_schemas(record_property) -> None:
 
 
 def test_threads_share_a_constraint() -> None:
-    """Budgets are reckoned beside texts that go on."""
+    """Budgets are counted along texts that go on."""
     constraint = compiled(RECORD, property_order="any")
     enough, judge = constraint.matcher().min_tokens_left, Judge(RECORD)
 

@@ -135,7 +135,7 @@ def test_what_a_mask_allows_has_an_end(name: str, spelling: str) -> None:
 
 
 def spellings_of(number: Number) -> list[str]:
-    """The number, and numbers beside it, as texts within the caps."""
+    """The number, and numbers next to it, as texts within the caps."""
     decimal = Decimal(repr(number)) if isinstance(number, float) else Decimal(number)
     sign, digits, power = decimal.as_tuple()
     written = "".join(map(str, digits))
@@ -169,7 +169,7 @@ def test_texts_are_judged_as_fractions_are(name: str) -> None:
             most = max(Fraction(17976931348623158 * 10**292), abs(exact(number)))
             right = holds(schema, value)
             if right and value and not least <= abs(value) <= most:
-                continue  # beside the largest and smallest that are named there may be more
+                continue  # next to the largest and smallest that are named there may be more
             verdicts[right] += 1
             assert accepts(matcher, text.encode()) == right, (schema, text)
     assert min(verdicts) > 20

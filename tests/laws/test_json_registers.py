@@ -1,4 +1,4 @@
-"""The JSON machine keeps counters and sets in frames beside its states; its rows must depend on no more of them than they need.
+"""The JSON machine keeps counters and sets in frames next to its states; its rows must depend on no more of them than they need.
 
 Three laws. Texts of one shape need the rows of the first few, whatever names, values, counts and nestings come after them. A row is
 a function of its key: made at another place that has the same key it is the same, number by number. And a row that was made at one

@@ -54,7 +54,7 @@ def test_many_random_schemas_agree_with_the_oracle(record_property) -> None:
 
 
 def check_styles(seed: str, wanted: int) -> int:
-    """Whatever json.dumps is told, its text of a valid instance is read."""
+    """Whatever options json.dumps is given, its text of a valid instance is read."""
     rng, supply, texts = random.Random(f"styles {seed}"), RandomSchemas(f"styles {seed}"), 0
     while texts < wanted:
         schema = supply.schema()
@@ -146,7 +146,7 @@ def test_what_is_natural_and_plain(good: list[str], bad: list[str]) -> None:
 
 
 def test_the_report_says_how_a_schema_is_spelled() -> None:
-    told = "\n".join(compiled({}, **NATURAL).report.caps)
-    assert "white space as json.dumps and pretty-printers write it" in told
-    assert "json.dumps(ensure_ascii=False)" in told
+    caps = "\n".join(compiled({}, **NATURAL).report.caps)
+    assert "white space as json.dumps and pretty-printers write it" in caps
+    assert "json.dumps(ensure_ascii=False)" in caps
     assert "json.dumps" not in "\n".join(compiled({}).report.caps)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
-from grammarlm.layout.json import LACKING
+from grammarlm.layout.json import SHORT
 from grammarlm.masks import batch, beside
 from grammarlm.masks.beside import Job, NotNow, SideBySide
 from tests.internals import epoch_of, state_of
@@ -195,7 +195,7 @@ def test_a_failure_that_nobody_foresaw_closes_its_row(kind: str, monkeypatch) ->
     matchers = [constraint.matcher() for _ in range(3)]
     if kind == "schema":
         for matcher in matchers:
-            monkeypatch.setattr(epoch_of(matcher), "kernel", lambda *arguments: LACKING)
+            monkeypatch.setattr(epoch_of(matcher), "kernel", lambda *arguments: SHORT)
     monkeypatch.setattr(gl.Matcher, "_made", fail)
     monkeypatch.setattr(gl.Matcher, "_try_row", lambda matcher: None)
     monkeypatch.setattr(gl.Matcher, "_row_beside", lambda matcher: None)

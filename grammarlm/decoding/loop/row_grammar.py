@@ -7,7 +7,7 @@ from copy import copy
 import numpy as np
 
 from grammarlm.decoding.answer_spec import AnswerSpec
-from grammarlm.masks.mask_array import allocate_mask
+from grammarlm.masks.mask_array import allocate_mask, only_bit
 from grammarlm.masks.matcher import Matcher
 
 from . import healing
@@ -76,12 +76,3 @@ class RowGrammar:
         assert self._spec.constraint is not None
         left = self._spec.max_tokens - 1 if self.closes else None
         return healing.matcher_after(self._spec.constraint, piece, left)
-
-
-def only_bit(row: np.ndarray) -> int | None:
-    """The index of the set bit where exactly one is set."""
-    word = int(row.view(np.uint32).argmax())  # the largest word: the only one that may have a bit set
-    bits = int(row[word]) & 0xFFFFFFFF
-    if not bits or bits & (bits - 1) or np.count_nonzero(row) > 1:
-        return None
-    return word * 32 + bits.bit_length() - 1

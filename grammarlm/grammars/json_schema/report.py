@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from grammarlm.errors import GrammarError, UnsupportedFeature
-from grammarlm.grammars.json_schema.read.document import DRAFTS, Document, Place, Resource, below, escape
+from grammarlm.grammars.json_schema.read.document import DRAFTS, Document, Location, Resource, below, escape
 from grammarlm.grammars.json_schema.read.expected import wrong_value
 from grammarlm.grammars.json_schema.read.keywords import KEYWORDS
 from grammarlm.grammars.json_schema.read.unknown import about_format, about_keyword, annotation
@@ -27,13 +27,7 @@ from grammarlm.grammars.json_schema.strings.formats import CHECKED, FORMATS, KNO
 ENFORCED, RELAXED, ANNOTATION, UNREAD, UNKNOWN = "enforced", "relaxed", "annotation", "unread", "unknown"
 
 # Keywords without effect unless another one is next to them.
-_NEEDS = {
-    "then": "if",
-    "else": "if",
-    "minContains": "contains",
-    "maxContains": "contains",
-    "additionalItems": "items",
-}
+_NEEDS = {"then": "if", "else": "if", "minContains": "contains", "maxContains": "contains", "additionalItems": "items"}
 _EXCLUSIVE = {"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}  # booleans, in draft 4
 
 
@@ -53,16 +47,18 @@ class KeywordReport:
 
 
 def keyword_reports(document: Document, relaxed: tuple[str, ...] = (), once: bool = False) -> Iterator[KeywordReport]:
-    """Each keyword of the documents that were read, in order of appearance. `once`: a dict in several places is visited only in the
-    first."""
+    """Each keyword of the documents that were read, in order of appearance. `once`: a dict in several locations is visited only
+    in the first."""
     aside = _aside(document)
-    lines = _Lines(document, frozenset(relaxed), tuple(place[1] + "/" for place in aside), set() if once else None)
+    lines = _Lines(
+        document, frozenset(relaxed), tuple(location[1] + "/" for location in aside), set() if once else None
+    )
     for contents in document.documents:
         resource = document.resource_of(contents)
         if resource is not None:
             yield from lines.below(resource.contents, resource.pointer, resource)
-    for place in aside:
-        yield from lines.below(*place)
+    for location in aside:
+        yield from lines.below(*location)
 
 
 def refuse_unknown(document: Document) -> None:
@@ -85,7 +81,7 @@ class _Lines:
             for keyword in schema:
                 at = f"{where}/{escape(keyword)}"
                 status, note = (RELAXED, "") if at in self._relaxed else self._status(owner, schema, keyword)
-                if status == UNKNOWN and any(place.startswith(at + "/") for place in self._aside):
+                if status == UNKNOWN and any(location.startswith(at + "/") for location in self._aside):
                     status, note = ANNOTATION, "read where a reference leads there"
                 yield KeywordReport(at, keyword, status, note)
 
@@ -153,7 +149,7 @@ def _of_format(name: Any) -> tuple[str, str]:
 def _schemas(
     document: Document, contents: Any, pointer: str, resource: Resource, seen: set[Any] | None
 ) -> Iterator[tuple[dict[str, Any], str, Resource]]:
-    """The schemas from a place on, in order of appearance: each with its pointer and its resource."""
+    """The schemas from a location on, in order of appearance: each with its pointer and its resource."""
     stack: list[tuple[Any, str, Resource, str]] = [(contents, pointer, resource, "schema")]
     while stack:
         here, pointer, owner, reading = stack.pop()
@@ -175,10 +171,10 @@ def _schemas(
         stack += reversed(inside)
 
 
-def _aside(document: Document) -> list[Place]:
-    """Schemas outside the places for schemas that a reference leads to: `#/components/schemas/...`."""
+def _aside(document: Document) -> list[Location]:
+    """Schemas outside the locations for schemas that a reference leads to: `#/components/schemas/...`."""
     seen: set[Any] = set()
-    found: list[Place] = []
+    found: list[Location] = []
     references: list[tuple[str, Resource, str]] = []
 
     def look(contents: Any, pointer: str, resource: Resource) -> None:
@@ -191,14 +187,14 @@ def _aside(document: Document) -> list[Place]:
         resource = document.resource_of(contents)
         if resource is not None:
             look(contents, resource.pointer, resource)
-    places = document.places()
+    locations = document.locations()
     for reference, owner, pointer in references:  # grows during the loop
         try:
-            places.append(document.resolve(reference, owner, pointer))
+            locations.append(document.resolve(reference, owner, pointer))
         except GrammarError:  # never followed, or it would have been refused
             continue
-        while places:
-            target, where, home = places.pop(0)
+        while locations:
+            target, where, home = locations.pop(0)
             if isinstance(target, dict) and (id(target), "schema") not in seen:
                 found.append((target, where, home))
                 look(target, where, home)

@@ -5,8 +5,8 @@
     JsonSchema(True)                                        any JSON value
     JsonSchema({"properties": {"item": {"enum": items}}})   with `items` a Choices, or Tokens of strings: in any tokenisation
 
-The description is only copied here; `compile` reads it: document.py resolves drafts and references, normalise.py turns each place
-of the schema into shapes (shapes.py), masks/machines/json/compile/program.py makes tables of those.
+The description is only copied here; `compile` reads it: document.py resolves drafts and references, normalise.py turns each
+location of the schema into shapes (shapes.py), masks/machines/json/compile/program.py makes tables of those.
 """
 
 from __future__ import annotations
@@ -198,19 +198,8 @@ class JsonSchema(Grammar):
         schema, registry = thawed(self._source), self.registry
         text = schema if isinstance(schema, str) else written(self.document())
         documents = None if registry is None else tuple((uri, written(registry[uri])) for uri in registry)
-        return [
-            text,
-            self.whitespace,
-            self.property_order,
-            self.formats,
-            documents,
-            self.draft,
-            self.strict,
-            self.integers,
-            self.spelling,
-            self.extra,
-            self.unknown,
-        ]
+        made = {"schema": text, "registry": documents}
+        return [made[name] if name in made else getattr(self, name) for name in self.SAVED]
 
     @classmethod
     def from_saved(cls, schema: str, registry: tuple[tuple[str, str], ...] | None, **options: Any) -> JsonSchema:
@@ -253,7 +242,7 @@ class _Documents(Mapping[str, Any]):
 def frozen(value: Any) -> Any:
     """A copy: one bytes object if it is plain data, which is fast to make and holds nothing for Python's garbage collector.
 
-    Shared parts are copied once and stay shared: 300 dicts can have 2^300 places.
+    Shared parts are copied once and stay shared: 300 dicts can have 2^300 locations.
     """
     if isinstance(value, dict):
         try:

@@ -1,4 +1,4 @@
-"""What a schema says: equal grammars are equal however they were given, others are not, and none is too large to be told."""
+"""What a schema says: equal grammars are equal however they were given, others are not, and none is too large to be compared."""
 
 import json
 import random

@@ -19,10 +19,10 @@ jsonschema = pytest.importorskip("jsonschema")
 REFUSED = {"idn-hostname"}
 ENFORCED = sorted(FORMATS - REFUSED)
 TAKEN = {  # invalid, and in the language: CHECKED says so
-    "hostname": lambda text: "xn--" in text.lower(),
+    "hostname": lambda text: "xn--" in text.lower()
 }
 LEFT_OUT = {  # valid, but in no language of ours: CHECKED says so
-    "regex": lambda text: "(?<n" in text,
+    "regex": lambda text: "(?<n" in text
 }
 
 LANGUAGES = Languages()

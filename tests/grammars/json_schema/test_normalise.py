@@ -207,9 +207,7 @@ def test_conditions() -> None:
         "else": {"required": ["y"]},
     }
     check(
-        schema,
-        [{"kind": "a", "x": 1}, {"y": 1}, {"kind": "b", "y": 1}, 3],
-        [{"kind": "a", "y": 1}, {"kind": "b"}, {}],
+        schema, [{"kind": "a", "x": 1}, {"y": 1}, {"kind": "b", "y": 1}, 3], [{"kind": "a", "y": 1}, {"kind": "b"}, {}]
     )
     many = {
         "type": "object",
@@ -234,10 +232,7 @@ def test_dependencies_are_implications() -> None:
 def test_unevaluated_counts_every_branch_that_holds() -> None:
     schema = {
         "type": "object",
-        "anyOf": [
-            {"properties": {"a": {}}, "required": ["a"]},
-            {"properties": {"b": {}}, "required": ["b"]},
-        ],
+        "anyOf": [{"properties": {"a": {}}, "required": ["a"]}, {"properties": {"b": {}}, "required": ["b"]}],
         "unevaluatedProperties": False,
     }
     check(schema, [{"a": 1}, {"b": 1}, {"a": 1, "b": 1}], [{}, {"a": 1, "c": 1}])

@@ -8,11 +8,11 @@ from itertools import islice
 import pytest
 
 from grammarlm.errors import GrammarError, UnsupportedFeature
-from grammarlm.grammars.json_schema.numbers import rows as number_rows
 from grammarlm.grammars.json_schema.numbers.numbers import both, exact, has, is_empty, opposites, read
 from grammarlm.grammars.json_schema.numbers.plans import Caps, count, plan, values
 from grammarlm.grammars.json_schema.numbers.rows import digits_ahead, pack
 from grammarlm.grammars.json_schema.shapes.shapes import NumberShape
+from grammarlm.layout.numbers import Bound, Number
 from tests.oracles.json_numbers import Language, admits, names_little
 
 HALF = Fraction(1, 2)
@@ -219,7 +219,7 @@ def test_refused_by_name(shape: NumberShape, named: str) -> None:
 
 def test_large_steps_are_taken() -> None:
     for step in (Fraction(899_999_999_999_999_863), Fraction(2**59), Fraction(10) ** 40, Fraction(7, 10**30)):
-        assert len(pack(NumberShape(multiples=(step,)), [])) == number_rows.NUMBER_COLUMNS
+        assert len(pack(NumberShape(multiples=(step,)), [])) == Number.LENGTH
 
 
 def test_rows_point_into_a_shared_pool() -> None:
@@ -229,7 +229,7 @@ def test_rows_point_into_a_shared_pool() -> None:
     for shape, row in zip(shapes, rows, strict=True):
         own: list[int] = []
         alone = pack(shape, own)
-        at = number_rows.POSITIVE + number_rows.HIGH_AT
+        at = Number.POSITIVE + Bound.HIGH_AT
         assert pool[row[at] : row[at] + 1] == own[alone[at] : alone[at] + 1]
 
 

@@ -188,7 +188,7 @@ IN_METASCHEMAS: dict[str, tuple[int, ...]] = {
     "definitions": (4, 6, 7),
 }
 # What a keyword says something with.
-BESIDE: dict[str, dict[str, Any]] = {
+NEEDED: dict[str, dict[str, Any]] = {
     "if": {"then": {"minLength": 1}},
     "then": {"if": {"const": 1}},
     "else": {"if": {"const": 1}},
@@ -216,7 +216,7 @@ def is_valid(keyword: str, value: Any) -> bool:
     if (keyword, value) in (("dependencies", {"a": "b"}), ("items", [])):
         return True  # in draft 3, where that means what it seems to mean
     return any(
-        meta.is_valid({keyword: value, **BESIDE.get(keyword, {})})
+        meta.is_valid({keyword: value, **NEEDED.get(keyword, {})})
         for draft, meta in META.items()
         if draft in IN_METASCHEMAS.get(keyword, [draft] if keyword in bits_of(draft, False, True) else [])
     )
@@ -235,7 +235,7 @@ def test_a_value_of_the_wrong_shape_is_refused_or_told(keyword: str) -> None:
         valid = is_valid(keyword, value)
         for place, options in [*((place, {}) for place in PLACES), *(("", more) for more in OPTIONS)]:
             pointer = f"{place}/{keyword}"
-            schema = PLACES[place]({keyword: value, **BESIDE.get(keyword, {})})
+            schema = PLACES[place]({keyword: value, **NEEDED.get(keyword, {})})
             found = refusal_or_report(schema, options)
             if isinstance(found, gl.GrammarError):
                 message = str(found)

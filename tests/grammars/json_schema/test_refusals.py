@@ -49,7 +49,7 @@ UNSUPPORTED: dict[str, tuple[Any, str, str]] = {
         {"allOf": [{"contains": {"minimum": i, "maximum": i + 9}, "minContains": 40, "maxContains": 90} for i in range(6)],
          "maxItems": 200},
         "/allOf/0/contains", "states"),
-    "dependencies beside bounds": (
+    "dependencies next to bounds": (
         {"properties": named(3), "additionalProperties": False, "dependentRequired": {"k0": ["k1"]}, "minProperties": 2,
          "maxProperties": 3},
         "/dependentRequired", "minProperties"),

@@ -109,7 +109,7 @@ WARNED: dict[str, tuple[Any, list[tuple[str, str, str]]]] = {
         {"type": "null", "minItems": -1, "$defs": {"a": {"required": "b"}}},
         [("/minItems", "unread", "not negative is expected"), ("/$defs/a/required", "unread", "a list of names is expected")]),
     "nullable": ({"type": "string", "nullable": True}, [("/nullable", "unknown", '"null"')]),
-    "beside a reference": (
+    "next to a reference": (
         {"$schema": "http://json-schema.org/draft-07/schema#", "properties": {
             "a": {"$ref": "#/definitions/a", "title": "A", "maxLength": 3}}, "definitions": {"a": {"type": "string"}}},
         [("/properties/a/maxLength", "unread", "allOf")]),

@@ -1,4 +1,4 @@
-"""What terms of strings and the memos beside them take is bounded, and what they mean does not depend on it."""
+"""What terms of strings and the caches next to them take is bounded, and what they mean does not depend on it."""
 
 import re
 from itertools import product

@@ -38,10 +38,7 @@ def closed(properties: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 KEYS = closed(
-    {"b": ONE, "": YES, "ab": {"enum": [1, True]}, "a": ONE, "c": ONE},
-    required=["a"],
-    minProperties=2,
-    maxProperties=4,
+    {"b": ONE, "": YES, "ab": {"enum": [1, True]}, "a": ONE, "c": ONE}, required=["a"], minProperties=2, maxProperties=4
 )
 DEPENDENT = closed(
     {"b": ONE, "": YES, "ab": {"enum": [1, True]}, "a": ONE, "c": ONE},
@@ -215,10 +212,5 @@ SMALL = {
         Style(gaps=natural_gaps),
         whitespace="natural",
     ),
-    "natural": small(
-        GAPS,
-        [[], [1], [{}], [{"a": None}], [[]], [[1]]],
-        Style(gaps=natural_gaps),
-        whitespace="natural",
-    ),
+    "natural": small(GAPS, [[], [1], [{}], [{"a": None}], [[]], [[1]]], Style(gaps=natural_gaps), whitespace="natural"),
 }

@@ -13,14 +13,12 @@ import numba
 import numpy as np
 import pytest
 
-from grammarlm.grammars.json_schema.numbers import rows as number_rows
 from grammarlm.grammars.json_schema.numbers.decimals import decimal
 from grammarlm.grammars.json_schema.numbers.plans import CAPS, Caps, plan
-from grammarlm.grammars.json_schema.numbers.rows import pack
+from grammarlm.grammars.json_schema.numbers.rows import in_halves, pack
 from grammarlm.grammars.json_schema.shapes.shapes import NumberShape
-from grammarlm.kernels.cpu.json.step import numbers as json_numbers
-from grammarlm.kernels.cpu.json.step.numbers import number_ends, number_key, number_start, number_step
-from grammarlm.layout.numbers import NUMBER_COLUMNS
+from grammarlm.kernels.cpu.json.step.numbers import number_ends, number_key, number_step
+from grammarlm.layout.numbers import Number
 from tests.oracles.json_numbers import (
     ALPHABET,
     Language,
@@ -33,11 +31,6 @@ from tests.oracles.json_numbers import (
 )
 
 SMALL = Caps(digits=2, zeros=1, exponent_digits=1, smallest=(1, -2), largest=(25, 1))
-
-
-@numba.njit
-def begin(row):
-    return number_start(row)
 
 
 @numba.njit
@@ -55,7 +48,7 @@ def walk(row, pool, parents, bytes_, xs, ys, can_end):
     """The states of a tree of texts, from the root on."""
     for i in range(len(parents)):
         if i == 0:
-            xs[i], ys[i] = number_start(row)
+            xs[i], ys[i] = 0, 0
         elif xs[parents[i]] < 0:
             xs[i] = -1
         else:
@@ -82,24 +75,23 @@ class Packed:
         pool = [1 << 62] * 3
         self.row = np.array([*pack(shape, pool, caps=caps, tidy=tidy), 1 << 62], np.int64)
         self.pool = np.array([*pool, 1 << 62], np.int64)
-        assert len(self.row) == NUMBER_COLUMNS + 1
+        assert len(self.row) == Number.LENGTH + 1
         self.at = (int(self.row.ctypes.data), int(self.pool.ctypes.data))
 
-    def lives(self, text: str) -> bool:
-        x, y = begin(self.at[0])
+    def after(self, text: str) -> tuple[int, int]:
+        x, y = 0, 0
         for byte in text.encode():
             x, y = step(*self.at, x, y, byte)
             if x < 0:
-                return False
-        return True
+                break
+        return x, y
+
+    def lives(self, text: str) -> bool:
+        return self.after(text)[0] >= 0
 
     def accepts(self, text: str) -> bool:
-        x, y = begin(self.at[0])
-        for byte in text.encode():
-            x, y = step(*self.at, x, y, byte)
-            if x < 0:
-                return False
-        return ends(*self.at, x, y)
+        x, y = self.after(text)
+        return x >= 0 and ends(*self.at, x, y)
 
 
 @lru_cache
@@ -114,7 +106,7 @@ def universe(digits: int) -> tuple[Universe, np.ndarray, np.ndarray, np.ndarray]
 def check_everywhere(shape: NumberShape) -> int:
     """Every text of the small language, and every step out of it; how many texts are in the shape."""
     packed = Packed(shape, SMALL)
-    tree, parents, last, known = universe(int(packed.row[number_rows.DIGITS]))
+    tree, parents, last, known = universe(int(packed.row[Number.DIGITS]))
     expected_ends, expected_lives = tree.judge(shape)
     count = len(tree.texts)
     xs, ys, can_end = np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(count, bool)
@@ -166,12 +158,6 @@ def some_shapes(seed: int, count: int, digits: int, caps: Caps = SMALL) -> list[
     return list(islice(few, count))
 
 
-def test_columns_agree() -> None:
-    names = [name for name in vars(number_rows) if name.isupper() and name in vars(json_numbers) and name != "TENS"]
-    assert len(names) > 20
-    assert all(getattr(number_rows, name) == getattr(json_numbers, name) for name in names)
-
-
 def test_every_text_of_small_languages() -> None:
     nonempty = sum(check_everywhere(shape) > 0 for shape in some_shapes(1, 150, 1))
     assert nonempty > 75
@@ -217,9 +203,7 @@ def check_keys(packed: Packed, texts: list[str], most: int, after: int) -> int:
     behaviour = Behaviour(packed)
     seen: dict[tuple[int, int], tuple[int, str]] = {}
     for text in texts:
-        state = begin(packed.at[0])
-        for byte in text.encode():
-            state = step(*packed.at, *state, byte)
+        state = packed.after(text)
         assert state[0] >= 0
         key = key_of(*packed.at, *state, most, after)
         number = behaviour.number(state, most, after, "e" in text.lower())
@@ -235,7 +219,7 @@ def test_keys_of_small_languages() -> None:
     trees: dict[int, Universe] = {}
     for shape in [NumberShape(), NumberShape(integer=True), NumberShape(fractional=True), *some_shapes(3, 40, 1)]:
         packed = Packed(shape, caps)
-        digits = int(packed.row[number_rows.DIGITS])
+        digits = int(packed.row[Number.DIGITS])
         if digits > 2:
             continue
         tree = trees.setdefault(digits, Universe(language))
@@ -250,7 +234,7 @@ def texts_along(packed: Packed, rng: random.Random, count: int) -> list[str]:
     """Beginnings of numbers in the shape, some of them long."""
     found = []
     for _ in range(count):
-        text, state, before_exponent = "", begin(packed.at[0]), rng.randrange(1, 30)
+        text, state, before_exponent = "", (0, 0), rng.randrange(1, 30)
         while True:
             found.append(text)
             following = {c: step(*packed.at, *state, ord(c)) for c in ALPHABET}
@@ -266,7 +250,7 @@ def texts_along(packed: Packed, rng: random.Random, count: int) -> list[str]:
 
 def check_against_fractions(shape: NumberShape, caps: Caps, language: Language, rng: random.Random, count: int) -> None:
     packed = Packed(shape, caps)
-    language = replace(language, digits=int(packed.row[number_rows.DIGITS]))
+    language = replace(language, digits=int(packed.row[Number.DIGITS]))
     for text in rng.sample(texts_along(packed, rng, 3), count):
         value = language.value(text)
         assert packed.accepts(text) == (value is not None and admits(shape, value)), (shape, text)
@@ -335,10 +319,7 @@ def test_keys_are_few() -> None:
         texts = [text for text in texts_along(packed, random.Random(19), 300) if "e" not in text and "E" not in text]
         keys = set()
         for text in texts:
-            state = begin(packed.at[0])
-            for byte in text.encode():
-                state = step(*packed.at, *state, byte)
-            keys.add(key_of(*packed.at, *state, 3, 0))
+            keys.add(key_of(*packed.at, *packed.after(text), 3, 0))
         assert len(texts) > 2000
         assert len(keys) <= 40
 
@@ -398,7 +379,7 @@ TIDY_SHAPES = [
 
 
 def a_value_near(shape: NumberShape, rng: random.Random) -> Fraction:
-    """A number of few digits, or one beside what the shape names."""
+    """A number of few digits, or one next to what the shape names."""
     named = [v for v in (shape.low, shape.high, *shape.multiples) if v]
     if not named or rng.random() < 0.4:
         return rng.choice((-1, 1)) * rng.randrange(10 ** rng.randrange(1, 20)) * Fraction(10) ** rng.randrange(-12, 14)
@@ -422,7 +403,7 @@ def test_tidy_shapes(shapes: list[NumberShape]) -> None:
     """Whatever lives has an end (texts_along says so), what is accepted is tidy and admitted; all tidy texts of values are."""
     rng, right = random.Random(37), 0
     for shape in shapes:
-        rows = [Packed(half, tidy=True) for half in number_rows.in_halves(shape) if not plan(half).is_empty]
+        rows = [Packed(half, tidy=True) for half in in_halves(shape) if not plan(half).is_empty]
         for packed in rows:
             for text in texts_along(packed, rng, 12):
                 if packed.accepts(text):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from grammarlm.grammars.json_schema.nodes.case_limits import check_size
-from grammarlm.grammars.json_schema.nodes.parts import (
+from grammarlm.grammars.json_schema.nodes.by_type import (
     ANY_ARRAY,
     ANY_ITEM,
     ANYTHING,
@@ -16,6 +16,7 @@ from grammarlm.grammars.json_schema.nodes.parts import (
     Ways,
     both_evaluated,
 )
+from grammarlm.grammars.json_schema.nodes.case_limits import check_size
 from grammarlm.grammars.json_schema.read.expected import refusal
 
 from .objects import count_of
@@ -34,15 +35,15 @@ def positions(n: Normaliser, atom: SchemaAtom) -> tuple[list[Conjunction], Conju
         listed = schema["prefixItems"]
         if not isinstance(listed, list):
             raise refusal(schema, "prefixItems", pointer)
-        prefix = [n.places.child(below, atom, "prefixItems", str(i)) for i, below in enumerate(listed)]
+        prefix = [n.locations.child(below, atom, "prefixItems", str(i)) for i, below in enumerate(listed)]
     if items.__class__ is list:
         if "prefixItems" not in schema:
-            prefix = [n.places.child(below, atom, "items", str(i)) for i, below in enumerate(items)]  # type: ignore[arg-type]
+            prefix = [n.locations.child(below, atom, "items", str(i)) for i, below in enumerate(items)]  # type: ignore[arg-type]
         if "additionalItems" in schema and "additionalItems" in bits:
-            return prefix, n.places.child(schema["additionalItems"], atom, "additionalItems"), True
+            return prefix, n.locations.child(schema["additionalItems"], atom, "additionalItems"), True
         return prefix, ANYTHING, False
     if "items" in schema:
-        return prefix, n.places.child(items, atom, "items"), True
+        return prefix, n.locations.child(items, atom, "items"), True
     return prefix, ANYTHING, False
 
 
@@ -69,7 +70,7 @@ def read(n: Normaliser, atom: SchemaAtom, track: bool) -> LooseArray:
     shape.unique = are_unique(schema, pointer)
     wanted = None
     if "contains" in schema:
-        wanted = n.places.child(schema["contains"], atom, "contains")
+        wanted = n.locations.child(schema["contains"], atom, "contains")
         low, high = counted(schema, pointer)
         shape = containing(n, shape, wanted, low, high)
     if track:
@@ -89,12 +90,12 @@ def containing(
     if high is None and low == 0:
         return shape
     if high is not None and low > high:
-        return shape.copy(minimum=1, maximum=0)
+        return replace(shape, minimum=1, maximum=0)
     if high == 0 and low == 0:
         return items_in(n, shape, n.nodes.negate(wanted), first)
     if wanted is ANYTHING and first == 0:  # each item counts
         more = LooseArray(minimum=low, maximum=high)
-        return both(n, shape, more) or shape.copy(minimum=1, maximum=0)
+        return both(n, shape, more) or replace(shape, minimum=1, maximum=0)
     bit = 1 << len(shape.contains)
     # With a minimum of 1 alone, an item read as not counting does no harm. Otherwise the two readings must be disjoint.
     outside = ANYTHING if high is None and low == 1 else n.nodes.negate(wanted)
@@ -109,7 +110,8 @@ def containing(
         return tuple(found)
 
     prefix = shape.prefix + (shape.rest,) * (first - len(shape.prefix))
-    return shape.copy(
+    return replace(
+        shape,
         prefix=prefix[:first] + tuple(split(ways) for ways in prefix[first:]),
         rest=split(shape.rest),
         contains=(*shape.contains, (low, high)),
@@ -124,7 +126,7 @@ def items_in(n: Normaliser, shape: LooseArray, node: Conjunction, first: int = 0
         return tuple((known, counts) for known, counts in found if known is not NOTHING)
 
     prefix = shape.prefix + (shape.rest,) * (first - len(shape.prefix))
-    return shape.copy(prefix=prefix[:first] + tuple(met(ways) for ways in prefix[first:]), rest=met(shape.rest))
+    return replace(shape, prefix=prefix[:first] + tuple(met(ways) for ways in prefix[first:]), rest=met(shape.rest))
 
 
 def both(n: Normaliser, a: LooseArray, b: LooseArray) -> LooseArray | None:
@@ -182,7 +184,7 @@ def opposites(n: Normaliser, atom: SchemaAtom) -> list[LooseArray]:
     elif negated is not NOTHING:
         found.append(containing(n, LooseArray(), negated, 1, None, first=len(prefix)))
     if "contains" in schema:
-        wanted = n.places.child(schema["contains"], atom, "contains")
+        wanted = n.locations.child(schema["contains"], atom, "contains")
         low, high = counted(schema, pointer)
         if low:
             found.append(containing(n, LooseArray(), wanted, 0, low - 1))

@@ -6,10 +6,11 @@ then discharged: one shape for each key that may serve. An obligation that only 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from grammarlm.grammars.json_schema.nodes.by_type import ANYTHING, NOTHING, OBJECTS, Conjunction, LooseObject
 from grammarlm.grammars.json_schema.nodes.case_limits import check_size
-from grammarlm.grammars.json_schema.nodes.parts import ANYTHING, NOTHING, OBJECTS, Conjunction, LooseObject
 from grammarlm.grammars.json_schema.shapes.shapes import Language
 from grammarlm.grammars.json_schema.shapes.simplify import simplified
 
@@ -32,7 +33,7 @@ def opposites(n: Normaliser, atom: SchemaAtom) -> list[LooseObject]:
     found: list[LooseObject] = []
     declared = mapping(schema, "properties", pointer)
     required = frozenset(required_of(schema, pointer))
-    rules = [(name, n.places.child(below, atom, "properties", name)) for name, below in declared.items()]
+    rules = [(name, n.locations.child(below, atom, "properties", name)) for name, below in declared.items()]
     rules += [(name, ANYTHING) for name in required_of(schema, pointer) if name not in declared]
     simple = [n.nodes.is_scalar(node) for _, node in rules]
     order = sorted(range(len(rules)), key=lambda i: (not simple[i], rules[i][0] not in required))
@@ -75,11 +76,11 @@ def _breaking_other_keys(
     for text, below in mapping(schema, "patternProperties", pointer).items():
         (part,) = language = n.key_languages.pattern(text, atom)
         outside.add((part[0], part[1], False))
-        negated = n.nodes.negate(n.places.child(below, atom, "patternProperties", text))
+        negated = n.nodes.negate(n.locations.child(below, atom, "patternProperties", text))
         if negated is not NOTHING:
             found.append(LooseObject(some=((language, negated, f"{pointer}/patternProperties"),)))
     if "additionalProperties" in schema:
-        negated = n.nodes.negate(n.places.child(schema["additionalProperties"], atom, "additionalProperties"))
+        negated = n.nodes.negate(n.locations.child(schema["additionalProperties"], atom, "additionalProperties"))
         if negated is not NOTHING:
             if declared:
                 outside.add(("words", tuple(declared), False))
@@ -90,7 +91,7 @@ def _breaking_other_keys(
 def discharge(n: Normaliser, shape: LooseObject) -> list[LooseObject]:
     """Turns obligations into required keys, one shape per key that may serve. What only an unnamed key can serve stays an
     obligation: `some` of the result is about keys that are not in `properties`."""
-    done = [shape.copy(some=())]
+    done = [replace(shape, some=())]
     for obligation in shape.some:
         served: list[LooseObject] = []
         for old in done:
@@ -108,7 +109,7 @@ def _served(
     mentioned = [language, *(lang for lang, _ in shape.others)]
     named = [w for parts in mentioned for kind, text, _ in parts if kind == "words" for w in text]
     if any(name not in shape.properties for name in named):
-        shape = shape.copy(properties=dict(shape.properties))
+        shape = replace(shape, properties=dict(shape.properties))
         mention(n, shape, named)
     candidates = [
         (name, n.meet(known, node), known)
@@ -121,10 +122,10 @@ def _served(
     properties = shape.properties
     for name, met, known in candidates:
         if met is not NOTHING:
-            found.append(shape.copy(properties={**properties, name: met}, required=shape.required | {name}))
+            found.append(replace(shape, properties={**properties, name: met}, required=shape.required | {name}))
         if met is known:
             properties = {**properties, name: NOTHING}
-    shape = shape.copy(properties=properties)
+    shape = replace(shape, properties=properties)
     for lang, known in shape.others:
         met = n.meet(known, node)
         where = _unnamed(lang | language)
@@ -132,7 +133,7 @@ def _served(
             continue
         beyond = where | {("words", tuple(properties), False)}
         if not any(holds for _, _, holds in where) or not n.languages.is_empty(beyond):
-            found.append(shape.copy(some=(*shape.some, (where, met, pointer))))
+            found.append(replace(shape, some=(*shape.some, (where, met, pointer))))
     return found
 
 

@@ -6,10 +6,11 @@ key has exactly one node, which is a conjunction. Languages that do not overlap 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from grammarlm.grammars.json_schema.nodes.by_type import ANY_OTHERS, ANYTHING, NOTHING, Conjunction, LooseObject
 from grammarlm.grammars.json_schema.nodes.case_limits import check_size
-from grammarlm.grammars.json_schema.nodes.parts import ANY_OTHERS, ANYTHING, NOTHING, Conjunction, LooseObject
 from grammarlm.grammars.json_schema.shapes.shapes import Language, Part, StringShape
 from grammarlm.grammars.json_schema.strings.strings import has
 
@@ -66,8 +67,8 @@ def restrict_names(n: Normaliser, shape: LooseObject, strings: list[StringShape]
         for name, node in shape.properties.items()
     }
     languages = disjoint(n, [language_of(s) for s in strings])
-    return shape.copy(
-        properties=properties, others=meet_others(n, shape.others, tuple((lang, ANYTHING) for lang in languages))
+    return replace(
+        shape, properties=properties, others=meet_others(n, shape.others, tuple((lang, ANYTHING) for lang in languages))
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from grammarlm.errors import GrammarError, brief
-from grammarlm.grammars.json_schema.nodes.parts import (
+from grammarlm.grammars.json_schema.nodes.by_type import (
     ANY_OBJECT,
     ANY_OTHERS,
     ANYTHING,
@@ -80,7 +80,7 @@ def implications(schema: dict[str, Any], atom: SchemaAtom) -> dict[str, frozense
 def read(n: Normaliser, atom: SchemaAtom, track: bool) -> LooseObject:
     """The shape of the plain keywords of a schema."""
     schema, pointer = atom.schema, atom.pointer
-    child = n.places.child
+    child = n.locations.child
     properties: dict[str, Conjunction] = {}
     declared = mapping(schema, "properties", pointer)
     for name, below in declared.items():
@@ -190,45 +190,23 @@ def _mentioned_only(shape: LooseObject, name: str) -> bool:
     return name in shape.tail or name not in shape.properties
 
 
+def _node_at(n: Normaliser, shape: LooseObject, name: str) -> Conjunction:
+    node = shape.properties.get(name)
+    if node is None:
+        node = ANYTHING if shape.others is ANY_OTHERS else node_of(n, shape.others, name)
+    return node
+
+
 def _both_properties(n: Normaliser, a: LooseObject, b: LooseObject) -> dict[str, Conjunction]:
     """All properties of both, in order of appearance; those that are only mentioned come last."""
-    mine, theirs = a.properties, b.properties
-    if b.others is ANY_OTHERS and (not a.tail or len(b.tail) == len(theirs)):  # fast path: b constrains few keys
-        properties = dict(mine)
-        for name, node in theirs.items():
-            other = mine.get(name)
-            if other is None:
-                other = ANYTHING if a.others is ANY_OTHERS else node_of(n, a.others, name)
-            properties[name] = n.meet(other, node)
+    if b.others is ANY_OTHERS and (not a.tail or len(b.tail) == len(b.properties)):  # fast path: b constrains few keys
+        properties = dict(a.properties)
+        for name, node in b.properties.items():
+            properties[name] = n.meet(_node_at(n, a, name), node)
         return properties
-    properties = {}
-    late: list[str] = []
-    for name, node in mine.items():
-        other = theirs.get(name)
-        if other is None:
-            other = ANYTHING if b.others is ANY_OTHERS else node_of(n, b.others, name)
-        if a.tail and name in a.tail:
-            late.append(name)
-        else:
-            properties[name] = n.meet(node, other)
-    for name, node in theirs.items():
-        if name in properties:
-            continue
-        if b.tail and name in b.tail:
-            late.append(name)
-            continue
-        other = mine.get(name)
-        if other is None:
-            other = ANYTHING if a.others is ANY_OTHERS else node_of(n, a.others, name)
-        properties[name] = n.meet(other, node)
-    for name in late:
-        if name not in properties:
-            first, second = mine.get(name), theirs.get(name)
-            properties[name] = n.meet(
-                node_of(n, a.others, name) if first is None else first,
-                node_of(n, b.others, name) if second is None else second,
-            )
-    return properties
+    named = [name for shape in (a, b) for name in shape.properties if name not in shape.tail]
+    late = [name for shape in (a, b) for name in shape.properties if name in shape.tail]
+    return {name: n.meet(_node_at(n, a, name), _node_at(n, b, name)) for name in dict.fromkeys(named + late)}
 
 
 def mentioning(properties: dict[str, Conjunction], required: Iterable[str] = (), **fields: Any) -> LooseObject:

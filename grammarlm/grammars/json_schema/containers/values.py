@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from grammarlm.grammars.json_schema.nodes.case_limits import check_unfinished
-from grammarlm.grammars.json_schema.nodes.parts import (
+from grammarlm.grammars.json_schema.nodes.by_type import (
     ANY,
+    ANY_ITEM,
     ARRAYS,
     EMPTY,
     FALSE,
@@ -19,10 +20,11 @@ from grammarlm.grammars.json_schema.nodes.parts import (
     OBJECTS,
     STRINGS,
     TRUE,
+    ByType,
     LooseArray,
     LooseObject,
-    Parts,
 )
+from grammarlm.grammars.json_schema.nodes.case_limits import check_unfinished
 from grammarlm.grammars.json_schema.numbers import numbers
 from grammarlm.grammars.json_schema.shapes.shapes import NumberShape, StringShape
 
@@ -39,33 +41,31 @@ def identity(value: Any) -> tuple[str, Any]:
     if isinstance(value, str):
         return "string", value
     if isinstance(value, dict | list):
-        return "place", id(value)
+        return "container", id(value)
     return "number", value if value.__class__ is int else numbers.exact(value)
 
 
+@dataclass(eq=False, slots=True)
 class ValueAtom:
     """One value."""
 
-    __slots__ = ("pointer", "value")
+    value: Any
+    pointer: str
 
-    def __init__(self, value: Any, pointer: str):
-        self.value = value
-        self.pointer = pointer
-
-    def parts(self, n: Normaliser, sign: bool, track: bool) -> Parts:
+    def shapes_by_type(self, n: Normaliser, sign: bool, track: bool) -> ByType:
         if sign:
-            return parts_of_values(n, [self.value], self.pointer)
-        parts = list(literal_parts([self.value]))
+            return shapes_of_values(n, [self.value], self.pointer)
+        by_type = list(shapes_of_others([self.value]))
         if isinstance(self.value, dict):
-            parts[OBJECTS] = _not_object(n, self.value, self.pointer)
+            by_type[OBJECTS] = _not_object(n, self.value, self.pointer)
         elif isinstance(self.value, list):
-            parts[ARRAYS] = _not_array(n, self.value, self.pointer)
-        return parts
+            by_type[ARRAYS] = _not_array(n, self.value, self.pointer)
+        return by_type
 
 
-def parts_of_values(n: Normaliser, values: list[Any], pointer: str, among: Parts = ANY) -> Parts:
+def shapes_of_values(n: Normaliser, values: list[Any], pointer: str, among: ByType = ANY) -> ByType:
     """Exactly these values, as far as their type is one of `among`."""
-    parts: list[Any] = [EMPTY, EMPTY, EMPTY, [], [], [], []]
+    by_type: list[Any] = [EMPTY, EMPTY, EMPTY, [], [], [], []]
     words: dict[str, None] = {}
     points: dict[int | Fraction, None] = {}
     floats: set[int | Fraction] = set()
@@ -74,24 +74,24 @@ def parts_of_values(n: Normaliser, values: list[Any], pointer: str, among: Parts
         if kind is str:
             words[value] = None
         elif value is None:
-            parts[NULL] = ANY[NULL]
+            by_type[NULL] = ANY[NULL]
         elif kind is bool:
-            parts[TRUE if value else FALSE] = ANY[TRUE if value else FALSE]
+            by_type[TRUE if value else FALSE] = ANY[TRUE if value else FALSE]
         elif kind is dict or kind is list:
             t = OBJECTS if kind is dict else ARRAYS
             if among[t]:
-                check_unfinished(len(parts[t]), pointer)
-                parts[t].append(_object(n, value, pointer) if kind is dict else _array(n, value, pointer))
+                check_unfinished(len(by_type[t]), pointer)
+                by_type[t].append(_object(n, value, pointer) if kind is dict else _array(n, value, pointer))
         elif kind is int:
             points[value] = None
         else:
             points[numbers.exact(value)] = None
             floats.add(numbers.exact(value))
     if words:
-        parts[STRINGS] = [StringShape(values=tuple(words))]
+        by_type[STRINGS] = [StringShape(values=tuple(words))]
     if points:
-        parts[NUMBERS] = number_shapes(points, floats)
-    return parts
+        by_type[NUMBERS] = number_shapes(points, floats)
+    return by_type
 
 
 def number_shapes(
@@ -137,30 +137,31 @@ def _not_array(n: Normaliser, value: list[Any], pointer: str) -> list[LooseArray
     if value:
         found.append(LooseArray(maximum=len(value) - 1))
     for i, below in enumerate(value):
-        before = tuple(LooseArray().rest for _ in range(i))
-        found.append(LooseArray((*before, ((n.nodes.negate(n.nodes.value(below, pointer)), 0),)), minimum=i + 1))
+        found.append(
+            LooseArray((*(ANY_ITEM,) * i, ((n.nodes.negate(n.nodes.value(below, pointer)), 0),)), minimum=i + 1)
+        )
     return found
 
 
-def literal_parts(values: list[Any]) -> Parts:
+def shapes_of_others(values: list[Any]) -> ByType:
     """All values but these; objects and arrays are ignored."""
-    parts = list(ANY)
+    by_type = list(ANY)
     words: dict[str, None] = {}
     points: set[Fraction] = set()
     for value in values:
         if isinstance(value, str):
             words[value] = None
         elif value is None:
-            parts[NULL] = EMPTY
+            by_type[NULL] = EMPTY
         elif isinstance(value, bool):
-            parts[TRUE if value else FALSE] = EMPTY
+            by_type[TRUE if value else FALSE] = EMPTY
         elif not isinstance(value, dict | list):
             points.add(numbers.exact(value))
     if words:
-        parts[STRINGS] = [StringShape(language=frozenset([("words", tuple(words), False)]))]
+        by_type[STRINGS] = [StringShape(language=frozenset([("words", tuple(words), False)]))]
     if points:
-        parts[NUMBERS] = _gaps(sorted(points))
-    return parts
+        by_type[NUMBERS] = _gaps(sorted(points))
+    return by_type
 
 
 def _gaps(points: list[Fraction]) -> list[NumberShape]:

@@ -1,7 +1,7 @@
 """Keywords that depend on the alternatives of other schemas: references, allOf, anyOf, oneOf, not, if, dependencies on schemas,
 propertyNames, unevaluated*.
 
-Each takes the parts found so far and returns what it leaves of them. `track`: alternatives record what their applicators have
+Each takes the shapes found so far and returns what it leaves of them. `track`: alternatives record what their applicators have
 evaluated, for an enclosing unevaluated keyword; then branches of anyOf that hold together count together. `first`: the keyword
 comes before `properties`, so its properties precede those found so far.
 """
@@ -19,8 +19,7 @@ from grammarlm.grammars.json_schema.read.plain import plain
 from grammarlm.grammars.json_schema.shapes.shapes import NumberShape, StringShape
 from grammarlm.grammars.json_schema.strings import strings
 
-from .case_limits import check_alternatives, check_size
-from .parts import (
+from .by_type import (
     ANY,
     ANY_ITEM,
     ANY_OBJECT,
@@ -33,13 +32,14 @@ from .parts import (
     OBJECTS,
     STRINGS,
     TYPES,
+    ByType,
     Conjunction,
     Evaluated,
     LooseArray,
     LooseObject,
-    Parts,
     one_type,
 )
+from .case_limits import check_alternatives, check_size
 
 if TYPE_CHECKING:
     from .atoms import SchemaAtom, Steps
@@ -47,21 +47,21 @@ if TYPE_CHECKING:
 
 
 def positive(n: Normaliser, atom: SchemaAtom, track: bool) -> Steps:
-    """The parts of a schema with any keywords."""
+    """The shapes of a schema with any keywords."""
     schema, mask, resource = atom.schema, atom.mask, atom.resource
     if mask & REFERENCE and resource.draft <= 7 and "$ref" in schema:
-        return (yield from n.ask(n.places.reference(atom, "$ref"), track))
+        return (yield from n.ask(n.locations.reference(atom, "$ref"), track))
     track = track or bool(mask & UNEVALUATED)
-    parts = plain(n, atom, track)
+    by_type = plain(n, atom, track)
     for keyword, first in _in_order(atom):
-        if not any(parts):
+        if not any(by_type):
             return NONE
-        parts = yield from _RULES[keyword](n, atom, keyword, parts, track, first)
+        by_type = yield from _RULES[keyword](n, atom, keyword, by_type, track, first)
     if mask & UNEVALUATED:
-        parts = yield from _unevaluated(n, atom, parts)
-    for shapes in parts:
+        by_type = yield from _unevaluated(n, atom, by_type)
+    for shapes in by_type:
         check_alternatives(shapes, atom.pointer)
-    return parts
+    return by_type
 
 
 def _in_order(atom: SchemaAtom) -> list[tuple[str, bool]]:
@@ -87,13 +87,13 @@ def branches(n: Normaliser, atom: SchemaAtom, keyword: str) -> list[Conjunction]
     listed = atom.schema[keyword]
     if not isinstance(listed, list) or (not listed and keyword != "allOf"):
         raise refusal(atom.schema, keyword, atom.pointer)
-    return [n.places.child(below, atom, keyword, str(i)) for i, below in enumerate(listed)]
+    return [n.locations.child(below, atom, keyword, str(i)) for i, below in enumerate(listed)]
 
 
 def conditional(n: Normaliser, atom: SchemaAtom, keyword: str) -> Conjunction:
     """The node of `then` or `else`."""
     if keyword in atom.schema and keyword in atom.resource.bits:
-        return n.places.child(atom.schema[keyword], atom, keyword)
+        return n.locations.child(atom.schema[keyword], atom, keyword)
     return ANYTHING
 
 
@@ -102,24 +102,24 @@ def dependents(n: Normaliser, atom: SchemaAtom, keyword: str) -> list[tuple[str,
     found = []
     for name, below in objects.mapping(atom.schema, keyword, atom.pointer).items():
         if keyword != "dependencies" or not isinstance(below, list | str):
-            found.append((name, n.places.child(below, atom, keyword, name)))
+            found.append((name, n.locations.child(below, atom, keyword, name)))
     return found
 
 
-def _refers(n: Normaliser, atom: SchemaAtom, keyword: str, parts: Parts, track: bool, first: bool) -> Steps:
-    found = yield from n.ask(n.places.reference(atom, keyword), track)
-    return (yield from n.met_with(parts, found, first))
+def _refers(n: Normaliser, atom: SchemaAtom, keyword: str, by_type: ByType, track: bool, first: bool) -> Steps:
+    found = yield from n.ask(n.locations.reference(atom, keyword), track)
+    return (yield from n.met_with(by_type, found, first))
 
 
-def _all_of(n: Normaliser, atom: SchemaAtom, keyword: str, parts: Parts, track: bool, first: bool) -> Steps:
+def _all_of(n: Normaliser, atom: SchemaAtom, keyword: str, by_type: ByType, track: bool, first: bool) -> Steps:
     nodes = branches(n, atom, keyword)
     for node in reversed(nodes) if first else nodes:
-        parts = yield from n.met_with(parts, (yield from n.ask(node, track)), first)
-    return parts
+        by_type = yield from n.met_with(by_type, (yield from n.ask(node, track)), first)
+    return by_type
 
 
-def _any_of(n: Normaliser, atom: SchemaAtom, keyword: str, parts: Parts, track: bool, first: bool) -> Steps:
-    found: list[Parts] = []
+def _any_of(n: Normaliser, atom: SchemaAtom, keyword: str, by_type: ByType, track: bool, first: bool) -> Steps:
+    found: list[ByType] = []
     for node in dict.fromkeys(branches(n, atom, keyword)):
         branch = yield from n.ask(node, track)
         if track:  # all branches that hold count: add each branch's conjunctions with the earlier ones
@@ -130,15 +130,15 @@ def _any_of(n: Normaliser, atom: SchemaAtom, keyword: str, parts: Parts, track: 
     united = n.unite(found, track)
     if not track and len(found) > 1:
         united = yield from n.pruned(united)
-    return (yield from n.met_with(parts, united, first))
+    return (yield from n.met_with(by_type, united, first))
 
 
-def _one_of(n: Normaliser, atom: SchemaAtom, keyword: str, parts: Parts, track: bool, first: bool) -> Steps:
+def _one_of(n: Normaliser, atom: SchemaAtom, keyword: str, by_type: ByType, track: bool, first: bool) -> Steps:
     nodes = branches(n, atom, keyword)
-    several: list[Parts] = []
+    several: list[ByType] = []
     for node in nodes:
         branch = yield from n.ask(node, track)
-        several += [(yield from n.met_with(parts, branch, first))]
+        several += [(yield from n.met_with(by_type, branch, first))]
     found: list[Any] = []
     for t in TYPES:
         filled = [i for i, branch in enumerate(several) if branch[t]]
@@ -179,7 +179,7 @@ def _point(shape: NumberShape) -> NumberShape:
     return NumberShape(low=shape.low, high=shape.low, integer=shape.integer)
 
 
-def _each_alone(n: Normaliser, t: int, nodes: list[Conjunction], several: list[Parts], filled: list[int]) -> Shapes:
+def _each_alone(n: Normaliser, t: int, nodes: list[Conjunction], several: list[ByType], filled: list[int]) -> Shapes:
     """Shapes of one type that are in exactly one branch."""
     found: list[Any] = []
     for i in filled:
@@ -209,41 +209,41 @@ def _outside(n: Normaliser, t: int, shapes: list[Any], others: list[Any], node: 
     return (yield from n.pruned(one_type(t, found)))[t] if multiplied else found
 
 
-def _not(n: Normaliser, atom: SchemaAtom, keyword: str, parts: Parts, track: bool, first: bool) -> Steps:
-    denied = n.nodes.negate(n.places.child(atom.schema["not"], atom, "not"))
-    return (yield from n.met_with(parts, (yield from n.ask(denied))))
+def _not(n: Normaliser, atom: SchemaAtom, keyword: str, by_type: ByType, track: bool, first: bool) -> Steps:
+    denied = n.nodes.negate(n.locations.child(atom.schema["not"], atom, "not"))
+    return (yield from n.met_with(by_type, (yield from n.ask(denied))))
 
 
-def _if(n: Normaliser, atom: SchemaAtom, keyword: str, parts: Parts, track: bool, first: bool) -> Steps:
+def _if(n: Normaliser, atom: SchemaAtom, keyword: str, by_type: ByType, track: bool, first: bool) -> Steps:
     then, otherwise = conditional(n, atom, "then"), conditional(n, atom, "else")
     if then is ANYTHING and otherwise is ANYTHING and not track:
-        return parts
-    condition = n.places.child(atom.schema["if"], atom, "if")
-    holds = yield from n.met_with(parts, (yield from n.ask(condition, track)), first)
+        return by_type
+    condition = n.locations.child(atom.schema["if"], atom, "if")
+    holds = yield from n.met_with(by_type, (yield from n.ask(condition, track)), first)
     holds = yield from n.met_with(holds, (yield from n.ask(then, track)), first)
-    fails = parts  # "if, or not if and else" is "if or else", unless what `else` evaluates counts
+    fails = by_type  # "if, or not if and else" is "if or else", unless what `else` evaluates counts
     if then is not ANYTHING or (track and otherwise is not ANYTHING):
-        fails = yield from n.met_with(parts, (yield from n.ask(n.nodes.negate(condition))))
+        fails = yield from n.met_with(by_type, (yield from n.ask(n.nodes.negate(condition))))
     fails = yield from n.met_with(fails, (yield from n.ask(otherwise, track)), first)
     return (yield from n.pruned(n.unite([holds, fails], track)))
 
 
-def _dependent(n: Normaliser, atom: SchemaAtom, keyword: str, parts: Parts, track: bool, first: bool) -> Steps:
+def _dependent(n: Normaliser, atom: SchemaAtom, keyword: str, by_type: ByType, track: bool, first: bool) -> Steps:
     """The key is absent, or it is present and the schema holds."""
     for name, node in dependents(n, atom, keyword):
-        if node is ANYTHING or not parts[OBJECTS]:
+        if node is ANYTHING or not by_type[OBJECTS]:
             continue
         needed = _only_required(n, atom, node)
         if needed is not None:  # keys that imply keys need no alternatives
             rule = LooseObject(implied={name: needed})
             objects.mention(n, rule, [name, *sorted(needed)])
-            parts = yield from n.met_with(parts, _objects([rule]), first)
+            by_type = yield from n.met_with(by_type, _objects([rule]), first)
             continue
         absent = _objects([objects.mentioning({name: NOTHING})])
         present = _objects([objects.mentioning({name: ANYTHING}, [name])])
         present = yield from n.met_with(present, (yield from n.ask(node, track)))
-        parts = yield from n.met_with(parts, (yield from n.pruned(n.unite([absent, present], track))), first)
-    return parts
+        by_type = yield from n.met_with(by_type, (yield from n.pruned(n.unite([absent, present], track))), first)
+    return by_type
 
 
 def _only_required(n: Normaliser, atom: SchemaAtom, node: Conjunction) -> frozenset[str] | None:
@@ -256,31 +256,31 @@ def _only_required(n: Normaliser, atom: SchemaAtom, node: Conjunction) -> frozen
     return frozenset(objects.required_of(schema, node.pointer)) or None
 
 
-def _objects(shapes: list[LooseObject]) -> Parts:
+def _objects(shapes: list[LooseObject]) -> ByType:
     """These objects, and all values that are no objects."""
     return [shapes if t == OBJECTS else ANY[t] for t in TYPES]
 
 
-def _property_names(n: Normaliser, atom: SchemaAtom, keyword: str, parts: Parts, track: bool, first: bool) -> Steps:
-    node = n.places.child(atom.schema["propertyNames"], atom, "propertyNames")
+def _property_names(n: Normaliser, atom: SchemaAtom, keyword: str, by_type: ByType, track: bool, first: bool) -> Steps:
+    node = n.locations.child(atom.schema["propertyNames"], atom, "propertyNames")
     shapes = (yield from n.ask(node))[STRINGS]
-    if shapes is ANY[STRINGS] or not parts[OBJECTS]:
-        return parts
+    if shapes is ANY[STRINGS] or not by_type[OBJECTS]:
+        return by_type
     shapes = [s for s in shapes if not strings.is_empty(s, n.languages)]
     allowed = keys.restrict_names(n, ANY_OBJECT, shapes) if shapes else LooseObject(others=())
-    return (yield from n.met_with(parts, _objects([allowed])))
+    return (yield from n.met_with(by_type, _objects([allowed])))
 
 
-def _unevaluated(n: Normaliser, atom: SchemaAtom, parts: Parts) -> Steps:
+def _unevaluated(n: Normaliser, atom: SchemaAtom, by_type: ByType) -> Steps:
     """What the applicators of an alternative have not evaluated belongs to the node of the unevaluated keyword."""
-    found = list(parts)
+    found = list(by_type)
     schema = atom.schema
-    if "unevaluatedProperties" in schema and parts[OBJECTS]:
-        node = n.places.child(schema["unevaluatedProperties"], atom, "unevaluatedProperties")
-        found[OBJECTS] = [s for s in (_rest_of_keys(n, shape, node, atom) for shape in parts[OBJECTS]) if s]
-    if "unevaluatedItems" in schema and parts[ARRAYS]:
-        node = n.places.child(schema["unevaluatedItems"], atom, "unevaluatedItems")
-        found[ARRAYS] = [s for s in (_rest_of_items(n, shape, node) for shape in parts[ARRAYS]) if s]
+    if "unevaluatedProperties" in schema and by_type[OBJECTS]:
+        node = n.locations.child(schema["unevaluatedProperties"], atom, "unevaluatedProperties")
+        found[OBJECTS] = [s for s in (_rest_of_keys(n, shape, node, atom) for shape in by_type[OBJECTS]) if s]
+    if "unevaluatedItems" in schema and by_type[ARRAYS]:
+        node = n.locations.child(schema["unevaluatedItems"], atom, "unevaluatedItems")
+        found[ARRAYS] = [s for s in (_rest_of_items(n, shape, node) for shape in by_type[ARRAYS]) if s]
     return (yield from n.pruned(found))
 
 
@@ -292,7 +292,7 @@ def _rest_of_keys(n: Normaliser, shape: LooseObject, node: Conjunction, atom: Sc
         others = keys.sort_out(n, patterns, node)
         rule = LooseObject(dict.fromkeys(done.names, ANYTHING), others, tail=done.names)
         met = objects.both(n, shape, rule)
-    return met and met.copy(evaluated=Evaluated(done.names, done.patterns, True))
+    return met and replace(met, evaluated=Evaluated(done.names, done.patterns, True))
 
 
 def _rest_of_items(n: Normaliser, shape: LooseArray, node: Conjunction) -> LooseArray | None:
@@ -302,7 +302,7 @@ def _rest_of_items(n: Normaliser, shape: LooseArray, node: Conjunction) -> Loose
         allowed = n.nodes.union([node, *sorted(done.nodes, key=lambda other: sorted(other.key))], node.pointer)
         rest = () if allowed is NOTHING else ((allowed, 0),)
         met = arrays.both(n, shape, LooseArray((ANY_ITEM,) * done.prefix, rest))
-    return met and met.copy(evaluated=Evaluated(everything=True))
+    return met and replace(met, evaluated=Evaluated(everything=True))
 
 
 _RULES: dict[str, Callable[..., Steps]] = {

@@ -13,7 +13,7 @@ from grammarlm.grammars.json_schema.numbers import numbers
 from grammarlm.grammars.json_schema.strings import strings
 
 from .atoms import ListAtom, SchemaAtom
-from .parts import FALSE, NOTHING, NULL, NUMBERS, STRINGS, TRUE, TYPE_PARTS, Conjunction
+from .by_type import FALSE, NOTHING, NULL, NUMBERS, SHAPES_OF_TYPES, STRINGS, TRUE, Conjunction
 
 if TYPE_CHECKING:
     from .normaliser import Normaliser
@@ -62,20 +62,20 @@ def _among_listed(n: Normaliser, key: frozenset[int], code: int, pointer: str) -
 def _spells(n: Normaliser, code: int) -> bool:
     """Does an atom distinguish 1 and 1.0, as draft 4 does?"""
     atom = n.nodes.atoms[code >> 1]
-    return atom.resource.plain_integers if atom.__class__ is SchemaAtom else code >> 1 == len(TYPE_PARTS) - 1
+    return atom.resource.plain_integers if atom.__class__ is SchemaAtom else code >> 1 == len(SHAPES_OF_TYPES) - 1
 
 
 def _has(n: Normaliser, code: int, value: Any) -> bool:
     """Does a signed atom about scalars admit a scalar?"""
-    parts = n.of_atoms.get((code & ~1, False))
-    if parts is None:
-        parts = n.of_atoms[code & ~1, False] = n.nodes.atoms[code >> 1].parts(n, True, False)
+    by_type = n.of_atoms.get((code & ~1, False))
+    if by_type is None:
+        by_type = n.of_atoms[code & ~1, False] = n.nodes.atoms[code >> 1].shapes_by_type(n, True, False)
     if isinstance(value, str):
-        held = any(strings.has(s, value, n.languages) for s in parts[STRINGS])
+        held = any(strings.has(s, value, n.languages) for s in by_type[STRINGS])
     elif value.__class__ is int:
-        held = any(numbers.has(s, Fraction(value)) for s in parts[NUMBERS])
+        held = any(numbers.has(s, Fraction(value)) for s in by_type[NUMBERS])
     else:
-        held = bool(parts[NULL if value is None else TRUE if value else FALSE])
+        held = bool(by_type[NULL if value is None else TRUE if value else FALSE])
     return held != bool(code & 1)
 
 
@@ -86,8 +86,8 @@ def _contradicts(n: Normaliser, key: frozenset[int]) -> bool:
         denied = n.nodes.atoms[code >> 1]
         if code & 1 and denied.__class__ is SchemaAtom:
             for atom in held:
-                same_place = atom.resource is denied.resource and atom.scope == denied.scope
-                if atom.mask == denied.mask and same_place and identical(atom.schema, denied.schema):
+                is_together = atom.resource is denied.resource and atom.scope == denied.scope
+                if atom.mask == denied.mask and is_together and identical(atom.schema, denied.schema):
                     return True
     return False
 

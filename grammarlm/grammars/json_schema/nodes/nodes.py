@@ -1,4 +1,4 @@
-"""Interned nodes: of sets of atoms with signs, negations, unions, values. Those of schemas are in places.py."""
+"""Interned nodes: of sets of atoms with signs, negations, unions, values. Those of schemas are in locations.py."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 from grammarlm.grammars.json_schema.containers.values import ValueAtom, identity
 
 from .atoms import NOT_SCALAR, ListAtom, SchemaAtom, TypeAtom, UnionAtom
-from .parts import ANYTHING, NOTHING, TYPE_NODES, TYPE_NODES_4, TYPE_PARTS, Conjunction
+from .by_type import ANYTHING, NOTHING, SHAPES_OF_TYPES, TYPE_NODES, TYPE_NODES_4, Conjunction
 
-_TYPE_ATOMS: list[Any] = [TypeAtom(parts) for parts in TYPE_PARTS]
+_TYPE_ATOMS: list[Any] = [TypeAtom(by_type) for by_type in SHAPES_OF_TYPES]
 _TYPE_KEYS = {node.key: node for node in (ANYTHING, *TYPE_NODES.values(), *TYPE_NODES_4.values())}
 
 
@@ -94,5 +94,5 @@ class Nodes:
     def is_scalar_atom(self, code: int) -> bool:
         atom = self.atoms[code >> 1]
         if atom.__class__ is SchemaAtom:
-            return not atom.mask & NOT_SCALAR and not atom.holds_places
+            return not atom.mask & NOT_SCALAR and not atom.holds_containers
         return atom.__class__ is TypeAtom or atom.__class__ is ListAtom

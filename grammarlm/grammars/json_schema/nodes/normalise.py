@@ -9,11 +9,11 @@ without the others (as far as types, values or required keys do not exclude them
 
     document.py      drafts, identifiers, references
     keywords.py      which keywords there are
-    places.py        the nodes of schemas; nodes.py: of negations, unions, values; conjunctions.py      atoms.py, values.py
+    locations.py     the nodes of schemas; nodes.py: of negations, unions, values; conjunctions.py      atoms.py, values.py
     plain.py         keywords that are read in one go           objects.py, keys.py, arrays.py
     combine.py       keywords that depend on other schemas' alternatives
     opposites.py     negations of schemas                       broken_objects.py
-    normaliser.py    the loop, products, pruning                parts.py, simplify.py
+    normaliser.py    the loop, products, pruning                by_type.py, simplify.py
     satisfiable.py   which nodes have a value                   cardinality.py: enough different values
     final.py         final shapes
 
@@ -33,9 +33,9 @@ from grammarlm.grammars.json_schema.report import ENFORCED, keyword_reports
 from grammarlm.grammars.json_schema.shapes.final import finish
 from grammarlm.grammars.json_schema.strings.languages import Languages
 
+from .by_type import Conjunction
+from .locations import NeedsScope
 from .normaliser import Normaliser
-from .parts import Conjunction
-from .places import NeedsScope
 
 
 @dataclass
@@ -69,7 +69,7 @@ def normalise(
         document = Document(schema, registry=registry, draft=draft, formats=formats, integers=integers, tick=tick)
         n = Normaliser(document, languages, tick, frozenset(relaxed), scoped)
         try:
-            root = n.places.root()
+            root = n.locations.root()
             return Normalised(root, finish(n, root), document, languages, tuple(relaxed))
         except NeedsScope:
             scoped = True
@@ -105,17 +105,17 @@ def advised(refusal: UnsupportedFeature, document: Document, strict: bool) -> Un
 def _blamed(refusal: UnsupportedFeature, document: Document, relaxed: tuple[str, ...]) -> list[str]:
     """Pointers of the keywords that a refusal is about: the one at its pointer; or those that it names, in that schema, below it,
     or anywhere."""
-    named, place = [], refusal.pointer or ""
+    named, blamed = [], refusal.pointer or ""
     for line in keyword_reports(document, relaxed):
         document.tick()
         if line.status == ENFORCED:
-            if line.pointer == place:
-                return [place]
+            if line.pointer == blamed:
+                return [blamed]
             if line.keyword in refusal.keywords:
                 named.append(line.pointer)
-    here = [pointer for pointer in named if pointer.rpartition("/")[0] == place]
+    here = [pointer for pointer in named if pointer.rpartition("/")[0] == blamed]
     below = [
-        pointer for pointer in named if pointer.startswith(f"{place}/") and pointer.count("/") > place.count("/") + 1
+        pointer for pointer in named if pointer.startswith(f"{blamed}/") and pointer.count("/") > blamed.count("/") + 1
     ]
     known = {*here, *below}
     return here + below + [pointer for pointer in named if pointer not in known]

@@ -1,4 +1,4 @@
-"""Computes the parts of nodes.
+"""Computes the shapes of nodes.
 
 Most schemas have only plain keywords and are read in one go. Those that depend on the alternatives of others are generators
 (coroutines): they yield what they need (an atom with its sign, or a node), and one loop answers. So nesting depth does not matter,
@@ -11,7 +11,7 @@ choice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from types import GeneratorType
 from typing import Any
 
@@ -27,10 +27,7 @@ from grammarlm.grammars.json_schema.strings import strings
 from grammarlm.grammars.json_schema.strings.languages import Languages
 
 from .atoms import NOT_PLAIN, Request, SchemaAtom, Steps
-from .case_limits import check_alternatives, check_size, check_unfinished
-from .conjunctions import conjunction
-from .nodes import Nodes
-from .parts import (
+from .by_type import (
     ANY,
     ANYTHING,
     ARRAYS,
@@ -41,13 +38,16 @@ from .parts import (
     OBJECTS,
     STRINGS,
     TYPES,
+    ByType,
     Conjunction,
     LooseArray,
     LooseObject,
-    Parts,
     one_type,
 )
-from .places import Places
+from .case_limits import check_alternatives, check_size, check_unfinished
+from .conjunctions import conjunction
+from .locations import Locations
+from .nodes import Nodes
 
 MOST_MULTIPLIED = 65_536  # shapes in a product
 
@@ -55,7 +55,7 @@ Shapes = Generator[Request, Any, list[Any]]  # Steps for the shapes of one type
 
 
 class Normaliser:
-    """Normalises one schema: its nodes, their places in the document, and the parts of both."""
+    """Normalises one schema: its nodes, their locations in the document, and the shapes of both."""
 
     def __init__(
         self,
@@ -65,29 +65,29 @@ class Normaliser:
         relaxed: frozenset[str] = frozenset(),
         scoped: bool = False,
     ):
-        """`relaxed`: pointers of keywords to leave out. `scoped`: the dynamic scope is a part of every place."""
+        """`relaxed`: pointers of keywords to leave out. `scoped`: the dynamic scope is a part of every location."""
         self.languages, self.tick = languages, tick
         self.formats = "assert" if document.formats else "annotation"
         self.nodes = Nodes()
-        self.places = Places(document, self.nodes, tick, relaxed, scoped)
+        self.locations = Locations(document, self.nodes, tick, relaxed, scoped)
         self.key_languages = KeyLanguages(languages)
-        self.of_atoms: dict[tuple[int, bool], Parts] = {}  # by code of an atom with its sign, track
+        self.of_atoms: dict[tuple[int, bool], ByType] = {}  # by code of an atom with its sign, track
 
     # ------------------------------------------------------------------ the loop
 
-    def parts(self, node: Conjunction) -> Parts:
-        """The parts of a node; dependencies are computed on a stack of generators."""
-        if node.parts is not None:
-            return node.parts
+    def shapes_of(self, node: Conjunction) -> ByType:
+        """The shapes of a node; dependencies are computed on a stack of generators."""
+        if node.by_type is not None:
+            return node.by_type
         if len(node.key) == 1:  # most nodes: one schema with plain keywords
             (code,) = node.key
             atom = self.nodes.atoms[code >> 1]
             if not code & 1 and atom.__class__ is SchemaAtom and not atom.mask & NOT_PLAIN:
-                node.parts = parts = self.of_atoms.get((code, False)) or plain(self, atom, False)
-                return parts
+                node.by_type = by_type = self.of_atoms.get((code, False)) or plain(self, atom, False)
+                return by_type
         return self._run(node)
 
-    def _run(self, node: Conjunction) -> Parts:
+    def _run(self, node: Conjunction) -> ByType:
         stack: list[tuple[Request, Steps]] = [(node, self._node(node))]
         active: dict[Any, int] = {node: 0}
         answer: Any = None
@@ -119,21 +119,21 @@ class Normaliser:
                 answer = begun
                 self._remember(wanted, answer)
 
-    def _recall(self, wanted: Request) -> Parts | None:
+    def _recall(self, wanted: Request) -> ByType | None:
         if isinstance(wanted, Conjunction):
-            return wanted.parts
+            return wanted.by_type
         known = self.of_atoms.get(wanted)
         if known is None and not wanted[1]:
             node = self.nodes.by_key.get(frozenset((wanted[0],)))
-            if node is not None and node.parts is not None and not any(s.some for s in node.parts[OBJECTS]):
-                return node.parts
+            if node is not None and node.by_type is not None and not any(s.some for s in node.by_type[OBJECTS]):
+                return node.by_type
         return known
 
-    def _remember(self, request: Request, parts: Parts) -> None:
+    def _remember(self, request: Request, by_type: ByType) -> None:
         if isinstance(request, Conjunction):
-            request.parts = parts
+            request.by_type = by_type
         else:
-            self.of_atoms[request] = parts
+            self.of_atoms[request] = by_type
 
     def _unwind(self, stack: list[tuple[Request, Steps]], active: dict[Any, int], wanted: Request) -> None:
         """Handles a circular dependency. Below a node that was only tested for emptiness the answer is "not known"; without such a
@@ -154,29 +154,36 @@ class Normaliser:
             pointer=pointer,
         )
 
-    def _atom(self, code: int, track: bool) -> Parts | Steps:
-        return self.nodes.atoms[code >> 1].parts(self, not code & 1, track)
+    def _atom(self, code: int, track: bool) -> ByType | Steps:
+        return self.nodes.atoms[code >> 1].shapes_by_type(self, not code & 1, track)
 
     def ask(self, node: Conjunction, track: bool = False) -> Steps:
-        """The parts of a node whose alternatives belong to the requesting schema (not to something inside its values)."""
-        parts = ANY
+        """The shapes of a node whose alternatives belong to the requesting schema (not to something inside its values)."""
+        by_type = ANY
         for code in sorted(node.key):
             if code < 0:
                 return NONE
-            parts = yield from self.met_with(parts, (yield (code, track and not code & 1)))
-        return parts
+            by_type = yield from self.met_with(by_type, (yield (code, track and not code & 1)))
+        return by_type
+
+    def none_of(self, nodes: Iterable[Conjunction]) -> Steps:
+        """The values that are in none of these nodes."""
+        by_type = ANY
+        for node in nodes:
+            by_type = yield from self.met_with(by_type, (yield from self.ask(self.nodes.negate(node))))
+        return by_type
 
     def _node(self, node: Conjunction) -> Steps:
-        parts = yield from self.ask(node)
-        found = self._discharged(parts[OBJECTS])
-        if found is not parts[OBJECTS]:
-            parts = [found if t == OBJECTS else parts[t] for t in TYPES]
-        if len(node.key) > 1 or any(len(shapes) > 1 for shapes in parts):
-            parts = yield from self.pruned(parts)
-        elif parts[STRINGS] and strings.is_empty(parts[STRINGS][0], self.languages):
-            parts = [EMPTY if t == STRINGS else parts[t] for t in TYPES]
-        check_alternatives([s for shapes in parts for s in shapes], node.pointer)
-        return parts
+        by_type = yield from self.ask(node)
+        found = self._discharged(by_type[OBJECTS])
+        if found is not by_type[OBJECTS]:
+            by_type = [found if t == OBJECTS else by_type[t] for t in TYPES]
+        if len(node.key) > 1 or any(len(shapes) > 1 for shapes in by_type):
+            by_type = yield from self.pruned(by_type)
+        elif by_type[STRINGS] and strings.is_empty(by_type[STRINGS][0], self.languages):
+            by_type = [EMPTY if t == STRINGS else by_type[t] for t in TYPES]
+        check_alternatives([s for shapes in by_type for s in shapes], node.pointer)
+        return by_type
 
     # ------------------------------------------------------------------ conjunction and disjunction
 
@@ -194,8 +201,8 @@ class Normaliser:
             known = self.nodes.by_key[key] = conjunction(self, key, a.pointer or b.pointer)
         return known
 
-    def met_with(self, a: Parts, b: Parts, b_first: bool = False) -> Steps:
-        """The intersection of parts. `b_first`: b's properties come first."""
+    def met_with(self, a: ByType, b: ByType, b_first: bool = False) -> Steps:
+        """The intersection of shapes. `b_first`: b's properties come first."""
         if a is ANY or b is ANY:
             return b if a is ANY else a
         found = []
@@ -236,13 +243,13 @@ class Normaliser:
         met = numbers.both(a, b)
         return None if numbers.is_empty(met) else met
 
-    def unite(self, several: list[Parts], track: bool = False) -> Parts:
+    def unite(self, several: list[ByType], track: bool = False) -> ByType:
         """The union. `track`: shapes that evaluate something are not merged with those that do not."""
         if len(several) == 1:
             return several[0]
         found: list[list[Any]] = []
         for t in TYPES:
-            filled = [parts[t] for parts in several if parts[t]]
+            filled = [by_type[t] for by_type in several if by_type[t]]
             if len(filled) < 2:
                 found.append(filled[0] if filled else EMPTY)
             elif t < STRINGS or ((not track or t < OBJECTS) and any(shapes is ANY[t] for shapes in filled)):
@@ -253,11 +260,11 @@ class Normaliser:
 
     # ------------------------------------------------------------------ pruning
 
-    def pruned(self, parts: Parts) -> Steps:
+    def pruned(self, by_type: ByType) -> Steps:
         """Drops shapes that are certainly empty, or contained in another."""
         found: list[Any] = []
         for t in TYPES:
-            shapes: Any = parts[t]
+            shapes: Any = by_type[t]
             if not shapes or shapes is ANY[t]:
                 found.append(shapes)
                 continue
@@ -305,15 +312,15 @@ class Normaliser:
         return kept
 
     def _may_hold(self, node: Conjunction) -> Generator[Request, Any, bool]:
-        """Does the node contain a value, as far as its parts say?"""
-        parts = node.parts
-        if parts is None:
+        """Does the node contain a value, as far as its shapes say?"""
+        by_type = node.by_type
+        if by_type is None:
             if len(node.key) == 1:
                 (code,) = node.key
                 if not code & 1:
                     return True  # one schema: seldom empty, and detected later if it is
-            parts = yield node
-        return parts is None or any(parts)
+            by_type = yield node
+        return by_type is None or any(by_type)
 
     def overlap(self, t: int, a: Any, b: Any) -> Shapes:
         """The shapes in both, without those that are certainly empty."""

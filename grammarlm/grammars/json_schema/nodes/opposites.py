@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from grammarlm.grammars.json_schema.containers import arrays, broken_objects, keys, objects
-from grammarlm.grammars.json_schema.containers.values import literal_parts
+from grammarlm.grammars.json_schema.containers.values import shapes_of_others
 from grammarlm.grammars.json_schema.numbers import numbers
 from grammarlm.grammars.json_schema.read.keywords import (
     ARRAY,
@@ -27,9 +27,7 @@ from grammarlm.grammars.json_schema.read.plain import listings, read_number, rea
 from grammarlm.grammars.json_schema.shapes.simplify import simplified
 from grammarlm.grammars.json_schema.strings import strings
 
-from .case_limits import check_alternatives
-from .combine import branches, conditional, dependents
-from .parts import (
+from .by_type import (
     ANY,
     ANYTHING,
     ARRAYS,
@@ -39,18 +37,20 @@ from .parts import (
     OBJECTS,
     STRINGS,
     TYPES,
+    ByType,
     LooseArray,
     LooseObject,
-    Parts,
     one_type,
 )
+from .case_limits import check_alternatives
+from .combine import branches, conditional, dependents
 
 if TYPE_CHECKING:
     from .atoms import SchemaAtom, Steps
     from .normaliser import Normaliser
 
 
-def not_types(of_type: Parts) -> Parts:
+def not_types(of_type: ByType) -> ByType:
     """All values of the other types; for integers also the other numbers."""
     found = [EMPTY if of_type[t] else ANY[t] for t in TYPES]
     if of_type[NUMBERS] and of_type[NUMBERS] is not ANY[NUMBERS]:
@@ -59,10 +59,10 @@ def not_types(of_type: Parts) -> Parts:
 
 
 def negative(n: Normaliser, atom: SchemaAtom) -> Steps:
-    """The parts of the values that a schema does not admit."""
+    """The shapes of the values that a schema does not admit."""
     schema, mask, resource = atom.schema, atom.mask, atom.resource
     if mask & REFERENCE and resource.draft <= 7 and "$ref" in schema:
-        return (yield from n.ask(n.nodes.negate(n.places.reference(atom, "$ref"))))
+        return (yield from n.ask(n.nodes.negate(n.locations.reference(atom, "$ref"))))
     found = _not_plain(n, atom)
     if mask & VALUES:
         found += [(yield from _not_values(n, atom))]
@@ -78,7 +78,7 @@ def negative(n: Normaliser, atom: SchemaAtom) -> Steps:
     return united
 
 
-def _not_plain(n: Normaliser, atom: SchemaAtom) -> list[Parts]:
+def _not_plain(n: Normaliser, atom: SchemaAtom) -> list[ByType]:
     mask, found = atom.mask, []
     if mask & TYPE:
         found.append(not_types(types(atom)))
@@ -95,54 +95,51 @@ def _not_plain(n: Normaliser, atom: SchemaAtom) -> list[Parts]:
 
 
 def _not_values(n: Normaliser, atom: SchemaAtom) -> Steps:
-    found: list[Parts] = []
+    found: list[ByType] = []
     for keyword, listed in listings(atom):
-        parts = literal_parts(listed)
+        by_type = shapes_of_others(listed)
         for value in listed:
             if isinstance(value, dict | list):
                 denied = n.nodes.negate(n.nodes.value(value, f"{atom.pointer}/{keyword}"))
-                parts = yield from n.met_with(parts, (yield from n.ask(denied)))
-        found.append(parts)
+                by_type = yield from n.met_with(by_type, (yield from n.ask(denied)))
+        found.append(by_type)
     return n.unite(found)
 
 
-def _not_unevaluated(n: Normaliser, atom: SchemaAtom) -> Parts:
+def _not_unevaluated(n: Normaliser, atom: SchemaAtom) -> ByType:
     """Which keys are unevaluated depends on what else holds; no shape expresses that, so these shapes are refused."""
-    parts = list(NONE)
+    by_type = list(NONE)
     made: list[tuple[str, int, LooseObject | LooseArray]] = [
         ("unevaluatedProperties", OBJECTS, LooseObject(minimum=1)),
         ("unevaluatedItems", ARRAYS, LooseArray(minimum=1)),
     ]
     for keyword, t, shape in made:
-        if keyword in atom.schema and n.places.child(atom.schema[keyword], atom, keyword) is not ANYTHING:
+        if keyword in atom.schema and n.locations.child(atom.schema[keyword], atom, keyword) is not ANYTHING:
             what = f"what breaks {keyword} (it stands below `not`, or in a branch that oneOf or if excludes)"
             shape.refusal = (what, f"{atom.pointer}/{keyword}")
-            parts[t] = [shape]
-    return parts
+            by_type[t] = [shape]
+    return by_type
 
 
 def _no_reference(n: Normaliser, atom: SchemaAtom, keyword: str) -> Steps:
-    return (yield from n.ask(n.nodes.negate(n.places.reference(atom, keyword))))
+    return (yield from n.ask(n.nodes.negate(n.locations.reference(atom, keyword))))
 
 
 def _not_all_of(n: Normaliser, atom: SchemaAtom, keyword: str) -> Steps:
-    found: list[Parts] = [NONE]
+    found: list[ByType] = [NONE]
     for node in branches(n, atom, keyword):
         found += [(yield from n.ask(n.nodes.negate(node)))]
     return n.unite(found)
 
 
 def _not_any_of(n: Normaliser, atom: SchemaAtom, keyword: str) -> Steps:
-    parts = ANY
-    for node in branches(n, atom, keyword):
-        parts = yield from n.met_with(parts, (yield from n.ask(n.nodes.negate(node))))
-    return parts
+    return (yield from n.none_of(branches(n, atom, keyword)))
 
 
 def _not_one_of(n: Normaliser, atom: SchemaAtom, keyword: str) -> Steps:
     """None of them, or two."""
     nodes = branches(n, atom, keyword)
-    found: list[Parts] = [(yield from _not_any_of(n, atom, keyword))]
+    found: list[ByType] = [(yield from _not_any_of(n, atom, keyword))]
     for i, a in enumerate(nodes):
         for b in nodes[:i]:
             found += [(yield from n.met_with((yield from n.ask(a)), (yield from n.ask(b))))]
@@ -150,12 +147,12 @@ def _not_one_of(n: Normaliser, atom: SchemaAtom, keyword: str) -> Steps:
 
 
 def _not_not(n: Normaliser, atom: SchemaAtom, keyword: str) -> Steps:
-    return (yield from n.ask(n.places.child(atom.schema["not"], atom, "not")))
+    return (yield from n.ask(n.locations.child(atom.schema["not"], atom, "not")))
 
 
 def _not_if(n: Normaliser, atom: SchemaAtom, keyword: str) -> Steps:
-    condition = n.places.child(atom.schema["if"], atom, "if")
-    found: list[Parts] = [NONE]
+    condition = n.locations.child(atom.schema["if"], atom, "if")
+    found: list[ByType] = [NONE]
     for branch, node in (("then", condition), ("else", n.nodes.negate(condition))):
         broken = conditional(n, atom, branch)
         if broken is not ANYTHING:
@@ -165,7 +162,7 @@ def _not_if(n: Normaliser, atom: SchemaAtom, keyword: str) -> Steps:
 
 
 def _not_dependent(n: Normaliser, atom: SchemaAtom, keyword: str) -> Steps:
-    found: list[Parts] = [NONE]
+    found: list[ByType] = [NONE]
     for name, node in dependents(n, atom, keyword):
         present = one_type(OBJECTS, [objects.mentioning({name: ANYTHING}, [name])])
         found += [(yield from n.met_with(present, (yield from n.ask(n.nodes.negate(node)))))]
@@ -173,7 +170,7 @@ def _not_dependent(n: Normaliser, atom: SchemaAtom, keyword: str) -> Steps:
 
 
 def _not_property_names(n: Normaliser, atom: SchemaAtom, keyword: str) -> Steps:
-    denied = n.nodes.negate(n.places.child(atom.schema["propertyNames"], atom, "propertyNames"))
+    denied = n.nodes.negate(n.locations.child(atom.schema["propertyNames"], atom, "propertyNames"))
     shapes = (yield from n.ask(denied))[STRINGS]
     where = f"{atom.pointer}/propertyNames"
     return one_type(OBJECTS, [LooseObject(some=((keys.language_of(s), ANYTHING, where),)) for s in shapes])

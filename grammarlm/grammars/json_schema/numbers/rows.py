@@ -33,42 +33,7 @@ from math import lcm
 
 from grammarlm.errors import UnsupportedFeature
 from grammarlm.grammars.json_schema.shapes.shapes import NumberShape
-from grammarlm.layout.numbers import (
-    COARSEST,
-    DIGITS,
-    EASY,
-    EXCLUDED,
-    EXCLUDED_AT,
-    EXPONENT_DIGITS,
-    FARTHEST,
-    FINEST,
-    FINEST_STEP,
-    FLAGS,
-    HIGH,
-    HIGH_AT,
-    LARGEST_EXPONENT,
-    LEAST_TIDY,
-    LOW,
-    LOW_AT,
-    LOW_LENGTH,
-    MODULUS,
-    MOST_TIDY,
-    NEGATIVE,
-    NEVER_EASY,
-    NUMBER_COLUMNS,
-    OPEN,
-    PLAIN,
-    POSITIVE,
-    POWERS,
-    RUN,
-    SPELLED,
-    STEP,
-    STEPS,
-    SYMMETRIC,
-    TIDY,
-    ZERO,
-    ZEROS,
-)
+from grammarlm.layout.numbers import LEAST_TIDY, MOST_TIDY, NEVER_EASY, Bound, Flag, Number
 
 from .decimals import length_of, ten_to, without_zeros
 from .plans import CAPS, LONGEST_RUN, MOST_EXCLUDED, Caps, Plan, plan
@@ -110,7 +75,13 @@ def placed(found: Packed, pool: list[int]) -> list[int]:
     base = len(pool)
     pool += tail
     row = list(columns)
-    for column in (EXCLUDED_AT, POSITIVE + LOW_AT, POSITIVE + HIGH_AT, NEGATIVE + LOW_AT, NEGATIVE + HIGH_AT):
+    for column in (
+        Number.EXCLUDED_AT,
+        Number.POSITIVE + Bound.LOW_AT,
+        Number.POSITIVE + Bound.HIGH_AT,
+        Number.NEGATIVE + Bound.LOW_AT,
+        Number.NEGATIVE + Bound.HIGH_AT,
+    ):
         row[column] += base
     return row
 
@@ -123,28 +94,30 @@ def in_halves(shape: NumberShape) -> list[NumberShape]:
     row = packed(shape, CAPS, True)[0]
     sides = [
         start
-        for start, side in zip((POSITIVE, NEGATIVE), plan(shape).sides, strict=True)
+        for start, side in zip((Number.POSITIVE, Number.NEGATIVE), plan(shape).sides, strict=True)
         if side and side[0] != side[1]
     ]
     for start in sides:
-        for bound in (start + LOW, start + HIGH):
-            is_whole = row[bound] - row[bound + LOW_LENGTH] + 1 >= 0
-            if MOST_TIDY < row[bound] < row[DIGITS] and (row[FLAGS] & STEPS or not is_whole):
+        for bound in (start + Bound.LOW, start + Bound.HIGH):
+            is_whole = row[bound] - row[bound + Bound.LOW_LENGTH] + 1 >= 0
+            if MOST_TIDY < row[bound] < row[Number.DIGITS] and (row[Number.FLAGS] & Flag.STEPS or not is_whole):
                 return [replace(shape, integer=True, plain=True), replace(shape, fractional=True, plain=True)]
     return [shape]
 
 
 def tidied(row: list[int]) -> None:
     """Turns a row into one of tidy numbers."""
-    row[FLAGS] |= TIDY
-    if row[FLAGS] & PLAIN:
+    row[Number.FLAGS] |= Flag.TIDY
+    if row[Number.FLAGS] & Flag.PLAIN:
         return
-    filled = [start for start in (POSITIVE, NEGATIVE) if row[start + LOW] <= row[start + HIGH]]
-    farthest = max(row[DIGITS] - 1, MOST_TIDY)
-    is_open = all(row[start + LOW] < LEAST_TIDY and row[start + HIGH] > farthest for start in filled)
-    row[FLAGS] &= ~OPEN
-    if is_open and not row[FLAGS] & (STEPS | SPELLED):
-        row[FLAGS] |= OPEN
+    filled = [
+        start for start in (Number.POSITIVE, Number.NEGATIVE) if row[start + Bound.LOW] <= row[start + Bound.HIGH]
+    ]
+    farthest = max(row[Number.DIGITS] - 1, MOST_TIDY)
+    is_open = all(row[start + Bound.LOW] < LEAST_TIDY and row[start + Bound.HIGH] > farthest for start in filled)
+    row[Number.FLAGS] &= ~Flag.OPEN
+    if is_open and not row[Number.FLAGS] & (Flag.STEPS | Flag.SPELLED):
+        row[Number.FLAGS] |= Flag.OPEN
 
 
 @lru_cache(maxsize=4096)
@@ -165,41 +138,46 @@ def packed(shape: NumberShape, caps: Caps = CAPS, tidy: bool = False) -> Packed:
         )
     powers = max(_powers(factor) for _, factor in splits)
     coarsest = max(place for place, _ in splits)
-    row = [0] * NUMBER_COLUMNS
+    row = [0] * Number.LENGTH
     tail: list[int] = []
-    row[FLAGS] = (
-        ZERO * it.zero
-        | PLAIN * it.plain
-        | SPELLED * it.spelled
-        | SYMMETRIC * (it.sides[0] == it.sides[1])
-        | STEPS * (it.step != 1 or bool(it.excluded))
+    row[Number.FLAGS] = (
+        Flag.ZERO * it.zero
+        | Flag.PLAIN * it.plain
+        | Flag.SPELLED * it.spelled
+        | Flag.SYMMETRIC * (it.sides[0] == it.sides[1])
+        | Flag.STEPS * (it.step != 1 or bool(it.excluded))
     )
-    row[DIGITS], row[ZEROS], row[EXPONENT_DIGITS] = it.digits, it.zeros, caps.exponent_digits
-    row[LARGEST_EXPONENT] = 10**caps.exponent_digits - 1
-    (row[FINEST], row[STEP]), row[POWERS], row[MODULUS] = splits[0], powers, modulus
-    row[EXCLUDED], row[EXCLUDED_AT], row[RUN] = len(it.excluded), 0, run
-    row[FARTHEST], row[COARSEST] = it.digits + coarsest + powers, coarsest
-    row[FINEST_STEP] = min((place for place, _ in splits[it.step == 1 :]), default=0)
+    row[Number.DIGITS], row[Number.ZEROS], row[Number.EXPONENT_DIGITS] = it.digits, it.zeros, caps.exponent_digits
+    row[Number.LARGEST_EXPONENT] = 10**caps.exponent_digits - 1
+    (row[Number.FINEST], row[Number.STEP]), row[Number.POWERS], row[Number.MODULUS] = splits[0], powers, modulus
+    row[Number.EXCLUDED], row[Number.EXCLUDED_AT], row[Number.RUN] = len(it.excluded), 0, run
+    row[Number.FARTHEST], row[Number.COARSEST] = it.digits + coarsest + powers, coarsest
+    row[Number.FINEST_STEP] = min((place for place, _ in splits[it.step == 1 :]), default=0)
     for place, factor in splits[1:]:
         tail += (place, factor)
-    for start, side, from_least in zip((POSITIVE, NEGATIVE), it.sides, it.from_least, strict=True):
+    for start, side, from_least in zip((Number.POSITIVE, Number.NEGATIVE), it.sides, it.from_least, strict=True):
         if side is None:
-            row[start + LOW] = 1  # above HIGH, which is 0: no power of ten is right
+            row[start + Bound.LOW] = 1  # above HIGH, which is 0: no power of ten is right
             continue
-        bounds = [(HIGH, side[1])]
+        bounds = [(Bound.HIGH, side[1])]
         if from_least and (it.step > 1 or side[0] == ten_to(length_of(side[0]) - 1)):
             # no digit string: every number read is above it
-            row[start + LOW] = it.digits - it.places if it.step > 1 else length_of(side[0]) - 1 - it.places
+            row[start + Bound.LOW] = it.digits - it.places if it.step > 1 else length_of(side[0]) - 1 - it.places
         else:
-            bounds.insert(0, (LOW, side[0]))
+            bounds.insert(0, (Bound.LOW, side[0]))
         for column, bound in bounds:
             exponent, length, words = _spelling(bound, it.places)
             row[start + column : start + column + 3] = (exponent, length, len(tail))
             tail += words
-    filled = [start for start, side in zip((POSITIVE, NEGATIVE), it.sides, strict=True) if side is not None]
-    row[EASY] = _easy(it, row, splits, filled)
-    if not it.plain and row[FLAGS] & STEPS == 0 and all(row[s + LOW] + 2 <= row[s + HIGH] for s in filled):
-        row[FLAGS] |= OPEN
+    signs = (Number.POSITIVE, Number.NEGATIVE)
+    filled: list[int] = [start for start, side in zip(signs, it.sides, strict=True) if side is not None]
+    row[Number.EASY] = _easy(it, row, splits, filled)
+    if (
+        not it.plain
+        and row[Number.FLAGS] & Flag.STEPS == 0
+        and all(row[s + Bound.LOW] + 2 <= row[s + Bound.HIGH] for s in filled)
+    ):
+        row[Number.FLAGS] |= Flag.OPEN
     _check_room(it, row)
     if tidy:
         tidied(row)
@@ -245,21 +223,27 @@ def _easy(it: Plan, row: list[int], splits: list[tuple[int, int]], filled: list[
     if it.plain:
         return 0 if splits == [(0, 1)] else NEVER_EASY
     for start in filled:
-        bottom, top = row[start + LOW] + 1, row[start + HIGH] - 1
-        if bottom > top or (row[FLAGS] & STEPS and row[FINEST] + row[POWERS] + it.digits > top):
+        bottom, top = row[start + Bound.LOW] + 1, row[start + Bound.HIGH] - 1
+        if bottom > top or (
+            row[Number.FLAGS] & Flag.STEPS and row[Number.FINEST] + row[Number.POWERS] + it.digits > top
+        ):
             return NEVER_EASY
         if it.excluded:
-            power = max(bottom, row[FINEST] + it.digits - 1)  # where the last allowed digit has the place of the step
+            power = max(
+                bottom, row[Number.FINEST] + it.digits - 1
+            )  # where the last allowed digit has the place of the step
             finest = min(place for place, _ in splits[1:])
-            if power > row[FINEST] + it.digits - 1 and power - it.digits + 1 >= finest:
+            if power > row[Number.FINEST] + it.digits - 1 and power - it.digits + 1 >= finest:
                 return NEVER_EASY
             if bottom + 2 > finest:
                 return NEVER_EASY
-    return length_of(row[STEP] * row[RUN]) if row[STEP] * row[RUN] > 1 else 0
+    return length_of(row[Number.STEP] * row[Number.RUN]) if row[Number.STEP] * row[Number.RUN] > 1 else 0
 
 
 def _check_room(it: Plan, row: list[int]) -> None:
     """Checks what the kernel relies on: wherever the point is, the exponent can reach every power of ten in the shape."""
-    farthest = max(abs(row[start + column]) for start in (POSITIVE, NEGATIVE) for column in (LOW, HIGH))
-    if not it.plain and 10 ** row[EXPONENT_DIGITS] <= farthest + it.digits + row[ZEROS] + 1:
+    farthest = max(
+        abs(row[start + column]) for start in (Number.POSITIVE, Number.NEGATIVE) for column in (Bound.LOW, Bound.HIGH)
+    )
+    if not it.plain and 10 ** row[Number.EXPONENT_DIGITS] <= farthest + it.digits + row[Number.ZEROS] + 1:
         raise ValueError("the cap on the digits of an exponent is too low for the other caps")

@@ -9,20 +9,7 @@ from __future__ import annotations
 from functools import cache
 
 from grammarlm.grammars.json_schema.shapes.shapes import NumberShape
-from grammarlm.layout.numbers import (
-    EASY,
-    FLAGS,
-    HIGH,
-    LOW,
-    NEGATIVE,
-    NEVER_EASY,
-    OPEN,
-    PLAIN,
-    POSITIVE,
-    STEPS,
-    SYMMETRIC,
-    ZERO,
-)
+from grammarlm.layout.numbers import NEVER_EASY, Bound, Flag, Number
 
 from .numbers import exact
 from .plans import CAPS
@@ -33,7 +20,7 @@ NO_POWER = [1, 0, 0, 0, 0, 0]  # for an empty sign: the least power of ten is ab
 KINDS = {
     "number": NumberShape(),
     "integer": NumberShape(integer=True),
-    "plain integer": NumberShape(integer=True, plain=True),
+    "plain integer": NumberShape(integer=True, plain=True),  # draft 4's: no fraction, no exponent
 }
 
 
@@ -59,28 +46,30 @@ def packed_whole(name: str, low: int | None, high: int | None, tidy: bool = Fals
     if all(side[0] == side[1] for side in filled) and not (is_point and filled):
         return None  # empty, 0 alone, or one value of each sign: these have forms of their own
     row, tail = list(_model(name, is_point)), list[int]()
-    flags = row[FLAGS] & (PLAIN | STEPS)
+    flags = row[Number.FLAGS] & (Flag.PLAIN | Flag.STEPS)
     if (low is None or low <= 0) and (high is None or high >= 0):
-        flags |= ZERO
+        flags |= Flag.ZERO
     if sides[0] == sides[1]:
-        flags |= SYMMETRIC
-    is_easy, is_open = True, not flags & (PLAIN | STEPS)
-    for start, side in zip((POSITIVE, NEGATIVE), sides, strict=True):
+        flags |= Flag.SYMMETRIC
+    is_easy, is_open = True, not flags & (Flag.PLAIN | Flag.STEPS)
+    for start, side in zip((Number.POSITIVE, Number.NEGATIVE), sides, strict=True):
         if side is None:
             row[start : start + 6] = NO_POWER
             continue
         bottom, top = side
         if bottom is None or (bottom == least and not is_point):  # implied by the caps and the step
-            row[start + LOW : start + LOW + 3] = _unbounded(name, LOW, tail)
+            row[start + Bound.LOW : start + Bound.LOW + 3] = _unbounded(name, Bound.LOW, tail)
         else:
-            row[start + LOW : start + LOW + 3] = _spelled(bottom, tail)
-        row[start + HIGH : start + HIGH + 3] = _unbounded(name, HIGH, tail) if top is None else _spelled(top, tail)
-        powers = row[start + HIGH] - row[start + LOW]
-        is_easy = is_easy and powers >= 2 and not (flags & STEPS and CAPS.digits > row[start + HIGH] - 1)
+            row[start + Bound.LOW : start + Bound.LOW + 3] = _spelled(bottom, tail)
+        row[start + Bound.HIGH : start + Bound.HIGH + 3] = (
+            _unbounded(name, Bound.HIGH, tail) if top is None else _spelled(top, tail)
+        )
+        powers = row[start + Bound.HIGH] - row[start + Bound.LOW]
+        is_easy = is_easy and powers >= 2 and not (flags & Flag.STEPS and CAPS.digits > row[start + Bound.HIGH] - 1)
         is_open = is_open and powers >= 2
-    if not flags & PLAIN:
-        row[EASY] = 0 if is_easy else NEVER_EASY
-    row[FLAGS] = flags | (OPEN if is_open else 0)
+    if not flags & Flag.PLAIN:
+        row[Number.EASY] = 0 if is_easy else NEVER_EASY
+    row[Number.FLAGS] = flags | (Flag.OPEN if is_open else 0)
     if tidy:
         tidied(row)
     return tuple(row), tuple(tail)
@@ -108,7 +97,7 @@ def _spelled(bound: int, tail: list[int]) -> list[int]:
 def _unbounded(name: str, bound: int, tail: list[int]) -> list[int]:
     """The same for the least or the largest magnitude of all, as in the row without bounds."""
     columns, words = packed(KINDS[name])
-    power, length, at = columns[POSITIVE + bound : POSITIVE + bound + 3]
+    power, length, at = columns[Number.POSITIVE + bound : Number.POSITIVE + bound + 3]
     if not length:
         return [power, 0, 0]
     tail += words[at : at + -(-length // 16)]

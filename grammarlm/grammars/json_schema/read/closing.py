@@ -5,8 +5,8 @@
     {"anyOf": [A, B]}                                        A and B, each by itself
     {"oneOf": [A, B]}                                        likewise, where a constant distinguishes them
 
-An **entry** is the first schema that applies to a value: the root, and what is below `properties`, `items` and the like. Its
-**parts** are the other schemas of the same value (`allOf`, `$ref`, `then`, ...). An entry is closed where it or a part of it
+An **entry** is the first schema that applies to a value: the root, and what is below `properties`, `items` and the like. It
+**applies** others to the same value (`allOf`, `$ref`, `then`, ...). An entry is closed where it or a schema that it applies
 declares properties, and no keyword is about other ones: no additionalProperties, unevaluatedProperties or patternProperties.
 Conditions (`not`, `if`, `contains`, `propertyNames`, branches of a `oneOf` that only counting distinguishes) stay as they are, so
 that every text of the closed schema is valid under the original one. Names in `required` count as declared.
@@ -19,36 +19,33 @@ from typing import Any
 
 from grammarlm.errors import LimitExceeded, UnsupportedFeature
 
-from .document import Document, Place, Resource, escape
+from .document import Document, Location, Resource, escape
 from .keywords import SCHEMA_LISTS, SCHEMA_MAPS
 
-ENTRY, PART, CONDITION = 1, 2, 4
+ENTRY, APPLIED, CONDITION = 1, 2, 4
 SAYS = ("additionalProperties", "unevaluatedProperties", "patternProperties")
 BELOW = frozenset(["items", "prefixItems", "additionalItems", "unevaluatedItems", "properties", *SAYS])
-PARTS = frozenset(["allOf", "anyOf", "oneOf", "then", "else", "dependentSchemas", "dependencies", "$ref"])
+APPLICATORS = frozenset(["allOf", "anyOf", "oneOf", "then", "else", "dependentSchemas", "dependencies", "$ref"])
 CONDITIONS = frozenset(["not", "if", "contains", "propertyNames"])
-MOST_PLACES = 1_000_000  # of a schema with shared parts
+MOST_LOCATIONS = 1_000_000  # of a schema with shared parts
 FIRST_WITH_UNEVALUATED = 2019
 
 
 def close_objects(
-    schema: Any,
-    registry: Mapping[str, Any] | None = None,
-    draft: str = "auto",
-    tick: Callable[[], None] = lambda: None,
+    schema: Any, registry: Mapping[str, Any] | None = None, draft: str = "auto", tick: Callable[[], None] = lambda: None
 ) -> Any:
     """A copy of the schema whose objects are closed."""
     return _Closing(unshared(schema, tick), registry, draft, tick).run() if isinstance(schema, dict) else schema
 
 
 def unshared(schema: Any, tick: Callable[[], None]) -> Any:
-    """A copy in which nothing is shared between places: one dict may be a condition here and a description there."""
+    """A copy in which nothing is shared between locations: one dict may be a condition here and a description there."""
     root: list[Any] = [schema]
     todo: list[Any] = [root]
     for count, here in enumerate(todo):  # grows during the loop
         tick()
-        if count > MOST_PLACES:
-            raise LimitExceeded(f"the schema has more than {MOST_PLACES:,} places when it is written out")
+        if count > MOST_LOCATIONS:
+            raise LimitExceeded(f"the schema has more than {MOST_LOCATIONS:,} places when it is written out")
         for key, value in list(here.items() if isinstance(here, dict) else enumerate(here)):
             if isinstance(value, (dict, list, tuple)):
                 here[key] = dict(value) if isinstance(value, dict) else list(value)
@@ -63,13 +60,13 @@ class _Closing:
         self.schema, self.declared, self.tick = schema, draft == "declared", tick
         self.document = Document(schema, registry=registry, draft=draft, tick=tick)
         self.roles: dict[int, int] = {}  # by id of a schema: all roles that it has anywhere
-        self.places: dict[int, Place] = {}
+        self.locations: dict[int, Location] = {}
 
     def run(self) -> Any:
         self._mark()
-        for place in list(self.places.values()):
-            if self.roles[id(place[0])] & ENTRY:
-                self._close(place)
+        for location in list(self.locations.values()):
+            if self.roles[id(location[0])] & ENTRY:
+                self._close(location)
         return self.schema
 
     def _mark(self) -> None:
@@ -81,12 +78,12 @@ class _Closing:
                 continue
             resource = self.document.enter(schema, pointer, resource)
             self.roles[id(schema)] = self.roles.get(id(schema), 0) | role
-            self.places[id(schema)] = (schema, pointer, resource)
+            self.locations[id(schema)] = (schema, pointer, resource)
             for keyword, inner, where, home in self._children((schema, pointer, resource)):
                 todo.append((inner, where, home, self._role(schema, keyword, role)))
 
-    def _children(self, place: Place) -> Iterator[tuple[str, Any, str, Resource]]:
-        schema, pointer, resource = place
+    def _children(self, location: Location) -> Iterator[tuple[str, Any, str, Resource]]:
+        schema, pointer, resource = location
         for keyword, value in schema.items():
             where = f"{pointer}/{escape(keyword)}"
             if keyword in ("$dynamicRef", "$recursiveRef"):
@@ -103,7 +100,7 @@ class _Closing:
                         pointer=where,
                     )
                 yield keyword, target, at, home
-            elif keyword not in BELOW | PARTS | CONDITIONS:
+            elif keyword not in BELOW | APPLICATORS | CONDITIONS:
                 continue
             elif keyword in SCHEMA_MAPS and isinstance(value, dict):
                 for name, inner in value.items():
@@ -121,14 +118,14 @@ class _Closing:
             return ENTRY
         if keyword == "oneOf" and not told_apart(schema["oneOf"]):
             return CONDITION
-        alone = not (schema.keys() & (PARTS | {"properties", "if"})) - {keyword}
-        return ENTRY if role == ENTRY and alone and keyword in ("anyOf", "oneOf", "$ref") else PART
+        alone = not (schema.keys() & (APPLICATORS | {"properties", "if"})) - {keyword}
+        return ENTRY if role == ENTRY and alone and keyword in ("anyOf", "oneOf", "$ref") else APPLIED
 
-    def _close(self, place: Place) -> None:
-        schema, pointer, resource = place
+    def _close(self, location: Location) -> None:
+        schema, pointer, resource = location
         if any(word in schema for word in SAYS):
             return
-        own, others, required, has_patterns = self._declared(place)
+        own, others, required, has_patterns = self._declared(location)
         if has_patterns or not (own or others is not None) or own != ("properties" in schema):
             return  # properties that are no object are refused when they are read
         if self.roles[id(schema)] & CONDITION:
@@ -139,11 +136,11 @@ class _Closing:
             )
         if not isinstance(schema.get("allOf", []), list):
             return  # refused when it is read
-        if own and not self.roles[id(schema)] & PART and (others or set()) <= schema["properties"].keys():
+        if own and not self.roles[id(schema)] & APPLIED and (others or set()) <= schema["properties"].keys():
             schema["properties"].update({name: True for name in required if name not in schema["properties"]})
             schema["additionalProperties"] = False
             return
-        if self.roles[id(schema)] & PART:
+        if self.roles[id(schema)] & APPLIED:
             return  # closed as an entry: at the references to it
         if self.declared and resource.draft < FIRST_WITH_UNEVALUATED:
             raise UnsupportedFeature(
@@ -158,13 +155,13 @@ class _Closing:
             schema["properties"] = {**schema.get("properties", {}), **dict.fromkeys(sorted(missing), True)}
         schema["unevaluatedProperties"] = False
 
-    def _declared(self, place: Place) -> tuple[bool, set[str] | None, set[str], bool]:
-        """Does it declare properties; the names that its parts declare, None if none does; the required names; are there
+    def _declared(self, location: Location) -> tuple[bool, set[str] | None, set[str], bool]:
+        """Does it declare properties; the names that those it applies declare, None if none does; the required names; are there
         patterns?"""
-        schema = place[0]
+        schema = location[0]
         others: set[str] | None = None
         required, has_patterns = _required(schema), False
-        seen, todo = {id(schema)}, self._parts_of(place, True)
+        seen, todo = {id(schema)}, self._applied(location, True)
         while todo:
             part = todo.pop()
             inner = part[0]
@@ -175,16 +172,16 @@ class _Closing:
             if _declares(inner) and not any(word in inner for word in SAYS):
                 others = (others or set()) | set(inner["properties"])
             required |= _required(inner)
-            todo += self._parts_of(part, False)
+            todo += self._applied(part, False)
         return _declares(schema), others, required, has_patterns
 
-    def _parts_of(self, place: Place, is_entry: bool) -> list[Place]:
+    def _applied(self, location: Location, is_entry: bool) -> list[Location]:
         """The other schemas of the same value that are not closed on their own."""
-        schema = place[0]
-        found: list[Place] = []
-        for keyword, inner, where, home in self._children(place):
-            if keyword in PARTS or keyword == "if":
-                role = self._role(schema, keyword, ENTRY if is_entry else PART)
+        schema = location[0]
+        found: list[Location] = []
+        for keyword, inner, where, home in self._children(location):
+            if keyword in APPLICATORS or keyword == "if":
+                role = self._role(schema, keyword, ENTRY if is_entry else APPLIED)
                 by_itself = role == ENTRY and isinstance(inner, dict) and self.roles.get(id(inner)) == ENTRY
                 if not by_itself:
                     found.append((inner, where, home))

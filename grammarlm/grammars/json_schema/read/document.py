@@ -10,11 +10,12 @@ ever fetched.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote, urldefrag, urljoin
 
 from grammarlm.errors import GrammarError, UnsupportedFeature, brief
-from grammarlm.grammars.json_schema.nodes.parts import TYPE_NODES, TYPE_NODES_4
+from grammarlm.grammars.json_schema.nodes.by_type import TYPE_NODES, TYPE_NODES_4, Conjunction
 
 from .keywords import SCHEMA_LISTS, SCHEMA_MAPS, SCHEMA_VALUED, bits_of, bits_of_vocabularies
 
@@ -29,7 +30,7 @@ DRAFTS = {
 DRAFTS.update({address.replace("http://", "https://"): draft for address, draft in list(DRAFTS.items())})
 
 Scope = tuple[tuple[str, "Resource"], ...]  # bound dynamic anchors, each with the outermost resource that has it
-Place = tuple[Any, str, "Resource"]  # a schema, its pointer, its resource
+Location = tuple[Any, str, "Resource"]  # a schema, its pointer, its resource
 
 
 def escape(token: str) -> str:
@@ -39,47 +40,25 @@ def escape(token: str) -> str:
     return token
 
 
+@dataclass(eq=False, slots=True)
 class Resource:
     """A schema with an address. `nodes` is the caller's cache of what has been made of its schemas."""
 
-    __slots__ = (
-        "address",
-        "bits",
-        "contents",
-        "draft",
-        "dynamic",
-        "filtered",
-        "names",
-        "nodes",
-        "plain_integers",
-        "pointer",
-        "referred",
-        "types",
-        "vocabulary",
-    )
+    address: str  # absolute, without fragment; "" where there is none
+    contents: Any
+    pointer: str
+    draft: int
+    bits: dict[str, int]  # the keywords that count
+    vocabulary: str  # the `$schema` that selects them
+    plain_integers: bool  # is 1.0 no integer?
+    filtered: bool  # other keywords may occur, and have to be left out
+    names: dict[str, Location] | None = None  # locations by anchor
+    dynamic: tuple[str, ...] = ()  # the names that are dynamic; "" for $recursiveAnchor
+    nodes: dict[Any, Any] = field(default_factory=dict)
+    referred: dict[str, Any] = field(default_factory=dict)  # the caller's cache of nodes by reference
+    types: dict[str, Conjunction] = field(init=False)
 
-    def __init__(
-        self,
-        address: str,
-        contents: Any,
-        pointer: str,
-        draft: int,
-        bits: dict[str, int],
-        vocabulary: str,
-        plain_integers: bool = False,
-    ):
-        self.address = address  # absolute, without fragment; "" where there is none
-        self.contents = contents
-        self.pointer = pointer
-        self.draft = draft
-        self.bits = bits  # the keywords that count
-        self.filtered = False  # others may occur, and have to be left out
-        self.vocabulary = vocabulary  # the `$schema` that selects them
-        self.names: dict[str, Place] | None = None  # places by anchor
-        self.dynamic: tuple[str, ...] = ()  # the names that are dynamic; "" for $recursiveAnchor
-        self.nodes: dict[Any, Any] = {}
-        self.referred: dict[str, Any] = {}  # the caller's cache of nodes by reference
-        self.plain_integers = draft == 4 or plain_integers  # is 1.0 no integer?
+    def __post_init__(self) -> None:
         self.types = TYPE_NODES_4 if self.plain_integers else TYPE_NODES
 
 
@@ -104,7 +83,7 @@ class Document:
         self._resources: dict[str, Resource] = {}  # by address
         self._by_contents: dict[int, Resource] = {}
         self._searched: set[int] = set()  # resources whose identifiers are all known
-        self._references: dict[tuple[Resource, str], Place] = {}
+        self._references: dict[tuple[Resource, str], Location] = {}
         # The caller's document and those loaded; kept alive, since their parts are identified by id().
         self.documents: list[Any] = []
         self.root = self._load("", schema, "", LATEST, "")
@@ -133,8 +112,9 @@ class Document:
                 base, self._identifier(contents, outer if pointer and "#" not in pointer else draft) or ""
             )
         bits = self._bits(vocabulary, draft)
-        resource = Resource(address, contents, pointer, draft, bits, vocabulary, self.plain_integers)
-        resource.filtered = not self.auto or bits is not bits_of(draft, True, self.formats)
+        is_filtered = not self.auto or bits is not bits_of(draft, True, self.formats)
+        plain_integers = self.plain_integers or draft == 4
+        resource = Resource(address, contents, pointer, draft, bits, vocabulary, plain_integers, is_filtered)
         if isinstance(contents, dict):
             self._by_contents[id(contents)] = resource
         return resource
@@ -147,7 +127,7 @@ class Document:
         """Does the caller's registry have the document?"""
         return self._registered(address) is not None
 
-    def places(self) -> list[Place]:
+    def locations(self) -> list[Location]:
         """The targets of the references that were followed."""
         return list(self._references.values())
 
@@ -176,7 +156,7 @@ class Document:
         self._resources.setdefault(inner.address, inner)
         return inner
 
-    def resolve(self, reference: Any, resource: Resource, pointer: str) -> Place:
+    def resolve(self, reference: Any, resource: Resource, pointer: str) -> Location:
         """The target of a reference. `pointer` is the reference's own, for messages."""
         if not isinstance(reference, str):
             raise GrammarError(f"{pointer}: a reference is a string, not {brief(reference)}", pointer=pointer)
@@ -186,7 +166,7 @@ class Document:
             found = self._references[key] = self._resolve(reference, resource, pointer)
         return found
 
-    def _resolve(self, reference: str, resource: Resource, pointer: str) -> Place:
+    def _resolve(self, reference: str, resource: Resource, pointer: str) -> Location:
         if reference == "#":
             return resource.contents, resource.pointer, resource
         if reference.startswith("#/"):
@@ -244,9 +224,9 @@ class Document:
                 return registry[spelling]
         return None
 
-    def _walk(self, target: Resource, path: str, reference: str, pointer: str) -> Place:
+    def _walk(self, target: Resource, path: str, reference: str, pointer: str) -> Location:
         """Follows a JSON pointer through a resource; a subschema with its own address on the path is entered."""
-        here, place, resource, reading = target.contents, target.pointer, target, "schema"
+        here, location, resource, reading = target.contents, target.pointer, target, "schema"
         for raw in path[1:].split("/"):
             token = raw.replace("~1", "/").replace("~0", "~")
             if isinstance(here, dict) and token in here:
@@ -261,14 +241,14 @@ class Document:
                 here = here[int(token)]
             else:
                 raise GrammarError(f"{pointer}: {reference!r} leads nowhere: there is no {raw!r}", pointer=pointer)
-            place = f"{place}/{raw}"
+            location = f"{location}/{raw}"
             reading = below(reading, token, here)
             if reading == "schema" and isinstance(here, dict) and ("$id" in here or "id" in here):
-                resource = self.enter(here, place, resource)
-        return here, place, resource
+                resource = self.enter(here, location, resource)
+        return here, location, resource
 
-    def anchors(self, resource: Resource) -> dict[str, Place]:
-        """The names of places in a resource."""
+    def anchors(self, resource: Resource) -> dict[str, Location]:
+        """The names of locations in a resource."""
         if resource.names is None:
             self._search(resource)
         assert resource.names is not None
@@ -299,11 +279,11 @@ class Document:
             self._searched.add(id(schema))
         if owner.names is None:
             owner.names = {}
-        place = (schema, pointer, owner)
+        location = (schema, pointer, owner)
         for keyword in ("$anchor", "$dynamicAnchor"):
             name = schema.get(keyword)
             if isinstance(name, str):
-                owner.names.setdefault(name, place)
+                owner.names.setdefault(name, location)
                 if keyword == "$dynamicAnchor" and name not in owner.dynamic:
                     owner.dynamic += (name,)
         if schema.get("$recursiveAnchor") is True and schema is owner.contents:
@@ -312,7 +292,7 @@ class Document:
             for keyword in ("$id", "id"):
                 name = schema.get(keyword)
                 if isinstance(name, str) and name.startswith("#") and len(name) > 1:
-                    owner.names.setdefault(name[1:], place)
+                    owner.names.setdefault(name[1:], location)
 
     def extend(self, scope: Scope, resource: Resource) -> Scope:
         """The dynamic scope inside a resource: outer bindings take precedence."""
@@ -326,23 +306,23 @@ class Document:
         """The target of `$dynamicRef` or `$recursiveRef` in a dynamic scope; None where it depends on the scope and that is not
         known."""
         reference = schema[keyword]
-        place = self.resolve(reference, resource, pointer)
-        target, _, home = place
+        location = self.resolve(reference, resource, pointer)
+        target, _, home = location
         if not isinstance(target, dict):
-            return place
+            return location
         if keyword == "$recursiveRef":
             name, dynamic = "", target.get("$recursiveAnchor") is True
         else:
             name = unquote(urldefrag(reference)[1])
             dynamic = bool(name) and target.get("$dynamicAnchor") == name
         if not dynamic:
-            return place
+            return location
         if scope is None:
             return None
         outermost = dict(scope).get(name, home)
         if not name:
             return outermost.contents, outermost.pointer, outermost
-        return self.anchors(outermost).get(name, place)
+        return self.anchors(outermost).get(name, location)
 
 
 def below(reading: str, token: str, value: Any) -> str:

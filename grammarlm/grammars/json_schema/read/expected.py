@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from grammarlm.errors import GrammarError, UnsupportedFeature, brief
-from grammarlm.grammars.json_schema.nodes.parts import OF_TYPE
+from grammarlm.grammars.json_schema.nodes.by_type import OF_TYPE
 from grammarlm.grammars.json_schema.numbers.numbers import exact, whole
 
 ANCHOR = re.compile(r"[A-Za-z_][-A-Za-z0-9._:]*")

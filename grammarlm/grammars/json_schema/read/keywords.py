@@ -14,75 +14,47 @@ from functools import cache
 TYPE, STRING, NUMBER, OBJECT, ARRAY, VALUES, COMBINE, REFERENCE, UNEVALUATED, IDENTITY = (1 << i for i in range(10))
 PLAIN = TYPE | STRING | NUMBER | OBJECT | ARRAY | VALUES  # read without the alternatives of another schema
 
-# By draft: 4, 6, 7, 2019 (2019-09), 2020 (2020-12). (first draft, last draft, bits)
+# The drafts: 4, 6, 7, 2019 (2019-09), 2020 (2020-12).
 _FOREVER = 9999
-_TABLE: dict[str, tuple[int, int, int]] = {
-    "type": (4, _FOREVER, TYPE),
-    "enum": (4, _FOREVER, VALUES),
-    "const": (6, _FOREVER, VALUES),
-    "minLength": (4, _FOREVER, STRING),
-    "maxLength": (4, _FOREVER, STRING),
-    "pattern": (4, _FOREVER, STRING),
-    "format": (4, _FOREVER, STRING),
-    "minimum": (4, _FOREVER, NUMBER),
-    "maximum": (4, _FOREVER, NUMBER),
-    "exclusiveMinimum": (4, _FOREVER, NUMBER),
-    "exclusiveMaximum": (4, _FOREVER, NUMBER),
-    "multipleOf": (4, _FOREVER, NUMBER),
-    "properties": (4, _FOREVER, OBJECT),
-    "patternProperties": (4, _FOREVER, OBJECT),
-    "additionalProperties": (4, _FOREVER, OBJECT),
-    "required": (4, _FOREVER, OBJECT),
-    "minProperties": (4, _FOREVER, OBJECT),
-    "maxProperties": (4, _FOREVER, OBJECT),
-    "propertyNames": (6, _FOREVER, OBJECT | COMBINE),
-    "dependencies": (4, 7, OBJECT | COMBINE),
-    "dependentRequired": (2019, _FOREVER, OBJECT),
-    "dependentSchemas": (2019, _FOREVER, COMBINE),
-    "items": (4, _FOREVER, ARRAY),
-    "prefixItems": (2020, _FOREVER, ARRAY),
-    "additionalItems": (4, 2019, ARRAY),
-    "minItems": (4, _FOREVER, ARRAY),
-    "maxItems": (4, _FOREVER, ARRAY),
-    "uniqueItems": (4, _FOREVER, ARRAY),
-    "contains": (6, _FOREVER, ARRAY),
-    "minContains": (2019, _FOREVER, ARRAY),
-    "maxContains": (2019, _FOREVER, ARRAY),
-    "allOf": (4, _FOREVER, COMBINE),
-    "anyOf": (4, _FOREVER, COMBINE),
-    "oneOf": (4, _FOREVER, COMBINE),
-    "not": (4, _FOREVER, COMBINE),
-    "if": (7, _FOREVER, COMBINE),
-    "then": (7, _FOREVER, 0),  # no effect without `if`
-    "else": (7, _FOREVER, 0),
-    "unevaluatedProperties": (2019, _FOREVER, UNEVALUATED),
-    "unevaluatedItems": (2019, _FOREVER, UNEVALUATED),
-    "$ref": (4, _FOREVER, REFERENCE),
-    "$recursiveRef": (2019, 2019, REFERENCE),
-    "$dynamicRef": (2020, _FOREVER, REFERENCE),
-    "$id": (6, _FOREVER, IDENTITY),
-    "id": (4, 4, IDENTITY),
+_TABLE: dict[str, tuple[int, int, int]] = {  # (first draft, last draft, bits)
+    keyword: (first, last, bits)
+    for keywords, first, last, bits in (
+        ("type", 4, _FOREVER, TYPE),
+        ("enum", 4, _FOREVER, VALUES),
+        ("const", 6, _FOREVER, VALUES),
+        ("minLength maxLength pattern format", 4, _FOREVER, STRING),
+        ("minimum maximum exclusiveMinimum exclusiveMaximum multipleOf", 4, _FOREVER, NUMBER),
+        ("properties patternProperties additionalProperties required minProperties maxProperties", 4, _FOREVER, OBJECT),
+        ("propertyNames", 6, _FOREVER, OBJECT | COMBINE),
+        ("dependencies", 4, 7, OBJECT | COMBINE),
+        ("dependentRequired", 2019, _FOREVER, OBJECT),
+        ("dependentSchemas", 2019, _FOREVER, COMBINE),
+        ("items", 4, _FOREVER, ARRAY),
+        ("prefixItems", 2020, _FOREVER, ARRAY),
+        ("additionalItems", 4, 2019, ARRAY),
+        ("minItems maxItems uniqueItems", 4, _FOREVER, ARRAY),
+        ("contains", 6, _FOREVER, ARRAY),
+        ("minContains maxContains", 2019, _FOREVER, ARRAY),
+        ("allOf anyOf oneOf not", 4, _FOREVER, COMBINE),
+        ("if", 7, _FOREVER, COMBINE),
+        ("then else", 7, _FOREVER, 0),  # no effect without `if`
+        ("unevaluatedProperties unevaluatedItems", 2019, _FOREVER, UNEVALUATED),
+        ("$ref", 4, _FOREVER, REFERENCE),
+        ("$recursiveRef", 2019, 2019, REFERENCE),
+        ("$dynamicRef", 2020, _FOREVER, REFERENCE),
+        ("$id", 6, _FOREVER, IDENTITY),
+        ("id", 4, 4, IDENTITY),
+    )
+    for keyword in keywords.split()
 }
 
 KEYWORDS = frozenset(_TABLE)
 
 # Keywords that contain schemas, for the search for identifiers and for the report.
-SCHEMA_VALUED = frozenset(
-    [
-        "additionalProperties",
-        "propertyNames",
-        "additionalItems",
-        "contains",
-        "not",
-        "if",
-        "then",
-        "else",
-        "unevaluatedProperties",
-        "unevaluatedItems",
-        "items",
-        "contentSchema",
-    ]
-)
+SCHEMA_VALUED = frozenset([
+    "additionalProperties", "propertyNames", "additionalItems", "contains", "not", "if", "then", "else", "unevaluatedProperties",
+    "unevaluatedItems", "items", "contentSchema",
+])  # fmt: skip
 SCHEMA_LISTS = frozenset(["allOf", "anyOf", "oneOf", "prefixItems", "items"])
 SCHEMA_MAPS = frozenset(["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"])
 

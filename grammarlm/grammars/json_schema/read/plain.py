@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from grammarlm.errors import GrammarError, brief, placed_error
 from grammarlm.grammars.json_schema.containers import arrays, objects
 from grammarlm.grammars.json_schema.containers.key_languages import check_language
-from grammarlm.grammars.json_schema.containers.values import parts_of_values
-from grammarlm.grammars.json_schema.nodes.parts import (
+from grammarlm.grammars.json_schema.containers.values import shapes_of_values
+from grammarlm.grammars.json_schema.nodes.by_type import (
     ANY,
     ARRAYS,
     EMPTY,
@@ -21,7 +21,7 @@ from grammarlm.grammars.json_schema.nodes.parts import (
     PLAIN_INTEGERS,
     STRINGS,
     TYPES,
-    Parts,
+    ByType,
     one_type,
 )
 from grammarlm.grammars.json_schema.numbers import numbers
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from grammarlm.grammars.json_schema.nodes.normaliser import Normaliser
 
 
-def plain(n: Normaliser, atom: SchemaAtom, track: bool) -> Parts:
-    """The parts that satisfy the plain keywords."""
+def plain(n: Normaliser, atom: SchemaAtom, track: bool) -> ByType:
+    """The shapes that satisfy the plain keywords."""
     mask = atom.mask
     if not track and mask & PLAIN == TYPE | OBJECT and atom.schema["type"] == "object":
         return one_type(OBJECTS, [objects.read(n, atom, False)])
@@ -46,28 +46,28 @@ def plain(n: Normaliser, atom: SchemaAtom, track: bool) -> Parts:
     found = types(atom) if mask & TYPE else ANY
     if not mask & ~TYPE & PLAIN and not track:
         return found
-    parts = list(found)
+    by_type = list(found)
     if mask & VALUES:
         for keyword, listed in listings(atom):
-            among = parts_of_values(n, listed, f"{atom.pointer}/{keyword}", parts)
-            parts = [n.product(t, among[t], parts[t]) for t in TYPES]
-    if mask & STRING and parts[STRINGS]:
-        parts[STRINGS] = n.product(STRINGS, parts[STRINGS], read_strings(n, atom))
-    if mask & NUMBER and parts[NUMBERS]:
+            among = shapes_of_values(n, listed, f"{atom.pointer}/{keyword}", by_type)
+            by_type = [n.product(t, among[t], by_type[t]) for t in TYPES]
+    if mask & STRING and by_type[STRINGS]:
+        by_type[STRINGS] = n.product(STRINGS, by_type[STRINGS], read_strings(n, atom))
+    if mask & NUMBER and by_type[NUMBERS]:
         read = read_number(atom)
-        if parts[NUMBERS] is ANY[NUMBERS]:
-            parts[NUMBERS] = EMPTY if numbers.is_empty(read) else [read]
+        if by_type[NUMBERS] is ANY[NUMBERS]:
+            by_type[NUMBERS] = EMPTY if numbers.is_empty(read) else [read]
         else:
-            parts[NUMBERS] = n.product(NUMBERS, parts[NUMBERS], [read])
-    if (mask & OBJECT or track) and parts[OBJECTS]:
-        parts[OBJECTS] = n.product(OBJECTS, parts[OBJECTS], [objects.read(n, atom, track)])
-    if (mask & ARRAY or track) and parts[ARRAYS]:
-        parts[ARRAYS] = n.product(ARRAYS, parts[ARRAYS], [arrays.read(n, atom, track)])
-    return parts
+            by_type[NUMBERS] = n.product(NUMBERS, by_type[NUMBERS], [read])
+    if (mask & OBJECT or track) and by_type[OBJECTS]:
+        by_type[OBJECTS] = n.product(OBJECTS, by_type[OBJECTS], [objects.read(n, atom, track)])
+    if (mask & ARRAY or track) and by_type[ARRAYS]:
+        by_type[ARRAYS] = n.product(ARRAYS, by_type[ARRAYS], [arrays.read(n, atom, track)])
+    return by_type
 
 
-def types(atom: SchemaAtom) -> Parts:
-    """The parts that satisfy `type`."""
+def types(atom: SchemaAtom) -> ByType:
+    """The shapes of `type`."""
     listed = atom.schema["type"]
     of_type = OF_TYPE_4 if atom.resource.plain_integers else OF_TYPE
     if listed.__class__ is str and listed in of_type:

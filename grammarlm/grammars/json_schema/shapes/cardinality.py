@@ -6,14 +6,14 @@ positions and values is needed. A set with as many values as there are positions
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from itertools import product
 from math import ceil, floor, gcd
 from typing import TYPE_CHECKING, Any
 
 from grammarlm.errors import UnsupportedFeature
-from grammarlm.grammars.json_schema.nodes.parts import (
+from grammarlm.grammars.json_schema.nodes.by_type import (
     ANY,
     ANY_ARRAY,
     ANY_OBJECT,
@@ -83,12 +83,12 @@ def _enough_that_count(n: Normaliser, shape: LooseArray) -> bool:
 def _is_finite(ways: Any) -> bool:
     """Finite as far as the outermost shapes say: bounded integers, bounded strings."""
     for node, _ in ways:
-        for shape in node.parts[NUMBERS]:
+        for shape in node.by_type[NUMBERS]:
             if shape.low is None or shape.high is None or not (shape.integer or shape.multiples):
                 return False
-        if node.parts[STRINGS] and any(s.maximum is None and s.values is None for s in node.parts[STRINGS]):
+        if node.by_type[STRINGS] and any(s.maximum is None and s.values is None for s in node.by_type[STRINGS]):
             return False
-        if node.parts[OBJECTS] or node.parts[ARRAYS]:
+        if node.by_type[OBJECTS] or node.by_type[ARRAYS]:
             return False
     return True
 
@@ -137,55 +137,31 @@ def values_of(n: Normaliser, node: Conjunction, enough: int, depth: int = 0) -> 
     """The values of a node in canonical form; None where there are `enough` or more."""
     if node.is_anything or depth > MOST_DEPTH:
         return None
-    parts = node.parts or ANY
-    found: set[Any] = {("literal", t) for t in (NULL, TRUE, FALSE) if parts[t]}
-    for shapes, of_shape in (
-        (parts[STRINGS], _strings),
-        (parts[NUMBERS], _numbers),
-    ):
-        for shape in shapes:
-            more = of_shape(n, shape, enough)
+    by_type = node.by_type or ANY
+    found: set[Any] = {("literal", t) for t in (NULL, TRUE, FALSE) if by_type[t]}
+    for t, of_shape in _OF_SHAPE.items():
+        for shape in by_type[t]:
+            more = of_shape(n, shape, enough, depth)
             if more is None:
                 return None
             found |= more
-    for shape in parts[OBJECTS]:
-        more = _objects(n, shape, enough, depth)
-        if more is None:
-            return None
-        found |= more
-    for shape in parts[ARRAYS]:
-        more = _arrays(n, shape, enough, depth)
-        if more is None:
-            return None
-        found |= more
     return None if len(found) >= enough else found
 
 
-def _strings(n: Normaliser, shape: StringShape, enough: int) -> set[Any] | None:
+def _strings(n: Normaliser, shape: StringShape, enough: int, depth: int) -> set[Any] | None:
     if shape.values is not None:
         return {("string", v) for v in shape.values} if len(shape.values) < enough else None
     if n.languages.count(shape.language, shape.minimum, shape.maximum, enough) >= enough:
         return None
-    return {("string", text) for text in _words(n, shape)}
-
-
-def _words(n: Normaliser, shape: StringShape) -> Iterator[str]:
-    """The strings of a shape that has few."""
-    languages = n.languages
-    stack = [(languages.term(shape.language), b"")]
-    while stack:
-        term, data = stack.pop()
-        if term.nullable and strings.has(shape, data.decode(), languages):
-            yield data.decode()
+    found = set()
+    for text in n.languages.words(shape.language, shape.maximum):
         n.tick()
-        if shape.maximum is not None and sum(byte & 0xC0 != 0x80 for byte in data) > shape.maximum:
-            continue
-        for bits, target in languages.algebra.edges(term):
-            if not languages.is_dead(target):
-                stack += [(target, data + bytes([byte])) for byte in range(256) if bits >> byte & 1]
+        if strings.has(shape, text, n.languages):
+            found.add(("string", text))
+    return found
 
 
-def _numbers(n: Normaliser, shape: NumberShape, enough: int) -> set[Any] | None:
+def _numbers(n: Normaliser, shape: NumberShape, enough: int, depth: int) -> set[Any] | None:
     low, high = shape.low, shape.high
     if low is not None and low == high:
         return {("number", low)}
@@ -292,3 +268,11 @@ def _of_items(n: Normaliser, ways: Any, enough: int, depth: int) -> set[Any] | N
                 return None
             found |= more
     return found
+
+
+_OF_SHAPE: dict[int, Callable[[Normaliser, Any, int, int], set[Any] | None]] = {
+    STRINGS: _strings,
+    NUMBERS: _numbers,
+    OBJECTS: _objects,
+    ARRAYS: _arrays,
+}

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from grammarlm.errors import UnsatisfiableGrammar, UnsupportedFeature
 from grammarlm.grammars.json_schema.nodes.atoms import SchemaAtom
-from grammarlm.grammars.json_schema.nodes.case_limits import check_alternatives
-from grammarlm.grammars.json_schema.nodes.combine import branches
-from grammarlm.grammars.json_schema.nodes.parts import (
+from grammarlm.grammars.json_schema.nodes.by_type import (
     ANY_ARRAY,
     ANY_ITEM,
     ANY_OBJECT,
@@ -27,6 +26,8 @@ from grammarlm.grammars.json_schema.nodes.parts import (
     Ways,
     is_anything,
 )
+from grammarlm.grammars.json_schema.nodes.case_limits import check_alternatives
+from grammarlm.grammars.json_schema.nodes.combine import branches
 from grammarlm.grammars.json_schema.read.keywords import COMBINE, REFERENCE
 
 from .satisfiable import array_possible, can_open, closure, object_possible, settle
@@ -51,23 +52,23 @@ def finish(n: Normaliser, root: Conjunction) -> list[Conjunction]:
         if node.alternatives:
             continue
         n.tick()
-        parts = node.parts
-        assert parts is not None
-        if parts[NULL] and is_anything(parts):
+        by_type = node.by_type
+        assert by_type is not None
+        if by_type[NULL] and is_anything(by_type):
             node.is_anything = True
             node.alternatives = ANYTHING.alternatives
             continue
         found: list[Shape] = []
         for t in range(OBJECTS):
-            found += parts[t]
-        for shape in parts[OBJECTS]:
+            found += by_type[t]
+        for shape in by_type[OBJECTS]:
             if shape is ANY_OBJECT:
                 found.append(OBJECT_SHAPE)
             elif object_possible(n, shape):
                 _refuse(shape)
                 ranks = declared_ranks(n, node) if len(shape.properties) > 1 else None
                 found += [_final_object(s, queue, ranks) for s in _without_obligations(n, shape)]
-        for shape in parts[ARRAYS]:
+        for shape in by_type[ARRAYS]:
             if shape is ANY_ARRAY:
                 found.append(ARRAY_SHAPE)
             elif array_possible(n, shape):
@@ -114,7 +115,7 @@ def declared_ranks(n: Normaliser, node: Conjunction) -> dict[str, int] | None:
         for keyword in schema:
             bits = atom.resource.bits.get(keyword, 0)
             if bits & REFERENCE and (keyword == "$ref" or not hides):
-                nodes = [n.places.reference(atom, keyword)]
+                nodes = [n.locations.reference(atom, keyword)]
             elif keyword == "allOf" and not hides:
                 nodes = branches(n, atom, keyword)
             else:
@@ -140,10 +141,7 @@ def _final_object(shape: LooseObject, queue: list[Conjunction], ranks: dict[str,
         declared = sorted(declared, key=lambda item: ranks.get(item[0], len(ranks)))  # stable
     for name, node in declared:
         if node.satisfiable and (not bounded or can_open(shape, name)):
-            properties[name] = node
-            if not node.kept:
-                node.kept = True
-                queue.append(node)
+            properties[name] = _keep(node, queue)
         elif others:
             properties[name] = NOTHING
     required = shape.required
@@ -204,7 +202,7 @@ def _without_obligations(n: Normaliser, shape: LooseObject) -> list[LooseObject]
         required = shape.required | present
         properties = {name: node if name in required else NOTHING for name, node in shape.properties.items()}
         least = max(len(required) + 1, shape.minimum)
-        counted = shape.copy(some=(), properties=properties, required=required, minimum=least, implied={})
+        counted = replace(shape, some=(), properties=properties, required=required, minimum=least, implied={})
         if object_possible(n, counted):
             found.append(counted)
     return found
@@ -214,22 +212,22 @@ def _culprit(root: Conjunction) -> Conjunction:
     """The deepest node that makes the root empty."""
     node, passed = root, {root}
     while True:
-        assert node.parts is not None
+        assert node.by_type is not None
         below = None
-        for shape in node.parts[OBJECTS]:
+        for shape in node.by_type[OBJECTS]:
             for name in shape.required:
                 child = shape.properties[name]
                 if not child.satisfiable and child not in passed:
                     below = child
                     break
         if below is None:
-            for shape in node.parts[ARRAYS]:
+            for shape in node.by_type[ARRAYS]:
                 for i in range(min(shape.minimum, len(shape.prefix) + 1)):
                     ways = shape.ways(i)
                     if ways and not any(child.satisfiable for child, _ in ways) and ways[0][0] not in passed:
                         below = ways[0][0]
                         break
-        if below is None or below is NOTHING or below.parts is None:
+        if below is None or below is NOTHING or below.by_type is None:
             return node
         passed.add(below)
         node = below
@@ -237,7 +235,7 @@ def _culprit(root: Conjunction) -> Conjunction:
 
 def _reason(node: Conjunction) -> str:
     where = node.pointer or "#"
-    if any(node.parts or ()):
+    if any(node.by_type or ()):
         what = "what is required there can only be had by way of itself, or there is no room for it"
     else:
         what = "its keywords contradict each other"

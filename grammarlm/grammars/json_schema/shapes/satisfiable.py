@@ -14,9 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from grammarlm.errors import GrammarError, UnsupportedFeature, placed_error
-from grammarlm.grammars.json_schema.nodes.parts import (
-    ANY_ARRAY,
-    ANY_OBJECT,
+from grammarlm.grammars.json_schema.nodes.by_type import (
     ARRAYS,
     FALSE,
     NULL,
@@ -40,12 +38,12 @@ MOST_COUNTS = 4_096  # states of several `contains` counters together
 
 
 def settle(n: Normaliser, root: Conjunction) -> None:
-    """Computes the parts of all nodes below the root, and which of them are satisfiable."""
+    """Computes the shapes of all nodes below the root, and which of them are satisfiable."""
     _spread(n, _explore(n, root))
 
 
 def _explore(n: Normaliser, root: Conjunction) -> list[Conjunction]:
-    """Computes the parts of all nodes below the root; returns those that are not certainly satisfiable, the deepest first."""
+    """Computes the shapes of all nodes below the root; returns those that are not certainly satisfiable, the deepest first."""
     if root.seen:  # one of the nodes that all schemas share
         return []
     queue, waiting = [root], []
@@ -53,40 +51,17 @@ def _explore(n: Normaliser, root: Conjunction) -> list[Conjunction]:
     for node in queue:  # grows during the loop
         n.tick()
         try:
-            parts = n.parts(node)
+            by_type = n.shapes_of(node)
         except GrammarError as error:
             raise _placed(error, node) from None
-        sure = bool(parts[NUMBERS] or parts[NULL] or parts[TRUE] or parts[FALSE])
-        sure = sure or any(shape.values is None or any(map(is_text, shape.values)) for shape in parts[STRINGS])
-        for shape in parts[OBJECTS]:
-            if shape is ANY_OBJECT:
-                sure = True
-                continue
-            if not shape.required and not shape.minimum and not shape.some:
-                sure = True
-            for child in shape.properties.values():
-                if not child.seen:
-                    child.seen = True
-                    queue.append(child)
-            for _, child in shape.others:
-                if not child.seen:
-                    child.seen = True
-                    queue.append(child)
-            for _, child, _ in shape.some:
-                if not child.seen:
-                    child.seen = True
-                    queue.append(child)
-        for shape in parts[ARRAYS]:
-            if shape is ANY_ARRAY:
-                sure = True
-                continue
-            if not shape.minimum and not any(low for low, _ in shape.contains):
-                sure = True
-            for ways in (*shape.prefix, shape.rest):
-                for child, _ in ways:
-                    if not child.seen:
-                        child.seen = True
-                        queue.append(child)
+        sure = bool(by_type[NUMBERS] or by_type[NULL] or by_type[TRUE] or by_type[FALSE])
+        sure = sure or any(shape.values is None or any(map(is_text, shape.values)) for shape in by_type[STRINGS])
+        sure = sure or any(not (s.required or s.minimum or s.some) for s in by_type[OBJECTS])
+        sure = sure or any(not (s.minimum or any(low for low, _ in s.contains)) for s in by_type[ARRAYS])
+        for child in _children(node):
+            if not child.seen:
+                child.seen = True
+                queue.append(child)
         if sure:
             node.satisfiable = True
         else:
@@ -123,23 +98,23 @@ def _by_dependents(n: Normaliser, waiting: list[Conjunction]) -> None:
 
 
 def _children(node: Conjunction) -> list[Conjunction]:
-    assert node.parts is not None
+    assert node.by_type is not None
     found: list[Conjunction] = []
-    for shape in node.parts[OBJECTS]:
+    for shape in node.by_type[OBJECTS]:
         found += shape.properties.values()
         found += [child for _, child in shape.others]
         found += [child for _, child, _ in shape.some]
-    for shape in node.parts[ARRAYS]:
+    for shape in node.by_type[ARRAYS]:
         found += [child for ways in (*shape.prefix, shape.rest) for child, _ in ways]
     return found
 
 
 def _settled(n: Normaliser, node: Conjunction) -> bool:
     n.tick()
-    assert node.parts is not None
+    assert node.by_type is not None
     try:
-        node.satisfiable = any(object_possible(n, s) for s in node.parts[OBJECTS]) or any(
-            array_possible(n, s) for s in node.parts[ARRAYS]
+        node.satisfiable = any(object_possible(n, s) for s in node.by_type[OBJECTS]) or any(
+            array_possible(n, s) for s in node.by_type[ARRAYS]
         )
     except UnsupportedFeature as error:
         raise _placed(error, node) from None

@@ -59,7 +59,7 @@ class Node:
 
     alternatives: tuple[Shape, ...] = ()
     is_anything: bool = False  # every JSON value
-    pointer: str = ""  # its place in the schema, for messages
+    pointer: str = ""  # its location in the schema, for messages
 
 
 @dataclass(frozen=True, eq=False, slots=True)

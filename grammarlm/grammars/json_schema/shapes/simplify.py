@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from grammarlm.grammars.json_schema.nodes.parts import (
+from grammarlm.grammars.json_schema.nodes.by_type import (
     ANY,
     ANY_ARRAY,
     ANY_OBJECT,
@@ -17,6 +17,7 @@ from grammarlm.grammars.json_schema.nodes.parts import (
     NUMBERS,
     OBJECTS,
     STRINGS,
+    Evaluated,
     LooseArray,
     LooseObject,
 )
@@ -74,16 +75,12 @@ def _of_object(s: LooseObject) -> Any:
         tuple(s.implied.items()),
         s.some,
         s.refusal,
-        _of_evaluated(s.evaluated),
+        s.evaluated,
     )
 
 
 def _of_array(s: LooseArray) -> Any:
-    return s.prefix, s.rest, s.minimum, s.maximum, s.contains, s.unique, s.refusal, _of_evaluated(s.evaluated)
-
-
-def _of_evaluated(e: Any) -> Any:
-    return None if e is None else (e.names, e.patterns, e.everything, e.prefix, e.nodes)
+    return s.prefix, s.rest, s.minimum, s.maximum, s.contains, s.unique, s.refusal, s.evaluated
 
 
 def _within(low_a: int, high_a: int | None, low_b: int, high_b: int | None) -> bool:
@@ -163,11 +160,9 @@ def _way_covers(a: Any, b: Any) -> bool:
     return len(a) == len(b) == 1 and _node_covers(a[0][0], b[0][0])
 
 
-def _evaluates_more(a: Any, b: Any) -> bool:
+def _evaluates_more(a: Evaluated | None, b: Evaluated | None) -> bool:
     """Does b leave everything unevaluated that a does?"""
-    if b is None:
-        return True
-    return a is not None and a.covers(b)
+    return b is None or (a is not None and a.covers(b))
 
 
 _SIGNATURES: dict[int, Any] = {STRINGS: _scalar, NUMBERS: _scalar, OBJECTS: _of_object, ARRAYS: _of_array}

@@ -39,9 +39,7 @@ _EXPRESSIONS = {
 
 _BUILT = {"time": dates.time_term, "date-time": dates.date_time_term, "regex": regex_term}
 
-REFUSED = {
-    "idn-hostname": "how long its labels are in Punycode is no regular property",
-}
+REFUSED = {"idn-hostname": "how long its labels are in Punycode is no regular property"}
 
 # What each requires, in a sentence; other requirements of the named document are not checked.
 CHECKED = {

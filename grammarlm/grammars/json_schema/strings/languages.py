@@ -8,14 +8,14 @@ beyond which the schema is refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
 from itertools import count
 
 from grammarlm.errors import UnsupportedFeature
 from grammarlm.grammars.json_schema.shapes.shapes import EVERY_STRING, Language
 from grammarlm.grammars.regular.derivatives import Algebra
-from grammarlm.grammars.regular.terms import AND, FOREVER, NOT, NOTHING, SCOPE, WORDS, Term
+from grammarlm.grammars.regular.terms import AND, FOREVER, NOT, NOTHING, SCOPE, WORDS, Term, accepts_empty
 
 from .automaton import Explored, over_the_limit
 from .ecma import parse_ecma
@@ -115,6 +115,19 @@ class Languages:
             if here is NOTHING:
                 return False
         return here.nullable
+
+    def words(self, language: Language, longest: int | None = None) -> Iterator[str]:
+        """The strings of a language that has few; with `longest`, none that are more than one character longer."""
+        stack = [(self.term(language), b"")]
+        while stack:
+            term, read = stack.pop()
+            if accepts_empty(term):
+                yield read.decode()
+            if longest is not None and sum(byte & 0xC0 != 0x80 for byte in read) > longest:
+                continue
+            for bits, after in self.algebra.edges(term):
+                if not self.is_dead(after):
+                    stack += [(after, read + bytes([byte])) for byte in range(256) if bits >> byte & 1]
 
     def step(self, term: Term, byte: int) -> Term:
         """The derivative by the byte."""

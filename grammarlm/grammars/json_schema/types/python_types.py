@@ -19,16 +19,7 @@ from grammarlm.errors import UnsupportedFeature
 INTEGER_DIGITS = 18  # of an integer without other bounds
 LARGEST_INTEGER = 10**INTEGER_DIGITS - 1
 BOUNDS = ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf")
-SCHEMAS = (
-    "items",
-    "prefixItems",
-    "additionalProperties",
-    "propertyNames",
-    "anyOf",
-    "oneOf",
-    "allOf",
-    "contains",
-)
+SCHEMAS = ("items", "prefixItems", "additionalProperties", "propertyNames", "anyOf", "oneOf", "allOf", "contains")
 MAPS = ("properties", "patternProperties", "$defs", "definitions")  # the caller's names -> schemas
 NAMES = ((bool, "boolean"), (int, "integer"), (float, "number"), (str, "string"), (list, "array"), (dict, "object"))
 

@@ -4,13 +4,13 @@ import numpy as np
 from numba import carray, int64
 
 from grammarlm.kernels.cpu.jit import copy_bytes, kernel, part, pointer
-from grammarlm.kernels.cpu.json.rows.rows import KEY_WORDS, find_row, words
+from grammarlm.kernels.cpu.json.rows.rows import KEY_WORDS, find_row, row_at
 from grammarlm.kernels.cpu.json.rows.walk import visit, walk
 from grammarlm.layout.json import BARRIER, At, Store
 
 from .ends import survey_tokens
+from .fields import arena_of, longs
 from .masks import fill_mask
-from .places import arena_of
 from .reads import may_end, read_bytes, read_token
 
 FILL, ADVANCE, READ, ENDS, BASE, BELOW, SURVEY, REHASH, MOVE, PLACE, FORGET = range(11)
@@ -20,7 +20,7 @@ FILL, ADVANCE, READ, ENDS, BASE, BELOW, SURVEY, REHASH, MOVE, PLACE, FORGET = ra
 def base_row(address, c, x, y, row_address):
     """The row of the whole vocabulary for a thread before the barrier; crossings are left to the caller."""
     arena = arena_of(address)
-    row = words(row_address, arena[At.BASE_WORDS])
+    row = row_at(row_address)
     arena[At.CROSS_COUNT] = 0
     walk(arena, int64(0), int64(-1), c, x, y, int64(BARRIER), row)
     return arena[At.CROSS_COUNT]
@@ -31,14 +31,14 @@ def rehash(address, table_address, size):
     """Inserts the entries of an old table into the store, which has room for them."""
     store = carray(pointer(address), int64(Store.LENGTH), np.int64)
     old = carray(pointer(table_address), 1 << 40, np.int64)
-    table = carray(pointer(store[Store.TABLE]), 1 << 40, np.int64)
+    table = longs(store, Store.TABLE)
     for i in range(size):
         at = i * (KEY_WORDS + 1)
         if old[at + KEY_WORDS] != -1:
             key = carray(pointer(table_address + 8 * at), int64(KEY_WORDS), np.int64)
-            place = find_row(store, key)[0]
+            slot = find_row(store, key)[0]
             for j in range(KEY_WORDS + 1):
-                table[place + j] = old[at + j]
+                table[slot + j] = old[at + j]
             store[Store.COUNT] += 1
     return store[Store.COUNT]
 
@@ -66,9 +66,8 @@ def put_in_place(address, pairs_address, count):
 @part
 def forget(address):
     store = carray(pointer(address), int64(Store.LENGTH), np.int64)
-    size = store[Store.SIZE] * (KEY_WORDS + 1)
-    table = carray(pointer(store[Store.TABLE]), size, np.int64)
-    for i in range(size):
+    table = longs(store, Store.TABLE)
+    for i in range(store[Store.SIZE] * (KEY_WORDS + 1)):
         table[i] = -1
     store[Store.COUNT], store[Store.USED] = 0, 0
     return int64(0)
@@ -109,7 +108,7 @@ def json_call(address, what, first, second, third):
     arena = arena_of(address)
     if what == BASE:
         return base_row(address, first, second, int64(0), third)
-    row = words(third, arena[At.BASE_WORDS])
+    row = row_at(third)
     arena[At.CROSS_COUNT] = 0
     visit(arena, first, second, int64(0), int64(0), int64(BARRIER), row)
     return arena[At.CROSS_COUNT]

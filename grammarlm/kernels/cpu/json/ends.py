@@ -11,30 +11,32 @@ import numpy as np
 from numba import carray, int32, int64, uint64
 
 from grammarlm.kernels.cpu.jit import inlined, part, pointer
-from grammarlm.kernels.cpu.json.rows.walk import GROW_PENDING, begins_like_other, beyond, lists_bytes, next_allowed
+from grammarlm.kernels.cpu.json.rows.tries import beyond, first_child, lists_bytes, push
+from grammarlm.kernels.cpu.json.step.blanks import blanks
+from grammarlm.kernels.cpu.json.step.frames import begun_like, same_but_lists
 from grammarlm.kernels.cpu.json.step.languages import is_universal
 from grammarlm.kernels.cpu.json.step.numbers import number_ends
-from grammarlm.kernels.cpu.json.step.step import NO_LANGUAGE, ROW, blanks, step
+from grammarlm.kernels.cpu.json.step.step import step
 from grammarlm.kernels.cpu.json.step.text import BODY, LAST_1
 from grammarlm.kernels.cpu.json.step.unique import is_unique, number_ended
 from grammarlm.layout.constants import Constants
 from grammarlm.layout.json import (
     BRACKET,
-    CAN_START,
-    CLOSES,
     DEAD,
     ESCAPE,
     FIELD,
     FOLLOWS,
-    GOES_ON,
-    OUT_OF_ROOM,
+    NO_LANGUAGE,
+    ROW,
     At,
     Frame,
+    Gap,
     Kind,
     Trie,
+    Want,
 )
 
-from .places import arena_of, longs, thread
+from .fields import arena_of, ints, is_short, longs, octets, thread, uints, ulongs, ushorts
 from .reads import verdict
 
 
@@ -61,7 +63,7 @@ class Survey(Constants):
 
 CLASS_WORDS = 8  # c, x, y, f; x and y as compared; hash; one spare
 QUOTED = 32  # bit of c: a quote is still to come before the thread's position (kinds AFTER and COLON)
-DONE = CAN_START  # the white space state where a run may end
+DONE = int(Gap.CAN_START)  # the white space state where a run may end
 NO_CLASS = -1
 
 
@@ -72,12 +74,7 @@ def ends_alike(arena, one, other, mark):
         return True
     if one < mark or other < mark:
         return False
-    frames = longs(arena, At.FRAMES)
-    a, b = one * Frame.LENGTH, other * Frame.LENGTH
-    for i in range(Frame.LENGTH):
-        if i != Frame.OTHERS and i != Frame.TEXT and frames[a + i] != frames[b + i]:
-            return False
-    return True
+    return same_but_lists(arena, one, other)
 
 
 @inlined
@@ -109,9 +106,9 @@ def class_of(arena, survey, c, x, y, f):
         at = arena[At.PROGRAM]
         unique = is_unique(arena, f)
         if number_ends(at + (c >> 11 & ROW) * 8, at, x, y):
-            behind = number_ended(arena, f) if unique else f
-            if behind >= 0:
-                c, x, y, f = thread(Kind.AFTER, 0, 0, 0), int64(0), int64(DONE), behind
+            ended = number_ended(arena, f) if unique else f
+            if ended >= 0:
+                c, x, y, f = thread(Kind.AFTER, 0, 0, 0), int64(0), int64(DONE), ended
                 known_x, known_y = x, y
     elif kind == Kind.STRING or kind == Kind.WORD:
         if c >> 5 & 63 == 0:
@@ -129,7 +126,7 @@ def class_of(arena, survey, c, x, y, f):
                     known_x, known_y = x, y
                 elif unique:  # the continuation must not repeat an item
                     text = longs(arena, At.FRAMES)[f * Frame.LENGTH + Frame.TEXT]
-                    if begins_like_other(arena, f, text):
+                    if begun_like(arena, f, text) != 0:
                         known_y = -1 - text
     elif kind == Kind.KEY:
         known_y = y & ESCAPE
@@ -141,33 +138,34 @@ def class_of(arena, survey, c, x, y, f):
                 else:
                     c, x, y, f = c2 | QUOTED, x2, int64(DONE), f2
                     known_x, known_y = x, y
-            elif begins_like_other(arena, f, y >> 24):
+            elif begun_like(arena, f, y >> 24) != 0:
                 known_y = y  # the continuation must not repeat a key
     elif kind != Kind.LITERAL:
         follows = blanks(arena, y, int64(4))
-        if follows != 0:
-            y = int64(DONE) if follows == FOLLOWS | BRACKET else int64(GOES_ON) if follows == FOLLOWS else int64(CLOSES)
+        if follows == FOLLOWS | BRACKET:
+            y = int64(DONE)
+        elif follows != 0:
+            y = int64(Gap.GOES_ON) if follows == FOLLOWS else int64(Gap.CLOSES)
         known_y = y
         if c >> 5 & 63 != 0 and (kind == Kind.KEYS or kind == Kind.ENTRY):  # a new key (item) must come
             known_y |= longs(arena, At.FRAMES)[f * Frame.LENGTH + Frame.OTHERS] << 24
     mark = survey[Survey.FRAMES]
     hashed = mixed(mixed(mixed(mixed(uint64(0), c), known_x), known_y), frame_hash(arena, f, mark))
-    found = carray(pointer(survey[Survey.CLASSES]), 1 << 40, np.int64)
-    table = carray(pointer(survey[Survey.TABLE]), 1 << 40, np.int32)
+    found, table = longs(survey, Survey.CLASSES), ints(survey, Survey.TABLE)
     size = uint64(survey[Survey.SIZE] - 1)
-    place = hashed & size
-    while table[place] != 0:
-        number = int64(table[place]) - 1
+    slot = hashed & size
+    while table[slot] != 0:
+        number = int64(table[slot]) - 1
         at = number * CLASS_WORDS
         if found[at] == c and found[at + 4] == known_x and found[at + 5] == known_y and uint64(found[at + 6]) == hashed:
             if ends_alike(arena, found[at + 3], f, mark):
                 return number
-        place = (place + uint64(1)) & size
+        slot = (slot + uint64(1)) & size
     number = survey[Survey.COUNT]
     if number >= survey[Survey.CAPACITY]:
         return int64(NO_CLASS)
     survey[Survey.COUNT] = number + 1
-    table[place] = int32(number + 1)
+    table[slot] = int32(number + 1)
     at = number * CLASS_WORDS
     found[at], found[at + 1], found[at + 2], found[at + 3] = c, x, y, f
     found[at + 4], found[at + 5], found[at + 6] = known_x, known_y, int64(hashed)
@@ -178,7 +176,7 @@ def class_of(arena, survey, c, x, y, f):
 def note_pair(arena, survey, token, number):
     count = survey[Survey.PAIR_COUNT]
     if count < survey[Survey.PAIR_CAPACITY]:
-        pairs = carray(pointer(survey[Survey.PAIRS]), 1 << 40, np.int32)
+        pairs = ints(survey, Survey.PAIRS)
         pairs[2 * count], pairs[2 * count + 1] = int32(token), int32(number)
     survey[Survey.PAIR_COUNT] = count + 1  # beyond the capacity: the caller makes room and calls again
 
@@ -190,12 +188,12 @@ def note_node(arena, survey, which, node, c, x, y, f):
     base = which * Trie.LENGTH
     before = survey[Survey.COUNT]
     if which == 0:
-        token = int64(carray(pointer(trie[base + Trie.TOKEN]), 1 << 40, np.uint32)[node])
+        token = int64(uints(trie, base + Trie.TOKEN)[node])
         if token != arena[At.NOTHING]:
             note_pair(arena, survey, token, class_of(arena, survey, c, x, y, f))
     else:
-        first = carray(pointer(trie[base + Trie.FIRST]), 1 << 40, np.int32)
-        tokens = carray(pointer(trie[base + Trie.LIST]), 1 << 40, np.int32)
+        first = ints(trie, base + Trie.FIRST)
+        tokens = ints(trie, base + Trie.LIST)
         if first[node + 1] < first[node + 2]:
             number = class_of(arena, survey, c, x, y, f)
             for i in range(first[node + 1], first[node + 2]):
@@ -207,8 +205,8 @@ def note_node(arena, survey, which, node, c, x, y, f):
 def forbid_below(arena, survey, node):
     """Marks all tokens in the subtree of a node of the vocabulary's trie as rejected."""
     trie = longs(arena, At.TRIES)
-    tokens = carray(pointer(trie[Trie.TOKEN]), 1 << 40, np.uint32)
-    end = carray(pointer(trie[Trie.END]), 1 << 40, np.int32)
+    tokens = uints(trie, Trie.TOKEN)
+    end = ints(trie, Trie.END)
     for i in range(node, end[node]):
         if int64(tokens[i]) != arena[At.NOTHING]:
             note_pair(arena, survey, int64(tokens[i]), int64(NO_CLASS))
@@ -216,12 +214,12 @@ def forbid_below(arena, survey, node):
 
 @part
 def is_ordinary(arena, c, x, y, f):
-    """Is the part of the key (or item) read so far no prefix of a key with a place of its own, nor of one read before?"""
+    """Is the part of the key (or item) read so far no prefix of a key with an entry, nor of one read before?"""
     sub = c >> 5 & 63
     if sub != BODY and sub < LAST_1:
         return False
     if c & 31 == Kind.STRING:
-        return not begins_like_other(arena, f, longs(arena, At.FRAMES)[f * Frame.LENGTH + Frame.TEXT])
+        return begun_like(arena, f, longs(arena, At.FRAMES)[f * Frame.LENGTH + Frame.TEXT]) == 0
     state = c >> 35
     if (
         x & FIELD < x >> 21 & FIELD
@@ -229,7 +227,7 @@ def is_ordinary(arena, c, x, y, f):
         or (state != 0 and sub == BODY and not is_universal(arena, state))
     ):
         return False
-    return not begins_like_other(arena, f, y >> 24)
+    return begun_like(arena, f, y >> 24) == 0
 
 
 @part
@@ -238,13 +236,13 @@ def survey_thread(arena, survey, c, x, y, f):
     which, ordinary = survey[Survey.WHICH], survey[Survey.ORDINARY] != 0
     trie = longs(arena, At.TRIES)
     base = which * Trie.LENGTH
-    bytes_of = carray(pointer(trie[base + Trie.BYTE]), 1 << 40, np.uint8)
-    depth = carray(pointer(trie[base + Trie.DEPTH]), 1 << 40, np.uint16)
-    end = carray(pointer(trie[base + Trie.END]), 1 << 40, np.int32)
-    wide = carray(pointer(trie[base + Trie.WIDE]), 1 << 40, np.int32)
-    children = carray(pointer(trie[base + Trie.CHILDREN]), 1 << 40, np.int32)
+    bytes_of = octets(trie, base + Trie.BYTE)
+    depth = ushorts(trie, base + Trie.DEPTH)
+    end = ints(trie, base + Trie.END)
+    wide = ints(trie, base + Trie.WIDE)
+    children = ints(trie, base + Trie.CHILDREN)
     stack, pending = longs(arena, At.STACK), longs(arena, At.PENDING)
-    allowed = carray(pointer(arena[At.ALLOWED]), 1 << 40, np.uint64)
+    allowed = ulongs(arena, At.ALLOWED)
     jumps = longs(arena, At.JUMPS)
     waiting, at = int64(0), int64(-1)
     if which != 0:
@@ -252,18 +250,12 @@ def survey_thread(arena, survey, c, x, y, f):
     kept_frames, kept_chains = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT]
     while True:
         start = int64(depth[at]) if at >= 0 else int64(0)
-        top = start * 6
-        stack[top], stack[top + 1], stack[top + 2], stack[top + 3] = c, x, y, f
-        stack[top + 4], stack[top + 5] = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT]
+        push(arena, start, c, x, y, f)
         node = int64(at + 1)
         stop = int64(end[at]) if at >= 0 else trie[base + Trie.NODES]
-        jumps[2 * start] = -1
         if not ordinary and node < stop and wide[at + 1] >= 0 and lists_bytes(arena, c, x, f, allowed, 4 * start):
-            jumps[2 * start], jumps[2 * start + 1] = int64(wide[at + 1]), stop
-            node = next_allowed(allowed, 4 * start, children, jumps[2 * start], int64(0))
-            if node < 0:
-                node = stop
-        while node < stop and arena[At.WANTED] & OUT_OF_ROOM == 0:
+            node = first_child(arena, base, at, stop, start)
+        while node < stop and arena[At.WANTED] & Want.OUT_OF_ROOM == 0:
             deep = int64(depth[node])
             top = deep * 6
             if waiting == 0:  # the frames of classes and waiting threads are kept
@@ -286,7 +278,7 @@ def survey_thread(arena, survey, c, x, y, f):
                 way += 1
                 c3, x3, y3, f3 = step(arena, c0, x0, y0, f0, byte, way)
                 if waiting + 1 >= arena[At.PENDING_CAPACITY]:
-                    arena[At.WANTED] |= GROW_PENDING
+                    arena[At.WANTED] |= Want.PENDING
                     break
                 p = waiting * 5
                 pending[p], pending[p + 1], pending[p + 2], pending[p + 3], pending[p + 4] = node, c3, x3, y3, f3
@@ -297,14 +289,9 @@ def survey_thread(arena, survey, c, x, y, f):
             if last == node + 1:
                 node = beyond(end, allowed, jumps, children, deep, byte, node)
                 continue
-            stack[top], stack[top + 1], stack[top + 2], stack[top + 3] = c2, x2, y2, f2
-            stack[top + 4], stack[top + 5] = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT]
-            jumps[2 * deep] = -1
+            push(arena, deep, c2, x2, y2, f2)
             if not ordinary and wide[node + 1] >= 0 and lists_bytes(arena, c2, x2, f2, allowed, 4 * deep):
-                jumps[2 * deep], jumps[2 * deep + 1] = int64(wide[node + 1]), last
-                node = next_allowed(allowed, 4 * deep, children, jumps[2 * deep], int64(0))
-                if node < 0:
-                    node = last
+                node = first_child(arena, base, node, last, deep)
             else:
                 node += 1
         if waiting == 0:
@@ -322,16 +309,14 @@ def survey_tokens(address, survey_address):
     """Surveys all tokens from a thread. If WANTED or MISSING is set, something is missing and the survey is invalid."""
     arena = arena_of(address)
     survey = carray(pointer(survey_address), int64(Survey.LENGTH), np.int64)
-    missing = carray(pointer(arena[At.MISSING]), 1, np.int64)
-    arena[At.WANTED] = 0
-    missing[0] = 0
+    arena[At.WANTED] = longs(arena, At.MISSING)[0] = 0
     frames_before, chains_before = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT]
     survey[Survey.COUNT], survey[Survey.PAIR_COUNT], survey[Survey.FRAMES] = 0, 0, frames_before
-    table = carray(pointer(survey[Survey.TABLE]), survey[Survey.SIZE], np.int32)
-    for i in range(len(table)):
+    table = ints(survey, Survey.TABLE)
+    for i in range(survey[Survey.SIZE]):
         table[i] = 0
     survey_thread(arena, survey, survey[Survey.C], survey[Survey.X], survey[Survey.Y], survey[Survey.F])
-    if missing[0] != 0 or arena[At.WANTED] != 0:
+    if is_short(arena):
         arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = frames_before, chains_before
         return verdict(arena)
     return survey[Survey.PAIR_COUNT]

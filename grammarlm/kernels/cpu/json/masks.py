@@ -13,7 +13,7 @@ kernels/cpu/json/rows/rows.py defines the keys of rows and stores them; here the
 """
 
 import numpy as np
-from numba import carray, int32, int64
+from numba import carray, int64
 
 from grammarlm.kernels.cpu.jit import copy_bytes, inlined, part, pointer
 from grammarlm.kernels.cpu.json.rows.closers import (
@@ -22,50 +22,56 @@ from grammarlm.kernels.cpu.json.rows.closers import (
     filtered_closers,
     inner_frame,
     keep_filtered,
-    put,
     store_of,
     strings_mask,
 )
+from grammarlm.kernels.cpu.json.rows.correct import strike
 from grammarlm.kernels.cpu.json.rows.make import make_row
 from grammarlm.kernels.cpu.json.rows.rows import (
-    BEHIND_VIEW,
+    AFTER_VIEW,
     KEY_VIEW,
     KEY_WORDS,
     MARK,
     WHOLE_FRAME,
+    emptied,
     find_row,
     keep_row,
     mark_row,
+    put,
+    row_at,
     seen_at_end,
+    take_row,
     view_key,
-    words,
 )
-from grammarlm.kernels.cpu.json.rows.walk import GROW_CROSSED, clear_below, strike
+from grammarlm.kernels.cpu.json.rows.tries import clear_below
 from grammarlm.kernels.cpu.json.step.arrays import with_item
+from grammarlm.kernels.cpu.json.step.blanks import blanks, gap_state
 from grammarlm.kernels.cpu.json.step.languages import is_universal
 from grammarlm.kernels.cpu.json.step.numbers import number_ends
-from grammarlm.kernels.cpu.json.step.step import NO_LANGUAGE, ROW, blanks, gap_state, step
+from grammarlm.kernels.cpu.json.step.step import step
 from grammarlm.kernels.cpu.json.step.unique import is_unique, number_ended
 from grammarlm.layout.json import (
     ARRAY_BIT,
     BARRIER,
-    CAN_START,
     DEAD,
     FURTHER,
     NO_FRAME,
+    NO_LANGUAGE,
+    ROW,
     SHARED_BIT,
     At,
     Frame,
+    Gap,
     Kind,
     Object,
     Spot,
     Store,
+    Want,
 )
 
-from .places import arena_of, longs, thread
+from .fields import arena_of, clear_bit, has_bit, ints, is_short, longs, set_bit, thread
 from .reads import run_threads, verdict
 
-WANT_SPOT = 2  # bit of WANTED; with a number above bit 8
 FULL_STORE = 1
 WHOLE_MASKS = 64  # size of the cache of whole masks, of all texts: as many as there may be texts in a batch
 
@@ -77,9 +83,9 @@ def kept_mask(arena, c, x, y, f, out, first):
     kind, width = c & 31, arena[At.BASE_WORDS]
     in_frame = kind == Kind.AFTER or kind == Kind.KEYS or kind == Kind.KEY or kind == Kind.ENTRY
     if in_frame or kind == Kind.VALUE or kind == Kind.COLON:
-        spot = gap_state(arena, c, y, f) if kind != Kind.KEY else int64(CAN_START)
+        spot = gap_state(arena, c, y, f) if kind != Kind.KEY else int64(Gap.CAN_START)
         if kind != Kind.KEY and longs(arena, At.SPOTS)[spot * Spot.LENGTH + Spot.MADE] == 0:
-            arena[At.WANTED] |= WANT_SPOT | spot << 8
+            arena[At.WANTED] |= Want.SPOT | spot << 8
             return
     unique = is_unique(arena, f)
     own = frames[f * Frame.LENGTH + Frame.ROW] & ROW if in_frame else c >> 11 & ROW
@@ -108,7 +114,7 @@ def kept_mask(arena, c, x, y, f, out, first):
     if is_object and kind == Kind.KEY and c >> 35 == NO_LANGUAGE:
         level = int64(KEY_VIEW)
     elif is_object and (kind == Kind.KEY or kind == Kind.AFTER):
-        level = int64(BEHIND_VIEW)  # some tokens that end an undeclared key also end its value
+        level = int64(AFTER_VIEW)  # some tokens that end an undeclared key also end its value
     kept = may_keep and view_key(arena, level, c, x, y, inner if in_frame else f, key)
     if kept:
         found = find_row(store, key)[1]
@@ -123,7 +129,7 @@ def kept_mask(arena, c, x, y, f, out, first):
     if found < 0:
         arena[At.FRESH] += 1
         arena[At.CROSS_COUNT] = 0
-        row = words(arena[At.SCRATCH_ROW], width + 1)
+        row = ints(arena, At.SCRATCH_ROW)
         arena[At.FILTER_ON] = 0
         arena[At.BEYOND], arena[At.VIEW_FRAME] = 0, inner if kind == Kind.KEY else -1
         if is_object:
@@ -131,68 +137,44 @@ def kept_mask(arena, c, x, y, f, out, first):
         base, remainders = make_row(arena, c, x, y, inner, row)
         crossings = arena[At.CROSS_COUNT]
         filtered = arena[At.FILTER_ON]
-        missing = carray(pointer(arena[At.MISSING]), 1, np.int64)
-        if missing[0] != 0 or arena[At.WANTED] != 0:
+        if is_short(arena):
             arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = frames_before, chains_before
             return  # the row is invalid: it will be recomputed
         if kept:
             beyond = arena[At.BEYOND]
-            least = (
-                int64(WHOLE_FRAME) if beyond & FURTHER != 0 else int64(BEHIND_VIEW) if beyond != 0 else int64(KEY_VIEW)
-            )
+            least = int64(KEY_VIEW) if beyond == 0 else int64(WHOLE_FRAME) if beyond & FURTHER else int64(AFTER_VIEW)
             while kept and level < least:
                 level += 1
                 kept = mark_row(arena, store, key) and view_key(arena, level, c, x, y, inner, key)
             if kept:
-                keep_row(arena, store, key, find_row(store, key)[0], base, remainders, row)
+                keep_row(arena, store, key, base, remainders, row)
         arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = frames_before, chains_before
-        if strikes:
-            strike_others(arena, c, x, y, f, row)
-        if suspects:
-            try_suspects(arena, c, x, y, f, row)
-        put(first, out, row, width)
     else:
         arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = frames_before, chains_before
-        pool = words(store[Store.POOL], int64(1 << 40))
-        base, exceptions = int64(pool[found]), int64(pool[found + 1])
-        crossings, remainders = int64(pool[found + 2]), int64(pool[found + 3])
-        source = words(longs(arena, At.BASES)[base], width)
-        filtered = int64(pool[found + 4])
-        at = found + 5
+        pool = ints(store, Store.POOL)
+        crossings, remainders, filtered = int64(pool[found + 2]), int64(pool[found + 3]), int64(pool[found + 4])
         if crossings >= arena[At.CROSS_CAPACITY]:
-            arena[At.WANTED] |= GROW_CROSSED
+            arena[At.WANTED] |= Want.CROSSED
             return
-        row = out if first else words(arena[At.SCRATCH_ROW], width)
-        copy_bytes(row.ctypes.data, source.ctypes.data, 4 * width)
-        for i in range(exceptions):
-            row[pool[at + 2 * i]] ^= pool[at + 2 * i + 1]
-        if strikes:
-            strike_others(arena, c, x, y, f, row)
-        if suspects:
-            try_suspects(arena, c, x, y, f, row)
-        if not first:
-            put(False, out, row, width)
-        at += 2 * exceptions
-        for i in range(crossings):
-            crossed[3 * i] = int64(pool[at]) | int64(pool[at + 1]) << 40
-            crossed[3 * i + 1], crossed[3 * i + 2] = int64(pool[at + 2]), int64(pool[at + 3])
-            at += 4
-        if filtered != 0:
-            copy_bytes(arena[At.FILTER], store[Store.POOL] + 4 * at, 4 * filtered)
+        row = out if first else ints(arena, At.SCRATCH_ROW)
+        arena[At.CROSS_COUNT] = 0
+        at = take_row(arena, store, found, row)
+        copy_bytes(arena[At.FILTER], store[Store.POOL] + 4 * at, 4 * filtered)
+    if strikes:
+        strike_others(arena, c, x, y, f, row)
+    if suspects:
+        try_suspects(arena, c, x, y, f, row)
+    if not first or found < 0:
+        put(first, out, row, width)
     target = out
     if filtered != 0 and kind == Kind.KEY and crossings > 0:
-        target = words(arena[At.SECOND_ROW], width)
-        for i in range(width):
-            target[i] = 0
+        target = emptied(ints(arena, At.SECOND_ROW), width)
     for i in range(crossings):
         where = crossed[3 * i]
         cross(arena, where >> 40, where & 0xFFFFFFFF, crossed[3 * i + 1], crossed[3 * i + 2], outer, target)
     if filtered != 0 and kind == Kind.KEY:
         if crossings > 0:
-            count = arena[At.CLOSER_COUNT]
-            keep_filtered(
-                words(arena[At.FILTER], (count + 31) >> 5), words(arena[At.CLOSERS], 2 * count), count, target
-            )
+            keep_filtered(arena, target)
             put(False, out, target, width)
     elif filtered != 0:
         filtered_closers(arena, outer, out)
@@ -209,9 +191,9 @@ def strike_others(arena, c, x, y, f, out):
         strike(arena, int64(-1), c, x, y, f, out)
         return
     at = gap_state(arena, c, y, f) * Spot.LENGTH
-    offsets, nodes = words(spots[at + Spot.OFFSETS], int64(257)), words(spots[at + Spot.NODES], int64(1 << 30))
+    offsets, nodes = ints(spots, at + Spot.OFFSETS), ints(spots, at + Spot.NODES)
     byte = int64(44) if kind == Kind.AFTER else int64(34)
-    c2, x2, y2, f2 = step(arena, c, x, int64(CAN_START), f, byte, int64(0))
+    c2, x2, y2, f2 = step(arena, c, x, int64(Gap.CAN_START), f, byte, int64(0))
     for i in range(offsets[byte], offsets[byte + 1]):
         if c2 != DEAD:
             strike(arena, int64(nodes[i]), c2, x2, y2, f2, out)
@@ -231,20 +213,18 @@ def try_suspects(arena, c, x, y, f, out):
         first, last = last, arena[At.SUSPECT_ITEMS]
     elif program[own + Object.LANGUAGE] == 0:
         last = arena[At.SUSPECT_COUNT]
-    tokens = words(arena[At.SUSPECTS], arena[At.SUSPECT_ITEMS])
-    offsets = carray(pointer(arena[At.OFFSETS]), arena[At.VOCABULARY] + 1, np.int64)
+    tokens = ints(arena, At.SUSPECTS)
+    offsets = longs(arena, At.OFFSETS)
     frames_before, chains_before = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT]
     for i in range(first, last):
         token = int64(tokens[i])
-        if out[token >> 5] >> (token & 31) & 1:
-            longs(arena, At.SET_A)[0] = c
-            longs(arena, At.SET_A)[1] = x
-            longs(arena, At.SET_A)[2] = y
-            longs(arena, At.SET_A)[3] = f
+        if has_bit(out, token):
+            threads = longs(arena, At.SET_A)
+            threads[0], threads[1], threads[2], threads[3] = c, x, y, f
             data, length = arena[At.DATA] + offsets[token], offsets[token + 1] - offsets[token]
             _, left = run_threads(arena, int64(1), data, length)
             if left == 0:
-                out[token >> 5] &= ~(int32(1) << int32(token & 31))
+                clear_bit(out, token)
             arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = frames_before, chains_before
 
 
@@ -258,17 +238,15 @@ def thread_mask(arena, c, x, y, f, out, first):
         if not plain and program[(c >> 11 & ROW) + 3] == 0:
             plain = is_universal(arena, x)
         if plain:
-            if not is_unique(arena, f) or first:
+            if not is_unique(arena, f):
                 strings_mask(arena, c, x, y, f, out, first)
-                if is_unique(arena, f):
-                    strike(arena, int64(-1), c, x, y, f, out)
-                    try_suspects(arena, c, x, y, f, out)
-            else:
-                other = words(arena[At.SCRATCH_ROW], width + 1)
-                strings_mask(arena, c, x, y, f, other, True)
-                strike(arena, int64(-1), c, x, y, f, other)
-                try_suspects(arena, c, x, y, f, other)
-                put(False, out, other, width)
+                return
+            row = out if first else ints(arena, At.SCRATCH_ROW)
+            strings_mask(arena, c, x, y, f, row, True)
+            strike(arena, int64(-1), c, x, y, f, row)
+            try_suspects(arena, c, x, y, f, row)
+            if not first:
+                put(False, out, row, width)
             return
     ends = kind == Kind.AFTER
     if kind != Kind.AFTER:
@@ -285,11 +263,11 @@ def thread_mask(arena, c, x, y, f, out, first):
         if f == NO_FRAME:
             spots, blank = longs(arena, At.SPOTS), gap_state(arena, thread(Kind.AFTER, 0, 0, 0), blank, f)
             if spots[blank * Spot.LENGTH + Spot.MADE] == 0:
-                arena[At.WANTED] |= WANT_SPOT | blank << 8
+                arena[At.WANTED] |= Want.SPOT | blank << 8
                 return
-            put(first, out, words(longs(arena, At.BASES)[spots[blank * Spot.LENGTH + Spot.BLANK_BASE]], width), width)
+            put(first, out, ints(longs(arena, At.BASES), spots[blank * Spot.LENGTH + Spot.BLANK_BASE]), width)
             if blanks(arena, blank, int64(4)) != 0:
-                put(False, out, words(arena[At.STOP_ROW], width), width)
+                put(False, out, ints(arena, At.STOP_ROW), width)
         else:
             kept_mask(arena, thread(Kind.AFTER, 0, 0, 0), int64(0), blank, f, out, first)
 
@@ -305,32 +283,30 @@ def stays_whole(arena, records, record):
 def whole_row(arena, record):
     """The address of the record's cached whole mask; 0 if there is none."""
     serial = arena[At.SERIAL]
-    place = (serial + record) & (WHOLE_MASKS - 1)
+    slot = (serial + record) & (WHOLE_MASKS - 1)
     tags = longs(arena, At.WHOLE_TAGS)
-    if tags[2 * place] != serial or tags[2 * place + 1] != record:
+    if tags[2 * slot] != serial or tags[2 * slot + 1] != record:
         return int64(0)
-    return arena[At.WHOLE_ROWS] + place * 4 * arena[At.BASE_WORDS]
+    return arena[At.WHOLE_ROWS] + slot * 4 * arena[At.BASE_WORDS]
 
 
 @part
 def keep_whole(arena, record, out_address):
     serial = arena[At.SERIAL]
-    place = (serial + record) & (WHOLE_MASKS - 1)
+    slot = (serial + record) & (WHOLE_MASKS - 1)
     tags = longs(arena, At.WHOLE_TAGS)
-    tags[2 * place], tags[2 * place + 1] = serial, record
+    tags[2 * slot], tags[2 * slot + 1] = serial, record
     size = 4 * arena[At.BASE_WORDS]
-    copy_bytes(arena[At.WHOLE_ROWS] + place * size, out_address, size)
+    copy_bytes(arena[At.WHOLE_ROWS] + slot * size, out_address, size)
 
 
 @part
 def fill_mask(address, record, out_address):
-    """Writes the mask of a config. 0: done; FULL_STORE: done, but a row found no room; LACKING or TOO_MANY: the mask is invalid."""
+    """Writes the mask of a config. 0: done; FULL_STORE: done, but a row found no room; SHORT or TOO_MANY: the mask is invalid."""
     arena = arena_of(address)
-    out = words(out_address, arena[At.BASE_WORDS])
+    out = row_at(out_address)
     records = longs(arena, At.RECORDS)
-    missing = carray(pointer(arena[At.MISSING]), 1, np.int64)
-    arena[At.WANTED] = 0
-    missing[0] = 0
+    arena[At.WANTED] = longs(arena, At.MISSING)[0] = 0
     frames_before, chains_before = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT]
     first, whole = True, record
     if stays_whole(arena, records, record):
@@ -344,11 +320,11 @@ def fill_mask(address, record, out_address):
         arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = frames_before, chains_before
         first = False
         record = records[at + 4]
-    twins = words(arena[At.TWINS], 2 * arena[At.TWIN_COUNT])
+    twins = ints(arena, At.TWINS)
     for i in range(arena[At.TWIN_COUNT]):
         same, token = twins[2 * i + 1], twins[2 * i]
-        if out[same >> 5] >> (same & 31) & 1:
-            out[token >> 5] |= int32(1) << int32(token & 31)
+        if has_bit(out, same):
+            set_bit(out, token)
     found = verdict(arena)
     if found == 0:
         if stays_whole(arena, records, whole):

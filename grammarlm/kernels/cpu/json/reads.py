@@ -4,14 +4,13 @@ import numpy as np
 from numba import carray, int64
 
 from grammarlm.kernels.cpu.jit import inlined, part, pointer
+from grammarlm.kernels.cpu.json.step.blanks import blanks
 from grammarlm.kernels.cpu.json.step.numbers import number_ends
-from grammarlm.kernels.cpu.json.step.step import ROW, blanks, step
+from grammarlm.kernels.cpu.json.step.step import step
 from grammarlm.kernels.cpu.json.step.unique import same_frame
-from grammarlm.layout.json import DEAD, LACKING, NO_FRAME, OUT_OF_ROOM, TOO_MANY, WIDEST, At, Kind
+from grammarlm.layout.json import DEAD, NO_FRAME, ROW, SHORT, TOO_MANY, WIDEST, At, Kind, Want
 
-from .places import arena_of, longs
-
-TOO_WIDE, GROW_RECORDS = 8, 128  # bits of WANTED
+from .fields import arena_of, is_short, longs, octets
 
 
 @part
@@ -41,7 +40,7 @@ def may_end(address, record):
 def new_record(arena, c, x, y, f, after):
     made = arena[At.RECORD_COUNT]
     if made + 1 >= arena[At.RECORD_CAPACITY]:
-        arena[At.WANTED] |= GROW_RECORDS
+        arena[At.WANTED] |= Want.RECORDS
         return int64(0)
     arena[At.RECORD_COUNT] = made + 1
     records = longs(arena, At.RECORDS)
@@ -58,7 +57,7 @@ def add_thread(arena, threads, count, c, x, y, f):
         if threads[at] == c and threads[at + 1] == x and threads[at + 2] == y and same_frame(arena, threads[at + 3], f):
             return count
     if count >= WIDEST:
-        arena[At.WANTED] |= TOO_WIDE
+        arena[At.WANTED] |= Want.TOO_WIDE
         return count
     at = 4 * count
     threads[at], threads[at + 1], threads[at + 2], threads[at + 3] = c, x, y, f
@@ -69,36 +68,36 @@ def add_thread(arena, threads, count, c, x, y, f):
 def run_threads(arena, count, data_address, length):
     """Advances the threads in SET_A over some bytes. Returns where they are, SET_A or SET_B, and how many."""
     data = carray(pointer(data_address), length, np.uint8)
-    done, place = int64(0), int64(At.SET_A)
-    while done < length and count > 0 and arena[At.WANTED] & OUT_OF_ROOM == 0:
+    done, field = int64(0), int64(At.SET_A)
+    while done < length and count > 0 and arena[At.WANTED] & Want.OUT_OF_ROOM == 0:
         byte = int64(data[done])
         made = int64(0)
-        now, behind = longs(arena, place), longs(arena, At.SET_A + At.SET_B - place)
+        now, later = longs(arena, field), longs(arena, At.SET_A + At.SET_B - field)
         for i in range(count):
             at = 4 * i
             way = int64(0)
-            while arena[At.WANTED] & OUT_OF_ROOM == 0:
+            while arena[At.WANTED] & Want.OUT_OF_ROOM == 0:
                 c, x, y, f = step(arena, now[at], now[at + 1], now[at + 2], now[at + 3], byte, way)
                 more = arena[At.MORE]
                 if c != DEAD:
-                    made = add_thread(arena, behind, made, c, x, y, f)
+                    made = add_thread(arena, later, made, c, x, y, f)
                 if more == 0:
                     break
                 way += 1
-        place = At.SET_A + At.SET_B - place
+        field = At.SET_A + At.SET_B - field
         count = made
         done += 1
-    return place, count
+    return field, count
 
 
 @inlined
 def verdict(arena):
-    """The status of a call: 0 if nothing was missing, LACKING, TOO_MANY. It must be returned: other OS threads may call
+    """The status of a call: 0 if nothing was missing, SHORT, TOO_MANY. It must be returned: other OS threads may call
     before the caller reads WANTED.
     """
     found = int64(0)
-    if carray(pointer(arena[At.MISSING]), 1, np.int64)[0] != 0 or arena[At.WANTED] & ~int64(TOO_WIDE) != 0:
-        found = int64(LACKING)
+    if longs(arena, At.MISSING)[0] != 0 or arena[At.WANTED] & ~int64(Want.TOO_WIDE) != 0:
+        found = int64(SHORT)
     elif arena[At.WANTED] != 0:
         found = int64(TOO_MANY)
     return found
@@ -119,12 +118,10 @@ def is_thread(records, record, threads):
 
 @part
 def read_bytes(address, record, data_address, length):
-    """The config after some bytes; 0: rejected; LACKING: see WANTED and MISSING; TOO_MANY: too ambiguous."""
+    """The config after some bytes; 0: rejected; SHORT: see WANTED and MISSING; TOO_MANY: too ambiguous."""
     arena = arena_of(address)
     records = longs(arena, At.RECORDS)
-    missing = carray(pointer(arena[At.MISSING]), 1, np.int64)
-    arena[At.WANTED] = 0
-    missing[0] = 0
+    arena[At.WANTED] = longs(arena, At.MISSING)[0] = 0
     frames_before, chains_before = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT]
     count, before = int64(0), record
     while record != 0:
@@ -133,16 +130,16 @@ def read_bytes(address, record, data_address, length):
             arena, longs(arena, At.SET_A), count, records[at], records[at + 1], records[at + 2], records[at + 3]
         )
         record = records[at + 4]
-    place, count = run_threads(arena, count, data_address, length)
-    now = longs(arena, place)
-    if count == 1 and arena[At.WANTED] | missing[0] == 0 and is_thread(records, before, now):
+    field, count = run_threads(arena, count, data_address, length)
+    now = longs(arena, field)
+    if count == 1 and not is_short(arena) and is_thread(records, before, now):
         arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = frames_before, chains_before
         return before
     result = int64(0)
     for i in range(count - 1, -1, -1):
         at = 4 * i
         result = new_record(arena, now[at], now[at + 1], now[at + 2], now[at + 3], result)
-    if result == 0 or missing[0] != 0 or arena[At.WANTED] != 0:
+    if result == 0 or is_short(arena):
         arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = frames_before, chains_before
         result = verdict(arena)
     return result
@@ -152,11 +149,10 @@ def read_bytes(address, record, data_address, length):
 def read_token(address, record, token):
     """The config after a token, as read_bytes."""
     arena = arena_of(address)
-    arena[At.WANTED] = 0
-    carray(pointer(arena[At.MISSING]), 1, np.int64)[0] = 0
+    arena[At.WANTED] = longs(arena, At.MISSING)[0] = 0
     if token < 0 or token >= arena[At.VOCABULARY]:
         return int64(0)
-    if carray(pointer(arena[At.IS_TEXT]), arena[At.VOCABULARY], np.uint8)[token] == 0:
+    if octets(arena, At.IS_TEXT)[token] == 0:
         return int64(0)
-    offsets = carray(pointer(arena[At.OFFSETS]), arena[At.VOCABULARY] + 1, np.int64)
+    offsets = longs(arena, At.OFFSETS)
     return read_bytes(address, record, arena[At.DATA] + offsets[token], offsets[token + 1] - offsets[token])

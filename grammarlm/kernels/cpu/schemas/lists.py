@@ -3,11 +3,12 @@
 from numba import int64
 
 from grammarlm.kernels.cpu.jit import part
+from grammarlm.kernels.cpu.json.fields import ints, longs
 from grammarlm.layout.json import Shape
 from grammarlm.layout.schema import ODD, RANGE_FIX, Fix, Keyword, Read, Tape, Value, Word
 
+from .fields import taped
 from .notes import has_room, left_to_python, put_word
-from .places import ints, longs, tell
 from .scan import compare, keyword_of, sort_texts
 
 MOST_POINTS = 256  # integers of a list
@@ -17,7 +18,7 @@ NUMBERS = 3 << 3  # bits of types
 @part
 def kind_of(arena, value):
     """The type named by a text, from 0; -1: none."""
-    if tell(arena, value, Tape.KIND) != Value.TEXT:
+    if taped(arena, value, Tape.KIND) != Value.TEXT:
         return int64(-1)
     entry = keyword_of(arena, value)
     if entry < 0:
@@ -29,17 +30,17 @@ def kind_of(arena, value):
 @part
 def kinds_of(arena, value):
     """Bit set of the types that `type` names; 0 if it names none, or something else."""
-    if tell(arena, value, Tape.KIND) != Value.LIST:
+    if taped(arena, value, Tape.KIND) != Value.LIST:
         kind = kind_of(arena, value)
         return int64(1) << kind if kind >= 0 else int64(0)
-    value = tell(arena, value, Tape.SAME)
+    value = taped(arena, value, Tape.SAME)
     kinds, item = int64(0), value + 1
-    while item < tell(arena, value, Tape.END):
+    while item < taped(arena, value, Tape.END):
         kind = kind_of(arena, item)
         if kind < 0:
             return int64(0)
         kinds |= int64(1) << kind
-        item = tell(arena, item, Tape.END)
+        item = taped(arena, item, Tape.END)
     if kinds >> (Word.NUMBER - Word.NULL) & 1:
         kinds &= ~(int64(1) << (Word.INTEGER - Word.NULL))
     return kinds
@@ -53,18 +54,18 @@ def listed(arena, kinds):
     end = first + 1
     if found[Word.ENUM] >= 0:
         values = int64(found[Word.ENUM])
-        if tell(arena, values, Tape.KIND) != Value.LIST:
+        if taped(arena, values, Tape.KIND) != Value.LIST:
             return int64(0)
-        values = tell(arena, values, Tape.SAME)
-        first, end = values + 1, tell(arena, values, Tape.END)
+        values = taped(arena, values, Tape.SAME)
+        first, end = values + 1, taped(arena, values, Tape.END)
     is_null = is_true = is_false = False
     words = letters = points = int64(0)
     for value in range(first, end):
-        kind = tell(arena, value, Tape.KIND)
+        kind = taped(arena, value, Tape.KIND)
         if kind == Value.TEXT:
             texts[words] = value
             words += 1
-            letters += tell(arena, value, Tape.SIZE)
+            letters += taped(arena, value, Tape.SIZE)
         elif kind == Value.NULL:
             is_null = True
         elif kind == Value.TRUE:
@@ -73,7 +74,7 @@ def listed(arena, kinds):
             is_false = True
         elif kind == Value.INTEGER and not arena[Read.PLAIN_INTEGERS]:
             if kinds & NUMBERS:
-                points = with_point(arena, points, tell(arena, value, Tape.AT))
+                points = with_point(arena, points, taped(arena, value, Tape.AT))
                 if points > MOST_POINTS:
                     return int64(0)
         elif kind != Value.INTEGER or kinds & NUMBERS:
@@ -151,17 +152,17 @@ def ranges_of(arena, count):
 
 
 @part
-def put_ranges(arena, count, place):
+def put_ranges(arena, count, slot):
     """Leaves each run of numbers to Python, as an alternative; False if there is no room."""
     points, first = longs(arena, Read.POINTS), int64(0)
     for i in range(count):
         if i + 1 < count and points[i + 1] == points[i] + 1:
             continue
-        number = left_to_python(arena, RANGE_FIX, place)
+        number = left_to_python(arena, RANGE_FIX, slot)
         if number < 0:
             return False
         words = number * Fix.LENGTH + Fix.WORDS
         longs(arena, Read.FIXES)[words], longs(arena, Read.FIXES)[words + 1] = points[first], points[i]
-        place += 2
+        slot += 2
         first = i + 1
     return True

@@ -1,12 +1,13 @@
 """Schemas of a tape as nodes of a program: resolves references and selects the schemas that can be written here.
 
-A node gets its place at the first reference to it, and is written when its turn in the queue comes (rows.py), so nothing
+A node gets its row at the first reference to it, and is written when its turn in the queue comes (rows.py), so nothing
 here is recursive.
 """
 
-from numba import carray, int32, int64
+from numba import int64
 
-from grammarlm.kernels.cpu.jit import part, pointer
+from grammarlm.kernels.cpu.jit import part
+from grammarlm.kernels.cpu.json.fields import ints, longs, octets
 from grammarlm.layout.schema import (
     NO_KEY,
     NOWHERE,
@@ -22,9 +23,9 @@ from grammarlm.layout.schema import (
     Word,
 )
 
+from .fields import queued, taped, template
 from .lists import kinds_of, listed
-from .notes import has_room, have_addresses_a_say, left_node, read_keywords, remember, remember_chain
-from .places import bytes_at, ints, longs, tell, template
+from .notes import do_addresses_matter, has_room, left_node, length_of, read_keywords, remember, remember_chain
 from .scan import keyword_of, value_below
 
 LONGEST_CHAIN = 32  # references to references
@@ -45,10 +46,10 @@ def reading_below(arena, reads_schema, key_entry):
 @part
 def target_of(arena, reference):
     """The value that a reference refers to; -1 if Python must resolve it."""
-    data = bytes_at(arena, Read.DATA)
-    if reference < 0 or tell(arena, reference, Tape.KIND) != Value.TEXT:
+    data = octets(arena, Read.DATA)
+    if reference < 0 or taped(arena, reference, Tape.KIND) != Value.TEXT:
         return int64(-1)
-    at, size = tell(arena, reference, Tape.AT), tell(arena, reference, Tape.SIZE)
+    at, size = taped(arena, reference, Tape.AT), taped(arena, reference, Tape.SIZE)
     if size == 0 or data[at] != ord("#") or (size > 1 and data[at + 1] != ord("/")):
         return int64(-1)
     for i in range(at, at + size):
@@ -60,14 +61,14 @@ def target_of(arena, reference):
         stop = pos
         while stop < end and data[stop] != ord("/"):
             stop += 1
-        if tell(arena, here, Tape.KIND) != Value.DICT:
+        if taped(arena, here, Tape.KIND) != Value.DICT:
             return int64(-1)
         below = value_below(arena, here, pos, stop - pos)
         if below < 0:
             return int64(-1)
         is_schema = reading_below(arena, is_schema, keyword_of(arena, below - 1))
-        here = tell(arena, below, Tape.SAME)
-        if is_schema and here and tell(arena, here, Tape.KIND) == Value.DICT:
+        here = taped(arena, below, Tape.SAME)
+        if is_schema and here and taped(arena, here, Tape.KIND) == Value.DICT:
             if read_keywords(arena, here) & Said.ADDRESS:
                 return int64(-1)  # it has an address of its own
         pos = stop
@@ -81,11 +82,11 @@ def simple_node(arena, value):
     UNION if it is a union of alternatives: its schema is in SCHEMA, and no row is stored for it.
     """
     found, stack = ints(arena, Read.FOUND), ints(arena, Read.STACK)
-    schema, first, chain = tell(arena, value, Tape.SAME), arena[Read.CHAINS], int64(0)
+    schema, first, chain = taped(arena, value, Tape.SAME), arena[Read.CHAINS], int64(0)
     row = int64(NOWHERE)
     while row == NOWHERE:
         arena[Read.KINDS] = 0
-        kind = tell(arena, schema, Tape.KIND)
+        kind = taped(arena, schema, Tape.KIND)
         if kind == Value.TRUE:
             row, arena[Read.KINDS] = template(arena, Template.ANYTHING), ALL_KINDS
             break
@@ -93,9 +94,9 @@ def simple_node(arena, value):
             return int64(NO_KEY)
         if kind != Value.DICT:
             return int64(ODD)
-        known = tell(arena, schema, Tape.ROW)
+        known = taped(arena, schema, Tape.ROW)
         if known:
-            row, arena[Read.KINDS] = int64(ODD) if known == NOWHERE else known, tell(arena, schema, Tape.KINDS)
+            row, arena[Read.KINDS] = int64(ODD) if known == NOWHERE else known, taped(arena, schema, Tape.KINDS)
             break
         said = read_keywords(arena, schema)
         if said < 0:
@@ -112,7 +113,7 @@ def simple_node(arena, value):
                 return int64(ODD)
             schema = target
             continue
-        if said & Said.ADDRESS and (schema == 0 or not have_addresses_a_say(arena)):
+        if said & Said.ADDRESS and (schema == 0 or not do_addresses_matter(arena)):
             said &= ~int64(Said.ADDRESS)
         row = new_node(arena, schema, said)
     arena[Read.SCHEMA], arena[Read.CHAIN] = schema, chain
@@ -128,12 +129,8 @@ def new_node(arena, schema, said):
     kinds = int64(ALL_KINDS)
     if said & Said.TYPE:
         kinds = kinds_of(arena, int64(found[Word.TYPE]))
-        if (
-            said == Said.TYPE
-            and kinds > 0
-            and kinds & (kinds - 1) == 0
-            and tell(arena, found[Word.TYPE], Tape.KIND) == Value.TEXT
-        ):
+        is_one = kinds > 0 and kinds & (kinds - 1) == 0
+        if said == Said.TYPE and is_one and taped(arena, found[Word.TYPE], Tape.KIND) == Value.TEXT:
             at = int64(0)
             while kinds >> at != 1:
                 at += 1
@@ -164,7 +161,7 @@ def new_node(arena, schema, said):
     rows[row], rows[row + 1] = count, 0
     arena[Read.USED], arena[Read.KINDS] = row + 2 + 2 * count, kinds
     remember(arena, schema, row)
-    entry = carray(pointer(arena[Read.QUEUE] + 4 * Queued.LENGTH * arena[Read.QUEUED]), int64(Queued.LENGTH), int32)
+    entry = queued(arena, arena[Read.QUEUED])
     entry[Queued.ROW], entry[Queued.SAID], entry[Queued.KINDS], entry[Queued.COUNT] = row, said, kinds, count
     for i in range(Word.LENGTH):
         entry[Queued.FOUND + i] = found[i]
@@ -180,31 +177,26 @@ def is_easy(arena, said):
         return said & (Said.STRING | Said.NUMBER) == 0 and (found[Word.ENUM] < 0 or found[Word.CONST] < 0)
     if said & Said.OBJECT:
         properties, required = int64(found[Word.PROPERTIES]), int64(found[Word.REQUIRED])
-        if properties >= 0 and tell(arena, properties, Tape.KIND) != Value.DICT:
+        if properties >= 0 and taped(arena, properties, Tape.KIND) != Value.DICT:
             return False
         if required >= 0:
-            kind = tell(arena, required, Tape.KIND)
+            kind = taped(arena, required, Tape.KIND)
             if kind == Value.LIST:
-                required = tell(arena, required, Tape.SAME)
+                required = taped(arena, required, Tape.SAME)
                 item = required + 1
-                while item < tell(arena, required, Tape.END):
-                    if tell(arena, item, Tape.KIND) != Value.TEXT:
+                while item < taped(arena, required, Tape.END):
+                    if taped(arena, item, Tape.KIND) != Value.TEXT:
                         return False
                     item += 1
             elif kind != Value.NULL and kind != Value.TRUE and kind != Value.FALSE:
                 return False
     if said & Said.ARRAY:
         items, unique = int64(found[Word.ITEMS]), int64(found[Word.UNIQUE])
-        if items >= 0 and tell(arena, items, Tape.KIND) == Value.LIST:
+        if items >= 0 and taped(arena, items, Tape.KIND) == Value.LIST:
             return False
-        if unique >= 0 and tell(arena, unique, Tape.KIND) != Value.FALSE:
+        if unique >= 0 and taped(arena, unique, Tape.KIND) != Value.FALSE:
             return False
-        least, most = int64(found[Word.LEAST_ITEMS]), int64(found[Word.MOST_ITEMS])
-        if least >= 0 and tell(arena, least, Tape.KIND) != Value.INTEGER:
-            return False
-        if most >= 0 and tell(arena, most, Tape.KIND) != Value.INTEGER:
-            return False
-        low = tell(arena, least, Tape.AT) if least >= 0 else int64(0)
-        high = tell(arena, most, Tape.AT) if most >= 0 else int64(1) << 40
+        low = length_of(arena, int64(found[Word.LEAST_ITEMS]), int64(0))
+        high = length_of(arena, int64(found[Word.MOST_ITEMS]), int64(1) << 40)
         return 0 <= low <= high and high > 0
     return True

@@ -3,9 +3,10 @@
 from numba import int64
 
 from grammarlm.kernels.cpu.jit import part
+from grammarlm.kernels.cpu.json.fields import ints, longs, octets
 from grammarlm.layout.schema import LEFT, NODE_FIX, ODD, Fix, Keyword, Read, Said, Tape, Value, Word
 
-from .places import bytes_at, ints, longs, of, tell
+from .fields import tape_at, taped
 from .scan import keyword_of
 
 
@@ -30,28 +31,24 @@ def left_to_python(arena, what, value):
 
 
 @part
-def put_node(arena, place, row):
-    """Writes a node's row; if it is left to Python, notes the place in PATCHES."""
+def put_node(arena, slot, row):
+    """Writes a node's row; if it is left to Python, notes the slot in PATCHES."""
     rows = longs(arena, Read.ROWS)
-    rows[place] = row
+    rows[slot] = row
     if row <= LEFT:
-        ints(arena, Read.PATCHES)[arena[Read.PATCH_COUNT]] = place
+        ints(arena, Read.PATCHES)[arena[Read.PATCH_COUNT]] = slot
         arena[Read.PATCH_COUNT] += 1
 
 
 @part
-def put_word(arena, place, text):
+def put_word(arena, slot, text):
     """Copies a word's bytes into the blob, and writes their offset and size into the rows."""
     rows = longs(arena, Read.ROWS)
-    data, blob = bytes_at(arena, Read.DATA), bytes_at(arena, Read.BLOB)
-    at, size, used = (
-        tell(arena, text, Tape.AT),
-        tell(arena, text, Tape.SIZE),
-        arena[Read.BLOB_USED],
-    )
+    data, blob = octets(arena, Read.DATA), octets(arena, Read.BLOB)
+    at, size, used = taped(arena, text, Tape.AT), taped(arena, text, Tape.SIZE), arena[Read.BLOB_USED]
     for i in range(size):
         blob[used + i] = data[at + i]
-    rows[place], rows[place + 1] = used, size
+    rows[slot], rows[slot + 1] = used, size
     arena[Read.BLOB_USED] = used + size
 
 
@@ -59,7 +56,7 @@ def put_word(arena, place, text):
 def remember(arena, schema, row):
     """Stores the row of a schema's node, and the types of its values, in the tape."""
     tape = ints(arena, Read.TAPE)
-    tape[of(schema, Tape.ROW)], tape[of(schema, Tape.KINDS)] = row, arena[Read.KINDS]
+    tape[tape_at(schema, Tape.ROW)], tape[tape_at(schema, Tape.KINDS)] = row, arena[Read.KINDS]
 
 
 @part
@@ -97,9 +94,9 @@ def read_keywords(arena, schema):
     table = longs(arena, Read.KEYWORDS)
     for i in range(Word.LENGTH):
         found[i] = -1
-    said, end, key = int64(0), tell(arena, schema, Tape.END), schema + 1
+    said, end, key = int64(0), taped(arena, schema, Tape.END), schema + 1
     while key < end:
-        kind = tell(arena, key, Tape.KIND)
+        kind = taped(arena, key, Tape.KIND)
         if kind == Value.TEXT:
             entry = keyword_of(arena, key)
             if entry >= 0:
@@ -109,12 +106,12 @@ def read_keywords(arena, schema):
                     said |= Said.ADDRESS
         elif kind != Value.HALF_TEXT:
             return int64(ODD)
-        key = tell(arena, key + 1, Tape.END)
+        key = taped(arena, key + 1, Tape.END)
     return said
 
 
 @part
-def have_addresses_a_say(arena):
+def do_addresses_matter(arena):
     """Does anything depend on the addresses that inner schemas declare? Not if the document has neither references nor
     schemas of another draft.
     """
@@ -122,7 +119,7 @@ def have_addresses_a_say(arena):
         table, drafts = longs(arena, Read.KEYWORDS), int64(0)
         arena[Read.ADDRESSES] = 1
         for value in range(arena[Read.COUNT]):
-            entry = keyword_of(arena, value) if tell(arena, value, Tape.KIND) == Value.TEXT else int64(-1)
+            entry = keyword_of(arena, value) if taped(arena, value, Tape.KIND) == Value.TEXT else int64(-1)
             if entry < 0:
                 continue
             name = table[entry + Keyword.NAME]
@@ -132,3 +129,13 @@ def have_addresses_a_say(arena):
         if drafts > int64(arena[Read.OWN_DRAFT] >= 0):
             arena[Read.ADDRESSES] = 2
     return arena[Read.ADDRESSES] == 2
+
+
+@part
+def length_of(arena, value, without):
+    """The value of a keyword that counts; -2 if it is not an ordinary number."""
+    if value < 0:
+        return without
+    if taped(arena, value, Tape.KIND) != Value.INTEGER or taped(arena, value, Tape.AT) < 0:
+        return int64(-2)
+    return taped(arena, value, Tape.AT)

@@ -5,10 +5,11 @@ kernel. Work left to Python is in FIXES: a string with a pattern or a format, a 
 A document with anything unusual is rejected as a whole (ODD); Python reads it and words the errors.
 """
 
-from numba import carray, int32, int64
+from numba import int64
 
-from grammarlm.kernels.cpu.jit import copy_bytes, kernel, part, pointer
-from grammarlm.layout.json import INLINE, MOST_REQUIRED, Key, Object, Shape
+from grammarlm.kernels.cpu.jit import copy_bytes, kernel, part
+from grammarlm.kernels.cpu.json.fields import ints, longs, octets
+from grammarlm.layout.json import Shape
 from grammarlm.layout.schema import (
     ASSERTS_FORMATS,
     NO_KEY,
@@ -28,24 +29,14 @@ from grammarlm.layout.schema import (
     Word,
 )
 
+from .fields import fix_of, queued, read_arena, taped, template
 from .nodes import NEWEST
-from .notes import has_room, left_to_python, need, put_node, put_word, read_keywords
-from .places import bytes_at, ints, longs, read_arena, tell, template
-from .scan import compare, find_text, keyword_at, keyword_of, scan, sort_texts
+from .notes import has_room, left_to_python, length_of, need, put_node, read_keywords
+from .objects import put_object
+from .scan import keyword_at, keyword_of, scan
 from .unions import node
 
-MOST_NAMELESS = 64  # required keys that no property declares
 SETTLING, NO_VALUE_YET = 1000, -1  # most rounds; a mark
-
-
-@part
-def length_of(arena, value, without):
-    """The value of a keyword that counts; -2 if it is not an ordinary number."""
-    if value < 0:
-        return without
-    if tell(arena, value, Tape.KIND) != Value.INTEGER or tell(arena, value, Tape.AT) < 0:
-        return int64(-2)
-    return tell(arena, value, Tape.AT)
 
 
 @part
@@ -53,7 +44,7 @@ def format_of(arena, form):
     """Start state of a format's automaton; 0 if the name is unknown or absent, -1 if left to Python."""
     if form < 0:
         return int64(0)
-    if tell(arena, form, Tape.KIND) != Value.TEXT:
+    if taped(arena, form, Tape.KIND) != Value.TEXT:
         return int64(-1)
     entry = keyword_of(arena, form)
     start = longs(arena, Read.KEYWORDS)[entry + Keyword.FORMAT] if entry >= 0 else int64(0)
@@ -61,7 +52,7 @@ def format_of(arena, form):
 
 
 @part
-def put_string(arena, entry, place):
+def put_string(arena, entry, slot):
     """Writes kind and row of strings; ODD if something is unusual."""
     rows = longs(arena, Read.ROWS)
     pattern, form = int64(entry[Queued.FOUND + Word.PATTERN]), int64(entry[Queued.FOUND + Word.FORMAT])
@@ -71,38 +62,38 @@ def put_string(arena, entry, place):
     if start == 0:
         form = int64(-1)  # an unknown format asserts nothing
     if pattern >= 0 or low == -2 or high == -2 or start < 0 or (start and (low or high >= 0)):
-        number = left_to_python(arena, STRING_FIX, place)
+        number = left_to_python(arena, STRING_FIX, slot)
         if number < 0:
             return int64(ODD)
-        words = carray(pointer(arena[Read.FIXES] + 8 * (number * Fix.LENGTH + Fix.WORDS)), 5, int64)
-        words[0], words[1], words[2], words[3] = pattern, form, least, most
+        fix = fix_of(arena, number)
+        fix[Fix.WORDS], fix[Fix.WORDS + 1], fix[Fix.WORDS + 2], fix[Fix.WORDS + 3] = pattern, form, least, most
         return int64(0)
-    rows[place] = Shape.STRING
+    rows[slot] = Shape.STRING
     if low == 0 and high < 0 and not start:
-        rows[place + 1] = template(arena, Template.STRING)
+        rows[slot + 1] = template(arena, Template.STRING)
         return int64(0)
     if 0 <= high < low or not has_room(arena, 4, 0):
         return int64(ODD)
     at = arena[Read.USED]
     rows[at], rows[at + 1], rows[at + 2], rows[at + 3] = low, high, start, 0
-    rows[place + 1] = at
+    rows[slot + 1] = at
     arena[Read.USED] = at + 4
     return int64(0)
 
 
 @part
-def put_number(arena, entry, place, is_integer):
+def put_number(arena, entry, slot, is_integer):
     if not entry[Queued.SAID] & Said.NUMBER:
         rows = longs(arena, Read.ROWS)
         which = int64(Template.NUMBER)
         if is_integer:
             which = int64(Template.PLAIN_INTEGER) if arena[Read.PLAIN_INTEGERS] else int64(Template.INTEGER)
-        rows[place], rows[place + 1] = Shape.NUMBER, template(arena, which)
+        rows[slot], rows[slot + 1] = Shape.NUMBER, template(arena, which)
         return int64(0)
-    number = left_to_python(arena, NUMBER_FIX, place)
+    number = left_to_python(arena, NUMBER_FIX, slot)
     if number < 0:
         return int64(ODD)
-    fix = carray(pointer(arena[Read.FIXES] + 8 * number * Fix.LENGTH), int64(Fix.LENGTH), int64)
+    fix = fix_of(arena, number)
     fix[Fix.NAME] = is_integer + (is_integer & arena[Read.PLAIN_INTEGERS])
     for i in range(5):
         fix[Fix.WORDS + i] = entry[Queued.FOUND + Word.LEAST + i]
@@ -110,22 +101,21 @@ def put_number(arena, entry, place, is_integer):
 
 
 @part
-def put_array(arena, entry, place):
+def put_array(arena, entry, slot):
     rows = longs(arena, Read.ROWS)
     items = int64(entry[Queued.FOUND + Word.ITEMS])
-    least, most = int64(entry[Queued.FOUND + Word.LEAST_ITEMS]), int64(entry[Queued.FOUND + Word.MOST_ITEMS])
-    low = tell(arena, least, Tape.AT) if least >= 0 else int64(0)
-    high = tell(arena, most, Tape.AT) if most >= 0 else int64(-1)
+    low = length_of(arena, int64(entry[Queued.FOUND + Word.LEAST_ITEMS]), int64(0))
+    high = length_of(arena, int64(entry[Queued.FOUND + Word.MOST_ITEMS]), int64(-1))
     item = template(arena, Template.ANYTHING)
     if items >= 0:
         item = node(arena, items)
         if item == ODD or item == NO_KEY:
             return int64(ODD)
-    if low > 0 and not need(arena, int64(entry[Queued.ROW]), place, item):
+    if low > 0 and not need(arena, int64(entry[Queued.ROW]), slot, item):
         return int64(ODD)
-    rows[place] = Shape.ARRAY
+    rows[slot] = Shape.ARRAY
     if item == template(arena, Template.ANYTHING) and low == 0 and high < 0:
-        rows[place + 1] = template(arena, Template.ARRAY)
+        rows[slot + 1] = template(arena, Template.ARRAY)
         return int64(0)
     if not has_room(arena, 11, 0):
         return int64(ODD)
@@ -135,140 +125,9 @@ def put_array(arena, entry, place):
     rows[at + 2], rows[at + 3] = 0, at
     rows[at + 4], rows[at + 5], rows[at + 6], rows[at + 7] = 0, at + 3, low, high
     rows[at + 8], rows[at + 9], rows[at + 10] = 0, at + 4, 0
-    rows[place + 1] = at + 4
+    rows[slot + 1] = at + 4
     arena[Read.USED] = at + 11
     return int64(0)
-
-
-@part
-def declared_keys(arena, properties):
-    """An object's own keys go into TEXTS, their nodes into CHILDREN. Returns their number, or ODD."""
-    children = ints(arena, Read.CHILDREN)
-    if properties < 0:
-        return int64(0)
-    properties = tell(arena, properties, Tape.SAME)
-    count, key, end = int64(0), properties + 1, tell(arena, properties, Tape.END)
-    while key < end:
-        row = node(arena, key + 1)
-        if row == ODD or row == NO_KEY or tell(arena, key, Tape.KIND) != Value.TEXT:
-            return int64(ODD)
-        children[count] = row
-        count += 1
-        key = tell(arena, key + 1, Tape.END)
-    texts = ints(arena, Read.TEXTS)  # after the nodes, which use TEXTS themselves
-    count, key = int64(0), properties + 1
-    while key < end:
-        texts[count] = key
-        count += 1
-        key = tell(arena, key + 1, Tape.END)
-    sort_texts(arena, count)
-    return count
-
-
-@part
-def required_keys(arena, required, count, rest, row, place):
-    """Adds required keys that are not declared, and notes what such objects contain. Returns the number of keys, or ODD."""
-    texts, children = ints(arena, Read.TEXTS), ints(arena, Read.CHILDREN)
-    declared, end = count, tell(arena, required, Tape.END)
-    for item in range(required + 1, end):
-        key = find_text(arena, item, declared)
-        if key < 0:
-            for other in range(declared, count):
-                if compare(arena, int64(texts[other]), item) == 0:
-                    key = other
-        if key < 0:
-            if rest == NO_KEY or count - declared >= MOST_NAMELESS:
-                return int64(ODD)
-            key = count
-            texts[count], children[count] = item, rest
-            count += 1
-        if not need(arena, row, place, int64(children[key])):
-            return int64(ODD)
-    if count > declared:
-        sort_texts(arena, count)
-    return count
-
-
-@part
-def put_object(arena, entry, place):
-    rows = longs(arena, Read.ROWS)
-    anything = template(arena, Template.ANYTHING)
-    others, required = int64(entry[Queued.FOUND + Word.OTHERS]), int64(entry[Queued.FOUND + Word.REQUIRED])
-    rest = anything if others < 0 else node(arena, others)
-    if rest == ODD:
-        return rest
-    count = declared_keys(arena, int64(entry[Queued.FOUND + Word.PROPERTIES]))
-    if required >= 0:
-        required = tell(arena, required, Tape.SAME) if tell(arena, required, Tape.KIND) == Value.LIST else int64(-1)
-    if count >= 0 and required >= 0:
-        count = required_keys(arena, required, count, rest, int64(entry[Queued.ROW]), place)
-    if count < 0:
-        return count
-    rows[place] = Shape.OBJECT
-    if count == 0 and rest == anything:
-        rows[place + 1] = template(arena, Template.OBJECT)
-        return int64(0)
-    texts, order, children = ints(arena, Read.TEXTS), ints(arena, Read.ORDER), ints(arena, Read.CHILDREN)
-    letters = int64(0)
-    for i in range(count):
-        letters += tell(arena, int64(texts[i]), Tape.SIZE)
-    if not has_room(arena, 6 * count + Object.LENGTH + 8, letters):
-        return int64(ODD)
-    keys = at = arena[Read.USED]
-    spare = ints(arena, Read.SPARE)  # becomes the sorted position of each key
-    for i in range(count):
-        which = int64(order[i])
-        spare[which] = i
-        put_word(arena, at, int64(texts[which]))
-        put_node(arena, at + Key.NODE, int64(children[which]))
-        rows[at + Key.RANK] = which
-        at += Key.LENGTH
-    ranks = needed = bits = usable = int64(0)
-    if count <= INLINE:
-        ranks = at
-        later = int64(0)
-        rows[at + count] = rows[at + count + 1] = 0
-        for which in range(count - 1, -1, -1):
-            later |= int64(1) << int64(spare[which])
-            rows[at + which] = later
-        usable = later
-        at += count + 2
-        if required >= 0:
-            for item in range(required + 1, tell(arena, required, Tape.END)):
-                bits |= int64(1) << int64(spare[find_text(arena, item, count)])
-    else:
-        needed = at
-        at += 1
-        if required >= 0:
-            at = needed_keys(arena, required, count, needed)
-            if at < 0:
-                return at
-        bits = rows[needed] = at - needed - 1
-    rows[place + 1] = at
-    for i in range(Object.LENGTH):
-        rows[at + i] = 0
-    rows[at + Object.COUNT], rows[at + Object.KEYS] = count, keys
-    put_node(arena, at + Object.OTHERS, rest)
-    rows[at + Object.MOST], rows[at + Object.NEEDED], rows[at + Object.USABLE] = -1, bits, usable
-    rows[at + Object.NEEDED_LIST], rows[at + Object.AVAILABLE], rows[at + Object.RANKS] = needed, -1, ranks
-    arena[Read.USED] = at + Object.LENGTH
-    return int64(0)
-
-
-@part
-def needed_keys(arena, required, count, needed):
-    """For an object of many keys: writes the list of required keys, in schema order. Returns the end of the list, or ODD."""
-    rows, marks = longs(arena, Read.ROWS), ints(arena, Read.CHILDREN)
-    for i in range(count):
-        marks[i] = 0  # the nodes have been written
-    for item in range(required + 1, tell(arena, required, Tape.END)):
-        marks[find_text(arena, item, count)] = 1
-    at, spare = needed + 1, ints(arena, Read.SPARE)
-    for which in range(count):
-        if marks[which]:
-            rows[at] = spare[which]
-            at += 1
-    return at if at - needed - 1 <= MOST_REQUIRED else int64(ODD)
 
 
 @part
@@ -344,13 +203,9 @@ def needs_itself(arena):
 @part
 def draft_of(arena, address):
     """The draft that `$schema` names; the newest if it names no known one."""
-    if address < 0 or tell(arena, address, Tape.KIND) != Value.TEXT:
+    if address < 0 or taped(arena, address, Tape.KIND) != Value.TEXT:
         return int64(NEWEST)
-    data, at, size = (
-        bytes_at(arena, Read.DATA),
-        tell(arena, address, Tape.AT),
-        tell(arena, address, Tape.SIZE),
-    )
+    data, at, size = octets(arena, Read.DATA), taped(arena, address, Tape.AT), taped(arena, address, Tape.SIZE)
     while size and data[at + size - 1] == ord("#"):
         size -= 1
     entry = keyword_at(arena, at, size)
@@ -384,9 +239,8 @@ def read_schema(address, size, options):
     arena[Read.PLAIN_INTEGERS] = int64(options & WITH_PLAIN_INTEGERS != 0)
     arena[Read.HAS_FORMATS] = int64(options & WITH_FORMATS != 0)
     arena[Read.USED], arena[Read.BLOB_USED], arena[Read.DRAFT] = arena[Read.TEMPLATE_END], 0, NEWEST
-    arena[Read.QUEUED] = arena[Read.FIX_COUNT] = arena[Read.PATCH_COUNT] = arena[Read.NEED_COUNT] = arena[
-        Read.CHAINS
-    ] = 0
+    arena[Read.QUEUED] = arena[Read.FIX_COUNT] = arena[Read.PATCH_COUNT] = 0
+    arena[Read.NEED_COUNT] = arena[Read.CHAINS] = 0
     if not scan(arena) or ints(arena, Read.TAPE)[Tape.KIND] != Value.DICT or read_keywords(arena, int64(0)) < 0:
         return int64(ODD)
     arena[Read.OWN_DRAFT] = ints(arena, Read.FOUND)[Word.DRAFT]
@@ -395,8 +249,7 @@ def read_schema(address, size, options):
     start = node(arena, int64(0))
     done = int64(0)
     while done < arena[Read.QUEUED] and start != ODD:
-        entry = carray(pointer(arena[Read.QUEUE] + 4 * Queued.LENGTH * done), int64(Queued.LENGTH), int32)
-        if write_node(arena, entry) < 0:
+        if write_node(arena, queued(arena, done)) < 0:
             return int64(ODD)
         done += 1
     if start == NO_KEY or (arena[Read.NEED_COUNT] and needs_itself(arena)):

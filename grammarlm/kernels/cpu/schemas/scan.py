@@ -6,9 +6,10 @@ The bytes are our own `marshal.dumps(..., 4)`. An unknown type code stops the sc
 from numba import int32, int64, uint64
 
 from grammarlm.kernels.cpu.jit import inlined, part
+from grammarlm.kernels.cpu.json.fields import ints, longs, octets
 from grammarlm.layout.schema import DEEPEST, LONGEST_KEYWORD, REFERRED_BIT, Keyword, Read, Tape, Value
 
-from .places import bytes_at, ints, longs, of, tell
+from .fields import tape_at, taped
 
 
 @inlined
@@ -36,12 +37,8 @@ def same_bytes(one, one_at, other, other_at, size):
 @part
 def scan(arena):
     """Builds the tape; False if some bytes are not understood."""
-    data, tape, referred, stack = (
-        bytes_at(arena, Read.DATA),
-        ints(arena, Read.TAPE),
-        ints(arena, Read.REFERRED),
-        ints(arena, Read.STACK),
-    )
+    data, tape = octets(arena, Read.DATA), ints(arena, Read.TAPE)
+    referred, stack = ints(arena, Read.REFERRED), ints(arena, Read.STACK)
     pos, size = int64(0), arena[Read.SIZE]
     count = known = depth = int64(0)
     while pos < size:
@@ -50,7 +47,7 @@ def scan(arena):
         is_referred, code = code & REFERRED_BIT, code & 0x7F
         if code == ord("0"):  # the end of a dict
             depth -= 1
-            tape[of(stack[2 * depth], Tape.END)] = count
+            tape[tape_at(stack[2 * depth], Tape.END)] = count
         else:
             at = count * Tape.LENGTH
             tape[at + Tape.SAME], tape[at + Tape.END], tape[at + Tape.ROW] = count, count + 1, 0
@@ -122,7 +119,7 @@ def scan(arena):
             if stack[2 * depth - 1] > 0:
                 break
             depth -= 1
-            tape[of(stack[2 * depth], Tape.END)] = count
+            tape[tape_at(stack[2 * depth], Tape.END)] = count
         if depth == 0:
             break
     arena[Read.COUNT] = count
@@ -134,31 +131,31 @@ def keyword_at(arena, at, size):
     """The hash table entry of a keyword, `size` bytes of the schema; -1 if it is none."""
     if size > LONGEST_KEYWORD:
         return int64(-1)
-    data = bytes_at(arena, Read.DATA)
+    data = octets(arena, Read.DATA)
     hashed = hash_of(data, at, size)
     table = longs(arena, Read.KEYWORDS)
-    place = hashed & arena[Read.KEYWORD_MASK]
-    while table[place * Keyword.LENGTH + Keyword.SIZE]:
-        entry = place * Keyword.LENGTH
+    slot = hashed & arena[Read.KEYWORD_MASK]
+    while table[slot * Keyword.LENGTH + Keyword.SIZE]:
+        entry = slot * Keyword.LENGTH
         if table[entry + Keyword.HASH] == hashed and table[entry + Keyword.SIZE] == size:
-            if same_bytes(data, at, bytes_at(arena, Read.KEYWORD_BYTES), table[entry + Keyword.AT], size):
+            if same_bytes(data, at, octets(arena, Read.KEYWORD_BYTES), table[entry + Keyword.AT], size):
                 return entry
-        place = (place + 1) & arena[Read.KEYWORD_MASK]
+        slot = (slot + 1) & arena[Read.KEYWORD_MASK]
     return int64(-1)
 
 
 @part
 def keyword_of(arena, value):
     """The hash table entry of a text as a keyword; -1 if it is none."""
-    return keyword_at(arena, tell(arena, value, Tape.AT), tell(arena, value, Tape.SIZE))
+    return keyword_at(arena, taped(arena, value, Tape.AT), taped(arena, value, Tape.SIZE))
 
 
 @part
 def compare(arena, one, other):
     """Negative, zero or positive as a text comes before, equals or comes after another, by bytes."""
-    data = bytes_at(arena, Read.DATA)
-    a_at, b_at = tell(arena, one, Tape.AT), tell(arena, other, Tape.AT)
-    a_size, b_size = tell(arena, one, Tape.SIZE), tell(arena, other, Tape.SIZE)
+    data = octets(arena, Read.DATA)
+    a_at, b_at = taped(arena, one, Tape.AT), taped(arena, other, Tape.AT)
+    a_size, b_size = taped(arena, one, Tape.SIZE), taped(arena, other, Tape.SIZE)
     for i in range(min(a_size, b_size)):
         if data[a_at + i] != data[b_at + i]:
             return int64(data[a_at + i]) - int64(data[b_at + i])
@@ -210,11 +207,11 @@ def find_text(arena, text, count):
 @part
 def value_below(arena, mapping, at, size):
     """The value of a dict's key, whose bytes are given within the schema; -1: there is none."""
-    data = bytes_at(arena, Read.DATA)
-    end, key = tell(arena, mapping, Tape.END), mapping + 1
+    data = octets(arena, Read.DATA)
+    end, key = taped(arena, mapping, Tape.END), mapping + 1
     while key < end:
-        if tell(arena, key, Tape.SIZE) == size and tell(arena, key, Tape.KIND) == Value.TEXT:
-            if same_bytes(data, tell(arena, key, Tape.AT), data, at, size):
+        if taped(arena, key, Tape.SIZE) == size and taped(arena, key, Tape.KIND) == Value.TEXT:
+            if same_bytes(data, taped(arena, key, Tape.AT), data, at, size):
                 return key + 1
-        key = tell(arena, key + 1, Tape.END)
+        key = taped(arena, key + 1, Tape.END)
     return int64(-1)

@@ -7,11 +7,12 @@ it, or never with the same text. Function calls and tagged variants are written 
 from numba import int64
 
 from grammarlm.kernels.cpu.jit import part
+from grammarlm.kernels.cpu.json.fields import ints, longs
 from grammarlm.layout.schema import LEFT, NO_KEY, NOWHERE, ODD, UNION, UNION_FIX, Fix, Read, Said, Tape, Value, Word
 
+from .fields import taped
 from .nodes import LONGEST_CHAIN, simple_node
 from .notes import has_room, left_node, left_to_python, need, read_keywords, remember, remember_chain
-from .places import ints, longs, tell
 from .scan import compare, value_below
 
 MOST_UNITED = 64  # nodes of a union
@@ -45,9 +46,9 @@ def united(arena, schema):
     any_of, one_of, all_of = int64(found[Word.ANY_OF]), int64(found[Word.ONE_OF]), int64(found[Word.ALL_OF])
     listed_at = max(any_of, one_of, all_of)
     alone = int64(any_of >= 0) + int64(one_of >= 0) + int64(all_of >= 0) == 1
-    if not alone or tell(arena, listed_at, Tape.KIND) != Value.LIST:
+    if not alone or taped(arena, listed_at, Tape.KIND) != Value.LIST:
         return left_node(arena, schema)
-    values, size = tell(arena, listed_at, Tape.SAME), tell(arena, listed_at, Tape.SIZE)
+    values, size = taped(arena, listed_at, Tape.SAME), taped(arena, listed_at, Tape.SIZE)
     if size == 0 or size > MOST_UNITED or (size > 1 and all_of >= 0):
         return left_node(arena, schema)
     remember(arena, schema, int64(NOWHERE))
@@ -55,10 +56,10 @@ def united(arena, schema):
     first = arena[Read.CHAINS] + LONGEST_CHAIN + 1
     objects_at, objects = first + MOST_UNITED, int64(0)
     child, count, total, seen = values + 1, int64(0), int64(0), int64(0)
-    while child < tell(arena, values, Tape.END):
+    while child < taped(arena, values, Tape.END):
         fixes = arena[Read.FIX_COUNT]
         row = simple_node(arena, child)
-        child = tell(arena, child, Tape.END)
+        child = taped(arena, child, Tape.END)
         if row == ODD or (row == NO_KEY and size == 1):
             return int64(ODD)
         if row == NO_KEY:
@@ -73,7 +74,7 @@ def united(arena, schema):
         if kinds & OBJECTS:
             note_object(arena, arena[Read.SCHEMA], objects_at + 3 * objects)
             for other in range(objects):
-                if not told_apart(arena, objects_at + 3 * objects, objects_at + 3 * other):
+                if not are_disjoint(arena, objects_at + 3 * objects, objects_at + 3 * other):
                     return left_node(arena, schema)
             objects += 1
         seen |= kinds
@@ -121,23 +122,23 @@ def note_object(arena, schema, at):
 
 
 @part
-def told_apart(arena, one, other):
+def are_disjoint(arena, one, other):
     """Are two schemas disjoint on objects, by what `note_object` stored of them?"""
-    return is_told(arena, one, other) or is_told(arena, other, one)
+    return excludes_by_key(arena, one, other) or excludes_by_key(arena, other, one)
 
 
 @part
-def is_told(arena, one, other):
+def excludes_by_key(arena, one, other):
     """Is there a key that all objects of one schema have, while those of the other cannot have it, or never with the same value?"""
     stack = ints(arena, Read.STACK)
     required, others = int64(stack[one + 1]), int64(stack[other + 2])
-    if required < 0 or tell(arena, required, Tape.KIND) != Value.LIST:
+    if required < 0 or taped(arena, required, Tape.KIND) != Value.LIST:
         return False
-    required = tell(arena, required, Tape.SAME)
-    for item in range(required + 1, tell(arena, required, Tape.END)):
+    required = taped(arena, required, Tape.SAME)
+    for item in range(required + 1, taped(arena, required, Tape.END)):
         theirs = property_of(arena, int64(stack[other]), item)
         if theirs < 0:
-            if others >= 0 and tell(arena, others, Tape.KIND) == Value.FALSE:
+            if others >= 0 and taped(arena, others, Tape.KIND) == Value.FALSE:
                 return True
             continue
         mine = property_of(arena, int64(stack[one]), item)
@@ -149,10 +150,14 @@ def is_told(arena, one, other):
 @part
 def property_of(arena, properties, name):
     """The schema of a key; -1 if it is not declared."""
-    if properties < 0 or tell(arena, properties, Tape.KIND) != Value.DICT or tell(arena, name, Tape.KIND) != Value.TEXT:
+    if (
+        properties < 0
+        or taped(arena, properties, Tape.KIND) != Value.DICT
+        or taped(arena, name, Tape.KIND) != Value.TEXT
+    ):
         return int64(-1)
     return value_below(
-        arena, tell(arena, properties, Tape.SAME), tell(arena, name, Tape.AT), tell(arena, name, Tape.SIZE)
+        arena, taped(arena, properties, Tape.SAME), taped(arena, name, Tape.AT), taped(arena, name, Tape.SIZE)
     )
 
 
@@ -175,21 +180,21 @@ def without_common_text(arena, one, other):
 def texts_of(arena, schema):
     """The texts that all values of a schema are among: from, to; an empty range if it has other values."""
     found, nothing = ints(arena, Read.FOUND), (int64(0), int64(0))
-    if tell(arena, schema, Tape.KIND) != Value.DICT:
+    if taped(arena, schema, Tape.KIND) != Value.DICT:
         return nothing
-    said = read_keywords(arena, tell(arena, schema, Tape.SAME))
+    said = read_keywords(arena, taped(arena, schema, Tape.SAME))
     if said < 0 or said & Said.REFERENCE:  # a reference may hide the keywords beside it
         return nothing
     values, first = int64(found[Word.ENUM]), int64(found[Word.CONST])
     end = first + 1
     if values >= 0:
-        if tell(arena, values, Tape.KIND) != Value.LIST:
+        if taped(arena, values, Tape.KIND) != Value.LIST:
             return nothing
-        values = tell(arena, values, Tape.SAME)
-        first, end = values + 1, tell(arena, values, Tape.END)
+        values = taped(arena, values, Tape.SAME)
+        first, end = values + 1, taped(arena, values, Tape.END)
     if first < 0:
         return nothing
     for value in range(first, end):
-        if tell(arena, value, Tape.KIND) != Value.TEXT:
+        if taped(arena, value, Tape.KIND) != Value.TEXT:
             return nothing
     return first, end

@@ -17,6 +17,7 @@ from grammarlm.layout.table import DEAD
 from grammarlm.masks.beside import NotNow
 from grammarlm.masks.protocol import FINISHED, EpochDefaults
 from grammarlm.masks.shared_rows import SharedRows
+from grammarlm.masks.token_facts import pack_ids
 
 from .separator import tokens_at
 from .threads import Thread
@@ -84,9 +85,7 @@ class ItemsEpoch(EpochDefaults):
         return self.row(state)
 
     def _packed(self, state: int) -> np.ndarray:
-        bits = np.zeros(self.program.vocab.words * 32, np.uint8)
-        bits[self._ids(state)] = 1
-        row = np.packbits(bits, bitorder="little").view(np.int32)
+        row = pack_ids(self._ids(state), self.program.vocab.words)
         return row | self.program.facts.stop_row if self.accepting[state] else row
 
     def _share(self, row: np.ndarray) -> np.ndarray:

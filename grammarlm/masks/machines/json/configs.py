@@ -6,14 +6,17 @@ A config is threads, each with its frames, from the innermost outwards, and the 
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from grammarlm.layout.json import INLINE, Frame, Kind, Object
 
 if TYPE_CHECKING:
     from .epoch import JsonEpoch
 
-Config = tuple[Any, ...]  # the content of a record, independent of the epoch
+# A frame without numbers: its words, its other keys, the bits of the keys seen where they are many, the item being read.
+FrameContent = tuple[tuple[int, ...], tuple[bytes, ...], tuple[int, ...], bytes]
+Frames = tuple[FrameContent, ...]  # from the innermost outwards
+Config = tuple[tuple[int, int, int, Frames, bytes], ...]  # of each thread: c, x, y, its frames, the key being read
 
 
 def config_of(epoch: JsonEpoch, state: int) -> Config:
@@ -60,8 +63,7 @@ def chain_of(epoch: JsonEpoch, entry: int) -> bytes:
     return bytes(reversed(found))
 
 
-def _frames_of(epoch: JsonEpoch, frame: int) -> tuple[Any, ...]:
-    """From the innermost outwards: words, other keys, bits of keys seen where there are many, the item being read."""
+def _frames_of(epoch: JsonEpoch, frame: int) -> Frames:
     found = []
     while frame:
         words = epoch.arrays["frames"][frame].tolist()
@@ -88,7 +90,7 @@ def words_of_seen(epoch: JsonEpoch, row: int) -> int:
 def put(epoch: JsonEpoch, config: Config) -> int:
     """The config, copied into this epoch."""
     threads = []
-    made: dict[Any, int] = {}
+    made: dict[Frames, int] = {}
     for c, x, y, frames, chain in config:
         frame = _put_frames(epoch, frames, made)
         if c & 31 == Kind.KEY:
@@ -106,15 +108,13 @@ def put_record(epoch: JsonEpoch, threads: list[tuple[int, int, int, int]]) -> in
     return made
 
 
-def _put_frames(epoch: JsonEpoch, frames: tuple[Any, ...], made: dict[Any, int]) -> int:
-    if not frames:
-        return 0
+def _put_frames(epoch: JsonEpoch, frames: Frames, made: dict[Frames, int]) -> int:
     below = 0
     for at in range(len(frames) - 1, -1, -1):
         key = frames[at:]
         if key not in made:
-            words, others, seen, text = frames[at]
-            words = list(words)
+            content, others, seen, text = frames[at]
+            words = list(content)
             words[Frame.PARENT], words[Frame.OTHERS], words[Frame.TEXT] = below, 0, _put_chain(epoch, text)
             for name in reversed(others):
                 words[Frame.OTHERS] = put_entry(epoch, words[Frame.OTHERS], _put_chain(epoch, name))

@@ -9,24 +9,19 @@ their configs to a new one, and the old one is freed with its last holder.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property, lru_cache, partial
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from grammarlm.errors import LimitExceeded
 from grammarlm.kernels.cpu.jit import direct
 from grammarlm.kernels.cpu.json.call import ADVANCE, ENDS, FILL, FORGET, MOVE, PLACE, READ, REHASH, json_call
-from grammarlm.kernels.cpu.json.masks import WANT_SPOT
-from grammarlm.kernels.cpu.json.reads import GROW_RECORDS
-from grammarlm.kernels.cpu.json.rows.closers import WANT_LIMITED
 from grammarlm.kernels.cpu.json.rows.rows import KEY_WORDS
-from grammarlm.kernels.cpu.json.rows.walk import GROW_CROSSED, GROW_NOTED, GROW_PENDING
-from grammarlm.kernels.cpu.json.step.keys import GROW_CHAINS, GROW_FRAMES
 from grammarlm.kernels.cpu.json.step.languages import MISSING_MOST
-from grammarlm.layout.json import BARRIER, COUNT_BIT, TOO_MANY, WAITS, WIDEST, At, Frame, Kind, Store
+from grammarlm.layout.json import BARRIER, COUNT_BIT, TOO_MANY, WIDEST, At, Frame, Kind, Store, Want
 from grammarlm.masks.machines.json.endings.completion import endings_of
 from grammarlm.masks.machines.json.vocabulary.arena import CROSSED, NOTED, PENDING
 from grammarlm.masks.machines.json.vocabulary.tables import SERIALS, JsonTables
@@ -37,27 +32,32 @@ from . import configs
 from .configs import Config
 from .languages import NO_STATES
 
+if TYPE_CHECKING:
+    from .budgets.survey import Survey
+    from .compile.compile import JsonSchemaProgram
+    from .endings.completion import Endings
+
 LANGUAGES = (At.STATES, At.ACCEPTS, At.UNIVERSAL, At.LENGTHS, At.LENGTH_OF, At.COUNTS, At.TOTAL, At.LOOPS)
 IN_STRINGS = (Kind.STRING, Kind.WORD, Kind.KEY)
 FIRST_STATE = 2  # of records; 0 is dead, 1 finished
 SPARE_ENTRIES = 1  # in chains: entry 0 is the empty key
 FIRST = {"frames": 64, "chains": 128, "records": 256}
 WIDTH = {"frames": int(Frame.LENGTH), "chains": 2, "records": 5}
-PLACES = {
+ARENAS = {
     "frames": (At.FRAMES, At.FRAME_COUNT, At.FRAME_CAPACITY),
     "chains": (At.CHAINS, At.CHAIN_COUNT, At.CHAIN_CAPACITY),
     "records": (At.RECORDS, At.RECORD_COUNT, At.RECORD_CAPACITY),
 }
 FIRST_ROWS, FIRST_POOL = 128, 64 << 10  # the pool's memory is touched only as it is used
 TABLE_WIDTH, NO_ROW = KEY_WORDS + 1, -1
-# The offsets of the parts within an epoch's first block of memory.
+# Offsets within an epoch's first block of memory.
 STORE_AT, TABLE_AT = int(At.LENGTH), int(At.LENGTH + Store.LENGTH)
 FRAMES_AT = TABLE_AT + FIRST_ROWS * TABLE_WIDTH
 CHAINS_AT = FRAMES_AT + FIRST["frames"] * WIDTH["frames"]
 RECORDS_AT = CHAINS_AT + FIRST["chains"] * WIDTH["chains"]
 MISSING_AT = RECORDS_AT + FIRST["records"] * WIDTH["records"]
 BLOCK = MISSING_AT + 1 + MISSING_MOST
-PARTS_AT = {"frames": FRAMES_AT, "chains": CHAINS_AT, "records": RECORDS_AT}
+ARENAS_AT = {"frames": FRAMES_AT, "chains": CHAINS_AT, "records": RECORDS_AT}
 
 
 @lru_cache(maxsize=8)
@@ -68,11 +68,11 @@ def _first_block(tables: JsonTables, version: int) -> array[int]:
     store = block[STORE_AT:TABLE_AT]
     store[Store.SIZE], store[Store.CAPACITY] = FIRST_ROWS, FIRST_POOL
     block[TABLE_AT:FRAMES_AT] = -1
-    for name, (_, _, capacity) in PLACES.items():
+    for name, (_, _, capacity) in ARENAS.items():
         block[capacity] = FIRST[name]
     block[At.FRAME_COUNT], block[At.CHAIN_COUNT], block[At.RECORD_COUNT] = BARRIER + 1, SPARE_ENTRIES, FIRST_STATE + 1
-    for place, address in zip(LANGUAGES, NO_STATES.placed[1], strict=True):
-        block[place] = address
+    for field, address in zip(LANGUAGES, NO_STATES.placed[1], strict=True):
+        block[field] = address
     return array("q", block.tobytes())  # array.array is copied, read and written with less overhead than numpy's
 
 
@@ -107,12 +107,12 @@ class JsonEpoch(EpochDefaults):
 
     writes_json = True
 
-    def __init__(self, program: Any):
+    def __init__(self, program: JsonSchemaProgram):
         self.program = program
         self.is_full = False
         self._moving: object = None  # keeps arrays alive whose addresses kernels are being given
-        self.endings: Any = None  # completions, and surveys of where tokens lead: for budgets (budget.py)
-        self.survey: Any = None
+        self.endings: Endings | None = None  # completions, and surveys of where tokens lead: for budgets (budget.py)
+        self.survey: Survey | None = None
         self.rows = _Rows(program.facts.stop_row)
         self._room = max(program.limits.max_bytes // 4, 1 << 16)
         block = self.arena = _first_block(program.tables, program.tables.shared.version)[:]
@@ -148,7 +148,7 @@ class JsonEpoch(EpochDefaults):
     def terms(self) -> _Terms:
         return _Terms(self)
 
-    # The parts of the block as numpy arrays, made on first use: most masks need none of them.
+    # The block as numpy arrays, made on first use: most masks need none of them.
 
     @cached_property
     def _block(self) -> np.ndarray:
@@ -170,7 +170,7 @@ class JsonEpoch(EpochDefaults):
     def arrays(self) -> dict[str, np.ndarray]:
         return {
             name: self._block[at : at + FIRST[name] * WIDTH[name]].reshape(FIRST[name], WIDTH[name])
-            for name, at in PARTS_AT.items()
+            for name, at in ARENAS_AT.items()
         }
 
     def close(self) -> None:
@@ -192,16 +192,16 @@ class JsonEpoch(EpochDefaults):
 
         Rows that other threads' calls add meanwhile are lost, and made again.
         """
-        places, pool = len(self._table), len(self._pool)
+        slots, pool = len(self._table), len(self._pool)
         kept = self._table[self._table[:, KEY_WORDS] != NO_ROW]
         used = int(self.store[Store.USED])  # the end of all stored rows
         if 4 * pool + self._table.nbytes > self._room:
             self.forget_rows()
             return
-        places, pool = 2 * places, max(2 * pool, used + 4 * self.program.vocab.words)
-        table, rows = np.full((places, KEY_WORDS + 1), NO_ROW, np.int64), np.zeros(pool, np.int32)
+        slots, pool = 2 * slots, max(2 * pool, used + 4 * self.program.vocab.words)
+        table, rows = np.full((slots, KEY_WORDS + 1), NO_ROW, np.int64), np.zeros(pool, np.int32)
         rows[:used] = self._pool[:used]
-        store = np.array([table.ctypes.data, places, 0, rows.ctypes.data, used, pool], np.int64)
+        store = np.array([table.ctypes.data, slots, 0, rows.ctypes.data, used, pool], np.int64)
         json_call(store.ctypes.data, REHASH, kept.ctypes.data, len(kept), 0)
         self._moving = table, rows  # kept alive before the kernel is given the addresses
         self.store[:] = store
@@ -228,7 +228,7 @@ class JsonEpoch(EpochDefaults):
         arena, program = self.arena, self.program
         program.clock.check()
         wanted = int(arena[At.WANTED])
-        waits = bool(wanted & WAITS)
+        waits = bool(wanted & Want.WAITS)
         states = self._missing[1 : 1 + self._missing[0]].tolist()
         if states:
             with PATIENT:  # new states stay, so a garbage collection in the middle of a text would be wasted
@@ -236,14 +236,14 @@ class JsonEpoch(EpochDefaults):
                 program.states.make([state for state in states if not state & COUNT_BIT], anew, waits and times > 0)
             self._place_languages()
         with program.tables.lock:
-            if wanted & WANT_SPOT:
+            if wanted & Want.SPOT:
                 program.tables.white_space.make_spot(wanted >> 8 & 0xFFFFFF)
-            elif wanted & WANT_LIMITED:
+            elif wanted & Want.LIMITED:
                 program.tables.strings.make_limited(wanted >> 8 & 0xFFFFFF)
-            for bit, places in ((GROW_CROSSED, [CROSSED]), (GROW_PENDING, [PENDING]), (GROW_NOTED, NOTED)):
+            for bit, arrays in ((Want.CROSSED, [CROSSED]), (Want.PENDING, [PENDING]), (Want.NOTED, NOTED)):
                 if wanted & bit:
-                    program.tables.shared.grow_walks(arena, places)
-        for bit, name in ((GROW_FRAMES, "frames"), (GROW_CHAINS, "chains"), (GROW_RECORDS, "records")):
+                    program.tables.shared.grow_walks(arena, arrays)
+        for bit, name in ((Want.FRAMES, "frames"), (Want.CHAINS, "chains"), (Want.RECORDS, "records")):
             if wanted & bit:
                 self._grow(name)
         return 0 if waits else 1
@@ -255,7 +255,7 @@ class JsonEpoch(EpochDefaults):
             raise LimitExceeded(
                 "the text has more keys and values open or remembered than limits.max_bytes has room for"
             )
-        at, _, capacity = PLACES[name]
+        at, _, capacity = ARENAS[name]
         new = np.zeros((2 * len(old), WIDTH[name]), np.int64)
         self._moving = new  # kept alive before the kernel is given the address
         order = np.array([at, capacity, new.ctypes.data, len(new), 8 * WIDTH[name]], np.int64)
@@ -301,8 +301,7 @@ class JsonEpoch(EpochDefaults):
 
     def row(self, state: int) -> np.ndarray:
         if state == FINISHED:
-            found: np.ndarray = self.program.facts.stop_row
-            return found
+            return self.program.facts.stop_row
         out = np.zeros(self.program.vocab.words, np.int32)
         self.fill(state, out)
         return out
@@ -319,7 +318,7 @@ class JsonEpoch(EpochDefaults):
 
     def completion(self, state: int) -> list[bytes] | None:
         """A completion of the text, in pieces that are tokenized one by one (completion.py)."""
-        return [] if state == FINISHED else endings_of(self).parts(state)
+        return [] if state == FINISHED else endings_of(self).pieces(state)
 
     def closing(self, state: int, most: int) -> tuple[int, bool]:
         """At least how many brackets close before the text may end, and are all threads in strings?"""
@@ -344,10 +343,10 @@ class JsonEpoch(EpochDefaults):
         """The config, copied into this epoch."""
         return self.start if config is self.program.start else configs.put(self, config)
 
-    def put(self, name: str, words: Any) -> int:
+    def put(self, name: str, words: Sequence[int]) -> int:
         """A new entry of an arena."""
         arena = self.arena
-        _, count, capacity = PLACES[name]
+        _, count, capacity = ARENAS[name]
         if arena[count] + 1 >= arena[capacity]:
             self._grow(name)
         number = int(arena[count])

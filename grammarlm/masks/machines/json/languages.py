@@ -6,15 +6,13 @@ kernel misses it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 
 from grammarlm.errors import LimitExceeded, UnsupportedFeature
-from grammarlm.grammars.json_schema.shapes.shapes import Language
 from grammarlm.grammars.json_schema.strings.languages import Languages
 from grammarlm.grammars.json_schema.strings.text_algebra import TextAlgebra, within
 from grammarlm.grammars.regular.derivatives import Algebra
@@ -166,7 +164,7 @@ class LanguageStates:
             new[: len(old)] = old
             setattr(self, name, new)
 
-    def make(self, states: Any, times: int = 0, waits: bool = False) -> None:
+    def make(self, states: Iterable[int], times: int = 0, waits: bool = False) -> None:
         """Makes the rows of these states, and of some that follow them: a walk that misses one will likely miss those,
         too.
 
@@ -332,15 +330,3 @@ class SchemaLanguages:
 
 _NO_LANGUAGES = Languages()
 NO_STATES = LanguageStates(_NO_LANGUAGES.algebra, _NO_LANGUAGES.every, lambda term: True, 1, capacity=1)
-
-
-def words_of(languages: Languages, language: Language) -> Iterator[str]:
-    """The words of a language that has few."""
-    stack = [(languages.term(language), b"")]
-    while stack:
-        term, read = stack.pop()
-        if accepts_empty(term):
-            yield read.decode()
-        for bits, after in languages.algebra.edges(term):
-            if not languages.is_dead(after):
-                stack += [(after, read + bytes([byte])) for byte in bytes_of(bits).tolist()]

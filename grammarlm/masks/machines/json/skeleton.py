@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import cast
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from grammarlm.vocab.vocabulary import Vocabulary
 
 from .epoch import JsonEpoch
 
-BETWEEN = (Kind.VALUE, Kind.AFTER, Kind.KEYS, Kind.COLON, Kind.ENTRY)  # places where white space stands between tokens
+BETWEEN = (Kind.VALUE, Kind.AFTER, Kind.KEYS, Kind.COLON, Kind.ENTRY)  # where white space stands between tokens
 Gap = Callable[[bytes], bytes | None]
 
 
@@ -39,15 +39,15 @@ def skeleton(matcher: Matcher, limit: int = 256, gap: Gap = no_white_space) -> b
     """
     if not matcher._automaton.epoch.writes_json or matcher.is_finished:
         return b""
-    return matcher._made(lambda epoch, state: _skeleton(epoch, state, limit, gap))
+    return matcher._made(lambda epoch, state: _skeleton(cast(JsonEpoch, epoch), state, limit, gap))
 
 
 def may_be_forced(mask: np.ndarray, vocab: Vocabulary) -> bool:
-    """Does a mask leave one next byte, not counting white space? A fast check; for most places the answer is no."""
+    """Does a mask leave one next byte, not counting white space? A fast check; the answer is mostly no."""
     return len([byte for byte in _bytes_of(mask, single_bytes(vocab)) if byte not in BLANK_BYTES]) == 1
 
 
-def _skeleton(epoch: Any, state: int, limit: int, gap: Gap) -> bytes:
+def _skeleton(epoch: JsonEpoch, state: int, limit: int, gap: Gap) -> bytes:
     tokens = single_bytes(epoch.program.vocab)
     found = bytearray()
     while len(found) < limit and not epoch.accepting[state]:
@@ -90,7 +90,7 @@ def single_bytes(vocab: Vocabulary) -> np.ndarray:
 
 def stands_between(epoch: JsonEpoch, state: int) -> bool:
     """Does the text stand between two of its tokens, in every parse? A number ends where it can."""
-    records: Any = epoch.arrays["records"]
+    records = epoch.arrays["records"]
     while state:
         kind = int(records[state, 0]) & 31
         if kind not in BETWEEN:

@@ -54,9 +54,9 @@ def vocab():
 
 def test_classes_below_each_node(vocab):
     trie = vocab.trie
-    above, told = parents(trie), alphabets(trie)
-    characters = told >> CHARACTERS_AT & MANY_CHARACTERS
-    found = told & ~(np.int64(MANY_CHARACTERS) << CHARACTERS_AT)
+    above, packed = parents(trie), alphabets(trie)
+    characters = packed >> CHARACTERS_AT & MANY_CHARACTERS
+    found = packed & ~(np.int64(MANY_CHARACTERS) << CHARACTERS_AT)
     paths = []
     for node, byte in enumerate(trie.byte):
         paths.append((paths[above[node]] if above[node] >= 0 else b"") + bytes([byte]))

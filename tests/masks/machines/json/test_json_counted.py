@@ -112,7 +112,7 @@ def test_a_format_and_what_must_not_match_are_left() -> None:
 
 
 def test_values_of_more_than_one_repeat() -> None:
-    """In lists whose items differ, beside other patterns, and as names of keys."""
+    """In lists whose items differ, next to other patterns, and as names of keys."""
     vocab = gl.Vocabulary([*(bytes([byte]) for byte in range(256)), b""], stop_ids=[256])
     schema = {
         "type": "object",

@@ -49,7 +49,7 @@ def accepts(schema: Any, text: str) -> bool:
         (UNEVALUATED | {"dependentSchemas": {"a": {"properties": {"b": {}}}}}, '{"b": 1}', False),
         (UNEVALUATED | {"dependentSchemas": {"a": {"properties": {"b": {}}}}}, '{"a": {}, "b": 1}', True),
         (UNEVALUATED | {"dependentSchemas": {"a": {"properties": {"a": {}}}}}, '{"a": 1}', True),
-        # strings that contradict themselves, beside values that do not
+        # strings that contradict themselves, next to values that do not
         ({"maxLength": 0, "allOf": [{"minLength": 1}]}, '"a"', False),
         ({"maxLength": 0, "allOf": [{"minLength": 1}]}, "1", True),
         ({"items": {"not": {"format": "uuid"}, "format": "uuid"}}, '["2eb8aa08-aa98-11ea-b4aa-73b441d16380"]', False),

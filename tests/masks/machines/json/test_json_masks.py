@@ -119,48 +119,18 @@ MANY_A = b"[" + b",".join(b'"a%d"' % i for i in range(30)) + b","
 
 # Schema, options, texts whose masks are asked for one after another, a token that must have the bit that advance says each time.
 REDUCED = [
-    pytest.param(
-        {"type": "object", "required": ["b"]},
-        ANY,
-        [b'{"a', b'{"b":1,"a'],
-        b'a":1}',
-    ),
-    pytest.param(
-        {"type": "object", "required": ["b"]},
-        ANY,
-        [b'{"b":1,"a', b'{"a'],
-        b'a":1}',
-    ),
-    pytest.param(
-        {"type": "object"},
-        {},
-        [b"{"],
-        b'"a":1,"a":',
-    ),
-    pytest.param(
+    ({"type": "object", "required": ["b"]}, ANY, [b'{"a', b'{"b":1,"a'], b'a":1}'),
+    ({"type": "object", "required": ["b"]}, ANY, [b'{"b":1,"a', b'{"a'], b'a":1}'),
+    ({"type": "object"}, {}, [b"{"], b'"a":1,"a":'),
+    (
         {"type": "array", "contains": {"type": "object", "required": ["a"]}, "maxContains": 1},
         ANY,
         [b'[1,{"aa":2'],
         b',"a"',
     ),
-    pytest.param(
-        {"type": "array", "uniqueItems": True, "items": {"type": "integer"}},
-        {},
-        [b"[1,1"],
-        b",",
-    ),
-    pytest.param(
-        {"type": "object"},
-        {},
-        [b'{"b":1,'],
-        b'"a":1,"b":',
-    ),
-    pytest.param(
-        {"type": "object", "propertyNames": {"pattern": "^[ab]+$", "maxLength": 3}},
-        {},
-        [b'{"abb":1,"ab'],
-        b"b",
-    ),
+    ({"type": "array", "uniqueItems": True, "items": {"type": "integer"}}, {}, [b"[1,1"], b","),
+    ({"type": "object"}, {}, [b'{"b":1,'], b'"a":1,"b":'),
+    ({"type": "object", "propertyNames": {"pattern": "^[ab]+$", "maxLength": 3}}, {}, [b'{"abb":1,"ab'], b"b"),
     ({"type": "object", "required": ["b"]}, ANY, [b"{", b'{"b":1,', b"{"], b'"a":1}'),
     ({"type": "object", "required": ["b"]}, ANY, [b'{"a":"', b'{"b":1,"a":"', b'{"a":"'], b'1"}'),
     ({"type": "object", "minProperties": 2}, {}, [b'{"a', b'{"b":1,"a', b'{"a'], b'a":1}'),
@@ -170,12 +140,7 @@ REDUCED = [
     ({"type": "object"}, ANY, [b'{"b":[{"c":1', b'{"a":[{"c":1'], b'}],"a":1,"b":'),
     ({"type": "object", "required": ["b"]}, {}, [b'{"b":1', b'{"b":1,"c":2'], b',"a":1,"c":'),
     # Names that can be used up: of a language without end that goes on with few, ...
-    (
-        {"propertyNames": {"pattern": "^(ab?|c+)$"}},
-        ANY,
-        [b'{"a":1', b'{"ab":1', b'{"ab":1,"a":1'],
-        b'"a',
-    ),
+    ({"propertyNames": {"pattern": "^(ab?|c+)$"}}, ANY, [b'{"a":1', b'{"ab":1', b'{"ab":1,"a":1'], b'"a'),
     ({"propertyNames": {"pattern": "^(ab?|c+)$"}}, {}, [b'{"a":1,"ab":1,', b'{"a":1,"ab":1,"'], b'"\\u0061'),
     ({"propertyNames": {"pattern": "^(ab?|c+)$"}}, {}, [b'{"a":1,"', b'{"a":1,"\\u006'], b'1"'),
     # ... of many words, ...
@@ -215,12 +180,7 @@ REDUCED = [
         b',"9b":1}',
     ),
     (FEW | {"minProperties": 2}, {}, [b"{", b'{"b":1', b'{"a":1', b'{"'], b'"c":1}'),
-    (
-        FEW | {"minProperties": 2, "dependentRequired": {"c": ["a"]}},
-        {},
-        [b"{", b'{"a":1', b'{"'],
-        b'"b":1,"c',
-    ),
+    (FEW | {"minProperties": 2, "dependentRequired": {"c": ["a"]}}, {}, [b"{", b'{"a":1', b'{"'], b'"b":1,"c'),
     (
         {"properties": {f"k{i:02}": {} for i in range(70)}, "additionalProperties": False, "minProperties": 60},
         {},
@@ -274,12 +234,7 @@ REDUCED = [
         [b'["ab","a', b'["ab","\\u0061', b'["ab","a\\u006', b'["ab","'],
         b"ab",
     ),
-    (
-        UNIQUE | {"items": {"type": "string", "maxLength": 1}},
-        {},
-        [HEX_ROW + b',"', HEX_ROW + b',"\\u00'],
-        b"\\u004",
-    ),
+    (UNIQUE | {"items": {"type": "string", "maxLength": 1}}, {}, [HEX_ROW + b',"', HEX_ROW + b',"\\u00'], b"\\u004"),
     (
         UNIQUE | {"items": {"type": "string", "maxLength": 1}},
         {},

@@ -13,17 +13,7 @@ from grammarlm.grammars.json_schema.read.document import Document
 from grammarlm.grammars.json_schema.strings.formats import SHARED
 from grammarlm.grammars.json_schema.strings.text_algebra import TextAlgebra
 from grammarlm.layout.json import INLINE, Array, Key, Object, Shape
-from grammarlm.layout.numbers import (
-    EXCLUDED,
-    EXCLUDED_AT,
-    HIGH_AT,
-    HIGH_LENGTH,
-    LOW_AT,
-    LOW_LENGTH,
-    NEGATIVE,
-    NUMBER_COLUMNS,
-    POSITIVE,
-)
+from grammarlm.layout.numbers import Bound, Number
 from grammarlm.layout.schema import ASSERTS_FORMATS
 from grammarlm.masks.machines.json.compile.compile import tables_of
 from grammarlm.masks.machines.json.compile.frozen import frozen_program, frozen_reader
@@ -121,14 +111,14 @@ class Meaning:
 
     def number(self, program, at):
         rows = program[0]
-        row = rows[at : at + NUMBER_COLUMNS]
+        row = rows[at : at + Number.LENGTH]
         said = []
-        for start in (POSITIVE, NEGATIVE):  # the digits of bounds lie elsewhere
-            for length, where in ((LOW_LENGTH, LOW_AT), (HIGH_LENGTH, HIGH_AT)):
+        for start in (Number.POSITIVE, Number.NEGATIVE):  # the digits of bounds lie elsewhere
+            for length, where in ((Bound.LOW_LENGTH, Bound.LOW_AT), (Bound.HIGH_LENGTH, Bound.HIGH_AT)):
                 said.append(rows[row[start + where] :][: -(-row[start + length] // 16)])
                 row[start + where] = 0
-        excluded = rows[row[EXCLUDED_AT] :][: 2 * row[EXCLUDED]]
-        row[EXCLUDED_AT] = 0
+        excluded = rows[row[Number.EXCLUDED_AT] :][: 2 * row[Number.EXCLUDED]]
+        row[Number.EXCLUDED_AT] = 0
         return [row, said, excluded], []
 
     def object(self, program, at):
@@ -305,16 +295,16 @@ FROZEN = {
                                                           "items": {"type": "integer"}}}},
     "no address of draft 7": {"$schema": "http://json-schema.org/draft-07/schema",
                               "properties": {"a": {"id": "http://y/", "items": STRING}}},
-    "beside a reference, draft 7": {"$schema": "https://json-schema.org/draft-07/schema##", "definitions": {"a": STRING},
+    "next to a reference, draft 7": {"$schema": "https://json-schema.org/draft-07/schema##", "definitions": {"a": STRING},
                                     "items": {"$ref": "#/definitions/a", "maxLength": 2}},
-    "beside a reference, later": {"definitions": {"a": STRING}, "items": {"$ref": "#/definitions/a", "maxLength": 2}},
+    "next to a reference, later": {"definitions": {"a": STRING}, "items": {"$ref": "#/definitions/a", "maxLength": 2}},
     "alternatives below": {"properties": {"a": {"oneOf": [STRING, {"type": "null"}]}, "b": {"items": {"not": {"type": "null"}}}},
                            "required": ["b"], "additionalProperties": {"anyOf": [STRING, {"const": 3}]}},
     "alternatives above": {"anyOf": [{"properties": {"a": STRING}}, {"type": "null"}]},
     "other items": {"additionalItems": False, "properties": {"a": {"type": "array", "items": STRING,
                                                                               "additionalItems": {"type": "null"}},
                     "b": {"type": "array", "additionalItems": False}}},
-    "other items beside a list": {"items": {"items": [STRING], "additionalItems": False}},
+    "other items next to a list": {"items": {"items": [STRING], "additionalItems": False}},
     "formats": {"items": {"format": "date"}, "properties": {"a": {"type": "string", "format": "uuid", "maxLength": 99},
                 "b": {"format": "hostname"}, "c": {"format": "unheard of"}, "d": {"format": "unheard of", "pattern": "^a"}}},
     "a union": {"anyOf": [{"type": "null"}, {"type": "object", "properties": {"b": STRING, "a": {"minimum": 3, "type": "number"}}},
@@ -344,7 +334,7 @@ FROZEN = {
     "a union of everything": {"properties": {"a": {"anyOf": [True, STRING]}, "b": {"anyOf": [{}]}, "c": {"oneOf": [STRING, {}]}}},
     "a union of one type": {"items": {"anyOf": [{"type": "integer"}, {"type": "number", "minimum": 3}]}},
     "a union with nothing": {"properties": {"a": {"anyOf": [STRING, False, {"type": "null"}]}, "b": {"oneOf": [False, STRING]}}},
-    "a union beside something": {"type": ["string", "null"], "anyOf": [{"type": "string"}, {"type": "null"}]},
+    "a union next to something": {"type": ["string", "null"], "anyOf": [{"type": "string"}, {"type": "null"}]},
     "two unions": {"anyOf": [STRING, {"type": "null"}], "oneOf": [STRING, {"type": "object"}]},
     "a union of what is not plain": {"properties": {"a": {"anyOf": [{"not": STRING}, STRING]}, "b": {"anyOf": [{"type": "null"},
                                      {"patternProperties": {"^a": STRING}, "type": "object"}]}, "c": {"not": STRING}}},

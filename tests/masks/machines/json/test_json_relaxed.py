@@ -26,30 +26,20 @@ CASES: dict[str, tuple[Any, tuple[str, ...], list[str], list[str]]] = {  # schem
         ['{"a":[{},{}],"b":["x","y"]}'],
         ['{"a":[{},1]}', '{"b":["x","x"]}'],
     ),
-    "behind a reference": (
+    "after a reference": (
         {"$ref": "#/$defs/list", "$defs": {"list": {"items": True, "uniqueItems": True}}},
         ("/$defs/list/uniqueItems",),
         ["[[],[]]"],
         ["[,]"],
     ),
-    "below not": (
-        {"type": "array", "maxItems": 2, "not": {"uniqueItems": True}},
-        ("/not",),
-        ["[1,2]"],
-        ["[1,2,3]"],
-    ),
+    "below not": ({"type": "array", "maxItems": 2, "not": {"uniqueItems": True}}, ("/not",), ["[1,2]"], ["[1,2,3]"]),
     "below oneOf": (
         {"type": "array", "oneOf": [{"uniqueItems": True}, {"minItems": 3}]},
         ("/oneOf", "/oneOf/0/uniqueItems"),
         ["[{},{}]", "[]"],
         ["{}"],
     ),
-    "bounds of contains": (
-        {"contains": {"const": 1}, "minContains": 40_000},
-        ("/minContains",),
-        ["[1]"],
-        ["[2]"],
-    ),
+    "bounds of contains": ({"contains": {"const": 1}, "minContains": 40_000}, ("/minContains",), ["[1]"], ["[2]"]),
     "several contains": (
         {
             "allOf": [{"contains": {"minimum": 5}}, {"contains": {"maximum": 7}, "maxContains": 2}],

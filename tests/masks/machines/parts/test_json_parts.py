@@ -47,7 +47,7 @@ GRAMMARS = {
     "a number and its end": NUMBER + gl.Regex(r"[0-9.]{0,2}"),
     "nothing between": WORDS + gl.Regex("x?") + ORDER,
     "calls": gl.Ban(["<"]) + "<k>" + (WORDS | NUMBER) + "</k>" + gl.Ban(["<"]),
-    "any text behind": ORDER + gl.Text(),
+    "any text after it": ORDER + gl.Text(),
     "any text before": gl.Regex(r"[^\x00]{0,6}") + WORDS,
     "a grammar with a stack": gl.Gbnf('root ::= "(" root ")" | "x"') + WORDS + gl.Gbnf('root ::= "(" root ")" | "x"'),
     "compact": gl.JsonSchema({"type": "object"}, whitespace="compact") + " " + NUMBER,
@@ -274,14 +274,14 @@ EMPTY = {
 }
 
 
-@pytest.mark.parametrize("beside", [gl.Choices(["b"]), NUMBER, gl.Gbnf('root ::= "(" root ")" | "b"')])
+@pytest.mark.parametrize("other", [gl.Choices(["b"]), NUMBER, gl.Gbnf('root ::= "(" root ")" | "b"')])
 @pytest.mark.parametrize("empty", EMPTY)
-def test_a_side_without_a_text_is_left_out(empty, beside):
-    alone = allowed(gl.compile(beside, VOCAB).matcher())
+def test_a_side_without_a_text_is_left_out(empty, other):
+    alone = allowed(gl.compile(other, VOCAB).matcher())
     side = EMPTY[empty]
-    for grammar in (side | beside, beside | side, ("a" + side) | beside, (side + gl.Choices(["b"])) | beside):
+    for grammar in (side | other, other | side, ("a" + side) | other, (side + gl.Choices(["b"])) | other):
         assert allowed(gl.compile(grammar, VOCAB).matcher()) == alone
-    for grammar in (side + beside, beside + side, beside + (side | side) + "c"):
+    for grammar in (side + other, other + side, other + (side | side) + "c"):
         with pytest.raises(gl.UnsatisfiableGrammar):
             gl.compile(grammar, VOCAB)
 

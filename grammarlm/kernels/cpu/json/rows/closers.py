@@ -5,33 +5,53 @@ string's own language) only tokens in the filter count.
 """
 
 import numpy as np
-from numba import carray, int32, int64
+from numba import carray, int64
 
-from grammarlm.kernels.cpu.jit import copy_bytes, inlined, part, pointer
-from grammarlm.kernels.cpu.json.places import longs, thread
-from grammarlm.kernels.cpu.json.step.keys import copy_frame, names_may_end
-from grammarlm.kernels.cpu.json.step.step import ROW, step
+from grammarlm.kernels.cpu.jit import inlined, part, pointer
+from grammarlm.kernels.cpu.json.fields import clear_bit, has_bit, ints, is_short, longs, octets, set_bit, thread
+from grammarlm.kernels.cpu.json.step.frames import copy_frame
+from grammarlm.kernels.cpu.json.step.keys import names_may_end
+from grammarlm.kernels.cpu.json.step.step import step
 from grammarlm.kernels.cpu.json.step.unique import is_unique
-from grammarlm.layout.json import ARRAY_BIT, BARRIER, DEAD, FURTHER, At, Frame, Kind, Store, Trie
+from grammarlm.layout.json import (
+    AFTER_VALUE,
+    ARRAY_BIT,
+    BARRIER,
+    DEAD,
+    FURTHER,
+    ROW,
+    At,
+    Frame,
+    Kind,
+    Object,
+    Store,
+    Trie,
+    Want,
+)
 
 from .rows import (
-    BEHIND_VIEW,
+    AFTER_VIEW,
     KEY_WORDS,
     MARK,
     WHOLE_FRAME,
     copy_base,
+    emptied,
     find_row,
     keep_row,
     mark_row,
+    put,
+    row_at,
+    take_row,
+    view_after,
     view_key,
-    words,
 )
-from .walk import ALONG, set_node, set_token, walk
+from .tries import AT_NODE, set_node
+from .walk import walk
 
 BASE_ZERO, BASE_BODY = 0, 1
+OTHER_KEYS = -5  # in place of a thread, in the key of a row: any other key
 CLOSERS = -6  # in place of a thread, in the key of a row: the end of any string
 BODY_REMAINDERS = 1  # the trie of remainders after a string's closing quote
-WANT_LIMITED = 4  # bit of WANTED; with a number above bit 8
 
 
 @part
@@ -39,10 +59,10 @@ def cross(arena, which, node, blank, how, g, out):
     """Continues beyond the barrier: frame g is the real one."""
     after = thread(Kind.AFTER, 0, 0, 0)
     trie = longs(arena, At.TRIES)
-    if how == ALONG:
+    if how == AT_NODE:
         walk(arena, which, node, after, int64(0), blank, g, out)
         return
-    byte = int64(carray(pointer(trie[which * Trie.LENGTH + Trie.BYTE]), 1 << 40, np.uint8)[node])
+    byte = int64(octets(trie, which * Trie.LENGTH + Trie.BYTE)[node])
     c, x, y, f = step(arena, after, int64(0), int64(0), g, byte, int64(0))
     if c != DEAD:
         set_node(arena, which, node, out)
@@ -55,13 +75,13 @@ def store_of(arena, shared):
 
 
 @part
-def closers_behind(arena, which, c, f, out):
+def closers_after(arena, which, c, f, out):
     """Adds the tokens that close a string and continue as the thread can; trie `which` has the remainders."""
     trie = longs(arena, At.TRIES)
-    ends = words(trie[which * Trie.LENGTH + Trie.FIRST], int64(1 << 30))
-    tokens = words(trie[which * Trie.LENGTH + Trie.LIST], int64(1 << 30))
+    ends = ints(trie, which * Trie.LENGTH + Trie.FIRST)
+    tokens = ints(trie, which * Trie.LENGTH + Trie.LIST)
     for i in range(ends[0], ends[1]):
-        set_token(out, int64(tokens[i]))
+        set_bit(out, int64(tokens[i]))
     walk(arena, which, int64(-1), c, int64(0), int64(0), f, out)
 
 
@@ -91,13 +111,13 @@ def end_of_string(arena, which, f, out):
     own = frames[f * Frame.LENGTH + Frame.ROW] & ROW
     is_object = frames[f * Frame.LENGTH + Frame.ROW] & ARRAY_BIT == 0
     if f <= BARRIER or is_unique(arena, f) or (is_object and names_may_end(arena, own)):
-        closers_behind(arena, which, after, f, out)
+        closers_after(arena, which, after, f, out)
         return
     frames_before, chains_before = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT]
     outer, inner = frames[f * Frame.LENGTH], inner_frame(arena, f)
     key = carray(pointer(arena[At.SET_B]), int64(KEY_WORDS), np.int64)
     store = store_of(arena, own < arena[At.SHARED_END])
-    level = int64(BEHIND_VIEW) if is_object else int64(WHOLE_FRAME)
+    level = int64(AFTER_VIEW) if is_object else int64(WHOLE_FRAME)
     kept = closers_key(arena, level, which, inner, key)
     found = find_row(store, key)[1] if kept else int64(-1)
     if found == MARK:
@@ -107,36 +127,35 @@ def end_of_string(arena, which, f, out):
     if found < 0:
         if level == WHOLE_FRAME and (not kept or frames[f * Frame.LENGTH + Frame.OTHERS] != 0):
             arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = frames_before, chains_before
-            closers_behind(arena, which, after, f, out)  # a token continues into the next key, which may repeat another
+            closers_after(arena, which, after, f, out)  # a token continues into the next key, which may repeat another
             return
         arena[At.FRESH] += 1
         arena[At.CROSS_COUNT] = 0
-        row = words(arena[At.CLOSER_ROW], arena[At.BASE_WORDS] + 1)
+        row = ints(arena, At.CLOSER_ROW)
         copy_base(arena, int64(BASE_ZERO), row)
         arena[At.BEYOND], arena[At.VIEW_FRAME] = 0, -1
         arena[At.VIEW_SEEN] = frames[inner * Frame.LENGTH + Frame.SEEN]
         filter_on = arena[At.FILTER_ON]
         arena[At.FILTER_ON] = 0
-        closers_behind(arena, which, after, inner, row)
-        missing = carray(pointer(arena[At.MISSING]), 1, np.int64)
-        if missing[0] != 0 or arena[At.WANTED] != 0:
+        closers_after(arena, which, after, inner, row)
+        if is_short(arena):
             return
-        if arena[At.BEYOND] & FURTHER != 0 and level == BEHIND_VIEW:
+        if arena[At.BEYOND] & FURTHER != 0 and level == AFTER_VIEW:
             kept = mark_row(arena, store, key) and closers_key(arena, int64(WHOLE_FRAME), which, inner, key)
-        place, found = find_row(store, key)
+        found = find_row(store, key)[1]
         if kept and found == -1:
-            keep_row(arena, store, key, place, int64(BASE_ZERO), int64(-1), row)
+            keep_row(arena, store, key, int64(BASE_ZERO), int64(-1), row)
             found = find_row(store, key)[1]
         arena[At.FILTER_ON] = filter_on
         if found < 0 or frames[f * Frame.LENGTH + Frame.OTHERS] != 0:
             arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = frames_before, chains_before
-            closers_behind(arena, which, after, f, out)
+            closers_after(arena, which, after, f, out)
             return
     arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = frames_before, chains_before
     if level == WHOLE_FRAME and is_object and frames[f * Frame.LENGTH + Frame.OTHERS] != 0:
-        closers_behind(arena, which, after, f, out)
+        closers_after(arena, which, after, f, out)
         return
-    pool = words(store[Store.POOL], int64(1 << 40))
+    pool = ints(store, Store.POOL)
     at = found + 5
     for _ in range(pool[found + 1]):
         out[pool[at]] |= pool[at + 1]
@@ -147,38 +166,66 @@ def end_of_string(arena, which, f, out):
 
 
 @part
-def filtered_closers(arena, f, out):
-    """Adds the tokens that close the string, if both its language and what follows allow them."""
-    width, count = arena[At.BASE_WORDS], arena[At.CLOSER_COUNT]
-    other = words(arena[At.SECOND_ROW], width + 1)
-    for i in range(width):
-        other[i] = 0
-    end_of_string(arena, int64(BODY_REMAINDERS), f, other)
-    bits, closers = words(arena[At.FILTER], (count + 31) >> 5), words(arena[At.CLOSERS], 2 * count)
-    for i in range(count):
-        if bits[i >> 5] >> (i & 31) & 1:
-            token = int64(closers[2 * i])
-            if other[token >> 5] >> (token & 31) & 1:
-                set_token(out, token)
+def other_keys(arena, node, after_key, own, f, row):
+    """In a key without an entry, whose value has this node. The same for all such keys: cached if nothing is counted."""
+    program, frames = longs(arena, At.PROGRAM), longs(arena, At.FRAMES)
+    key = carray(pointer(arena[At.SET_B]), int64(KEY_WORDS), np.int64)
+    store = store_of(arena, own < arena[At.SHARED_END])
+    free = program[own + Object.MOST] < 0 and program[own + Object.LEAST] == 0 and arena[At.MODE] == 0
+    found, level = int64(-1), int64(AFTER_VIEW)
+    key[0], key[1], key[2], key[3] = OTHER_KEYS, node, 0, own
+    key[4], key[5], key[6] = 0, -1 - level, view_after(arena, after_key)
+    if free:
+        found = find_row(store, key)[1]
+        if found == MARK:
+            level = int64(WHOLE_FRAME)
+            key[4], key[5] = frames[f * Frame.LENGTH + Frame.SEEN], frames[f * Frame.LENGTH + Frame.LAST]
+            key[6] = 0
+            found = find_row(store, key)[1]
+    before = arena[At.BEYOND]
+    if found >= 0:
+        arena[At.BEYOND] = before | AFTER_VALUE | (FURTHER if level == WHOLE_FRAME else 0)
+        take_row(arena, store, found, row)
+        return
+    arena[At.BEYOND] = 0
+    copy_base(arena, int64(BASE_BODY), row)
+    closers_after(arena, int64(BODY_REMAINDERS), thread(Kind.COLON, 0, node, 0), after_key, row)
+    further = arena[At.BEYOND] & FURTHER != 0
+    arena[At.BEYOND] |= before
+    if free and not is_short(arena):
+        if further and level == AFTER_VIEW:
+            free = mark_row(arena, store, key)
+            key[4], key[5] = frames[f * Frame.LENGTH + Frame.SEEN], frames[f * Frame.LENGTH + Frame.LAST]
+            key[6] = 0
+        if free:
+            keep_row(arena, store, key, int64(BASE_BODY), int64(-1), row)
 
 
 @part
-def keep_filtered(filtered, closers, count, row):
+def filtered_closers(arena, f, out):
+    """Adds the tokens that close the string, if both its language and what follows allow them."""
+    bits, closers, other = ints(arena, At.FILTER), ints(arena, At.CLOSERS), closing_row(arena, f)
+    for i in range(arena[At.CLOSER_COUNT]):
+        token = int64(closers[2 * i])
+        if has_bit(bits, i) and has_bit(other, token):
+            set_bit(out, token)
+
+
+@part
+def closing_row(arena, f):
+    """The tokens that close a string in frame f, as a row."""
+    row = emptied(ints(arena, At.SECOND_ROW), arena[At.BASE_WORDS])
+    end_of_string(arena, int64(BODY_REMAINDERS), f, row)
+    return row
+
+
+@part
+def keep_filtered(arena, row):
     """Removes the tokens that close a string and are not in the filter."""
-    for i in range(count):
-        if filtered[i >> 5] >> (i & 31) & 1 == 0:
-            token = int64(closers[2 * i])
-            row[token >> 5] &= ~(int32(1) << int32(token & 31))
-
-
-@inlined
-def put(first, out, row, count):
-    """The row becomes the mask, or is ORed into it."""
-    if first:
-        copy_bytes(out.ctypes.data, row.ctypes.data, 4 * count)
-    else:
-        for i in range(count):
-            out[i] |= row[i]
+    filtered, closers = ints(arena, At.FILTER), ints(arena, At.CLOSERS)
+    for i in range(arena[At.CLOSER_COUNT]):
+        if not has_bit(filtered, i):
+            clear_bit(row, int64(closers[2 * i]))
 
 
 @part
@@ -188,24 +235,19 @@ def strings_mask(arena, c, x, y, f, out, first):
     own, count = c >> 11 & ROW, y >> 24
     least, most, far = program[own], program[own + 1], arena[At.MOST_CHARACTERS]
     left = most - count if most >= 0 else far
-    width = arena[At.BASE_WORDS]
     if left >= far:
         body = longs(arena, At.BASES)[BASE_BODY]
     else:
         body = longs(arena, At.LIMITED)[left]
         if body == 0:
-            arena[At.WANTED] |= WANT_LIMITED | left << 8
+            arena[At.WANTED] |= Want.LIMITED | left << 8
             return
-    put(first, out, words(body, width), width)
+    put(first, out, row_at(body), arena[At.BASE_WORDS])
     if count >= least and left >= far:
         end_of_string(arena, int64(BODY_REMAINDERS), f, out)
         return
-    other = words(arena[At.SECOND_ROW], width + 1)
-    for i in range(width):
-        other[i] = 0
-    end_of_string(arena, int64(BODY_REMAINDERS), f, other)
-    closers = words(arena[At.CLOSERS], 2 * arena[At.CLOSER_COUNT])
+    closers, other = ints(arena, At.CLOSERS), closing_row(arena, f)
     for i in range(arena[At.CLOSER_COUNT]):
         token, characters = closers[2 * i], closers[2 * i + 1]
-        if other[token >> 5] >> (token & 31) & 1 and count + characters >= least and (most < 0 or characters <= left):
-            out[token >> 5] |= int32(1) << int32(token & 31)
+        if has_bit(other, token) and count + characters >= least and (most < 0 or characters <= left):
+            set_bit(out, token)

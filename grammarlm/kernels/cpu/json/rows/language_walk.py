@@ -8,7 +8,7 @@ import numpy as np
 from numba import carray, int64, uint64
 
 from grammarlm.kernels.cpu.jit import copy_bytes, part, pointer
-from grammarlm.kernels.cpu.json.places import longs
+from grammarlm.kernels.cpu.json.fields import ints, longs, octets, set_bit, uints, ushorts
 from grammarlm.kernels.cpu.json.step.languages import (
     CHARACTERS_AT,
     MANY_CHARACTERS,
@@ -19,9 +19,10 @@ from grammarlm.kernels.cpu.json.step.languages import (
     note_missing,
     table_of,
 )
-from grammarlm.layout.json import ENOUGH, SHARED_BIT, WAITS, At, Suspended, Trie
+from grammarlm.layout.json import SHARED_BIT, At, Suspended, Trie, Want
 
-from .walk import bytes_before, clear_below, is_of_case, set_token
+from .correct import is_of_case
+from .tries import bytes_before, clear_below
 
 PATIENCE = 2000  # nodes that a walk continues after a missing state, to find further ones
 
@@ -30,14 +31,14 @@ PATIENCE = 2000  # nodes that a walk continues after a missing state, to find fu
 def suspend(arena, state, row_of, count, is_body, run, run_most, row, node, closings, escapes):
     """Saves the position of a walk from the root, which resumes there when the missing state is computed."""
     kept, stack = longs(arena, At.SUSPENDED), longs(arena, At.STACK)
-    depth = int64(carray(pointer(longs(arena, At.TRIES)[Trie.DEPTH]), 1 << 40, np.uint16)[node])
+    depth = int64(ushorts(longs(arena, At.TRIES), Trie.DEPTH)[node])
     kept[Suspended.SERIAL], kept[Suspended.STATE] = arena[At.SERIAL], state
     kept[Suspended.ROW_OF], kept[Suspended.COUNT], kept[Suspended.IS_BODY] = row_of, count, int64(is_body)
     kept[Suspended.RUN], kept[Suspended.RUN_MOST] = run, run_most
     kept[Suspended.NODE], kept[Suspended.CLOSINGS], kept[Suspended.ESCAPES] = node, closings, escapes
     for i in range(6 * depth):
         kept[Suspended.STACK + i] = stack[i]
-    arena[At.WANTED] |= WAITS
+    arena[At.WANTED] |= Want.WAITS
     copy_bytes(arena[At.SUSPENDED_ROW], row.ctypes.data, 4 * arena[At.BASE_WORDS])
 
 
@@ -57,7 +58,7 @@ def resume(arena, state, row_of, count, is_body, run, run_most, row):
     ):
         return int64(0), int64(0), int64(0)
     node = kept[Suspended.NODE]
-    for i in range(6 * int64(carray(pointer(longs(arena, At.TRIES)[Trie.DEPTH]), 1 << 40, np.uint16)[node])):
+    for i in range(6 * int64(ushorts(longs(arena, At.TRIES), Trie.DEPTH)[node])):
         stack[i] = kept[Suspended.STACK + i]
     copy_bytes(row.ctypes.data, arena[At.SUSPENDED_ROW], 4 * arena[At.BASE_WORDS])
     return node, kept[Suspended.CLOSINGS], kept[Suspended.ESCAPES]
@@ -74,10 +75,10 @@ def run_language(arena, at, state, row_of, count, usual, is_body, run, run_most,
     nothing else are skipped.
     """
     trie, program = longs(arena, At.TRIES), longs(arena, At.PROGRAM)
-    bytes_of = carray(pointer(trie[Trie.BYTE]), 1 << 40, np.uint8)
-    depth = carray(pointer(trie[Trie.DEPTH]), 1 << 40, np.uint16)
-    end = carray(pointer(trie[Trie.END]), 1 << 40, np.int32)
-    token = carray(pointer(trie[Trie.TOKEN]), 1 << 40, np.uint32)
+    bytes_of = octets(trie, Trie.BYTE)
+    depth = ushorts(trie, Trie.DEPTH)
+    end = ints(trie, Trie.END)
+    token = uints(trie, Trie.TOKEN)
     table = table_of(arena, state)
     closed, escaped, stack = longs(arena, At.CLOSED), longs(arena, At.ESCAPED), longs(arena, At.STACK)
     least, most, lengths = int64(0), int64(-1), int64(0)
@@ -88,17 +89,17 @@ def run_language(arena, at, state, row_of, count, usual, is_body, run, run_most,
     stack[6 * start], stack[6 * start + 1], stack[6 * start + 2] = state, count, loops_of(arena, state)
     stack[6 * start + 3] = int64(0) if run != 0 else int64(-1)  # characters of the run so far; -1: others, too
     outside = ~run & ~(int64(MANY_CHARACTERS) << int64(CHARACTERS_AT))
-    classes = carray(pointer(arena[At.CLASSES]), 256, np.uint8)
+    classes = octets(arena, At.CLASSES)
     can_wait, waits = at < 0 and usual == 0, False
     node, closings, escapes = int64(at + 1), int64(0), int64(0)
     if can_wait:
         node, closings, escapes = resume(arena, state, row_of, count, is_body, run, run_most, row)
     longs(arena, At.SUSPENDED)[Suspended.SERIAL] = 0
-    alphabets = carray(pointer(arena[At.ALPHABETS]), 1 << 40, np.int64)
+    alphabets = longs(arena, At.ALPHABETS)
     reach = arena[At.MOST_CHARACTERS]
-    missing, patience = carray(pointer(arena[At.MISSING]), 1, np.int64), int64(PATIENCE)
+    missing, patience = longs(arena, At.MISSING), int64(PATIENCE)
     stop = int64(end[at]) if at >= 0 else trie[Trie.NODES]
-    while node < stop and arena[At.WANTED] & ENOUGH == 0:
+    while node < stop and arena[At.WANTED] & Want.ENOUGH == 0:
         if missing[0] != 0:  # below a missing state all is recomputed later
             patience -= 1
             if patience < 0:
@@ -117,33 +118,33 @@ def run_language(arena, at, state, row_of, count, usual, is_body, run, run_most,
                 closings += 1
             node = int64(end[node])
             continue
-        behind = int64(table[uint64(here & (SHARED_BIT - 1)) * uint64(256) + uint64(byte)])
-        if behind <= 0:
-            if behind == 0:
+        there = int64(table[uint64(here & (SHARED_BIT - 1)) * uint64(256) + uint64(byte)])
+        if there <= 0:
+            if there == 0:
                 note_missing(arena, here)
                 if can_wait and not waits:
                     waits = True
                     suspend(arena, state, row_of, count, is_body, run, run_most, row, node, closings, escapes)
-            behind = int64(0)
-        if behind != 0 and (least > 0 or most >= 0):
+            there = int64(0)
+        if there != 0 and (least > 0 or most >= 0):
             if byte & 0xC0 != 0x80:
                 characters = characters + 1 if most >= 0 else min(characters + 1, least)
             if most >= 0 and characters > most:
                 node = int64(end[node])  # the row of a body has no longer tokens
                 continue
-            if lengths != 0 and not length_fits(arena, behind, least, most, characters):
-                behind = int64(0)
-        if behind == 0 or byte < 32:
+            if lengths != 0 and not length_fits(arena, there, least, most, characters):
+                there = int64(0)
+        if there == 0 or byte < 32:
             if usual != 0 or is_body:
                 clear_below(arena, node, row)
             node = int64(end[node])
             continue
-        if usual != 0 and is_of_case(arena, behind, usual):
+        if usual != 0 and is_of_case(arena, there, usual):
             node = int64(end[node])
             continue
         found = int64(token[node])
         if found != nothing:
-            set_token(row, found)
+            set_bit(row, found)
         in_run = stack[top - 3]
         if in_run >= 0:
             in_run = in_run + 1 if run >> int64(classes[byte]) & 1 and in_run < run_most else int64(-1)
@@ -151,8 +152,8 @@ def run_language(arena, at, state, row_of, count, usual, is_body, run, run_most,
                 if run_ends or in_run + (alphabets[node] >> CHARACTERS_AT & MANY_CHARACTERS) <= run_most:
                     node = int64(end[node])
                     continue
-        stack[top], stack[top + 1], stack[top + 3] = behind, characters, in_run
-        loops = stack[top - 4] if behind == here else loops_of(arena, behind)
+        stack[top], stack[top + 1], stack[top + 3] = there, characters, in_run
+        loops = stack[top - 4] if there == here else loops_of(arena, there)
         stack[top + 2] = loops
         node += 1
         if alphabets[node - 1] & ~loops == 0:  # the whole subtree stays in this state
@@ -166,7 +167,7 @@ def run_language(arena, at, state, row_of, count, usual, is_body, run, run_most,
             else:
                 longest = characters
             # If the state can end soon enough after the longest token, it can after all of them.
-            if lengths != 0 and (characters < least or not length_fits(arena, behind, int64(0), most, longest)):
+            if lengths != 0 and (characters < least or not length_fits(arena, there, int64(0), most, longest)):
                 continue
             stop_at = int64(end[node - 1])
             if is_body:
@@ -174,7 +175,7 @@ def run_language(arena, at, state, row_of, count, usual, is_body, run, run_most,
             while node < stop_at:
                 found = int64(token[node])
                 if found != nothing:
-                    set_token(row, found)
+                    set_bit(row, found)
                 node += 1
     return closings, escapes
 
@@ -209,7 +210,7 @@ def note_ends(arena, state, usual):
 def state_before(arena, state, node):
     """The state after the bytes that lead to the node, without its own; 0: rejected; -1: there is a backslash among them."""
     offset, above = bytes_before(arena, node)
-    data = carray(pointer(arena[At.DATA]), 1 << 40, np.uint8)
+    data = octets(arena, At.DATA)
     for i in range(above):
         byte = int64(data[offset + i])
         if byte == 92:

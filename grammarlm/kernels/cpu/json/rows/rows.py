@@ -10,7 +10,7 @@ records whether it read more of its own frame (the one whose parent is the barri
 covers what it read:
 
     level 0   within a key, if no other keys may come: by the open keys of its range     BEYOND is 0: no token ends the value
-    level 1   ... and by what may follow the value                   BEHIND
+    level 1   ... and by what may follow the value                   AFTER_VALUE
     level 2   by the whole frame                                     FURTHER: a token continues into the next key
 
 Where a row would belong at a lower level, a mark (-2) redirects to the next level. What is read is determined by what was read
@@ -24,7 +24,7 @@ import numpy as np
 from numba import carray, int32, int64, uint64
 
 from grammarlm.kernels.cpu.jit import copy_bytes, inlined, part, pointer
-from grammarlm.kernels.cpu.json.places import longs
+from grammarlm.kernels.cpu.json.fields import ints, longs
 from grammarlm.kernels.cpu.json.step.keys import (
     any_open,
     object_closes,
@@ -35,19 +35,48 @@ from grammarlm.kernels.cpu.json.step.keys import (
     with_other,
 )
 from grammarlm.kernels.cpu.json.step.numbers import number_key
-from grammarlm.kernels.cpu.json.step.step import NO_LANGUAGE, ROW
-from grammarlm.layout.json import ARRAY_BIT, ESCAPE, FIELD, INLINE, Array, At, Frame, Key, Kind, Object, Store
-
-from .walk import note_crossing
+from grammarlm.layout.json import (
+    ARRAY_BIT,
+    ESCAPE,
+    FIELD,
+    INLINE,
+    NO_LANGUAGE,
+    ROW,
+    Array,
+    At,
+    Frame,
+    Key,
+    Kind,
+    Object,
+    Store,
+    Want,
+)
 
 KEY_WORDS = 7
 MARK = -2
-KEY_VIEW, BEHIND_VIEW, WHOLE_FRAME = range(3)  # levels
+KEY_VIEW, AFTER_VIEW, WHOLE_FRAME = range(3)  # levels
 
 
 @inlined
-def words(address, count):
-    return carray(pointer(address), count, np.int32)
+def row_at(address):
+    return carray(pointer(address), 1 << 40, np.int32)
+
+
+@inlined
+def emptied(row, count):
+    for i in range(count):
+        row[i] = 0
+    return row
+
+
+@inlined
+def put(first, out, row, count):
+    """The row becomes the mask, or is ORed into it."""
+    if first:
+        copy_bytes(out.ctypes.data, row.ctypes.data, 4 * count)
+    else:
+        for i in range(count):
+            out[i] |= row[i]
 
 
 @part
@@ -94,7 +123,7 @@ def row_key(arena, c, x, y, f, key):
 
 
 @part
-def behind_view(arena, frame):
+def view_after(arena, frame):
     """What tokens can distinguish of an object's frame after a value: may it close, has it open keys, may other keys come?"""
     program, frames = longs(arena, At.PROGRAM), longs(arena, At.FRAMES)
     count = program[frames[frame * Frame.LENGTH + Frame.ROW] + Object.COUNT]
@@ -108,16 +137,16 @@ def views_of(arena, c, x, y, frame):
     """The same for the frames after the key being read: if it is the declared one, and if it is any other."""
     program, frames = longs(arena, At.PROGRAM), longs(arena, At.FRAMES)
     if c & 31 != Kind.KEY:
-        return behind_view(arena, frame)
+        return view_after(arena, frame)
     frames_before, chains_before = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT]
     low, high, read = x & FIELD, x >> 21 & FIELD, x >> 42 & FIELD
     bits = int64(0)
     if low < high:
         key = program[frames[frame * Frame.LENGTH + Frame.ROW] + Object.KEYS] + low * Key.LENGTH
         if program[key + Key.SIZE] == read and one_open(arena, frame, low):
-            bits |= behind_view(arena, with_key(arena, frame, low)) | 8
+            bits |= view_after(arena, with_key(arena, frame, low)) | 8
     if c >> 35 != NO_LANGUAGE:
-        bits |= behind_view(arena, with_other(arena, frame, y >> 24)) << 4
+        bits |= view_after(arena, with_other(arena, frame, y >> 24)) << 4
     arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT] = frames_before, chains_before
     return bits
 
@@ -164,7 +193,7 @@ def view_key(arena, level, c, x, y, frame, key):
     key[4], key[5], key[6] = 0, -1 - level, 0
     if c & 31 == Kind.KEY:
         key[4] = open_in_range(arena, x, frame)
-    if level == BEHIND_VIEW:
+    if level == AFTER_VIEW:
         key[6] = views_of(arena, c, x, y, frame)
     return key[4] >= 0
 
@@ -172,17 +201,22 @@ def view_key(arena, level, c, x, y, frame, key):
 @part
 def mark_row(arena, store, key):
     """Stores the mark: the key redirects to the next level. False if there is no room."""
-    place, found = find_row(store, key)
+    slot, found = find_row(store, key)
     if found == -1:
         if 2 * store[Store.COUNT] >= store[Store.SIZE]:
             arena[At.FULL] = 1
             return False
-        table = carray(pointer(store[Store.TABLE]), 1 << 40, np.int64)
-        for i in range(KEY_WORDS):
-            table[place + i] = key[i]
-        table[place + KEY_WORDS] = MARK
-        store[Store.COUNT] += 1
+        put_entry(store, key, slot, int64(MARK))
     return True
+
+
+@inlined
+def put_entry(store, key, slot, found):
+    table = longs(store, Store.TABLE)
+    for i in range(KEY_WORDS):
+        table[slot + i] = key[i]
+    table[slot + KEY_WORDS] = found
+    store[Store.COUNT] += 1
 
 
 @inlined
@@ -197,11 +231,11 @@ def hash_of(key):
 @part
 def find_row(store, key):
     """(slot in the store's hash table, offset of the row; -1: not found)."""
-    table = carray(pointer(store[Store.TABLE]), 1 << 40, np.int64)
+    table = longs(store, Store.TABLE)
     mask = uint64(store[Store.SIZE] - 1)
-    place = hash_of(key) & mask
+    slot = hash_of(key) & mask
     while True:
-        at = int64(place) * (KEY_WORDS + 1)
+        at = int64(slot) * (KEY_WORDS + 1)
         if table[at + KEY_WORDS] == -1:
             return at, int64(-1)
         same = True
@@ -209,15 +243,15 @@ def find_row(store, key):
             same = same and table[at + i] == key[i]
         if same:
             return at, table[at + KEY_WORDS]
-        place = (place + uint64(1)) & mask
+        slot = (slot + uint64(1)) & mask
 
 
 @part
-def keep_row(arena, store, key, place, base, remainders, row):
+def keep_row(arena, store, key, base, remainders, row):
     """Caches a row in the store's pool, if there is room; the caller has the row in any case."""
     used = store[Store.USED]
     count, crossings = arena[At.BASE_WORDS], arena[At.CROSS_COUNT]
-    source = words(longs(arena, At.BASES)[base], count)
+    source = ints(longs(arena, At.BASES), base)
     filtered = (arena[At.CLOSER_COUNT] + 31) >> 5 if arena[At.FILTER_ON] != 0 else int64(0)
     if (
         used + 5 + 2 * count + 4 * crossings + filtered > store[Store.CAPACITY]
@@ -225,8 +259,7 @@ def keep_row(arena, store, key, place, base, remainders, row):
     ):
         arena[At.FULL] = 1
         return
-    pool = words(store[Store.POOL], store[Store.CAPACITY])
-    exceptions = int64(0)
+    pool = ints(store, Store.POOL)
     at = used + 5
     halves = count >> 2  # sixteen bytes at a time: most equal the base row
     mine = carray(pointer(row.ctypes.data), 2 * halves, np.uint64)
@@ -237,13 +270,11 @@ def keep_row(arena, store, key, place, base, remainders, row):
                 if row[i] != source[i]:
                     pool[at], pool[at + 1] = int32(i), row[i] ^ source[i]
                     at += 2
-                    exceptions += 1
     for i in range(4 * halves, count):
         if row[i] != source[i]:
             pool[at], pool[at + 1] = int32(i), row[i] ^ source[i]
             at += 2
-            exceptions += 1
-    crossed = longs(arena, At.CROSSED)
+    exceptions, crossed = (at - used - 5) >> 1, longs(arena, At.CROSSED)
     for i in range(crossings):
         where = crossed[3 * i]
         pool[at], pool[at + 1] = int32(where & 0xFFFFFFFF), int32(where >> 40)
@@ -251,15 +282,11 @@ def keep_row(arena, store, key, place, base, remainders, row):
         at += 4
     pool[used], pool[used + 1] = int32(base), int32(exceptions)
     pool[used + 2], pool[used + 3], pool[used + 4] = int32(crossings), int32(remainders), int32(filtered)
-    bits = words(arena[At.FILTER], filtered)
+    bits = ints(arena, At.FILTER)
     for i in range(filtered):
         pool[at + i] = bits[i]
     at += filtered
-    table = carray(pointer(store[Store.TABLE]), 1 << 40, np.int64)
-    for i in range(KEY_WORDS):
-        table[place + i] = key[i]
-    table[place + KEY_WORDS] = used
-    store[Store.COUNT] += 1
+    put_entry(store, key, find_row(store, key)[0], used)
     store[Store.USED] = at
 
 
@@ -270,13 +297,19 @@ def copy_base(arena, base, row):
 
 @part
 def take_row(arena, store, found, row):
-    """Expands a cached row; its crossings are noted."""
-    pool = words(store[Store.POOL], int64(1 << 40))
+    """Expands a cached row; its crossings are noted. Returns where its filter is."""
+    pool, crossed = ints(store, Store.POOL), longs(arena, At.CROSSED)
     copy_base(arena, int64(pool[found]), row)
-    at = found + 5
+    at, first, end = found + 5, arena[At.CROSS_COUNT], arena[At.CROSS_COUNT] + pool[found + 2]
     for _ in range(pool[found + 1]):
         row[pool[at]] ^= pool[at + 1]
         at += 2
-    for _ in range(pool[found + 2]):
-        note_crossing(arena, int64(pool[at + 1]), int64(pool[at]), int64(pool[at + 2]), int64(pool[at + 3]))
+    if end >= arena[At.CROSS_CAPACITY]:
+        arena[At.WANTED] |= Want.CROSSED
+        return at
+    for i in range(first, end):
+        crossed[3 * i] = int64(pool[at]) | int64(pool[at + 1]) << 40
+        crossed[3 * i + 1], crossed[3 * i + 2] = int64(pool[at + 2]), int64(pool[at + 3])
         at += 4
+    arena[At.CROSS_COUNT] = end
+    return at

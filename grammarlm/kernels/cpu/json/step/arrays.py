@@ -7,10 +7,10 @@ per kind and saturate where more does not matter: at the maximum, or at the requ
 from numba import int64
 
 from grammarlm.kernels.cpu.jit import inlined, part
-from grammarlm.kernels.cpu.json.places import longs
+from grammarlm.kernels.cpu.json.fields import longs
 from grammarlm.layout.json import ARRAY_BIT, Array, At, Frame
 
-from .keys import copy_frame
+from .frames import copy_frame
 
 PLENTY = 1 << 40
 

@@ -1,21 +1,20 @@
 """Objects: which keys may come next, which have been read, and whether the object may close.
 
-Keys with a node of their own are sorted by bytes, so a key prefix is a range of them, and a set of them is a bit set. Objects of
-more than INLINE keys store the bit set in the arena of chains. Keys without a place of their own are stored as **chains**, a linked
-list with one entry per byte (previous entry, byte, length and a hash), so that none is repeated. Comparison is by hash first, then
-by bytes.
+Keys with an entry are sorted by bytes, so a key prefix is a range of them, and a set of them is a bit set. Objects of
+more than INLINE keys store the bit set in the arena of chains. Keys without an entry are listed as chains (frames.py), so that
+none is repeated.
 """
 
 import numpy as np
-from numba import carray, int64, uint64
+from numba import int64, uint64
 
-from grammarlm.kernels.cpu.jit import inlined, part, pointer
-from grammarlm.kernels.cpu.json.places import longs
+from grammarlm.kernels.cpu.jit import inlined, part
+from grammarlm.kernels.cpu.json.fields import longs, octets
 from grammarlm.layout.json import BARRIER, COUNT_BIT, FURTHER, INLINE, At, Frame, Key, Object
 
+from .frames import add_other, begun_like, copy_frame, new_entries, new_frame
 from .languages import after, case_of, note_missing
 
-GROW_FRAMES, GROW_CHAINS = 1, 64  # bits of WANTED: an arena is full
 ENDLESS = np.int64(1 << 40)  # of COUNTS: too many strings to count
 
 
@@ -28,82 +27,6 @@ def ones(bits):
         rest &= rest - uint64(1)
         count += 1
     return count
-
-
-@part
-def new_frame(arena, parent, row):
-    """Allocates a frame. If there is no room, the last slot is returned and WANTED says so."""
-    made = arena[At.FRAME_COUNT]
-    if made + 1 >= arena[At.FRAME_CAPACITY]:
-        arena[At.WANTED] |= GROW_FRAMES
-        made = arena[At.FRAME_CAPACITY] - 1  # never a frame in use
-    else:
-        arena[At.FRAME_COUNT] = made + 1
-    frames = longs(arena, At.FRAMES)
-    at = made * Frame.LENGTH
-    frames[at + Frame.PARENT] = parent
-    frames[at + Frame.ROW] = row
-    for i in range(Frame.SEEN, Frame.LENGTH):
-        frames[at + i] = 0
-    return made
-
-
-@part
-def copy_frame(arena, frame):
-    frames = longs(arena, At.FRAMES)
-    made = new_frame(arena, frames[frame * Frame.LENGTH], frames[frame * Frame.LENGTH + Frame.ROW])
-    for i in range(Frame.SEEN, Frame.LENGTH):
-        frames[made * Frame.LENGTH + i] = frames[frame * Frame.LENGTH + i]
-    return made
-
-
-@part
-def new_entries(arena, count):
-    """Allocates entries of chains; 0 if there is no room, and WANTED says so."""
-    made = arena[At.CHAIN_COUNT]
-    if made + count >= arena[At.CHAIN_CAPACITY]:
-        arena[At.WANTED] |= GROW_CHAINS
-        return int64(0)
-    arena[At.CHAIN_COUNT] = made + count
-    return made
-
-
-@part
-def extend_chain(arena, chain, byte):
-    """The chain with one byte appended; chain 0 is the empty key."""
-    chains = longs(arena, At.CHAINS)
-    length, hashed = int64(0), int64(0)
-    if chain != 0:
-        length, hashed = chains[2 * chain + 1] >> 8 & 0xFFFFFF, chains[2 * chain + 1] >> 32
-    made = new_entries(arena, 1)
-    hashed = (hashed * 31 + byte + 1) & 0x7FFFFFFF
-    if made == 0:
-        return chain
-    chains[2 * made] = chain
-    chains[2 * made + 1] = int64(byte) | min(length + 1, int64(0xFFFFFF)) << 8 | hashed << 32
-    return made
-
-
-@part
-def same_chain(arena, one, other):
-    chains = longs(arena, At.CHAINS)
-    while one != other:
-        if one == 0 or other == 0 or chains[2 * one + 1] != chains[2 * other + 1]:
-            return False
-        one, other = chains[2 * one], chains[2 * other]
-    return True
-
-
-@part
-def is_other(arena, frame, chain):
-    """Was this key read already, among those without a place of their own?"""
-    chains = longs(arena, At.CHAINS)
-    entry = longs(arena, At.FRAMES)[frame * Frame.LENGTH + Frame.OTHERS]
-    while entry != 0:
-        if same_chain(arena, chains[2 * entry + 1], chain):
-            return True
-        entry = chains[2 * entry]
-    return False
 
 
 @part
@@ -268,7 +191,7 @@ def one_open(arena, frame, index):
 
 @part
 def others_open(arena, frame):
-    """May a key without a place of its own come next?"""
+    """May a key without an entry come next?"""
     program, frames = longs(arena, At.PROGRAM), longs(arena, At.FRAMES)
     at = frame * Frame.LENGTH
     row = frames[at + Frame.ROW]
@@ -292,33 +215,6 @@ def others_open(arena, frame):
 
 
 @part
-def same_entries(arena, one, other):
-    """Are two lists of keys or items equal?"""
-    chains = longs(arena, At.CHAINS)
-    while one != other:
-        if one == 0 or other == 0 or not same_chain(arena, chains[2 * one + 1], chains[2 * other + 1]):
-            return False
-        one, other = chains[2 * one], chains[2 * other]
-    return True
-
-
-@part
-def begun_like(arena, frame, chain):
-    """The number of other keys read before that have this prefix."""
-    chains = longs(arena, At.CHAINS)
-    length = chains[2 * chain + 1] >> 8 & 0xFFFFFF if chain != 0 else int64(0)
-    entry = longs(arena, At.FRAMES)[frame * Frame.LENGTH + Frame.OTHERS]
-    count = int64(0)
-    while entry != 0:
-        key = chains[2 * entry + 1]
-        while key != 0 and chains[2 * key + 1] >> 8 & 0xFFFFFF > length:
-            key = chains[2 * key]
-        count += same_chain(arena, key, chain)
-        entry = chains[2 * entry]
-    return count
-
-
-@part
 def names_may_end(arena, row):
     """Can the other keys of an object be exhausted?"""
     program = longs(arena, At.PROGRAM)
@@ -330,7 +226,7 @@ def names_may_end(arena, row):
 def used_up(arena, frame, state, chain, low, high, read):
     """Are all keys that continue from a state of the language of other keys exhausted?
 
-    They were read before, or have a place of their own: the range low to high - 1, of which `read` bytes have been read.
+    They were read before, or have an entry: the range low to high - 1, of which `read` bytes have been read.
     """
     counts = longs(arena, At.COUNTS)
     if counts[state] == -ENDLESS:
@@ -338,7 +234,7 @@ def used_up(arena, frame, state, chain, low, high, read):
     program = longs(arena, At.PROGRAM)
     gone = begun_like(arena, frame, chain)
     row = longs(arena, At.FRAMES)[frame * Frame.LENGTH + Frame.ROW]
-    blob = carray(pointer(arena[At.BLOB]), 1 << 40, np.uint8)
+    blob = octets(arena, At.BLOB)
     for i in range(low, high):
         key = program[row + Object.KEYS] + i * Key.LENGTH
         here = int64(state)
@@ -386,7 +282,7 @@ def open_object(arena, parent, row):
 
 @part
 def with_key(arena, frame, index):
-    """The frame after a key with a place of its own."""
+    """The frame after a key with an entry."""
     program, frames = longs(arena, At.PROGRAM), longs(arena, At.FRAMES)
     made = copy_frame(arena, frame)
     at = made * Frame.LENGTH
@@ -421,14 +317,9 @@ def with_key(arena, frame, index):
 @part
 def with_other(arena, frame, chain):
     """The frame after any other key."""
-    frames, chains = longs(arena, At.FRAMES), longs(arena, At.CHAINS)
-    made = copy_frame(arena, frame)
+    frames, made = longs(arena, At.FRAMES), copy_frame(arena, frame)
     at = made * Frame.LENGTH
-    entry = new_entries(arena, 1)
-    if entry != 0:
-        chains[2 * entry] = frames[at + Frame.OTHERS]
-        chains[2 * entry + 1] = chain
-        frames[at + Frame.OTHERS] = entry
+    add_other(arena, made, chain)
     frames[at + Frame.COUNT] += 1
     if arena[At.MODE] == 1:
         frames[at + Frame.LAST] = longs(arena, At.PROGRAM)[frames[at + Frame.ROW] + Object.COUNT]

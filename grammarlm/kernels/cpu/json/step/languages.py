@@ -5,11 +5,11 @@ as rejected; the kernel's caller computes the states and calls again. Every stat
 """
 
 import numpy as np
-from numba import carray, int64, uint64
+from numba import int64, uint64
 
-from grammarlm.kernels.cpu.jit import inlined, part, pointer
-from grammarlm.kernels.cpu.json.places import longs
-from grammarlm.layout.json import ENOUGH, SHARED_BIT, At, Key
+from grammarlm.kernels.cpu.jit import inlined, part
+from grammarlm.kernels.cpu.json.fields import ints, longs, octets, ulongs
+from grammarlm.layout.json import SHARED_BIT, At, Key, Want
 
 from .text import utf8_byte, utf8_length
 
@@ -18,10 +18,7 @@ MISSING_MOST, MISSING_ENOUGH = 255, 12
 BLANKS_BEYOND = 59  # characters beyond ASCII with the first bytes of a blank or line end, which `.` and `\\S` reject
 BEYOND_ASCII = 60  # all other well-formed characters
 NEVER = 61  # control characters, quote, backslash, invalid UTF-8
-CHARACTERS_AT, MANY_CHARACTERS = (
-    46,
-    511,
-)  # bits of an alphabet: the most characters that begin in the node's subtree, saturating
+CHARACTERS_AT, MANY_CHARACTERS = 46, 511  # bits of an alphabet: characters that begin in the node's subtree, saturating
 KNOWN_LOOPS = np.int64(1 << 62)
 UNKNOWN_LOOPS = np.int64(-1)  # until more states are computed, then retried
 USUAL_TEXT = np.int64(0b111111 | 1 << BEYOND_ASCII)  # digits, letters, characters beyond ASCII
@@ -29,7 +26,7 @@ USUAL_TEXT = np.int64(0b111111 | 1 << BEYOND_ASCII)  # digits, letters, characte
 
 @inlined
 def note_missing(arena, state):
-    missing = carray(pointer(arena[At.MISSING]), MISSING_MOST + 1, np.int64)
+    missing = longs(arena, At.MISSING)
     known = False
     for i in range(missing[0]):
         known = known or missing[1 + i] == state
@@ -37,34 +34,31 @@ def note_missing(arena, state):
         missing[0] += 1
         missing[missing[0]] = state
         if missing[0] >= MISSING_ENOUGH:
-            arena[At.WANTED] |= ENOUGH
+            arena[At.WANTED] |= Want.ENOUGH
 
 
 @inlined
 def table_of(arena, state):
     """Transitions, of the schema's own languages or of the shared ones; a state's row is `state & (SHARED_BIT - 1)`."""
-    return carray(pointer(arena[At.SHARED_STATES] if state & SHARED_BIT else arena[At.STATES]), 1 << 40, np.int32)
+    return ints(arena, At.SHARED_STATES if state & SHARED_BIT else At.STATES)
 
 
 @inlined
 def case_of(arena, state):
     """The case that accepts in the state, counted from 1; 0: none."""
-    place = arena[At.SHARED_ACCEPTS] if state & SHARED_BIT else arena[At.ACCEPTS]
-    return int64(carray(pointer(place), 1 << 40, np.int32)[state & (SHARED_BIT - 1)])
+    return int64(ints(arena, At.SHARED_ACCEPTS if state & SHARED_BIT else At.ACCEPTS)[state & (SHARED_BIT - 1)])
 
 
 @inlined
 def is_universal(arena, state):
     """Can every string continue from the state, in one case?"""
-    place = arena[At.SHARED_UNIVERSAL] if state & SHARED_BIT else arena[At.UNIVERSAL]
-    return carray(pointer(place), 1 << 40, np.uint8)[state & (SHARED_BIT - 1)] != 0
+    return octets(arena, At.SHARED_UNIVERSAL if state & SHARED_BIT else At.UNIVERSAL)[state & (SHARED_BIT - 1)] != 0
 
 
 @inlined
 def is_total(arena, state):
     """Can every string continue from the state and be finished?"""
-    place = arena[At.SHARED_TOTAL] if state & SHARED_BIT else arena[At.TOTAL]
-    return carray(pointer(place), 1 << 40, np.uint8)[state & (SHARED_BIT - 1)] != 0
+    return octets(arena, At.SHARED_TOTAL if state & SHARED_BIT else At.TOTAL)[state & (SHARED_BIT - 1)] != 0
 
 
 @part
@@ -131,7 +125,7 @@ def characters_return(arena, state, blanks, note):
 def find_loops(arena, state, note):
     """Computes `loops_of`; 0: a state is not computed yet, and noted if `note`."""
     table, at = table_of(arena, state), (state & (SHARED_BIT - 1)) * 256
-    classes = carray(pointer(arena[At.CLASSES]), 256, np.uint8)
+    classes = octets(arena, At.CLASSES)
     if table[at] == 0:
         if note:
             note_missing(arena, state)
@@ -155,7 +149,7 @@ def find_loops(arena, state, note):
 @inlined
 def loops_of(arena, state):
     """Bit set of the byte classes that loop: bytes (or whole characters beyond ASCII) that lead from the state to itself."""
-    loops = carray(pointer(arena[At.SHARED_LOOPS] if state & SHARED_BIT else arena[At.LOOPS]), 1 << 40, np.int64)
+    loops = longs(arena, At.SHARED_LOOPS if state & SHARED_BIT else At.LOOPS)
     at = state & (SHARED_BIT - 1)
     if loops[at] == 0:
         found = find_loops(arena, state, False)
@@ -169,8 +163,8 @@ def goes_on_as_text(arena, state):
 
     Missing states that this depends on are noted; then the row is recomputed.
     """
-    behind = int64(table_of(arena, state)[(state & (SHARED_BIT - 1)) * 256 + 0x65])
-    for here in (int64(state), behind):
+    after_letter = int64(table_of(arena, state)[(state & (SHARED_BIT - 1)) * 256 + 0x65])
+    for here in (int64(state), after_letter):
         if here > 0:
             loops = loops_of(arena, here)
             if loops == 0:
@@ -205,10 +199,10 @@ def after_point(arena, state, point):
 @part
 def length_fits(arena, state, least, most, count):
     """Can a string in this state, `count` characters long, be finished with at least `least` and at most `most` characters?"""
-    where = carray(pointer(arena[At.LENGTH_OF]), 1 << 40, np.int64)[state]
+    where = longs(arena, At.LENGTH_OF)[state]
     if where < 0:
         return True
-    bits = carray(pointer(arena[At.LENGTHS]), 1 << 40, np.uint64)
+    bits = ulongs(arena, At.LENGTHS)
     words = int64(bits[where])
     first, last = max(least - count, int64(0)), most - count
     if most < 0 or last >= words * 64:
@@ -229,7 +223,7 @@ def length_fits(arena, state, least, most, count):
 @part
 def first_point(arena, state, point, last):
     """The first character of point..last that the language accepts in the state; beyond `last` if there is none."""
-    missing = carray(pointer(arena[At.MISSING]), 1, np.int64)
+    missing = longs(arena, At.MISSING)
     while point <= last:
         if missing[0] != 0:
             return last + 1  # will be called again
@@ -258,9 +252,9 @@ def takes_some(arena, state, low, high, lengths, least, most, count):
     refused, refused_wide = (
         int64(-1),
         int64(-1),
-    )  # states before the last byte, or the last two, from which nothing fits
+    )  # before the last byte, or the last two: states from which nothing fits
     since = int64(-1)  # start of the current block of 4,096
-    missing = carray(pointer(arena[At.MISSING]), 1, np.int64)
+    missing = longs(arena, At.MISSING)
     while point <= high:
         if missing[0] != 0:
             return False  # will be called again
@@ -310,25 +304,22 @@ def takes_some(arena, state, low, high, lengths, least, most, count):
 @part
 def narrow(arena, table, low, high, read, byte):
     """The subrange of the sorted keys low to high - 1, which agree on `read` bytes, whose next byte is `byte`: binary search."""
-    program = longs(arena, At.PROGRAM)
-    blob = carray(pointer(arena[At.BLOB]), 1 << 40, np.uint8)
-    first, last = low, high
-    while first < last:  # the first key whose next byte is not less
-        middle = (first + last) >> 1
-        key = table + middle * Key.LENGTH
-        if program[key + Key.SIZE] <= read or blob[program[key + Key.BYTES] + read] < byte:
-            first = middle + 1
-        else:
-            last = middle
-    start, last = first, high
+    start = first_from(arena, table, low, high, read, byte)
+    return start, first_from(arena, table, start, high, read, byte + 1)
+
+
+@part
+def first_from(arena, table, first, last, read, byte):
+    """The first of some sorted keys whose next byte is not below `byte`."""
+    program, blob = longs(arena, At.PROGRAM), octets(arena, At.BLOB)
     while first < last:
         middle = (first + last) >> 1
         key = table + middle * Key.LENGTH
-        if program[key + Key.SIZE] <= read or blob[program[key + Key.BYTES] + read] <= byte:
+        if program[key + Key.SIZE] <= read or int64(blob[program[key + Key.BYTES] + read]) < byte:
             first = middle + 1
         else:
             last = middle
-    return int64(start), int64(first)
+    return int64(first)
 
 
 @inlined
@@ -344,7 +335,7 @@ def narrow_point(arena, table, low, high, read, point):
 def next_point(arena, table, key_index, read):
     """The character of a key at byte offset `read`; -1 at its end."""
     program = longs(arena, At.PROGRAM)
-    blob = carray(pointer(arena[At.BLOB]), 1 << 40, np.uint8)
+    blob = octets(arena, At.BLOB)
     key = table + key_index * Key.LENGTH
     if program[key + Key.SIZE] <= read:
         return int64(-1)

@@ -5,11 +5,11 @@ accepts, and subtrees with only such characters need not be walked: 256 nodes of
 `[A-Za-z0-9]+`.
 """
 
-import numpy as np
-from numba import carray, int32, int64
+from numba import int32, int64
 
-from grammarlm.kernels.cpu.jit import inlined, part, pointer
-from grammarlm.layout.json import SHARED_BIT, WAITS, At
+from grammarlm.kernels.cpu.jit import inlined, part
+from grammarlm.kernels.cpu.json.fields import ints, longs, octets
+from grammarlm.layout.json import SHARED_BIT, At, Want
 
 from .languages import CHARACTERS_AT, MANY_CHARACTERS, note_missing, table_of
 
@@ -22,7 +22,7 @@ LETTERS_LOW, LETTERS_HIGH = int64(0b110000), int64(0b001100)  # the classes of l
 def ask_for(arena, state):
     """Notes a missing state, before any walk is begun that would have to restart."""
     note_missing(arena, state)
-    arena[At.WANTED] |= WAITS
+    arena[At.WANTED] |= Want.WAITS
 
 
 @part
@@ -33,7 +33,7 @@ def run_of(arena, state, left):
     can follow. `left` is how many characters may follow in all. No classes if a row is not worthwhile. Handles `[A-Za-z0-9]{8}-` as
     well as `[a-z0-9_]+`. Missing states of the run are noted.
     """
-    table, classes = table_of(arena, state), carray(pointer(arena[At.CLASSES]), 256, np.uint8)
+    table, classes = table_of(arena, state), octets(arena, At.CLASSES)
     none = int64(0)
     at = (state & (SHARED_BIT - 1)) * 256
     if table[at] == 0:
@@ -56,15 +56,15 @@ def run_of(arena, state, left):
         if table[at] == 0:
             ask_for(arena, now)
             return none, none, False
-        behind = int64(table[at + (0x61 if run & LETTERS_LOW == LETTERS_LOW else 0x41)])
+        later = int64(table[at + (0x61 if run & LETTERS_LOW == LETTERS_LOW else 0x41)])
         for byte in range(0x20, 0x80):
-            if run >> int64(classes[byte]) & 1 and int64(table[at + byte]) != behind:
+            if run >> int64(classes[byte]) & 1 and int64(table[at + byte]) != later:
                 return run, count, False
-        if behind == now:
+        if later == now:
             break
-        if behind < 0:
+        if later < 0:
             return run, count, True
-        state, now = now, behind
+        state, now = now, later
         count += 1
     if count < min(left, int64(LONGEST_RUN)):  # from here on it is a cycle
         count = int64(ENDLESS_RUN)
@@ -75,7 +75,7 @@ def run_of(arena, state, left):
 def base_of_run(arena, run, most):
     """The index of the base row of all tokens of these classes with at most `most` characters, cached; 0: no room."""
     most = min(most, arena[At.MOST_CHARACTERS])
-    keys = carray(pointer(arena[At.RUN_KEYS]), 1 + 2 * RUN_ROWS, np.int64)
+    keys = longs(arena, At.RUN_KEYS)
     for i in range(keys[0]):
         if keys[1 + 2 * i] == run and keys[2 + 2 * i] == most:
             return arena[At.RUN_BASE] + i
@@ -83,8 +83,7 @@ def base_of_run(arena, run, most):
         return int64(0)
     number = keys[0]
     width = arena[At.BASE_WORDS]
-    row = carray(pointer(arena[At.RUN_ROWS] + 4 * width * number), width, np.int32)
-    alphabets = carray(pointer(arena[At.TOKEN_ALPHABETS]), 32 * width, np.int64)
+    row, alphabets = ints(longs(arena, At.BASES), arena[At.RUN_BASE] + number), longs(arena, At.TOKEN_ALPHABETS)
     outside = ~run & ~(int64(MANY_CHARACTERS) << int64(CHARACTERS_AT))
     for word in range(width):
         bits = int32(0)

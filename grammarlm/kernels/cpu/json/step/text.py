@@ -49,7 +49,7 @@ def text_step(sub, escape, byte, plain):
     if plain != 0 and not is_plain_escape(sub, escape, byte):
         return int64(0), int64(0), int64(WRONG)
     if sub == BACKSLASH:
-        return _behind_backslash(byte)
+        return _after_backslash(byte)
     if sub == LOW_BACKSLASH:
         return (int64(LOW_U), escape, int64(PART)) if byte == 92 else (int64(0), int64(0), int64(WRONG))
     if sub == LOW_U:
@@ -119,7 +119,7 @@ def _later_byte(sub, byte):
 
 
 @inlined
-def _behind_backslash(byte):
+def _after_backslash(byte):
     point, after, what = int64(0), int64(BODY), int64(DONE)
     if byte == 34 or byte == 92 or byte == 47:
         point = int64(byte)

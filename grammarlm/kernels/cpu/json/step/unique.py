@@ -7,25 +7,28 @@ An item is live iff it can become one that is new: `begins_new`, `string_can_dif
 """
 
 import numpy as np
-from numba import carray, int64
+from numba import int64
 
-from grammarlm.kernels.cpu.jit import inlined, part, pointer
-from grammarlm.kernels.cpu.json.places import longs
+from grammarlm.kernels.cpu.jit import inlined, part
+from grammarlm.kernels.cpu.json.fields import longs, octets
 from grammarlm.layout.json import ARRAY_BIT, BARRIER, Array, At, Frame, Key, Kind
-from grammarlm.layout.numbers import FLAGS, TOLD
+from grammarlm.layout.numbers import Flag, Number
 
-from .keys import (
-    all_gone,
+from .frames import (
+    add_other,
     begun_like,
     copy_frame,
     extend_chain,
     is_other,
-    new_entries,
+    length_of,
+    same_but_lists,
     same_chain,
     same_entries,
 )
+from .keys import all_gone
 from .languages import after_point, first_point
-from .numbers import number_ends, number_step, word
+from .number_values import word
+from .numbers import number_ends, number_step
 from .text import (
     BODY,
     DONE,
@@ -41,10 +44,10 @@ from .text import (
     utf8_length,
 )
 
-FEWEST_BEHIND_ESCAPE, FEWEST_BEHIND_BYTE = (
+FEWEST_OF_ESCAPE, FEWEST_OF_BYTE = (
     16,
     64,
-)  # lower bounds: characters that an incomplete escape, or incomplete UTF-8 bytes, can become
+)  # lower bounds: characters that an incomplete escape, or its first bytes, can become
 MOST_TRIED = 20_000  # steps of the search for a new number
 NUMBER_BYTES = np.frombuffer(b"1234567890.eE-+", np.uint8)
 
@@ -81,18 +84,13 @@ def with_point(arena, f, point):
 @part
 def finished(arena, f):
     """The frame after its item; -1 if an equal item exists."""
-    frames, chains = longs(arena, At.FRAMES), longs(arena, At.CHAINS)
+    frames = longs(arena, At.FRAMES)
     text = frames[f * Frame.LENGTH + Frame.TEXT]
     if is_other(arena, f, text):
         return int64(-1)
     made = copy_frame(arena, f)
-    at = made * Frame.LENGTH
-    entry = new_entries(arena, 1)
-    if entry != 0:
-        chains[2 * entry] = frames[at + Frame.OTHERS]
-        chains[2 * entry + 1] = text
-        frames[at + Frame.OTHERS] = entry
-    frames[at + Frame.TEXT] = 0
+    add_other(arena, made, text)
+    frames[made * Frame.LENGTH + Frame.TEXT] = 0
     return made
 
 
@@ -171,19 +169,13 @@ def number_ended(arena, f):
 def is_word_new(arena, f, table, low, high):
     """Is one of the words low to high - 1 new among the items?"""
     program, frames, chains = longs(arena, At.PROGRAM), longs(arena, At.FRAMES), longs(arena, At.CHAINS)
-    blob = carray(pointer(arena[At.BLOB]), 1 << 40, np.uint8)
     for i in range(low, high):
         start, size = program[table + i * Key.LENGTH + Key.BYTES], program[table + i * Key.LENGTH + Key.SIZE]
         known = False
         entry = frames[f * Frame.LENGTH + Frame.OTHERS]
         while entry != 0 and not known:
-            chain = chains[2 * entry + 1]
-            if chains[2 * chain + 1] >> 8 & 0xFFFFFF == size + 1:
-                at = size - 1
-                while at >= 0 and chains[2 * chain + 1] & 0xFF == blob[start + at]:
-                    chain = chains[2 * chain]
-                    at -= 1
-                known = at < 0 and chains[2 * chain + 1] & 0xFF == 34
+            quote = before_text(arena, chains[2 * entry + 1], start, size)
+            known = quote > 0 and chains[2 * quote] == 0 and chains[2 * quote + 1] & 0xFF == 34
             entry = chains[2 * entry]
         if not known:
             return True
@@ -197,11 +189,9 @@ def same_frame(arena, one, other):
         return True
     if not is_unique(arena, one) or not is_unique(arena, other):
         return False
-    frames = longs(arena, At.FRAMES)
-    a, b = one * Frame.LENGTH, other * Frame.LENGTH
-    for i in range(Frame.LENGTH):
-        if i != Frame.OTHERS and i != Frame.TEXT and frames[a + i] != frames[b + i]:
-            return False
+    frames, a, b = longs(arena, At.FRAMES), one * Frame.LENGTH, other * Frame.LENGTH
+    if not same_but_lists(arena, one, other):
+        return False
     same = same_entries(arena, frames[a + Frame.OTHERS], frames[b + Frame.OTHERS])
     return same and same_chain(arena, frames[a + Frame.TEXT], frames[b + Frame.TEXT])
 
@@ -214,7 +204,7 @@ def is_literal_new(arena, f, first):
     length = 5 if first == 102 else 4
     while entry != 0:
         chain = chains[2 * entry + 1]
-        if chain != 0 and chains[2 * chain + 1] >> 8 & 0xFFFFFF == length:
+        if length_of(arena, chain) == length:
             while chains[2 * chain] != 0:
                 chain = chains[2 * chain]
             if chains[2 * chain + 1] & 0xFF == first:
@@ -227,17 +217,23 @@ def is_literal_new(arena, f, first):
 def is_text_new(arena, f, start, size):
     """Is this text, which is in the blob, new among the items?"""
     chains = longs(arena, At.CHAINS)
-    blob = carray(pointer(arena[At.BLOB]), 1 << 40, np.uint8)
     entry = longs(arena, At.FRAMES)[f * Frame.LENGTH + Frame.OTHERS]
     while entry != 0:
-        chain, at = chains[2 * entry + 1], size - 1
-        while chain != 0 and at >= 0 and chains[2 * chain + 1] & 0xFF == blob[start + at]:
-            chain = chains[2 * chain]
-            at -= 1
-        if chain == 0 and at < 0:
+        if before_text(arena, chains[2 * entry + 1], start, size) == 0:
             return False
         entry = chains[2 * entry]
     return True
+
+
+@part
+def before_text(arena, chain, start, size):
+    """What is left of a chain before this text at its end, which is in the blob; -1 if it ends otherwise."""
+    chains, blob = longs(arena, At.CHAINS), octets(arena, At.BLOB)
+    for at in range(start + size - 1, start - 1, -1):
+        if chain == 0 or chains[2 * chain + 1] & 0xFF != blob[at]:
+            return int64(-1)
+        chain = chains[2 * chain]
+    return int64(chain)
 
 
 @part
@@ -258,13 +254,13 @@ def string_can_differ(arena, c, x, y, f):
     if sub >= LAST_1:
         if x != 0:
             return not all_gone(arena, x, gone)
-        behind = int64(FEWEST_BEHIND_BYTE)
+        fewest = int64(FEWEST_OF_BYTE)
         if sub == LAST_2:
-            behind *= 64
+            fewest *= 64
         elif sub >= LEAD_E0:
-            behind *= 32
-        return gone < behind
-    if x == 0 and arena[At.PLAIN] == 0 and gone < FEWEST_BEHIND_ESCAPE:
+            fewest *= 32
+        return gone < fewest
+    if x == 0 and arena[At.PLAIN] == 0 and gone < FEWEST_OF_ESCAPE:
         return True
     for i in range(RANGES):
         first, last = escape_range(sub, escape, arena[At.PLAIN], i)
@@ -315,7 +311,7 @@ def number_can_differ(arena, row, x, y, f):
     """The same for a number: most are new as they are, or with one more digit; otherwise a search tries all continuations."""
     if longs(arena, At.FRAMES)[f * Frame.LENGTH + Frame.OTHERS] == 0:
         return True
-    if word(row, FLAGS) & TOLD:
+    if word(row, Number.FLAGS) & Flag.SINGLE:
         return is_text_new(arena, f, word(row - 16, 0), word(row - 16, 1))
     pool = arena[At.PROGRAM]
     frames_before, chains_before = arena[At.FRAME_COUNT], arena[At.CHAIN_COUNT]

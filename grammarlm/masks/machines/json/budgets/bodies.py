@@ -10,8 +10,9 @@ from grammarlm.kernels.cpu.json.ends import QUOTED
 from grammarlm.kernels.cpu.json.step.text import BODY
 from grammarlm.layout.json import ANY_STRING, ESCAPE, Kind
 from grammarlm.masks.machines.json.endings.completion import Endings
+from grammarlm.masks.token_facts import pack_ids
 
-from .survey import packed, survey_of
+from .survey import survey_of
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,7 @@ def bodies_of(endings: Endings) -> Bodies:
     if tables.bodies is None:
         kinds = _kinds(endings)
         tables.bodies = Bodies(kinds, np.bitwise_or.reduce([body.row for body in kinds]))
-    found: Bodies = tables.bodies
-    return found
+    return tables.bodies
 
 
 def _kinds(endings: Endings) -> list[Body]:
@@ -55,7 +55,7 @@ def _kinds(endings: Endings) -> list[Body]:
         sub, escape = (c >> 5 & 63, y & ESCAPE) if c & 31 == Kind.STRING else (int(BODY), 0)
         tokens = pairs[pairs[:, 1] == number, 0]
         counts = characters[tokens]
-        rows = {int(n): packed(tokens[counts == n], words) for n in np.unique(counts)}
+        rows = {int(n): pack_ids(tokens[counts == n], words) for n in np.unique(counts)}
         sample = program.tables.shared.spelled(int(tokens[0]))
-        kinds.append(Body(sub, escape, sample, rows, packed(tokens, words)))
+        kinds.append(Body(sub, escape, sample, rows, pack_ids(tokens, words)))
     return kinds

@@ -9,26 +9,28 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import Any
+from typing import TYPE_CHECKING
 
 from grammarlm.layout.json import Array, Key, Object, Shape
-from grammarlm.layout.numbers import DIGITS
+from grammarlm.layout.numbers import Number
 from grammarlm.masks.filters.budget import INFINITE
 from grammarlm.masks.machines.json.endings.completion import endings_of
 from grammarlm.vocab.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from grammarlm.masks.machines.json.epoch import JsonEpoch
 
 SPARE = 8  # tokens: half a character, half an escape, a quote, ...
 NUMBER = 15  # bytes of the rest of any number, besides its digits
 OPENING = re.compile(rb"\[|\{(?![{\[\w])")
 
 
-def growth_of(epoch: Any) -> int:
+def growth_of(epoch: JsonEpoch) -> int:
     """A bound for all texts of the program; INFINITE where none is known."""
     program = epoch.program
-    known = getattr(program, "growth", None)
-    if known is None:
-        known = program.growth = _Growth(epoch).most()
-    return known
+    if program.growth is None:
+        program.growth = _Growth(epoch).most()
+    return program.growth
 
 
 @functools.lru_cache(maxsize=8)
@@ -40,7 +42,7 @@ def most_openings(vocab: Vocabulary) -> int:
 
 
 class _Growth:
-    def __init__(self, epoch: Any):
+    def __init__(self, epoch: JsonEpoch):
         self._program, self._endings = epoch.program, endings_of(epoch)
         self._rows = memoryview(epoch.program.json.rows)
 
@@ -120,12 +122,12 @@ class _Growth:
         return INFINITE if text is None else self._endings.reader.tokens(text)
 
     def _cost(self, kind: int, row: int) -> int:
-        """Tokens that end the alternative, from any place in its own lexeme."""
+        """Tokens that end the alternative, from anywhere in its own lexeme."""
         rows, endings = self._rows, self._endings
         if kind == Shape.LITERAL:
             return 5
         if kind == Shape.NUMBER:
-            return NUMBER + int(rows[row + DIGITS])
+            return NUMBER + int(rows[row + Number.DIGITS])
         if kind == Shape.WORDS:
             table, low, high = rows[row], rows[row + 1], rows[row + 2]
             longest = max(range(low, high), key=lambda i: rows[table + i * Key.LENGTH + Key.SIZE])

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from grammarlm.kernels.cpu.json.rows.closers import BODY_REMAINDERS
-from grammarlm.kernels.cpu.json.step.step import NO_LANGUAGE, ROW
 from grammarlm.kernels.cpu.json.step.text import BODY
-from grammarlm.layout.json import FIELD, Kind
+from grammarlm.layout.json import FIELD, NO_LANGUAGE, ROW, Kind
 from grammarlm.masks.machines.json.endings.completion import endings_of
 from grammarlm.masks.machines.json.endings.texts import Thread
+from grammarlm.masks.token_facts import pack_ids
 
 from .bodies import bodies_of
-from .survey import packed, survey_of
+from .survey import survey_of
+
+if TYPE_CHECKING:
+    from grammarlm.masks.machines.json.epoch import JsonEpoch
 
 MANY = 4096  # tokens that stay in a string of a language: too many to be checked one by one
 FEW_NODES = 8  # values that may follow a key
@@ -24,7 +27,7 @@ LETTERS = (b"~~", b"x~", b"q7", b"zz", b"~", b"0")  # continuations of a key tha
 class NarrowMask:
     """The mask of a config: tokens after which fewer than `left` more can end the text. Stop ids left out."""
 
-    def __init__(self, epoch: Any, left: int):
+    def __init__(self, epoch: JsonEpoch, left: int):
         self._endings, self._left = endings_of(epoch), left
         self._epoch, self._survey = self._endings.reader.machine, survey_of(self._endings.reader.machine)
         self._rows = epoch.program.json.rows
@@ -75,7 +78,7 @@ class NarrowMask:
         """The row is right for keys (items) that are new. The tokens that make the key another are checked one by one, then
         `before` is added."""
         classes, pairs = self._survey.of(thread, ordinary=True)
-        self.row &= ~packed(pairs[:, 0], self._words)
+        self.row &= ~pack_ids(pairs[:, 0], self._words)
         self._add_tokens(classes, pairs)
         self.row |= before
 
@@ -105,7 +108,7 @@ class NarrowMask:
         """Adds the tokens of a survey that fit the budget."""
         enough = np.array([*(self._fits(*thread) for thread in classes), False])
         chosen = pairs[enough[pairs[:, 1]], 0]
-        found = packed(chosen, self._words)
+        found = pack_ids(chosen, self._words)
         self.row |= found if only is None else found & only
 
     # ------------------------------------------------------------------ languages that allow nearly everything
@@ -134,8 +137,8 @@ class NarrowMask:
         for start in starts[:FEW_NODES]:
             classes, pairs = self._survey.of(start, BODY_REMAINDERS)
             enough = np.array([*(self._fits(*each) for each in classes), False])[pairs[:, 1]]
-            fits |= packed(pairs[enough, 0], self._words)
-            fails |= packed(pairs[~enough, 0], self._words)
+            fits |= pack_ids(pairs[enough, 0], self._words)
+            fails |= pack_ids(pairs[~enough, 0], self._words)
         if len(starts) <= FEW_NODES:  # whichever of the values follows
             self.row |= plain & fits & ~fails
 
@@ -177,7 +180,7 @@ class NarrowMask:
         good = closers[:, 1] >= least
         if most >= 0:
             good &= closers[:, 1] <= most
-        return packed(closers[good, 0], self._words)
+        return pack_ids(closers[good, 0], self._words)
 
     # ------------------------------------------------------------------ keys
 

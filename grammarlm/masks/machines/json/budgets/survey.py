@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,6 +10,9 @@ from grammarlm.kernels.cpu.json.call import SURVEY
 from grammarlm.kernels.cpu.json.ends import CLASS_WORDS
 from grammarlm.kernels.cpu.json.ends import Survey as SurveyWords
 from grammarlm.masks.machines.json.endings.texts import Thread
+
+if TYPE_CHECKING:
+    from grammarlm.masks.machines.json.epoch import JsonEpoch
 
 MOST_CLASSES = 1024  # tokens of further classes are forbidden: only near the end, where many keys or items must differ
 TABLE = 4096
@@ -19,7 +22,7 @@ VOCABULARY = 0  # the number of the vocabulary's trie
 class Survey:
     """The kernel's survey of one thread, and its buffers."""
 
-    def __init__(self, epoch: Any):
+    def __init__(self, epoch: JsonEpoch):
         self._epoch = epoch
         self.classes = np.zeros((MOST_CLASSES, CLASS_WORDS), np.int64)
         self.table = np.zeros(TABLE, np.int32)
@@ -43,14 +46,7 @@ class Survey:
         return self.classes[: int(self.words[SurveyWords.COUNT]), :4].tolist(), self.pairs[:count]
 
 
-def survey_of(epoch: Any) -> Survey:
+def survey_of(epoch: JsonEpoch) -> Survey:
     if epoch.survey is None:
         epoch.survey = Survey(epoch)
-    found: Survey = epoch.survey
-    return found
-
-
-def packed(tokens: np.ndarray, words: int) -> np.ndarray:
-    bits = np.zeros(words * 32, np.uint8)
-    bits[tokens] = 1
-    return np.packbits(bits, bitorder="little").view(np.int32)
+    return epoch.survey

@@ -21,6 +21,8 @@ from grammarlm.grammars.json_schema.strings.text_algebra import TextAlgebra
 from grammarlm.grammars.json_schema.types.python_types import INTEGER_DIGITS
 from grammarlm.masks.automaton import Automaton
 from grammarlm.masks.machines.json.budgets.costs import JsonCosts
+from grammarlm.masks.machines.json.configs import Config
+from grammarlm.masks.machines.json.endings.texts import SpelledCompletions
 from grammarlm.masks.machines.json.epoch import JsonEpoch
 from grammarlm.masks.machines.json.languages import LanguageStates, SchemaLanguages
 from grammarlm.masks.machines.json.matcher import FilteredJsonMatcher, JsonMatcher
@@ -61,15 +63,15 @@ class JsonSchemaProgram(ProgramDefaults):
     """What all texts under a schema have in common."""
 
     matcher_class, filtered_class, costs_class = JsonMatcher, FilteredJsonMatcher, JsonCosts
-    growth: int | None = (
-        None  # upper bound on how much one token can lengthen the shortest completion: see budgets/growth.py
-    )
+    # For budgets: how much one token can lengthen the shortest completion (budgets/growth.py), and what ends strings of languages.
+    growth: int | None = None
+    spelled: SpelledCompletions | None = None
 
     def __init__(self, grammar: JsonSchema, vocab: Vocabulary, limits: Limits, clock: Clock):
         self.vocab, self.limits, self.clock = vocab, limits, clock
         self.facts = token_facts(vocab)
         self.lock = shared_lock(PROGRAM)
-        self.start: Any = ("start",)
+        self.start: Config = ((0, 0, 0, (), b"start"),)  # found by identity
         self.tokens_spell_all = True
         if self.facts.single_bytes != (1 << 256) - 1:
             _check_bytes(self.facts.single_bytes)
@@ -78,6 +80,7 @@ class JsonSchemaProgram(ProgramDefaults):
         clock.restart()
         self.mode = ANY_ORDER if grammar.property_order == "any" else SCHEMA_ORDER
         self.relaxed: tuple[str, ...] = ()
+        self.ceilings: dict[int, int] = {}  # by state of a language: see endings/languages.py
         self._grammar = grammar
         try:
             self.json = self._written(grammar)
@@ -159,7 +162,7 @@ class JsonSchemaProgram(ProgramDefaults):
         limits, tick = self.limits, self.clock.tick
         return SchemaLanguages(lambda: TextAlgebra(limits.max_depth, tick, SHARED, limits.max_bytes), limits.max_states)
 
-    def _writer(self, grammar: JsonSchema, begun: Any = None) -> ProgramWriter:
+    def _writer(self, grammar: JsonSchema, begun: tuple[list[int], bytearray] | None = None) -> ProgramWriter:
         self.texts = self._new_texts()
         order = grammar.property_order
         return ProgramWriter(self.texts, self.tables, order if isinstance(order, tuple) else (), begun)

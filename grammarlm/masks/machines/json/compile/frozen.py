@@ -14,13 +14,13 @@ import functools
 import marshal
 import struct
 from array import array
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Hashable
+from typing import NamedTuple, cast
 
 import numpy as np
 
 from grammarlm.errors import GrammarError, UnsupportedFeature
-from grammarlm.grammars.json_schema.nodes.places import NeedsScope
+from grammarlm.grammars.json_schema.nodes.locations import NeedsScope
 from grammarlm.grammars.json_schema.numbers.rows import Packed, placed
 from grammarlm.grammars.json_schema.read.document import DRAFTS, Document, escape
 from grammarlm.grammars.json_schema.read.keywords import COMBINE, IDENTITY, SCHEMA_MAPS, bits_of
@@ -80,6 +80,7 @@ TEMPLATES = {
     Template.PLAIN_INTEGER_NODE: "type plain integer",
 }  # fmt: skip
 NUMBER_NAMES = ("number", "integer", "plain integer")
+Scalar = str | int | float | bool | None
 SCALARS: dict[int, bool | None] = {Value.TRUE: True, Value.FALSE: False, Value.NULL: None}
 FRACTION = struct.Struct("<d")
 WHOLE = 1 << 64
@@ -88,7 +89,7 @@ WHOLE = 1 << 64
 class Reading(NamedTuple):
     """What the kernel has written, and what it has left to Python."""
 
-    rows: Any  # array of int64, the program; a list without the blob where something is left
+    rows: array[int]  # int64: the program; without the blob where something is left
     blob_at: int
     start: int
     letters: bytes = b""
@@ -210,9 +211,7 @@ class FrozenReader:
             patches = self._patches[: arena[Read.PATCH_COUNT]].tolist()
             tape = self._tape[: arena[Read.COUNT]].copy() if patches or start <= LEFT else None
             letters = self._blob[: arena[Read.BLOB_USED]].tobytes()
-            return Reading(
-                self._rows[:used].tolist(), 8 * used, start, letters, fixes.tolist(), values.tolist(), patches, tape
-            )
+            return Reading(self._rows[:used], 8 * used, start, letters, fixes.tolist(), values.tolist(), patches, tape)
 
 
 @functools.cache
@@ -241,7 +240,7 @@ def frozen_program(
         return JsonProgram(found.rows, found.blob_at, found.start)
     try:
         return _Rest(
-            frozen, found, make_writer(found.rows, bytearray(found.letters)), formats, make_document, tick
+            frozen, found, make_writer(found.rows.tolist(), bytearray(found.letters)), formats, make_document, tick
         ).written()
     except (NeedsScope, GrammarError, UnsupportedFeature, RecursionError) as error:
         raise NotPlain from error
@@ -272,8 +271,8 @@ class _Rest:
     ):
         self._frozen, self._found, self._writer, self._formats = frozen, found, writer, formats
         self._make_document, self._tick = make_document, tick
-        self._strings: dict[Any, tuple[int, int]] = {}
-        self._numbers: dict[Any, int] = {}
+        self._strings: dict[Hashable, tuple[int, int]] = {}
+        self._numbers: dict[Hashable, int] = {}
 
     def written(self) -> JsonProgram:
         found, rows = self._found, self._writer.rows
@@ -297,16 +296,16 @@ class _Rest:
             self._unite(at, below)
         return self._writer.finish(nodes.get(found.start, found.start))
 
-    def _value(self, kind: int, at: int, size: int) -> Any:
+    def _value(self, kind: int, at: int, size: int) -> Scalar:
         """A scalar of the schema."""
         if kind in (Value.TEXT, Value.HALF_TEXT):
             return self._frozen[at : at + size].decode("utf-8", "surrogatepass")
         if kind == Value.INTEGER:
             return at
         if kind == Value.FRACTION:
-            return FRACTION.unpack_from(self._frozen, at)[0]
+            return cast(float, FRACTION.unpack_from(self._frozen, at)[0])
         if kind == Value.LARGE:
-            return marshal.loads(self._frozen[at : at + size])
+            return cast(int, marshal.loads(self._frozen[at : at + size]))
         if kind in SCALARS:
             return SCALARS[kind]
         raise NotPlain
@@ -373,7 +372,7 @@ class _Rest:
                     break
                 child, index = ends[inner], index + 1
             if kinds[here] == Value.DICT:
-                token = self._value(kinds[child], ats[child], sizes[child])
+                token = cast(str, self._value(kinds[child], ats[child], sizes[child]))
                 schema, pointer = schema[token], f"{pointer}/{escape(token)}"
             else:
                 schema, pointer = schema[index], f"{pointer}/{index}"

@@ -12,11 +12,10 @@ Invariant, which tests check: the rows mean the same as those that the general w
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from grammarlm.errors import GrammarError
+from grammarlm.grammars.json_schema.nodes.locations import NeedsScope
 from grammarlm.grammars.json_schema.nodes.normaliser import Normaliser
-from grammarlm.grammars.json_schema.nodes.places import NeedsScope
 from grammarlm.grammars.json_schema.read.document import Document, escape
 from grammarlm.grammars.json_schema.read.keywords import (
     ARRAY,
@@ -38,6 +37,7 @@ from grammarlm.masks.machines.json.rows.plain_scalars import (
     TRUE,
     Alternative,
     NotPlain,
+    Schema,
     listed_values,
     number_row,
     string_alternative,
@@ -61,7 +61,7 @@ KINDS = tuple(name for name in TYPES if name != "integer")
 
 # A pointer, as a linked list: (path around, keyword, token or None), or the text where a reference led. None: the
 # root.
-Path = tuple[Any, ...] | str | None
+Path = tuple["Path", str, str | None] | str | None
 
 _known_bits: dict[int, tuple[dict[str, int], dict[str, int]]] = {}
 
@@ -105,7 +105,7 @@ class PlainReader:
 
     # ------------------------------------------------------------------ nodes
 
-    def node(self, schema: Any, path: Path) -> int:
+    def node(self, schema: object, path: Path) -> int:
         """The row of a schema's node."""
         if schema.__class__ is not dict:
             if schema is True:
@@ -136,12 +136,12 @@ class PlainReader:
             return self.general(schema, path)
         return self._plain(schema, path, mask)
 
-    def _of_type(self, name: Any) -> int | None:
+    def _of_type(self, name: object) -> int | None:
         if name.__class__ is not str:
             return None
         return TEMPLATE_AT.get("type " + (self._integer if name == "integer" else name))
 
-    def _reference(self, schema: dict[str, Any], path: Path) -> int:
+    def _reference(self, schema: Schema, path: Path) -> int:
         reference = schema.get("$ref")
         if reference.__class__ is not str or not reference.startswith("#"):  # type: ignore[union-attr]
             return self.general(schema, path)
@@ -152,12 +152,12 @@ class PlainReader:
         found = self._rows[id(schema)] = self.node(target, pointer)
         return found
 
-    def general(self, schema: dict[str, Any], path: Path) -> int:
+    def general(self, schema: Schema, path: Path) -> int:
         """The node as the general way makes it."""
         n = self._normaliser
         if n is None:
             n = self._normaliser = Normaliser(self._document, self._writer.texts.languages, self._tick)
-        node = n.places.place(schema, pointer_of(path), self._resource, None)
+        node = n.locations.node_at(schema, pointer_of(path), self._resource, None)
         finish(n, node)
         found = self._writer.nodes.row(node)
         if found < 0:
@@ -165,7 +165,7 @@ class PlainReader:
         self._rows[id(schema)] = found
         return found
 
-    def _plain(self, schema: dict[str, Any], path: Path, mask: int) -> int:
+    def _plain(self, schema: Schema, path: Path, mask: int) -> int:
         self._tick()
         kinds = self._kinds(schema["type"]) if mask & TYPE else KINDS
         if not kinds or not _is_easy(schema, mask):
@@ -196,7 +196,7 @@ class PlainReader:
         self._open.discard(found)
         return found
 
-    def _kinds(self, listed: Any) -> list[str] | tuple[str, ...] | None:
+    def _kinds(self, listed: object) -> list[str] | tuple[str, ...] | None:
         """The types that a schema names, an integer being a kind of number."""
         if listed.__class__ is str:
             return (listed,) if listed in TYPES else None
@@ -211,9 +211,7 @@ class PlainReader:
             named.discard("integer")
         return [kind for kind in TYPES if kind in named]
 
-    def _alternative(
-        self, schema: dict[str, Any], path: Path, mask: int, kind: str, needs: list[list[int]]
-    ) -> Alternative:
+    def _alternative(self, schema: Schema, path: Path, mask: int, kind: str, needs: list[list[int]]) -> Alternative:
         if kind == "string":
             return self._string(schema, path) if mask & STRING else (Shape.STRING, ANY_STRING)
         if kind == "object":
@@ -225,12 +223,12 @@ class PlainReader:
         name = self._integer if kind == "integer" else kind
         return Shape.NUMBER, number_row(self._writer, schema, name) if mask & NUMBER else TEMPLATE_AT[name]
 
-    def _string(self, schema: dict[str, Any], path: Path) -> Alternative:
+    def _string(self, schema: Schema, path: Path) -> Alternative:
         return string_alternative(self._writer, schema, self._formats, lambda: pointer_of(path))
 
     # ------------------------------------------------------------------ objects and arrays
 
-    def _object(self, schema: dict[str, Any], path: Path, needs: list[list[int]]) -> int:
+    def _object(self, schema: Schema, path: Path, needs: list[list[int]]) -> int:
         """The row of an object; the nodes that all such objects contain are added to `needs`."""
         node, writer = self.node, self._writer
         declared = schema.get("properties") or {}
@@ -259,7 +257,7 @@ class PlainReader:
         rows = [children[name] for name in names]
         return writer.objects.write(names, rows, len(names), set(required), {}, OtherKeys(rest), (0, -1), -1, "")
 
-    def _array(self, schema: dict[str, Any], path: Path, needs: list[list[int]]) -> int:
+    def _array(self, schema: Schema, path: Path, needs: list[list[int]]) -> int:
         least, most = schema.get("minItems", 0), schema.get("maxItems", -1)
         item = self.node(schema["items"], (path, "items", None)) if "items" in schema else ANYTHING
         if least > 0:
@@ -305,7 +303,7 @@ def pointer_of(path: Path) -> str:
     return (path or "") + "".join(reversed(parts))  # type: ignore[operator]
 
 
-def _is_easy(schema: dict[str, Any], mask: int) -> bool:
+def _is_easy(schema: Schema, mask: int) -> bool:
     """Have the keywords valid values, and is none of them one for the general way?"""
     if mask & VALUES:
         return not mask & (STRING | NUMBER) and not ("enum" in schema and "const" in schema)

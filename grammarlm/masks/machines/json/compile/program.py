@@ -7,10 +7,11 @@ reference to it and filled when its turn comes, so nodes may contain themselves.
 from __future__ import annotations
 
 from array import array
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from grammarlm.errors import LimitExceeded
 from grammarlm.grammars.json_schema.shapes.shapes import Literal, Node, NumberShape, ObjectShape, StringShape
+from grammarlm.grammars.json_schema.shapes.shapes import Shape as JsonShape
 from grammarlm.layout.json import Shape
 from grammarlm.masks.machines.json.languages import SchemaLanguages
 from grammarlm.masks.machines.json.rows.arrays import ArrayRows
@@ -77,7 +78,7 @@ class ProgramWriter:
         rows.frombytes(self.blob + bytes(8 - len(self.blob) % 8))
         return JsonProgram(rows, blob_at, start)
 
-    def _alternative(self, shape: Any, node: Node) -> tuple[int, int]:
+    def _alternative(self, shape: JsonShape | UnitedStrings, node: Node) -> tuple[int, int]:
         """Kind and row of a shape."""
         if isinstance(shape, Literal):
             return Shape.LITERAL, LITERALS[shape.text]

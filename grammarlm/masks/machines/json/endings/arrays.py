@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from grammarlm.kernels.cpu.json.step.step import ROW
-from grammarlm.layout.json import ARRAY_BIT, Array, Frame, Kind, Shape
+from grammarlm.layout.json import ARRAY_BIT, ROW, Array, Frame, Shape
 from grammarlm.masks.machines.regular.completion import LONGEST
 
-from .lexemes import ENOUGH, LexemeEndings
+from .lexemes import ENOUGH, LEXEMES, LexemeEndings
 from .objects import MOST_EXTRA
-from .reader import AFTER, COMMA, Reader
+from .reader import AFTER, COMMA, Reader, Step
+from .texts import chained
 
 LITERALS = {1: b"true", 2: b"false", 3: b"null"}
 
@@ -76,54 +76,40 @@ class ArrayEndings:
 
     def text_by_reading(self, record: int, row: int, words: list[int], where: int) -> bytes | None:
         """Item by item: the first that is allowed."""
-        text, first, position = b"", where != AFTER, words[Frame.COUNT]
-        is_closed = where != COMMA
         supplies: dict[int, tuple[list[bytes], Iterator[bytes]]] = {}
-        for _ in range(MOST_EXTRA):
-            if is_closed and (after := self._reader.read(record, b"]")) and self._reader.ends(after):
-                return text + b"]"
-            is_closed = True
-            comma = b"" if first else b","
-            first = False
-            for node, _ in sorted(self._ways(row, position), key=lambda way: -way[1].bit_count()):
-                if node not in supplies:
-                    supplies[node] = [], self._several(node)
-                made = self._next_item(record, comma, *supplies[node])
-                if made is not None:
-                    record, text = made[0], text + comma + made[1]
-                    break
-            else:
-                return None
-            position += 1
-            if len(text) > LONGEST:
-                return None
-            self._reader.program.clock.check()
-        return None
+        length = 0
 
-    def _next_item(
-        self, record: int, comma: bytes, passed: list[bytes], others: Iterator[bytes]
-    ) -> tuple[int, bytes] | None:
+        def following(record: int, comma: bytes, number: int) -> Step | None:
+            nonlocal length
+            for node, _ in sorted(self._ways(row, words[Frame.COUNT] + number), key=lambda way: -way[1].bit_count()):
+                supply = supplies.setdefault(node, ([], self._several(node)))
+                made = self._next_item(record, comma, supply)
+                if made is not None:
+                    length += len(comma) + len(made[1])
+                    return made if length <= LONGEST else None
+            return None
+
+        return self._reader.text_by_reading(record, where, b"]", MOST_EXTRA, following)
+
+    def _next_item(self, record: int, comma: bytes, supply: tuple[list[bytes], Iterator[bytes]]) -> Step | None:
         """The first value that is allowed and can be followed by something; values that are refused are never tried again."""
-        for value in passed:
-            after = self._reader.read(record, comma + value)
-            if after and (self._reader.read(after, b",") or self._reader.read(after, b"]")):
-                return after, value
-        for _ in range(ENOUGH):
+        passed, more = supply
+        for number, value in enumerate(chained(passed.copy(), more, ENOUGH)):
             self._reader.program.clock.check()
-            value = next(others, None)
-            if value is None:
-                return None
             after = self._reader.read(record, comma + value)
-            if after and (self._reader.read(after, b",") or self._reader.read(after, b"]")):
-                if not self._repeats(record, comma, value):
+            if after and self._goes_on(after):
+                if number >= len(passed) and not self._repeats(record, comma, value):
                     passed.append(value)
                 return after, value
         return None
 
+    def _goes_on(self, record: int) -> bool:
+        return bool(self._reader.read(record, b",") or self._reader.read(record, b"]"))
+
     def _repeats(self, record: int, comma: bytes, value: bytes) -> bool:
         """Is a second occurrence refused? Then it need not be tried again."""
         again = self._reader.read(record, comma + value + b"," + value)
-        return not (again and (self._reader.read(again, b",") or self._reader.read(again, b"]")))
+        return not (again and self._goes_on(again))
 
     def is_unique(self, f: int) -> bool:
         row = self._reader.frame(f)[Frame.ROW]
@@ -136,12 +122,8 @@ class ArrayEndings:
             kind, row = rows[node + 2 + 2 * i], rows[node + 3 + 2 * i]
             if kind == Shape.LITERAL:
                 yield LITERALS[row]
-            elif kind == Shape.NUMBER:
-                yield from self._lexemes.lexemes(int(Kind.NUMBER) | row << 11, 0, 0)
-            elif kind == Shape.WORDS:
-                x = rows[row + 1] | rows[row + 2] << 21
-                yield from (b'"' + t for t in self._lexemes.lexemes(int(Kind.WORD) | rows[row] << 11, x, 0))
-            elif kind == Shape.STRING:
-                yield from (b'"' + t for t in self._lexemes.lexemes(int(Kind.STRING) | row << 11, rows[row + 2], 0))
+            elif kind in LEXEMES:
+                prefix, c, x = self._lexemes.begun(kind, row)
+                yield from (prefix + text for text in self._lexemes.lexemes(c, x, 0))
             elif (value := self._value(node)) is not None:
                 yield value

@@ -1,4 +1,4 @@
-"""How a JSON text can end: completions, from any place of any text under a schema, as bytes that the machine accepts.
+"""How a JSON text can end: completions, from anywhere in any text under a schema, as bytes that the machine accepts.
 
 A thread still needs the rest of what it is in (a string, a number, a key), then the rest of each frame around it: the
 keys or items that must come, each with the shortest value known, and the closing bracket.
@@ -18,22 +18,24 @@ chosen one by one. endings/ computes what a lexeme, an object, an array, a node 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Hashable, Iterator
+from typing import TYPE_CHECKING
 
 from grammarlm.kernels.cpu.json.ends import QUOTED
-from grammarlm.kernels.cpu.json.step.step import NO_LANGUAGE, ROW
 from grammarlm.kernels.cpu.json.step.text import BODY, LAST_1
-from grammarlm.layout.json import ARRAY_BIT, FIELD, FOLLOWS, INLINE, Array, Frame, Key, Kind, Object
+from grammarlm.layout.json import ARRAY_BIT, FIELD, FOLLOWS, INLINE, NO_LANGUAGE, ROW, Array, Frame, Key, Kind, Object
 from grammarlm.masks.filters.budget import INFINITE
 from grammarlm.masks.machines.json.configs import chain_of
 
 from .languages import LanguageEndings
 from .lexemes import ENOUGH, LexemeEndings
 from .objects import MOST_EXTRA
-from .reader import AFTER, COMMA, NO_TAIL, OPEN, Reader, Scratch, Tail
+from .reader import AFTER, COMMA, NO_TAIL, OPEN, Reader, Tail
 from .texts import Pieces, Thread, chained, few, joined, paired, short_names, spelled
 from .values import Values
+
+if TYPE_CHECKING:
+    from grammarlm.masks.machines.json.epoch import JsonEpoch
 
 SPARE = 2
 SAVED = 4  # tokens that tokenizing the pieces of a text together may save; most often fewer
@@ -44,7 +46,7 @@ MOST_KEYS, FEW_KEYS = 32, 3  # keys tried as the end of one; how many that fit a
 class Endings:
     """The completions of one epoch's texts. Used under the automaton's lock."""
 
-    def __init__(self, epoch: Any):
+    def __init__(self, epoch: JsonEpoch):
         self.reader = Reader(epoch)
         self.languages = LanguageEndings(self.reader)
         self.lexemes = LexemeEndings(self.reader, self.languages)
@@ -52,12 +54,12 @@ class Endings:
         self._program, self._rows = epoch.program, self.reader.rows
         self._blanks: dict[int, bytes] = {}  # by state of white space
 
-    def parts(self, state: int) -> list[bytes] | None:
+    def pieces(self, state: int) -> list[bytes] | None:
         """A completion of a config: pieces, tokenized one by one, whose tokens end the text. None: no completion can be
         written down."""
         threads = self.reader.threads_of(state)
         best: tuple[int, list[bytes], Tail] | None = None
-        with Scratch(self.reader):
+        with self.reader.scratch():
             for thread in threads:
                 found = self._priced(thread)
                 if found is not None and (best is None or found[0] < best[0]):
@@ -187,19 +189,19 @@ class Endings:
             self.reader.rests[key] = found
         return self.reader.rests[key]
 
-    def _content(self, words: list[int], where: int) -> tuple[Any, ...]:
+    def _content(self, words: list[int], where: int) -> tuple[Hashable, ...]:
         """What the rest of a frame depends on."""
         row = words[Frame.ROW]
         if row & ARRAY_BIT:
             at = row & ROW
-            others: Any = 0
+            others: Hashable = 0
             if self._rows[at + Array.UNIQUE] and (where == COMMA or words[Frame.COUNT] < self._rows[at + Array.LEAST]):
                 others = (
                     tuple(sorted(self.reader.other_names(words))),
                     chain_of(self.reader.machine, words[Frame.TEXT]),
                 )
             return row, words[Frame.COUNT], words[Frame.LAST], others
-        seen: Any = words[Frame.SEEN]
+        seen: Hashable = words[Frame.SEEN]
         if self._rows[row + Object.COUNT] > INLINE:
             seen = self.reader.many_seen(words)
         is_short = where == COMMA or words[Frame.COUNT] < self._rows[row + Object.LEAST]
@@ -345,9 +347,8 @@ class Endings:
         return sorted(nodes), min(max(prices, default=0) + longest + more + 4, INFINITE)
 
 
-def endings_of(epoch: Any) -> Endings:
+def endings_of(epoch: JsonEpoch) -> Endings:
     """The completions of the epoch's texts."""
     if epoch.endings is None:
         epoch.endings = Endings(epoch)
-    found: Endings = epoch.endings
-    return found
+    return epoch.endings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,10 +13,12 @@ from grammarlm.kernels.cpu.json.step.text import BODY, LAST_1
 from grammarlm.layout.json import SHARED_BIT
 from grammarlm.masks.filters.budget import INFINITE
 from grammarlm.masks.machines.json.formats import format_automata
-from grammarlm.masks.machines.regular.completion import Completions
 
 from .reader import Reader
 from .texts import SPELLED, Replayed, SpelledCompletions, by_spelling, decoded, joined, preferred
+
+if TYPE_CHECKING:
+    from grammarlm.masks.machines.json.languages import LanguageStates
 
 MOST_STATES = 400  # states searched in a language, where its form alone gives no bound
 # Bytes tried in a state, beginnings of one length, where many strings of a language are wanted.
@@ -28,11 +30,11 @@ class LanguageEndings:
 
     def __init__(self, reader: Reader):
         self._reader = reader
-        self._word_lists: dict[int, Replayed] = {}
+        self._word_lists: dict[int, Replayed[tuple[bytes, int]]] = {}
         self._branches: dict[int, list[tuple[bytes, int]]] = {}
 
     @property
-    def states(self) -> Any:
+    def states(self) -> LanguageStates:
         """The states of the schema's own languages."""
         return self._reader.program.states
 
@@ -44,13 +46,11 @@ class LanguageEndings:
             return int(format_automata().accepts[state & (SHARED_BIT - 1)])
         return int(self.states.accepts[state])
 
-    def _completions(self) -> Completions:
-        kept = self._reader.program
-        if "spelled" not in kept.__dict__:
-            algebra = self.states._algebra
-            kept.spelled = SpelledCompletions(algebra, kept.limits.max_states, kept.clock.check)
-        found: Completions = kept.spelled
-        return found
+    def _completions(self) -> SpelledCompletions:
+        program = self._reader.program
+        if program.spelled is None:
+            program.spelled = SpelledCompletions(self.states._algebra, program.limits.max_states, program.clock.check)
+        return program.spelled
 
     def of_language(self, state: int) -> bytes | None:
         """What ends a string of a language."""
@@ -76,11 +76,10 @@ class LanguageEndings:
     def ceiling(self, state: int) -> int:
         """Upper bound in bytes on the shortest end of a string in the language, from any state reachable from this one;
         INFINITE: not known."""
-        known = self._reader.program.__dict__.setdefault("ceilings", {})
+        known = self._reader.program.ceilings
         if state not in known:
             known[state] = self._find_ceiling(state)
-        found: int = known[state]
-        return found
+        return known[state]
 
     def _find_ceiling(self, state: int) -> int:
         if state & SHARED_BIT:

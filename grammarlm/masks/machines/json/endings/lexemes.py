@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from grammarlm.errors import LimitExceeded
-from grammarlm.kernels.cpu.json.step.step import ROW
 from grammarlm.kernels.cpu.json.step.text import BODY, LAST_1, LAST_2, LEAD_E0, LEAD_ED, LOW_BACKSLASH, LOW_U
-from grammarlm.layout.json import FIELD, Key, Kind
+from grammarlm.layout.json import FIELD, ROW, Key, Kind, Shape
 from grammarlm.masks.filters.budget import INFINITE
 from grammarlm.masks.machines.regular.completion import LONGEST
 
 from .languages import LanguageEndings
-from .reader import Reader, Scratch
+from .reader import Reader
 from .texts import joined, short_names, spelled
 
 MOST_ZEROS = 1 << 12  # more digits than any shape has
 LONG_NUMBER = 24  # digits, after each so many of which zeros are tried as the rest
 MOST_RECORDED = 256  # numbers half read, the ends of which are kept
 BEAM, WIDE_BEAM = 8, 40  # beam width: prefixes of a number searched in parallel
+LEXEMES = (Shape.STRING, Shape.WORDS, Shape.NUMBER)
 ENOUGH = 4096  # values of one node tried while looking for a new one
 DIGITS = b"e1234567890-.+"
 PLAIN_DIGITS = b"1234567890-."
@@ -61,6 +60,15 @@ class LexemeEndings:
         self._fillers: dict[int, bytes] = {}
         self._several: dict[tuple[int, int, int], Recorded] = {}
 
+    def begun(self, kind: int, row: int) -> tuple[bytes, int, int]:
+        """The beginning of a string or number of a shape: its quote, and the thread after it."""
+        rows = self._reader.rows
+        if kind == Shape.NUMBER:
+            return b"", int(Kind.NUMBER) | row << 11, 0
+        if kind == Shape.WORDS:
+            return b'"', int(Kind.WORD) | rows[row] << 11, rows[row + 1] | rows[row + 2] << 21
+        return b'"', int(Kind.STRING) | row << 11, rows[row + 2]
+
     def lexeme(self, c: int, x: int, y: int) -> bytes | None:
         """The rest of a string, number or literal, its closing quote included."""
         key = c, x, y
@@ -77,10 +85,9 @@ class LexemeEndings:
             return LITERAL_TEXT[sub:end]
         if kind == Kind.NUMBER:
             return self._number(c, x, y)
-        inside = sub != BODY and (sub < LAST_1 or (kind == Kind.STRING and x == 0))
-        if not inside:
+        if not _is_inside(kind, sub, x):
             return self._string(c, x, y) if kind == Kind.STRING else self._word(c, x)
-        with Scratch(self._reader):
+        with self._reader.scratch():
             text, c, x, y, _ = self.to_body(c, x, y, 0)
         return joined(text, self._string(c, x, y) if kind == Kind.STRING else self._word(c, x))
 
@@ -89,14 +96,12 @@ class LexemeEndings:
         text = b""
         while c >> 5 & 63 != BODY:
             record = self._reader.record(c, x, y, f)
-            for byte in _continuing(c >> 5 & 63):
-                after = self._reader.read(record, bytes([byte]))
-                if after:
-                    c, x, y, f = self._reader.threads(after)[0]
-                    text += bytes([byte])
-                    break
-            else:
+            tried = ((byte, self._reader.read(record, bytes([byte]))) for byte in _continuing(c >> 5 & 63))
+            byte, after = next((pair for pair in tried if pair[1]), (0, 0))
+            if not after:
                 raise LimitExceeded("the end of half a character is not known")
+            c, x, y, f = self._reader.threads(after)[0]
+            text += bytes([byte])
         return text, c, x, y, f
 
     def _string(self, c: int, x: int, y: int) -> bytes | None:
@@ -160,7 +165,7 @@ class LexemeEndings:
             families, ended = [], []
             for text, x0, y0 in level:
                 children = []
-                with Scratch(self._reader):
+                with self._reader.scratch():
                     record = self._reader.record(c, x0, y0, 0)
                     for byte in symbols:
                         after = self._reader.read(record, bytes([byte]))
@@ -198,7 +203,7 @@ class LexemeEndings:
 
     def _zeros(self, c: int, x: int, y: int) -> bytes | None:
         """The zeros that end a number, if zeros alone do: long numbers are found so without a search."""
-        with Scratch(self._reader):
+        with self._reader.scratch():
             record = self._reader.record(c, x, y, 0)
             for count in range(1, MOST_ZEROS + 1):
                 record = self._reader.read(record, b"0")
@@ -220,8 +225,8 @@ class LexemeEndings:
             return
         if kind == Kind.LITERAL:
             yield from filter(None, [self.lexeme(c, x, y)])
-        elif sub != BODY and (sub < LAST_1 or (kind == Kind.STRING and x == 0)):
-            with Scratch(self._reader):
+        elif _is_inside(kind, sub, x):
+            with self._reader.scratch():
                 text, c, x, y, _ = self.to_body(c, x, y, 0)
             yield from (text + t for t in self.lexemes(c, x, y))
         elif kind == Kind.WORD:
@@ -251,13 +256,18 @@ class LexemeEndings:
                 yield whole
 
 
+def _is_inside(kind: int, sub: int, x: int) -> bool:
+    """Must an escape, or a character of an unrestricted string, be finished first?"""
+    return sub != BODY and (sub < LAST_1 or (kind == Kind.STRING and x == 0))
+
+
 def _bytes_missing(c: int) -> int:
     """The bytes missing from the character that a string's thread stands in."""
     sub = c >> 5 & 63
     return 0 if sub < LAST_1 else 1 if sub == LAST_1 else 2 if sub in (LAST_2, LEAD_E0, LEAD_ED) else 3
 
 
-def _continuing(sub: int) -> Any:
+def _continuing(sub: int) -> Iterable[int]:
     """Bytes that may come within an escape or a character, first those that end it soon."""
     if sub == 1:
         return b'nrtbf/\\"u'

@@ -8,7 +8,7 @@ from grammarlm.layout.json import INLINE, Frame, Key, Object
 from grammarlm.masks.machines.regular.completion import LONGEST
 
 from .languages import LanguageEndings
-from .reader import AFTER, COMMA, Reader
+from .reader import AFTER, COMMA, Reader, Step
 from .texts import chained, few, short_names, spelled
 
 MOST_EXTRA = 4096  # keys that an object needs only to reach its least number
@@ -155,27 +155,20 @@ class ObjectEndings:
 
     def text_by_reading(self, record: int, row: int, words: list[int], where: int) -> bytes | None:
         """Key by key: the first that is allowed, of the required ones, then of the short ones."""
-        text, first = b"", where != AFTER
-        is_closed = where != COMMA
         rows = self._reader.rows
-        keys = rows[row + Object.KEYS]
         needed = set(self.needed(row, words))
-        entries = [
-            (i, e) for i in range(rows[row + Object.COUNT]) if (e := self.entry(keys + i * Key.LENGTH)) is not None
-        ]
-        entries.sort(key=lambda pair: (pair[0] not in needed, len(pair[1])))
+        keys = range(
+            rows[row + Object.KEYS], rows[row + Object.KEYS] + rows[row + Object.COUNT] * Key.LENGTH, Key.LENGTH
+        )
+        entries = [(i not in needed, len(e), e) for i, key in enumerate(keys) if (e := self.entry(key)) is not None]
+        entries.sort(key=lambda ranked: ranked[:2])
         others = self._other_entries(row, words)
-        for _ in range(MOST_EXTRA):
-            if is_closed and (after := self._reader.read(record, b"}")) and self._reader.ends(after):
-                return text + b"}"
-            is_closed = True
-            comma = b"" if first else b","
-            first = False
-            for entry in chained([e for _, e in entries], others, 64):
+
+        def following(record: int, comma: bytes, number: int) -> Step | None:
+            for entry in chained([e for _, _, e in entries], others, 64):
                 after = self._reader.read(record, comma + entry)
                 if after:
-                    record, text = after, text + comma + entry
-                    break
-            else:
-                return None
-        return None
+                    return after, entry
+            return None
+
+        return self._reader.text_by_reading(record, where, b"}", MOST_EXTRA, following)

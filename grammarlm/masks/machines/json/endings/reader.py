@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from .texts import Thread
 if TYPE_CHECKING:
     from grammarlm.masks.machines.json.epoch import JsonEpoch
 
+Step = tuple[int, bytes]
 AFTER, OPEN, COMMA = 0, 1, 2  # where a text stands in a frame: after a value, after its opening bracket, after a comma
 RECORD_COUNT = int(At.RECORD_COUNT)
 SHORT = 100  # bytes; shorter texts are read often, so their arrays are cached
@@ -45,8 +47,8 @@ class Reader:
         self.rows = memoryview(epoch.program.json.rows)
         self._blob = self.rows.cast("B")[epoch.program.json.blob_at :]
         self.ordered = epoch.program.mode == 1
-        self.rests: dict[Any, bytes | None] = {}
-        self.strings: dict[Any, bytes | None] = {}
+        self.rests: dict[Hashable, bytes | None] = {}
+        self.strings: dict[Hashable, bytes | None] = {}
         self._costs: dict[bytes, int] = {}
         self._placed: dict[bytes, tuple[np.ndarray, int]] = {}  # bytes that kernels read, and their addresses
 
@@ -96,44 +98,35 @@ class Reader:
             found.append((c, x, y, self._frame_of(f)))
         return found
 
+    def _copied(self, known: dict[int, int], name: str, number: int, copy: Callable[[list[int]], int]) -> int:
+        """The number here of an entry of the epoch: it is copied after those that its first word leads to."""
+        way, entries = [], self._source.arrays[name]
+        while number not in known:
+            way.append(number)
+            number = int(entries[number, 0])
+        found = known[number]
+        for entry in reversed(way):
+            found = known[entry] = copy([found, *entries[entry, 1:].tolist()])
+        return found
+
     def _frame_of(self, frame: int) -> int:
-        way, known = [], self._frames
-        while frame not in known:
-            way.append(frame)
-            frame = int(self._source.arrays["frames"][frame, Frame.PARENT])
-        for number in reversed(way):
-            words = self._source.arrays["frames"][number].tolist()
-            words[Frame.PARENT] = known[words[Frame.PARENT]]
-            words[Frame.OTHERS] = self._others_of(words[Frame.OTHERS])
-            words[Frame.TEXT] = self._chain_of(words[Frame.TEXT])
-            many = words_of_seen(self._source, words[Frame.ROW])
-            if many and words[Frame.SEEN]:
-                words[Frame.SEEN] = self._bits_of(words[Frame.SEEN], many)
-            known[number] = self.machine.put("frames", words)
-            frame = number
-        return known[frame]
+        return self._copied(self._frames, "frames", frame, self._put_frame)
+
+    def _put_frame(self, words: list[int]) -> int:
+        words[Frame.OTHERS] = self._others_of(words[Frame.OTHERS])
+        words[Frame.TEXT] = self._chain_of(words[Frame.TEXT])
+        many = words_of_seen(self._source, words[Frame.ROW])
+        if many and words[Frame.SEEN]:
+            words[Frame.SEEN] = self._bits_of(words[Frame.SEEN], many)
+        return self.machine.put("frames", words)
 
     def _chain_of(self, chain: int) -> int:
-        way, known = [], self._chains
-        while chain not in known:
-            way.append(chain)
-            chain = int(self._source.arrays["chains"][chain, 0])
-        for entry in reversed(way):
-            before, word = self._source.arrays["chains"][entry].tolist()
-            known[entry] = put_entry(self.machine, known[before], word)
-            chain = entry
-        return known[chain]
+        return self._copied(self._chains, "chains", chain, lambda words: put_entry(self.machine, *words))
 
     def _others_of(self, entry: int) -> int:
-        way, known = [], self._others
-        while entry not in known:
-            way.append(entry)
-            entry = int(self._source.arrays["chains"][entry, 0])
-        for number in reversed(way):
-            before, chain = self._source.arrays["chains"][number].tolist()
-            known[number] = put_entry(self.machine, known[before], self._chain_of(chain))
-            entry = number
-        return known[entry]
+        return self._copied(
+            self._others, "chains", entry, lambda words: put_entry(self.machine, words[0], self._chain_of(words[1]))
+        )
 
     def _bits_of(self, entry: int, words: int) -> int:
         """The set of keys seen, for an object of many keys."""
@@ -169,6 +162,23 @@ class Reader:
             array = np.frombuffer(data, np.uint8)
             known = self._placed[data] = array, int(array.ctypes.data)
         return self.machine.call(READ, record, known[1], len(data))
+
+    def text_by_reading(
+        self, record: int, where: int, end: bytes, most: int, following: Callable[[int, bytes, int], Step | None]
+    ) -> bytes | None:
+        """The rest of a frame, entry by entry, until it may end. `following(record, comma, number)`: the config after the entry
+        chosen as the next, and its text. None after `most` entries, or where there is no other."""
+        text, comma, may_end = b"", b"," if where == AFTER else b"", where != COMMA
+        for number in range(most):
+            if may_end and (after := self.read(record, end)) and self.ends(after):
+                return text + end
+            step = following(record, comma, number)
+            if step is None:
+                return None
+            record, text = step[0], text + comma + step[1]
+            comma, may_end = b",", True
+            self.program.clock.check()
+        return None
 
     def ends(self, record: int) -> bool:
         return bool(json_call(self.machine.address, ENDS, record, 0, 0))

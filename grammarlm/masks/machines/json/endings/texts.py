@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any, TypeVar
+from typing import Generic, TypeVar
 
 from grammarlm.grammars.regular.terms import Term
 from grammarlm.masks.machines.regular.completion import Completions
@@ -43,21 +43,21 @@ def preferred(bits: int) -> int:
 class SpelledCompletions(Completions):
     """The shortest rests of strings in a language, as JSON spells them."""
 
-    def _letter(self, bits: int) -> Any:
+    def _letter(self, bits: int) -> bytes:
         return SPELLED[preferred(bits)]
 
-    def _word(self, term: Term) -> Any:
+    def _word(self, term: Term) -> bytes:
         return spelled(super()._word(term))
 
 
-class Replayed:
+class Replayed(Generic[Item]):
     """An endless list, computed lazily and replayed for each reader."""
 
-    def __init__(self, source: Iterator[Any]):
-        self._made: list[Any] = []
+    def __init__(self, source: Iterator[Item]):
+        self._made: list[Item] = []
         self._source = source
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Item]:
         at = 0
         while True:
             if at == len(self._made):

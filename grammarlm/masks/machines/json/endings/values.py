@@ -7,9 +7,9 @@ from grammarlm.layout.json import ARRAY_BIT, Array, Kind, Object, Shape
 from grammarlm.masks.machines.regular.completion import LONGEST
 
 from .arrays import LITERALS, ArrayEndings
-from .lexemes import LexemeEndings
+from .lexemes import LEXEMES, LexemeEndings
 from .objects import MOST_EXTRA, ObjectEndings
-from .reader import OPEN, Reader, Scratch
+from .reader import OPEN, Reader
 from .texts import joined
 
 
@@ -75,8 +75,9 @@ class Values:
     def of_shape(self, kind: int, row: int) -> bytes | None:
         if kind == Shape.LITERAL:
             return LITERALS[row]
-        if kind in (Shape.STRING, Shape.WORDS, Shape.NUMBER):
-            return self._lexeme_of(kind, row)
+        if kind in LEXEMES:
+            prefix, c, x = self._lexemes.begun(kind, row)
+            return joined(prefix, self._lexemes.lexeme(c, x, 0))
         rows = self._reader.rows
         if kind == Shape.OBJECT:
             words = [0, row, 0, 0, 0, 0, rows[row + Object.NEEDED], 0]
@@ -94,19 +95,9 @@ class Values:
             if known not in self._reader.rests:
                 if self._reader.rows[row + Array.LEAST] > MOST_EXTRA:
                     return None
-                with Scratch(self._reader):
+                with self._reader.scratch():
                     start = self._reader.record(int(Kind.ENTRY) | row << 11, 0, 0, self._reader.alone(words))
                     self._reader.rests[known] = joined(b"[", self.arrays.text_by_reading(start, row, words, OPEN))
             return self._reader.rests[known]
         finally:
             self._solving = solving
-
-    def _lexeme_of(self, kind: int, row: int) -> bytes | None:
-        """A string or number, from its beginning."""
-        rows = self._reader.rows
-        if kind == Shape.NUMBER:
-            return self._lexemes.lexeme(int(Kind.NUMBER) | row << 11, 0, 0)
-        if kind == Shape.WORDS:
-            x = rows[row + 1] | rows[row + 2] << 21
-            return joined(b'"', self._lexemes.lexeme(int(Kind.WORD) | rows[row] << 11, x, 0))
-        return joined(b'"', self._lexemes.lexeme(int(Kind.STRING) | row << 11, rows[row + 2], 0))

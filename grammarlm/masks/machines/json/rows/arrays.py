@@ -26,7 +26,7 @@ from grammarlm.grammars.json_schema.shapes.shapes import (
     StringShape,
 )
 from grammarlm.grammars.json_schema.strings.strings import is_text
-from grammarlm.masks.machines.json.languages import SchemaLanguages, words_of
+from grammarlm.masks.machines.json.languages import SchemaLanguages
 
 from .nodes import NodeRows
 from .numbers import NumberRows
@@ -137,7 +137,7 @@ class ArrayRows:
             return shape  # more than a million characters
         if self._texts.languages.count(shape.language, shape.minimum, shape.maximum, MOST_ITEMS) < MOST_ITEMS:
             language = language_of(shape)
-            return StringShape(values=tuple(words_of(self._texts.languages, language)))
+            return StringShape(values=tuple(self._texts.languages.words(language)))
         return StringShape(language=language_of(shape) | ANY_TEXT)
 
 

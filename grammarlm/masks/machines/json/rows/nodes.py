@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from grammarlm.grammars.json_schema.nodes.parts import TYPE_NODES, TYPE_NODES_4
-from grammarlm.grammars.json_schema.shapes.shapes import Node, NumberShape
+from grammarlm.grammars.json_schema.nodes.by_type import TYPE_NODES, TYPE_NODES_4
+from grammarlm.grammars.json_schema.shapes.shapes import Node, NumberShape, Shape
 
 from .numbers import halves_of
-from .string_shapes import spellable
+from .string_shapes import UnitedStrings, spellable
 from .template import TEMPLATE_AT
 
 TYPES_AT = {id(node): TEMPLATE_AT["type " + name] for name, node in TYPE_NODES.items()}
@@ -46,9 +44,9 @@ class NodeRows:
         node = self._waiting.pop()
         return node, self._at[id(node)] + 2
 
-    def alternatives(self, node: Node) -> list[Any]:
+    def alternatives(self, node: Node) -> list[Shape | UnitedStrings]:
         """The node's alternatives as rows represent them."""
-        found: list[Any] = spellable(node)
+        found = spellable(node)
         if not self._is_tidy or not any(isinstance(shape, NumberShape) for shape in found):
             return found
         return [each for shape in found for each in (halves_of(shape) if isinstance(shape, NumberShape) else [shape])]

@@ -8,12 +8,13 @@ from grammarlm.errors import UnsupportedFeature
 from grammarlm.grammars.json_schema.numbers import numbers
 from grammarlm.grammars.json_schema.numbers.plans import beyond_caps
 from grammarlm.grammars.json_schema.numbers.rows import in_halves, pack
+from grammarlm.grammars.json_schema.numbers.whole_bounds import KINDS
 from grammarlm.grammars.json_schema.shapes.shapes import Node, NumberShape
-from grammarlm.layout.numbers import FLAGS, TOLD
+from grammarlm.layout.numbers import Flag, Number
 
-from .template import NUMBERS, TEMPLATE_AT
+from .template import TEMPLATE_AT
 
-NUMBERS_AT = {shape: TEMPLATE_AT[name] for name, shape in NUMBERS.items()}
+NUMBERS_AT = {shape: TEMPLATE_AT[name] for name, shape in KINDS.items()}
 
 
 class NumberRows:
@@ -47,7 +48,7 @@ class NumberRows:
             assert value.low is not None
             row, text = pack(value, self._rows, tidy=self.is_tidy, pointer=node.pointer), _canonical(value.low)
             known = self._compared[value] = len(self._rows) + 2
-            row[FLAGS] |= TOLD
+            row[Number.FLAGS] |= Flag.SINGLE
             self._rows += [len(self._blob), len(text), *row]
             self._blob += text
         return known

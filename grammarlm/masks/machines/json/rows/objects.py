@@ -11,7 +11,7 @@ from grammarlm.grammars.json_schema.shapes.shapes import EVERY_STRING, Language,
 from grammarlm.grammars.json_schema.strings.languages import Languages
 from grammarlm.grammars.json_schema.strings.strings import is_text
 from grammarlm.layout.json import INLINE, MOST_REQUIRED, Object
-from grammarlm.masks.machines.json.languages import SchemaLanguages, words_of
+from grammarlm.masks.machines.json.languages import SchemaLanguages
 
 from .nodes import NodeRows
 from .template import TEMPLATE_AT, bound
@@ -159,7 +159,7 @@ class ObjectRows:
                 left.append((language, child))  # all but some: there is always another
             elif self._texts.languages.count(language, 0, None, room + 1) <= room:
                 few.update(
-                    {name: child for name in words_of(self._texts.languages, language) if name not in shape.properties}
+                    {name: child for name in self._texts.languages.words(language) if name not in shape.properties}
                 )
             else:
                 left.append((language, child))

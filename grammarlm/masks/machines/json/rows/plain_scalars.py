@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from grammarlm.grammars.json_schema.containers.values import number_shapes
 from grammarlm.grammars.json_schema.numbers import numbers
 from grammarlm.grammars.json_schema.numbers.rows import Packed, in_halves, packed
-from grammarlm.grammars.json_schema.numbers.whole_bounds import packed_whole
+from grammarlm.grammars.json_schema.numbers.whole_bounds import KINDS, packed_whole
 from grammarlm.grammars.json_schema.shapes.shapes import Node, NumberShape
 from grammarlm.grammars.json_schema.strings import strings
 from grammarlm.grammars.json_schema.strings.strings import is_text
 from grammarlm.layout.json import Shape
 
-from .template import LITERALS, NUMBERS
+from .template import LITERALS
 
 if TYPE_CHECKING:
     from grammarlm.masks.machines.json.compile.program import ProgramWriter
@@ -24,6 +24,7 @@ NUMBER_WORDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "m
 MOST_VALUES = 256  # numbers of a list that are written one by one
 TRUE, FALSE, NULL = ((Shape.LITERAL, LITERALS[text]) for text in ("true", "false", "null"))
 
+Schema = dict[str, Any]
 Alternative = tuple[int, int]  # kind, row
 
 
@@ -31,9 +32,7 @@ class NotPlain(Exception):
     """The general way has to read the whole document."""
 
 
-def string_alternative(
-    writer: ProgramWriter, schema: dict[str, Any], formats: str, pointer: Callable[[], str]
-) -> Alternative:
+def string_alternative(writer: ProgramWriter, schema: Schema, formats: str, pointer: Callable[[], str]) -> Alternative:
     """Kind and row of the strings that a schema's keywords allow."""
     shape = strings.read(schema, formats)
     known = writer.strings.of_format(shape)
@@ -47,7 +46,7 @@ def string_alternative(
     return writer.strings.alternative(shape, Node(pointer=pointer()))
 
 
-def number_row(writer: ProgramWriter, schema: dict[str, Any], name: str) -> int:
+def number_row(writer: ProgramWriter, schema: Schema, name: str) -> int:
     """The row of the numbers of a type that a schema's keywords allow."""
     values = tuple([schema.get(word, ...) for word in NUMBER_WORDS])
     if ... in schema.values():  # not JSON, and `...` would stand for a missing keyword
@@ -61,15 +60,13 @@ def number_row(writer: ProgramWriter, schema: dict[str, Any], name: str) -> int:
     return writer.numbers.row(shape, Node())
 
 
-def listed_values(
-    writer: ProgramWriter, schema: dict[str, Any], kinds: Sequence[str], splits_floats: bool
-) -> int | None:
+def listed_values(writer: ProgramWriter, schema: Schema, kinds: Sequence[str], splits_floats: bool) -> int | None:
     """The row of the node of a list of scalars; None where it has other values, or none of a named type. `splits_floats`:
     1 is not 1.0."""
     listed = schema["enum"] if "enum" in schema else [schema["const"]]
     if listed.__class__ is not list:
         return None
-    found: list[Any] = [None] * 4
+    found: list[Alternative | None] = [None] * 3
     words: dict[str, None] = {}
     points: dict[int, None] = {}
     for value in listed:
@@ -105,7 +102,7 @@ def listed_values(
     return at
 
 
-def _whole(name: str, values: tuple[Any, ...]) -> tuple[int | None, int | None] | None:
+def _whole(name: str, values: tuple[object, ...]) -> tuple[int | None, int | None] | None:
     """Bounds that are integers and inclusive; None where there is anything else."""
     bounds: list[int | None] = []
     for value in values:
@@ -128,7 +125,7 @@ def _whole(name: str, values: tuple[Any, ...]) -> tuple[int | None, int | None] 
 
 
 @lru_cache(maxsize=4096)
-def packed_number(name: str, values: tuple[Any, ...], types: tuple[type, ...], tidy: bool) -> Packed:
+def packed_number(name: str, values: tuple[object, ...], types: tuple[type, ...], tidy: bool) -> Packed:
     """A row, independent of a program, of the numbers that values of NUMBER_WORDS allow (...: missing). `types`
     separates True from 1."""
     bounds = _whole(name, values)
@@ -150,8 +147,8 @@ def packed_range(low: int, high: int, tidy: bool) -> Packed:
 
 
 @lru_cache(maxsize=4096)
-def _number_shape(name: str, values: tuple[Any, ...], _types: tuple[type, ...]) -> NumberShape | None:
+def _number_shape(name: str, values: tuple[object, ...], _types: tuple[type, ...]) -> NumberShape | None:
     """The numbers of a type within bounds; None where there is none. `_types` separates True from 1."""
     read = numbers.read({word: value for word, value in zip(NUMBER_WORDS, values, strict=True) if value is not ...})
-    shape = numbers.both(NUMBERS[name], read)
+    shape = numbers.both(KINDS[name], read)
     return None if numbers.is_empty(shape) else shape

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable
 
 import numpy as np
@@ -97,7 +98,7 @@ class SharedArena:
             keep(wide), keep(children),
         ]  # fmt: skip
 
-    def grow_walks(self, arena: np.ndarray, slots: Iterable[tuple[At, At, int]]) -> None:
+    def grow_walks(self, arena: np.ndarray | array[int], slots: Iterable[tuple[At, At, int]]) -> None:
         """Doubles the room for what walks record: (array, its capacity, its width). Later epochs begin with it."""
         wanted = {capacity: 2 * int(arena[capacity]) for _, capacity, _ in slots}
         for slot, capacity, width in slots:

@@ -6,11 +6,11 @@
                  last
     "compact"    none
     "any"        any
-    a pattern    of blanks, tabs and line ends, in the syntax of Regex; it is what may stand at each place
+    a pattern    of blanks, tabs and line ends, in the syntax of Regex; it is what may stand between any two tokens
 
 State 0 is where a run begins. Three states stand for every run that may end, by what may follow it: CAN_START for
 anything, CLOSES for a closing bracket, GOES_ON for anything else. Natural white space depends on where it stands: there
-each gap has a state of its own in place of 0 (kernels/cpu/json/step/step.py).
+each gap has a state of its own in place of 0 (kernels/cpu/json/step/blanks.py).
 """
 
 from __future__ import annotations
@@ -24,21 +24,11 @@ from grammarlm.errors import GrammarError, LimitExceeded
 from grammarlm.grammars.regular.derivatives import Algebra
 from grammarlm.grammars.regular.syntax import parse_regex
 from grammarlm.grammars.regular.terms import NOTHING, Term, accepts_empty
-from grammarlm.layout.json import (
-    AFTER_COLON,
-    AFTER_COMMA,
-    AFTER_OPEN,
-    BEFORE_CLOSE,
-    BRACKET,
-    CAN_START,
-    FOLLOWS,
-    GAP,
-    GOES_ON,
-)
+from grammarlm.layout.json import BRACKET, FOLLOWS, Gap
 
 BLANK_BYTES = b" \t\n\r"
-LONGEST_RUN = 40  # blanks and tabs at one place, where white space is flexible or natural
-MOST_LINE_ENDS = 2  # at one place, where white space is flexible
+LONGEST_RUN = 40  # blanks and tabs in one gap, where white space is flexible or natural
+MOST_LINE_ENDS = 2  # in one gap, where white space is flexible
 MOST_STATES = 4096
 LONGEST_PATTERN = 1_000  # characters; a pattern is read once a process, under the same limit for all callers
 ANYTHING = FOLLOWS | BRACKET
@@ -55,7 +45,7 @@ class Blanks:
     @property
     def start(self) -> int:
         """The state before the first byte of a text."""
-        return CAN_START if self.is_natural else GAP
+        return Gap.CAN_START if self.is_natural else Gap.START
 
 
 @functools.lru_cache(maxsize=64)
@@ -81,7 +71,7 @@ def blanks_of(whitespace: str) -> Blanks:
 
 def _array(rows: list[list[int]]) -> np.ndarray:
     """Inserts the states that runs end in; targets above 0 are row numbers and move up by GOES_ON."""
-    moved = [[to + GOES_ON if to > 0 else to for to in row[:4]] + [row[4]] for row in rows]
+    moved = [[to + Gap.GOES_ON if to > 0 else to for to in row[:4]] + [row[4]] for row in rows]
     return np.array([moved[0], *_ENDED, *moved[1:]], np.int16)
 
 
@@ -107,14 +97,14 @@ def _natural() -> np.ndarray:
 
     Indentation is blanks or tabs, never both. Its states: none of it, n blanks, n tabs.
     """
-    closing = AFTER_COLON + 1
+    closing = Gap.AFTER_COLON + 1
     going_on = closing + 1 + 2 * LONGEST_RUN
     table = np.full((going_on + 1 + 2 * LONGEST_RUN, 5), -1, np.int16)
-    table[: AFTER_COLON + 1, 4] = ANYTHING
-    table[CAN_START : GOES_ON + 1] = _ENDED
-    table[BEFORE_CLOSE, 2] = closing
-    table[[AFTER_OPEN, AFTER_COMMA], 2] = going_on
-    table[[AFTER_COMMA, AFTER_COLON], 0] = GOES_ON
+    table[: Gap.AFTER_COLON + 1, 4] = ANYTHING
+    table[Gap.CAN_START : Gap.GOES_ON + 1] = _ENDED
+    table[Gap.BEFORE_CLOSE, 2] = closing
+    table[[Gap.AFTER_OPEN, Gap.AFTER_COMMA], 2] = going_on
+    table[[Gap.AFTER_COMMA, Gap.AFTER_COLON], 0] = Gap.GOES_ON
     for first, follows in ((closing, BRACKET), (going_on, FOLLOWS)):
         blanks, tabs = first + 1, first + 1 + LONGEST_RUN
         table[first : tabs + LONGEST_RUN, 4] = follows

@@ -11,6 +11,7 @@ from grammarlm.grammars.json_schema.numbers.rows import digits_ahead
 from grammarlm.kernels.cpu.json.call import BASE
 from grammarlm.layout.json import At, Kind
 from grammarlm.masks.machines.json.rows.template import TEMPLATE_AT
+from grammarlm.masks.token_facts import pack_ids
 
 from .alphabets import first_backslashes
 from .arena import SharedArena
@@ -95,9 +96,8 @@ class StringTables:
         """The row of tokens that stay in a string and begin at most `most` characters."""
         if self.limited[most]:
             return
-        bits = np.zeros(self._shared.width * 32, np.uint8)
-        bits[: len(self.characters)] = (self.characters >= 0) & (self.characters <= most)
-        self.limited[most] = self._shared.keep(np.packbits(bits, bitorder="little").view(np.int32).copy())
+        tokens = np.flatnonzero((self.characters >= 0) & (self.characters <= most))
+        self.limited[most] = self._shared.keep(pack_ids(tokens, self._shared.width))
 
 
 def _holds_several(text: bytes) -> bool:

@@ -4,8 +4,8 @@ import numpy as np
 from numba import carray, int64
 
 from grammarlm.kernels.cpu.jit import inlined, part, pointer
-from grammarlm.kernels.cpu.json.places import longs
-from grammarlm.layout.schema import Read, Tape
+from grammarlm.kernels.cpu.json.fields import ints, longs
+from grammarlm.layout.schema import Fix, Queued, Read, Tape
 
 
 @inlined
@@ -14,13 +14,13 @@ def read_arena(address):
 
 
 @inlined
-def ints(arena, place):
-    return carray(pointer(arena[place]), 1 << 40, np.int32)
+def queued(arena, number):
+    return carray(pointer(arena[Read.QUEUE] + 4 * Queued.LENGTH * number), int64(Queued.LENGTH), np.int32)
 
 
 @inlined
-def bytes_at(arena, place):
-    return carray(pointer(arena[place]), 1 << 40, np.uint8)
+def fix_of(arena, number):
+    return carray(pointer(arena[Read.FIXES] + 8 * number * Fix.LENGTH), int64(Fix.LENGTH), np.int64)
 
 
 @inlined
@@ -30,12 +30,12 @@ def template(arena, which):
 
 
 @inlined
-def of(value, column):
+def tape_at(value, column):
     """Index of a column of a value in the tape."""
     return int64(value) * int64(Tape.LENGTH) + int64(column)
 
 
 @part
-def tell(arena, value, column):
+def taped(arena, value, column):
     """Reads a column of a value in the tape."""
-    return int64(ints(arena, Read.TAPE)[of(value, column)])
+    return int64(ints(arena, Read.TAPE)[tape_at(value, column)])

@@ -1,7 +1,7 @@
-"""The nodes of schemas at their places: references are followed, empty and equal schemas are merged.
+"""The nodes of schemas at their locations: references are followed, empty and equal schemas are merged.
 
 A schema that is only a reference has the node of its target; one without constraints is ANYTHING; those with equal constraints on
-scalars share a node. If there are dynamic references, the dynamic scope is a part of the place.
+scalars share a node. If there are dynamic references, the dynamic scope is a part of the location.
 """
 
 from __future__ import annotations
@@ -10,29 +10,29 @@ from collections.abc import Callable
 from typing import Any
 
 from grammarlm.errors import GrammarError, UnsatisfiableGrammar, brief
-from grammarlm.grammars.json_schema.read.document import Document, Place, Resource, Scope, escape
+from grammarlm.grammars.json_schema.read.document import Document, Location, Resource, Scope, escape
 from grammarlm.grammars.json_schema.read.keywords import IDENTITY, NUMBER, REFERENCE, STRING, TYPE
 
 from .atoms import SchemaAtom
+from .by_type import ANYTHING, NOTHING, Conjunction
 from .nodes import Nodes
-from .parts import ANYTHING, NOTHING, Conjunction
 
 LONGEST_POINTER = 8_000
 
 
 class NeedsScope(Exception):
-    """A dynamic reference occurs: restart, with the dynamic scope as a part of every place."""
+    """A dynamic reference occurs: restart, with the dynamic scope as a part of every location."""
 
 
-class Places:
-    """The places of one schema's document."""
+class Locations:
+    """The locations of one schema's document."""
 
     def __init__(
         self, document: Document, nodes: Nodes, tick: Callable[[], None], relaxed: frozenset[str], scoped: bool
     ):
         self._document, self._nodes, self._tick = document, nodes, tick
         self._relaxed = relaxed  # pointers of keywords to leave out
-        self._scoped = scoped  # the dynamic scope is a part of every place
+        self._scoped = scoped  # the dynamic scope is a part of every location
         self._is_fast = not scoped and not relaxed
         self._kept: list[Any] = []  # keeps schemas alive that are identified by id()
         self._moved: dict[int, str] = {}  # pointers of lists of alternatives that are read elsewhere
@@ -40,13 +40,13 @@ class Places:
     def root(self) -> Conjunction:
         resource = self._document.root
         scope = self._document.extend((), resource) if self._scoped else None
-        return self.place(resource.contents, "", resource, scope)
+        return self.node_at(resource.contents, "", resource, scope)
 
     def child(self, schema: Any, atom: SchemaAtom, keyword: str, token: str | None = None) -> Conjunction:
         """The node of a schema below a keyword."""
         if schema.__class__ is dict:
             resource = atom.resource
-            if self._is_fast and not resource.filtered:  # fast path of `place` for most schemas
+            if self._is_fast and not resource.filtered:  # fast path of `node_at` for most schemas
                 known = resource.nodes.get(id(schema))
                 if known is not None:
                     return known
@@ -63,7 +63,7 @@ class Places:
                     reference = schema["$ref"]
                     known = resource.referred.get(reference) if reference.__class__ is str else None
                     if known is None:
-                        known = self.place(schema, self._below(atom, keyword, token), resource, None)
+                        known = self.node_at(schema, self._below(atom, keyword, token), resource, None)
                         resource.referred[reference] = known
                     return known
                 if not mask & (IDENTITY | REFERENCE):
@@ -75,10 +75,10 @@ class Places:
         elif schema is False:
             return NOTHING
         where = self._below(atom, keyword, token)
-        return self.place(schema, where, atom.resource, atom.scope)
+        return self.node_at(schema, where, atom.resource, atom.scope)
 
-    def place(self, schema: Any, pointer: str, resource: Resource, scope: Scope | None) -> Conjunction:
-        """The node of a schema at its place. A schema that is only a reference is replaced by its target."""
+    def node_at(self, schema: Any, pointer: str, resource: Resource, scope: Scope | None) -> Conjunction:
+        """The node of a schema at its location. A schema that is only a reference is replaced by its target."""
         start, home, begun, passed = schema, resource, scope, None
         while True:
             if schema.__class__ is not dict:
@@ -180,20 +180,20 @@ class Places:
 
     def _follow(self, schema: dict[str, Any], keyword: str, pointer: str, resource: Resource, scope: Scope | None):
         """The target of a reference: schema, pointer, resource, and the scope there."""
-        place: Place | None
+        location: Location | None
         if keyword == "$ref":
-            place = self._document.resolve(schema["$ref"], resource, f"{pointer}/$ref")
+            location = self._document.resolve(schema["$ref"], resource, f"{pointer}/$ref")
         else:
-            place = self._document.resolve_dynamic(schema, keyword, resource, scope, f"{pointer}/{keyword}")
-            if place is None:
+            location = self._document.resolve_dynamic(schema, keyword, resource, scope, f"{pointer}/{keyword}")
+            if location is None:
                 raise NeedsScope
-        target, where, home = place
+        target, where, home = location
         if scope is not None:
             scope = self._document.extend(scope, home)
         return target, where, home, scope
 
     def reference(self, atom: SchemaAtom, keyword: str) -> Conjunction:
-        return self.place(*self._follow(atom.schema, keyword, atom.pointer, atom.resource, atom.scope))
+        return self.node_at(*self._follow(atom.schema, keyword, atom.pointer, atom.resource, atom.scope))
 
     def _below(self, atom: SchemaAtom, keyword: str, token: str | None) -> str:
         """The pointer of a schema below a keyword; endless ones stop growing."""
