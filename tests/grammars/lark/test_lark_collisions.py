@@ -109,7 +109,7 @@ def test_what_is_refused_is_named() -> None:
 def test_the_search_is_bounded() -> None:
     """Exponentially many states, a time that is over, and too many pairs."""
     explosive = gl.Lark("start: A B C\nA: /(a|b)*a(a|b){14}c/\nB: /(a|b)*b(a|b){14}d/\nC: /a+c?/")
-    result = collisions(explosive, clock().tick)
+    result = collisions(explosive, lambda: None)  # bounded by states alone, whatever else runs
     assert "states" in (result.unfinished or "")
     assert not result.found
     result = collisions(explosive, Clock(gl.Limits(max_ms=1)).tick)
