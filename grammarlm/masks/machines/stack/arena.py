@@ -17,7 +17,7 @@ from grammarlm.kernels.cpu.surveys import remainders
 from grammarlm.layout import stack as layout
 from grammarlm.layout.stack import Field
 from grammarlm.layout.stack_arena import BY_FIELD, USED_OF, fields
-from grammarlm.masks.protocol import FINISHED
+from grammarlm.masks.protocol import FINISHED, ByState
 
 from .arena_plan import HASHES, SIZES, SURVEYS_ONLY, Surveys, of_vocabulary, plan_for
 from .parser_tables import parser_arrays, parser_numbers, terminal_words
@@ -72,7 +72,7 @@ class StackArena:
         self._arrays = fixed | {
             field: buffer[begin:end].view(kind).reshape(shape) for field, kind, shape, begin, end in plan.arrays
         }
-        self.accepting = self._arrays[Field.C_ACCEPTS].data
+        self.accepting: ByState[bool] = self._arrays[Field.C_ACCEPTS].data  # type: ignore[assignment]  # 0 and 1
         self.put(Field.CLASS_OF, program.byte_sets.class_of)
         words[Field.CHECKS] = program.trust.level
         words[Field.CLASSES], words[Field.TERMINAL_WORDS] = program.columns, self.terminal_words
@@ -165,7 +165,7 @@ class StackArena:
         if field in SIZES:
             self.words[SIZES[field]] = rows
         if field == Field.C_ACCEPTS:
-            self.accepting = new.data
+            self.accepting = new.data  # type: ignore[assignment]
         if field == Field.JUDGED:
             rehash.rehash_verdicts(self.address, old.ctypes.data, len(old))
         elif field == Field.B_AND:

@@ -15,7 +15,7 @@ import numpy as np
 from grammarlm.kernels.cpu.jit import direct
 from grammarlm.kernels.cpu.stack import calls as walk
 from grammarlm.layout.table import DEAD
-from grammarlm.masks.protocol import FINISHED, NOT_MADE, EpochDefaults
+from grammarlm.masks.protocol import FINISHED, NOT_MADE, ByState, EpochDefaults
 from grammarlm.masks.runtime.collector import PATIENT
 
 from .arena import ROOMY, StackArena
@@ -114,7 +114,7 @@ class StackEpoch(EpochDefaults):
         return self, state
 
     @property
-    def accepting(self) -> memoryview:
+    def accepting(self) -> ByState[bool]:
         return self.arena.accepting
 
     def may_have_texts(self) -> bool:

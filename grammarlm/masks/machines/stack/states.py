@@ -6,6 +6,7 @@ Stacks and configs are made by the kernels themselves.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -38,7 +39,7 @@ class StateMaker:
     def __init__(self, program: StackProgram, arena: StackArena, numbers: StackNumbers, surveys: Surveys):
         self._program, self._arena, self._numbers, self._surveys = program, arena, numbers, surveys
         self._address = arena.address
-        self._finishes: dict[tuple[object, object], bool] = {}
+        self._finishes: dict[tuple[int, Any], bool] = {}  # by stack and outcome (proofs/liveness.py)
         self._is_signing = self._has_passing = False
 
     def made(self, kernel: Callable[..., int], *arguments: int) -> int:

@@ -21,7 +21,7 @@ from grammarlm.kernels.cpu.jit import kernel_folder
 from grammarlm.kernels.cpu.row_key import row_key
 from grammarlm.layout.stack import ACCEPT, CALL, ENTER, EXIT, EXPANDED, FULL, Field
 from grammarlm.masks.machines.stack import program as stack_program
-from grammarlm.masks.machines.stack import survey_keeper, survey_store
+from grammarlm.masks.machines.stack import survey_keeper
 from grammarlm.models.tiny import FOLDER
 from tests.internals import current_epoch, forget_survey_file, is_resolved, supplier, survey_file, surveys_read
 from tests.mask_bits import ids_of

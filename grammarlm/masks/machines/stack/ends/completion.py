@@ -231,10 +231,10 @@ class StackEnds:
 
     # ------------------------------------------------------------------ rests of stacks
 
-    def _rope(self, key: Key) -> Rope | None:
+    def _rope(self, stack: int) -> Rope | None:
         """What a stack needs, from its top to its bottom: lower stacks first, each once (memoised)."""
         ropes = self._ropes
-        key = self._named(key)
+        key = self._named(stack)
         waiting = [key]
         ways: dict[Key, list[tuple[str, Key]]] = {}
         while waiting:

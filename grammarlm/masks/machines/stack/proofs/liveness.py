@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from grammarlm.errors import UnsupportedFeature
 from grammarlm.grammars.cfg.pushdown import Entrance
@@ -30,6 +30,7 @@ from grammarlm.layout.stack import CALL, ENTER, POP
 from .lexing import UNDECIDED, Lexing
 
 if TYPE_CHECKING:
+    from grammarlm.grammars.lark.tables import LrTables
     from grammarlm.masks.machines.stack.program import StackProgram, Thread
 
 Stack = TypeVar("Stack", bound=Hashable)  # any representation of stacks
@@ -86,7 +87,7 @@ class Under(NamedTuple):
 
 ALIVE = Alive()
 Goal = InRule | OnTop | Under
-Outcome = Term | Reduced | Ended | Alive
+Outcome = Any  # by the kind of goal
 
 
 class StackLiveness:
@@ -97,19 +98,24 @@ class StackLiveness:
         self.program, self.lexing, self.trusts = program, lexing, trusts
         self.forget()
 
+    @property
+    def _lr(self) -> LrTables:
+        assert self.program.lr is not None
+        return self.program.lr
+
     # The LR tables as lists, made when a thread is first asked about: for most grammars never.
 
     @cached_property
     def _action(self) -> list[list[int]]:
-        return self.program.lr.action.tolist()
+        return self._lr.action.tolist()
 
     @cached_property
     def _goto(self) -> list[list[int]]:
-        return self.program.lr.goto.tolist()
+        return self._lr.goto.tolist()
 
     @cached_property
     def _rules(self) -> list[list[int]]:
-        return self.program.lr.rule.tolist()
+        return self._lr.rule.tolist()
 
     @cached_property
     def _reductions(self) -> list[dict[int, int]]:
@@ -147,11 +153,10 @@ class StackLiveness:
     ) -> bool:
         """`alive` for any representation of stacks; one may stand for several: `look` returns (top, stack below) of
         each, top None for an empty one. `known` is a memo."""
-        lr = self.program.lr
         if isinstance(state, LexerState) and state.lexer.shifts:
             ((top, stack),) = look(stack)
             assert isinstance(top, int)
-            outcomes = self.outcomes(OnTop(top, At(state, lr.lexers[top], border, 0)))
+            outcomes = self.outcomes(OnTop(top, At(state, self._lr.lexers[top], border, 0)))
         else:
             outcomes = self.outcomes(InRule(state, border))
         return any(self._comes_to_end(outcome, stack, look, known) for outcome in outcomes)
@@ -298,7 +303,7 @@ class StackLiveness:
     # ------------------------------------------------------------------ LR states
 
     def _open_lr(self, goal: OnTop) -> None:
-        lr, state, at = self.program.lr, goal.state, goal.at
+        lr, state, at = self._lr, goal.state, goal.at
         row = self._action[state]
         if self._is_trusted(at):
             self._add(goal, ALIVE)
@@ -327,7 +332,7 @@ class StackLiveness:
 
     def _begun(self, state: int, border: Term) -> OnTop:
         """The LR state before a lexeme; the positions after ignored lexemes are goals of their own."""
-        start = self.program.lr.lexers[state]
+        start = self._lr.lexers[state]
         at = At(start, start, border, 0)
         if not self.trusts:
             _, borders = self.lexing.next(start, start, border)
@@ -352,6 +357,7 @@ class StackLiveness:
         edges, moves, tokens = program.expand(state)
         for kind, operand, other in moves:
             if kind == POP:
+                assert isinstance(other, Term)
                 left = algebra.both((border, other))
                 if left is not NOTHING and program.is_alive(left):
                     self._add(goal, left)

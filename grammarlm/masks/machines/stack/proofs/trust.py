@@ -118,8 +118,10 @@ class Trust:
         }
 
     def _recall(self) -> bool:
+        if not self.program.is_lark:
+            return False
         try:
-            proof = self.program.parsers[0].verdicts[proof_name(DEAD_ENDS)] if self.program.is_lark else None
+            proof = self.program.parsers[0].verdicts[proof_name(DEAD_ENDS)]
             if proof["samples"] is not None:
                 gap, gaps, texts = proof["samples"]
                 whole = self.program.parsers[0].lexer
@@ -179,8 +181,9 @@ class Trust:
         self.liveness.forget()
         if self.samples is not None:
             self.samples.forget()
-        if self.positions is not None and not self.all_live:
-            self.positions = find_safe_positions(self.program.lr, self.lexing, self.program.clock)
+        lr = self.program.lr
+        if self.positions is not None and not self.all_live and lr is not None:
+            self.positions = find_safe_positions(lr, self.lexing, self.program.clock)
             if self.positions is None:
                 self.level, self.needs_walks = EVERYTHING, True
 
