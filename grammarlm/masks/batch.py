@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -58,43 +57,39 @@ def fill_masks(matchers: Sequence[Matcher | None], mask: np.ndarray, *, threads:
             needed[row] = matcher.fill_mask(array, row)
     errors: list[tuple[int, Exception]] = []
 
-    def make(rows: deque[int]) -> None:
-        while rows:
-            row = rows.popleft()
-            matcher = matchers[row]
-            assert matcher is not None
-            try:
-                needed[row] = matcher.fill_mask(array, row)
-            except Exception as error:  # the other rows are made all the same
-                needed[row] = True
-                errors.append((row, error))
+    def make(row: int) -> None:
+        matcher = matchers[row]
+        assert matcher is not None
+        try:
+            needed[row] = matcher.fill_mask(array, row)
+        except Exception as error:  # the other rows are made all the same
+            needed[row] = True
+            errors.append((row, error))
 
-    _make_all(make, deque(map(deque, missing.values())), threads)
+    _make_all(make, list(missing.values()), threads)
     if errors:
         raise min(errors, key=lambda e: e[0])[1]
     return needed
 
 
-def _make_all(make: Callable[[deque[int]], None], jobs: deque[deque[int]], threads: int | None) -> None:
-    """Makes all rows of all jobs, several jobs at a time."""
+def _make_all(make: Callable[[int], None], jobs: list[list[int]], threads: int | None) -> None:
+    """Makes all rows; each job is a list of rows for one thread."""
     cores = os.cpu_count() or 1
-    workers = min(threads or cores, cores)
     if threads is None:
         alone_until = time.perf_counter() + ALONE
         while jobs and time.perf_counter() < alone_until:
-            make(deque([jobs[0].popleft()]))
+            make(jobs[0].pop(0))
             if not jobs[0]:
-                jobs.popleft()
+                del jobs[0]
+    pending = iter(jobs)  # shared: each thread takes the next
 
     def work() -> None:
-        while True:
-            try:
-                rows = jobs.popleft()
-            except IndexError:  # another thread has taken the last
-                return
-            make(rows)
+        for rows in pending:
+            for row in rows:
+                make(row)
 
-    helping = [_pool(os.getpid()).submit(work) for _ in range(min(workers, len(jobs)) - 1)]
+    helpers = min(threads or cores, cores, len(jobs)) - 1
+    helping = [_pool(os.getpid()).submit(work) for _ in range(helpers)]
     try:
         work()
     finally:
