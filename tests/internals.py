@@ -8,7 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 import grammarlm as gl
+from grammarlm.masks.machines.stack.arena_plan import Surveys
 from grammarlm.masks.machines.stack.epoch import StackEpoch
+from grammarlm.masks.machines.stack.states import StateMaker
 from grammarlm.masks.saved import snapshot, store
 
 GRAMMAR_MAGIC = store._MAGIC  # what the bytes of a constraint begin with
@@ -48,30 +50,35 @@ def made_in(matcher: gl.Matcher, how: Callable[[Any, int], Any]) -> Any:
     return matcher._made(how)
 
 
-def grow(epoch: StackEpoch, *places: Any) -> None:
+def grow(epoch: StackEpoch, *fields: Any) -> None:
     """Longer arrays, as where one is full."""
-    epoch._grow(*places)
+    epoch.arena.grow(*fields)
 
 
-def supplier() -> Callable[[StackEpoch, int], None]:
+def supplier() -> Callable[[StateMaker, int], None]:
     """What makes whatever a kernel said was missing; taken before a test puts something else in its place."""
-    return StackEpoch._supply
+    return StateMaker.supply
 
 
 def surveys_read(epoch: StackEpoch) -> int:
     """How many surveys a file had for it."""
-    return epoch._kept
+    return epoch.numbers.surveys_read
 
 
 def survey_file(epoch: StackEpoch) -> Any:
     """Where its surveys are kept; None where they are not."""
-    return epoch._path
+    return epoch.numbers.path
 
 
 def forget_survey_file(epoch: StackEpoch) -> None:
-    epoch._path = None
+    epoch.numbers.path = None
 
 
 def is_resolved(epoch: StackEpoch) -> bool:
     """Is it known what the numbers of a file stand for?"""
-    return epoch._is_resolved
+    return epoch.numbers.is_resolved
+
+
+def without_surveys(epoch: StackEpoch) -> None:
+    """All its rows are made by walks from now on."""
+    epoch.signatures.surveys = Surveys.NOWHERE

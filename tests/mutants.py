@@ -63,14 +63,14 @@ MUTANTS = [
     Mutant("stack/configs.py", "if status & READS:", "if status & EXPANDED:"),
     Mutant(
         "stack/configs.py",
-        "elif kind == LINE and ints(arena, Place.S_BRACKETS, capacity)[s] > 0:",
-        "elif kind == LINE and ints(arena, Place.S_BRACKETS, capacity)[s] > 1:",
+        "elif kind == LINE and ints(arena, Field.S_BRACKETS, capacity)[s] > 0:",
+        "elif kind == LINE and ints(arena, Field.S_BRACKETS, capacity)[s] > 1:",
     ),
     Mutant("stack/configs.py", "live = live or here[after, w] & there[k, w] != 0", "live = True"),
     Mutant(
         "stack/configs.py",
-        "octets(arena, Place.C_ACCEPTS, capacity)[new] = kept[0, 0] == ACCEPT",
-        "octets(arena, Place.C_ACCEPTS, capacity)[new] = kept[0, 0] < ACCEPT",
+        "octets(arena, Field.C_ACCEPTS, capacity)[new] = closed[0, 0] == ACCEPT",
+        "octets(arena, Field.C_ACCEPTS, capacity)[new] = closed[0, 0] < ACCEPT",
     ),
     Mutant(
         "stack/configs.py",
@@ -88,13 +88,13 @@ MUTANTS = [
     Mutant("stack/stacks.py", "if width > indents[stack]:", "if width >= indents[stack]:"),
     Mutant("stack/stacks.py", "return stack if width == indents[stack] else int64(0)", "return stack"),
     Mutant(
-        "stack/stacks.py",
+        "stack/stack_classes.py",
         "set_terminal(live, new, terminals + 1, in_brackets)",
         "set_terminal(live, new, terminals + 1, False)",
     ),
     Mutant("stack/unions.py", "for i in range(count - 2, begin - 1, -1):", "for i in range(count - 2, begin, -1):"),
     # surveys and remainders
-    Mutant("surveys/walk.py", "if 0 < label <= terminals and border == ANY:", "if 0 < label <= terminals:"),
+    Mutant("surveys/frame_ends.py", "if 0 < label <= terminals and border == ANY:", "if 0 < label <= terminals:"),
     Mutant(
         "surveys/remainders.py",
         "while next_ < stop and pool[next_, 0] == byte:",

@@ -8,7 +8,7 @@ The arena is one int64 array holding addresses of arrays and numbers. A kernel r
 from .constants import Constants
 
 
-class Place(Constants):
+class Field(Constants):
     """Indices into the arena, an int64 array of addresses of arrays and of numbers."""
 
     CLASSES = 0  # number of byte classes
@@ -50,8 +50,8 @@ class Place(Constants):
     C_NEXT = 36  # int32 [R, classes]: transitions; -1 = not computed yet
     R_COUNT = 37
     R_CAPACITY = 38
-    WORK = 39  # int32 [WIDEST, 3]: scratch: worklist of threads during the closure
-    KEPT = 40  # int32 [WIDEST, 3]: scratch: threads kept by the closure
+    PENDING = 39  # int32 [WIDEST, 3]: scratch: worklist of threads during the closure
+    CLOSURE = 40  # int32 [WIDEST, 3]: scratch: threads closed by the closure
     PAIR = 41  # int64 [3]: the two borders whose conjunction is missing, or the thread whose verdict is missing
     LR_ACTION = 42  # int32 [states, terminals + 1]: 0 error, s + 1 shift to s, -(r + 1) reduce by r; last column: end
     LR_GOTO = 43  # int32 [states, nonterminals]
@@ -164,36 +164,27 @@ class Place(Constants):
     IGNORED_BITS = 150  # uint64 [terminal words]: the ignored terminals as a bit set
     NEEDED = 151  # int32 [NEEDED]: further missing states, besides the one that the walk returns
     NEEDED_COUNT = 152
-    READ_ONLY = 153  # 1: a seat's arena (masks/machines/stack/seat.py): arrays shared with others are not written
-    DRAFT = 154  # int64 [5]: scratch: key of the drafted survey (trie, q, b, k), number of tokens in its row
-    DRAFTS = 155  # int64 [GROUPS, 9]: scratch: label, border; counts of its draft (remainders.py), or -1 - trie; leaves
-    DRAFTS_COUNT = 156
-    SIGNATURE_END = 157  # length of the signature in SIGNATURE
-    UNITING = 158  # int32 [UNITING, 5]: scratch, see unions.py
-    UNITED = 159  # int32 [UNITED]: scratch
-    UNIONS = 160  # int32 [UNIONS, 4]: cache: two stacks, their union, its round; 0 before the first union
-    UNION_ROUND = 161  # generation of UNIONS: incremented when stacks are rolled back
-    UNION_TURNS = 162  # how many more unions this call may compute
-    SUSPENDED = 163  # int64 [9]: scratch: a suspended walk of a survey, see kernels/cpu/surveys/walk.py
-    SUSPENDED_PATH = 164  # int32 [PATH_LENGTH]: scratch: PATH of the suspended walk
-    TAKEN = 165  # int64 [3 + 2 * GROUPS]: scratch of it: tokens of the row, leaves, groups; label, border of each group
-    SLOTS = 166  # int16 [SLOTS]: scratch: hash table of groups
-    LETS_ON = 167  # uint8 [GROUPS, 256]: scratch: the byte classes that the border of a group accepts
-    ENDS = 168  # int64 [2, 3 + GROUPS]: scratch: the ends of two configs
-    TURN = 169  # lock: 1 while a worker reads or writes the survey arrays, see turns.py
-    REPLACED = 170  # how often an array has been reallocated
-    EPOCH = 171  # of a seat: address of its epoch's arena,
-    REPLACED_SEEN = 172  # and REPLACED of that arena when the seat last looked
-    CLAIMS = 173  # int64 [CLAIMS + 1, 3]: which seat drafts which survey, see turns.py; [CLAIMS, 0]: next slot
-    KINDS = 174  # uint8 [256]: kinds of bytes, see byte_kinds.py
-    KINDS_BELOW = 175  # int64 [NODES]: kinds of bytes in the subtree of a node of the vocabulary's trie
-    TEXT_ROW = 176  # int32 [words]: all tokens of the vocabulary's trie
-    LEAF_LISTS = 177  # int64 [LEAF_LISTS, 4]: cache of leaf lists of large tries: key, offset, length, trie
-    LEAF_NUMBERS = 178  # int32 [LEAF_ROOM]: all lists, concatenated
-    LEAF_LIST_COUNT = 179
-    LEAF_ROOM = 180  # capacity of LEAF_NUMBERS
-    STAYING = 181  # int64 [STAYING, 2]: scratch, a cache: config, kinds of bytes on which it loops to itself
-    LENGTH = 182
+    DRAFTS = 153  # int64 [GROUPS, 5]: scratch: the exits of a survey: label, border, trie; first of its new leaves, their end
+    UNITING = 154  # int32 [UNITING, 5]: scratch, see unions.py
+    UNITED = 155  # int32 [UNITED]: scratch
+    UNIONS = 156  # int32 [UNIONS, 4]: cache: two stacks, their union, its round; 0 before the first union
+    UNION_ROUND = 157  # generation of UNIONS: incremented when stacks are rolled back
+    UNIONS_LEFT = 158  # how many more unions this call may compute
+    SUSPENDED = 159  # int64 [9]: scratch: a suspended walk of a survey, see kernels/cpu/surveys/walk.py
+    SUSPENDED_PATH = 160  # int32 [PATH_LENGTH]: scratch: PATH of the suspended walk
+    TALLY = 161  # int64 [3 + 2 * GROUPS]: scratch of it: tokens of the row, leaves, groups; label, border of each group
+    SLOTS = 162  # int16 [SLOTS]: scratch: hash table of groups
+    ADMITS = 163  # uint8 [GROUPS, 256]: scratch: the byte classes that the border of a group accepts
+    ENDS = 164  # int64 [2, 3 + GROUPS]: scratch: the ends of two configs
+    KINDS = 165  # uint8 [256]: kinds of bytes, see byte_kinds.py
+    KINDS_BELOW = 166  # int64 [NODES]: kinds of bytes in the subtree of a node of the vocabulary's trie
+    TEXT_ROW = 167  # int32 [words]: all tokens of the vocabulary's trie
+    LEAF_LISTS = 168  # int64 [LEAF_LISTS, 4]: cache of leaf lists of large tries: key, offset, length, trie
+    LEAF_NUMBERS = 169  # int32 [LEAF_ROOM]: all lists, concatenated
+    LEAF_LIST_COUNT = 170
+    LEAF_ROOM = 171  # capacity of LEAF_NUMBERS
+    STAYING = 172  # int64 [STAYING, 2]: scratch, a cache: config, kinds of bytes on which it loops to itself
+    LENGTH = 173
 
 
 EXPANDED, READS, LIVE_KNOWN, LOOPS = 1, 2, 4, 8  # bits of Q_STATUS
@@ -206,11 +197,6 @@ HAS_THREADS, HAS_EXITS = 1, 2  # bits of C_KIND
 CALL, POP, LEX, END, ENTER, LINE = range(6)  # kinds of moves
 ACCEPT, EXIT = 1, 2  # pseudo-states; real states are greater
 NEED_STATE, NEED_BORDER, NEED_AND, NEED_LIVE, FULL, TOO_WIDE, NEED_VERDICT = 1, 2, 3, 4, 5, 6, 7  # missing codes
-# Why a seat needs the lock or has to stop: a verdict, which is keyed by the epoch's stacks (1); to publish a drafted survey (2), a
-# signature (3), the last stack class (4), the survey of the first bytes of border PAIR[0] (5); another worker holds the turn (6);
-# another seat drafts this survey (7).
-NEED_LOCK = 0
-FOR_LOCK, FOR_SURVEY, FOR_SIGNATURE, FOR_CLASS, FOR_FIRST_BYTES, FOR_TURN, FOR_ANOTHER = 1, 2, 3, 4, 5, 6, 7
 ANY = 1  # the border that any text satisfies
 ROOT = 0  # the symbol below a whole text; -1 - k: the symbol below a stack of class k
 UNION = 1 << 29  # a stack with symbol UNION + s is the union of its parent and s, see unions.py
@@ -224,7 +210,6 @@ NEEDED = 256
 UNITS = 1024  # a chain of unit reductions
 WIDE = 32  # number of threads from which those that differ only in their stacks are united, see unions.py
 UNITING, UNITED, UNIONS = 256, 8192, 1 << 18
-CLAIMS = 16  # surveys that can be claimed at a time
 LEAF_LISTS = 128
 STAYING = 64  # cached configs; a power of two
-UNION_TURNS = 1 << 20  # pairs of stacks united in one call: a tenth of a second
+MOST_UNIONS = 1 << 20  # pairs of stacks united in one call: a tenth of a second

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections import Counter, deque
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 
 import numpy as np
 
 from grammarlm.errors import MaskError
 
-from .beside import Job, NotNow, SideBySide
 from .mask_array import as_integer, as_mask
 from .matcher import Matcher
 from .trail import Head
@@ -24,9 +24,10 @@ def fill_masks(matchers: Sequence[Matcher | None], mask: np.ndarray, *, threads:
     """Fills row i of the mask for matcher i; returns what each fill_mask returns. None in place of a matcher: every bit
     set, nothing to apply.
 
-    Cached rows are copied. The others are made by `threads` threads. None: by one, and after a short time by as many as
-    the machine has cores, unless all would take turns at one lock. If a row cannot be made within its limits it allows
-    the stop ids only, the other rows are filled nevertheless, and the first such LimitExceeded is raised.
+    Cached rows are copied. The others are made by `threads` threads, where they need not take one lock in turn: rows of
+    a grammar with a stack, or of a JSON schema, are made by one thread at a time for each constraint. None: by one, and
+    after a short time by as many as the machine has cores. If a row cannot be made within its limits it allows the stop
+    ids only, the other rows are filled nevertheless, and the first such LimitExceeded is raised.
     """
     matchers = list(matchers)
     for matcher in matchers:
@@ -43,60 +44,63 @@ def fill_masks(matchers: Sequence[Matcher | None], mask: np.ndarray, *, threads:
     if len(matchers) > len(array):
         raise MaskError(f"the mask has {len(array)} rows, too few for {len(matchers)} matchers")
     needed = [False] * len(matchers)
-    known: dict[int, Matcher] = {}  # by row
-    missing: dict[int, list[int]] = {}  # rows by matcher: one matcher belongs to one thread at a time
+    missing: dict[int, list[int]] = {}  # rows by what one thread uses at a time: a matcher, or a constraint
     for row, matcher in enumerate(matchers):
         if matcher is None:
             array[row] = -1
         elif matcher._words != words:
             raise MaskError(f"matcher {row} has another vocabulary: its masks have {matcher._words} words, not {words}")
         elif matcher._known_row() is None:
-            known[row] = matcher
-            missing.setdefault(id(matcher), []).append(row)
+            owner = matcher if matcher._rows_in_parallel else matcher._automaton
+            missing.setdefault(id(owner), []).append(row)
         else:
             needed[row] = matcher.fill_mask(array, row)
-    if not missing:
-        return needed
     errors: list[tuple[int, Exception]] = []
 
-    def make(job: Job) -> None:
-        for row in job.rows:
-            try:
-                needed[row] = known[job.rows[0]].fill_mask(array, row)
-            except Exception as error:  # the other rows are made all the same
-                needed[row] = True
-                errors.append((row, error))
-
-    def beside(job: Job) -> NotNow | None:
+    def make(row: int) -> None:
+        matcher = matchers[row]
+        assert matcher is not None
         try:
-            found = known[job.rows[0]]._row_beside()
-        except Exception:  # raised again, and reported, where the row is made alone
-            return NotNow.UNDER_THE_LOCK
-        return found if isinstance(found, NotNow) else None
+            needed[row] = matcher.fill_mask(array, row)
+        except Exception as error:  # the other rows are made all the same
+            needed[row] = True
+            errors.append((row, error))
 
-    jobs = deque(_in_turns([Job(rows, id(known[rows[0]]._automaton)) for rows in missing.values()]))
-    cores = os.cpu_count() or 1
-    workers = min(threads or cores, cores)
-    if threads is None and len({job.constraint for job in jobs}) == 1 and not known[jobs[0].rows[0]]._makes_beside:
-        workers = 1  # they would take turns at one lock
-    alone_until = time.perf_counter() + ALONE if threads is None else 0.0
-    while jobs and (workers == 1 or time.perf_counter() < alone_until):
-        make(jobs.popleft())
-    if jobs:
-        SideBySide(make, beside, jobs).run(workers)
+    _make_all(make, list(missing.values()), threads)
     if errors:
         raise min(errors, key=lambda e: e[0])[1]
     return needed
 
 
-def _in_turns(jobs: list[Job]) -> list[Job]:
-    """The jobs, those of one constraint as far apart as possible, since they wait for each other."""
-    counts: Counter[Hashable] = Counter()
-    turns = []
-    for job in jobs:
-        turns.append((counts[job.constraint], job))
-        counts[job.constraint] += 1
-    return [job for _, job in sorted(turns, key=lambda turn: turn[0])]
+def _make_all(make: Callable[[int], None], jobs: list[list[int]], threads: int | None) -> None:
+    """Makes all rows; each job is a list of rows for one thread."""
+    cores = os.cpu_count() or 1
+    if threads is None:
+        alone_until = time.perf_counter() + ALONE
+        while jobs and time.perf_counter() < alone_until:
+            make(jobs[0].pop(0))
+            if not jobs[0]:
+                del jobs[0]
+    pending = iter(jobs)  # shared: each thread takes the next
+
+    def work() -> None:
+        for rows in pending:
+            for row in rows:
+                make(row)
+
+    helpers = min(threads or cores, cores, len(jobs)) - 1
+    helping = [_pool(os.getpid()).submit(work) for _ in range(helpers)]
+    try:
+        work()
+    finally:
+        for future in helping:
+            future.result()
+
+
+@cache
+def _pool(process: int) -> ThreadPoolExecutor:
+    """The worker threads of this process; a forked process has none of its parent's."""
+    return ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="grammarlm")
 
 
 def fill_tree(matcher: Matcher, tokens: Iterable[int], parents: Iterable[int], mask: np.ndarray) -> list[bool]:

@@ -28,7 +28,6 @@ from grammarlm.masks.filters.budget import INFINITE, costs_of
 from grammarlm.masks.saved import snapshot
 
 from . import explain, forced
-from .beside import NotNow
 from .mask_array import as_integer, as_mask
 from .protocol import FINISHED, Epoch, row_of
 from .trail import FIRST_STEP, STRIDE, Budget, Head, Trail, back, before, first_head
@@ -123,15 +122,9 @@ class Matcher:
         found: np.ndarray | None = epoch.try_row(state)
         return found
 
-    def _row_beside(self) -> np.ndarray | NotNow:
-        """The row, made in parallel with other threads, or the reason why that is not possible now."""
-        epoch, state = self._head[1:3]
-        found: np.ndarray | NotNow = epoch.row_beside(state)
-        return found
-
     @property
-    def _makes_beside(self) -> bool:
-        return bool(self._head[1].makes_beside)
+    def _rows_in_parallel(self) -> bool:
+        return bool(self._head[1].rows_in_parallel)
 
     def _new_row(self) -> np.ndarray:
         bits = self._try_row()

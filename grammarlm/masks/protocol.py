@@ -22,8 +22,6 @@ import numpy as np
 from grammarlm.errors import GrammarError, UnsatisfiableGrammar
 from grammarlm.layout.table import DEAD
 
-from .beside import NotNow
-
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
@@ -168,7 +166,7 @@ class Epoch(Protocol):
     writes_json: bool
 
     @property
-    def makes_beside(self) -> bool: ...
+    def rows_in_parallel(self) -> bool: ...
 
     @property
     def reads_bytes(self) -> bool: ...
@@ -180,8 +178,6 @@ class Epoch(Protocol):
     def is_usable(self, state: int) -> bool: ...
 
     def try_row(self, state: int) -> np.ndarray | None: ...
-
-    def row_beside(self, state: int) -> np.ndarray | NotNow: ...
 
     def completion_limit(self, state: int) -> int | None: ...
 
@@ -207,7 +203,7 @@ class Epoch(Protocol):
 class EpochDefaults:
     """The members of an epoch that most machines need not define."""
 
-    makes_beside = False  # are most rows made in parallel with other threads, and not under the lock?
+    rows_in_parallel = False  # are most rows made without the lock, so that several threads can make them at once?
     reads_bytes = True  # do a token's bytes alone decide where it leads?
     has_table = False  # are transitions in a table that kernels walk (masks/machines/regular/epoch.py)?
     writes_json = False  # are its texts JSON values?
@@ -230,10 +226,6 @@ class EpochDefaults:
     def try_row(self, state: int) -> np.ndarray | None:
         """row(), without the lock; None where it must be made under it."""
         return None
-
-    def row_beside(self, state: int) -> np.ndarray | NotNow:
-        """row(), made in parallel with other threads, or the reason why that is not possible now."""
-        return NotNow.UNDER_THE_LOCK
 
     def completion_limit(self, state: int) -> int | None:
         """Upper bound in bytes (tokens, where texts are whole tokens) on the completion of every state that tokens reach;

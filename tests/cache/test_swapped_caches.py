@@ -26,8 +26,8 @@ MASKS = """
 import hashlib, json, os, sys
 import numpy as np
 import grammarlm as gl
-from grammarlm.masks.machines.stack import numbers
-numbers.LARGE_TRIE, numbers.WORTH_KEEPING = 0, 1
+from grammarlm.masks.machines.stack import survey_keeper
+survey_keeper.LARGE_TRIE, survey_keeper.WORTH_SAVING = 0, 1
 LARK = 'start: (A | B)* "."\\nA: "{a}" /[a-m]+/ "!"\\nB: "{b}" /[n-z]+/ "?"\\n'
 found = []
 for words in (["ab", "nz!", "mm"], ["nz", "ab!", "!?"]):
@@ -41,7 +41,7 @@ for words in (["ab", "nz!", "mm"], ["nz", "ab!", "!?"]):
             found.append(np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist())
             if not matcher.advance(byte):
                 break
-        constraint._automaton.epoch.keep_surveys()
+        constraint._automaton.epoch.save_surveys()
 json.dump(found, sys.stdout)
 """
 

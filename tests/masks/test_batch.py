@@ -3,16 +3,14 @@
 import os
 import random
 import threading
-from collections import deque
 
 import numpy as np
 import pytest
 
 import grammarlm as gl
 from grammarlm.layout.json import SHORT
-from grammarlm.masks import batch, beside
-from grammarlm.masks.beside import Job, NotNow, SideBySide
-from tests.internals import epoch_of, state_of
+from grammarlm.masks import batch
+from tests.internals import automaton_of, epoch_of, state_of
 from tests.laws import vocabularies
 from tests.mask_bits import ids_of
 
@@ -67,7 +65,7 @@ def test_a_batch_is_its_rows(threads: int | None) -> None:
 def test_other_threads_do_help(takes_the_lock: bool, monkeypatch) -> None:
     """Four cold matchers of four constraints meet at a barrier, which opens only if two are filled at one time."""
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    beside.pool.cache_clear()
+    batch._pool.cache_clear()
     barrier, seen = threading.Barrier(2, timeout=60), set()
 
     class Waiting(gl.Matcher):
@@ -88,7 +86,7 @@ def test_other_threads_do_help(takes_the_lock: bool, monkeypatch) -> None:
     gl.fill_masks(many, mask, threads=2)
     assert len(seen) == 2
     assert [row.tolist() for row in mask] == [single(m).tolist() for m in many]
-    beside.pool.cache_clear()
+    batch._pool.cache_clear()
 
 
 def test_little_work_is_done_by_one_thread(monkeypatch) -> None:
@@ -97,7 +95,7 @@ def test_little_work_is_done_by_one_thread(monkeypatch) -> None:
     def no_pool(process: int) -> None:
         raise AssertionError("other threads are asked")
 
-    monkeypatch.setattr(beside, "pool", no_pool)
+    monkeypatch.setattr(batch, "_pool", no_pool)
     monkeypatch.setattr(os, "cpu_count", lambda: 4)
     mask = gl.allocate_mask(12, VOCAB.size)
     for alone, threads in ((1e9, None), (0.0, 1)):
@@ -110,40 +108,30 @@ def test_little_work_is_done_by_one_thread(monkeypatch) -> None:
         gl.fill_masks([gl.compile(gl.Regex(p), VOCAB).matcher() for p in PATTERNS], mask)
 
 
-def test_what_another_is_at_is_put_off_and_what_takes_the_lock_is_made_by_one() -> None:
-    """Jobs 0 to 3 wait for job 9, 4 to 8 take the lock: each is made once, these one at a time, the others after job 9."""
-    made: list[int] = []
-    inside, done = threading.Lock(), threading.Event()
+def test_rows_of_one_lock_are_made_by_one_thread(monkeypatch) -> None:
+    """Each constraint with a stack by one at a time, two constraints by two."""
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    batch._pool.cache_clear()
+    begin, makers = threading.Barrier(2, timeout=60), dict[object, set[int]]()
 
-    def make(job: Job) -> None:
-        (row,) = job.rows
-        if 4 <= row < 9:
-            assert inside.acquire(blocking=False)
-            threading.Event().wait(0.002)
-            inside.release()
-        assert row >= 4 or done.is_set()
-        made.append(row)
+    class Waiting(gl.Matcher):
+        __slots__ = ()
 
-    def looks(job: Job) -> NotNow | None:
-        (row,) = job.rows
-        if row == 9:
-            threading.Event().wait(0.01)
-            done.set()
-        elif row >= 4:
-            return NotNow.UNDER_THE_LOCK
-        return None if done.is_set() else NotNow.SOON
+        def fill_mask(self, mask, row=0):
+            seen = makers.setdefault(automaton_of(self), set())
+            if not seen:
+                begin.wait()
+            seen.add(threading.get_ident())
+            return super().fill_mask(mask, row)
 
-    SideBySide(make, looks, deque(Job([row], "one") for row in range(10))).run(2)
-    assert sorted(made) == list(range(10))
-
-
-def test_who_waits_for_nobody_ends_all_the_same(monkeypatch) -> None:
-    """A claim that was left behind is waited for, but not for ever."""
-    monkeypatch.setattr(beside, "PATIENCE", 1e-3)
-    made: list[int] = []
-    jobs = deque([Job([0], "one"), Job([1], "two")])
-    SideBySide(lambda job: made.extend(job.rows), lambda job: NotNow.SOON, jobs).run(2)
-    assert sorted(made) == [0, 1]
+    constraints = [gl.compile(gl.Gbnf(f'root ::= "a" root? "{end}"'), VOCAB) for end in "bc"]
+    many = [Waiting(constraint) for constraint in constraints for _ in range(6)]
+    mask = gl.allocate_mask(len(many), VOCAB.size)
+    gl.fill_masks(many, mask, threads=4)
+    assert [len(threads) for threads in makers.values()] == [1, 1]
+    assert len(set.union(*makers.values())) == 2
+    assert [row.tolist() for row in mask] == [single(matcher).tolist() for matcher in many]
+    batch._pool.cache_clear()
 
 
 def single(matcher: gl.Matcher) -> np.ndarray:
@@ -198,7 +186,6 @@ def test_a_failure_that_nobody_foresaw_closes_its_row(kind: str, monkeypatch) ->
             monkeypatch.setattr(epoch_of(matcher), "kernel", lambda *arguments: SHORT)
     monkeypatch.setattr(gl.Matcher, "_made", fail)
     monkeypatch.setattr(gl.Matcher, "_try_row", lambda matcher: None)
-    monkeypatch.setattr(gl.Matcher, "_row_beside", lambda matcher: None)
     masks = [gl.allocate_mask(3, vocab.size) for _ in range(3)]
     for mask in masks:
         mask[:] = POISON

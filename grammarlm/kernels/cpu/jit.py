@@ -35,7 +35,6 @@ from pathlib import Path
 from typing import Any
 
 import numba
-from llvmlite import ir
 from numba.core import caching, cgutils, sigutils, types
 from numba.extending import intrinsic
 
@@ -125,33 +124,6 @@ def _copy_bytes(typingctx, target, source, count):  # type: ignore[no-untyped-de
 
 
 copy_bytes: Any = intrinsic(_copy_bytes)
-
-
-def _try_lock(typingctx, address):  # type: ignore[no-untyped-def]
-    """Atomic compare-and-swap of the int64 at the address from 0 to 1, acquire-release; 1 if it was 0."""
-
-    def swap(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        word = ir.IntType(64)
-        place = builder.inttoptr(arguments[0], word.as_pointer())
-        found = builder.cmpxchg(place, word(0), word(1), "acq_rel", "monotonic")
-        return builder.zext(builder.extract_value(found, 1), word)
-
-    return types.int64(address), swap
-
-
-def _unlock(typingctx, address):  # type: ignore[no-untyped-def]
-    """Stores 0 with release semantics: the next holder sees all that was written before."""
-
-    def store(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        word = ir.IntType(64)
-        builder.store_atomic(word(0), builder.inttoptr(arguments[0], word.as_pointer()), "release", 8)
-        return context.get_dummy_value()
-
-    return types.void(address), store
-
-
-try_lock: Any = intrinsic(_try_lock)
-unlock: Any = intrinsic(_unlock)
 
 
 def load_all(kernels: Iterable[Any] | None = None, *, large: bool = False) -> None:

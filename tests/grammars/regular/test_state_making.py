@@ -98,7 +98,7 @@ def test_what_a_state_may_become_is_what_some_state_after_it_is(grammar):
         alive = [(at, terminal, border) for at, terminal, border in ends if program.is_alive(border)]
         assert verdict.maybe == bits_of(terminal for _, terminal, _ in alive)
         assert verdict.surely == bits_of(
-            terminal for _, terminal, border in alive if trust._trusts_behind(terminal, border)
+            terminal for _, terminal, border in alive if trust._trusts_after(terminal, border)
         )
 
 

@@ -13,7 +13,7 @@ from grammarlm.layout.stack import (
     LOOPS,
     READS,
     UNION,
-    Place,
+    Field,
 )
 from grammarlm.layout.stack import LR_BASE as LR
 from grammarlm.masks.machines.stack.epoch import StackEpoch
@@ -44,70 +44,70 @@ class StackArrays:
 
     def __init__(self, epoch: StackEpoch):
         self.epoch, self.lr = epoch, lr_stacks(epoch)
-        self.ends_alone = bool(epoch.arena[Place.LR_ALONE])
+        self.ends_alone = bool(epoch.arena.words[Field.LR_ALONE])
         self.threads = StackThreads(self)
 
-    def array(self, place: Place) -> Any:
-        return self.epoch.array(place)
+    def array(self, place: Field) -> Any:
+        return self.epoch.arena.array(place)
 
     def _status(self, q: int) -> int:
-        status = int(self.array(Place.Q_STATUS)[q])
+        status = int(self.array(Field.Q_STATUS)[q])
         assert status & EXPANDED, f"the kernel has not met state {q}"
         return status
 
     def after(self, q: int, column: int) -> int:
         self._status(q)
-        return int(self.array(Place.Q_NEXT)[q, column])
+        return int(self.array(Field.Q_NEXT)[q, column])
 
     def reads(self, q: int) -> bool:
         return bool(self._status(q) & READS)
 
     def loops(self, q: int) -> bool:
-        return bool(self.array(Place.Q_STATUS)[q] & LOOPS)
+        return bool(self.array(Field.Q_STATUS)[q] & LOOPS)
 
     def moves(self, q: int) -> list[tuple[int, int, int]]:
         self._status(q)
-        first, many = self.array(Place.Q_MOVES)[q].tolist()
-        return [tuple(move) for move in self.array(Place.MOVES)[first : first + many].tolist()]
+        first, many = self.array(Field.Q_MOVES)[q].tolist()
+        return [tuple(move) for move in self.array(Field.MOVES)[first : first + many].tolist()]
 
     def may_become(self, q: int) -> set[int]:
-        assert self.array(Place.Q_STATUS)[q] & LIVE_KNOWN
-        return bits_of(self.array(Place.Q_LIVE)[q])
+        assert self.array(Field.Q_STATUS)[q] & LIVE_KNOWN
+        return bits_of(self.array(Field.Q_LIVE)[q])
 
     def lexer(self, state: int) -> int:
-        return int(self.array(Place.LR_LEXER)[state])
+        return int(self.array(Field.LR_LEXER)[state])
 
     def border_after(self, b: int, column: int) -> int:
         if b == ANY:
             return ANY
-        assert self.array(Place.B_STATUS)[b] & EXPANDED, f"the kernel has not met border {b}"
-        return int(self.array(Place.B_NEXT)[b, column])
+        assert self.array(Field.B_STATUS)[b] & EXPANDED, f"the kernel has not met border {b}"
+        return int(self.array(Field.B_NEXT)[b, column])
 
     def border_accepts(self, b: int) -> bool:
-        return bool(self.array(Place.B_STATUS)[b] & ACCEPTS)
+        return bool(self.array(Field.B_STATUS)[b] & ACCEPTS)
 
     def both(self, b: int, c: int) -> int:
         if ANY in (b, c) or b == c:
             return b if c == ANY else c
-        terms = self.epoch.border_terms
+        terms = self.epoch.numbers.border_terms
         both = self.epoch.program.algebra.both((terms[b], terms[c]))
         return terms.index(both) if both in terms else 0
 
     @functools.cache  # noqa: B019  one epoch a test
     def class_takes(self, k: int) -> set[int]:
-        return bits_of(self.array(Place.K_LIVE)[k])
+        return bits_of(self.array(Field.K_LIVE)[k])
 
     def class_lexer(self, k: int) -> int:
-        return int(self.array(Place.K_LEXER)[k])
+        return int(self.array(Field.K_LEXER)[k])
 
     def column(self, byte: int) -> int:
-        return int(self.array(Place.CLASS_OF)[byte])
+        return int(self.array(Field.CLASS_OF)[byte])
 
     # ------------------------------------------------------------------ numbers to tuples
 
     def stacks(self, number: int) -> set[Stack]:
         """The stacks that a number stands for: more than one where it is a union."""
-        parents, symbols = self.array(Place.S_PARENT), self.array(Place.S_SYMBOL)
+        parents, symbols = self.array(Field.S_PARENT), self.array(Field.S_SYMBOL)
         found, waiting = set(), [(number, ())]
         while waiting:
             here, above = waiting.pop()
@@ -127,7 +127,7 @@ class StackArrays:
     def config(self, number: int) -> Config:
         """Threads of pseudo-states hold a label, or nothing, in place of a stack."""
         found: set[Thread] = set()
-        for q, s, b in self.epoch.threads_of(number) if number else []:
+        for q, s, b in self.epoch.arena.threads_of(number) if number else []:
             if q <= EXIT:
                 found.add((q, (s,) if q == EXIT else (), b))
             else:

@@ -8,8 +8,9 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.kernels.cpu.stack import calls as stack_calls
-from grammarlm.layout.stack import LR_BASE, WIDE, Place
+from grammarlm.layout.stack import LR_BASE, WIDE, Field
 from grammarlm.masks.machines.stack.epoch import StackEpoch
+from grammarlm.masks.machines.stack.survey_keeper import SurveyKeeper
 from tests.kernels.guarded import Guarded
 from tests.kernels.stack.stack_arrays import StackArrays, epoch_of
 from tests.kernels.stack.stack_grammars import GBNF, LARK
@@ -24,7 +25,7 @@ UNTOUCHED = -7
 
 @pytest.fixture(autouse=True)
 def _nothing_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(StackEpoch, "keep_surveys", lambda self: None)
+    monkeypatch.setattr(SurveyKeeper, "save", lambda self: None)
     monkeypatch.setattr("grammarlm.masks.machines.stack.survey_store.load", lambda *_: None)
 
 
@@ -64,11 +65,11 @@ def test_pushing_numbers_each_stack_once(seed: int) -> None:
     numbers, stacks = Numbers(epoch), [()]
     for _ in range(3000):
         stack, symbol = rng.choice(stacks[-60:]), rng.choice([3, 4, 5, LR_BASE + 3, -1 - 4])
-        number = epoch.made(stack_calls.push_symbol, numbers[stack], symbol)
+        number = epoch.maker.made(stack_calls.push_symbol, numbers[stack], symbol)
         numbers.check(number, (*stack, symbol))
         stacks.append((*stack, symbol))
     numbers.check_all()
-    assert epoch.arena[Place.S_COUNT] == len(set(stacks))
+    assert epoch.arena.words[Field.S_COUNT] == len(set(stacks))
 
 
 def random_terminal(lr: LrStacks, stack: Stack, rng: random.Random) -> int:
@@ -84,33 +85,33 @@ def test_shifts_are_those_of_an_lr_parser(name: str, seed: int) -> None:
     numbers = Numbers(epoch)
     lr, below = numbers.arrays.lr, (5,) if seed % 2 else ()
     assert lr
-    under = epoch.made(stack_calls.push_symbol, 0, 5) if below else 0
+    under = epoch.maker.made(stack_calls.push_symbol, 0, 5) if below else 0
     numbers.check(under, below)
     first = (*below, LR_BASE + epoch.program.lr.start)
-    numbers.check(epoch.made(stack_calls.push_symbol, under, first[-1]), first)
+    numbers.check(epoch.maker.made(stack_calls.push_symbol, under, first[-1]), first)
     stack, opens = first, lr.blocks[1] if lr.blocks else -1
     for _ in range(400):
         terminal = random_terminal(lr, stack, rng)
         if lr.blocks and terminal == lr.blocks[0] and rng.random() < 0.8:
             column = rng.choice([0, 1, 2, 4, *lr.blocks_of(stack)])
             found, expected = (
-                epoch.made(stack_calls.begin_line, numbers[stack], column),
+                epoch.maker.made(stack_calls.begin_line, numbers[stack], column),
                 lr.next_line(stack, column),
             )
         elif terminal == opens:
             continue
         else:
-            found = epoch.made(stack_calls.shift_terminal, numbers[stack], terminal)
+            found = epoch.maker.made(stack_calls.shift_terminal, numbers[stack], terminal)
             expected = lr.shift(stack, terminal)
         numbers.check(found, expected)
-        assert epoch.made(stack_calls.shift_terminal, numbers[stack], lr.end) == (
+        assert epoch.maker.made(stack_calls.shift_terminal, numbers[stack], lr.end) == (
             0 if lr.shift(stack, lr.end) is None else numbers[below]
         )
         if expected and expected != below:
             stack = expected if len(expected) < 60 else first
     numbers.check_all()
     if lr.blocks:
-        indents, brackets = epoch.array(Place.S_INDENT), epoch.array(Place.S_BRACKETS)
+        indents, brackets = epoch.arena.array(Field.S_INDENT), epoch.arena.array(Field.S_BRACKETS)
         for stack in (stack for stack in numbers.seen if len(stack) > len(below)):
             assert indents[numbers[stack]] == [0, *lr.blocks_of(stack)][-1]
             assert bool(brackets[numbers[stack]] > 0) is lr.is_in_brackets(stack)
@@ -125,7 +126,7 @@ def some_texts(arrays: StackArrays, pieces: list[str], rng: random.Random, steps
         number, after = here, config
         for byte in rng.choice(pieces).encode():
             column = arrays.column(byte)
-            number = epoch.made(stack_calls.advance_column, number, column)
+            number = epoch.maker.made(stack_calls.advance_column, number, column)
             after = arrays.threads.step(after, column)
             assert arrays.config(number) == after
             if not after:
@@ -146,7 +147,7 @@ def test_configs_of_grammars_with_a_lexer(name: str, seed: int) -> None:
     seen = some_texts(arrays, pieces, random.Random(seed), 250)
     assert len({number for number, _ in seen}) > 30
     assert len(dict(seen)) == len({config for _, config in seen}), "equal configs have one number"
-    accepting = arrays.array(Place.C_ACCEPTS)
+    accepting = arrays.array(Field.C_ACCEPTS)
     assert {bool(accepting[number]) for number, _ in seen} == {True, False}
     assert all(bool(accepting[number]) == any(q == 1 for q, _, _ in config) for number, config in seen)
     check_classes(arrays)
@@ -157,18 +158,19 @@ def test_configs_of_grammars_with_a_lexer(name: str, seed: int) -> None:
 
 def check_classes(arrays: StackArrays) -> None:
     """The class of a stack: the lexer of its state, and what the parser takes."""
-    lr, made = arrays.lr, int(arrays.epoch.arena[Place.S_COUNT])
+    lr, made = arrays.lr, int(arrays.epoch.arena.words[Field.S_COUNT])
     assert lr
-    known = [stack for stack in range(1, made) if arrays.array(Place.S_CLASS)[stack] >= 0]
+    known = [stack for stack in range(1, made) if arrays.array(Field.S_CLASS)[stack] >= 0]
     assert len(known) > 10
     for number in known:
-        stack, k = arrays.stack(number), int(arrays.array(Place.S_CLASS)[number])
+        stack, k = arrays.stack(number), int(arrays.array(Field.S_CLASS)[number])
         assert arrays.class_takes(k) == lr.takes(stack), stack
         assert arrays.class_lexer(k) == arrays.lexer(state_of(stack[-1]))
     kinds = {
-        (arrays.class_lexer(k), frozenset(arrays.class_takes(k))) for k in range(arrays.epoch.arena[Place.K_COUNT])
+        (arrays.class_lexer(k), frozenset(arrays.class_takes(k)))
+        for k in range(arrays.epoch.arena.words[Field.K_COUNT])
     }
-    assert len(kinds) == arrays.epoch.arena[Place.K_COUNT], "equal classes have one number"
+    assert len(kinds) == arrays.epoch.arena.words[Field.K_COUNT], "equal classes have one number"
 
 
 @pytest.mark.parametrize("text", ["-" * 150 + "7", "7^" * 150 + "7", "{" + "." * 150 + "}", "(" * 150 + "7"])
@@ -179,7 +181,7 @@ def test_long_chains_of_reductions(text: str) -> None:
     number = epoch.state_of(epoch.program.start)
     config = arrays.config(number)
     for byte in text.encode():
-        number = epoch.made(stack_calls.advance_column, number, arrays.column(byte))
+        number = epoch.maker.made(stack_calls.advance_column, number, arrays.column(byte))
         config = arrays.threads.step(config, arrays.column(byte))
     assert arrays.config(number) == config
     check_classes(arrays)
@@ -193,7 +195,7 @@ def test_configs_of_grammars_without_a_lexer(name: str, seed: int) -> None:
     arrays = StackArrays(epoch_of(grammar, VOCAB))
     seen = some_texts(arrays, pieces, random.Random(seed), 250)
     assert len({number for number, _ in seen}) > 5
-    assert all(bool(arrays.array(Place.C_ACCEPTS)[n]) == any(q == 1 for q, _, _ in config) for n, config in seen)
+    assert all(bool(arrays.array(Field.C_ACCEPTS)[n]) == any(q == 1 for q, _, _ in config) for n, config in seen)
 
 
 def test_a_wide_config_is_a_few_unions() -> None:
@@ -204,11 +206,11 @@ def test_a_wide_config_is_a_few_unions() -> None:
     config = arrays.config(number)
     widest = 0
     for byte in text.encode():
-        number = epoch.made(stack_calls.advance_column, number, arrays.column(byte))
+        number = epoch.maker.made(stack_calls.advance_column, number, arrays.column(byte))
         config = arrays.threads.step(config, arrays.column(byte))
         assert arrays.config(number) == config
         widest = max(widest, len(config))
-        assert len(epoch.threads_of(number)) <= WIDE
+        assert len(epoch.arena.threads_of(number)) <= WIDE
     assert widest > 10 * WIDE
 
 
@@ -225,14 +227,14 @@ def test_rows_and_targets_are_read_token_by_token(name: str) -> None:
     vocab, tokens = vocabulary_of_pieces(pieces, rng)
     arrays = StackArrays(epoch_of(grammar, vocab))
     epoch, words = arrays.epoch, vocab.words
-    deepest = int(epoch.arena[Place.PATH_LENGTH])
+    deepest = int(epoch.arena.words[Field.PATH_LENGTH])
     seen = dict(some_texts(arrays, pieces, rng, 60))
     for number in rng.sample(sorted(seen), min(6, len(seen))):
         row, targets = Guarded(words + 1, np.int32), Guarded(32 * words + 1, np.int32, UNTOUCHED)
         for kernel, output in ((stack_calls.fill_row, row), (stack_calls.fill_targets, targets)):
             scratch = np.full(deepest, UNTOUCHED, np.int32)
             scratch[0], scratch[-1] = number, 0
-            epoch.made(kernel, int(scratch.ctypes.data), deepest, output.address)
+            epoch.maker.made(kernel, int(scratch.ctypes.data), deepest, output.address)
             output.assert_intact()
         expected = read_each(arrays, seen[number], tokens)
         assert ids_in(row.inner, words) == set(expected)
@@ -241,7 +243,7 @@ def test_rows_and_targets_are_read_token_by_token(name: str) -> None:
             assert arrays.config(int(targets.inner[token])) == after
         for token in [*rng.sample(sorted(expected), min(9, len(expected))), *rng.sample(range(len(tokens)), 9)]:
             for _ in range(2):  # the second time it is remembered
-                advanced = epoch.made(stack_calls.advance, number, token)
+                advanced = epoch.maker.made(stack_calls.advance, number, token)
                 assert arrays.config(advanced) == expected.get(token, frozenset())
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from grammarlm.kernels.cpu.surveys.masks import CUT, EMPTIES, WHOLE
 from grammarlm.kernels.cpu.surveys.surveys import DENSE
-from grammarlm.layout.stack import Place
+from grammarlm.layout.stack import Field
 from tests.kernels.stack.stack_arrays import StackArrays
 from tests.kernels.token_lists import ids_in
 from tests.oracles.remainders import Entry, Remainder, Survey
@@ -13,50 +13,50 @@ from tests.oracles.remainders import Entry, Remainder, Survey
 class SurveyArrays:
     def __init__(self, arrays: StackArrays, texts: dict[int, bytes], words: int):
         self.arrays, self.words = arrays, words
-        twins = arrays.array(Place.TWINS)[:, 0].tolist()
+        twins = arrays.array(Field.TWINS)[:, 0].tolist()
         self.texts = {token: text for token, text in texts.items() if token not in twins}
 
-    def _rows(self, place: Place, count: Place) -> list[Any]:
-        return self.arrays.array(place)[: self.arrays.epoch.arena[count]].tolist()
+    def _rows(self, place: Field, count: Field) -> list[Any]:
+        return self.arrays.array(place)[: self.arrays.epoch.arena.words[count]].tolist()
 
     @property
     def keys(self) -> list[tuple[int, int, int, int]]:
         """trie, state, border and class of each survey; state 0: the first bytes of the border."""
         low = (1 << 32) - 1
-        rows = self._rows(Place.SURVEY_KEY, Place.SURVEY_COUNT)
+        rows = self._rows(Field.SURVEY_KEY, Field.SURVEY_COUNT)
         return [(one >> 32, one & low, two >> 32, two & low) for one, two in rows]
 
     def survey(self, number: int) -> Survey:
-        kind, at, many, first, exits = self.arrays.array(Place.SURVEY)[number].tolist()
+        kind, at, many, first, exits = self.arrays.array(Field.SURVEY)[number].tolist()
         if kind == DENSE:
-            row = ids_in(self.arrays.array(Place.DENSE)[at], self.words)
+            row = ids_in(self.arrays.array(Field.DENSE)[at], self.words)
         else:
-            listed = self.arrays.array(Place.SPARSE)[at : at + many].tolist()
+            listed = self.arrays.array(Field.SPARSE)[at : at + many].tolist()
             row = set(listed)
             assert len(listed) == len(row)
-        rows = self.arrays.array(Place.EXITS)[first : first + exits].tolist()
+        rows = self.arrays.array(Field.EXITS)[first : first + exits].tolist()
         found = {(label, border): set(self.entries(trie)) for label, border, trie in rows}
         assert len(found) == len(rows), "a way out is listed twice"
         return Survey(row, found)
 
     def count(self, number: int) -> int:
-        return int(self.arrays.array(Place.SURVEY)[number, 2])
+        return int(self.arrays.array(Field.SURVEY)[number, 2])
 
     # ------------------------------------------------------------------ tries
 
     @property
     def tries(self) -> int:
-        return int(self.arrays.epoch.arena[Place.TRIE_COUNT])
+        return int(self.arrays.epoch.arena.words[Field.TRIE_COUNT])
 
     def entries(self, trie: int) -> list[Entry]:
-        _, _, first, many, _ = self.arrays.array(Place.TRIES)[trie].tolist()
-        return [tuple(entry) for entry in self.arrays.array(Place.X_TOKEN)[first : first + many].tolist()]
+        _, _, first, many, _ = self.arrays.array(Field.TRIES)[trie].tolist()
+        return [tuple(entry) for entry in self.arrays.array(Field.X_TOKEN)[first : first + many].tolist()]
 
     def spelled(self, trie: int) -> list[tuple[bytes, Entry]]:
         """The path to each entry, in the trie's order; the trie itself is checked along the way."""
-        first, nodes, _, _, empties = self.arrays.array(Place.TRIES)[trie].tolist()
+        first, nodes, _, _, empties = self.arrays.array(Field.TRIES)[trie].tolist()
         entries = self.entries(trie)
-        places = (Place.X_BYTE, Place.X_DEPTH, Place.X_END, Place.X_FIRST, Place.X_COUNT)
+        places = (Field.X_BYTE, Field.X_DEPTH, Field.X_END, Field.X_FIRST, Field.X_COUNT)
         columns = [self.arrays.array(place)[first : first + nodes].tolist() for place in places]
         found = [(b"", entry) for entry in entries[:empties]]
         path = b""
@@ -85,8 +85,8 @@ class SurveyArrays:
 
     @property
     def signatures(self) -> list[list[int]]:
-        known = self.arrays.array(Place.KNOWN_SIGNATURE).tolist()
-        rows = self._rows(Place.SIGNATURES, Place.SIGNATURE_COUNT)
+        known = self.arrays.array(Field.KNOWN_SIGNATURE).tolist()
+        rows = self._rows(Field.SIGNATURES, Field.SIGNATURE_COUNT)
         return [known[offset : offset + length] for offset, length in rows]
 
     def signed(self, signature: list[int]) -> set[int]:
@@ -102,7 +102,7 @@ class SurveyArrays:
                 allowed = self.survey(CUT - number).row if number <= CUT else None
             elif number == EMPTIES:
                 trie = next(numbers)
-                empties = int(self.arrays.array(Place.TRIES)[trie, 4])
+                empties = int(self.arrays.array(Field.TRIES)[trie, 4])
                 of_thread |= {token for token, _ in self.entries(trie)[:empties]}
             else:
                 of_thread |= self.survey(number).row

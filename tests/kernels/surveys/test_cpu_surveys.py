@@ -7,9 +7,9 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.kernels.cpu.stack import calls as stack_calls
-from grammarlm.kernels.cpu.surveys.walk import FEW
-from grammarlm.layout.stack import Place
-from grammarlm.masks.machines.stack.epoch import StackEpoch
+from grammarlm.kernels.cpu.surveys.draft_row import FEW
+from grammarlm.layout.stack import Field
+from grammarlm.masks.machines.stack.survey_keeper import SurveyKeeper
 from tests.kernels.guarded import Guarded
 from tests.kernels.stack.stack_arrays import StackArrays, epoch_of
 from tests.kernels.stack.stack_grammars import LARK
@@ -38,7 +38,7 @@ GRAMMARS = LARK | {
 
 @pytest.fixture(autouse=True)
 def _nothing_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(StackEpoch, "keep_surveys", lambda self: None)
+    monkeypatch.setattr(SurveyKeeper, "save", lambda self: None)
     monkeypatch.setattr("grammarlm.masks.machines.stack.survey_store.load", lambda *_: None)
 
 
@@ -68,22 +68,24 @@ class Surveyed:
                 break
             after = here
             for byte in self.rng.choice(self.pieces).encode():
-                after = self.epoch.made(stack_calls.advance_column, after, self.arrays.column(byte)) if after else 0
+                after = (
+                    self.epoch.maker.made(stack_calls.advance_column, after, self.arrays.column(byte)) if after else 0
+                )
             here = start if self.rng.random() < 0.1 else after or here
 
     def _row(self, config: int) -> set[int]:
         """The row; making it leaves no stacks and configs behind but those of long chains."""
-        arena, before = self.epoch.arena, self._counts()
+        words, before = self.epoch.arena.words, self._counts()
         row = ids_in(self.epoch.row(config), self.vocab.words)
         assert self._counts() == before
-        for place, count, first in ((Place.S_HASH, Place.S_COUNT, 1), (Place.C_HASH, Place.C_COUNT, 2)):
+        for place, count, first in ((Field.S_HASH, Field.S_COUNT, 1), (Field.C_HASH, Field.C_COUNT, 2)):
             table = self.arrays.array(place)
-            assert sorted(table[table >= 0].tolist()) == list(range(first, arena[count]))
+            assert sorted(table[table >= 0].tolist()) == list(range(first, words[count]))
         return row
 
     def _counts(self) -> list[int]:
-        places = (Place.S_COUNT, Place.C_COUNT, Place.T_COUNT)
-        return [int(self.epoch.arena[place]) for place in places]
+        places = (Field.S_COUNT, Field.C_COUNT, Field.T_COUNT)
+        return [int(self.epoch.arena.words[place]) for place in places]
 
 
 @pytest.fixture(scope="module", params=[*GRAMMARS])
@@ -151,7 +153,7 @@ def test_signatures_list_what_rows_are_made_of(surveyed: Surveyed) -> None:
     twins = surveyed.vocab.trie.twins.tolist()
     for number, signature in enumerate(signatures):
         rows = Guarded(2 * (words + 1), np.int32)
-        stack_calls.fill_signed(surveyed.epoch.address, number, rows.address)
+        stack_calls.fill_signed(surveyed.epoch.arena.address, number, rows.address)
         rows.assert_intact()
         expected = found.signed(signature)
         expected |= {token for token, same in twins if same in expected}

@@ -5,31 +5,29 @@ Each function below the kernel takes the arguments of the part that it calls.
 
 from numba import int64
 
-from grammarlm.kernels.cpu.jit import kernel, part
+from grammarlm.kernels.cpu.jit import kernel
 from grammarlm.kernels.cpu.surveys.masks import fill_signed as _fill_signed
-from grammarlm.kernels.cpu.surveys.masks import forget_to_marks, known_signature
+from grammarlm.kernels.cpu.surveys.masks import forget_to_marks
 from grammarlm.kernels.cpu.surveys.masks import sign as _sign
-from grammarlm.kernels.cpu.surveys.surveys import first_bytes_of, publish_survey
-from grammarlm.layout.stack import FOR_TURN, FULL, NEED_LOCK, UNION_TURNS, Place
+from grammarlm.layout.stack import MOST_UNIONS, Field
 
+from .arena import arena_of
 from .configs import close, step
-from .places import arena_of, lacks
-from .stacks import next_line, number_in_epoch, push, shift
+from .stacks import next_line, push, shift
 from .targets import fill_next as _fill_next
 from .targets import fill_targets as _fill_targets
-from .turns import end_turn, take_turn
 from .unions import unite
 from .walk import advance as _advance
 from .walk import advance_bytes as _advance_bytes
 from .walk import fill_row as _fill_row
 
 FILL_ROW, SIGN, ADVANCE, ADVANCE_BYTES, ADVANCE_COLUMN, PUSH, MAKE_CONFIG = range(7)
-FILL_TARGETS, FILL_NEXT, SHIFT, NEXT_LINE, FILL_SIGNED, FORGET, PUBLISH, KNOWN_SIGNATURE, UNITE = range(7, 16)
-TAKE_CLASS, FIRST_BYTES, TAKE_TURN, END_TURN = range(16, 20)
+FILL_TARGETS, FILL_NEXT, SHIFT, NEXT_LINE, FILL_SIGNED, FORGET, UNITE = range(7, 14)
 
 
-@part
-def answer(question, address, a, b, c):
+@kernel("int64(int64, int64, int64, int64, int64)", large=True, seconds=30)
+def ask(question, address, a, b, c):
+    arena_of(address)[Field.UNIONS_LEFT] = MOST_UNIONS
     if question == ADVANCE:
         return _advance(address, a, b)
     if question == SIGN:
@@ -55,36 +53,9 @@ def answer(question, address, a, b, c):
     if question == FORGET:
         forget_to_marks(address)
         return int64(0)
-    if question == PUBLISH:
-        return publish_survey(address)
-    if question == KNOWN_SIGNATURE:
-        return known_signature(address, a)
-    if question == TAKE_CLASS:
-        number = number_in_epoch(arena_of(a), arena_of(address), arena_of(a)[Place.K_COUNT])
-        return number if number >= 0 else lacks(FULL, 1)
-    if question == FIRST_BYTES:
-        return first_bytes_of(address, a)
-    if question == TAKE_TURN:
-        return int64(1) if take_turn(address) else int64(0)
-    if question == END_TURN:
-        end_turn(address)
-        return int64(0)
     if question == UNITE:
         return unite(address, a, b)
     return int64(close(address, a))
-
-
-@kernel("int64(int64, int64, int64, int64, int64)", large=True, seconds=30)
-def ask(question, address, a, b, c):
-    arena_of(address)[Place.UNION_TURNS] = UNION_TURNS
-    needs_none = question == FILL_SIGNED or question == FORGET or question >= TAKE_TURN
-    if needs_none or arena_of(address)[Place.READ_ONLY]:
-        return answer(question, address, a, b, c)
-    if not take_turn(address):
-        return lacks(NEED_LOCK, FOR_TURN)
-    found = answer(question, address, a, b, c)
-    end_turn(address)
-    return found
 
 
 def fill_row(address: int, scratch_address: int, scratch_length: int, row_address: int) -> int:
@@ -103,35 +74,6 @@ def fill_signed(address: int, signature: int, row_address: int) -> int:
 def forget(address: int) -> int:
     """Rolls back what was added since the marks were set."""
     return ask(FORGET, address, 0, 0, 0)
-
-
-def publish(address: int) -> int:
-    """Stores the survey in the scratch. Returns its number."""
-    return ask(PUBLISH, address, 0, 0, 0)
-
-
-def signature_in_scratch(address: int, length: int) -> int:
-    """Interns the signature in the scratch. Returns its number."""
-    return ask(KNOWN_SIGNATURE, address, length, 0, 0)
-
-
-def take_class(address: int, seat: int) -> int:
-    """Interns the class after the last one that a seat knows. Returns its number."""
-    return ask(TAKE_CLASS, address, seat, 0, 0)
-
-
-def first_bytes(address: int, border: int) -> int:
-    """The number of the survey of a border's first bytes."""
-    return ask(FIRST_BYTES, address, border, 0, 0)
-
-
-def begin_turn(address: int) -> int:
-    """Acquires the lock of the surveys (turns.py); 1 on success."""
-    return ask(TAKE_TURN, address, 0, 0, 0)
-
-
-def leave_turn(address: int) -> int:
-    return ask(END_TURN, address, 0, 0, 0)
 
 
 def advance(address: int, config: int, token: int) -> int:
@@ -158,7 +100,7 @@ def unite_stacks(address: int, first: int, second: int) -> int:
 
 
 def make_config(address: int, count: int) -> int:
-    """The config of the closure of the first `count` threads of WORK."""
+    """The config of the closure of the first `count` threads of PENDING."""
     return ask(MAKE_CONFIG, address, count, 0, 0)
 
 

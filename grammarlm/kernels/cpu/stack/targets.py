@@ -7,10 +7,10 @@ import numpy as np
 from numba import carray, int32, int64, uint32, uint64
 
 from grammarlm.kernels.cpu.jit import part, pointer
-from grammarlm.layout.stack import Place
+from grammarlm.layout.stack import Field
 
+from .arena import arena_of, ints, octets
 from .configs import step
-from .places import arena_of, ints, octets
 from .walk import DONE, row_of
 
 
@@ -21,16 +21,16 @@ def fill_targets(address, scratch_address, scratch_length, targets_address):
     `scratch` is as in walk.py; `targets`, int32, has one spare entry.
     """
     arena = arena_of(address)
-    nodes = uint64(arena[Place.NODES])
-    byte = carray(pointer(arena[Place.BYTE]), nodes, np.uint8)
-    depth = carray(pointer(arena[Place.DEPTH]), nodes, np.uint16)
-    end = carray(pointer(arena[Place.END]), nodes, np.int32)
-    token = carray(pointer(arena[Place.TOKEN]), nodes, np.uint32)
-    targets = carray(pointer(targets_address), arena[Place.NOTHING] + 1, np.int32)
+    nodes = uint64(arena[Field.NODES])
+    byte = carray(pointer(arena[Field.BYTE]), nodes, np.uint8)
+    depth = carray(pointer(arena[Field.DEPTH]), nodes, np.uint16)
+    end = carray(pointer(arena[Field.END]), nodes, np.int32)
+    token = carray(pointer(arena[Field.TOKEN]), nodes, np.uint32)
+    targets = carray(pointer(targets_address), arena[Field.NOTHING] + 1, np.int32)
     scratch = carray(pointer(scratch_address), scratch_length, np.int32)
-    classes, class_of = uint64(arena[Place.CLASSES]), octets(arena, Place.CLASS_OF, 256)
-    rows = ints(arena, Place.C_ROW, arena[Place.C_CAPACITY])
-    table = ints(arena, Place.C_NEXT, arena[Place.R_CAPACITY] * int64(classes))
+    classes, class_of = uint64(arena[Field.CLASSES]), octets(arena, Field.CLASS_OF, 256)
+    rows = ints(arena, Field.C_ROW, arena[Field.C_CAPACITY])
+    table = ints(arena, Field.C_NEXT, arena[Field.R_CAPACITY] * int64(classes))
 
     node = uint64(scratch[scratch_length - 1])
     while node < nodes:
@@ -41,15 +41,15 @@ def fill_targets(address, scratch_address, scratch_length, targets_address):
             if made < 0:
                 scratch[scratch_length - 1] = int32(node)
                 return made
-        place = uint64(rows[uint64(before)]) * classes + uint64(class_of[byte[node]])
-        after = table[place]
+        cell = uint64(rows[uint64(before)]) * classes + uint64(class_of[byte[node]])
+        after = table[cell]
         if after <= 0:
             if after < 0:
                 found = step(address, int64(before), int64(class_of[byte[node]]))
                 if found < 0:
                     scratch[scratch_length - 1] = int32(node)
                     return found
-                table[place] = found
+                table[cell] = found
                 continue
             node = uint64(end[node])
             continue
@@ -57,7 +57,7 @@ def fill_targets(address, scratch_address, scratch_length, targets_address):
         targets[uint64(token[node])] = after
         node += uint64(1)
 
-    twins = carray(pointer(arena[Place.TWINS]), (arena[Place.TWIN_COUNT], 2), np.int32)
+    twins = carray(pointer(arena[Field.TWINS]), (arena[Field.TWIN_COUNT], 2), np.int32)
     for i in range(len(twins)):
         targets[uint32(twins[i, 0])] = targets[uint32(twins[i, 1])]
     return int64(DONE)
@@ -70,8 +70,8 @@ def fill_next(address, config):
     row = row_of(address, config)
     if row < 0:
         return row
-    classes = arena[Place.CLASSES]
-    table = ints(arena, Place.C_NEXT, (row + 1) * classes)
+    classes = arena[Field.CLASSES]
+    table = ints(arena, Field.C_NEXT, (row + 1) * classes)
     for column in range(classes):
         if table[row * classes + column] < 0:
             found = step(address, config, column)

@@ -21,9 +21,9 @@ import numpy as np
 from numba import carray, int64, uint64
 
 from grammarlm.kernels.cpu.jit import inlined, part, pointer
-from grammarlm.layout.stack import EXIT, FULL, TOO_WIDE, UNION, UNIONS, UNITED, UNITING, WIDEST, Place
+from grammarlm.layout.stack import EXIT, FULL, TOO_WIDE, UNION, UNIONS, UNITED, UNITING, WIDEST, Field
 
-from .places import arena_of, ints, lacks, mixed
+from .arena import arena_of, ints, missing, mixed
 from .stacks import push
 
 FULL_UNIONS = 17  # the cache of unions is not allocated yet: few grammars need it
@@ -44,14 +44,14 @@ def unite(address, first, second):
     if first == second:
         return int64(first)
     arena = arena_of(address)
-    if arena[Place.UNIONS] == 0:
-        return lacks(FULL, FULL_UNIONS)
-    capacity = arena[Place.S_CAPACITY]
-    parents, symbols = ints(arena, Place.S_PARENT, capacity), ints(arena, Place.S_SYMBOL, capacity)
-    waiting = carray(pointer(arena[Place.UNITING]), (UNITING, 5), np.int32)
-    found = ints(arena, Place.UNITED, UNITED)
-    known = carray(pointer(arena[Place.UNIONS]), (UNIONS, 4), np.int32)
-    now = arena[Place.UNION_ROUND] + 1  # zero never matches: a new array holds zeros
+    if arena[Field.UNIONS] == 0:
+        return missing(FULL, FULL_UNIONS)
+    capacity = arena[Field.S_CAPACITY]
+    parents, symbols = ints(arena, Field.S_PARENT, capacity), ints(arena, Field.S_SYMBOL, capacity)
+    waiting = carray(pointer(arena[Field.UNITING]), (UNITING, 5), np.int32)
+    found = ints(arena, Field.UNITED, UNITED)
+    known = carray(pointer(arena[Field.UNIONS]), (UNIONS, 4), np.int32)
+    now = arena[Field.UNION_ROUND] + 1  # zero never matches: a new array holds zeros
     level, count = int64(0), int64(0)
     waiting[0, 0], waiting[0, 1], waiting[0, 2], waiting[0, 3], waiting[0, 4] = first, second, first, second, 0
     while True:
@@ -60,7 +60,7 @@ def unite(address, first, second):
             united = int64(found[count - 1])
             for i in range(count - 2, begin - 1, -1):
                 if united >= UNION:
-                    return lacks(TOO_WIDE, 0)
+                    return missing(TOO_WIDE, 0)
                 united = push(address, int64(found[i]), UNION + united)
                 if united < 0:
                     return united
@@ -77,7 +77,7 @@ def unite(address, first, second):
             level -= 1
             continue
         if count + 2 > UNITED:
-            return lacks(TOO_WIDE, 0)
+            return missing(TOO_WIDE, 0)
         one, other, after_one, after_other = a, b, int64(-1), int64(-1)
         if a >= 0 and symbols[a] >= UNION:
             one, after_one = int64(parents[a]), int64(symbols[a]) - UNION
@@ -101,9 +101,9 @@ def unite(address, first, second):
                 if one < 0:
                     return one
             elif level + 1 < UNITING:
-                arena[Place.UNION_TURNS] -= 1
-                if arena[Place.UNION_TURNS] < 0:
-                    return lacks(TOO_WIDE, 0)
+                arena[Field.UNIONS_LEFT] -= 1
+                if arena[Field.UNIONS_LEFT] < 0:
+                    return missing(TOO_WIDE, 0)
                 level += 1
                 waiting[level, 0], waiting[level, 1], waiting[level, 4] = low, high, count
                 waiting[level, 2], waiting[level, 3] = low, high
@@ -120,41 +120,41 @@ def unite(address, first, second):
 def forget_unions(address):
     """Invalidates the cache of unions: stacks were rolled back, and their numbers will be reused."""
     arena = arena_of(address)
-    arena[Place.UNION_ROUND] += 1
-    if arena[Place.UNION_ROUND] >= (1 << 31) - 2:  # the counter wraps around
-        arena[Place.UNION_ROUND] = 0
-        if arena[Place.UNIONS] == 0:
+    arena[Field.UNION_ROUND] += 1
+    if arena[Field.UNION_ROUND] >= (1 << 31) - 2:  # the counter wraps around
+        arena[Field.UNION_ROUND] = 0
+        if arena[Field.UNIONS] == 0:
             return
-        carray(pointer(arena[Place.UNIONS]), (UNIONS, 4), np.int32)[:] = 0
+        carray(pointer(arena[Field.UNIONS]), (UNIONS, 4), np.int32)[:] = 0
 
 
 @part
-def unite_kept(address, count):
-    """Unites the threads in KEPT that differ only in their stacks. Returns how many are left, or a missing code."""
+def unite_closed(address, count):
+    """Unites the threads in CLOSURE that differ only in their stacks. Returns how many are left, or a missing code."""
     arena = arena_of(address)
-    kept = carray(pointer(arena[Place.KEPT]), (WIDEST, 3), np.int32)
+    closed = carray(pointer(arena[Field.CLOSURE]), (WIDEST, 3), np.int32)
     gap = int64(701)
     while gap > 0:  # shell sort by stack: what is below a union is then a union that already exists
         for i in range(gap, count):
-            q, s, b = kept[i, 0], kept[i, 1], kept[i, 2]
+            q, s, b = closed[i, 0], closed[i, 1], closed[i, 2]
             j = i - gap
-            while j >= 0 and kept[j, 1] > s:
-                kept[j + gap, 0], kept[j + gap, 1], kept[j + gap, 2] = kept[j, 0], kept[j, 1], kept[j, 2]
+            while j >= 0 and closed[j, 1] > s:
+                closed[j + gap, 0], closed[j + gap, 1], closed[j + gap, 2] = closed[j, 0], closed[j, 1], closed[j, 2]
                 j -= gap
-            kept[j + gap, 0], kept[j + gap, 1], kept[j + gap, 2] = q, s, b
+            closed[j + gap, 0], closed[j + gap, 1], closed[j + gap, 2] = q, s, b
         gap = gap * 10 // 23
     left = int64(0)
     for i in range(count):
-        q, s, b = kept[i, 0], int64(kept[i, 1]), kept[i, 2]
+        q, s, b = closed[i, 0], int64(closed[i, 1]), closed[i, 2]
         at = int64(0) if q > EXIT else left
-        while at < left and not (kept[at, 0] == q and kept[at, 2] == b):
+        while at < left and not (closed[at, 0] == q and closed[at, 2] == b):
             at += 1
         if at < left:
-            united = unite(address, int64(kept[at, 1]), s)
+            united = unite(address, int64(closed[at, 1]), s)
             if united < 0:
                 return united
-            kept[at, 1] = united
+            closed[at, 1] = united
             continue
-        kept[left, 0], kept[left, 1], kept[left, 2] = q, s, b
+        closed[left, 0], closed[left, 1], closed[left, 2] = q, s, b
         left += 1
     return left

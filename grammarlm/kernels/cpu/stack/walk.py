@@ -9,10 +9,10 @@ from numba import carray, int32, int64, uint32, uint64
 
 from grammarlm.kernels.cpu.jit import inlined, part, pointer
 from grammarlm.kernels.cpu.table.walk import set_bit
-from grammarlm.layout.stack import FULL, NEED_LIVE, NEED_STATE, NEEDED, Place
+from grammarlm.layout.stack import FULL, NEED_LIVE, NEED_STATE, NEEDED, Field
 
+from .arena import arena_of, ints, missing, mixed, octets
 from .configs import step
-from .places import arena_of, ints, lacks, mixed, octets
 
 DONE = 0
 STEPS_KEPT = 8192  # size of the cache of steps: rereading a text of some thousand tokens hits it
@@ -23,17 +23,17 @@ NEVER_READ, READ_ONCE = -1, -2  # states of a config without a row
 def row_of(address, config):
     """The number of the config's row of transitions; allocates one if there is none."""
     arena = arena_of(address)
-    rows = ints(arena, Place.C_ROW, arena[Place.C_CAPACITY])
+    rows = ints(arena, Field.C_ROW, arena[Field.C_CAPACITY])
     if rows[config] < 0:
-        new = arena[Place.R_COUNT]
-        if new >= arena[Place.R_CAPACITY]:
-            return lacks(FULL, 3)
-        classes = arena[Place.CLASSES]
-        table = ints(arena, Place.C_NEXT, (new + 1) * classes)
+        new = arena[Field.R_COUNT]
+        if new >= arena[Field.R_CAPACITY]:
+            return missing(FULL, 3)
+        classes = arena[Field.CLASSES]
+        table = ints(arena, Field.C_NEXT, (new + 1) * classes)
         for column in range(classes):
             table[new * classes + column] = -1
         rows[config] = new
-        arena[Place.R_COUNT] = new + 1
+        arena[Field.R_COUNT] = new + 1
     return int64(rows[config])
 
 
@@ -44,31 +44,31 @@ def after_byte(address, config, byte):
     number = row_of(address, config)
     if number < 0:
         return number
-    classes = arena[Place.CLASSES]
-    place = number * classes + int64(octets(arena, Place.CLASS_OF, 256)[byte])
-    table = ints(arena, Place.C_NEXT, place + 1)
-    if table[place] < 0:
-        after = step(address, config, place - number * classes)
+    classes = arena[Field.CLASSES]
+    cell = number * classes + int64(octets(arena, Field.CLASS_OF, 256)[byte])
+    table = ints(arena, Field.C_NEXT, cell + 1)
+    if table[cell] < 0:
+        after = step(address, config, cell - number * classes)
         if after < 0:
             return after
-        table[place] = after
-    return int64(table[place])
+        table[cell] = after
+    return int64(table[cell])
 
 
 @inlined
-def noted(arena, code):
+def note_missing(arena, code):
     """Notes a missing state, so that the walk can continue and all are computed together; False if something else is missing."""
     reason, index = -code & 7, -code >> 3
     if reason != NEED_STATE and reason != NEED_LIVE:
         return False
-    needed = ints(arena, Place.NEEDED, NEEDED)
-    count = arena[Place.NEEDED_COUNT]
+    needed = ints(arena, Field.NEEDED, NEEDED)
+    count = arena[Field.NEEDED_COUNT]
     for i in range(count):
         if needed[i] == index:
             return True
     if count < NEEDED:
         needed[count] = index
-        arena[Place.NEEDED_COUNT] = count + 1
+        arena[Field.NEEDED_COUNT] = count + 1
     return True
 
 
@@ -78,16 +78,16 @@ def fill_row(address, scratch_address, scratch_length, row_address):
     missing code.
     """
     arena = arena_of(address)
-    nodes = uint64(arena[Place.NODES])
-    byte = carray(pointer(arena[Place.BYTE]), nodes, np.uint8)
-    depth = carray(pointer(arena[Place.DEPTH]), nodes, np.uint16)
-    end = carray(pointer(arena[Place.END]), nodes, np.int32)
-    token = carray(pointer(arena[Place.TOKEN]), nodes, np.uint32)
-    row = carray(pointer(row_address), int64(arena[Place.NOTHING] // 32 + 1), np.int32)
+    nodes = uint64(arena[Field.NODES])
+    byte = carray(pointer(arena[Field.BYTE]), nodes, np.uint8)
+    depth = carray(pointer(arena[Field.DEPTH]), nodes, np.uint16)
+    end = carray(pointer(arena[Field.END]), nodes, np.int32)
+    token = carray(pointer(arena[Field.TOKEN]), nodes, np.uint32)
+    row = carray(pointer(row_address), int64(arena[Field.NOTHING] // 32 + 1), np.int32)
     scratch = carray(pointer(scratch_address), scratch_length, np.int32)
-    classes, class_of = uint64(arena[Place.CLASSES]), octets(arena, Place.CLASS_OF, 256)
-    rows = ints(arena, Place.C_ROW, arena[Place.C_CAPACITY])
-    table = ints(arena, Place.C_NEXT, arena[Place.R_CAPACITY] * int64(classes))
+    classes, class_of = uint64(arena[Field.CLASSES]), octets(arena, Field.CLASS_OF, 256)
+    rows = ints(arena, Field.C_ROW, arena[Field.C_CAPACITY])
+    table = ints(arena, Field.C_NEXT, arena[Field.R_CAPACITY] * int64(classes))
 
     node = uint64(scratch[scratch_length - 1])
     while node < nodes:
@@ -98,15 +98,15 @@ def fill_row(address, scratch_address, scratch_length, row_address):
             if made < 0:
                 scratch[scratch_length - 1] = int32(node)
                 return made
-        place = uint64(rows[uint64(before)]) * classes + uint64(class_of[byte[node]])
-        after = table[place]
+        cell = uint64(rows[uint64(before)]) * classes + uint64(class_of[byte[node]])
+        after = table[cell]
         if after <= 0:
             if after < 0:
                 found = step(address, int64(before), int64(class_of[byte[node]]))
                 if found < 0:
                     scratch[scratch_length - 1] = int32(node)
                     return found
-                table[place] = found
+                table[cell] = found
                 continue
             node = uint64(end[node])
             continue
@@ -114,7 +114,7 @@ def fill_row(address, scratch_address, scratch_length, row_address):
         set_bit(row, token[node])
         node += uint64(1)
 
-    twins = carray(pointer(arena[Place.TWINS]), (arena[Place.TWIN_COUNT], 2), np.int32)
+    twins = carray(pointer(arena[Field.TWINS]), (arena[Field.TWIN_COUNT], 2), np.int32)
     for i in range(len(twins)):
         same = twins[i, 1]
         if row[same >> 5] >> (same & 31) & 1:
@@ -126,8 +126,8 @@ def fill_row(address, scratch_address, scratch_length, row_address):
 def read(address, config, byte):
     """The config after a byte. A config read from twice gets a row of transitions: the inside of a string, not each nesting."""
     arena = arena_of(address)
-    column = int64(octets(arena, Place.CLASS_OF, 256)[byte])
-    rows = ints(arena, Place.C_ROW, arena[Place.C_CAPACITY])
+    column = int64(octets(arena, Field.CLASS_OF, 256)[byte])
+    rows = ints(arena, Field.C_ROW, arena[Field.C_CAPACITY])
     row = int64(rows[config])
     if row == NEVER_READ:
         rows[config] = READ_ONCE
@@ -136,32 +136,32 @@ def read(address, config, byte):
         row = row_of(address, config)
         if row < 0:
             return row
-    place = row * arena[Place.CLASSES] + column
-    table = ints(arena, Place.C_NEXT, place + 1)
-    if table[place] < 0:
+    cell = row * arena[Field.CLASSES] + column
+    table = ints(arena, Field.C_NEXT, cell + 1)
+    if table[cell] < 0:
         found = step(address, config, column)
         if found < 0:
             return found
-        table[place] = found
-    return int64(table[place])
+        table[cell] = found
+    return int64(table[cell])
 
 
 @part
 def advance(address, config, token):
     """The config after a token, 0 if it is rejected, or a missing code."""
     arena = arena_of(address)
-    count = arena[Place.VOCABULARY]
+    count = arena[Field.VOCABULARY]
     if token < 0 or token >= count:
         return int64(0)
-    if octets(arena, Place.IS_TEXT, count)[token] == 0:
+    if octets(arena, Field.IS_TEXT, count)[token] == 0:
         return int64(0)
-    steps = carray(pointer(arena[Place.STEPS]), (STEPS_KEPT, 2), np.int64)
+    steps = carray(pointer(arena[Field.STEPS]), (STEPS_KEPT, 2), np.int64)
     key = int64(config) << 32 | token
     slot = int64(mixed(config, token) & uint64(STEPS_KEPT - 1))
     if steps[slot, 0] == key:
         return steps[slot, 1]
-    offsets = carray(pointer(arena[Place.OFFSETS]), count + 1, np.int64)
-    data = octets(arena, Place.DATA, arena[Place.DATA_LENGTH])
+    offsets = carray(pointer(arena[Field.OFFSETS]), count + 1, np.int64)
+    data = octets(arena, Field.DATA, arena[Field.DATA_LENGTH])
     for i in range(offsets[token], offsets[token + 1]):
         config = read(address, config, int64(data[i]))
         if config <= 0:

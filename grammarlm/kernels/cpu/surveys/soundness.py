@@ -8,7 +8,7 @@ from grammarlm.kernels.cpu.jit import kernel, pointer
 
 @kernel("int64(int64, int64, int64, int64, int64, int64, int64, int64)", large=True)
 def tries_are_sound(tries_address, tries, nodes, depth_address, end_address, first_address, count_address, deepest):
-    """1 if they are. Tries are concatenated, in the format of Place.TRIES; trie 0, the vocabulary's, has none of these nodes."""
+    """1 if they are. Tries are concatenated, in the format of Field.TRIES; trie 0, the vocabulary's, has none of these nodes."""
     table = carray(pointer(tries_address), (tries, 5), np.int32)
     depth = carray(pointer(depth_address), nodes, np.uint16)
     end = carray(pointer(end_address), nodes, np.int32)

@@ -11,9 +11,9 @@ import numpy as np
 from numba import carray, int64
 
 from grammarlm.kernels.cpu.jit import inlined, kernel, part, pointer
-from grammarlm.kernels.cpu.stack.places import arena_of, octets
-from grammarlm.kernels.cpu.stack.walk import after_byte, noted
-from grammarlm.layout.stack import HAS_EXITS, Place
+from grammarlm.kernels.cpu.stack.arena import arena_of, octets
+from grammarlm.kernels.cpu.stack.walk import after_byte, note_missing
+from grammarlm.layout.stack import HAS_EXITS, Field
 
 # Kinds: invalid UTF-8, if a text begins with the token; and all other bytes from 0x80 on.
 BROKEN, BEYOND_ASCII = 0, 1
@@ -92,36 +92,36 @@ def find_kinds(byte_address, depth_address, nodes, kinds_address, found_address)
 def behind_probes(address, config):
     """The config after a blank, if all PROBES are accepted; 0 if not, or a missing code."""
     arena = arena_of(address)
-    behind = lacking = int64(0)
+    behind = code = int64(0)
     for i in range(len(PROBES)):
         after = after_byte(address, config, PROBES[i])
         if after == 0:
             return int64(0)
         if after < 0:
-            lacking = after
-            if not noted(arena, after):
+            code = after
+            if not note_missing(arena, after):
                 return after
         if i == 0:
             behind = after
-    return lacking if lacking < 0 else behind
+    return code if code < 0 else behind
 
 
 @part
 def may_stay(address, config):
     """1 if most tokens may stay in this config, 0 if not, or a missing code."""
     arena = arena_of(address)
-    if octets(arena, Place.C_KIND, config + 1)[config] & HAS_EXITS:
+    if octets(arena, Field.C_KIND, config + 1)[config] & HAS_EXITS:
         return int64(0)
-    lacking = int64(0)
+    code = int64(0)
     for i in range(len(PROBES)):
         after = after_byte(address, config, PROBES[i])
         if after < 0:
-            lacking = after
-            if not noted(arena, after):
+            code = after
+            if not note_missing(arena, after):
                 return after
         elif after != config:
             return int64(0)
-    return lacking if lacking < 0 else int64(1)
+    return code if code < 0 else int64(1)
 
 
 @part
@@ -132,29 +132,29 @@ def takes_characters(address, config):
     arena = arena_of(address)
     behind = np.empty(BAD, np.int64)
     behind[0] = config
-    lacking = int64(0)
+    code = int64(0)
     for i in range(len(LEADS)):
         after = behind[i + 1] = after_byte(address, config, LEADS[i])
-        if after == 0 or (after > 0 and octets(arena, Place.C_KIND, after + 1)[after] & HAS_EXITS):
+        if after == 0 or (after > 0 and octets(arena, Field.C_KIND, after + 1)[after] & HAS_EXITS):
             return int64(0)
         if after < 0:
-            lacking = after
-            if not noted(arena, after):
+            code = after
+            if not note_missing(arena, after):
                 return after
-    if lacking < 0:
-        return lacking
+    if code < 0:
+        return code
     for state in range(BAD):
         for byte in range(0x80 if state == 0 else 0, 256):
             after = after_byte(address, behind[state], byte)
             if after < 0:
-                lacking = after
-                if not noted(arena, after):
+                code = after
+                if not note_missing(arena, after):
                     return after
                 continue
             expected = utf8_after(state, byte)
             if after != (0 if expected == BAD else behind[expected]):
                 return int64(0)
-    return lacking if lacking < 0 else int64(1)
+    return code if code < 0 else int64(1)
 
 
 @part
@@ -170,21 +170,21 @@ def find_inside(address, first, inside):
     stays = may_stay(address, config)
     if stays <= 0:
         return stays
-    kinds = octets(arena, Place.KINDS, 256)
-    found, lacking = int64(1) << BROKEN, int64(0)
+    kinds = octets(arena, Field.KINDS, 256)
+    found, code = int64(1) << BROKEN, int64(0)
     for byte in range(0x80):
         after = after_byte(address, config, byte)
         if after < 0:
-            lacking = after
-            if not noted(arena, after):
+            code = after
+            if not note_missing(arena, after):
                 return after
         elif after != config:
             found |= int64(1) << int64(kinds[byte])
     characters = takes_characters(address, config)
     if characters < 0:
         return characters
-    if lacking < 0:
-        return lacking
+    if code < 0:
+        return code
     if characters == 0:
         found |= int64(1) << BEYOND_ASCII
     inside[0], inside[1] = config, found

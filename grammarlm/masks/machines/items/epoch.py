@@ -14,7 +14,6 @@ import numpy as np
 
 from grammarlm.errors import LimitExceeded, shorten
 from grammarlm.layout.table import DEAD
-from grammarlm.masks.beside import NotNow
 from grammarlm.masks.protocol import FINISHED, EpochDefaults
 from grammarlm.masks.shared_rows import SharedRows
 from grammarlm.masks.token_facts import pack_ids
@@ -33,7 +32,7 @@ Threads = tuple[Thread, ...]
 class ItemsEpoch(EpochDefaults):
     """One epoch of states."""
 
-    makes_beside = True
+    rows_in_parallel = True
     address = 0  # no kernel reads it
     reads_bytes = False  # a token's byte string alone does not decide where it leads
 
@@ -80,9 +79,6 @@ class ItemsEpoch(EpochDefaults):
 
     def try_row(self, state: int) -> np.ndarray | None:
         return self.row(state)  # the index and a state's threads never change
-
-    def row_beside(self, state: int) -> np.ndarray | NotNow:
-        return self.row(state)
 
     def _packed(self, state: int) -> np.ndarray:
         row = pack_ids(self._ids(state), self.program.vocab.words)

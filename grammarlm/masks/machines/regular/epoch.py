@@ -24,7 +24,6 @@ from grammarlm.grammars.regular.terms import NOTHING, Term
 from grammarlm.kernels.cpu.table import walk
 from grammarlm.kernels.cpu.table.targets import fill_targets
 from grammarlm.layout.table import DEAD, MISS, Arena
-from grammarlm.masks.beside import NotNow
 from grammarlm.masks.protocol import FINISHED, EpochDefaults
 from grammarlm.masks.shared_rows import SharedRows
 
@@ -63,7 +62,7 @@ class RegularEpoch(EpochDefaults):
     """One epoch of states. All methods run under the automaton's lock, except `peek_token` and `try_row`; `rows`,
     `accepting` and `tables` are read without it."""
 
-    makes_beside = has_table = True
+    rows_in_parallel = has_table = True
     peek_token: Callable[[int, int, int], int]
     """(tables.address, state, token) -> the result of after_token, without the lock; negative if something must be made first.
 
@@ -237,11 +236,6 @@ class RegularEpoch(EpochDefaults):
             assert row is not None  # whatever was missing has been made
             known = self.rows[state] = self._share(row)
         return known
-
-    def row_beside(self, state: int) -> np.ndarray | NotNow:
-        """The row, made without the lock, in parallel with other threads."""
-        known = self.try_row(state)
-        return NotNow.UNDER_THE_LOCK if known is None else known
 
     def try_row(self, state: int) -> np.ndarray | None:
         """row(), without the lock; None where something else must be made first."""

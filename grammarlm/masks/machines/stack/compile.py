@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from grammarlm.errors import UnsupportedFeature
 from grammarlm.grammars.cfg.assembly import Assembly, assemble
@@ -21,13 +20,13 @@ from grammarlm.vocab.vocabulary import Vocabulary
 
 from .epoch import StackEpoch
 from .named_tokens import NamedTokens
-from .numbers import keep_left_surveys
 from .program import StackProgram
+from .survey_keeper import save_left_surveys
 
 
 def stack_program(grammar: Grammar, algebra: Algebra, vocab: Vocabulary, limits: Limits, clock: Clock) -> StackProgram:
     """The program of a grammar. Everything that can be refused is refused here."""
-    keep_left_surveys()
+    save_left_surveys()
     liveness = Liveness(algebra, limits, clock)
     assembly = assemble(grammar, algebra, NamedTokens(vocab).id_of, limits.max_depth, clock.tick)
     rules = assembly.machine
@@ -56,12 +55,12 @@ def stack_program(grammar: Grammar, algebra: Algebra, vocab: Vocabulary, limits:
         assembly.border,
     )
     if program.named_texts and (assembly.parsers or assembly.border is not ANYTHING):
-        refuse_named_text(program, "beside a Lark grammar, '&' or '-'")
+        refuse_named_text(program, "together with a Lark grammar, '&' or '-'")
     return program
 
 
 def refuse_named_text(program: StackProgram, where: str) -> None:
-    """A named token that is text would have to be told apart by bytes and by id, and by a parser or border as well."""
+    """A named token that is text would have to be distinguished by bytes and by id, and by a parser or border as well."""
     token = min(program.named_texts)
     raise UnsupportedFeature(
         f"the token {token} ({program.vocab.token_bytes(token)!r:.80}) by its id {where}: it is ordinary text in this vocabulary; "
@@ -78,18 +77,19 @@ def stack_automaton(
     if canonical_only and program.named_texts:
         refuse_named_text(program, "with canonical_only=True")
     automaton = Automaton(program, StackEpoch)
-    epoch: Any = automaton.epoch
-    program.keep(len(epoch.origins) + len(epoch.border_origins))
+    assert isinstance(automaton.epoch, StackEpoch)
+    numbers = automaton.epoch.numbers
+    program.keep(len(numbers.origins) + len(numbers.border_origins))
     canonical = CanonicalReport() if canonical_only else None
     classes, spells_all = len(program.byte_sets.samples), program.tokens_spell_all
     return automaton, Report(repr(grammar)[:200], limits, classes, spells_all, canonical=canonical, caps=program.caps)
 
 
 def check_border(grammar: Grammar, assembly: Assembly, tables: LrTables | None) -> None:
-    """Refuses grammars that a border cannot run beside."""
+    """Refuses grammars that a border cannot be combined with."""
     if tables is not None and tables.blocks is not None:
         raise UnsupportedFeature(
-            f"'&' and '-' with an indentation language: {grammar!r:.200}; whether its blocks leave a text cannot be told exactly"
+            f"'&' and '-' with an indentation language: {grammar!r:.200}; whether its blocks leave a text cannot be decided exactly"
         )
     if assembly.parsers and assembly.machine.tokens:
         raise UnsupportedFeature(

@@ -10,16 +10,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from grammarlm.grammars.cfg.left_recursion import call_bits
 from grammarlm.grammars.lark.lexer import LexerState
 from grammarlm.grammars.lark.tables import WHOLE
 from grammarlm.grammars.regular.terms import Term
 from grammarlm.kernels.cpu.stack import calls as stack_calls
-from grammarlm.layout.stack import EXIT, LR_BASE, STATES, UNION, Place
+from grammarlm.layout.stack import EXIT, LR_BASE, STATES, UNION, Field
 
 if TYPE_CHECKING:
-    from .epoch import StackEpoch
+    from .arena import StackArena
+    from .numbers import StackNumbers
     from .program import StackProgram
+    from .states import StateMaker
 
 READINGS = 16  # threads looked at
 DEEPEST = 6  # rules named
@@ -31,7 +35,7 @@ class RuleNames:
     """Which rule a state of a rule belongs to, found from the first KNOWN states."""
 
     def __init__(self, program: StackProgram):
-        self._names: dict[Term, str] = {}
+        self._names: dict[object, str] = {}
         calls = program.rules.calls
         self.calls = [self._name(callee.key) for callee in calls]
         starts = [
@@ -47,8 +51,8 @@ class RuleNames:
             self._names[term] = name
             queue += [(target, name) for _, target in program.algebra.edges(term)]
 
-    def of(self, term: Term) -> str:
-        return self._names.get(term, "")
+    def of(self, state: object) -> str:
+        return self._names.get(state, "")
 
     @staticmethod
     def _name(key: object) -> str:
@@ -57,31 +61,32 @@ class RuleNames:
         return "" if name.startswith(("(", "$", "_")) else name
 
 
-def describe(epoch: StackEpoch, state: int) -> str:
+def describe(
+    program: StackProgram, arena: StackArena, numbers: StackNumbers, maker: StateMaker, names: RuleNames, state: int
+) -> str:
     """One line of at most 300 characters; empty where there is nothing to say."""
     chains: set[tuple[str, ...]] = set()
     within: set[str] = set()
     following: set[str] = set()
-    for q, stack, _ in epoch.threads_of(state)[:READINGS]:
+    for q, stack, _ in arena.threads_of(state)[:READINGS]:
         if q <= EXIT:
             continue
-        top = epoch.objects[q]
+        top = numbers.objects[q]
         if isinstance(top, Term):
-            names = epoch.rule_names
-            found = {names.calls[k] for bits, _ in epoch.program.algebra.edges(top) for k in call_bits(bits)}
+            found = {names.calls[k] for bits, _ in program.algebra.edges(top) for k in call_bits(bits)}
             following |= found - {""}
-            chains.add(_rules(epoch, names.of(top), stack))
+            chains.add(_rules(program, arena, numbers, names, names.of(top), stack))
             continue
         assert isinstance(top, LexerState)
         terminals = top.lexer.terminals
         if top.start and top.lexer.shifts:
-            following |= _shiftable(epoch, top, stack)
+            following |= _shiftable(program, maker, top, stack)
         elif top.start:
             following |= {_called(top, t) for t in top.terminals if not terminals[t].ignored}
         else:
             live = top.lexer.live(top)
             within |= {_called(top, t) for t in range(len(terminals)) if live >> t & 1 and not terminals[t].ignored}
-        chains.add(_rules(epoch, "", stack))
+        chains.add(_rules(program, arena, numbers, names, "", stack))
     parts = []
     if chain := max(sorted(chains), key=len, default=()):
         parts.append("in " + " < ".join(chain[:DEEPEST]) + (" < ..." if len(chain) > DEEPEST else ""))
@@ -99,20 +104,22 @@ def _called(state: LexerState, terminal: int) -> str:
     return f"/{found.pattern.regex:.20}/" if found.name.startswith("__") else found.name
 
 
-def _shiftable(epoch: StackEpoch, top: LexerState, stack: int) -> set[str]:
-    ignored = epoch.program.lr.ignored  # type: ignore[union-attr]
-    offset = top.lexer.offset
+def _shiftable(program: StackProgram, maker: StateMaker, top: LexerState, stack: int) -> set[str]:
+    assert program.lr is not None
+    ignored, offset = program.lr.ignored, top.lexer.offset
     return {
         _called(top, t)
         for t in top.terminals
-        if not ignored[t + offset] and epoch.made(stack_calls.shift_terminal, stack, t + offset)
+        if not ignored[t + offset] and maker.made(stack_calls.shift_terminal, stack, t + offset)
     }
 
 
-def _rules(epoch: StackEpoch, inner: str, stack: int) -> tuple[str, ...]:
+def _rules(
+    program: StackProgram, arena: StackArena, numbers: StackNumbers, names: RuleNames, inner: str, stack: int
+) -> tuple[str, ...]:
     """The names of the rules from the top of the stack down, without repetitions in a row."""
-    parents, symbols = epoch.array(Place.S_PARENT), epoch.array(Place.S_SYMBOL)
-    lr = epoch.program.lr
+    parents, symbols = arena.array(Field.S_PARENT), arena.array(Field.S_SYMBOL)
+    lr = program.lr
     found = [inner]
     state = -1
     while stack and len(found) <= 4 * DEEPEST:
@@ -121,7 +128,7 @@ def _rules(epoch: StackEpoch, inner: str, stack: int) -> tuple[str, ...]:
             stack = int(parents[stack])
             continue
         if symbol < LR_BASE:
-            found.append(epoch.rule_names.of(epoch.objects[symbol]))  # type: ignore[arg-type]
+            found.append(names.of(numbers.objects[symbol]))
             stack, state = int(parents[stack]), -1
             continue
         assert lr is not None
@@ -143,10 +150,10 @@ def _rules(epoch: StackEpoch, inner: str, stack: int) -> tuple[str, ...]:
     return tuple(name for at, name in enumerate(named) if not at or named[at - 1] != name)
 
 
-def _child(stack: int, below: int, parents: object) -> int:
+def _child(stack: int, below: int, parents: np.ndarray) -> int:
     """The stack right above `below`."""
-    while int(parents[stack]) != below:  # type: ignore[index]
-        stack = int(parents[stack])  # type: ignore[index]
+    while int(parents[stack]) != below:
+        stack = int(parents[stack])
     return stack
 
 

@@ -1,6 +1,6 @@
 """A grammar with a stack over a vocabulary: what never changes while its automaton runs.
 
-The counterpart of program.py. States are objects: terms of rules (grammars/cfg/pushdown.py), lexer states
+States are objects: terms of rules (grammars/cfg/pushdown.py), lexer states
 (grammars/lark/lexer.py), or the entrance of an LR parser. `expand` returns the edges and moves of each; borders are terms of
 their own.
 """
@@ -35,6 +35,12 @@ from grammarlm.vocab.vocabulary import Vocabulary
 
 FIRST_STATES = "states"  # key, among what is stored for a Lark grammar: how many states the first state of all takes
 MOST_TERMS = 100_000  # terms that stay from one epoch to the next; a few hundred bytes each
+
+
+Move = tuple[int, object, object]  # its kind (layout/stack.py) and operands
+Expansion = tuple[
+    list[tuple[int, object]], list[Move], list[tuple[int, object]]
+]  # edges, moves, edges by special token
 
 
 @dataclass(frozen=True)
@@ -90,8 +96,8 @@ class StackProgram(ProgramDefaults):
         self.named_texts = frozenset(token for token in rules.tokens if self.facts.is_text[token])
         used = functools.reduce(operator.or_, partition.used) & EVERY_BYTE
         # Where each byte that the grammar uses is a token of its own, tokens can spell whatever bytes can.
-        self.lacking = [b for b in range(256) if (used & ~self.facts.single_bytes) >> b & 1]
-        self.tokens_spell_all = not self.lacking
+        self.missing_bytes = [b for b in range(256) if (used & ~self.facts.single_bytes) >> b & 1]
+        self.tokens_spell_all = not self.missing_bytes
         # A strong reference back would keep a dropped program alive until Python collects cycles.
         self.trust = Trust(weakref.proxy(self), parsers[0].lexer if is_lark else None)
         self.has_forgotten = False  # have terms been dropped that the lexer still holds?
@@ -99,7 +105,9 @@ class StackProgram(ProgramDefaults):
     @property
     def caps(self) -> tuple[str, ...]:  # type: ignore[override]
         """Limits of the language beyond its grammar, for the report."""
-        spelled = () if self.tokens_spell_all else (f"texts must end by tokens of single bytes. {self._lacks()}",)
+        spelled = (
+            () if self.tokens_spell_all else (f"texts must end by tokens of single bytes. {self._missing_tokens()}",)
+        )
         if self.lr is None or self.lr.blocks is None:
             return spelled
         return (
@@ -112,12 +120,12 @@ class StackProgram(ProgramDefaults):
         """The error where no text can be ended: with a stack only tokens of single bytes are tried."""
         return UnsupportedFeature(
             "a grammar with a stack over a vocabulary whose tokens of single bytes end none of its texts; whether longer tokens "
-            f"do is not decided. {self._lacks()}. Use a tokenizer with all bytes, or gl.Regex or gl.Choices, where it is"
+            f"do is not decided. {self._missing_tokens()}. Use a tokenizer with all bytes, or gl.Regex or gl.Choices, where it is"
         )
 
-    def _lacks(self) -> str:
-        shown = ", ".join(f"0x{b:02X}" for b in self.lacking[:8]) + (", ..." if self.lacking[8:] else "")
-        return f"The vocabulary lacks those for bytes of the grammar: {shown}"
+    def _missing_tokens(self) -> str:
+        shown = ", ".join(f"0x{b:02X}" for b in self.missing_bytes[:8]) + (", ..." if self.missing_bytes[8:] else "")
+        return f"The vocabulary is missing those for bytes of the grammar: {shown}"
 
     @property
     def columns(self) -> int:
@@ -161,7 +169,7 @@ class StackProgram(ProgramDefaults):
     def is_alive(self, border: Term) -> bool:
         return self.liveness.is_alive(border)
 
-    def expand(self, state: object) -> tuple[list[tuple[int, object]], list[tuple[int, object, object]], list]:
+    def expand(self, state: object) -> Expansion:
         """(edges by byte set, moves, edges by special token) of a state."""
         if isinstance(state, Entrance):
             return [], [(ENTER, state.lr_state, None)], []
@@ -169,8 +177,8 @@ class StackProgram(ProgramDefaults):
             return self._expand_lexer(state)
         return self._expand_term(state)  # type: ignore[arg-type]
 
-    def _expand_lexer(self, state: LexerState) -> tuple[list, list, list]:
-        moves: list[tuple[int, object, object]] = []
+    def _expand_lexer(self, state: LexerState) -> Expansion:
+        moves: list[Move] = []
         if state.start and state.lexer.shifts:
             moves.append((END, None, None))
         for terminal, border in state.commits:
@@ -184,9 +192,9 @@ class StackProgram(ProgramDefaults):
                 moves.append((LEX, terminal + state.lexer.offset, border))
         return list(state.edges), moves, []
 
-    def _expand_term(self, term: Term) -> tuple[list, list, list]:
+    def _expand_term(self, term: Term) -> Expansion:
         edges: list[tuple[int, object]] = []
-        moves: list[tuple[int, object, object]] = []
+        moves: list[Move] = []
         tokens: list[tuple[int, object]] = []
         for bits, target in self.algebra.edges(term):
             if not (target.sure or target.nullable or self.is_alive(target)):

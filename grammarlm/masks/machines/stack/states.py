@@ -5,7 +5,6 @@ Stacks and configs are made by the kernels themselves.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -14,14 +13,15 @@ import numpy as np
 from grammarlm.errors import LimitExceeded
 from grammarlm.grammars.lark.lexer import LexerState
 from grammarlm.grammars.regular.terms import CAT, WORDS, Term
-from grammarlm.kernels.cpu.stack import rehash
+from grammarlm.kernels.cpu.stack import calls as walk
 from grammarlm.layout import stack as layout
-from grammarlm.layout.stack import LR_BASE, Place
+from grammarlm.layout.stack import LR_BASE, Field
 from grammarlm.masks.runtime.collector import PATIENT
 
-from .arena import FIRST_REAL
+from .arena import FIRST_REAL, StackArena
+from .arena_plan import Surveys
 from .numbers import BOTH, BY_BYTE, OPERAND, RETURN, StackNumbers
-from .program import StackProgram
+from .program import Move, StackProgram
 
 AHEAD, AHEAD_TERMS = 100, 12  # lexer states, or states of a rule, that are made together
 AHEAD_LETTERS = 8  # letters of a string that are made together
@@ -33,62 +33,100 @@ class NeedsWalks(Exception):
     """A survey has met a thread whose end depends on its whole stack, or which costs more than a walk."""
 
 
-class StackStates(StackNumbers):
-    """The states and borders of one epoch."""
+class StateMaker:
+    """Answers of kernels, with all made that they are missing."""
 
-    def __init__(self, program: StackProgram):
-        super().__init__(program)
-        self._finishes: dict[tuple[Any, Any], bool] = {}
+    def __init__(self, program: StackProgram, arena: StackArena, numbers: StackNumbers, surveys: Surveys):
+        self._program, self._arena, self._numbers, self._surveys = program, arena, numbers, surveys
+        self._address = arena.address
+        self._finishes: dict[tuple[int, Any], bool] = {}  # by stack and outcome (proofs/liveness.py)
         self._is_signing = self._has_passing = False
 
-    def _supply(self, code: int) -> None:
+    def made(self, kernel: Callable[..., int], *arguments: int) -> int:
+        """The kernel's answer, after making all that it asks for."""
+        found = kernel(self._address, *arguments)
+        if found >= 0:
+            return found
+        with PATIENT:  # new states and borders are as many objects as a compile makes, and they stay, too
+            while found < 0:
+                self.supply(found)
+                found = kernel(self._address, *arguments)
+        return found
+
+    def after_column(self, state: int, column: int) -> int:
+        """The state after one letter, 0 where it cannot be read."""
+        return self.made(walk.advance_column, state, column)
+
+    def after_text(self, state: int, data: bytes) -> int:
+        """The state after any bytes, usable or not."""
+        array = np.frombuffer(bytes(data), np.uint8)
+        return self.made(walk.advance_bytes, state, array.ctypes.data if len(array) else 0, len(array))
+
+    def begin_signing(self) -> None:
+        """Stacks from MARK_S on are temporary until the end: verdicts on them are not used afterwards."""
+        self._is_signing = True
+
+    def end_signing(self) -> None:
+        self._is_signing = False
+        if self._has_passing:
+            self._has_passing = False
+            self._numbers.forget_verdicts(int(self._arena.words[Field.MARK_S]))
+
+    @property
+    def _prefers_walks(self) -> bool:
+        """Is a mask being made that a walk can make, if surveys cost too much?"""
+        return self._is_signing and self._surveys is Surveys.INSIDE
+
+    def supply(self, code: int) -> None:
         """Makes what a kernel's negative answer asks for."""
-        self.program.clock.check()
+        self._program.clock.check()
+        arena, numbers = self._arena, self._numbers
         reason, index = -code & 7, -code >> 3
-        if reason == layout.NEED_LOCK:  # a seat is writing a survey
-            time.sleep(0)
-            return
-        needed = self._arrays[Place.NEEDED][: self.arena[Place.NEEDED_COUNT]].tolist()
-        self.arena[Place.NEEDED_COUNT] = 0
+        needed = arena.array(Field.NEEDED)[: arena.words[Field.NEEDED_COUNT]].tolist()
+        arena.words[Field.NEEDED_COUNT] = 0
         if needed or reason not in (layout.FULL, layout.TOO_WIDE):
-            self._resolve()
+            numbers.resolve()
         for number in needed:
             self._expand_ahead(number)
-        if reason == layout.NEED_STATE:
+        if reason in (layout.NEED_STATE, layout.NEED_LIVE):
             self._expand_ahead(index)
         elif reason == layout.NEED_BORDER:
             self._expand_borders(index)
         elif reason == layout.NEED_AND:
-            b, c, _ = self._arrays[Place.PAIR].tolist()
-            self._conjoin(b, c)
-        elif reason == layout.NEED_LIVE:
-            self._expand_ahead(index)
+            b, c, _ = arena.array(Field.PAIR).tolist()
+            terms = numbers.border_terms[b], numbers.border_terms[c]
+            numbers.remember_pair(b, c, numbers.border(self._program.algebra.both(terms), (BOTH, b, c)))
         elif reason == layout.NEED_VERDICT:
-            self._judge(*self._arrays[Place.PAIR].tolist())
+            self._judge(*arena.array(Field.PAIR).tolist())
         elif reason == layout.FULL:
-            self._grow_full(index)
-        elif self._is_signing and self.only_inside:
+            if self._prefers_walks and arena.is_full_of_remainders(index):
+                raise NeedsWalks
+            arena.grow_full(index)
+        elif self._prefers_walks:
             raise NeedsWalks
         else:
             raise LimitExceeded(
                 f"the text so far can be read in more than {layout.WIDEST:,} ways at once; make the grammar less ambiguous"
             )
 
+    # ------------------------------------------------------------------ states
+
     def _expand_ahead(self, number: int) -> None:
         """Makes a state and those reachable from it by bytes: a walk over tokens that needs one needs the others next."""
         done = layout.EXPANDED | layout.LIVE_KNOWN
-        terms = AHEAD_TERMS if self.uses_surveys and not self.only_inside else 1
+        terms = AHEAD_TERMS if self._surveys is Surveys.EVERYWHERE else 1
+        array, objects = self._arena.array, self._numbers.objects
         waiting, seen = [number], {number}
         for here in waiting:
-            state, status = self._objects[here], int(self._arrays[Place.Q_STATUS][here])
+            state, status = objects[here], int(array(Field.Q_STATUS)[here])
             if status & layout.EXPANDED:
-                targets = self._arrays[Place.Q_NEXT][here].tolist()
+                targets = array(Field.Q_NEXT)[here].tolist()
             else:
-                targets = self._expand_word(here, state) or self._expand(here)
+                targets = self._expand_word(here, state) or self._expand(here, state)
             if not status & layout.LIVE_KNOWN:
-                self._find_live(here)
+                self._find_live(here, state)
             if len(waiting) < (AHEAD if isinstance(state, LexerState) else terms):
-                statuses = self._arrays[Place.Q_STATUS]
+                statuses = array(Field.Q_STATUS)
                 for after in sorted(set(targets) - seen):
                     if after >= FIRST_REAL and statuses[after] & done != done:
                         seen.add(after)
@@ -96,16 +134,17 @@ class StackStates(StackNumbers):
 
     def _expand_word(self, number: int, state: object) -> list[int]:
         """Makes a state before a string, and those within it, as `_expand` would one by one; none where there is no string."""
-        if not isinstance(state, Term) or self.program.trust.level != layout.UNCHECKED:
+        program, numbers = self._program, self._numbers
+        if not isinstance(state, Term) or program.trust.level != layout.UNCHECKED:
             return []
         head = state.parts[0] if state.kind == CAT else state
         if head.kind != WORDS or head.nullable or head.data[2] != head.data[1] + 1:
             return []
         words, low, _, depth = head.data
         letters = words.value[low][depth : depth + AHEAD_LETTERS]
-        if len(letters) < 2 or 4 * (len(self._objects) + len(letters)) > self.program.limits.max_states:
+        if len(letters) < 2 or 4 * (len(numbers.objects) + len(letters)) > program.limits.max_states:
             return []
-        class_of, edges, known = self.program.byte_sets.class_of, self.program.algebra.edges, self._states
+        class_of, edges, known = program.byte_sets.class_of, program.algebra.edges, numbers.known
         row, made, columns = number, [number], []
         for letter in letters:
             ((_, state),) = edges(state)
@@ -114,42 +153,37 @@ class StackStates(StackNumbers):
             if after is not None:
                 made.append(after)
                 break
-            row = self._number(state, (BY_BYTE, row, columns[-1]))
+            row = numbers.number(state, (BY_BYTE, row, columns[-1]))
             made.append(row)
-        rows = np.zeros((len(columns), self.program.columns), np.int32)
+        rows = np.zeros((len(columns), program.columns), np.int32)
         rows[range(len(columns)), columns] = made[1:]
-        arrays = self._arrays
-        arrays[Place.Q_NEXT][made[:-1]] = rows
-        arrays[Place.Q_MOVES][made[:-1]] = self.move_count, 0
-        arrays[Place.Q_STATUS][made[:-1]] |= layout.EXPANDED | layout.READS
+        array = self._arena.array
+        array(Field.Q_NEXT)[made[:-1]] = rows
+        array(Field.Q_MOVES)[made[:-1]] = numbers.move_count, 0
+        array(Field.Q_STATUS)[made[:-1]] |= layout.EXPANDED | layout.READS
         return made[-1:]
 
-    def _expand(self, number: int) -> list[int]:
+    def _expand(self, number: int, state: object) -> list[int]:
         """Makes a state's row; returns the states in it."""
-        program, state = self.program, self._objects[number]
+        program, numbers = self._program, self._numbers
         edges, moves, tokens = program.expand(state)
-        classes_in, known = program.byte_sets.classes_in, self._states
+        classes_in, known = program.byte_sets.classes_in, numbers.known
         row, targets = [0] * program.columns, []
         for bits, target in edges:
             columns = classes_in(bits)
             after = known.get(target)
             if after is None:
-                after = self._number(target, (BY_BYTE, number, columns[0]))
+                after = numbers.number(target, (BY_BYTE, number, columns[0]))
             targets.append(after)
             for column in columns:
                 row[column] = after
         for column, target in tokens:
-            row[column] = after = self._number(target, (BY_BYTE, number, column))
+            row[column] = after = numbers.number(target, (BY_BYTE, number, column))
             targets.append(after)
-        first = self.move_count
-        if moves:
-            encoded = [self._move(*move, number, which) for which, move in enumerate(moves)]
-            while first + len(encoded) > len(self._arrays[Place.MOVES]):
-                self._grow(Place.MOVES)
-            self._arrays[Place.MOVES][first : first + len(encoded)] = encoded
-            self.move_count = first + len(encoded)
-        self._arrays[Place.Q_NEXT][number] = row
-        self._arrays[Place.Q_MOVES][number] = first, len(moves)
+        first = numbers.add_moves([self._move(move, number, which) for which, move in enumerate(moves)])
+        array = self._arena.array
+        array(Field.Q_NEXT)[number] = row
+        array(Field.Q_MOVES)[number] = first, len(moves)
         status = layout.EXPANDED | (layout.READS if targets else 0)
         ends = program.lr_alone and all(move[0] == layout.END for move in moves)  # together with the whole text
         if targets and getattr(state, "start", False) and (ends or not moves):
@@ -158,24 +192,32 @@ class StackStates(StackNumbers):
         if trust.level != layout.UNCHECKED:
             status |= layout.BETWEEN if trust.is_between(state) else 0
             status |= layout.DOUBTFUL if trust.is_doubtful(state) else 0
-        self._arrays[Place.Q_STATUS][number] |= status | (layout.LOOPS if program.loops(state) else 0)
+        array(Field.Q_STATUS)[number] |= status | (layout.LOOPS if program.loops(state) else 0)
         return targets
 
-    def _move(self, kind: int, operand: Any, other: Any, of: int, which: int) -> tuple[int, int, int]:
+    def _move(self, move: Move, of: int, which: int) -> tuple[int, int, int]:
+        """A move of state `of` as kernels read it."""
+        kind, operand, other = move
         if kind == layout.CALL:
-            after = 0 if other is None else self._number(other, (RETURN, of, which))
-            if after:
-                self._mark_loop(after)
-            return kind, self._number(operand, (OPERAND, of, which)), after
-        if kind in (layout.LEX, layout.LINE):
-            return kind, operand, self._border(other, (OPERAND, of, which))
-        if kind == layout.POP:
-            return kind, 0, self._border(other, (OPERAND, of, which))
-        return kind, operand or 0, 0
+            after = 0 if other is None else self._numbers.number(other, (RETURN, of, which))
+            if after and self._program.loops(other):
+                self._arena.array(Field.Q_STATUS)[after] |= layout.LOOPS
+            return kind, self._numbers.number(operand, (OPERAND, of, which)), after
+        number = operand if isinstance(operand, int) else 0
+        if isinstance(other, Term):  # the border of LEX, LINE and POP
+            return kind, number, self._numbers.border(other, (OPERAND, of, which))
+        return kind, number, 0
 
-    def _mark_loop(self, number: int) -> None:
-        if self.program.loops(self._objects[number]):
-            self._arrays[Place.Q_STATUS][number] |= layout.LOOPS
+    def _find_live(self, number: int, state: object) -> None:
+        assert isinstance(state, LexerState)
+        bits = self._program.trust.may_become(state)
+        self._arena.array(Field.Q_LIVE)[number] = self._as_words(bits)
+        self._arena.array(Field.Q_STATUS)[number] |= layout.LIVE_KNOWN
+
+    def _as_words(self, bits: int) -> list[int]:
+        return [bits >> 64 * w & ONE_WORD for w in range(max(1, self._arena.terminal_words))]
+
+    # ------------------------------------------------------------------ borders
 
     def _expand_borders(self, number: int) -> None:
         """Makes a border's row, and those of the newest others that have none: so a walk is interrupted less often.
@@ -183,100 +225,62 @@ class StackStates(StackNumbers):
         Above MOST_BORDERS only the one asked for is made: some borders lead to ever more.
         """
         self._expand_border(number)
-        known = len(self._border_terms)
+        terms, limits = self._numbers.border_terms, self._program.limits
+        known = len(terms)
         if known > MOST_BORDERS:
             return
-        waiting = np.flatnonzero(self._arrays[Place.B_STATUS][:known] & layout.EXPANDED == 0)
+        waiting = np.flatnonzero(self._arena.array(Field.B_STATUS)[:known] & layout.EXPANDED == 0)
         for other in waiting[-AHEAD:].tolist():
-            if len(self._border_terms) > MOST_BORDERS or 2 * len(self._border_terms) > self.program.limits.max_states:
+            if len(terms) > MOST_BORDERS or 2 * len(terms) > limits.max_states:
                 return
-            self.program.clock.check()
+            self._program.clock.check()
             self._expand_border(other)
 
     def _expand_border(self, number: int) -> None:
-        program, term = self.program, self._border_terms[number]
+        program, term = self._program, self._numbers.border_terms[number]
         row = np.zeros(program.columns, np.int32)
         for bits, target in program.algebra.edges(term):
             columns = program.byte_sets.classes_in(bits)
-            row[columns] = self._border(target, (BY_BYTE, number, columns[0]))
+            row[columns] = self._numbers.border(target, (BY_BYTE, number, columns[0]))
         if program.border_reads_on:
             row[len(program.byte_sets.samples) :] = number
         elif term.nullable:  # a special token is not text: what the border is about has ended
             row[len(program.byte_sets.samples) :] = 1
-        self._arrays[Place.B_NEXT][number] = row
-        self._arrays[Place.B_STATUS][number] |= layout.EXPANDED
-
-    def _conjoin(self, b: int, c: int) -> None:
-        number = self._border(self.program.algebra.both((self._border_terms[b], self._border_terms[c])), (BOTH, b, c))
-        self._remember_pair(min(b, c) << 32 | max(b, c), number)
-
-    def _find_live(self, number: int) -> None:
-        state = self._objects[number]
-        assert isinstance(state, LexerState)
-        bits = self.program.trust.may_become(state)
-        self._arrays[Place.Q_LIVE][number] = self._as_words(bits) if self._words > 1 else bits & ONE_WORD
-        self._arrays[Place.Q_STATUS][number] |= layout.LIVE_KNOWN
-
-    def _as_words(self, bits: int) -> list[int]:
-        return [bits >> 64 * w & ONE_WORD for w in range(max(1, self._words))]
+        self._arena.array(Field.B_NEXT)[number] = row
+        self._arena.array(Field.B_STATUS)[number] |= layout.EXPANDED
 
     # ------------------------------------------------------------------ verdicts
 
     def _judge(self, q: int, stack: int, border: int) -> None:
         """Stores the verdict on a state under a border (stack < 0: -1 - the lexer of its context), or on a thread."""
-        trust, state, term = self.program.trust, self._objects[q], self._border_terms[border]
+        trust, numbers = self._program.trust, self._numbers
+        state, term = numbers.objects[q], numbers.border_terms[border]
         if stack < 0:
-            verdict, value = trust.verdict(state, term, self._objects[-1 - stack]), self.verdict_count
-            if value >= len(self._arrays[Place.VERDICTS]):
-                self._grow(Place.VERDICTS)
-            self._arrays[Place.VERDICTS][value] = self._as_words(verdict.surely) + self._as_words(verdict.maybe)
-            self.verdict_count += 1
+            verdict = trust.verdict(state, term, numbers.objects[-1 - stack])
+            value = numbers.add_verdict(self._as_words(verdict.surely) + self._as_words(verdict.maybe))
         else:
             self._find_bottom(stack)
-            passing = (
-                self._is_signing and stack >= self.arena[Place.MARK_S]
-            )  # a temporary stack: its number is reused after this mask
-            self._has_passing = self._has_passing or passing
-            known = {} if passing else self._finishes
-            value = trust.liveness.alive_on(state, term, stack, self._look, known)
-        self._remember_verdict(q, stack, border, int(value))
+            # A temporary stack: its number is used again after this mask.
+            passing = self._is_signing and stack >= self._arena.words[Field.MARK_S]
+            self._has_passing = self._has_passing or bool(passing)
+            value = int(trust.liveness.alive_on(state, term, stack, self._look, {} if passing else self._finishes))
+        numbers.remember_verdict(q, stack, border, value)
 
-    def _forget_passing(self) -> None:
-        """Removes the verdicts on stacks that were rolled back."""
-        self._has_passing = False
-        judged = self._arrays[Place.JUDGED]
-        kept = judged[(judged[:, 0] >= 0) & (judged[:, 1] < self.arena[Place.MARK_S])]
-        judged[:] = -1
-        for verdict in kept.tolist():
-            rehash.remember_verdict(self.address, *verdict)
-        self._judged = len(kept)
-
-    def _look(self, stack: Any) -> list[tuple[Any, Any]]:
+    def _look(self, stack: int) -> list[tuple[object, int]]:
         """(top, stack below) of each stack that this one stands for; the empty one's top is None."""
-        symbols, parents = self._arrays[Place.S_SYMBOL], self._arrays[Place.S_PARENT]
-        found: list[tuple[Any, Any]] = []
-        for one in self.ways_of(stack):
+        symbols, parents = self._arena.array(Field.S_SYMBOL), self._arena.array(Field.S_PARENT)
+        found: list[tuple[object, int]] = []
+        for one in self._arena.members_of(stack):
             symbol = int(symbols[one])
-            top = None if symbol == layout.ROOT else symbol - LR_BASE if symbol >= LR_BASE else self._objects[symbol]
-            found.append((top, int(parents[one])))
+            top: object = symbol - LR_BASE if symbol >= LR_BASE else self._numbers.objects[symbol]
+            found.append((None if symbol == layout.ROOT else top, int(parents[one])))
         return found
 
     def _find_bottom(self, stack: int) -> None:
         """Raises where the bottom is unknown, as in a survey: this grammar then does without surveys."""
-        symbols, parents = self._arrays[Place.S_SYMBOL], self._arrays[Place.S_PARENT]
+        symbols, parents = self._arena.array(Field.S_SYMBOL), self._arena.array(Field.S_PARENT)
         while stack and symbols[stack] >= 0:
             stack = parents[stack]
         if stack:
-            self.program.trust.needs_walks = True
+            self._program.trust.needs_walks = True
             raise NeedsWalks
-
-    def _made(self, kernel: Callable[..., int], *arguments: int) -> int:
-        """The kernel's answer, after making all that it asks for."""
-        found = kernel(self.address, *arguments)
-        if found >= 0:
-            return found
-        with PATIENT:  # new states and borders are as many objects as a compile makes, and they stay, too
-            while found < 0:
-                self._supply(found)
-                found = kernel(self.address, *arguments)
-        return found

@@ -7,31 +7,26 @@ import functools
 import numpy as np
 
 from grammarlm.errors import LimitExceeded
+from grammarlm.kernels.cpu.surveys import draft_row, frame_ends, remainders
 from grammarlm.kernels.cpu.surveys import masks as survey_masks
-from grammarlm.kernels.cpu.surveys import remainders
 from grammarlm.kernels.cpu.surveys import walk as survey_walk
 from grammarlm.layout import stack as layout
-from grammarlm.layout.stack import Place
+from grammarlm.layout.stack import Field
 from grammarlm.masks.token_facts import token_facts
 from grammarlm.vocab.vocabulary import Vocabulary
 
-DRAFT_NODES = (Place.DRAFT_BYTE, Place.DRAFT_DEPTH, Place.DRAFT_END, Place.DRAFT_FIRST, Place.DRAFT_COUNT)
-PLACES = (
-    *(Place.LEAVES, Place.BY_GROUP, Place.DRAFT_ROW, Place.DRAFT_TOKENS, Place.POOL, *DRAFT_NODES, Place.DRAFT_TOKEN),
-    *(Place.DRAFT, Place.DRAFTS, Place.AGENDA, Place.SIGNATURE),
-    *(Place.SUSPENDED, Place.SUSPENDED_PATH, Place.TAKEN, Place.SLOTS, Place.LETS_ON, Place.ENDS, Place.STAYING),
-)
+DRAFT_NODES = (Field.DRAFT_BYTE, Field.DRAFT_DEPTH, Field.DRAFT_END, Field.DRAFT_FIRST, Field.DRAFT_COUNT)
 GROWING = {
     remainders.FULL_DRAFT_NODES: DRAFT_NODES,
-    remainders.FULL_DRAFT_ENTRIES: (Place.DRAFT_TOKEN,),
-    remainders.FULL_POOL: (Place.POOL,),
-    survey_walk.FULL_LEAVES: (Place.LEAVES, Place.BY_GROUP),
+    remainders.FULL_DRAFT_ENTRIES: (Field.DRAFT_TOKEN,),
+    remainders.FULL_POOL: (Field.POOL,),
+    survey_walk.FULL_LEAVES: (Field.LEAVES, Field.BY_GROUP),
 }
 SIZES = {
-    Place.LEAVES: Place.LEAVES_CAPACITY,
-    Place.POOL: Place.POOL_CAPACITY,
-    Place.DRAFT_BYTE: Place.DRAFT_NODE_CAPACITY,
-    Place.DRAFT_TOKEN: Place.DRAFT_TOKEN_CAPACITY,
+    Field.LEAVES: Field.LEAVES_CAPACITY,
+    Field.POOL: Field.POOL_CAPACITY,
+    Field.DRAFT_BYTE: Field.DRAFT_NODE_CAPACITY,
+    Field.DRAFT_TOKEN: Field.DRAFT_TOKEN_CAPACITY,
 }
 
 
@@ -42,53 +37,51 @@ class SurveyScratch:
 
     def __init__(self, vocab: Vocabulary):
         nodes = len(vocab.trie.byte) + 1024
-        self.arrays: dict[Place, np.ndarray] = {
-            Place.LEAVES: np.zeros((nodes, 2), np.int32),
-            Place.BY_GROUP: np.zeros(nodes, np.int32),
-            Place.DRAFT_ROW: np.zeros(vocab.words + 1, np.int32),
-            Place.DRAFT_TOKENS: np.zeros(survey_walk.FEW + 1, np.int32),
-            Place.POOL: np.zeros((2 * nodes, 2), np.int32),
-            Place.DRAFT_BYTE: np.zeros(nodes, np.uint8),
-            Place.DRAFT_DEPTH: np.zeros(nodes, np.uint16),
-            Place.DRAFT_END: np.zeros(nodes, np.int32),
-            Place.DRAFT_FIRST: np.zeros(nodes, np.int32),
-            Place.DRAFT_COUNT: np.zeros(nodes, np.int32),
-            Place.DRAFT_TOKEN: np.zeros((nodes, 2), np.int32),
-            Place.DRAFT: np.zeros(5, np.int64),
-            Place.DRAFTS: np.zeros((survey_walk.GROUPS, 9), np.int64),
-            Place.AGENDA: np.zeros((survey_masks.AGENDA_LENGTH, 4), np.int32),
-            Place.SIGNATURE: np.zeros(survey_masks.SIGNATURE_LENGTH, np.int32),
-            Place.SUSPENDED: np.zeros(survey_walk.SUSPENDED_LENGTH, np.int64),
-            Place.SUSPENDED_PATH: np.zeros(token_facts(vocab).deepest + 2, np.int32),
-            Place.TAKEN: np.zeros(survey_walk.TAKEN, np.int64),
-            Place.SLOTS: np.zeros(survey_walk.SLOTS, np.int16),
-            Place.LETS_ON: np.zeros(survey_walk.GROUPS * survey_walk.MOST_CLASSES, np.uint8),
-            Place.ENDS: np.zeros((2, 3 + survey_walk.GROUPS), np.int64),
-            Place.STAYING: np.zeros((layout.STAYING, 2), np.int64),
+        self.arrays: dict[Field, np.ndarray] = {
+            Field.LEAVES: np.zeros((nodes, 2), np.int32),
+            Field.BY_GROUP: np.zeros(nodes, np.int32),
+            Field.DRAFT_ROW: np.zeros(vocab.words + 1, np.int32),
+            Field.DRAFT_TOKENS: np.zeros(draft_row.FEW + 1, np.int32),
+            Field.POOL: np.zeros((2 * nodes, 2), np.int32),
+            Field.DRAFT_BYTE: np.zeros(nodes, np.uint8),
+            Field.DRAFT_DEPTH: np.zeros(nodes, np.uint16),
+            Field.DRAFT_END: np.zeros(nodes, np.int32),
+            Field.DRAFT_FIRST: np.zeros(nodes, np.int32),
+            Field.DRAFT_COUNT: np.zeros(nodes, np.int32),
+            Field.DRAFT_TOKEN: np.zeros((nodes, 2), np.int32),
+            Field.DRAFTS: np.zeros((frame_ends.GROUPS, 5), np.int64),
+            Field.AGENDA: np.zeros((survey_masks.AGENDA_LENGTH, 4), np.int32),
+            Field.SIGNATURE: np.zeros(survey_masks.SIGNATURE_LENGTH, np.int32),
+            Field.SUSPENDED: np.zeros(draft_row.SUSPENDED_LENGTH, np.int64),
+            Field.SUSPENDED_PATH: np.zeros(token_facts(vocab).deepest + 2, np.int32),
+            Field.TALLY: np.zeros(frame_ends.TALLY, np.int64),
+            Field.SLOTS: np.zeros(frame_ends.SLOTS, np.int16),
+            Field.ADMITS: np.zeros(frame_ends.GROUPS * frame_ends.MOST_CLASSES, np.uint8),
+            Field.ENDS: np.zeros((2, 3 + frame_ends.GROUPS), np.int64),
+            Field.STAYING: np.zeros((layout.STAYING, 2), np.int64),
         }
-        assert set(self.arrays) == set(PLACES)
         self._note_addresses()
 
-    def lend(self, arena: np.ndarray) -> None:
-        """Writes the current addresses of the arrays into an arena; they may differ when the scratch is lent again."""
-        arena[self._where] = self._contents
+    def lend(self, words: np.ndarray) -> None:
+        """Writes the current addresses of the arrays into an arena's words; they may differ when the scratch is lent again."""
+        words[self._where] = self._contents
 
-    def grow(self, index: int, most: int, arena: np.ndarray) -> None:
+    def grow(self, index: int, most: int, words: np.ndarray) -> None:
         """Grows what a kernel reported as full, up to `most` bytes."""
-        for place in GROWING[index]:
-            old = self.arrays[place]
+        for field in GROWING[index]:
+            old = self.arrays[field]
             if 2 * old.nbytes > most:
                 raise LimitExceeded(
-                    f"what remains of tokens behind one end takes more than limits.max_bytes = {most:,}; "
+                    f"what remains of tokens after one end takes more than limits.max_bytes = {most:,}; "
                     "make the grammar less ambiguous or raise the limit"
                 )
-            self.arrays[place] = np.concatenate([old, np.zeros_like(old)])
+            self.arrays[field] = np.concatenate([old, np.zeros_like(old)])
         self._note_addresses()
-        self.lend(arena)
+        self.lend(words)
 
     def _note_addresses(self) -> None:
-        contents = {place: array.ctypes.data for place, array in self.arrays.items()}
-        contents |= {size: len(self.arrays[place]) for place, size in SIZES.items()}
+        contents = {field: array.ctypes.data for field, array in self.arrays.items()}
+        contents |= {size: len(self.arrays[field]) for field, size in SIZES.items()}
         self.moved += 1
         self._where = np.array(list(contents))
         self._contents = np.array(list(contents.values()), np.int64)

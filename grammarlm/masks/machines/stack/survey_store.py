@@ -13,7 +13,7 @@ compiled again.
              the file
     states   are numbers here. Their objects are found again when something new must be made: the origin of each is
              stored, an earlier number and the byte that leads from it (numbers.py)
-    size     at most 64 MB a file; the newest 100 and at most 512 MB of them are kept
+    size     at most 64 MB a file; the newest 100 and at most 512 MB of them stay
 
 A file that is missing, damaged or unsound is ignored.
 """
@@ -36,19 +36,22 @@ from grammarlm.kernels.cpu.row_key import row_key
 from grammarlm.kernels.cpu.surveys import masks as survey_masks
 from grammarlm.kernels.cpu.surveys.soundness import entries_are_sound, tries_are_sound
 from grammarlm.layout import stack as layout
-from grammarlm.layout.stack import Place
-from grammarlm.layout.stack_arena import ARRAYS, USED_OF, places
+from grammarlm.layout.stack import Field
+from grammarlm.layout.stack_arena import ARRAYS, USED_OF, fields
+
+from .arena_plan import Surveys
 
 if TYPE_CHECKING:
     from grammarlm.grammars.lark.tables import LrTables
 
     from .numbers import StackNumbers
+    from .program import StackProgram
 
 MOST_FILES, MOST_BYTES, LARGEST = 100, 512 << 20, 64 << 20
 ROOT = 3  # the origin of states that are known from the program, see numbers.py
-Q_ROWS, B_ROWS, NODES = places("states"), places("borders"), places("nodes")
+Q_ROWS, B_ROWS, NODES = fields("states"), fields("borders"), fields("nodes")
 # Arrays whose length is in the arena.
-COUNTED = {array.place: USED_OF[array.group] for array in ARRAYS if array.saved and array.group in USED_OF}
+COUNTED = {array.field: USED_OF[array.group] for array in ARRAYS if array.saved and array.group in USED_OF}
 
 
 @functools.cache
@@ -57,17 +60,17 @@ def _versions() -> str:
     return f"{kernel_folder().name} {sources_digest('grammars', 'masks', 'vocab')}"
 
 
-def store_path(states: StackNumbers) -> Path | None:
+def store_path(program: StackProgram, surveys: Surveys) -> Path | None:
     """The path of this grammar's surveys; None where they are not saved."""
-    program = states.program
-    if not (program.is_lark and program.lr is not None and states.uses_surveys and not program.token_columns):
+    lr = program.lr
+    if lr is None or not program.is_lark or surveys is not Surveys.EVERYWHERE or program.token_columns:
         return None
     if program.has_forgotten:  # numbers from the disk are resolved by their terms
         return None
     digest = hashlib.sha256(_versions().encode())
     digest.update(program.parsers[0].path.name.encode() + program.vocab.fingerprint.encode())
     digest.update(bytes([program.trust.level]))
-    digest.update(_numbering(program.lr))
+    digest.update(_numbering(lr))
     return cache_folder("surveys") / f"{digest.hexdigest()[:40]}.bin"
 
 
@@ -89,9 +92,9 @@ def _numbering(lr: LrTables) -> bytes:
 # ---------------------------------------------------------------------- writing
 
 
-def save(states: StackNumbers, path: Path) -> bool:
+def save(numbers: StackNumbers, path: Path) -> bool:
     """Writes the surveys. False where they are too large, or the disk refuses."""
-    arrays = _collected(states)
+    arrays = _collected(numbers)
     if arrays is None:
         return False
     if not save_arrays(path, arrays, LARGEST, _key):
@@ -100,25 +103,25 @@ def save(states: StackNumbers, path: Path) -> bool:
     return True
 
 
-def _collected(states: StackNumbers) -> dict[str, np.ndarray] | None:
-    arena = states.arena
-    origins = np.array(states.origins, np.int32).reshape(-1, 3)
-    border_origins = np.array(states.border_origins, np.int32).reshape(-1, 3)
-    arrays = {place.name: states.array(place)[: arena[count]] for place, count in COUNTED.items()}
-    arrays |= {place.name: states.array(place)[: len(origins)] for place in Q_ROWS}
-    arrays |= {place.name: states.array(place)[: len(border_origins)] for place in B_ROWS}
-    pairs, judged = states.array(Place.B_AND), states.array(Place.JUDGED)
+def _collected(numbers: StackNumbers) -> dict[str, np.ndarray] | None:
+    words = numbers.arena.words
+    origins = np.array(numbers.origins, np.int32).reshape(-1, 3)
+    border_origins = np.array(numbers.border_origins, np.int32).reshape(-1, 3)
+    arrays = {field.name: numbers.arena.array(field)[: words[count]] for field, count in COUNTED.items()}
+    arrays |= {field.name: numbers.arena.array(field)[: len(origins)] for field in Q_ROWS}
+    arrays |= {field.name: numbers.arena.array(field)[: len(border_origins)] for field in B_ROWS}
+    pairs, judged = numbers.arena.array(Field.B_AND), numbers.arena.array(Field.JUDGED)
     # Verdicts on stacks are left out: stack numbers are not saved.
     judged = judged[(judged[:, 0] >= 0) & (judged[:, 1] < 0)]
     return arrays | {
-        "MOVES": states.array(Place.MOVES)[: states.move_count],
-        "VERDICTS": states.array(Place.VERDICTS)[: states.verdict_count],
+        "MOVES": numbers.arena.array(Field.MOVES)[: numbers.move_count],
+        "VERDICTS": numbers.arena.array(Field.VERDICTS)[: numbers.verdict_count],
         "B_AND": pairs[pairs[:, 0] >= 0],
         "JUDGED": judged,
         "origins": origins,
         "border_origins": border_origins,
-        "class_of": states.program.byte_sets.class_of,
-        "start": np.array([states.start_number], np.int32),
+        "class_of": numbers.program.byte_sets.class_of,
+        "start": np.array([numbers.start], np.int32),
     }
 
 
@@ -130,11 +133,11 @@ def _key(data: np.ndarray) -> int:
 # ---------------------------------------------------------------------- reading
 
 
-def load(states: StackNumbers, path: Path) -> dict[str, np.ndarray] | None:
+def load(numbers: StackNumbers, path: Path) -> dict[str, np.ndarray] | None:
     """The checked arrays of the file; None where there is no sound one."""
     try:
         arrays = load_arrays(path, LARGEST, _key)
-        _check(states, arrays)
+        _check(numbers, arrays)
     except Exception as error:  # a damaged file raises almost anything
         log_read(path, error)
         return None
@@ -143,29 +146,31 @@ def load(states: StackNumbers, path: Path) -> dict[str, np.ndarray] | None:
     return arrays
 
 
-def _check(states: StackNumbers, arrays: dict[str, np.ndarray]) -> None:
+def _check(numbers: StackNumbers, arrays: dict[str, np.ndarray]) -> None:
     """Raises where a kernel could read beyond an array."""
-    for place in (*COUNTED, *Q_ROWS, *B_ROWS, Place.MOVES, Place.VERDICTS, Place.B_AND, Place.JUDGED):
-        known = states.array(place)
-        demand(arrays[place.name].dtype == known.dtype and arrays[place.name].shape[1:] == known.shape[1:])
-    program = states.program
+    for field in (*COUNTED, *Q_ROWS, *B_ROWS, Field.MOVES, Field.VERDICTS, Field.B_AND, Field.JUDGED):
+        known = numbers.arena.array(field)
+        demand(arrays[field.name].dtype == known.dtype and arrays[field.name].shape[1:] == known.shape[1:])
+    program = numbers.program
     q, b, k = len(arrays["Q_NEXT"]), len(arrays["B_NEXT"]), len(arrays["K_LEXER"])
     demand(np.array_equal(arrays["class_of"], program.byte_sets.class_of))
     demand(q <= program.limits.max_states and b <= program.limits.max_states)
     demand(sum(array.nbytes for array in arrays.values()) < program.limits.max_bytes // 4)
-    demand(all(len(arrays[place.name]) == q for place in Q_ROWS) and all(len(arrays[p.name]) == b for p in B_ROWS))
+    demand(
+        all(len(arrays[field.name]) == q for field in Q_ROWS) and all(len(arrays[field.name]) == b for field in B_ROWS)
+    )
     demand(arrays["origins"].shape == (q, 3) and arrays["border_origins"].shape == (b, 3) and b >= 2)
     _within(arrays["Q_NEXT"], 0, q)
     _within(arrays["B_NEXT"], 0, b)
     demand(not arrays["Q_NEXT"][:3].any() and not arrays["Q_MOVES"][:3].any())
     demand(not arrays["B_NEXT"][0].any() and bool((arrays["B_NEXT"][1] == 1).all()))
-    for place, first in ((Place.Q_STATUS, 3), (Place.B_STATUS, 2)):
-        demand(np.array_equal(arrays[place.name][:first], states.array(place)[:first]))
+    for field, first in ((Field.Q_STATUS, 3), (Field.B_STATUS, 2)):
+        demand(np.array_equal(arrays[field.name][:first], numbers.arena.array(field)[:first]))
     _within(arrays["start"], 3, q)
     demand(arrays["start"].shape == (1,))
     _check_origins(arrays, q, b, len(program.byte_sets.samples))
-    is_lexical = _lexical(states, arrays["origins"])
-    _check_moves(states, arrays, q, b, is_lexical)
+    is_lexical = _lexical(numbers, arrays["origins"])
+    _check_moves(numbers, arrays, q, b, is_lexical)
     demand(k >= 1 and len(arrays["K_LIVE"]) == k)
     _within(arrays["K_LEXER"], 0, q)
     demand(is_lexical[arrays["K_LEXER"][arrays["K_LEXER"] > 0]].all())
@@ -176,15 +181,15 @@ def _check(states: StackNumbers, arrays: dict[str, np.ndarray]) -> None:
     _within(-1 - arrays["JUDGED"][:, 1], 0, q)
     _within(arrays["JUDGED"][:, 2], 0, b)
     _within(arrays["JUDGED"][:, 3], 0, len(arrays["VERDICTS"]))
-    _check_tries(states, arrays)
-    _check_surveys(states, arrays, q, b, k)
+    _check_tries(numbers, arrays)
+    _check_surveys(numbers, arrays, q, b, k)
     _check_ends(arrays, is_lexical)
 
 
-def _lexical(states: StackNumbers, origins: np.ndarray) -> np.ndarray:
+def _lexical(numbers: StackNumbers, origins: np.ndarray) -> np.ndarray:
     """Which states stand before or in a lexeme, on a stack of an LR parser; the others are states of rules. Bytes lead
     from neither kind to the other."""
-    kinds = [isinstance(state, LexerState) for state in states.objects]
+    kinds = [isinstance(state, LexerState) for state in numbers.objects]
     demand((origins[: len(kinds), 0] == ROOT).all())
     for origin, of, _ in origins[len(kinds) :].tolist():
         kinds.append(kinds[of] if origin == 0 else False)
@@ -203,9 +208,9 @@ def _check_ends(arrays: dict[str, np.ndarray], is_lexical: np.ndarray) -> None:
     demand(not surveys[only_rows, 4].any() and bool((surveys[only_rows, 0] == 1).all()))
 
 
-def _check_moves(states: StackNumbers, arrays: dict[str, np.ndarray], q: int, b: int, is_lexical: np.ndarray) -> None:
+def _check_moves(numbers: StackNumbers, arrays: dict[str, np.ndarray], q: int, b: int, is_lexical: np.ndarray) -> None:
     moves, ranges = arrays["MOVES"], arrays["Q_MOVES"]
-    lr = states.program.lr
+    lr = numbers.program.lr
     assert lr is not None
     _within(ranges[:, 0], 0, len(moves) + 1)
     _within(ranges[:, 1], 0, len(moves) + 1)
@@ -218,7 +223,7 @@ def _check_moves(states: StackNumbers, arrays: dict[str, np.ndarray], q: int, b:
         _within(operand[kind == which], 0, most)
         _within(other[kind == which], 0, most_other)
     demand(lr.blocks is not None or not (kind == layout.LINE).any())
-    tables = states.program.parsers[0].tables
+    tables = numbers.program.parsers[0].tables
     assert tables is not None
     # From any other state, reductions would go below the stack.
     demand((operand[kind == layout.ENTER] == tables.start).all())
@@ -253,24 +258,24 @@ def _check_origins(arrays: dict[str, np.ndarray], q: int, b: int, columns: int) 
         demand((of[:, 2] >= 0).all())
 
 
-def _check_tries(states: StackNumbers, arrays: dict[str, np.ndarray]) -> None:
+def _check_tries(numbers: StackNumbers, arrays: dict[str, np.ndarray]) -> None:
     tries, nodes, tokens = arrays["TRIES"], len(arrays["X_BYTE"]), arrays["X_TOKEN"]
     demand(len(tries) >= 1 and len(arrays["TRIE_KEY"]) == len(tries) and not tries[0].any())
-    demand(all(len(arrays[place.name]) == nodes for place in NODES))
+    demand(all(len(arrays[field.name]) == nodes for field in NODES))
     entry, entries, empties = (tries[1:, i].astype(np.int64) for i in range(2, 5))
     _within(entry, 0, len(tokens) + 1)
     _within(entry + entries, 0, len(tokens) + 1)
     demand((entries >= 0).all() and (empties >= 0).all() and (empties <= entries).all())
-    addresses = [arrays[place.name].ctypes.data for place in NODES[1:]]
-    deepest = int(states.arena[Place.PATH_LENGTH])
+    addresses = [arrays[field.name].ctypes.data for field in NODES[1:]]
+    deepest = int(numbers.arena.words[Field.PATH_LENGTH])
     demand(tries_are_sound(tries.ctypes.data, len(tries), nodes, *addresses, deepest))
-    offsets = states.program.vocab.offsets
+    offsets = numbers.program.vocab.offsets
     demand(entries_are_sound(tokens.ctypes.data, len(tokens), offsets.ctypes.data, len(offsets) - 1))
 
 
-def _check_surveys(states: StackNumbers, arrays: dict[str, np.ndarray], q: int, b: int, k: int) -> None:
+def _check_surveys(numbers: StackNumbers, arrays: dict[str, np.ndarray], q: int, b: int, k: int) -> None:
     surveys, keys, exits = arrays["SURVEY"].astype(np.int64), arrays["SURVEY_KEY"], arrays["EXITS"]
-    words = states.program.vocab.words
+    words = numbers.program.vocab.words
     demand(len(keys) == len(surveys))
     kind, start, many, first, count = (surveys[:, i] for i in range(5))
     dense = kind == 1
@@ -283,7 +288,7 @@ def _check_surveys(states: StackNumbers, arrays: dict[str, np.ndarray], q: int, 
     for packed, (high, low) in ((keys[:, 0], (len(arrays["TRIES"]), q)), (keys[:, 1], (b, k))):
         _within(packed >> 32, 0, high)
         _within(packed & 0xFFFFFFFF, 0, low)
-    lr = states.program.lr
+    lr = numbers.program.lr
     assert lr is not None
     _within(exits[:, 0], 0, len(lr.ignored) + 2 + layout.STATES)
     demand(lr.blocks is not None or bool((exits[:, 0] < len(lr.ignored) + 2).all()))

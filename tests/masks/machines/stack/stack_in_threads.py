@@ -113,7 +113,7 @@ def check(grammar: str, vocab: gl.Vocabulary, steps: int, limit: int) -> Counter
 def in_a_child(grammar: str, name: str, steps: int, limit: int | None) -> Counter[str]:
     """`check` in a process of its own, so that a crash is seen and named; without a limit, the least memory that goes."""
     code = (
-        "import json, sys\nfrom tests.masks import stack_in_threads as law\n"
+        "import json, sys\nfrom tests.masks.machines.stack import stack_in_threads as law\n"
         "grammar, name, steps, limit = json.loads(sys.argv[1])\nvocab = law.vocabulary(name)\n"
         "limit = limit or law.least_memory(grammar, vocab, steps)\n"
         "print(json.dumps(law.check(grammar, vocab, steps, limit)))"

@@ -7,7 +7,7 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.kernels.cpu.surveys import leaf_lists
-from grammarlm.layout.stack import LEAF_LISTS, Place
+from grammarlm.layout.stack import LEAF_LISTS, Field
 from tests.internals import current_epoch
 from tests.laws.laws import assert_walk_equals_oracle
 from tests.laws.vocabularies import TokenList
@@ -49,14 +49,14 @@ def check(seed: int, grammars: int, walks: int, words: int, room: bool = True) -
     for _ in range(grammars):
         grammar, pattern = language(rng, 6)
         constraint = gl.compile(grammar, vocab)
-        arena = current_epoch(constraint).arena
+        arena = current_epoch(constraint).arena.words
         if not room:
-            arena[Place.LEAF_LIST_COUNT] = LEAF_LISTS
+            arena[Field.LEAF_LIST_COUNT] = LEAF_LISTS
         oracle = TokenOracle(Oracle(pattern), tokens.tokens, tokens.stop_ids, tokens.special_ids)
         for _ in range(walks):
             assert_walk_equals_oracle(constraint.matcher(), oracle, vocab, rng, 12)
-        lists += int(arena[Place.LEAF_LIST_COUNT])
-        tries += int(arena[Place.TRIE_COUNT]) - 1
+        lists += int(arena[Field.LEAF_LIST_COUNT])
+        tries += int(arena[Field.TRIE_COUNT]) - 1
     return lists, tries
 
 
@@ -84,7 +84,7 @@ def test_the_same_leaves_make_nothing() -> None:
     rules = " | ".join(f'"k{i} " WORD "{i};"' for i in range(10))
     constraint = gl.compile(gl.Lark(f"start: one*\none: {rules}\nWORD: /[a-z]+/\n"), tokens.vocabulary())
     arena, matcher, mask = (
-        current_epoch(constraint).arena,
+        current_epoch(constraint).arena.words,
         constraint.matcher(),
         gl.allocate_mask(1, len(tokens.tokens)),
     )
@@ -92,7 +92,7 @@ def test_the_same_leaves_make_nothing() -> None:
     for i in range(10):
         assert matcher.advance_bytes(f"k{i}".encode())
         matcher.fill_mask(mask)
-        seen.append((int(arena[Place.LEAF_LIST_COUNT]), int(arena[Place.X_NODES])))
+        seen.append((int(arena[Field.LEAF_LIST_COUNT]), int(arena[Field.X_NODES])))
         assert matcher.advance_bytes(f" a{i};".encode())
     lists, nodes = np.array(seen).T
     assert lists[0] >= 1

@@ -8,7 +8,7 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.kernels.cpu.tokens import byte_kinds
-from grammarlm.masks.machines.stack.arena import kinds_below
+from grammarlm.masks.machines.stack.arena_plan import kinds_below
 from tests.laws.laws import allowed_ids
 
 ESCAPES = '"\\n'

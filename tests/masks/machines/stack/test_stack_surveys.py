@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
-from grammarlm.kernels.cpu.surveys.walk import HOW, KEY, NODE, WAITS
-from grammarlm.layout.stack import TOO_WIDE, Place
-from grammarlm.masks.machines.stack import epoch as stack_epoch
+from grammarlm.kernels.cpu.surveys.draft_row import HOW, KEY, NODE, RESUMABLE
+from grammarlm.layout.stack import TOO_WIDE, Field
+from grammarlm.masks.machines.stack import arena, signatures
 from grammarlm.masks.machines.stack.epoch import StackEpoch
-from grammarlm.masks.machines.stack.states import NeedsWalks
+from grammarlm.masks.machines.stack.states import NeedsWalks, StateMaker
+from grammarlm.masks.machines.stack.survey_keeper import SurveyKeeper
 from grammarlm.masks.machines.stack.survey_scratch import idle_scratch
 from grammarlm.models.tiny import FOLDER
 from tests.counts import record_counts
-from tests.internals import current_epoch, epoch_of, program_of, supplier
+from tests.internals import current_epoch, epoch_of, program_of, supplier, without_surveys
 from tests.laws import lark_mask_laws
 from tests.laws.random_cfg_laws import check_many, check_threads
 
@@ -42,13 +43,13 @@ def mask_of(matcher) -> np.ndarray:
 @pytest.mark.parametrize("least", [0, 1])
 @pytest.mark.parametrize("machine", ["gbnf", "ebnf"])
 def test_random_grammars_with_every_loop_surveyed(machine: str, least: int, monkeypatch) -> None:
-    monkeypatch.setattr(stack_epoch, "INSIDE", least)
+    monkeypatch.setattr(signatures, "INSIDE", least)
     check_many(machine, "pieces", f"insides {least}", 15, 8)
 
 
 def test_random_lark_grammars_with_every_loop_surveyed(monkeypatch) -> None:
     """Those that are not LALR: each terminal is a frame of its own."""
-    monkeypatch.setattr(stack_epoch, "INSIDE", 0)
+    monkeypatch.setattr(signatures, "INSIDE", 0)
     outcomes = lark_mask_laws.check_many("pieces", "few insides", 8, 4)
     assert outcomes["walked"] > 3, outcomes
 
@@ -56,21 +57,21 @@ def test_random_lark_grammars_with_every_loop_surveyed(monkeypatch) -> None:
 @pytest.mark.proof
 @pytest.mark.parametrize("name", lark_mask_laws.NAMES)
 def test_many_random_lark_grammars_with_every_loop_surveyed(name: str, monkeypatch, record_property) -> None:
-    monkeypatch.setattr(stack_epoch, "INSIDE", 0)
+    monkeypatch.setattr(signatures, "INSIDE", 0)
     record_counts(record_property, lark_mask_laws.check_many(name, "many insides", 60, 8))
 
 
 def test_what_is_too_wide_for_a_survey_is_walked(vocab, monkeypatch) -> None:
     constraint = gl.compile(gl.Gbnf(JSON), vocab)
     expected = gl.compile(gl.Gbnf(JSON), vocab)
-    current_epoch(expected).uses_surveys = False
-    sign, asked = stack_epoch.walk.sign, []
+    without_surveys(current_epoch(expected))
+    sign, asked = signatures.walk.sign, []
 
     def is_too_wide(address: int, config: int, goes_on: int) -> int:
         asked.append(config)
         return -(3 * 8 + TOO_WIDE) if goes_on else sign(address, config, 0)
 
-    monkeypatch.setattr(stack_epoch.walk, "sign", is_too_wide)
+    monkeypatch.setattr(signatures.walk, "sign", is_too_wide)
     for text in (b'["', b'[["', b'{"'):
         one, other = constraint.matcher(), expected.matcher()
         assert one.advance_bytes(text)
@@ -81,7 +82,7 @@ def test_what_is_too_wide_for_a_survey_is_walked(vocab, monkeypatch) -> None:
 
 @pytest.mark.parametrize("machine", ["gbnf", "ebnf"])
 def test_eight_threads_with_every_loop_surveyed(machine: str, monkeypatch) -> None:
-    monkeypatch.setattr(stack_epoch, "INSIDE", 0)
+    monkeypatch.setattr(signatures, "INSIDE", 0)
     check_threads(machine, "pieces", "insides", 3, 6)
 
 
@@ -89,7 +90,7 @@ def test_eight_threads_with_every_loop_surveyed(machine: str, monkeypatch) -> No
 @pytest.mark.parametrize("least", [0, 1])
 @pytest.mark.parametrize("name", ["bytes", "pieces", "hostile"])
 def test_many_random_grammars_with_every_loop_surveyed(name: str, least: int, monkeypatch, record_property) -> None:
-    monkeypatch.setattr(stack_epoch, "INSIDE", least)
+    monkeypatch.setattr(signatures, "INSIDE", least)
     for machine in ("gbnf", "ebnf"):
         record_counts(record_property, check_many(machine, name, f"many insides {least}", 300, 12), f"{machine}: ")
 
@@ -101,22 +102,22 @@ def test_a_string_in_a_new_nesting_needs_no_new_walk(vocab, monkeypatch) -> None
         matcher = constraint.matcher()
         assert matcher.advance_bytes(text)
         mask_of(matcher)
-    made = int(epoch.arena[Place.SURVEY_COUNT])
+    made = int(epoch.arena.words[Field.SURVEY_COUNT])
     assert made
     rng, texts = random.Random(1), []
     plain = gl.compile(gl.Gbnf(JSON), vocab)
-    current_epoch(plain).uses_surveys = False
+    without_surveys(current_epoch(plain))
     for _ in range(30):
         text = b"".join(rng.choice([b"[", b'{"a":']) for _ in range(rng.randint(2, 12))) + b'"'
         matcher = plain.matcher()
         assert matcher.advance_bytes(text)
         texts.append((text, mask_of(matcher)))
-    monkeypatch.setattr(stack_epoch.walk, "fill_row", lambda *_: pytest.fail("the vocabulary was walked"))
+    monkeypatch.setattr(signatures.walk, "fill_row", lambda *_: pytest.fail("the vocabulary was walked"))
     for text, expected in texts:
         matcher = constraint.matcher()
         assert matcher.advance_bytes(text)
         assert np.array_equal(mask_of(matcher), expected), text
-    whole = epoch.array(Place.SURVEY_KEY)[: epoch.arena[Place.SURVEY_COUNT], 0] >> 32 == 0
+    whole = epoch.arena.array(Field.SURVEY_KEY)[: epoch.arena.words[Field.SURVEY_COUNT], 0] >> 32 == 0
     assert whole.sum() == 1  # in a string, be it a key or not
 
 
@@ -126,19 +127,20 @@ def test_a_walk_goes_on_where_it_lacked_a_state(vocab, monkeypatch) -> None:
     def row(skips: bool) -> tuple[int, bool]:
         supply, skipped = supplier(), False
 
-        def supplied(self: StackEpoch, code: int) -> None:
+        def supplied(self: StateMaker, code: int) -> None:
             nonlocal skipped
             supply(self, code)
-            suspended = self._scratch.arrays[Place.SUSPENDED] if self._scratch else np.zeros(7, np.int64)
-            if skips and not skipped and suspended[HOW] == WAITS and suspended[KEY] == 0:
+            scratch = self._arena._scratch
+            suspended = scratch.arrays[Field.SUSPENDED] if scratch else np.zeros(7, np.int64)
+            if skips and not skipped and suspended[HOW] == RESUMABLE and suspended[KEY] == 0:
                 suspended[NODE], skipped = 1 << 40, True
 
         with monkeypatch.context() as context:
-            context.setattr(StackEpoch, "_supply", supplied)
+            context.setattr(StateMaker, "supply", supplied)
             matcher = gl.compile(gl.Lark.library("json"), vocab).matcher()
             return int(np.unpackbits(mask_of(matcher).view(np.uint8)).sum()), skipped
 
-    monkeypatch.setattr(stack_epoch.StackEpoch, "keep_surveys", lambda self: None)
+    monkeypatch.setattr(SurveyKeeper, "save", lambda self: None)
     monkeypatch.setattr("grammarlm.masks.machines.stack.survey_store.load", lambda *_: None)
     honest, _ = row(False)
     short, skipped = row(True)
@@ -148,7 +150,7 @@ def test_a_walk_goes_on_where_it_lacked_a_state(vocab, monkeypatch) -> None:
 
 def test_a_walk_that_was_given_up_leaves_nothing_behind(vocab, monkeypatch) -> None:
     """A failure in the midst of any walk, and then the masks are those of a constraint that has never failed."""
-    monkeypatch.setattr(stack_epoch.StackEpoch, "keep_surveys", lambda self: None)
+    monkeypatch.setattr(SurveyKeeper, "save", lambda self: None)
     monkeypatch.setattr("grammarlm.masks.machines.stack.survey_store.load", lambda *_: None)
     text = b'{"a": [1, "b'
     grammar, supply = gl.Lark.library("json"), supplier()
@@ -161,7 +163,7 @@ def test_a_walk_that_was_given_up_leaves_nothing_behind(vocab, monkeypatch) -> N
     for at in range(1, 12):
         constraint, calls = gl.compile(grammar, vocab), 0
 
-        def fails(self: StackEpoch, code: int, at: int = at) -> None:
+        def fails(self: StateMaker, code: int, at: int = at) -> None:
             nonlocal calls
             calls += 1
             if calls == at:
@@ -169,7 +171,7 @@ def test_a_walk_that_was_given_up_leaves_nothing_behind(vocab, monkeypatch) -> N
             supply(self, code)
 
         with monkeypatch.context() as context:
-            context.setattr(StackEpoch, "_supply", fails)
+            context.setattr(StateMaker, "supply", fails)
             try:
                 matcher = constraint.matcher()
                 for byte in text:
@@ -182,13 +184,13 @@ def test_a_walk_that_was_given_up_leaves_nothing_behind(vocab, monkeypatch) -> N
             assert np.array_equal(mask_of(matcher), wanted), (at, byte)
             assert matcher.advance_bytes(bytes([byte]))
     assert failures > 1
-    assert all(scratch.arrays[Place.SUSPENDED][HOW] != WAITS for scratch in idle_scratch(vocab))
+    assert all(scratch.arrays[Field.SUSPENDED][HOW] != RESUMABLE for scratch in idle_scratch(vocab))
 
 
 def dangling(epoch: StackEpoch) -> int:
     """Configs whose transitions lie in rows, or lead to configs, that are no more."""
-    configs, made = int(epoch.arena[Place.C_COUNT]), int(epoch.arena[Place.R_COUNT])
-    rows, table = epoch.array(Place.C_ROW)[:configs], epoch.array(Place.C_NEXT)
+    configs, made = int(epoch.arena.words[Field.C_COUNT]), int(epoch.arena.words[Field.R_COUNT])
+    rows, table = epoch.arena.array(Field.C_ROW)[:configs], epoch.arena.array(Field.C_NEXT)
     own = [rows[config] for config in range(2, configs) if rows[config] >= 0]
     return sum(row >= made or bool((table[row] >= configs).any()) for row in own)
 
@@ -231,15 +233,16 @@ TEXTS = {
 @pytest.mark.parametrize("name", TEXTS)
 def test_signatures_that_are_given_up_leave_no_configs(name, gives_up, vocab, monkeypatch) -> None:
     """Many texts after a failure, at each place: the numbers of what it left would be given again."""
-    monkeypatch.setattr(StackEpoch, "keep_surveys", lambda self: None)
+    monkeypatch.setattr(SurveyKeeper, "save", lambda self: None)
     monkeypatch.setattr("grammarlm.masks.machines.stack.survey_store.load", lambda *_: None)
     grammar, pieces = TEXTS[name]
     honest, supply, failures = gl.compile(grammar, vocab), supplier(), 0
     for at in range(1, 25):
         rng, constraint, asked = random.Random(at), gl.compile(grammar, vocab), 0
-        failing = current_epoch(constraint)
+        epoch = current_epoch(constraint)
+        failing = epoch.maker
 
-        def fails(self: StackEpoch, code: int, failing: StackEpoch = failing, at: int = at) -> None:
+        def fails(self: StateMaker, code: int, failing: StateMaker = failing, at: int = at) -> None:
             nonlocal failures, asked
             if self is failing and self._is_signing:
                 asked += 1
@@ -248,7 +251,7 @@ def test_signatures_that_are_given_up_leave_no_configs(name, gives_up, vocab, mo
                     raise gives_up
             supply(self, code)
 
-        monkeypatch.setattr(StackEpoch, "_supply", fails)
+        monkeypatch.setattr(StateMaker, "supply", fails)
         for _ in range(8):
             one, other = constraint.matcher(), honest.matcher()
             for _ in range(15):
@@ -259,7 +262,7 @@ def test_signatures_that_are_given_up_leave_no_configs(name, gives_up, vocab, mo
                 except gl.LimitExceeded:
                     continue
                 assert np.array_equal(found, mask_of(other))
-                assert not dangling(failing)
+                assert not dangling(epoch)
     assert failures > 1
 
 
@@ -275,11 +278,11 @@ def test_what_may_end_after_any_byte_is_walked(text: str, vocab) -> None:
     matcher = gl.compile(gl.Gbnf(text), vocab).matcher()
     assert matcher.advance_bytes(b"Answer: yes" if "Answer" in text else b"(((yes" if "(" in text else b"yes")
     plain = gl.compile(gl.Gbnf(text), vocab)
-    current_epoch(plain).uses_surveys = False
+    without_surveys(current_epoch(plain))
     other = plain.matcher()
     assert other.advance_bytes(b"Answer: yes" if "Answer" in text else b"(((yes" if "(" in text else b"yes")
     assert np.array_equal(mask_of(matcher), mask_of(other))
-    assert epoch_of(matcher).arena[Place.X_TOKENS] < stack_epoch.MOST_REMAINS
+    assert epoch_of(matcher).arena.words[Field.X_TOKENS] < arena.MOST_REMAINS
 
 
 def test_borders_that_lead_to_ever_more_are_made_one_by_one(vocab) -> None:

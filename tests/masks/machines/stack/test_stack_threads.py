@@ -5,19 +5,14 @@ into it and ask for its rows. Rows of a real vocabulary fill 4 MB; for a small o
 """
 
 import contextlib
-import os
-import threading
 from typing import Any
 
-import numpy as np
 import pytest
 
 import grammarlm as gl
-from grammarlm.layout.stack import Place
-from grammarlm.masks.machines.stack import arena
+from grammarlm.layout.stack import Field
 from tests.counts import record_counts
-from tests.internals import current_epoch, epoch_of, grow
-from tests.laws.vocabularies import every_byte
+from tests.internals import epoch_of, grow
 from tests.masks.machines.stack.stack_examples import COMPILED
 from tests.masks.machines.stack.stack_in_threads import GRAMMARS, LITTLE, check, in_a_child
 from tests.real_data import needs_data
@@ -75,57 +70,7 @@ def test_a_full_generation_may_still_be_written_to(capacity: str) -> None:
         epoch = epoch_of(gl.compile(gl.Lark.library("json"), vocab, limits=gl.Limits(max_bytes=limit)).matcher())
         with contextlib.suppress(gl.LimitExceeded):
             while True:
-                grow(epoch, *(Place[name] for name in arrays + hashes))
+                grow(epoch, *(Field[name] for name in arrays + hashes))
         assert epoch.is_full
-        short |= {name for name in arrays if len(epoch.array(Place[name])) < epoch.arena[Place[capacity]]}
+        short |= {name for name in arrays if len(epoch.arena.array(Field[name])) < epoch.arena.words[Field[capacity]]}
     assert not short
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_a_fork_in_the_midst_of_a_survey() -> None:
-    """The thread that writes it is not there in the child: masks are made in a new epoch."""
-    vocab = every_byte().vocabulary()
-    constraint = gl.compile(GRAMMARS["json"](), vocab)
-    epoch = current_epoch(constraint)
-    mask = gl.allocate_mask(1, vocab.size)
-    epoch.arena[Place.TURN] = 1
-    child = os.fork()
-    if not child:
-        try:
-            constraint.matcher().fill_mask(mask)
-            right = bool(mask[0, ord("{") >> 5] >> (ord("{") & 31) & 1) and current_epoch(constraint) is not epoch
-            os._exit(0 if right else 1)
-        finally:
-            os._exit(2)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    epoch.arena[Place.TURN] = 0
-    constraint.matcher().fill_mask(mask)
-    assert current_epoch(constraint) is epoch
-
-
-def test_who_waits_for_a_turn_gets_it() -> None:
-    vocab = every_byte().vocabulary()
-    constraint = gl.compile(GRAMMARS["json"](), vocab)
-    mask, expected = gl.allocate_mask(1, vocab.size), gl.allocate_mask(1, vocab.size)
-    gl.compile(GRAMMARS["json"](), vocab).matcher().fill_mask(expected)
-    words = current_epoch(constraint).arena
-    matcher = constraint.matcher()
-    words[Place.TURN] = 1
-    timer = threading.Timer(0.2, lambda: words.__setitem__(Place.TURN, 0))
-    timer.start()
-    matcher.fill_mask(mask)
-    assert not timer.is_alive() or timer.finished.is_set()
-    assert np.array_equal(mask, expected)
-
-
-def test_a_turn_that_never_comes_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arena, "LONGEST_TURN", 0.2)
-    vocab = every_byte().vocabulary()
-    constraint = gl.compile(GRAMMARS["json"](), vocab, limits=gl.Limits(max_ms=300))
-    mask = gl.allocate_mask(1, vocab.size)
-    matcher = constraint.matcher()
-    current_epoch(constraint).arena[Place.TURN] = 1
-    with pytest.raises(gl.LimitExceeded, match="another thread"):
-        matcher.fill_mask(mask)
-    with pytest.raises(gl.LimitExceeded, match="max_ms"):
-        matcher.advance_bytes(b"{")

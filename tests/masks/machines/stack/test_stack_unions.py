@@ -7,7 +7,7 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.kernels.cpu.stack import calls as stack_calls
-from grammarlm.layout.stack import UNION, UNITING, WIDE, WIDEST, Place
+from grammarlm.layout.stack import UNION, UNITING, WIDE, WIDEST, Field
 from grammarlm.masks.machines.stack.epoch import StackEpoch
 from tests.internals import epoch_of, state_of
 from tests.laws.cfg_laws import budgeted_text
@@ -27,11 +27,11 @@ def an_epoch() -> Any:
 
 def texts_of(epoch: Any, stack: int) -> set[tuple[int, ...]]:
     """The symbols from the top down of each stack that this one is."""
-    parents, symbols = epoch.array(Place.S_PARENT), epoch.array(Place.S_SYMBOL)
+    parents, symbols = epoch.arena.array(Field.S_PARENT), epoch.arena.array(Field.S_SYMBOL)
     found, waiting = set(), [(stack, ())]
     while waiting:
         here, above = waiting.pop()
-        for one in epoch.ways_of(here):
+        for one in epoch.arena.members_of(here):
             if one == 0:
                 found.add(above)
             else:
@@ -48,15 +48,15 @@ def test_a_union_is_what_both_are(seed: int) -> None:
         one, other = (rng.choice(list(numbers)[-40:]) for _ in range(2))
         if rng.random() < 0.4:
             symbol = rng.randint(3, 5)
-            found = epoch.made(stack_calls.push_symbol, numbers[one], symbol)
+            found = epoch.maker.made(stack_calls.push_symbol, numbers[one], symbol)
             expected = frozenset((symbol, *text) for text in one)
         else:
-            found = epoch.made(stack_calls.unite_stacks, numbers[one], numbers[other])
+            found = epoch.maker.made(stack_calls.unite_stacks, numbers[one], numbers[other])
             expected = one | other
         if len(expected) <= MOST:
             assert texts_of(epoch, found) == expected
             assert numbers.setdefault(expected, found) == found
-            heads = [int(epoch.array(Place.S_SYMBOL)[way]) for way in epoch.ways_of(found)]
+            heads = [int(epoch.arena.array(Field.S_SYMBOL)[way]) for way in epoch.arena.members_of(found)]
             assert heads == sorted(set(heads))
     assert max(len(texts) for texts in numbers) > 20
     assert len(set(numbers.values())) == len(numbers)
@@ -70,11 +70,11 @@ def test_stacks_that_differ_far_below_their_tops() -> None:
     for text in texts:
         stack = 0
         for symbol in reversed(text):
-            stack = epoch.made(stack_calls.push_symbol, stack, symbol)
+            stack = epoch.maker.made(stack_calls.push_symbol, stack, symbol)
         stacks.append(stack)
     united = stacks[0]
     for stack in stacks[1:]:
-        united = epoch.made(stack_calls.unite_stacks, united, stack)
+        united = epoch.maker.made(stack_calls.unite_stacks, united, stack)
     assert texts_of(epoch, united) == set(texts)
 
 
@@ -105,8 +105,8 @@ def expected_ids(read: bytes, length: int | None = None) -> set[int]:
 def is_united(matcher: Any) -> bool:
     """Has the config a thread on several stacks?"""
     epoch = epoch_of(matcher)
-    symbols = epoch.array(Place.S_SYMBOL)
-    return any(int(symbols[stack]) >= UNION for _, stack, _ in epoch.threads_of(state_of(matcher)))
+    symbols = epoch.arena.array(Field.S_SYMBOL)
+    return any(int(symbols[stack]) >= UNION for _, stack, _ in epoch.arena.threads_of(state_of(matcher)))
 
 
 def limited(length: int | None) -> Any:
@@ -151,11 +151,11 @@ def test_a_config_of_another_generation_is_the_same() -> None:
     assert matcher.advance_bytes(b"a" * 500)
     old, state = epoch_of(matcher), state_of(matcher)
     new = StackEpoch(old.program)
-    threads = new.threads_of(new.state_of(old.export(state)))
-    assert len(threads) == len(old.threads_of(state))
-    assert int(new.arena[Place.S_COUNT]) < 4 * 500
+    threads = new.arena.threads_of(new.state_of(old.terms[state]))
+    assert len(threads) == len(old.arena.threads_of(state))
+    assert int(new.arena.words[Field.S_COUNT]) < 4 * 500
     again = StackEpoch(old.program)
-    assert again.threads_of(again.state_of(new.export(new.state_of(old.export(state))))) == threads
+    assert again.arena.threads_of(again.state_of(new.terms[new.state_of(old.terms[state])])) == threads
 
 
 def test_a_text_of_many_ways_ends_within_its_budget() -> None:

@@ -19,9 +19,9 @@ from grammarlm.array_files import _sum_of
 from grammarlm.grammars.lark import lalr
 from grammarlm.kernels.cpu.jit import kernel_folder
 from grammarlm.kernels.cpu.row_key import row_key
-from grammarlm.layout.stack import ACCEPT, CALL, ENTER, EXIT, EXPANDED, FULL, Place
-from grammarlm.masks.machines.stack import numbers, survey_store
+from grammarlm.layout.stack import ACCEPT, CALL, ENTER, EXIT, EXPANDED, FULL, Field
 from grammarlm.masks.machines.stack import program as stack_program
+from grammarlm.masks.machines.stack import survey_keeper
 from grammarlm.models.tiny import FOLDER
 from tests.internals import current_epoch, forget_survey_file, is_resolved, supplier, survey_file, surveys_read
 from tests.mask_bits import ids_of
@@ -41,14 +41,14 @@ GRAMMARS = {
 @pytest.fixture(autouse=True)
 def a_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("GRAMMARLM_CACHE", str(tmp_path))
-    monkeypatch.setattr(numbers, "LARGE_TRIE", 0)
-    monkeypatch.setattr(numbers, "WORTH_KEEPING", 1)
+    monkeypatch.setattr(survey_keeper, "LARGE_TRIE", 0)
+    monkeypatch.setattr(survey_keeper, "WORTH_SAVING", 1)
     return tmp_path
 
 
 def keep(constraint) -> Path:
     epoch = current_epoch(constraint)
-    epoch.keep_surveys()
+    epoch.save_surveys()
     return survey_file(epoch)
 
 
@@ -101,11 +101,11 @@ def test_masks_after_a_file_are_those_without_one(name, vocab, a_cache):
 def test_what_numbers_stand_for_is_found_again(vocab):
     old, new = before_and_after("sqlite", vocab)
     assert not is_resolved(new)
-    assert len(new.objects) == len(old.objects) > 20
-    for ours, theirs in zip(new.objects[3:], old.objects[3:], strict=True):
+    assert len(new.numbers.objects) == len(old.numbers.objects) > 20
+    for ours, theirs in zip(new.numbers.objects[3:], old.numbers.objects[3:], strict=True):
         assert type(ours) is type(theirs)
         assert getattr(ours, "terminals", None) == getattr(theirs, "terminals", None)
-    assert [content(term) for term in new.border_terms] == [content(term) for term in old.border_terms]
+    assert [content(term) for term in new.numbers.border_terms] == [content(term) for term in old.numbers.border_terms]
 
 
 def test_what_nobody_uses_any_more_is_written_at_the_next_compile(vocab, a_cache):
@@ -124,13 +124,13 @@ def test_states_that_are_missing_when_an_array_is_full(vocab):
     """A walk notes what is missing and then meets a full array: both are made, of a file that was only read so far."""
     _, epoch = before_and_after("sqlite", vocab)
     assert not is_resolved(epoch)
-    known = epoch._objects
+    known = epoch.numbers._objects
     number = len(known) - 1
     assert known[number] is None
-    epoch.array(Place.Q_STATUS)[number] &= 255 - EXPANDED
-    epoch.array(Place.NEEDED)[0], epoch.arena[Place.NEEDED_COUNT] = number, 1
-    supplier()(epoch, -(1 << 3 | FULL))
-    assert epoch.array(Place.Q_STATUS)[number] & EXPANDED
+    epoch.arena.array(Field.Q_STATUS)[number] &= 255 - EXPANDED
+    epoch.arena.array(Field.NEEDED)[0], epoch.arena.words[Field.NEEDED_COUNT] = number, 1
+    supplier()(epoch.maker, -(1 << 3 | FULL))
+    assert epoch.arena.array(Field.Q_STATUS)[number] & EXPANDED
     assert is_resolved(epoch)
 
 
@@ -148,7 +148,7 @@ def test_an_epoch_begun_anew_finds_what_the_file_of_the_one_before_stands_for(na
     fresh = [walk(constraint, seed) for seed in range(100, 120)]
     renewed = current_epoch(constraint)
     assert (survey_file(renewed) is None) == (most_terms == 0)
-    assert len(renewed.objects) > 3  # which looks for them
+    assert len(renewed.numbers.objects) > 3  # which looks for them
     shutil.rmtree(os.environ["GRAMMARLM_CACHE"])
     alone = gl.compile(grammar, vocab)
     assert [walk(alone, seed) for seed in range(100, 120)] == fresh
@@ -160,7 +160,7 @@ def content(term) -> tuple:
 
 def test_another_grammar_or_vocabulary_is_another_file(vocab):
     paths = {
-        survey_store.store_path(current_epoch(gl.compile(grammar, words)))
+        survey_file(current_epoch(gl.compile(grammar, words)))
         for grammar in GRAMMARS.values()
         for words in (vocab, gl.Vocabulary([bytes([i]) for i in range(256)] + [b"<end>"], stop_ids=[256]))
     }
@@ -172,7 +172,7 @@ def test_tight_limits_take_no_file(vocab):
     for seed in range(6):
         walk(first, seed)
     assert keep(first).exists()
-    fewer = len(current_epoch(first).objects) - 1
+    fewer = len(current_epoch(first).numbers.objects) - 1
     tight = gl.compile(GRAMMARS["sqlite"], vocab, limits=gl.Limits(max_states=fewer))
     assert surveys_read(current_epoch(tight)) == 0
 
@@ -322,12 +322,12 @@ def test_numbers_that_stand_for_other_states_are_noticed(vocab):
     _, epoch = before_and_after("sqlite", vocab)
     pairs = [
         (one, two)
-        for one, (kind, of, which) in enumerate(epoch.origins[:-1])
+        for one, (kind, of, which) in enumerate(epoch.numbers.origins[:-1])
         for two in (one + 1,)
-        if kind == 0 and epoch.origins[two][:2] == (kind, of) and epoch.origins[two][2] != which
+        if kind == 0 and epoch.numbers.origins[two][:2] == (kind, of) and epoch.numbers.origins[two][2] != which
     ]
     one, two = pairs[len(pairs) // 2]
-    epoch.origins[one], epoch.origins[two] = epoch.origins[two], epoch.origins[one]
+    epoch.numbers.origins[one], epoch.numbers.origins[two] = epoch.numbers.origins[two], epoch.numbers.origins[one]
     with pytest.raises(gl.LimitExceeded, match="begin the text again"):
-        len(epoch.objects)
+        len(epoch.numbers.objects)
     assert not survey_file(epoch).exists()

@@ -16,7 +16,7 @@ from __future__ import annotations
 import heapq
 from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,20 +25,23 @@ from grammarlm.grammars.lark.lexer import LexerState
 from grammarlm.grammars.lark.tables import WHOLE
 from grammarlm.grammars.regular.terms import ANYTHING, Term
 from grammarlm.kernels.cpu.stack import calls as stack_calls
-from grammarlm.layout.stack import ACCEPT, LR_BASE, STATES, Place
+from grammarlm.layout.stack import ACCEPT, LR_BASE, STATES, Field
 from grammarlm.masks.machines.regular.completion import LONGEST
 
 from .spelling import SPECIAL, Spelling, order
 
 if TYPE_CHECKING:
-    from grammarlm.masks.machines.stack.epoch import StackEpoch
+    from grammarlm.masks.machines.stack.arena import StackArena
+    from grammarlm.masks.machines.stack.numbers import StackNumbers
+    from grammarlm.masks.machines.stack.program import StackProgram
+    from grammarlm.masks.machines.stack.states import StateMaker
 
 SEARCHED = 500  # configs searched around one of which no candidate is accepted
 TRIED = 4  # candidates tried for one config
 # A linked list: the number of letters that a stack still needs, the first piece, and the rest likewise (None at the
 # end).
-Rope = tuple[int, str, Any]
-Key = Any  # a stack's number; or (stack, LR state) for a stack with that state on top
+Rope = tuple[int, str, "Rope | None"]
+Key = int | tuple[int, int]  # a stack's number; or (stack, LR state) for a stack with that state on top
 NONE: Rope = (0, "", None)
 
 
@@ -47,7 +50,7 @@ class Candidate:
     """A text that may end a thread: the end of its lexeme, the border after that, and what the stack then needs."""
 
     first: str
-    behind: Term
+    after: Term
     stack: int
     rest: Rope
 
@@ -59,9 +62,9 @@ class Candidate:
 class StackEnds:
     """The completions of one epoch's configs; used under the automaton's lock."""
 
-    def __init__(self, epoch: StackEpoch):
-        self._epoch, self._program = epoch, epoch.program
-        self._spelling: Spelling = epoch.program.spelling
+    def __init__(self, program: StackProgram, arena: StackArena, numbers: StackNumbers, maker: StateMaker):
+        self._program, self._arena, self._numbers, self._maker = program, arena, numbers, maker
+        self._spelling: Spelling = program.spelling
         self._frames = self._spelling.frames()
         self._ropes: dict[Key, Rope | None] = {}
         self._threads: dict[tuple[int, int], list[Candidate]] = {}
@@ -110,10 +113,9 @@ class StackEnds:
         return self._direct[config]
 
     def _choose(self, config: int) -> str | None:
-        epoch = self._epoch
-        if epoch.accepting[config]:
+        if self._arena.accepting[config]:
             return ""
-        found = [(c, border) for q, s, border in epoch.threads_of(config) for c in self._candidates(q, s)]
+        found = [(c, border) for q, s, border in self._arena.threads_of(config) for c in self._candidates(q, s)]
         if not found:
             return None
         lengths = sorted(c.length for c, _ in found)
@@ -124,12 +126,12 @@ class StackEnds:
                 rest = _flat(candidate.rest)
                 near.setdefault((order(candidate.first + rest), candidate.first), (candidate, border, rest))
         tried = set()
-        for place in sorted(near)[:TRIED]:
-            candidate, border, rest = near[place]
+        for key in sorted(near)[:TRIED]:
+            candidate, border, rest = near[key]
             widths = self._widths(candidate.stack)
             for separate in (False, True):
                 text = self._spelling.spell(
-                    candidate.first, epoch.border_terms[border], candidate.behind, rest, widths, separate
+                    candidate.first, self._numbers.border_terms[border], candidate.after, rest, widths, separate
                 )
                 if text not in tried and self._is_end(config, text):
                     return text
@@ -140,29 +142,28 @@ class StackEnds:
         """About the number of letters to the nearest end, for A*; infinite where there is none."""
         known = self._lengths.get(config)
         if known is None:
-            candidates = [c.length for q, s, _ in self._epoch.threads_of(config) for c in self._candidates(q, s)]
+            candidates = [c.length for q, s, _ in self._arena.threads_of(config) for c in self._candidates(q, s)]
             known = min(candidates, default=float("inf"))
-            known = 0 if self._epoch.accepting[config] else known if known <= LONGEST else float("inf")
+            known = 0 if self._arena.accepting[config] else known if known <= LONGEST else float("inf")
             self._lengths[config] = known
         return known
 
     def _is_end(self, config: int, text: str) -> bool:
-        epoch = self._epoch
         for part in parts(text):
             if isinstance(part, int):
-                config = epoch.after_column(config, self._program.token_columns[part])
+                config = self._maker.after_column(config, self._program.token_columns[part])
             else:
-                config = epoch.after_text(config, part)
+                config = self._maker.after_text(config, part)
             if not config:
                 return False
-        return bool(epoch.accepting[config])
+        return bool(self._arena.accepting[config])
 
     def _path(self, config: int, text: str) -> list[int]:
         """The configs along a text, up to the first letter that cannot be read."""
         path = [config]
         for letter in text:
             column = self._column(letter)
-            path.append(self._epoch.after_column(path[-1], column))
+            path.append(self._maker.after_column(path[-1], column))
             if not path[-1]:
                 break
         return path
@@ -176,10 +177,10 @@ class StackEnds:
     def _candidates(self, q: int, s: int) -> list[Candidate]:
         known = self._threads.get((q, s))
         if known is None:
-            ways = [(first, behind, stack) for first, behind, stack in self._ways(q, s)]
-            ropes = [(first, behind, stack, self._rope(stack)) for first, behind, stack in ways]
+            ways = [(first, after, stack) for first, after, stack in self._ways(q, s)]
+            ropes = [(first, after, stack, self._rope(stack)) for first, after, stack in ways]
             known = [Candidate(f, b, s, r) for f, b, s, r in ropes if r is not None]
-            state = self._epoch.objects[q]
+            state = self._numbers.objects[q]
             if isinstance(state, Term) or (isinstance(state, LexerState) and state in self._spelling.begins):
                 begin = self._frames.of(state) if isinstance(state, Term) else self._spelling.begins[state]
                 rest = self._rope(s)
@@ -190,7 +191,7 @@ class StackEnds:
 
     def _ways(self, q: int, s: int) -> list[tuple[str, Term, int]]:
         """How a lexeme at hand can end: its remaining text, the border after it, and the stack then."""
-        epoch, state = self._epoch, self._epoch.objects[q]
+        state = self._numbers.objects[q]
         if q <= ACCEPT or not isinstance(state, LexerState) or state in self._spelling.begins:
             return []
         if not state.lexer.shifts:
@@ -204,36 +205,36 @@ class StackEnds:
                 found.append((lexeme.text, lexeme.border, s))
             elif terminal == state.lexer.newline:
                 found += self._lines(lexeme.text, lexeme.border, max(lexeme.state.column or 0, 0), s)
-            elif after := epoch.made(stack_calls.shift_terminal, s, number):
+            elif after := self._maker.made(stack_calls.shift_terminal, s, number):
                 found.append((lexeme.text, lexeme.border, after))
         return found
 
     def _lines(self, text: str, border: Term, column: int, s: int) -> list[tuple[str, Term, int]]:
         """How a line can end: the next line begins in the column of an open block, or of a new one."""
-        if int(self._epoch.array(Place.S_BRACKETS)[s]) > 0:
+        if int(self._arena.array(Field.S_BRACKETS)[s]) > 0:
             return [(text, border, s)]
         widths = self._widths(s)
         targets = {w for w in widths if w >= column} | {max(column, widths[-1] + 1)}
-        ways = [(w, self._epoch.made(stack_calls.begin_line, s, w)) for w in sorted(targets)]
+        ways = [(w, self._maker.made(stack_calls.begin_line, s, w)) for w in sorted(targets)]
         return [(text + " " * (w - column), border, after) for w, after in ways if after]
 
     def _widths(self, s: int) -> list[int]:
         """The widths of the open blocks, outer ones first."""
         if not self._spelling.blocks:
             return [0]
-        array = self._epoch.array
+        array = self._arena.array
         widths = []
-        while opener := int(array(Place.S_OPENER)[s]):
-            widths.append(int(array(Place.S_INDENT)[s]))
-            s = int(array(Place.S_PARENT)[opener])
+        while opener := int(array(Field.S_OPENER)[s]):
+            widths.append(int(array(Field.S_INDENT)[s]))
+            s = int(array(Field.S_PARENT)[opener])
         return [0, *reversed(widths)]
 
     # ------------------------------------------------------------------ rests of stacks
 
-    def _rope(self, key: Key) -> Rope | None:
+    def _rope(self, stack: int) -> Rope | None:
         """What a stack needs, from its top to its bottom: lower stacks first, each once (memoised)."""
         ropes = self._ropes
-        key = self._named(key)
+        key = self._named(stack)
         waiting = [key]
         ways: dict[Key, list[tuple[str, Key]]] = {}
         while waiting:
@@ -258,18 +259,18 @@ class StackEnds:
 
     def _named(self, stack: int) -> Key:
         """The key of a stack. With an LR state on top it is (stack below, state), so that such a stack need not be interned."""
-        symbol = int(self._epoch.array(Place.S_SYMBOL)[stack])
+        symbol = int(self._arena.array(Field.S_SYMBOL)[stack])
         if stack == 0 or symbol < LR_BASE:
             return stack
-        return int(self._epoch.array(Place.S_PARENT)[stack]), (symbol - LR_BASE) & (STATES - 1)
+        return int(self._arena.array(Field.S_PARENT)[stack]), (symbol - LR_BASE) & (STATES - 1)
 
     def _below(self, key: Key) -> list[tuple[str, Key]]:
         """The texts that lead to lower stacks."""
-        parents, symbols = self._epoch.array(Place.S_PARENT), self._epoch.array(Place.S_SYMBOL)
+        parents, symbols = self._arena.array(Field.S_PARENT), self._arena.array(Field.S_SYMBOL)
         if not isinstance(key, tuple):
-            if len(ways := self._epoch.ways_of(key)) > 1:
+            if len(ways := self._arena.members_of(key)) > 1:
                 return [("", self._named(one)) for one in ways]
-            text = self._frames.of(self._epoch.objects[int(symbols[key])])  # type: ignore[arg-type]
+            text = self._frames.of(self._numbers.objects[int(symbols[key])])  # type: ignore[arg-type]
             return [] if text is None else [(text, self._named(int(parents[key])))]
         under, state = key
         top = int(symbols[under]) - LR_BASE
@@ -328,13 +329,13 @@ class StackEnds:
 
     def _successors(self, config: int) -> list[tuple[str, int]]:
         """The letters that can be read, and the configs after them: one letter for each config."""
-        row = self._epoch.made(stack_calls.fill_next, config)
-        behind = self._epoch.array(Place.C_NEXT)[row]
+        row = self._maker.made(stack_calls.fill_next, config)
+        after = self._arena.array(Field.C_NEXT)[row]
         letters = self._letters_of_columns()
         found: dict[int, str] = {}
-        for column in np.flatnonzero(behind).tolist():
+        for column in np.flatnonzero(after).tolist():
             if (letter := letters[column]) is not None:
-                target = int(behind[column])
+                target = int(after[column])
                 found[target] = min(letter, found.get(target, letter))
         return sorted((letter, target) for target, letter in found.items())
 

@@ -273,15 +273,15 @@ class Spelling:
 
     # ------------------------------------------------------------------ from marks to bytes
 
-    def spell(self, first: str, border: Term, behind: Term, rest: str, widths: list[int], separate: bool) -> str:
+    def spell(self, first: str, border: Term, after: Term, rest: str, widths: list[int], separate: bool) -> str:
         """The letters without marks.
 
-        `first` ends the lexeme at hand, whose rest must satisfy `border` and after which `behind` must hold; `widths`
+        `first` ends the lexeme at hand, whose rest must satisfy `border` and after which `after` must hold; `widths`
         are those of the open blocks. Ignored lexemes stand where a border asks for one, with `separate` before each
         lexeme.
         """
         out = [first]
-        here = self._both(self._read(border, first), behind)
+        here = self._both(self._read(border, first), after)
         begins_line = False
         for code, text in _pieces(rest):
             mark = self.marks.get(code)

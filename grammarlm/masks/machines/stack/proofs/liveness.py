@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from grammarlm.errors import UnsupportedFeature
 from grammarlm.grammars.cfg.pushdown import Entrance
@@ -29,7 +29,11 @@ from grammarlm.layout.stack import CALL, ENTER, POP
 
 from .lexing import UNDECIDED, Lexing
 
-Stack = Hashable
+if TYPE_CHECKING:
+    from grammarlm.grammars.lark.tables import LrTables
+    from grammarlm.masks.machines.stack.program import StackProgram, Thread
+
+Stack = TypeVar("Stack", bound=Hashable)  # any representation of stacks
 
 
 class At(NamedTuple):
@@ -78,35 +82,40 @@ class Under(NamedTuple):
     """An LR state that an outcome from above has reached."""
 
     state: int
-    outcome: Any
+    outcome: Outcome
 
 
 ALIVE = Alive()
 Goal = InRule | OnTop | Under
-Outcome = Any
+Outcome = Any  # by the kind of goal
 
 
 class StackLiveness:
     """Outcomes and answers, memoised until `forget`."""
 
-    def __init__(self, program: Any, lexing: Lexing, trusts: bool = True):
+    def __init__(self, program: StackProgram, lexing: Lexing, trusts: bool = True):
         """`trusts`: a thread under a border that the program trusts counts as alive without a search."""
         self.program, self.lexing, self.trusts = program, lexing, trusts
         self.forget()
+
+    @property
+    def _lr(self) -> LrTables:
+        assert self.program.lr is not None
+        return self.program.lr
 
     # The LR tables as lists, made when a thread is first asked about: for most grammars never.
 
     @cached_property
     def _action(self) -> list[list[int]]:
-        return self.program.lr.action.tolist()
+        return self._lr.action.tolist()
 
     @cached_property
     def _goto(self) -> list[list[int]]:
-        return self.program.lr.goto.tolist()
+        return self._lr.goto.tolist()
 
     @cached_property
     def _rules(self) -> list[list[int]]:
-        return self.program.lr.rule.tolist()
+        return self._lr.rule.tolist()
 
     @cached_property
     def _reductions(self) -> list[dict[int, int]]:
@@ -123,13 +132,13 @@ class StackLiveness:
         self._linked: set[tuple[Goal, Goal, object]] = set()
         self._unopened: list[Goal] = []
         self._facts: list[tuple[Goal, Outcome]] = []
-        self._places: dict[Goal, None] = {}  # goals to check besides those on stacks: see all_live
+        self._positions: dict[Goal, None] = {}  # goals to check besides those on stacks: see all_live
 
     # ------------------------------------------------------------------ threads
 
-    def alive(self, thread: Any) -> bool:
-        """Can a text be read from this thread up to a place where it may end?"""
-        stack: Stack = None
+    def alive(self, thread: Thread) -> bool:
+        """Can a text be read from this thread up to a point where it may end?"""
+        stack: tuple | None = None
         for symbol in reversed(thread.stack):
             stack = symbol, stack
         return self.alive_on(thread.state, thread.border, stack, lambda at: [at or (None, None)], {})
@@ -139,21 +148,25 @@ class StackLiveness:
         state: object,
         border: Term,
         stack: Stack,
-        look: Callable[[Any], list[tuple[Any, Stack]]],
+        look: Callable[[Stack], list[tuple[object, Stack]]],
         known: dict[tuple[Stack, Outcome], bool],
     ) -> bool:
         """`alive` for any representation of stacks; one may stand for several: `look` returns (top, stack below) of
         each, top None for an empty one. `known` is a memo."""
-        lr = self.program.lr
         if isinstance(state, LexerState) and state.lexer.shifts:
             ((top, stack),) = look(stack)
-            outcomes = self.outcomes(OnTop(top, At(state, lr.lexers[top], border, 0)))
+            assert isinstance(top, int)
+            outcomes = self.outcomes(OnTop(top, At(state, self._lr.lexers[top], border, 0)))
         else:
             outcomes = self.outcomes(InRule(state, border))
         return any(self._comes_to_end(outcome, stack, look, known) for outcome in outcomes)
 
     def _comes_to_end(
-        self, outcome: Outcome, stack: Stack, look: Callable, known: dict[tuple[Stack, Outcome], bool]
+        self,
+        outcome: Outcome,
+        stack: Stack,
+        look: Callable[[Stack], list[tuple[object, Stack]]],
+        known: dict[tuple[Stack, Outcome], bool],
     ) -> bool:
         """Depth-first search down the stack, which is finite."""
         path: list[tuple[tuple[Stack, Outcome], Iterator[tuple[Stack, Outcome]]]] = []
@@ -183,7 +196,7 @@ class StackLiveness:
             else:
                 return False
 
-    def _onward(self, ways: list[tuple[Any, Stack]], outcome: Outcome) -> Iterator[tuple[Stack, Outcome]]:
+    def _onward(self, ways: list[tuple[object, Stack]], outcome: Outcome) -> Iterator[tuple[Stack, Outcome]]:
         for top, below in ways:
             if top is not None:
                 for following in self._through(top, outcome):
@@ -195,27 +208,27 @@ class StackLiveness:
             return self.outcomes(Under(symbol, outcome))
         return self.outcomes(InRule(symbol, outcome))
 
-    def all_live(self, threads: Iterable[Any], most: int) -> bool:
+    def all_live(self, threads: Iterable[Thread], most: int) -> bool:
         """Is every thread alive that these threads can lead to? False also after more than `most` links.
 
         If every goal has an outcome, each frame of any stack can end, and then the one below, down to the bottom, where
-        every outcome must let the text end. Also checked: the places after something ignored, and what a nonterminal
+        every outcome must let the text end. Also checked: the positions after something ignored, and what a nonterminal
         that was read leaves to its stack.
         """
         bottom = [InRule(thread.state, thread.border) for thread in threads]
         for goal in bottom:
             self._want(goal)
         asked = 0
-        while self._unopened or self._facts or asked < len(self._places):
+        while self._unopened or self._facts or asked < len(self._positions):
             if len(self._linked) > most:
                 return False
             if self._unopened or self._facts:
                 self._go_on()
             else:
-                places = list(self._places)[asked:]
-                asked += len(places)
-                for place in places:
-                    self._want(place)
+                positions = list(self._positions)[asked:]
+                asked += len(positions)
+                for position in positions:
+                    self._want(position)
         return all(self._outcomes.values()) and all(
             outcome == ALIVE or outcome.nullable for goal in bottom for outcome in self._outcomes[goal]
         )
@@ -275,7 +288,7 @@ class StackLiveness:
         """The nonterminal has been read on top of the LR state."""
         target = self._goto[state][nonterminal]
         if not self.trusts:
-            self._places[Under(state, Reduced(0, nonterminal, at))] = None
+            self._positions[Under(state, Reduced(0, nonterminal, at))] = None
         if target >= 0:
             self._link(OnTop(target, at), user, state)
 
@@ -290,7 +303,7 @@ class StackLiveness:
     # ------------------------------------------------------------------ LR states
 
     def _open_lr(self, goal: OnTop) -> None:
-        lr, state, at = self.program.lr, goal.state, goal.at
+        lr, state, at = self._lr, goal.state, goal.at
         row = self._action[state]
         if self._is_trusted(at):
             self._add(goal, ALIVE)
@@ -318,12 +331,12 @@ class StackLiveness:
                 self._add(goal, Ended(border))
 
     def _begun(self, state: int, border: Term) -> OnTop:
-        """The LR state before a lexeme; the positions after ignored lexemes are places of their own."""
-        start = self.program.lr.lexers[state]
+        """The LR state before a lexeme; the positions after ignored lexemes are goals of their own."""
+        start = self._lr.lexers[state]
         at = At(start, start, border, 0)
         if not self.trusts:
-            _, behind = self.lexing.next(start, start, border)
-            self._places.update((OnTop(state, at._replace(border=left)), None) for left in behind)
+            _, borders = self.lexing.next(start, start, border)
+            self._positions.update((OnTop(state, at._replace(border=left)), None) for left in borders)
         return OnTop(state, at)
 
     def _is_trusted(self, at: At) -> bool:
@@ -344,6 +357,7 @@ class StackLiveness:
         edges, moves, tokens = program.expand(state)
         for kind, operand, other in moves:
             if kind == POP:
+                assert isinstance(other, Term)
                 left = algebra.both((border, other))
                 if left is not NOTHING and program.is_alive(left):
                     self._add(goal, left)
@@ -359,6 +373,6 @@ class StackLiveness:
                 if bits & more and program.is_alive(left):
                     self._link(InRule(target, left), goal, None)
         if program.border_reads_on or border.nullable:
-            behind = border if program.border_reads_on else ANYTHING
+            after = border if program.border_reads_on else ANYTHING
             for _, target in tokens:
-                self._link(InRule(target, behind), goal, None)
+                self._link(InRule(target, after), goal, None)

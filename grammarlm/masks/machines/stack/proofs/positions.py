@@ -48,11 +48,11 @@ class SafePositions:
             context: [t for t in np.flatnonzero(row[:-1]).tolist() if not lr.ignored[t]]
             for context, row in zip(contexts, lr.action, strict=True)
         }
-        self._behind: dict[int, set[Context]] = {}
+        self._following: dict[int, set[Context]] = {}
         for row in lr.action.tolist():
             for terminal, what in enumerate(row[:-1]):
                 if what > 0:
-                    self._behind.setdefault(terminal, set()).add(contexts[what - 1])
+                    self._following.setdefault(terminal, set()).add(contexts[what - 1])
         self.are_all = True
         self._safe: set[Position] = set()
         self._seen: set[Position] = set()
@@ -77,8 +77,8 @@ class SafePositions:
         here = {(context, border) for context in both} & self._seen
         return bool(here) and here <= self._safe
 
-    def trusts_behind(self, terminal: int, border: Term) -> bool:
-        return all(self._is_safe(context, border) for context in self._behind.get(terminal, ()))
+    def trusts_after(self, terminal: int, border: Term) -> bool:
+        return all(self._is_safe(context, border) for context in self._following.get(terminal, ()))
 
     def _is_safe(self, context: Context, border: Term) -> bool:
         position = context, border
@@ -97,10 +97,10 @@ class SafePositions:
             self.clock.tick()
             context, border = position
             self.are_all = self.are_all and not lexing.is_large(context.lexer)
-            behind: list[Position] = []
+            following: list[Position] = []
             for terminal, left in lexing.some_commits(context.lexer, border):
                 if ignored[terminal]:
-                    behind.append((context, left))
+                    following.append((context, left))
             read, ends = lexing.next(context.lexer, context.lexer, border, some=True)
             may_end[position] = any(left.nullable for left in ends)
             offers[position] = {t: set() for t in self._terminals[context]}
@@ -108,10 +108,10 @@ class SafePositions:
                 if terminal not in offers[position]:
                     continue
                 offers[position][terminal].add(left)
-                for other in self._behind.get(terminal, ()):
+                for other in self._following.get(terminal, ()):
                     users.setdefault((other, left), []).append(position)
-                    behind.append((other, left))
-            new = [one for one in dict.fromkeys(behind) if one not in found and one not in self._seen]
+                    following.append((other, left))
+            new = [one for one in dict.fromkeys(following) if one not in found and one not in self._seen]
             found.update(new)
             queue += new
             if len(queue) > MOST:
@@ -125,7 +125,7 @@ class SafePositions:
             if position not in safe:
                 continue
             good = (may_end[position] or not position[0].ends) and all(
-                any(all((other, left) in safe for other in self._behind.get(t, ())) for left in offered)
+                any(all((other, left) in safe for other in self._following.get(t, ())) for left in offered)
                 for t, offered in offers[position].items()
             )
             if not good:

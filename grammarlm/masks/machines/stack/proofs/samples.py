@@ -44,9 +44,9 @@ class Samples:
     def trusts(self, border: Term) -> bool:
         known = self._trusted.get(border)
         if known is None:
-            known = any(_behind(self.lexer, border, gap) is ANYTHING for gap in self.gaps)
+            known = any(_border_after(self.lexer, border, gap) is ANYTHING for gap in self.gaps)
             known = known or self.keeps(border)
-            known = known or any(self.keeps(_behind(self.lexer, border, gap)) for gap in self.gaps)
+            known = known or any(self.keeps(_border_after(self.lexer, border, gap)) for gap in self.gaps)
             self._trusted[border] = known
         return known
 
@@ -62,7 +62,7 @@ class Samples:
                 self._kept[border] = False
                 return False
             for sample in self.samples:
-                after = _behind(self.lexer, here, sample + self.gap)
+                after = _border_after(self.lexer, here, sample + self.gap)
                 if after not in seen and self._kept.get(after) is not True:
                     seen.add(after)
                     queue.append(after)
@@ -86,7 +86,7 @@ def find_samples(
     for terminal in used:
         best: tuple[bytes, list[bytes]] | None = None
         for text in search.texts(terminal):
-            keeps = [gap for gap in gaps if _behind(lexer, gaps[gap], text) is ANYTHING]
+            keeps = [gap for gap in gaps if _border_after(lexer, gaps[gap], text) is ANYTHING]
             if best is not None and len(keeps) <= len(best[1]):
                 continue
             if rivals is None or any(search.is_cut(terminal, text, gap) for gap in keeps):
@@ -104,8 +104,8 @@ def find_samples(
     gap = next(iter(gaps), b"")
     found = Samples(lexer, list(gaps), gap, samples)
     borders = [search.own_border(terminal, text) for terminal, text in cut]
-    kept = all(border is not None and found.keeps(_behind(lexer, border, gap)) for border in borders)
-    return found if kept else None
+    holds = all(border is not None and found.keeps(_border_after(lexer, border, gap)) for border in borders)
+    return found if holds else None
 
 
 class _Search:
@@ -133,7 +133,7 @@ class _Search:
             if known.ignored and terminal not in self.of:
                 found.update(itertools.islice(self._gaps_of(terminal), MOST_GAPS))
         words = [next(self.texts(t)) for t in used if self.literals[t] is not None]
-        fitting = {gap: sum(_behind(self.lexer, found[gap], word) is ANYTHING for word in words) for gap in found}
+        fitting = {gap: sum(_border_after(self.lexer, found[gap], word) is ANYTHING for word in words) for gap in found}
         return {gap: found[gap] for gap in found if fitting[gap] == max(fitting.values())}
 
     def _gaps_of(self, terminal: int) -> Iterator[tuple[bytes, Term]]:
@@ -200,10 +200,10 @@ class _Search:
         if literal is not None:
             return all(_contains(chars, ord(c)) for chars, c in zip(literal, characters, strict=False))
         state: LexerState | None = self.start(terminal)
-        for place, byte in enumerate(text):
+        for at, byte in enumerate(text):
             if state is None:
                 return False
-            if any(_behind(self.lexer, border, text[place:]) is not NOTHING for _, border in state.commits):
+            if any(_border_after(self.lexer, border, text[at:]) is not NOTHING for _, border in state.commits):
                 return True
             state = self.step(state, byte)
         return state is not None
@@ -243,10 +243,10 @@ class _Search:
 
     def _is_taken(self, terminal: int, text: bytes, gap: bytes) -> bool:
         border = self.own_border(terminal, text)
-        return border is not None and _behind(self.lexer, border, gap) is ANYTHING
+        return border is not None and _border_after(self.lexer, border, gap) is ANYTHING
 
 
-def _behind(lexer: Lexer, border: Term, text: bytes) -> Term:
+def _border_after(lexer: Lexer, border: Term, text: bytes) -> Term:
     """What is left of a border after some bytes."""
     for byte in text:
         if border is ANYTHING or border is NOTHING:

@@ -14,7 +14,7 @@ A **verdict** of a state under a border gives two sets of terminals: those that 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -30,10 +30,13 @@ from .lr_ends import always_ends
 from .positions import SafePositions, find_safe_positions
 from .samples import Samples, find_samples
 
+if TYPE_CHECKING:
+    from grammarlm.masks.machines.stack.program import StackProgram
+
 MOST_LINKS = 20_000  # limit of links between goals, when proving that there are no dead ends at all
 DEAD_ENDS = "dead ends"
 LONGEST_SEARCH = 60_000  # states of a large terminal, searched to decide whether its lexemes can be finished
-NOT_TOLD = "whether its lexemes can be finished is not told without a look at each of its positions"
+UNKNOWN_END = "whether its lexemes can be finished is not known without a look at each of its positions"
 ALL = -1  # every terminal, as bits
 
 
@@ -50,7 +53,7 @@ class Verdict(NamedTuple):
 class Trust:
     """What is proved of a program, and what proves the rest."""
 
-    def __init__(self, program: Any, whole: Lexer | None):
+    def __init__(self, program: StackProgram, whole: Lexer | None):
         """`whole`: the lexer of the Lark grammar that the program is, if it is one and nothing else."""
         self.program, self.whole = program, whole
         lr = program.lr
@@ -95,12 +98,12 @@ class Trust:
         """Now, and not in the middle of a text."""
         large = self._large_terminal() if self.level == EVERYTHING else None
         if large is not None:
-            raise large.pattern.too_large(NOT_TOLD)
+            raise large.pattern.too_large(UNKNOWN_END)
 
     def _refuse_long_search(self, state: LexerState, visited: int) -> None:
         if visited > LONGEST_SEARCH and self.lexing.is_large(state):
             terminals = [state.lexer.terminals[terminal] for terminal in sorted(state.terminals)]
-            raise next(t for t in terminals if t.pattern.is_large).pattern.too_large(NOT_TOLD)
+            raise next(t for t in terminals if t.pattern.is_large).pattern.too_large(UNKNOWN_END)
 
     # What is proved of a Lark grammar holds for every vocabulary and is stored with its tables.
 
@@ -115,8 +118,10 @@ class Trust:
         }
 
     def _recall(self) -> bool:
-        proof: Any = self.program.parsers[0].verdicts.get(proof_name(DEAD_ENDS)) if self.program.is_lark else None
+        if not self.program.is_lark:
+            return False
         try:
+            proof = self.program.parsers[0].verdicts[proof_name(DEAD_ENDS)]
             if proof["samples"] is not None:
                 gap, gaps, texts = proof["samples"]
                 whole = self.program.parsers[0].lexer
@@ -176,8 +181,9 @@ class Trust:
         self.liveness.forget()
         if self.samples is not None:
             self.samples.forget()
-        if self.positions is not None and not self.all_live:
-            self.positions = find_safe_positions(self.program.lr, self.lexing, self.program.clock)
+        lr = self.program.lr
+        if self.positions is not None and not self.all_live and lr is not None:
+            self.positions = find_safe_positions(lr, self.lexing, self.program.clock)
             if self.positions is None:
                 self.level, self.needs_walks = EVERYTHING, True
 
@@ -197,13 +203,13 @@ class Trust:
             return self.trusts(border)
         return self.positions.trusts_at(lexer, border)
 
-    def _trusts_behind(self, terminal: int, border: Term) -> bool:
+    def _trusts_after(self, terminal: int, border: Term) -> bool:
         if self.all_live or self.positions is None or self.lexing.ignored[terminal]:
             return self.trusts(border)
-        return self.positions.trusts_behind(terminal, border)
+        return self.positions.trusts_after(terminal, border)
 
     def is_between(self, state: object) -> bool:
-        """Is that a place between lexemes?"""
+        """Does the state stand between lexemes?"""
         if isinstance(state, LexerState):
             return state.start or (self.all_live and not state.lexer.shifts)
         return self.all_live or self.whole is not None
@@ -289,7 +295,7 @@ class Trust:
                     continue
                 maybe |= 1 << terminal
                 if not surely >> terminal & 1 and (
-                    self.trusts(left) if is_frame else self._trusts_behind(terminal, left)
+                    self.trusts(left) if is_frame else self._trusts_after(terminal, left)
                 ):
                     surely |= 1 << terminal
                     wanted.discard(own_number)
@@ -341,6 +347,6 @@ class Trust:
                 continue
             terminal = own_number + state.lexer.offset
             maybe |= 1 << terminal
-            is_sure = self._trusts_behind(terminal, border) if state.lexer.shifts else self.trusts(border)
+            is_sure = self._trusts_after(terminal, border) if state.lexer.shifts else self.trusts(border)
             surely |= is_sure << terminal
         return Verdict(surely, maybe)

@@ -1,7 +1,6 @@
-"""Threads that make rows side by side, each from a seat of its own over one constraint: the masks are those that one thread makes.
+"""Batches that several threads fill over one constraint: the masks are those that one thread makes.
 
-Seats write surveys, classes and signatures into what all of them read, without the lock of Python, so each batch begins with a
-constraint of which nothing is known yet, and Python changes threads as often as it can.
+Each begins with a constraint of which nothing is known yet, and Python changes threads as often as it can.
 """
 
 import contextlib
@@ -16,11 +15,6 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
-from grammarlm.layout.stack import Place
-from grammarlm.masks.beside import NotNow
-from grammarlm.masks.machines.stack.arena import NAMED_IN, B
-from grammarlm.masks.machines.stack.seat import StackSeat
-from tests.internals import current_epoch, epoch_of, grow, state_of
 from tests.mask_bits import ids_of
 from tests.masks.machines.stack.stack_examples import COMPILED
 from tests.masks.machines.stack.stack_in_threads import GRAMMARS, draw, in_threads, vocabulary
@@ -92,47 +86,6 @@ def test_batches_of_eight_threads(grammar: str) -> None:
     vocab = COMPILED["hostile"]
     rows = known_rows(grammar, vocab, 6, 20)
     assert check(grammar, vocab, rows, 2, gl.Limits()) == 8 * 2 * 24
-
-
-@pytest.mark.parametrize("group", [(Place.MOVES,), B, (Place.VERDICTS,)], ids=["moves", "borders", "verdicts"])
-def test_what_names_rows_moves_with_them(group: tuple[Place, ...]) -> None:
-    """A seat that holds the shorter array must not see the numbers of rows that come later: it holds what named them then."""
-    epoch = current_epoch(gl.compile(GRAMMARS["c-like"](), COMPILED["hostile"]))
-    epoch.has_seats = True
-    before = dict(epoch.arrays)
-    grow(epoch, *group)
-    for place in NAMED_IN[group[0]]:
-        assert epoch.arrays[place] is not before[place]
-        assert np.array_equal(epoch.arrays[place], before[place])
-        assert epoch.arena[place] == epoch.arrays[place].ctypes.data
-
-
-@pytest.mark.parametrize("fails", [False, True])
-def test_a_survey_is_drafted_by_one_seat(fails: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who comes while another is at it is told so, and finds it made later, or makes it where the other has failed."""
-    constraint = gl.compile(GRAMMARS["c-like"](), COMPILED["hostile"])
-    epoch, state = epoch_of(constraint.matcher()), state_of(constraint.matcher())
-    told: list[object] = []
-    hand_over = StackSeat._hand_over
-
-    def meanwhile(seat: StackSeat, *arguments: object) -> None:
-        if not told and (epoch.array(Place.CLAIMS)[:, 2] == seat.address).any():
-            told.append(epoch.row_beside(state))
-            if fails:
-                raise gl.LimitExceeded("given up")
-        hand_over(seat, *arguments)
-
-    monkeypatch.setattr(StackSeat, "_hand_over", meanwhile)
-    if fails:
-        with pytest.raises(gl.LimitExceeded):
-            epoch.row_beside(state)
-    else:
-        epoch.row_beside(state)
-    assert told == [NotNow.SOON]
-    expected = gl.allocate_mask(1, COMPILED["hostile"].size)
-    gl.compile(GRAMMARS["c-like"](), COMPILED["hostile"]).matcher().fill_mask(expected)
-    assert np.array_equal(epoch.row_beside(state), expected[0])
-    assert not epoch.array(Place.CLAIMS)[:, 2].any()
 
 
 @needs_data

@@ -6,27 +6,27 @@ import numpy as np
 from numba import carray, int64, uint64
 
 from grammarlm.kernels.cpu.jit import inlined, pointer
-from grammarlm.layout.stack import LR_BASE, STATES, Place
+from grammarlm.layout.stack import LR_BASE, STATES, Field
 
 
 @inlined
-def lacks(reason, index):
+def missing(reason, index):
     return -(int64(index) * 8 + reason)
 
 
 @inlined
-def ints(arena, place, count):
-    return carray(pointer(arena[place]), count, np.int32)
+def ints(arena, field, count):
+    return carray(pointer(arena[field]), count, np.int32)
 
 
 @inlined
-def octets(arena, place, count):
-    return carray(pointer(arena[place]), count, np.uint8)
+def octets(arena, field, count):
+    return carray(pointer(arena[field]), count, np.uint8)
 
 
 @inlined
 def arena_of(address):
-    return carray(pointer(address), int64(Place.LENGTH), np.int64)
+    return carray(pointer(address), int64(Field.LENGTH), np.int64)
 
 
 @inlined
