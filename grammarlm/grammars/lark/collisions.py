@@ -24,7 +24,7 @@ from grammarlm.grammars.regular.terms import Term
 
 from .grammar import Lark
 from .lexer import split
-from .tables import load
+from .loading import load
 
 MOST_STATES, MOST_FOUND = 20_000, 1_000
 # In an example, a letter comes before a digit, and both before other characters.

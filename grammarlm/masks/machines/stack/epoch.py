@@ -15,7 +15,7 @@ import numpy as np
 from grammarlm.kernels.cpu.jit import direct
 from grammarlm.kernels.cpu.stack import calls as walk
 from grammarlm.layout.table import DEAD
-from grammarlm.masks.protocol import FINISHED, NOT_MADE, ByState, EpochDefaults
+from grammarlm.masks.protocol import FINISHED, ByState, EpochDefaults
 from grammarlm.masks.runtime.collector import PATIENT
 
 from .arena import ROOMY, StackArena
@@ -159,7 +159,7 @@ class StackEpoch(EpochDefaults):
         """The answer of after_token, negative where Python must make something first."""
         with self._lock:  # the call may intern configs
             if not self._peeks:
-                return NOT_MADE
+                return -1  # Python must make it
             after: int = self._ask(walk.ADVANCE, self._address, state, token, 0)
         return after
 

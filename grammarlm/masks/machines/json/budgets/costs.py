@@ -9,6 +9,8 @@ ordinary ones.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, cast
+
 import numpy as np
 
 from grammarlm.masks.filters.budget import Costs
@@ -17,15 +19,18 @@ from grammarlm.masks.protocol import Epoch
 from .growth import growth_of
 from .narrow_mask import NarrowMask
 
+if TYPE_CHECKING:
+    from grammarlm.masks.machines.json.epoch import JsonEpoch
+
 
 class JsonCosts(Costs):
     """The costs of one epoch's states."""
 
     def row(self, epoch: Epoch, state: int, left: int) -> np.ndarray:
         """As Costs'."""
-        row = NarrowMask(epoch, left).fill(state)
+        row = NarrowMask(cast("JsonEpoch", epoch), left).fill(state)
         return row | epoch.program.facts.stop_row if epoch.accepting[state] else row
 
     def safe_steps(self, epoch: Epoch, state: int, left: int) -> int:
         """As Costs'."""
-        return max((left - self.fewest(epoch, state)) // (growth_of(epoch) + 1), 0)
+        return max((left - self.fewest(epoch, state)) // (growth_of(cast("JsonEpoch", epoch)) + 1), 0)
