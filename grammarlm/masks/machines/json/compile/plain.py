@@ -29,7 +29,7 @@ from grammarlm.grammars.json_schema.read.keywords import (
 )
 from grammarlm.grammars.json_schema.shapes.final import finish
 from grammarlm.grammars.json_schema.strings.strings import is_text
-from grammarlm.layout.json import Shape
+from grammarlm.layout.json import MOST_REQUIRED, Shape
 from grammarlm.masks.machines.json.rows.objects import OtherKeys
 from grammarlm.masks.machines.json.rows.plain_scalars import (
     FALSE,
@@ -239,6 +239,8 @@ class PlainReader:
         required = schema.get("required") or ()
         if not declared and not required and rest == ANYTHING:
             return ANY_OBJECT
+        if required.__class__ is not bool and len(required) > MOST_REQUIRED:
+            raise NotPlain
         children = {name: node(below, (path, "properties", name)) for name, below in declared.items()}
         if required.__class__ is not bool:
             for name in required:

@@ -47,6 +47,7 @@ class ObjectRows:
             names.sort(key=lambda name: turns.get(name, len(turns)))
 
     def row(self, shape: ObjectShape, node: Node) -> int:
+        _check_required(len(shape.required), node.pointer)  # before tables of all of them are made
         names = [name for name in shape.properties if is_text(name)]
         self.sort(names)
         if not names and _is_any_object(shape):
@@ -107,12 +108,7 @@ class ObjectRows:
                     pointer=pointer,
                     keywords=DEPENDENCIES,
                 )
-            if len(needed) > MOST_REQUIRED:
-                raise UnsupportedFeature(
-                    f"{len(needed):,} required properties in one object (at most {MOST_REQUIRED:,})",
-                    pointer=pointer,
-                    keywords=("required",),
-                )
+            _check_required(len(needed), pointer)
             needed_at = len(rows)
             rows += [len(needed), *sorted(needed, key=order.__getitem__)]
             bits = len(needed)
@@ -197,6 +193,15 @@ class ObjectRows:
             _close(needs, implied)
             self._rows += [key, sum(1 << n for n in needs)]
         return at
+
+
+def _check_required(count: int, pointer: str) -> None:
+    if count > MOST_REQUIRED:
+        raise UnsupportedFeature(
+            f"{count:,} required properties in one object (at most {MOST_REQUIRED:,})",
+            pointer=pointer,
+            keywords=("required",),
+        )
 
 
 def _without_words(others: list[tuple[Language, Node]], names: list[str]) -> list[tuple[Language, Node]]:
