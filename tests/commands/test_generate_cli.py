@@ -74,7 +74,7 @@ def test_wrong_usage_and_wrong_input(capsys, folder, tmp_path) -> None:
     for arguments, code, message in (
         (given, 2, "give one of --schema, --regex, --choices and --grammar"),
         ((*given, "--schema", "{}", "--regex", "a"), 2, "not allowed with"),
-        ((*given, "--grammar", "a.txt"), 2, "there are .lark, .gbnf, .ebnf"),
+        ((*given, "--grammar", "a.txt"), 2, "there are .ebnf, .gbnf, .lark"),
         ((*given, "--regex", "a", "--resume"), 2, "go with --jsonl"),
         ((*given, "--regex", "a", "--explain", "--json"), 2, "not allowed with"),
         ((*given, "--regex", "a", "--batch-size", "0"), 2, "batch_size"),

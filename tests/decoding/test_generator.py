@@ -68,7 +68,7 @@ def test_progress_is_shown(model, tokenizer, monkeypatch):
     assert not stderr.getvalue().strip("\0")
     with pytest.raises(ValueError, match="progress='yes'"):
         gl.generate(model, ["a"], progress="yes", **options)
-    assert list(progress.shown([], None)) == []
+    assert list(progress.with_bar([], None)) == []
 
 
 def test_what_is_refused(model, tokenizer):

@@ -10,7 +10,7 @@ from lark.common import LexerConf
 
 import grammarlm as gl
 from grammarlm.grammars.lark.collisions import MOST_FOUND, Collision, collisions
-from grammarlm.grammars.lark.tables import load
+from grammarlm.grammars.lark.loading import load
 from grammarlm.masks.runtime.limits import Clock
 
 LONGEST = 5

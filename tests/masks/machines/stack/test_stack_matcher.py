@@ -240,7 +240,7 @@ def test_a_lexer_over_a_vocabulary_that_lacks_bytes() -> None:
 
 def test_a_grammar_that_no_single_bytes_spell() -> None:
     vocab = gl.Vocabulary([b"(", b")", b"</s>"], stop_ids=[2])
-    with pytest.raises(gl.UnsupportedFeature, match="lacks those for bytes of the grammar: 0x5B, 0x5D, 0x78"):
+    with pytest.raises(gl.UnsupportedFeature, match="is missing those for bytes of the grammar: 0x5B, 0x5D, 0x78"):
         gl.compile(gl.Gbnf(NESTED), vocab)
     longer = gl.Vocabulary([b"ab", b"</s>"], stop_ids=[1])
     with pytest.raises(gl.UnsupportedFeature, match="whether longer tokens do is not decided"):
