@@ -9,8 +9,9 @@ import pytest
 START = "from grammarlm.kernels.cpu.jit import load_all; "
 COMMANDS = (
     START + "from grammarlm.kernels.cpu.json.call import json_call; load_all([json_call])",
-    START + "import grammarlm.masks.constraint, grammarlm.decoding.generate, grammarlm.kernels.cpu.stack.calls; "
-    "from grammarlm.kernels.cpu.jit import KERNELS; load_all([k for k in KERNELS if k.__name__ != 'json_call'])",
+    START + "import importlib, pkgutil, grammarlm.kernels.cpu as cpu; from grammarlm.kernels.cpu.jit import KERNELS; "
+    "[importlib.import_module(m.name) for m in pkgutil.walk_packages(cpu.__path__, cpu.__name__ + '.')]; "
+    "load_all([k for k in KERNELS if k.__name__ != 'json_call'])",
 )
 
 
