@@ -6,7 +6,9 @@ from __future__ import annotations
 import atexit
 import collections
 import contextlib
+import sys
 import weakref
+from collections.abc import Callable
 
 from grammarlm.layout.stack import Field
 
@@ -44,10 +46,10 @@ class SurveyKeeper:
             return False
         return self._made >= self._saved + WORTH_SAVING
 
-    def __del__(self) -> None:
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
         """Runs wherever Python happens to collect, perhaps under a lock, so nothing is written here: save_left_surveys
-        does that later."""
-        if self._has_news:
+        does that later. While the interpreter ends the names of this module are gone, and all has been saved."""
+        if not is_finalizing() and getattr(self, "_saved", None) is not None and self._has_news:
             _LEFT.append(self)
 
 
