@@ -62,6 +62,7 @@ def test_the_folder_of_an_encoder_decoder_model(capsys, tokenizer, tmp_path) -> 
     )
     transformers.T5ForConditionalGeneration(config).save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
+    capsys.readouterr()  # transformers' bar
     code, out, err = call_generate(capsys, "--model", str(tmp_path), "--prompt", "the cat", "--choices", "cat,hat")
     assert (code, err) == (0, "")
     assert out in ("cat\n", "hat\n")
