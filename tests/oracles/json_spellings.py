@@ -89,6 +89,19 @@ def has_plain_numbers(text: str) -> bool:
     return all(_NUMBER.fullmatch(number) and json.dumps(json.loads(number)) == number for number in numbers)
 
 
+def integers_in_digits(text: str) -> str:
+    """The text with 5 for 5.0 and 0 for -0.0: with spelling="plain" an integer is written so where the schema asks for one."""
+
+    def rewritten(found: "re.Match[str]") -> str:
+        piece = found[0]
+        if not _NUMBER.fullmatch(piece) or len(piece.lower().partition("e")[2]) > 5:
+            return piece
+        value = Fraction(Decimal(piece))
+        return str(value) if value.denominator == 1 and value < 10**MOST_DIGITS else piece
+
+    return _SPACE_OR_STRING.sub(rewritten, text)
+
+
 @dataclass(frozen=True)
 class NumberCaps:
     """How long, how small and how large a number other than 0 may be."""

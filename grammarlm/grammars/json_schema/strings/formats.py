@@ -13,7 +13,7 @@ from grammarlm.grammars.regular.syntax import parse_regex
 from grammarlm.grammars.regular.terms import Term
 
 from . import dates, internet
-from .regex_format import regex_term
+from .regex_format import broken_regex_term, regex_term
 from .text_algebra import SharedAlgebra, every_string
 
 LABELS = "labels of a hostname"  # a hostname of any length; not a format name that a schema could use
@@ -37,7 +37,16 @@ _EXPRESSIONS = {
     "hostname": f"(?=.{{1,{internet.LONGEST_HOSTNAME}}}$){internet.LABELS}",
 }
 
-_BUILT = {"time": dates.time_term, "date-time": dates.date_time_term, "regex": regex_term}
+BROKEN_REGEX = "broken regex"  # what certainly lacks the format regex; not a format name that a schema could use
+_BUILT = {
+    "time": dates.time_term,
+    "date-time": dates.date_time_term,
+    "regex": regex_term,
+    BROKEN_REGEX: broken_regex_term,
+}
+OPPOSITES = {
+    "regex": BROKEN_REGEX
+}  # formats whose language has fewer strings than it should, so that `not` needs another
 
 REFUSED = {"idn-hostname": "how long its labels are in Punycode is no regular property"}
 
@@ -64,7 +73,8 @@ CHECKED = {
     "json-pointer": "RFC 6901 as a string, not as a fragment of a URI",
     "relative-json-pointer": "draft-handrews-relative-json-pointer-01, without the index manipulation of later drafts",
     "regex": "ECMA-262, strict syntax with and without u; fewer than that: no named groups, no back-references, groups at most "
-    "8 deep, numbers of at most three digits in {n,m}, ranges in a class and properties within limits",
+    "8 deep, numbers of at most three digits in {n,m}, ranges in a class and properties within limits; below `not`, what no reader "
+    "accepts: an unpaired bracket or parenthesis, nothing to repeat, a range that ends before it begins",
 }
 
 # Formats that others define, and that are ignored here: OpenAPI's registry, and draft 3.
@@ -81,7 +91,10 @@ KNOWN = {
     ),
 }  # fmt: skip
 
-FORMATS = frozenset(_EXPRESSIONS) - {LABELS} | frozenset(_BUILT) | frozenset(REFUSED)  # all others are annotations
+FORMATS = (frozenset(_EXPRESSIONS) | frozenset(_BUILT) | frozenset(REFUSED)) - {
+    LABELS,
+    BROKEN_REGEX,
+}  # all others are annotations
 
 SOUND = FORMATS - set(REFUSED) | {LABELS}  # those that some string satisfies
 
@@ -97,7 +110,7 @@ def format_term(name: str, algebra: Algebra) -> Term:
             raise UnsupportedFeature(
                 f"format {name!r} cannot be enforced: {REFUSED[name]}; use a pattern, or formats='annotation'"
             )
-        if name not in FORMATS and name != LABELS:
+        if name not in _EXPRESSIONS and name not in _BUILT:
             return every_string(algebra)
         term = _BUILT[name](SHARED) if name in _BUILT else parse_regex(_EXPRESSIONS[name], SHARED)
         _known[name] = SHARED.own(term)

@@ -19,7 +19,7 @@ from grammarlm.grammars.regular.terms import AND, FOREVER, NOT, NOTHING, SCOPE, 
 
 from .automaton import Explored, over_the_limit
 from .ecma import parse_ecma
-from .formats import SHARED, SOUND, format_term
+from .formats import OPPOSITES, SHARED, SOUND, format_term
 from .lengths import CONTINUATION, LengthSets, count_words
 from .text_algebra import TextAlgebra, every_string, within
 
@@ -66,7 +66,9 @@ class Languages:
         unwanted: list[Term] = []
         words: list[set[str]] = []
         for kind, text, holds in language:
-            if kind != "words":
+            if kind == "format" and not holds and text in OPPOSITES:
+                wanted.append(self._part(kind, OPPOSITES[text]))  # type: ignore[index]
+            elif kind != "words":
                 (wanted if holds else unwanted).append(self._part(kind, text))  # type: ignore[arg-type]
             elif holds:
                 words.append(set(text))
