@@ -207,6 +207,22 @@ INTERSECTIONS = {
 }
 
 
+def check_intersection(both: gl.Grammar, texts: set[str], alphabet: str, longest: int) -> None:
+    """The masks after every beginning of up to `longest` characters are those of a grammar with just these texts."""
+    if not texts:
+        with pytest.raises(gl.UnsatisfiableGrammar):
+            gl.compile(both, BYTES)
+        return
+    viable = {text[:end] for text in texts for end in range(len(text) + 1)}
+    matcher = gl.compile(both, BYTES).matcher()
+    for beginning in sorted((text for text in viable if len(text) <= longest), key=len):
+        assert matcher.advance_bytes(beginning.encode()) is True, beginning
+        expected = {ord(character) for character in alphabet if beginning + character in viable}
+        assert allowed(matcher) - {STOP} == expected, beginning
+        assert (STOP in allowed(matcher)) is (beginning in texts), beginning
+        matcher.reset()
+
+
 @pytest.mark.parametrize("name", INTERSECTIONS)
 def test_threads_under_any_border(name: str) -> None:
     """Of each beginning: is there a text of the rules that goes on so and that the border matches?"""
@@ -217,21 +233,7 @@ def test_threads_under_any_border(name: str) -> None:
     strings = ["".join(s) for n in range(10) for s in itertools.product(alphabet, repeat=n)]
     texts = {s for s in strings if re.fullmatch(border, s) and oracle.is_complete(s.encode())}
     assert made.trust.liveness.alive(Thread(made.start_state, (), term)) is bool(texts)
-    both = gl.Gbnf(grammar) & gl.Regex(border)
-    if not texts:
-        with pytest.raises(gl.UnsatisfiableGrammar):
-            gl.compile(both, BYTES)
-        return
-    viable = {text[:end] for text in texts for end in range(len(text) + 1)}
-    matcher = gl.compile(both, BYTES).matcher()
-    for beginning in sorted(viable, key=len):
-        if len(beginning) > 3:
-            break
-        assert matcher.advance_bytes(beginning.encode()) is True, beginning
-        expected = {ord(character) for character in alphabet if beginning + character in viable}
-        assert allowed(matcher) - {STOP} == expected, beginning
-        assert (STOP in allowed(matcher)) is (beginning in texts), beginning
-        matcher.reset()
+    check_intersection(gl.Gbnf(grammar) & gl.Regex(border), texts, alphabet, 3)
 
 
 LARK_INTERSECTIONS = {
@@ -248,21 +250,7 @@ LARK_INTERSECTIONS = {
 def test_lark_under_a_border(name: str) -> None:
     grammar, border, alphabet = LARK_INTERSECTIONS[name]
     texts = {text for text in beginnings(grammar, alphabet)[0] if re.fullmatch(border, text)}
-    both = gl.Lark(grammar) & gl.Regex(border)
-    if not texts:
-        with pytest.raises(gl.UnsatisfiableGrammar):
-            gl.compile(both, BYTES)
-        return
-    viable = {text[:end] for text in texts for end in range(len(text) + 1)}
-    matcher = gl.compile(both, BYTES).matcher()
-    for beginning in sorted(viable, key=len):
-        if len(beginning) > 2:
-            break
-        assert matcher.advance_bytes(beginning.encode()) is True, beginning
-        expected = {ord(character) for character in alphabet if beginning + character in viable}
-        assert allowed(matcher) - {STOP} == expected, beginning
-        assert (STOP in allowed(matcher)) is (beginning in texts), beginning
-        matcher.reset()
+    check_intersection(gl.Lark(grammar) & gl.Regex(border), texts, alphabet, 2)
 
 
 # What is proved once, and what is asked about: with a lexer whose lexemes a space may part, nothing is left to ask.
