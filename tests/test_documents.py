@@ -11,7 +11,7 @@ import torch
 import grammarlm as gl
 from benchmarks.report import FIGURES, RESULTS
 from grammarlm.cli import main
-from grammarlm.decoding.methods.registry import METHODS
+from grammarlm.decoding.methods.names import METHODS
 from grammarlm.grammars.json_schema.read.keywords import KEYWORDS
 from grammarlm.grammars.json_schema.strings.formats import CHECKED, FORMATS
 from tests.documents import ROOT, SITE, broken_links, commands, examples, name_of, pages, run_examples, steps
@@ -77,6 +77,21 @@ def test_the_commands_are_targets_of_the_makefile() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_the_links_lead_somewhere(page) -> None:
     assert not broken_links(page)
+
+
+@pytest.mark.parametrize(
+    "page", [ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", *sorted(SITE.glob("design/*.md"))], ids=name_of
+)
+def test_the_files_that_are_named_are_found(page) -> None:
+    """A name in backticks is the end of one path, and of no other (x.py is what a recipe makes)."""
+    files = [
+        path.relative_to(ROOT).as_posix()
+        for top in ("grammarlm", "tests", "benchmarks")
+        for path in (ROOT / top).rglob("*.py")
+    ]
+    for name in re.findall(r"`([\w/]+\.py)`", page.read_text(encoding="utf-8")):
+        if "x" not in re.split(r"[/.]", name):
+            assert len([file for file in files if f"/{file}".endswith(f"/{name}")]) == 1, name
 
 
 def test_all_pages_are_in_the_navigation() -> None:

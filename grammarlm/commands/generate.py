@@ -7,10 +7,11 @@ import json
 import sys
 from typing import Any
 
+from grammarlm.decoding.methods.names import METHODS
+
 from .generate_io import files_read, load_model, read_grammar, read_prompt, show
 from .written_files import check_report, refuse_inputs
 
-METHODS = ("masked", "awrs", "smc", "best_of", "beam", "lookahead", "trials")
 SAMPLING = ("temperature", "top_k", "top_p", "min_p", "typical_p", "repetition_penalty", "seed")
 
 

@@ -80,7 +80,7 @@ class At(Constants):
     FRESH = 47  # rows added since last checked
     WANTED = 48  # bits: what a kernel misses besides states: a white space state, a limited row
     MODE = 49  # 0: keys in any order, 1: in the schema's order
-    DIGITS_MOST = 50  # digits of a number in any token: see number_rows.digits_ahead
+    DIGITS_MOST = 50  # digits of a number in any token: see digits_ahead in grammars/json_schema/numbers/rows.py
     SECOND_ROW = 51  # a second scratch row
     FULL = 52  # a store had no room for a row
     UNIVERSAL = 53  # uint8 [S]: every string can continue from here, all in one case

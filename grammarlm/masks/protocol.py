@@ -141,7 +141,8 @@ class Epoch(Protocol):
     def tables(self) -> Tables: ...  # read without the lock
 
     def state_of(self, term: StateTerm) -> int:
-        """The number of a term's state, made where it is new; DEAD where no text is left."""
+        """The number of a term's state, made where it is new; DEAD where no text is left. Where limits are reached: sets
+        `is_full`, and raises LimitExceeded; the caller goes on in a new epoch, made from the program alone."""
 
     def row(self, state: int) -> np.ndarray:
         """The mask row, made (read only): tokens that can be read and completed; stop ids iff the text may end."""

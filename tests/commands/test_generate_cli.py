@@ -11,9 +11,7 @@ import jsonschema
 import pytest
 
 import grammarlm as gl
-from grammarlm.commands.generate import METHODS
 from grammarlm.commands.schema_pointers import pointer_of, schema_pointers
-from grammarlm.decoding.methods import registry as methods
 from tests.commands.command_line import call_generate, model_folder, write  # noqa: F401
 from tests.decoding.conftest import model, one_thread, tokenizer  # noqa: F401
 
@@ -106,7 +104,6 @@ def test_wrong_usage_and_wrong_input(capsys, folder, tmp_path) -> None:
 
 def test_methods_and_several_answers(capsys, folder) -> None:
     """As generate() finds them."""
-    assert {*METHODS} == {*methods.METHODS}
     given = ("--model", folder, "--prompt", "the cat", "--regex", "[a-c]{3}")
     found, code = {}, 0
     for name, options in (

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import grammarlm as gl
-from grammarlm.decoding.methods.registry import METHODS
+from grammarlm.decoding.methods.names import METHODS
 from grammarlm.masks.matcher import Matcher
 
 VOCAB = gl.Vocabulary([b"a", b"b", b"c", b"d", b""], stop_ids=[4])

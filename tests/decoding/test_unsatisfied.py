@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import grammarlm as gl
-from grammarlm.decoding.methods.registry import METHODS
+from grammarlm.decoding.methods.names import METHODS
 from grammarlm.decoding.predicate import readable
 
 from .random_models import random_model

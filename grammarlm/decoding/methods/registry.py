@@ -1,6 +1,6 @@
-"""What `generate(method=...)` takes: a name of this table, a blend of logits or a search over texts.
+"""What `generate(method=...)` takes: a name, a blend of logits or a search over texts.
 
-    "masked", "beam", ...        a name, registered below
+    "masked", "beam", ...        a name, registered in names.py
     @blend(...)  def f(...)      a function of rows of logits, inside the loop of "masked" (blends.py)
     @search  def f(tree, n)      a function of the tree of texts (searches.py)
 
@@ -18,18 +18,8 @@ from grammarlm.decoding.arguments import check_choice
 from grammarlm.decoding.result import Result
 
 from .blends import Blended
+from .names import METHODS
 from .searches import Searched
-
-# name -> "module:name"
-METHODS = {
-    "masked": "grammarlm.decoding.methods.masked:masked",
-    "awrs": "grammarlm.decoding.methods.weighted:awrs",
-    "smc": "grammarlm.decoding.methods.weighted:smc",
-    "best_of": "grammarlm.decoding.methods.best_of:best_of",
-    "beam": "grammarlm.decoding.methods.grammar_beam:beam",
-    "lookahead": "grammarlm.decoding.methods.lookahead:lookahead",
-    "trials": "grammarlm.decoding.methods.lookahead:trials",
-}
 
 
 def method_of(method: Any) -> Callable[..., list[Result]]:

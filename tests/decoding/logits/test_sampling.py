@@ -10,7 +10,7 @@ import torch
 
 import grammarlm as gl
 from grammarlm.decoding.logits.sampling import Sampling, draw, least_kept, uniform_of
-from grammarlm.decoding.methods.registry import METHODS
+from grammarlm.decoding.methods.names import METHODS
 from grammarlm.kernels.reference import sampling as reference_sampling
 
 

@@ -1,15 +1,21 @@
 """What every machine must keep (masks/protocol.py), by brute force over a small vocabulary.
 
-A new machine gets the law for free: `check_machine(constraint, alphabet)` for a few of its grammars. Nothing here knows a machine;
-each answer is compared with another one that must agree, token by token.
+A new machine gets the law for free, for a few of its grammars. Nothing here knows a machine.
+
+    check_machine(constraint)                    each answer against another one that must agree: it does not contradict itself
+    check_language(constraint, accepts, ...)     it reads its grammar: all short texts against a predicate that shares no code
+    check_full(grammar, vocab)                   epochs that are full after a few states change no mask
 """
 
+import itertools
 import random
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 import grammarlm as gl
+from grammarlm.grammars.compose import Grammar
 from grammarlm.layout.table import DEAD
 from grammarlm.masks.protocol import FINISHED
 from tests.internals import automaton_of
@@ -37,6 +43,41 @@ def check_machine(constraint: gl.Constraint, walks: int = 6, steps: int = 12, se
                 state = epoch.after_token(state, token)
             check_end(epoch)
     return checked
+
+
+def check_language(constraint: gl.Constraint, accepts: Callable[[bytes], bool], alphabet: bytes, longest: int) -> int:
+    """All texts of up to `longest` bytes: those that the predicate accepts are read and may end, and no others. Returns how many
+    are accepted."""
+    matcher, accepted = constraint.matcher(), 0
+    for length in range(longest + 1):
+        for letters in itertools.product(alphabet, repeat=length):
+            text = bytes(letters)
+            verdict = matcher.advance_bytes(text) and matcher.is_accepting
+            assert verdict is accepts(text), (text, verdict)
+            accepted += verdict
+            matcher.reset()
+    return accepted
+
+
+def check_full(grammar: Grammar, vocab: gl.Vocabulary, walks: int = 4, steps: int = 12, most: int = 16) -> None:
+    """A constraint whose epochs hold few states has the masks of one that has room."""
+    roomy, narrow = (
+        gl.compile(grammar, vocab, limits=limits).matcher() for limits in (None, gl.Limits(max_states=most))
+    )
+    rng = random.Random("full")
+    for _ in range(walks):
+        for _ in range(steps):
+            masks = [gl.allocate_mask(1, vocab.size) for _ in range(2)]
+            for matcher, mask in zip((roomy, narrow), masks, strict=True):
+                matcher.fill_mask(mask)
+            assert np.array_equal(*masks)
+            following = allowed(masks[0][0], vocab.size) - set(vocab.stop_ids)
+            if not following:
+                break
+            token = rng.choice(sorted(following))
+            assert roomy.advance(token) is narrow.advance(token) is True
+        roomy.reset()
+        narrow.reset()
 
 
 def check_state(constraint: gl.Constraint, epoch: Any, state: int) -> set[int]:

@@ -1,5 +1,7 @@
 """Every machine keeps the protocol (masks/protocol.py); a toy machine shows what a new one takes, and a broken one is found."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -14,7 +16,7 @@ from grammarlm.masks.runtime.limits import Clock
 from grammarlm.masks.runtime.shared_lock import PROGRAM, shared_lock
 from grammarlm.masks.token_facts import pack_ids, token_facts
 
-from .machine_law import check_machine
+from .machine_law import check_full, check_language, check_machine
 
 BYTES = [bytes([b]) for b in range(256)]
 TOKENS = [
@@ -71,8 +73,40 @@ def test_a_machine_keeps_the_protocol(machine: str, grammar: Grammar, vocab: gl.
     assert check_machine(gl.compile(grammar, vocab)) >= 6
 
 
+# A machine's grammar, and the same language as a predicate of texts of these letters.
+LANGUAGES = [
+    ("regular", gl.Regex("(ab)*c{2,3}"), lambda text: re.fullmatch(rb"(?:ab)*c{2,3}", text), b"abc"),
+    (
+        "stack",
+        gl.Gbnf('root ::= "a" root "b" | "c"'),
+        lambda text: text == b"a" * (n := len(text) // 2) + b"c" + b"b" * n,
+        b"abc",
+    ),
+    (
+        "json",
+        gl.JsonSchema({"enum": [1, 11, [1]]}, whitespace="compact"),
+        lambda text: text in (b"1", b"11", b"[1]"),
+        b"1[],",
+    ),
+    ("items", gl.Tokens([[97, 98], [97, 97]]), lambda text: text in (b"ab", b"aa"), b"ab"),
+    ("parts", gl.Regex("ab*") + gl.JsonSchema({"const": 1}), lambda text: re.fullmatch(rb"ab*\s*1\s*", text), b"ab1"),
+]
+
+
+@pytest.mark.parametrize(("machine", "grammar", "accepts", "letters"), LANGUAGES, ids=[row[0] for row in LANGUAGES])
+def test_a_machine_reads_its_grammar(machine: str, grammar: Grammar, accepts, letters: bytes) -> None:
+    assert machine_of(grammar).name == machine
+    assert check_language(gl.compile(grammar, VOCAB), lambda text: bool(accepts(text)), letters, 5) >= 2
+
+
+@pytest.mark.parametrize(("machine", "grammar", "vocab"), EXAMPLES, ids=lambda value: repr(value)[:40])
+def test_full_epochs_change_no_mask(machine: str, grammar: Grammar, vocab: gl.Vocabulary) -> None:
+    check_full(grammar, vocab)
+
+
 def test_every_machine_is_held_to_it() -> None:
     assert {machine for machine, _, _ in EXAMPLES} == {machine.name for machine in MACHINES}
+    assert {row[0] for row in LANGUAGES} == {machine.name for machine in MACHINES}
 
 
 # ---- a toy machine: words of brackets, balanced. One grammar class, one program, one epoch, one function, one line.
@@ -91,7 +125,11 @@ class BalancedProgram(ProgramDefaults):
 
 
 class BalancedEpoch(EpochDefaults):
-    """A state is how many brackets are open, and 2: 0 and 1 are taken. A term is how many are open."""
+    """A state is how many brackets are open, and 2: 0 and 1 are taken. A term is how many are open.
+
+    Nothing is stored for a state, so that an epoch is never full. A machine that stores states sets `is_full` and raises
+    LimitExceeded where `program.limits` are reached; the matcher goes on in a new epoch.
+    """
 
     address = 0
 
@@ -132,6 +170,12 @@ class BalancedEpoch(EpochDefaults):
         return [b")" * (state - 2)] if state > 2 else []
 
 
+def is_balanced(text: bytes) -> bool:
+    while b"()" in text:
+        text = text.replace(b"()", b"")
+    return not text
+
+
 class Leaky(BalancedEpoch):
     """One that forgets to refuse what closes too much."""
 
@@ -164,6 +208,8 @@ def compile_balanced(monkeypatch: pytest.MonkeyPatch, function: str) -> gl.Const
 def test_a_new_machine_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     constraint = compile_balanced(monkeypatch, "balanced_automaton")
     assert check_machine(constraint) >= 6
+    assert check_language(constraint, is_balanced, b"()a", 6) == 9  # the Catalan numbers 1, 1, 2, 5
+    check_full(Balanced(), VOCAB)
     matcher = constraint.matcher(max_tokens=6)
     assert matcher.advance_bytes(b"((")
     assert matcher.min_tokens_left == 1  # ))
@@ -172,6 +218,12 @@ def test_a_new_machine_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [matcher.advance(token) for token in b"))"] == [True, True]
     assert matcher.is_accepting
     assert matcher.advance(STOP)
+
+
+def test_a_machine_of_another_language_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    constraint = compile_balanced(monkeypatch, "balanced_automaton")
+    with pytest.raises(AssertionError):
+        check_language(constraint, lambda text: is_balanced(text) and len(text) != 4, b"()", 6)
 
 
 def test_a_broken_machine_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

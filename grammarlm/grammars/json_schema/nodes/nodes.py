@@ -92,6 +92,7 @@ class Nodes:
         return atom.schema if atom.__class__ is SchemaAtom else None
 
     def is_scalar_atom(self, code: int) -> bool:
+        """Is an atom certainly about scalars alone? `code`: 2 * its number, and 1 where it is negated."""
         atom = self.atoms[code >> 1]
         if atom.__class__ is SchemaAtom:
             return not atom.mask & NOT_SCALAR and not atom.holds_containers

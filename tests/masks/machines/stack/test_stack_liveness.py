@@ -13,6 +13,7 @@ from functools import cache
 import pytest
 
 import grammarlm as gl
+from grammarlm.grammars.compose import Grammar
 from grammarlm.grammars.regular.syntax import parse_regex
 from grammarlm.layout.stack import DOUBTS, EVERYTHING, UNCHECKED
 from grammarlm.masks.machines.stack.program import StackProgram, Thread
@@ -207,7 +208,7 @@ INTERSECTIONS = {
 }
 
 
-def check_intersection(both: gl.Grammar, texts: set[str], alphabet: str, longest: int) -> None:
+def check_intersection(both: Grammar, texts: set[str], alphabet: str, longest: int) -> None:
     """The masks after every beginning of up to `longest` characters are those of a grammar with just these texts."""
     if not texts:
         with pytest.raises(gl.UnsatisfiableGrammar):

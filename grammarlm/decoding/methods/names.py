@@ -1,0 +1,12 @@
+"""The registered decoding methods. The command line reads this table, which imports nothing."""
+
+# name -> "module:name"
+METHODS = {
+    "masked": "grammarlm.decoding.methods.masked:masked",
+    "awrs": "grammarlm.decoding.methods.weighted:awrs",
+    "smc": "grammarlm.decoding.methods.weighted:smc",
+    "best_of": "grammarlm.decoding.methods.best_of:best_of",
+    "beam": "grammarlm.decoding.methods.grammar_beam:beam",
+    "lookahead": "grammarlm.decoding.methods.lookahead:lookahead",
+    "trials": "grammarlm.decoding.methods.lookahead:trials",
+}
