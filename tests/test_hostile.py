@@ -3,6 +3,7 @@
 The corpus is corpus/hostile.toml; each batch of it runs in a process of its own (hostile.py), so that a crash is seen and named.
 """
 
+from itertools import cycle
 from typing import Any
 
 import pytest
@@ -41,8 +42,9 @@ def test_the_corpus_is_large_and_its_names_are_unique() -> None:
     assert {case["kind"] for case in CASES.values() if "kind" in case} >= {"Regex", "Gbnf", "Ebnf", "Lark"}
 
 
-@pytest.mark.parametrize("names", BATCHES, ids=[f"{names[0]} to {names[-1]}" for names in BATCHES])
-@pytest.mark.parametrize("limits", ["short", "tiny"])
+@pytest.mark.parametrize(
+    ("names", "limits"), zip(BATCHES, cycle(["short", "tiny"])), ids=[f"{b[0]} to {b[-1]}" for b in BATCHES]
+)
 def test_hostile_grammars_end(names: list[str], limits: str) -> None:
     check(names, limits)
 
@@ -56,7 +58,7 @@ def test_known_faults(name: str) -> None:
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize("limits", ["ordinary", "tiny and slow"])
+@pytest.mark.parametrize("limits", ["ordinary", "short", "tiny", "tiny and slow"])
 def test_all_hostile_grammars_end(limits: str, record_property: Any) -> None:
     check([name for name in CASES if name not in FAULTY], limits)
     record_property("cases", len(CASES))

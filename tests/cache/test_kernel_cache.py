@@ -117,6 +117,7 @@ def probe(tmp_path):
     return root, run
 
 
+@pytest.mark.proof
 def test_second_process_compiles_nothing(runs):
     _, first, second = runs
     first, second = json.loads(first.stdout), json.loads(second.stdout)
@@ -136,6 +137,7 @@ def test_no_kernel_at_all_is_compiled_twice():
     assert {"ask", "json_call", "apply_mask_32"} <= set(second["hits"])
 
 
+@pytest.mark.proof
 def test_every_kernel_is_in_our_folder(runs):
     cache, first, _ = runs
     found = json.loads(first.stdout)
@@ -143,6 +145,7 @@ def test_every_kernel_is_in_our_folder(runs):
     assert all(Path(path).is_relative_to(found["folder"]) for path in found["paths"])
 
 
+@pytest.mark.proof
 def test_one_line_of_progress_where_something_compiles(runs):
     _, first, second = runs
     """In a pipe, without any setting. Kernels that take long have a line each, and one that nobody needs is not compiled."""

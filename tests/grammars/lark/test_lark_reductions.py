@@ -89,9 +89,19 @@ def draw(rng: random.Random) -> str:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_random_rules(seed: int, record_property) -> None:
+def test_random_rules(seed: int) -> None:
+    assert check_random_rules(seed, 200) > 20
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("seed", range(4, 8))
+def test_many_random_rules(seed: int, record_property) -> None:
+    record_property("cases", check_random_rules(seed, 2000))
+
+
+def check_random_rules(seed: int, count: int) -> int:
     rng, endless, compared = random.Random(seed), 0, 0
-    for _ in range(400):
+    for _ in range(count):
         text = draw(rng)
         try:
             lark.Lark(text, parser="lalr")
@@ -108,5 +118,4 @@ def test_random_rules(seed: int, record_property) -> None:
         if is_endless(text, 2, 2 * LONGEST):
             assert refused, text
             endless += 1
-    record_property("cases", compared)
-    assert compared > 20
+    return compared

@@ -43,7 +43,7 @@ def compare(seed: int, device: torch.device) -> None:
         assert result.valid.tolist() == [True] * len(want) + [False] * (beams - len(want))
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_random_sets(seed: int, device: torch.device) -> None:
     compare(seed, device)
 

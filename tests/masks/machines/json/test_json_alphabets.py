@@ -128,14 +128,25 @@ PATTERNS = [  # ECMA-262's, and what `regex` calls the same
 LONGER_THAN_NINE = {"^[A-Za-z0-9]{8}-[a-z]{2}$": 11, "^([a-z]{3}[A-Z]{3}){2}$": 12, "^[a-z]{28}$": 28}
 
 
-@pytest.mark.parametrize(("pattern", "same"), PATTERNS, ids=[p for p, _ in PATTERNS])
-@pytest.mark.parametrize(
-    "more",
-    [{}, {"maxLength": 400}, {"maxLength": 9}, {"minLength": 4, "maxLength": 20}, {"minLength": 3}],
-    ids=["any length", "far", "near", "between", "long"],
-)
-@pytest.mark.parametrize("ahead", [0, languages.MADE_AHEAD], ids=["lacking", "made ahead"])
+LENGTHS = [{"maxLength": 400}, {"maxLength": 9}, {"minLength": 4, "maxLength": 20}, {"minLength": 3}]
+AHEAD = [0, languages.MADE_AHEAD]
+EACH = [(*case, {}, ahead) for case in PATTERNS for ahead in AHEAD]
+EACH += [(*case, LENGTHS[i % 4], AHEAD[i // 4 % 2]) for i, case in enumerate(PATTERNS)]
+REST = [(*case, more, ahead) for case in PATTERNS for more in LENGTHS for ahead in AHEAD]
+
+
+@pytest.mark.parametrize(("pattern", "same", "more", "ahead"), EACH)
 def test_masks_of_patterns(vocab, pattern, same, more, ahead, monkeypatch):
+    check_pattern(vocab, pattern, same, more, ahead, monkeypatch)
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize(("pattern", "same", "more", "ahead"), REST)
+def test_masks_of_patterns_of_all_lengths(vocab, pattern, same, more, ahead, monkeypatch):
+    check_pattern(vocab, pattern, same, more, ahead, monkeypatch)
+
+
+def check_pattern(vocab, pattern, same, more, ahead, monkeypatch):
     """As strings and as keys, after the prefixes of a few texts; walks wait for each state, or have most of them."""
     monkeypatch.setattr(languages, "MADE_AHEAD", ahead)
     if pattern in LONGER_THAN_NINE and more.get("maxLength", 1000) < LONGER_THAN_NINE[pattern]:

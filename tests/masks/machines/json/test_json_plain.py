@@ -427,8 +427,15 @@ def test_threads_share_the_reader(tables):
 @pytest.mark.parametrize("seed", range(4))
 def test_random_schemas_mean_the_same(tables, seed):
     supply = RandomSchemas(f"plain {seed}")
-    taken = sum(compare(tables, supply.schema()) for _ in range(150))
-    assert taken > 20
+    taken = sum(compare(tables, supply.schema()) for _ in range(75))
+    assert taken > 10
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("seed", range(4, 8))
+def test_many_random_schemas_mean_the_same(tables, seed):
+    supply = RandomSchemas(f"plain {seed}")
+    assert sum(compare(tables, supply.schema()) for _ in range(1500)) > 200
 
 
 @needs_data

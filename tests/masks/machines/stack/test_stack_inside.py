@@ -180,7 +180,7 @@ def check(seed: int, grammars: int, walks: int, size: int) -> int:
     return masks
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_inside_texts(seed: int) -> None:
     assert check(seed, 4, 6, 400) > 50
 
