@@ -31,10 +31,17 @@ def made_row(epoch: RegularEpoch, state: int, may_make: bool) -> np.ndarray | No
     pieces = _copied(epoch, state, row) if epoch.models else None
     if epoch.accepting[state]:
         row[:-1] |= facts.stop_row
-    whole = [(0, 0, len(epoch.program.vocab.trie.byte))]
-    if not add_tokens(epoch, state, whole if pieces is None else pieces, row, may_make):
-        return None
-    if pieces is None and 2 * np.count_nonzero(row) > len(row):
+    if pieces is not None:
+        return row[:-1].copy() if add_tokens(epoch, state, pieces, row, may_make) else None
+    scratch = epoch.scratch(state)
+    memory = scratch.ctypes.data, len(scratch), row.ctypes.data
+    tables = epoch.tables  # kept in a local: its arrays must outlive the call
+    while missing := walk.fill_row(tables.address, *memory):
+        if not may_make:
+            return None
+        _make(epoch, missing)
+        tables = epoch.tables
+    if 2 * np.count_nonzero(row) > len(row):
         epoch.models = (state, *epoch.models)[:MOST_MODELS]
     return row[:-1].copy()
 
@@ -50,15 +57,20 @@ def add_tokens(epoch: RegularEpoch, state: int, pieces: Iterable[Piece], row: np
         while missing := walk.fill_row(address, *memory):
             if not may_make:
                 return False
-            if missing > 0:
-                epoch.expand(missing)
-            else:
-                epoch.is_usable(-missing)
+            _make(epoch, missing)
             tables = epoch.tables  # kept in a local: its arrays must outlive the call
             arena = tables.arena.copy()
             arena[Arena.NODES] = end
             address = arena.ctypes.data
     return True
+
+
+def _make(epoch: RegularEpoch, missing: int) -> None:
+    """What a walk has found missing."""
+    if missing > 0:
+        epoch.expand(missing)
+    else:
+        epoch.is_usable(-missing)
 
 
 def _copied(epoch: RegularEpoch, state: int, row: np.ndarray) -> list[Piece] | None:
@@ -68,18 +80,20 @@ def _copied(epoch: RegularEpoch, state: int, row: np.ndarray) -> list[Piece] | N
     """
     models, tables = epoch.models, epoch.tables  # in this order: no model is beyond the tables
     after = tables.next[state]
-    most = int(epoch.nodes_below @ (after > DEAD))  # nodes that a walk may visit
+    most = epoch.nodes_below @ (after > DEAD)  # nodes that a walk may visit
     if most <= FEW_NODES:
         return None
+    differs = tables.next[list(models)] != after
+    left = differs @ epoch.nodes_below
+    best = int(left.argmin())
+    known = epoch.rows[models[best]]
+    if known is None or SHARE * left[best] >= most:
+        return None
     facts = epoch.program.facts
-    for model in models:
-        known, differs = epoch.rows[model], tables.next[model] != after
-        if known is not None and SHARE * int(epoch.nodes_below @ differs) < most:
-            trees = facts.trees[differs[tables.class_of]]
-            pieces = [(0, first, end) for first, end in trees.tolist() if first < end]
-            row[:-1] = known & ~facts.stop_row & ~_tokens_in(epoch, pieces)
-            return pieces
-    return None
+    trees = facts.trees[differs[best, tables.class_of]]
+    pieces = [(0, first, end) for first, end in trees.tolist() if first < end]
+    row[:-1] = known & ~facts.stop_row & ~_tokens_in(epoch, pieces)
+    return pieces
 
 
 def _tokens_in(epoch: RegularEpoch, pieces: list[Piece]) -> np.ndarray:
