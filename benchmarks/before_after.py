@@ -61,7 +61,8 @@ def figures_of(suite: str, checkout: Path, data: Path) -> dict[str, float]:
         else:
             command = [f"benchmarks.{suite}"]
             result = checkout / "benchmarks" / "results" / f"{suite}.json"
-            kept = {path: path.read_bytes() for path in result.parent.glob("*") if path.is_file()}
+            pages = [*result.parent.glob("*"), *(checkout / "docs" / "figures").glob("*.md")]
+            kept = {path: path.read_bytes() for path in pages if path.is_file()}
         ran = [sys.executable, "-m", *command, *arguments]
         try:
             subprocess.run(ran, cwd=checkout, env=environment, check=True, stdout=subprocess.DEVNULL)
