@@ -249,22 +249,8 @@ CERTAINLY_BROKEN = [
     "(()", "((a)(b)", "[a](()", "a+*", "(a))", "\\[[z-a]", "[)](",
 ]  # fmt: skip
 READ_BY_SOME = [
-    "{",
-    "}",
-    "]",
-    "a{",
-    "{1}",
-    r"\a",
-    r"\_",
-    r"\1",
-    r"\c1",
-    "(?=a)*",
-    "[^-!]",
-    "[^-^]",
-    r"[z\-a]",
-    "[]a]",
-    "(?i:a)",
-]
+    "{", "}", "]", "a{", "{1}", r"\a", r"\_", r"\1", r"\c1", "(?=a)*", "[^-!]", "[^-^]", r"[z\-a]", "[]a]", "(?i:a)",
+]  # fmt: skip
 
 
 def test_what_is_certainly_no_regex():
@@ -280,6 +266,12 @@ def test_what_is_certainly_no_regex():
             with pytest.raises(ecma_regex.BrokenPattern):
                 ecma_regex.compiled(text)
     assert refused > 2000
+
+
+def test_a_format_and_its_opposite_have_no_string():
+    """Decided without a search: the states of `regex` and of what lacks it took ten seconds."""
+    assert LANGUAGES.is_empty(frozenset([("format", "regex", True), ("format", "regex", False)]))
+    assert LANGUAGES.is_empty(frozenset([("pattern", "a", True), ("pattern", "a", False), ("format", "regex", True)]))
 
 
 def test_what_is_a_regex_compiles():

@@ -230,7 +230,7 @@ class RandomText(RandomLark):
         return text[:at] + self.rng.choice(["", *pieces]) + text[at + self.rng.randint(0, 2) :]
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(10))
 def test_random_grammars_pass_and_sizes_bound_what_lark_makes(seed: int) -> None:
     supply = RandomText(str(seed))
     taken = 0

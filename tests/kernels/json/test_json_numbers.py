@@ -159,8 +159,8 @@ def some_shapes(seed: int, count: int, digits: int, caps: Caps = SMALL) -> list[
 
 
 def test_every_text_of_small_languages() -> None:
-    nonempty = sum(check_everywhere(shape) > 0 for shape in some_shapes(1, 75, 1))
-    assert nonempty > 37
+    nonempty = sum(check_everywhere(shape) > 0 for shape in some_shapes(1, 150, 1))
+    assert nonempty > 75
 
 
 def test_every_text_of_a_larger_language() -> None:
@@ -217,7 +217,7 @@ def test_keys_of_small_languages() -> None:
     language = Language(2, 2, 1, Fraction(1, 10**4), Fraction(25000))
     folded = 0
     trees: dict[int, Universe] = {}
-    for shape in [NumberShape(), NumberShape(integer=True), NumberShape(fractional=True), *some_shapes(3, 20, 1)]:
+    for shape in [NumberShape(), NumberShape(integer=True), NumberShape(fractional=True), *some_shapes(3, 40, 1)]:
         packed = Packed(shape, caps)
         digits = int(packed.row[Number.DIGITS])
         if digits > 2:
@@ -312,7 +312,7 @@ def test_many_random_beginnings_in_the_real_language(shape: NumberShape) -> None
 @pytest.mark.parametrize("shape", REAL, ids=[f"shape{i}" for i in range(len(REAL))])
 def test_keys_in_the_real_language(shape: NumberShape) -> None:
     packed = Packed(shape)
-    texts = texts_along(packed, random.Random(17), 20)
+    texts = texts_along(packed, random.Random(17), 40)
     texts += [text for zeros in range(9) if packed.lives(text := "0." + "0" * zeros)]
     for most, after in ((1, 0), (2, 0), (1, 1), (0, 2)):
         check_keys(packed, sorted(set(texts)), most, after)

@@ -44,9 +44,8 @@ _BUILT = {
     "regex": regex_term,
     BROKEN_REGEX: broken_regex_term,
 }
-OPPOSITES = {
-    "regex": BROKEN_REGEX
-}  # formats whose language has fewer strings than it should, so that `not` needs another
+# Formats whose language has fewer strings than it should, so that `not` needs another.
+OPPOSITES = {"regex": BROKEN_REGEX}
 
 REFUSED = {"idn-hostname": "how long its labels are in Punycode is no regular property"}
 
@@ -91,10 +90,7 @@ KNOWN = {
     ),
 }  # fmt: skip
 
-FORMATS = (frozenset(_EXPRESSIONS) | frozenset(_BUILT) | frozenset(REFUSED)) - {
-    LABELS,
-    BROKEN_REGEX,
-}  # all others are annotations
+FORMATS = frozenset([*_EXPRESSIONS, *_BUILT, *REFUSED]) - {LABELS, BROKEN_REGEX}  # all others are annotations
 
 SOUND = FORMATS - set(REFUSED) | {LABELS}  # those that some string satisfies
 

@@ -62,6 +62,8 @@ class Languages:
         return known
 
     def _term(self, language: Language) -> Term:
+        if any((kind, text, not holds) in language for kind, text, holds in language):
+            return NOTHING  # what is required is excluded: no search, whose states may be too many
         wanted: list[Term] = []
         unwanted: list[Term] = []
         words: list[set[str]] = []

@@ -71,7 +71,8 @@ def broken_regex_term(algebra: Algebra) -> Term:
     def parsed(expression: str) -> Term:
         return parse_regex(f"(?s:{expression})", algebra)
 
-    piece, inside = r"\\.|\[(?:[^\\\]]|\\.)*\]", r"(?:[^\\\]]|\\.)*"  # [] matches nothing, [^] anything: classes both
+    inside = r"(?:[^\\\]]|\\.)*"
+    piece = rf"\\.|\[{inside}\]"  # [] matches nothing, [^] anything: classes both
     any_pieces, anything = parsed(rf"(?:[^\\\[]|{piece})*"), parsed(".*")
     flat = parsed(rf"(?:[^\\\[()]|{piece})*")
     balanced = flat

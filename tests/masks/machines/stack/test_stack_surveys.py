@@ -237,7 +237,7 @@ def test_signatures_that_are_given_up_leave_no_configs(name, gives_up, vocab, mo
     monkeypatch.setattr("grammarlm.masks.machines.stack.survey_store.load", lambda *_: None)
     grammar, pieces = TEXTS[name]
     honest, supply, failures = gl.compile(grammar, vocab), supplier(), 0
-    for at in range(1, 13):
+    for at in range(1, 25):
         rng, constraint, asked = random.Random(at), gl.compile(grammar, vocab), 0
         epoch = current_epoch(constraint)
         failing = epoch.maker
