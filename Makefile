@@ -7,7 +7,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no
 
 help:
 	@echo "make demo    install, then run constrained generations on the embedded model"
-	@echo "make test    install, then the whole test suite (8 minutes at most)"
+	@echo "make test    install, then the whole test suite (about 11 minutes on two cores)"
 	@echo "make lowest  install the lowest declared versions beside, then the core tests with them"
 	@echo "make proof   the same laws with their full counts; results go to benchmarks/results/proof.md"
 	@echo "make fuzz    a minute of mutated grammars and token sequences (SECONDS=60); findings go to FINDINGS"

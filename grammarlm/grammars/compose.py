@@ -28,7 +28,7 @@ class Grammar:
 
     def language(self, algebra: Algebra) -> Term:
         """The byte strings of the language as a term; raises GrammarError where the description is invalid."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no language(algebra)")
 
     def __add__(self, other: Grammar | str) -> Grammar:
         return _combine(Sequence, self, other)
