@@ -8,7 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from hypothesis import HealthCheck, given, settings  # noqa: E402
+from hypothesis import HealthCheck, example, given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
 import grammarlm as gl  # noqa: E402
@@ -94,12 +94,18 @@ def continuation(ids: list[int], language: Listed) -> st.SearchStrategy[int]:
 
 @settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 @given(uses())
+@example([(2, [[START, A], [START, A]]), (3, [[START, A, A], [START, A, A]])])  # a prompt that continues the last one
 def test_rows_are_followed_by_content(calls) -> None:
-    processor, seen = gl.LogitsProcessor([language.constraint for language in LANGUAGES[:2]]), set()
+    processor, last = gl.LogitsProcessor([language.constraint for language in LANGUAGES[:2]]), [set(), set()]
     for prompt, rows in calls:
-        if len(rows[0]) == prompt and tuple(map(tuple, rows)) in seen:
-            processor.reset()  # a prompt that the last use may have come to
-        seen |= {tuple(map(tuple, ([r[:n] for r in rows]))) for n in range(len(rows[0]) + 1)}
+        of_prompts = [rows[: len(rows) // 2], rows[len(rows) // 2 :]]
+        if len(rows[0]) == prompt:
+            pairs = zip(of_prompts, last, strict=True)
+            if all(tuple(row[:-1]) in prefixes for each, prefixes in pairs for row in each):
+                processor.reset()  # new prompts that look like rows of the last use, continued: as its docstring says
+            last = [set(), set()]
+        for each, prefixes in zip(of_prompts, last, strict=True):
+            prefixes |= {tuple(row[:end]) for row in each for end in range(len(row) + 1)}
         scores = torch.randn(len(rows), WIDTH)
         kept, want = scores.clone(), FromScratch(LANGUAGES[:2], prompt)(torch.tensor(rows), scores)
         assert torch.equal(processor(torch.tensor(rows), scores), want)
