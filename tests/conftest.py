@@ -1,4 +1,4 @@
-"""Fixed seeds; and before two workers start, all kernels are compiled by two processes: else each worker would compile all of them."""
+"""Fixed seeds; and before two workers start, two processes compile all kernels: else each worker would compile all of them."""
 
 import os
 import subprocess
