@@ -1,5 +1,6 @@
-"""Fixed seeds; and before two workers start, two processes compile all kernels: else each worker would compile all of them."""
+"""Fixed seeds; no collection of what stays anyway; and before two workers start, two processes compile all kernels: else each worker would compile all of them."""
 
+import gc
 import os
 import subprocess
 import sys
@@ -28,3 +29,11 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         for process in [subprocess.Popen([sys.executable, "-c", command]) for command in COMMANDS]:
             if process.wait() != 0:
                 raise pytest.UsageError("the kernels do not compile: see above")
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    gc.freeze()  # modules and tests: each full collection would look at all of them again
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    gc.unfreeze()  # else bindings report all that was frozen as leaked

@@ -120,12 +120,17 @@ def _scaled(digits: int, length: int, sign: int, shape: NumberShape, language: L
     powers = range(_power(language.smallest) - length - language.digits, _power(language.largest) + 2)
     for more in range(language.digits - length + 1):
         for power in powers:
-            unit = Fraction(10) ** power
+            unit = _power_of_ten(power)
             low, high = digits * 10**more * unit, ((digits + 1) * 10**more - 1) * unit
             low, high = max(low, language.smallest), min(high, language.largest)
             if low <= high and _any_between(low if sign > 0 else -high, high if sign > 0 else -low, unit, shape):
                 return True
     return False
+
+
+@lru_cache
+def _power_of_ten(power: int) -> Fraction:
+    return Fraction(10) ** power
 
 
 @lru_cache

@@ -6,8 +6,8 @@ import grammarlm as gl
 from grammarlm.grammars.cfg.rules import Alternatives, Chars, Text
 
 HOSTILE = {
-    "brackets": "root ::= " + "(" * 1_000_000 + '"a"' + ")" * 1_000_000,
-    "nested": "root ::= " + '("a" x ' * 200_000 + '"a"' + ")*" * 200_000 + '\nx ::= "x"',
+    "brackets": "root ::= " + "(" * 200_000 + '"a"' + ")" * 200_000,
+    "nested": "root ::= " + '("a" x ' * 50_000 + '"a"' + ")*" * 50_000 + '\nx ::= "x"',
     "alternatives": "root ::= " + " | ".join(f'"{i}"' for i in range(100_000)),
     "rules": "root ::= r0\n" + "\n".join(f'r{i} ::= "a" r{i // 2}' for i in range(100_000)),
     "class": "root ::= [" + r"a-f\n0-8" * 100_000 + "]",

@@ -161,7 +161,7 @@ def test_what_marshal_writes_is_counted_within_a_factor() -> None:
             return 1 + sum(map(things, value)) + sum(map(things, value.values()))
         return 1 + sum(map(things, value)) if isinstance(value, list) else isinstance(value, str)
 
-    for _ in range(20):
+    for _ in range(5):
         schema = {"enum": [made(5) for _ in range(200)]}
         (source,) = gl.JsonSchema(schema).sources()
         counted = sum(source.count(mark) for mark in sizes.MARKS)

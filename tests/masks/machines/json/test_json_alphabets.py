@@ -148,6 +148,7 @@ def test_masks_of_patterns_of_all_lengths(vocab, pattern, same, more, ahead, mon
 
 def check_pattern(vocab, pattern, same, more, ahead, monkeypatch):
     """As strings and as keys, after the prefixes of a few texts; walks wait for each state, or have most of them."""
+    same = regex.compile(same)
     monkeypatch.setattr(languages, "MADE_AHEAD", ahead)
     if pattern in LONGER_THAN_NINE and more.get("maxLength", 1000) < LONGER_THAN_NINE[pattern]:
         with pytest.raises(gl.UnsatisfiableGrammar):
@@ -164,8 +165,8 @@ def check_pattern(vocab, pattern, same, more, ahead, monkeypatch):
     assert tries > 1000
 
 
-def partial(same: str, text: str, more: dict) -> bool:
-    return regex.fullmatch(same, text, partial=True) is not None and len(text) <= more.get("maxLength", 1000)
+def partial(same: regex.Pattern, text: str, more: dict) -> bool:
+    return same.fullmatch(text, partial=True) is not None and len(text) <= more.get("maxLength", 1000)
 
 
 def check(vocab, schema, begin, text, same, more) -> int:
@@ -188,7 +189,7 @@ def check(vocab, schema, begin, text, same, more) -> int:
             continue
         could_be = partial(same, text + added, more)
         is_near = len(text + added) + 4 > more.get("maxLength", 1000)  # then what must still come may not fit
-        is_over = same.endswith("x?") and added.endswith("x") and "minLength" in more  # nothing comes after it
+        is_over = same.pattern.endswith("x?") and added.endswith("x") and "minLength" in more  # nothing comes after it
         assert taken <= could_be if is_near or is_over else taken == could_be, (text, added)
     return vocab.size
 
