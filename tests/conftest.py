@@ -1,4 +1,6 @@
-"""Fixed seeds; no collection of what stays anyway; and before two workers start, two processes compile all kernels: else each worker would compile all of them."""
+"""Fixed seeds; no collection of what stays anyway; and before two workers start, two processes compile all kernels: else each
+worker would compile all of them.
+"""
 
 import gc
 import os
